@@ -1,0 +1,135 @@
+// The events that a program prints: see native/README.md for the contract.
+#pragma once
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clock.hpp"
+#include "json.hpp"
+
+#ifndef SHAKEDOWN_VERSION  // CMake defines these for every program
+#define SHAKEDOWN_VERSION "unknown"
+#define SHAKEDOWN_COMMIT "unknown"
+#define SHAKEDOWN_COMPILER "unknown"
+#define SHAKEDOWN_FLAGS "unknown"
+#endif
+
+namespace shakedown {
+
+struct Residual {
+  double value;
+  double limit;
+  std::string kind;
+  [[nodiscard]] bool passed() const { return value <= limit; }  // false for NaN
+};
+
+struct Case {
+  std::string kernel;
+  Object params;
+  Object work;
+  std::vector<double> seconds;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+/// Writes events to standard output, each in one flushed line. Use from one thread (of rank 0).
+class Emitter {
+ public:
+  void start(std::string_view program, int argc, char** argv, const Object& facts) {
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    const std::vector<std::string> words(argv, argv + argc);
+    Object build;
+    build.add("version", SHAKEDOWN_VERSION).add("commit", SHAKEDOWN_COMMIT);
+    build.add("compiler", SHAKEDOWN_COMPILER).add("flags", SHAKEDOWN_FLAGS);
+    Object event = of("start");
+    event.add("program", program).add("schema", 1).add("unix_ns", unix_ns()).add("monotonic_ns", monotonic_ns());
+    event.add("host", host).add("pid", getpid()).add("argv", words).add("build", build).add("facts", facts);
+    write(event);
+  }
+
+  void phase(std::string_view name, std::string_view edge, std::string_view label = "") {
+    Object event = of("phase");
+    event.add("name", name).add("edge", edge).add("unix_ns", unix_ns()).add("label", label);
+    write(event);
+  }
+
+  void progress(double done, std::string_view text) {
+    const double now = now_s();
+    if (now - last_progress_s_ < 0.5) return;
+    last_progress_s_ = now;
+    Object event = of("progress");
+    event.add("done", done).add("text", text);
+    write(event);
+  }
+
+  void series(const Case& series, const Residual* residual) {
+    Object event = of("case");
+    event.add("kernel", series.kernel).add("params", series.params).add("work", series.work);
+    event.add("seconds", series.seconds);
+    if (residual != nullptr) {
+      Object check;
+      check.add("value", residual->value).add("limit", residual->limit).add("kind", residual->kind);
+      event.add("residual", check);
+      ok_ = ok_ && residual->passed();
+    }
+    event.add("begin_ns", series.begin_ns).add("end_ns", series.end_ns);
+    write(event);
+  }
+
+  void notice(std::string_view code, std::string_view text, std::string_view advice = "") {
+    Object event = of("notice");
+    event.add("code", code).add("text", text).add("advice", advice);
+    write(event);
+  }
+
+  void end() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    Object event = of("end");
+    event.add("ok", ok_).add("unix_ns", unix_ns()).add("max_rss_bytes", std::int64_t{usage.ru_maxrss} * 1024);
+    write(event);
+  }
+
+  /// Whether every residual so far passed.
+  [[nodiscard]] bool ok() const { return ok_; }
+
+ private:
+  static Object of(std::string_view name) {
+    Object event;
+    event.add("event", name);
+    return event;
+  }
+  static void write(const Object& event) {
+    const std::string line = to_json(event) + '\n';
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fflush(stdout);
+  }
+  double last_progress_s_ = 0;
+  bool ok_ = true;
+};
+
+/// Marks a phase from its construction to the end of its scope.
+class PhaseMark {
+ public:
+  PhaseMark(Emitter& emitter, std::string name, std::string label = "")
+      : emitter_(emitter), name_(std::move(name)), label_(std::move(label)) {
+    emitter_.phase(name_, "begin", label_);
+  }
+  ~PhaseMark() { emitter_.phase(name_, "end", label_); }
+  PhaseMark(const PhaseMark&) = delete;
+  PhaseMark& operator=(const PhaseMark&) = delete;
+
+ private:
+  Emitter& emitter_;
+  std::string name_;
+  std::string label_;
+};
+
+}  // namespace shakedown

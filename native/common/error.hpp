@@ -1,0 +1,21 @@
+// Errors that end a program: one line for the user, and the exit code.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace shakedown {
+
+enum ExitCode : int { kOk = 0, kCheckFailed = 1, kUsage = 2, kCouldNotMeasure = 3 };
+
+/// What was wrong and what to do next; `code` becomes the exit code.
+struct Error : std::runtime_error {
+  Error(ExitCode exit_code, const std::string& what, const std::string& hint = "")
+      : std::runtime_error(hint.empty() ? what : what + "\n  next: " + hint), code(exit_code) {}
+  ExitCode code;
+};
+
+inline Error usage(const std::string& what, const std::string& hint = "") { return {kUsage, what, hint}; }
+inline Error cannot(const std::string& what, const std::string& hint = "") { return {kCouldNotMeasure, what, hint}; }
+
+}  // namespace shakedown

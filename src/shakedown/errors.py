@@ -1,0 +1,66 @@
+"""Every error that a user can meet, and the exit code that it ends in.
+
+    ShakedownError          what was wrong, where, and what to do next          exit code
+    |- BadInput             the user's words, file or machine description       2
+    |- CannotMeasure        something that is needed is absent or refused       3
+    |  `- StoreFailed       the run directory cannot be read or written         3
+    `- Unavailable          a plug-in says that it cannot work here, and why    3
+
+Exit codes of the command: 0 met, 1 not met, 2 usage, 3 could not measure, 4 undecided.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+MET, NOT_MET, USAGE, COULD_NOT_MEASURE, UNDECIDED = range(5)
+
+
+class ShakedownError(Exception):
+    """What was wrong (``what``), where (``where``) and what the user does next (``hint``)."""
+
+    exit_code: ClassVar[int] = COULD_NOT_MEASURE
+
+    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{text}\n  next: {self.hint}" if self.hint else text
+
+
+class BadInput(ShakedownError):
+    """The user's words, file or parameters are wrong."""
+
+    exit_code: ClassVar[int] = USAGE
+
+
+class CannotMeasure(ShakedownError):
+    """Something that the measurement needs is absent, refused or broken."""
+
+
+class StoreFailed(CannotMeasure):
+    """The run directory cannot be read or written."""
+
+
+class Unavailable(ShakedownError):
+    """A plug-in cannot work on this machine; ``what`` says why."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word most like ``word``, or None where none is near."""
+    found = difflib.get_close_matches(word, list(known), 1, 0.5)
+    return found[0] if found else None
+
+
+def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> BadInput:
+    """A BadInput for a word that is not among ``known``; it names the nearest right one and then all."""
+    names = sorted(known)
+    near = nearest(word, names)
+    hint = f"did you mean {near!r}? " if near else ""
+    return BadInput(f"unknown {kind} {word!r}", where=where, hint=f"{hint}known: {', '.join(names) or 'none'}")

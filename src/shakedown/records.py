@@ -1,0 +1,365 @@
+"""The records that pass between the stages: frozen, strict, and the same in memory, in JSON and in Parquet.
+
+    discover -> Machine    plan -> Plan (Runs)    execute -> Job    measure -> Measurement    analyse -> Finding -> Verdict
+
+Units are SI and stand in the name where it is not obvious (``_bytes``, ``_hz``, ``_s``, ``_ns``). None means "not known"
+or "not measured"; it is never zero and never a pass. Times named ``_ns`` are Unix time (CLOCK_REALTIME) in nanoseconds,
+the clock that meters on the same host share.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Value = int | float | str | bool
+Params = dict[str, Value]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of all records."""
+
+
+# ------------------------------------------------------------------------------------------------------------- machine
+
+
+class Peak(Record):
+    """How fast something could be, and where the number comes from.
+
+    ``kind`` is "derived" (from what the hardware is), "measured" (a native probe reached it) or "stated" (a document).
+    ``basis`` is the calculation in words, with every factor: ``2 cores x 32 flop/cycle x 2.6 GHz base clock``.
+    """
+
+    name: str  # flops.fp64, flops.fp32, memory.bandwidth, clock.avx, cache.l2.bandwidth, core_to_core.latency ...
+    scope: str  # core | socket | node | gpu
+    value: float
+    unit: str
+    kind: Literal["derived", "measured", "stated"]
+    basis: str
+
+
+class Absent(Record):
+    """Something that was looked for and could not be read, and why."""
+
+    what: str
+    why: str
+
+
+class Cache(Record):
+    level: int
+    kind: Literal["data", "instruction", "unified"]
+    size_bytes: int
+    line_bytes: int | None = None
+    ways: int | None = None
+    groups: tuple[tuple[int, ...], ...] = ()  # the logical CPUs that share each instance
+
+
+class Core(Record):
+    """One physical core and the logical CPUs that it shows."""
+
+    cpus: tuple[int, ...]
+    core_id: int
+    socket: int
+    numa_node: int | None = None
+
+
+class Cpu(Record):
+    model: str
+    vendor: str
+    architecture: str  # uname -m
+    microarchitecture: str  # "Sapphire Rapids", or "unknown"
+    family: int | None = None
+    model_number: int | None = None
+    stepping: int | None = None
+    sockets: int | None = None
+    cores: tuple[Core, ...] = ()  # those online
+    offline_cpus: tuple[int, ...] = ()
+    threads_per_core: int | None = None
+    isa: tuple[str, ...] = ()  # the vector extensions that matter: sse2 avx2 fma avx512f amx_tile neon sve ...
+    base_hz: float | None = None
+    max_hz: float | None = None
+    caches: tuple[Cache, ...] = ()
+
+
+class NumaNode(Record):
+    id: int
+    cpus: tuple[int, ...]
+    memory_bytes: int | None = None
+    distances: tuple[int, ...] = ()
+    hugepages: dict[str, int] = {}  # page size in bytes as text -> pages reserved
+
+
+class MemoryModule(Record):
+    locator: str
+    size_bytes: int
+    speed_mts: float | None = None  # configured transfers per second / 1e6
+    kind: str = ""  # DDR4, DDR5 ...
+    channel: str = ""
+
+
+class Memory(Record):
+    total_bytes: int
+    available_bytes: int | None = None
+    limit_bytes: int | None = None  # of the control group, where there is one
+    swap_bytes: int | None = None
+    modules: tuple[MemoryModule, ...] = ()
+    channels: int | None = None
+    speed_mts: float | None = None
+    bus_bytes: int | None = None  # per channel and transfer: 8 for DDR4 and DDR5 (two 32-bit subchannels)
+
+
+class Gpu(Record):
+    index: int
+    name: str
+    vendor: str
+    memory_bytes: int | None = None
+    pci: str = ""
+    driver: str = ""
+    facts: dict[str, Value] = {}
+
+
+class Network(Record):
+    """One network interface or InfiniBand port."""
+
+    name: str
+    kind: str  # ethernet | infiniband | omnipath | loopback | virtual
+    state: str = ""
+    rate_bit_s: float | None = None
+    mtu: int | None = None
+    driver: str = ""
+    numa_node: int | None = None
+    facts: dict[str, Value] = {}
+
+
+class Setting(Record):
+    """One kernel or system setting: what it is, what it does to benchmarks, what to set."""
+
+    name: str
+    value: str | None
+    state: Literal["good", "warn", "unknown", "info"]
+    effect: str
+    advice: str = ""
+
+
+class Software(Record):
+    kind: str  # mpi | blas | compiler | driver | scheduler | python | library
+    name: str
+    version: str = ""
+    path: str = ""
+    facts: dict[str, Value] = {}
+
+
+class Host(Record):
+    """Everything that is known of one host."""
+
+    name: str
+    kernel: str = ""
+    os: str = ""
+    virtualisation: str = ""  # "", "kvm", "docker" ...: with what it hides in `absent`
+    cpu: Cpu
+    memory: Memory
+    numa: tuple[NumaNode, ...] = ()
+    usable_cpus: tuple[int, ...] = ()  # this process's affinity mask
+    cpu_quota: float | None = None  # CPUs that the control group grants
+    gpus: tuple[Gpu, ...] = ()
+    networks: tuple[Network, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    software: tuple[Software, ...] = ()
+    peaks: tuple[Peak, ...] = ()
+    absent: tuple[Absent, ...] = ()
+
+
+class Machine(Record):
+    hosts: tuple[Host, ...]
+    discovered_ns: int
+    version: str  # of shakedown
+
+
+# ---------------------------------------------------------------------------------------------------------------- plan
+
+
+class Run(Record):
+    """One run with every parameter resolved. ``id`` is the hash of its content: the same content is the same run."""
+
+    id: str
+    workload: str
+    params: Params
+    label: str  # for a person: "stream triad, 2 threads"
+    estimate_s: float
+    limit_s: float  # killed past this
+    repeat_min: int = 1
+    repeat_max: int = 1
+    repeat_interval: float | None = None  # relative width of the 95 % interval at which repeats end
+
+
+class Limit(Record):
+    """What a metric must reach: a number in SI units, or a fraction of a peak of the machine."""
+
+    metric: str
+    params: Params = {}
+    at_least: float | None = None
+    at_most: float | None = None
+    of: str = ""  # the name of a peak; empty: absolute
+    source: str = ""  # clause or reason
+
+
+class Plan(Record):
+    campaign: str
+    title: str
+    runs: tuple[Run, ...]
+    limits: tuple[Limit, ...] = ()
+    budget_s: float | None = None
+    skipped: tuple[Absent, ...] = ()  # asked for, but not possible here
+    compare_with: tuple[str, ...] = ()  # ids of published systems
+
+
+# ------------------------------------------------------------------------------------------------------------- measure
+
+
+class Residual(Record):
+    """The check of a result: it passes when ``value`` is a number and at most ``limit``."""
+
+    value: float | None
+    limit: float
+    kind: str
+
+    @property
+    def passed(self) -> bool:
+        return self.value is not None and self.value <= self.limit  # false for NaN
+
+
+class Case(Record):
+    """One series of samples of one kernel with one set of parameters.
+
+    Every sample did the same ``work`` (flop, bytes, bytes_moved, messages ...) in its ``seconds``.
+    """
+
+    kernel: str
+    params: Params = {}
+    work: dict[str, float] = {}
+    seconds: tuple[float, ...] = ()
+    residual: Residual | None = None
+    begin_ns: int | None = None
+    end_ns: int | None = None
+
+
+class Phase(Record):
+    name: str
+    begin_ns: int
+    end_ns: int
+
+
+class Notice(Record):
+    """A warning with the step that mends it."""
+
+    code: str
+    text: str
+    advice: str = ""
+
+
+State = Literal["ok", "failed", "crashed", "timeout", "garbage", "wrong", "unavailable", "interrupted"]
+
+
+class Job(Record):
+    """One run under way or ended: exactly what was started, where, and what became of it."""
+
+    run: str
+    repeat: int
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}  # what was set beyond the inherited environment
+    cwd: str = ""
+    host: str = ""
+    pid: int | None = None
+    pid_start: int | None = None  # clock ticks since boot, from /proc: tells a reused pid
+    begin_ns: int | None = None
+    end_ns: int | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+class Disturbance(Record):
+    """What else the machine did while the run was under way."""
+
+    load_before: float | None = None
+    load_after: float | None = None
+    steal_fraction: float | None = None
+    other_cpu_fraction: float | None = None  # CPU time of everything that is not this run, of all CPU time
+    throttle_events: int | None = None
+    swap_pages: int | None = None
+
+
+class Measurement(Record):
+    """What one run left: samples, checks, phases, and under which conditions they were taken."""
+
+    run: str
+    repeat: int
+    workload: str
+    params: Params
+    host: str
+    state: State
+    reason: str = ""
+    cases: tuple[Case, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    provenance: dict[str, Any] = {}
+    disturbance: Disturbance = Disturbance()
+    begin_ns: int
+    end_ns: int
+    harness_s: float | None = None  # what the harness itself cost around the program
+
+
+# ------------------------------------------------------------------------------------------------------------- analyse
+
+
+class Metric(Record):
+    """What a number means. ``per`` says how a sample becomes a value (see analysis.derive)."""
+
+    name: str
+    title: str
+    unit: str
+    better: Literal["higher", "lower", "none"]
+    kernel: str = ""  # the case's kernel that it comes from
+    per: str = ""  # "bytes/s": work bytes over seconds; "s/messages": seconds over work; "s": seconds; "bytes": work itself
+    limit: str = ""  # the peak that bounds it
+    source: str = ""  # document and equation
+
+
+class Fraction(Record):
+    """A value against its limit."""
+
+    limit: str
+    kind: str  # derived | measured | stated
+    value: float  # of the limit, SI
+    fraction: float
+    basis: str = ""
+
+
+class Finding(Record):
+    """A derived value with its interval, its limit and what to think of it."""
+
+    metric: str
+    unit: str
+    better: str
+    workload: str
+    params: Params
+    host: str
+    value: float | None  # None: not measured, with the reason among the notices
+    low: float | None = None
+    high: float | None = None
+    n_samples: int = 0
+    n_runs: int = 0
+    best: float | None = None
+    fractions: tuple[Fraction, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    outliers: int = 0  # samples beyond 3.5 robust deviations: flagged, never dropped
+    runs: tuple[str, ...] = ()
+
+
+class Verdict(Record):
+    """Requirement -> test -> evidence."""
+
+    requirement: str
+    state: Literal["met", "not met", "undecided", "not measured"]
+    evidence: str
+    finding: Finding | None = None

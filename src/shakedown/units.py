@@ -1,0 +1,149 @@
+"""Units: SI inside, prefixes at the rim.
+
+Every stored number is in an SI base unit without a prefix (``B/s``, ``flop/s``, ``s``, ``W``, ``J``...). This module is
+the one home of conversion from what a document or a tool prints, and of the way a number is shown to a person.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+
+DECIMAL = {"p": 1e-12, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "": 1.0, "k": 1e3, "K": 1e3, "M": 1e6,
+           "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
+
+#: Units of one word that take prefixes, each with its SI unit and factor.
+_BASES: dict[str, tuple[str, float]] = {
+    "flop": ("flop", 1.0),
+    "B": ("B", 1.0),
+    "bit": ("B", 1 / 8),
+    "s": ("s", 1.0),
+    "W": ("W", 1.0),
+    "J": ("J", 1.0),
+    "Wh": ("J", 3600.0),
+    "Hz": ("Hz", 1.0),
+    "V": ("V", 1.0),
+    "A": ("A", 1.0),
+    "m": ("m", 1.0),
+    "update": ("update", 1.0),
+    "message": ("message", 1.0),
+    "op": ("op", 1.0),
+    "IOPS": ("op/s", 1.0),
+    "transfer": ("transfer", 1.0),
+}
+#: Units of one word that take no prefix.
+_PLAIN: dict[str, tuple[str, float]] = {
+    "1": ("1", 1.0),
+    "%": ("1", 0.01),
+    "min": ("s", 60.0),
+    "h": ("s", 3600.0),
+    "d": ("s", 86400.0),
+    "degC": ("degC", 1.0),
+    "K": ("K", 1.0),
+    "dB": ("dB", 1.0),
+    "cycle": ("cycle", 1.0),
+    "m3": ("m3", 1.0),
+    "l": ("m3", 1e-3),
+    "EUR": ("EUR", 1.0),
+    "USD": ("USD", 1.0),
+    "year": ("s", 365.25 * 86400.0),
+}
+
+
+class UnknownUnit(ValueError):
+    """The text names no unit that is known here; the message gives the nearest one."""
+
+
+def _word(word: str) -> tuple[str, float]:
+    if word in _PLAIN:
+        return _PLAIN[word]
+    if word in _BASES:
+        return _BASES[word]
+    for prefixes in (BINARY, DECIMAL):
+        for prefix, factor in prefixes.items():
+            if prefix and word.startswith(prefix) and word[len(prefix):] in _BASES:
+                si, base = _BASES[word[len(prefix):]]
+                return si, base * factor
+    known = [*_PLAIN, *_BASES, *(p + b for b in _BASES for p in ("k", "M", "G", "T", "m", "u", "n"))]
+    near = difflib.get_close_matches(word, known, 1)
+    hint = f"; nearest: {near[0]!r}" if near else ""
+    raise UnknownUnit(f"unknown unit {word!r}{hint}")
+
+
+def si(unit: str) -> tuple[str, float]:
+    """Return the SI unit and the factor that brings a value in ``unit`` to it.
+
+    ``unit`` is words joined by ``/`` (``GB/s``, ``MiB/s``, ``Gflop/s/W``, ``kW``, ``%``). Time in a denominator behind a
+    power cancels: ``flop/s/W`` is ``flop/J`` and ``B/s/W`` is ``B/J``. Raises UnknownUnit.
+    """
+    head, *rest = unit.split("/")
+    name, factor = _word(head)
+    below: list[str] = []
+    for word in rest:
+        below_name, below_factor = _word(word)
+        factor /= below_factor
+        below.append(below_name)
+    if name == "op/s" and not below:
+        name, below = "op", ["s"]
+    if "s" in below and "W" in below:
+        below.remove("s")
+        below[below.index("W")] = "J"
+    return "/".join([name, *below]), factor
+
+
+def to_si(value: float, unit: str) -> float:
+    """``value`` in ``unit``, as a number in SI units."""
+    return value * si(unit)[1]
+
+
+_SCALES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"),
+           (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+_NO_PREFIX = ("1", "degC", "dB", "K", "EUR", "USD")
+
+
+def scale_for(value: float, unit: str) -> tuple[float, str]:
+    """The factor and the prefixed unit that show ``value`` (SI) with one to three digits before the point."""
+    if unit in _NO_PREFIX or not math.isfinite(value) or value == 0:
+        return 1.0, "" if unit == "1" else unit
+    head = unit.split("/")[0]
+    for factor, prefix in _SCALES:
+        if abs(value) >= factor * 0.9995:
+            if head == "s" and factor > 1:
+                break
+            return factor, prefix + unit
+    return 1.0, unit
+
+
+def show(value: float | None, unit: str, digits: int = 3) -> str:
+    """``value`` (SI) for a person, with ``digits`` significant digits and a prefix: ``44.4 GB/s``, ``360 ns``, ``97.1 %``.
+
+    None is "not measured", never zero.
+    """
+    if value is None:
+        return "not measured"
+    if not math.isfinite(value):
+        return str(value)
+    if unit == "%":
+        return f"{round_to(value * 100, digits)} %"
+    factor, name = scale_for(value, unit)
+    return f"{round_to(value / factor, digits)} {name}".strip()
+
+
+def show_bytes(count: float) -> str:
+    """A size in memory or of a message in binary prefixes: ``64 KiB``, ``1.5 GiB``."""
+    for prefix in ("Ti", "Gi", "Mi", "Ki"):
+        if abs(count) >= BINARY[prefix]:
+            return f"{round_to(count / BINARY[prefix], 4)} {prefix}B"
+    return f"{int(count)} B"
+
+
+def round_to(value: float, digits: int) -> str:
+    """``value`` with ``digits`` significant digits, without an exponent and without losing whole digits."""
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{decimals}f}"
+    if "." in text and digits > 3:
+        text = text.rstrip("0").rstrip(".")
+    return text
