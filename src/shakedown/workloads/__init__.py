@@ -1,0 +1,135 @@
+"""What can be run: one file per workload, each with one constant ``WORKLOAD``.
+
+A workload says which parameters it takes, how they are resolved against a machine, how it is started, how what it prints
+becomes cases (samples, work, residual), and which metrics those give. All of it is pure: nothing here runs anything. A
+workload with a program of its own prints native events (``native/README.md``) and needs no parser; one around an
+existing program brings ``parse``. Each module's docstring is its entry in the methods page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import msgspec
+
+from .. import plugins
+from ..errors import BadInput, nearest
+from ..records import Case, Host, Machine, Metric, Params, Value
+
+
+class Param(msgspec.Struct, frozen=True, kw_only=True):
+    """One parameter of a workload. ``default`` may be a word that ``resolve`` replaces ("auto", "all")."""
+
+    kind: Literal["integer", "real", "word", "flag", "list"]  # list: words or numbers between commas, kept as text
+    default: Value
+    help: str
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # words that a number may also be: "auto", "all"
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """What to start. With ``ranks`` the launcher of the site's MPI goes in front."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    ranks: int = 0
+    stdin: str = ""
+    files: dict[str, str] = {}  # name -> text, written into the run's own folder, which is the working directory
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """A real transcript and what it must parse to: the contract tests run over these.
+
+    ``expect`` maps a metric's name, with parameters in brackets where needed (``stream.triad.bandwidth[threads=2]``),
+    to its median value in SI units.
+    """
+
+    recording: str  # file below tests/recordings
+    expect: dict[str, float]
+    source: str = ""
+
+
+Parsed = tuple[Case, ...]
+
+
+class Workload(msgspec.Struct, frozen=True, kw_only=True):
+    """One workload. The functions are pure; ``machine`` is what was discovered."""
+
+    name: str
+    title: str
+    metrics: tuple[Metric, ...]
+    params: Mapping[str, Param]
+    command: Callable[[Params, Host], Command]
+    """Parameters (resolved) and the host -> what to start. Raises Unavailable where the program is not there."""
+    estimate_s: Callable[[Params, Host], float]
+    """A first guess of the duration in seconds; the store's own history replaces it when there is one."""
+    resolve: Callable[[Params, Machine], Params] = lambda params, machine: params
+    """Replace words ("auto", "all") by numbers. Raises BadInput for what cannot be (an array larger than memory)."""
+    parse: Callable[[str, Params], Parsed] | None = None
+    """Standard output -> cases, for an existing program. None: the program prints native events.
+
+    Raises ``Garbage`` where the text is not what the program prints when it works.
+    """
+    label: Callable[[Params], str] | None = None
+    samples: tuple[Sample, ...] = ()
+
+
+class Garbage(ValueError):
+    """The output is not what the program prints when it works; the message says what was missed, and where."""
+
+
+def names() -> tuple[str, ...]:
+    """The names of all workloads."""
+    return plugins.names("workloads")
+
+
+def get(name: str) -> Workload:
+    """The workload of that name. Raises BadInput with the nearest name."""
+    found = plugins.load("workloads", "WORKLOAD", name)
+    assert isinstance(found, Workload)
+    return found
+
+
+def check_params(workload: Workload, given: Mapping[str, Value], *, where: str = "") -> Params:
+    """``given`` with the defaults filled in, each checked for name, type, range and choice. Raises BadInput."""
+    for name in given:
+        if name not in workload.params:
+            near = nearest(name, workload.params)
+            hint = f"did you mean {near!r}? " if near else ""
+            raise BadInput(f"workload {workload.name!r} has no parameter {name!r}", where=where,
+                           hint=f"{hint}known: {', '.join(sorted(workload.params))}")
+    return {name: _checked(workload.name, name, param, given.get(name, param.default), where)
+            for name, param in workload.params.items()}
+
+
+def _checked(workload: str, name: str, param: Param, value: Value, where: str) -> Value:
+    def refuse(why: str) -> BadInput:
+        return BadInput(f"{workload}.{name} = {value!r} {why}", where=where, hint=param.help)
+
+    if isinstance(value, str) and value in param.words:
+        return value
+    match param.kind:
+        case "flag":
+            if not isinstance(value, bool):
+                raise refuse("is not true or false")
+        case "word" | "list":
+            if isinstance(value, bool) or (param.kind == "word" and not isinstance(value, str)):
+                raise refuse("is not a word")
+            if param.choices and str(value) not in param.choices:
+                near = nearest(str(value), param.choices)
+                raise refuse(f"is none of {', '.join(param.choices)}" + (f"; did you mean {near!r}?" if near else ""))
+            return str(value)
+        case "integer" | "real":
+            if isinstance(value, bool) or not isinstance(value, int if param.kind == "integer" else (int, float)):
+                words = f" or one of {', '.join(param.words)}" if param.words else ""
+                raise refuse(f"is not {'a whole' if param.kind == 'integer' else 'a'} number{words}")
+            assert isinstance(value, (int, float))
+            if param.low is not None and value < param.low:
+                raise refuse(f"is below {param.low:g} {param.unit}".rstrip())
+            if param.high is not None and value > param.high:
+                raise refuse(f"is above {param.high:g} {param.unit}".rstrip())
+    return value
