@@ -321,7 +321,8 @@ class Metric(Record, kw_only=True):
     better: Literal["higher", "lower", "none"]
     kernel: str = ""  # the case's kernel that it comes from
     per: str = ""  # "bytes/s": work bytes over seconds; "s/messages": seconds over work; "s": seconds; "bytes": work itself
-    limit: str = ""  # the peak that bounds it
+    limit: str = ""  # the peak that bounds it; "{level}.bandwidth" takes the case's parameter `level`
+    measures: str = ""  # the peak that this metric is a measurement of (its best value over the run), same braces
     source: str = ""  # document and equation
 
 
@@ -363,3 +364,61 @@ class Verdict(Record, kw_only=True):
     state: Literal["met", "not met", "undecided", "not measured"]
     evidence: str
     finding: Finding | None = None
+
+
+# -------------------------------------------------------------------------------------------------------------- report
+
+
+class Outcome(Record, kw_only=True):
+    """How one run ended, with what a person needs to see why."""
+
+    run: str
+    repeat: int
+    workload: str
+    label: str
+    host: str
+    state: State
+    reason: str = ""
+    seconds: float | None = None
+    log: str = ""  # the folder with its output, relative to the run directory
+    tail: str = ""  # the last lines of its output, for those that did not end well
+    notices: tuple[Notice, ...] = ()
+    disturbance: Disturbance = Disturbance()
+    provenance: dict[str, Any] = {}
+
+
+class Beside(Record, kw_only=True):
+    """One of our values beside one that a document published, in the same metric."""
+
+    metric: str
+    unit: str
+    better: str
+    ours: Finding
+    system: str  # id of the published system
+    system_name: str
+    year: int | None = None
+    theirs: float
+    theirs_half: float = 0.0  # half a unit of the last printed place, SI
+    theirs_params: Params = {}
+    where: str = ""  # document and table
+    ratio: float | None = None  # ours over theirs
+    verdict: Literal["better", "worse", "not told apart", "not ranked"] = "not ranked"
+
+
+class Analysis(Record, kw_only=True):
+    """Everything that a report shows: made from a run directory alone, and the same each time."""
+
+    name: str  # of the run directory
+    campaign: str
+    title: str
+    created_ns: int
+    version: str
+    machine: Machine
+    findings: tuple[Finding, ...] = ()
+    metrics: tuple[Metric, ...] = ()  # definitions of the findings' metrics
+    verdicts: tuple[Verdict, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    beside: tuple[Beside, ...] = ()
+    skipped: tuple[Absent, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    summary: tuple[str, ...] = ()  # the verdict in a paragraph: one sentence each

@@ -67,8 +67,10 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters (resolved) and the host -> what to start. Raises Unavailable where the program is not there."""
     estimate_s: Callable[[Params, Host], float]
     """A first guess of the duration in seconds; the store's own history replaces it when there is one."""
-    resolve: Callable[[Params, Machine], Params] = lambda params, machine: params
-    """Replace words ("auto", "all") by numbers. Raises BadInput for what cannot be (an array larger than memory)."""
+    resolve: Callable[[Params, Machine], tuple[Params, ...]] = lambda params, machine: (params,)
+    """Replace words ("auto", "all") by numbers; one request can become several runs (one for each library found).
+
+    Raises BadInput for what cannot be (an array larger than memory), Unavailable for what this machine lacks."""
     parse: Callable[[str, Params], Parsed] | None = None
     """Standard output -> cases, for an existing program. None: the program prints native events.
 
