@@ -24,7 +24,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 # ------------------------------------------------------------------------------------------------------------- machine
 
 
-class Peak(Record, kw_only=True):
+class Peak(Record, frozen=True, kw_only=True):
     """How fast something could be, and where the number comes from.
 
     ``kind`` is "derived" (from what the hardware is), "measured" (a native probe reached it) or "stated" (a document).
@@ -39,14 +39,14 @@ class Peak(Record, kw_only=True):
     basis: str
 
 
-class Absent(Record, kw_only=True):
+class Absent(Record, frozen=True, kw_only=True):
     """Something that was looked for and could not be read, and why."""
 
     what: str
     why: str
 
 
-class Cache(Record, kw_only=True):
+class Cache(Record, frozen=True, kw_only=True):
     level: int
     kind: Literal["data", "instruction", "unified"]
     size_bytes: int
@@ -55,7 +55,7 @@ class Cache(Record, kw_only=True):
     groups: tuple[tuple[int, ...], ...] = ()  # the logical CPUs that share each instance
 
 
-class Core(Record, kw_only=True):
+class Core(Record, frozen=True, kw_only=True):
     """One physical core and the logical CPUs that it shows."""
 
     cpus: tuple[int, ...]
@@ -64,7 +64,7 @@ class Core(Record, kw_only=True):
     numa_node: int | None = None
 
 
-class Cpu(Record, kw_only=True):
+class Cpu(Record, frozen=True, kw_only=True):
     model: str
     vendor: str
     architecture: str  # uname -m
@@ -82,7 +82,7 @@ class Cpu(Record, kw_only=True):
     caches: tuple[Cache, ...] = ()
 
 
-class NumaNode(Record, kw_only=True):
+class NumaNode(Record, frozen=True, kw_only=True):
     id: int
     cpus: tuple[int, ...]
     memory_bytes: int | None = None
@@ -90,7 +90,7 @@ class NumaNode(Record, kw_only=True):
     hugepages: dict[str, int] = {}  # page size in bytes as text -> pages reserved
 
 
-class MemoryModule(Record, kw_only=True):
+class MemoryModule(Record, frozen=True, kw_only=True):
     locator: str
     size_bytes: int
     speed_mts: float | None = None  # configured transfers per second / 1e6
@@ -98,7 +98,7 @@ class MemoryModule(Record, kw_only=True):
     channel: str = ""
 
 
-class Memory(Record, kw_only=True):
+class Memory(Record, frozen=True, kw_only=True):
     total_bytes: int
     available_bytes: int | None = None
     limit_bytes: int | None = None  # of the control group, where there is one
@@ -109,7 +109,7 @@ class Memory(Record, kw_only=True):
     bus_bytes: int | None = None  # per channel and transfer: 8 for DDR4 and DDR5 (two 32-bit subchannels)
 
 
-class Gpu(Record, kw_only=True):
+class Gpu(Record, frozen=True, kw_only=True):
     index: int
     name: str
     vendor: str
@@ -119,7 +119,7 @@ class Gpu(Record, kw_only=True):
     facts: dict[str, Value] = {}
 
 
-class Network(Record, kw_only=True):
+class Network(Record, frozen=True, kw_only=True):
     """One network interface or InfiniBand port."""
 
     name: str
@@ -132,7 +132,7 @@ class Network(Record, kw_only=True):
     facts: dict[str, Value] = {}
 
 
-class Setting(Record, kw_only=True):
+class Setting(Record, frozen=True, kw_only=True):
     """One kernel or system setting: what it is, what it does to benchmarks, what to set."""
 
     name: str
@@ -142,7 +142,7 @@ class Setting(Record, kw_only=True):
     advice: str = ""
 
 
-class Software(Record, kw_only=True):
+class Software(Record, frozen=True, kw_only=True):
     kind: str  # mpi | blas | compiler | driver | scheduler | python | library
     name: str
     version: str = ""
@@ -150,7 +150,7 @@ class Software(Record, kw_only=True):
     facts: dict[str, Value] = {}
 
 
-class Host(Record, kw_only=True):
+class Host(Record, frozen=True, kw_only=True):
     """Everything that is known of one host."""
 
     name: str
@@ -170,7 +170,7 @@ class Host(Record, kw_only=True):
     absent: tuple[Absent, ...] = ()
 
 
-class Machine(Record, kw_only=True):
+class Machine(Record, frozen=True, kw_only=True):
     hosts: tuple[Host, ...]
     discovered_ns: int
     version: str  # of shakedown
@@ -179,7 +179,7 @@ class Machine(Record, kw_only=True):
 # ---------------------------------------------------------------------------------------------------------------- plan
 
 
-class Run(Record, kw_only=True):
+class Run(Record, frozen=True, kw_only=True):
     """One run with every parameter resolved. ``id`` is the hash of its content: the same content is the same run."""
 
     id: str
@@ -193,7 +193,7 @@ class Run(Record, kw_only=True):
     repeat_interval: float | None = None  # relative width of the 95 % interval at which repeats end
 
 
-class Limit(Record, kw_only=True):
+class Limit(Record, frozen=True, kw_only=True):
     """What a metric must reach: a number in SI units, or a fraction of a peak of the machine."""
 
     metric: str
@@ -204,7 +204,7 @@ class Limit(Record, kw_only=True):
     source: str = ""  # clause or reason
 
 
-class Plan(Record, kw_only=True):
+class Plan(Record, frozen=True, kw_only=True):
     campaign: str
     title: str
     runs: tuple[Run, ...]
@@ -217,7 +217,7 @@ class Plan(Record, kw_only=True):
 # ------------------------------------------------------------------------------------------------------------- measure
 
 
-class Residual(Record, kw_only=True):
+class Residual(Record, frozen=True, kw_only=True):
     """The check of a result: it passes when ``value`` is a number and at most ``limit``."""
 
     value: float | None
@@ -229,7 +229,7 @@ class Residual(Record, kw_only=True):
         return self.value is not None and self.value <= self.limit  # false for NaN
 
 
-class Case(Record, kw_only=True):
+class Case(Record, frozen=True, kw_only=True):
     """One series of samples of one kernel with one set of parameters.
 
     Every sample did the same ``work`` (flop, bytes, bytes_moved, messages ...) in its ``seconds``.
@@ -244,13 +244,13 @@ class Case(Record, kw_only=True):
     end_ns: int | None = None
 
 
-class Phase(Record, kw_only=True):
+class Phase(Record, frozen=True, kw_only=True):
     name: str
     begin_ns: int
     end_ns: int
 
 
-class Notice(Record, kw_only=True):
+class Notice(Record, frozen=True, kw_only=True):
     """A warning with the step that mends it."""
 
     code: str
@@ -261,7 +261,7 @@ class Notice(Record, kw_only=True):
 State = Literal["ok", "failed", "crashed", "timeout", "garbage", "wrong", "unavailable", "interrupted"]
 
 
-class Job(Record, kw_only=True):
+class Job(Record, frozen=True, kw_only=True):
     """One run under way or ended: exactly what was started, where, and what became of it."""
 
     run: str
@@ -278,7 +278,7 @@ class Job(Record, kw_only=True):
     signal: int | None = None
 
 
-class Disturbance(Record, kw_only=True):
+class Disturbance(Record, frozen=True, kw_only=True):
     """What else the machine did while the run was under way."""
 
     load_before: float | None = None
@@ -289,7 +289,7 @@ class Disturbance(Record, kw_only=True):
     swap_pages: int | None = None
 
 
-class Measurement(Record, kw_only=True):
+class Measurement(Record, frozen=True, kw_only=True):
     """What one run left: samples, checks, phases, and under which conditions they were taken."""
 
     run: str
@@ -312,7 +312,7 @@ class Measurement(Record, kw_only=True):
 # ------------------------------------------------------------------------------------------------------------- analyse
 
 
-class Metric(Record, kw_only=True):
+class Metric(Record, frozen=True, kw_only=True):
     """What a number means. ``per`` says how a sample becomes a value (see analysis.derive)."""
 
     name: str
@@ -326,7 +326,7 @@ class Metric(Record, kw_only=True):
     source: str = ""  # document and equation
 
 
-class Fraction(Record, kw_only=True):
+class Fraction(Record, frozen=True, kw_only=True):
     """A value against its limit."""
 
     limit: str
@@ -336,7 +336,7 @@ class Fraction(Record, kw_only=True):
     basis: str = ""
 
 
-class Finding(Record, kw_only=True):
+class Finding(Record, frozen=True, kw_only=True):
     """A derived value with its interval, its limit and what to think of it."""
 
     metric: str
@@ -357,7 +357,7 @@ class Finding(Record, kw_only=True):
     runs: tuple[str, ...] = ()
 
 
-class Verdict(Record, kw_only=True):
+class Verdict(Record, frozen=True, kw_only=True):
     """Requirement -> test -> evidence."""
 
     requirement: str
@@ -369,7 +369,7 @@ class Verdict(Record, kw_only=True):
 # -------------------------------------------------------------------------------------------------------------- report
 
 
-class Outcome(Record, kw_only=True):
+class Outcome(Record, frozen=True, kw_only=True):
     """How one run ended, with what a person needs to see why."""
 
     run: str
@@ -387,7 +387,7 @@ class Outcome(Record, kw_only=True):
     provenance: dict[str, Any] = {}
 
 
-class Beside(Record, kw_only=True):
+class Beside(Record, frozen=True, kw_only=True):
     """One of our values beside one that a document published, in the same metric."""
 
     metric: str
@@ -405,7 +405,7 @@ class Beside(Record, kw_only=True):
     verdict: Literal["better", "worse", "not told apart", "not ranked"] = "not ranked"
 
 
-class Analysis(Record, kw_only=True):
+class Analysis(Record, frozen=True, kw_only=True):
     """Everything that a report shows: made from a run directory alone, and the same each time."""
 
     name: str  # of the run directory

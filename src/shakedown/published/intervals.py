@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: The words that a formula may call; no column can be named so.
 FUNCTIONS = ("first", "sqrt")
 
-_NUMBER = re.compile(r"[+-]?(?P<whole>\d*)(?:\.(?P<decimals>\d*))?(?:[eE](?P<exponent>[+-]?\d+))?")
+_NUMBER = re.compile(r"[+-]?(?P<whole>\d*)(?:\.(?P<decimals>\d+))?(?:[eE](?P<exponent>[+-]?\d{1,3}))?")
 _INTEGER = re.compile(r"[+-]?\d+")
 
 
@@ -32,8 +32,8 @@ class BadFormula(ValueError):
     """The formula holds something other than arithmetic over the row's columns."""
 
 
-class Unbounded(ArithmeticError):
-    """The divisor's interval holds zero: any result is possible."""
+class Undefined(ArithmeticError):
+    """The divisor may be zero, or a negative number stand below a root: the interval says nothing of the result."""
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Interval(msgspec.Struct, frozen=True):
     high: Fraction
 
     def overlaps(self, other: Interval) -> bool:
-        """True where a number lies in both; the ends belong to the interval, since documents round halves either way."""
+        """True where a number lies in both. The ends count, since documents round halves either way."""
         return self.low <= other.high and other.low <= self.high
 
 
@@ -51,7 +51,7 @@ def value_of(text: str) -> Fraction:
     if not found or not (found["whole"] or found["decimals"]):
         hint = " (write it without thousands separators)" if re.fullmatch(r"[\d,' ]+(\.\d+)?", text) else ""
         raise BadNumber(f"{text!r} is not a number{hint}")
-    return Fraction(text.rstrip(".") if text.endswith(".") else text)
+    return Fraction(text)
 
 
 def half_width(text: str) -> Fraction:
@@ -82,7 +82,7 @@ def _products(a: Interval, b: Interval) -> Interval:
 
 def _root(of: Interval) -> Interval:
     if of.low < 0:
-        raise BadFormula("square root of a number that may be negative")
+        raise Undefined("square root of a number that may be negative")
     low, high = math.sqrt(of.low), math.sqrt(of.high)
     for _ in range(2):  # two steps outward cover the rounding of the argument and of the root
         low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
@@ -94,7 +94,7 @@ def _parse(formula: str) -> ast.expr:
 
     try:
         return ast.parse(formula, mode="eval").body
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise BadFormula(f"{formula!r} is not an expression: {error}") from None
 
 
@@ -107,7 +107,7 @@ def names_in(formula: str) -> tuple[frozenset[str], frozenset[str]]:
 
     def walk(node: ast.expr) -> None:
         match node:
-            case ast.Constant(value=value) if type(value) in (int, float):
+            case ast.Constant(value=value) if type(value) in (int, float) and math.isfinite(value):
                 return
             case ast.Name(id=name) if name not in FUNCTIONS:
                 own.add(name)
@@ -131,7 +131,7 @@ def names_in(formula: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def evaluate(formula: str, row: Mapping[str, Interval], first_row: Mapping[str, Interval]) -> Interval:
-    """All results that the formula can have. Raises BadFormula, Unbounded, and KeyError for a name that is not there."""
+    """All results that the formula can have. Raises BadFormula, Undefined, and KeyError for an unknown name."""
     import ast
 
     names_in(formula)  # refuses everything that is not arithmetic, so that the walk below meets nothing else
@@ -160,7 +160,7 @@ def evaluate(formula: str, row: Mapping[str, Interval], first_row: Mapping[str, 
                     case ast.Mult():
                         return _products(a, b)
                 if b.low <= 0 <= b.high:
-                    raise Unbounded(f"{ast.unparse(right)} may be zero")
+                    raise Undefined(f"{ast.unparse(right)} may be zero")
                 return _products(a, Interval(1 / b.high, 1 / b.low))
         raise BadFormula(ast.unparse(node))
 
