@@ -79,6 +79,8 @@ class Cpu(Record, frozen=True, kw_only=True):
     isa: tuple[str, ...] = ()  # the vector extensions that matter: sse2 avx2 fma avx512f amx_tile neon sve ...
     base_hz: float | None = None
     max_hz: float | None = None
+    clock_hz: float | None = None  # the clock that peaks are derived at: the base clock where it is known
+    clock_basis: str = ""  # what that clock is: "base clock (cpufreq base_frequency)", "time-stamp counter" ...
     caches: tuple[Cache, ...] = ()
 
 
@@ -323,6 +325,7 @@ class Metric(Record, frozen=True, kw_only=True):
     per: str = ""  # "bytes/s": work bytes over seconds; "s/messages": seconds over work; "s": seconds; "bytes": work itself
     limit: str = ""  # the peak that bounds it; "{level}.bandwidth" takes the case's parameter `level`
     measures: str = ""  # the peak that this metric is a measurement of (its best value over the run), same braces
+    match: tuple[str, ...] = ()  # parameters that must agree before two values of it can be laid side by side
     source: str = ""  # document and equation
 
 

@@ -47,7 +47,9 @@ _PLAIN: dict[str, tuple[str, float]] = {
     "l": ("m3", 1e-3),
     "EUR": ("EUR", 1.0),
     "USD": ("USD", 1.0),
+    "month": ("s", 365.25 / 12 * 86400.0),
     "year": ("s", 365.25 * 86400.0),
+    "RT": ("W", 3516.8528),  # ton of refrigeration: 12 000 BTU/h
 }
 
 
@@ -147,3 +149,29 @@ def round_to(value: float, digits: int) -> str:
     if "." in text and digits > 3:
         text = text.rstrip("0").rstrip(".")
     return text
+
+
+def parse_quantity(text: str) -> tuple[float, str]:
+    """``"40 GB/s"`` or ``"5 min"`` as a number in SI and its SI unit. Raises UnknownUnit or ValueError."""
+    number, _, unit = text.strip().partition(" ")
+    name, factor = si(unit.strip() or "1")
+    return float(number) * factor, name
+
+
+def parse_bytes(text: str) -> int:
+    """``"64 KiB"``, ``"1.5 GiB"``, ``"4096"`` as a whole number of bytes. Raises UnknownUnit or ValueError."""
+    value, unit = parse_quantity(text)
+    if unit not in ("B", "1"):
+        raise UnknownUnit(f"{text!r} is not a size in bytes; write it as '64 KiB' or '4096'")
+    return round(value)
+
+
+def show_seconds(seconds: float) -> str:
+    """A duration for a person: ``45 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -25,12 +25,12 @@ PARAMETERS = ("nodes", "cores", "threads", "ranks", "gpus", "n", "nb", "p", "q",
 #: Metrics that need no definition, with their SI unit.
 BUILT_IN = {"peak.flops.*": "flop/s", "peak.*.bandwidth": "B/s"}
 
+_FORMAT = "the format is in the README of the published systems"
+
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base: a key that is not named here is an error."""
 
-
-_T = TypeVar("_T", bound=_Strict)
 
 # ---------------------------------------------------------------------------------------------- the file, key for key
 
@@ -232,23 +232,17 @@ def system(id: str) -> System:
 
 def load(path: Path) -> System:
     """A user's own file in the same format. Raises BadInput."""
-    from shakedown.errors import BadInput
+    from shakedown import strict
 
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        hint = "give the path of a TOML file"
-        raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint=hint) from None
-    except UnicodeDecodeError as error:
-        raise BadInput(f"is not UTF-8: {error.reason}", where=str(path), hint="save the file as UTF-8") from None
-    return parse(text, path.name)
+    return parse(strict.read_text(path, hint="give the path of a TOML file"), path.name)
 
 
 def parse(text: str, file: str) -> System:
     """A system from the text of its file; ``file`` is the file's name, which its id must equal. Raises BadInput."""
+    from shakedown import strict
     from shakedown.errors import BadInput
 
-    record = _convert(_read_toml(text, file), Record, file)
+    record = strict.convert(strict.read_toml(text, file), Record, file, hint=_FORMAT)
     if f"{record.id}.toml" != file:
         raise BadInput(f"id {record.id!r} is not the name of the file", where=file, hint=f"expected {file[:-5]!r}")
     values, peaks, problems = _flatten(record)
@@ -295,72 +289,15 @@ def _shipped_metrics() -> dict[str, MetricDef]:
 def _shared_metrics() -> tuple[MetricDef, ...]:
     from importlib import resources
 
+    from shakedown import strict
     from shakedown.errors import BadInput
 
     file = "metrics.toml"
     text = resources.files(__name__).joinpath(file).read_text(encoding="utf-8")
-    definitions = _convert(_read_toml(text, file), _MetricsFile, file).metric
+    definitions = strict.convert(strict.read_toml(text, file), _MetricsFile, file, hint=_FORMAT).metric
     for where, what, hint in _metric_problems(definitions):
         raise BadInput(what, where=f"{file}: {where}", hint=hint)
     return definitions
-
-
-def _read_toml(text: str, file: str) -> dict[str, object]:
-    import tomllib
-
-    from shakedown.errors import BadInput
-
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"is not TOML: {error}", where=file, hint="mend that line") from None
-
-
-def _convert(raw: dict[str, object], to: type[_T], file: str) -> _T:
-    """``raw`` as a struct, or a BadInput that says which entry is wrong and names the nearest right key."""
-    import re
-
-    from shakedown import errors
-
-    try:
-        return msgspec.convert(raw, to)
-    except msgspec.ValidationError as error:
-        what, _, path = str(error).partition(" - at `$")
-        where, keys = _resolve(raw, to, path.rstrip("`"))
-        unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what)
-        if unknown:
-            raise errors.unknown("key", unknown[1], keys, where=f"{file}: {where}" if where else file) from None
-        missing = re.fullmatch(r"Object missing required field `(.*)`", what)
-        what = f"the key {missing[1]!r} is missing" if missing else what
-        hint = "the format is in the README of the published systems"
-        raise errors.BadInput(what, where=f"{file}: {where}" if where else file, hint=hint) from None
-
-
-def _resolve(raw: object, struct: type[_Strict], path: str) -> tuple[str, list[str]]:
-    """Where msgspec's ``path`` leads, in words (``table 3 "Table 3, page 8", columns 2``), and the keys known there."""
-    import re
-    from typing import get_args
-
-    words: list[str] = []
-    known = [field.encode_name for field in msgspec.structs.fields(struct)]
-    for name, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
-        if name:
-            words.append(name)
-            raw = raw.get(name) if isinstance(raw, dict) else None
-            held = next((field.type for field in msgspec.structs.fields(struct) if field.encode_name == name), None)
-            kind = next((one for one in (held, *get_args(held)) if _is_struct(one)), None)
-            if kind is not None:
-                struct = kind
-                known = [field.encode_name for field in msgspec.structs.fields(struct)]
-        elif index.isdigit():
-            raw = raw[int(index)] if isinstance(raw, list) and int(index) < len(raw) else None
-            label = next((raw[key] for key in ("where", "name") if isinstance(raw, dict) and key in raw), None)
-            words[-1] += f" {int(index) + 1}" + (f' "{label}"' if label else "")
-    return ", ".join(words), known
-
-
-def _is_struct(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, _Strict)
 
 
 # ----------------------------------------------------------------------------------------------------------- flattening

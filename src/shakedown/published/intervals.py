@@ -107,7 +107,7 @@ def names_in(formula: str) -> tuple[frozenset[str], frozenset[str]]:
 
     def walk(node: ast.expr) -> None:
         match node:
-            case ast.Constant(value=value) if type(value) in (int, float) and math.isfinite(value):
+            case ast.Constant(value=int(value) | float(value)) if not isinstance(value, bool) and math.isfinite(value):
                 return
             case ast.Name(id=name) if name not in FUNCTIONS:
                 own.add(name)

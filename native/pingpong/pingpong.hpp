@@ -1,0 +1,123 @@
+// The interface of pingpong: messages between two ranks, for one pair or for every pair of the job.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/emit.hpp"
+#include "common/memory.hpp"
+#include "rounds.hpp"
+
+namespace shakedown::pingpong {
+
+enum class Kernel { latency, bandwidth, bidirectional };
+const char* name_of(Kernel kernel);
+
+/// Damage done on purpose between a message's arrival and its check, so that tests see the check fail.
+enum class Inject { none, flip, stale, swap };
+
+struct Options {
+  std::vector<std::size_t> sizes;
+  std::vector<Kernel> kernels;
+  int window = 64;             // messages under way at once in the bandwidth kernels
+  std::int64_t samples = 100;  // at least so many per case
+  double seconds = 0;          // each case lasts at least so long
+  double sample_s = 100e-6;    // shortest length that a sample is made to have
+  std::string pairs = "first";
+  bool tournament = false;
+  std::string cpus;
+  bool allow_oversubscribe = false;
+  bool verify = true;
+  Pages pages = Pages::huge;
+  Inject inject = Inject::none;
+};
+Options read_options(int argc, char** argv);
+
+// ---------------------------------------------------------------------------------------------------------- world.cpp
+
+struct Rank {
+  std::string host;
+  int cpu = 0;  // the one that the kernel says it is bound to
+};
+
+/// The job: every rank's host and the CPU that the kernel says it is bound to.
+struct World {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm control = MPI_COMM_NULL;  // commands, results
+  MPI_Comm data = MPI_COMM_NULL;     // what is timed
+  std::vector<Rank> ranks;
+  [[nodiscard]] Object facts() const;
+};
+
+/// Pin every rank and gather where all of them are. Throws on every rank alike: a usage error for fewer than two ranks,
+/// "could not measure" where two would share a CPU and that was not allowed.
+World join(const Options& options);
+
+/// Run `work` on every rank; where it throws on one, throw the lowest rank's error on all.
+template <class Work>
+void together(MPI_Comm comm, Work&& work);
+void agree(MPI_Comm comm, int code, const std::string& text);
+
+/// Wait for all ranks, asleep: a rank that waits leaves its core and the memory to those that are measured.
+void settle(MPI_Comm comm);
+
+// ----------------------------------------------------------------------------------------------------------- pair.cpp
+
+struct Shape {
+  Kernel kernel = Kernel::latency;
+  std::size_t bytes = 0;
+};
+
+/// What the leader of a pair measured. A sample is `iterations` round trips (latency) or windows.
+struct Series {
+  std::int64_t iterations = 0;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t wrong = 0;  // bytes (0 B: messages) that were not what was sent, on both sides
+  std::vector<double> seconds;
+};
+
+/// What each sample did.
+Object work_of(const Shape& shape, const Options& options, std::int64_t iterations);
+
+/// A rank's buffers: touched, and large enough for every size.
+class Buffers {
+ public:
+  explicit Buffers(const Options& options);
+  std::span<std::uint8_t> out(std::size_t bytes, int slot = 0) const { return at(out_, bytes, slot); }
+  std::span<std::uint8_t> in(std::size_t bytes, int slot = 0) const { return at(in_, bytes, slot); }
+  /// How many messages of this size are checked whole, each in its own place.
+  static int slots(const Shape& shape, int window);
+
+ private:
+  static std::span<std::uint8_t> at(const Buffer& buffer, std::size_t bytes, int slot);
+  Buffer out_;
+  Buffer in_;
+};
+
+/// Measure one case with `peer`. The leader keeps time and returns the series; the other side obeys and returns an empty
+/// one. Both keep the load on after their own samples until every rank of the job is done.
+Series lead(const World& world, const Options& options, const Buffers& buffers, const Shape& shape, int peer,
+            double warm_s);
+void follow(const World& world, const Options& options, const Buffers& buffers, const Shape& shape, int peer);
+
+template <class Work>
+void together(MPI_Comm comm, Work&& work) {
+  int code = kOk;
+  std::string text;
+  try {
+    work();
+  } catch (const Error& error) {
+    code = error.code;
+    text = error.what();
+  }
+  agree(comm, code, text);
+}
+
+}  // namespace shakedown::pingpong

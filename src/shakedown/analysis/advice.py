@@ -1,0 +1,62 @@
+"""Warnings with the step that mends them: what disturbed a run, and what weakens a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..records import Disturbance, Finding, Notice
+
+STEAL = 0.01  # of all CPU time, taken by the hypervisor
+OTHER = 0.05  # of all CPU time, used by other processes
+LOAD_PER_CPU = 0.25  # before the run began
+FEW_SAMPLES = 5
+WIDE = 0.05  # half the interval over the value
+
+
+def disturbed(what: Disturbance, cpus: int) -> tuple[Notice, ...]:
+    """What else the machine did while a run was under way, with advice."""
+    notices = []
+    if what.load_before is not None and what.load_before > LOAD_PER_CPU * max(cpus, 1):
+        notices.append(Notice(code="load", text=f"the load average was {what.load_before:.2f} before the run",
+                              advice="end other work, or ask the scheduler for the whole node"))
+    if what.steal_fraction is not None and what.steal_fraction > STEAL:
+        notices.append(Notice(code="steal", text=f"the hypervisor took {what.steal_fraction:.1%} of the CPU time",
+                              advice="measure on the bare machine, or with dedicated cores"))
+    if what.other_cpu_fraction is not None and what.other_cpu_fraction > OTHER:
+        notices.append(Notice(code="other-work", text=f"other processes used {what.other_cpu_fraction:.1%} of the CPU time",
+                              advice="end them; look with: top -b -n1 | head -20"))
+    if what.throttle_events:
+        notices.append(Notice(code="throttling", text=f"{what.throttle_events} thermal throttling events",
+                              advice="check cooling and fans; repeat when the machine is cool"))
+    if what.swap_pages:
+        notices.append(Notice(code="swap", text=f"{what.swap_pages} pages were swapped",
+                              advice="use smaller arrays, or switch swap off"))
+    return tuple(notices)
+
+
+def weak(finding: Finding) -> tuple[Notice, ...]:
+    """What makes a value less sure than it looks."""
+    notices = []
+    if finding.value is None:
+        return ()
+    if finding.n_samples < FEW_SAMPLES and finding.n_runs < FEW_SAMPLES:
+        notices.append(Notice(code="few-samples", text=f"only {finding.n_samples} sample{'s' * (finding.n_samples != 1)}",
+                              advice="ask for more: params = { samples = 20 } or repeat = { min = 5 }"))
+    if finding.low is not None and finding.high is not None and finding.value:
+        width = (finding.high - finding.low) / 2 / abs(finding.value)
+        if width > WIDE:
+            notices.append(Notice(code="wide", text=f"give or take {width:.0%}",
+                                  advice="repeat it on a quiet machine; pin the clock and the processes"))
+    return tuple(notices)
+
+
+def common(groups: Sequence[tuple[Notice, ...]]) -> tuple[Notice, ...]:
+    """The notices of many runs, once each by code, with how many runs they touch."""
+    first: dict[str, Notice] = {}
+    count: dict[str, int] = {}
+    for group in groups:
+        for one in group:
+            first.setdefault(one.code, one)
+            count[one.code] = count.get(one.code, 0) + 1
+    return tuple(one if count[code] == 1 else Notice(code=code, text=f"{one.text}; {count[code]} of {len(groups)} runs",
+                                                     advice=one.advice) for code, one in first.items())

@@ -1,0 +1,166 @@
+"""Values against their limits: the peaks derived from the hardware and those that a native program reached."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from ..records import Finding, Fraction, Host, Limit, Metric, Notice, Params, Peak, Verdict
+from ..units import show
+
+#: A measured value this far above a derived peak says that the peak's basis is wrong (a clock above base, mostly).
+ABOVE_PEAK = 1.02
+
+
+def limit_name(template: str, params: Params) -> str:
+    """``{level}.bandwidth`` with the case's own level; empty where the case has none."""
+    try:
+        return template.format(**params)
+    except KeyError:
+        return ""
+
+
+def measured_peaks(findings: Iterable[Finding], metrics: Mapping[str, Metric]) -> dict[str, list[Peak]]:
+    """By host: the best value of every metric that measures a peak, for each number of threads apart.
+
+    The scope is "core" for one thread and "node" for the most that were used.
+    """
+    best: dict[tuple[str, str, int], tuple[float, Finding]] = {}
+    most: dict[tuple[str, str], int] = defaultdict(int)
+    for one in findings:
+        metric = metrics[one.metric]
+        name = limit_name(metric.measures, one.params) if metric.measures else ""
+        if not name or one.value is None:
+            continue
+        threads = int(one.params.get("threads", 1))
+        most[one.host, name] = max(most[one.host, name], threads)
+        key = (one.host, name, threads)
+        better = key not in best or (one.value > best[key][0]) == (metric.better != "lower")
+        if better:
+            best[key] = (one.value, one)
+    peaks: dict[str, list[Peak]] = defaultdict(list)
+    for (host, name, threads), (value, one) in sorted(best.items()):
+        if threads not in (1, most[host, name]):
+            continue
+        scope = "core" if threads == 1 and most[host, name] > 1 else "node"
+        peaks[host].append(Peak(name=name, scope=scope, value=value, unit=one.unit, kind="measured",
+                                basis=f"{metrics[one.metric].title}, {threads} thread{'s' * (threads > 1)}, "
+                                      f"median of {one.n_samples} samples"))
+    return peaks
+
+
+def fractions(finding: Finding, metric: Metric, peaks: Sequence[Peak]) -> tuple[Fraction, ...]:
+    """The finding as a fraction of each limit that bounds it.
+
+    With the threads of the case the limit is that many core peaks where there are any, and never more than the node's.
+    """
+    name = limit_name(metric.limit, finding.params) if metric.limit else ""
+    if not name or not finding.value:
+        return ()
+    threads = finding.params.get("threads")
+    found = []
+    by_basis: dict[tuple[str, str], list[Peak]] = defaultdict(list)
+    for peak in peaks:
+        if peak.name == name and peak.unit == finding.unit:
+            by_basis[peak.kind, _clock(peak.basis) if peak.kind == "derived" else ""].append(peak)
+    for (kind, _), group in by_basis.items():
+        scopes = {peak.scope: peak for peak in group}
+        chosen = scopes.get("node") or next(iter(scopes.values()))
+        value, basis = chosen.value, chosen.basis
+        core = scopes.get("core")
+        if core is not None and isinstance(threads, int) and core.value * threads < value:
+            value, basis = core.value * threads, f"{threads} x {core.basis}" if threads > 1 else core.basis
+        fraction = finding.value / value if finding.better != "lower" else value / finding.value
+        found.append(Fraction(limit=name, kind=kind, value=value, fraction=fraction, basis=basis))
+    return tuple(found)
+
+
+def _clock(basis: str) -> str:
+    """The part of a basis that tells derived peaks at different clocks apart."""
+    return basis.rpartition(" x ")[2]
+
+
+def with_fractions(findings: Iterable[Finding], metrics: Mapping[str, Metric],
+                   peaks: Mapping[str, Sequence[Peak]]) -> list[Finding]:
+    """Every finding with its fractions, and a notice where it is above a derived peak."""
+    done = []
+    for one in findings:
+        got = fractions(one, metrics[one.metric], peaks.get(one.host, ()))
+        notices = one.notices
+        above = [part for part in got if part.kind == "derived" and part.fraction > ABOVE_PEAK]
+        if above and len(above) == sum(part.kind == "derived" for part in got):
+            notices = (*notices, Notice(
+                code="above-peak", text=f"above its derived peak ({above[0].fraction:.2f} of {show(above[0].value, one.unit)})",
+                advice=f"the peak's basis is too low here: {above[0].basis}"))
+        done.append(msgspec.structs.replace(one, fractions=got, notices=notices) if got else one)
+    return done
+
+
+def verdicts(limits: Sequence[Limit], findings: Sequence[Finding], metrics: Mapping[str, Metric],
+             hosts: Sequence[Host]) -> tuple[Verdict, ...]:
+    """Each limit against the findings that it speaks of: met, not met, undecided where the interval straddles it.
+
+    With several findings (sizes, thread counts) the best counts; on several hosts each must meet it.
+    """
+    peaks = {host.name: host.peaks for host in hosts}
+    found = []
+    for limit in limits:
+        spoken = [one for one in findings if one.metric == limit.metric
+                  and all(one.params.get(name) == value for name, value in limit.params.items())]
+        for host in sorted({one.host for one in spoken}) or [""]:
+            best = _best([one for one in spoken if one.host == host])
+            found.append(_verdict(limit, metrics[limit.metric], host, best, peaks.get(host, ()), len(peaks) > 1))
+    return tuple(found)
+
+
+def _best(findings: list[Finding]) -> Finding | None:
+    measured = [one for one in findings if one.value is not None]
+    if not measured:
+        return None
+    lower = measured[0].better == "lower"
+    return min(measured, key=lambda one: (one.value or 0) if lower else -(one.value or 0))
+
+
+def _verdict(limit: Limit, metric: Metric, host: str, best: Finding | None, peaks: Sequence[Peak],
+             many: bool) -> Verdict:
+    bound_text = []
+    bounds: list[tuple[float, bool]] = []  # value in SI, whether it is a lower bound
+    missing = ""
+    for given, is_least in ((limit.at_least, True), (limit.at_most, False)):
+        if given is None:
+            continue
+        word = "at least" if is_least else "at most"
+        if not limit.of:
+            bounds.append((given, is_least))
+            bound_text.append(f"{word} {show(given, metric.unit)}")
+            continue
+        peak = _peak(limit.of, peaks)
+        bound_text.append(f"{word} {given:.0%} of {limit.of}" + (f" ({show(peak.value, peak.unit)}, {peak.kind})" if peak else ""))
+        if peak is None:
+            missing = f"the peak {limit.of} is not known on this machine"
+        else:
+            bounds.append((given * peak.value, is_least))
+    requirement = f"{metric.title}: {' and '.join(bound_text)}" + (f" on {host}" if many and host else "")
+    if limit.source:
+        requirement += f" [{limit.source}]"
+    if best is None or best.value is None:
+        return Verdict(requirement=requirement, state="not measured", evidence="no run of it ended well")
+    if missing:
+        return Verdict(requirement=requirement, state="undecided", evidence=missing, finding=best)
+    shown = show(best.value, best.unit)
+    if best.low is not None and best.high is not None:
+        shown += f" [{show(best.low, best.unit)}, {show(best.high, best.unit)}]"
+    low, high = (best.value if end is None else end for end in (best.low, best.high))
+    sure = all(low >= bound if is_least else high <= bound for bound, is_least in bounds)
+    broken = any(high < bound if is_least else low > bound for bound, is_least in bounds)
+    return Verdict(requirement=requirement, state="met" if sure else "not met" if broken else "undecided",
+                   evidence=f"measured {shown}", finding=best)
+
+
+def _peak(name: str, peaks: Sequence[Peak]) -> Peak | None:
+    """The peak that a limit means: the node's, derived where it can be, else measured."""
+    fitting = [peak for peak in peaks if peak.name == name]
+    order = {"derived": 0, "stated": 1, "measured": 2}
+    return min(fitting, key=lambda peak: (peak.scope != "node", order[peak.kind]), default=None)

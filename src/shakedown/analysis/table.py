@@ -1,0 +1,126 @@
+"""Measurements of any number of run directories as columns, through DuckDB.
+
+One row is one case (one series of samples) of one repeat of one run on one host. Loose ``measurement.json`` files and the
+packed ``measurements.parquet`` of a finished run directory give the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import StoreFailed
+from ..records import Measurement
+
+if TYPE_CHECKING:
+    import duckdb
+
+Strings = NDArray[np.object_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Cases(NamedTuple):
+    """Columns of equal length, one entry a case; ``seconds`` is flat, ``counts`` says how many belong to each case."""
+
+    run: Strings
+    repeat: Ints
+    workload: Strings
+    host: Strings
+    kernel: Strings
+    params: Strings  # JSON text with sorted keys
+    work: Strings  # JSON text with sorted keys
+    counts: Ints
+    seconds: Floats
+
+    def __len__(self) -> int:
+        return len(self.run)
+
+
+def from_measurements(measurements: Iterable[Measurement]) -> Cases:
+    """The cases of measurements that ended well: a run whose check failed or that was cut short has no score."""
+    rows: list[tuple[str, int, str, str, str, str, str, int]] = []
+    seconds: list[float] = []
+    for record in measurements:
+        if record.state != "ok":
+            continue
+        for case in record.cases:
+            rows.append((record.run, record.repeat, record.workload, record.host, case.kernel, key(case.params),
+                         key(case.work), len(case.seconds)))
+            seconds.extend(case.seconds)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
+    return Cases(*(_column(columns[i], i) for i in range(8)), np.array(seconds, float))  # type: ignore[arg-type]
+
+
+def _column(values: Sequence[object], index: int) -> NDArray[np.generic]:
+    if index in (1, 7):
+        return np.array(values, np.int64)
+    column = np.empty(len(values), object)
+    column[:] = values
+    return column
+
+
+def key(params: dict[str, object] | dict[str, float] | dict[str, int | float | str | bool]) -> str:
+    """Parameters as JSON text with sorted keys: equal parameters give equal text."""
+    return msgspec.json.encode(params, order="sorted").decode()
+
+
+def pack(cases: Cases, path: Path) -> None:
+    """Write cases as Parquet, for DuckDB, pandas, R... and for fast analysis of many run directories. Atomic."""
+    import os
+
+    connection = _connect()
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    starts = np.cumsum(cases.counts) - cases.counts
+    columns = {name: getattr(cases, name) for name in Cases._fields[:7]}
+    connection.register("cases", {**columns, "start": starts, "count": cases.counts, "row": np.arange(len(cases))})
+    connection.register("samples", {"s": cases.seconds, "row": np.repeat(np.arange(len(cases)), cases.counts),
+                                    "place": np.arange(len(cases.seconds))})
+    try:
+        connection.execute(
+            "COPY (SELECT run, repeat, workload, host, kernel, params, work, coalesce(seconds, []) AS seconds FROM cases "
+            "LEFT JOIN (SELECT row, list(s ORDER BY place) AS seconds FROM samples GROUP BY row) USING (row) ORDER BY row) "
+            f"TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)")
+        os.replace(temporary, path)
+    except (OSError, connection_error()) as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreFailed(f"cannot write: {error}", where=str(path), hint="free some space and try again") from None
+
+
+def unpack(paths: Sequence[Path]) -> Cases:
+    """Read cases from packed files. Raises StoreFailed for one that is absent or damaged."""
+    connection = _connect()
+    names = ", ".join(f"'{_quoted(path)}'" for path in paths)
+    try:
+        connection.execute(f"CREATE TABLE m AS SELECT * FROM read_parquet([{names}])")
+        got = connection.execute("SELECT run, repeat, workload, host, kernel, params, work, len(seconds) AS counts FROM m "
+                                 "ORDER BY rowid").fetchnumpy()
+        flat = connection.execute("SELECT unnest(seconds) AS s FROM m ORDER BY rowid").fetchnumpy()["s"]
+    except connection_error() as error:
+        raise StoreFailed(f"cannot read the packed measurements: {error}", where=str(paths[0].parent),
+                          hint="remove the packed file: it is made again from the measurements beside it") from None
+    columns = [np.asarray(got[name]) for name in (*Cases._fields[:7], "counts")]
+    return Cases(*(column.astype(np.int64) if i in (1, 7) else column for i, column in enumerate(columns)),  # type: ignore[arg-type]
+                 np.asarray(flat, float))
+
+
+def connection_error() -> type[Exception]:
+    """DuckDB's base error, imported when it is needed."""
+    import duckdb
+
+    return duckdb.Error
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    return duckdb.connect(config={"threads": 2, "memory_limit": "512MB"})
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")

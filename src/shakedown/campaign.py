@@ -1,0 +1,120 @@
+"""Campaigns: what to run and which limits to meet, one TOML file each.
+
+Those in ``campaigns/`` are shipped; a user's own is given by its path. The keys are those of the structs below; a
+misspelt one is an error that names the nearest.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from . import strict, units
+from .errors import BadInput, unknown
+from .records import Limit, Params, Value
+
+
+class Repeat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How often a run is repeated, each time as a new process, spread over the campaign's duration."""
+
+    min: int = 1
+    max: int = 1
+    interval: float | None = None  # end when the 95 % interval of the medians is narrower than this fraction
+
+
+class RunEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    workload: str
+    params: Params = {}
+    sweep: dict[str, tuple[Value, ...]] = {}  # each combination is a run of its own
+    limit: str = ""  # "2 min": killed past it; otherwise ten times the estimate, at least 30 s
+    repeat: Repeat | None = None
+    optional: bool = True  # what is not possible here is skipped and said; false makes it an error
+
+
+class LimitEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    metric: str
+    params: Params = {}
+    at_least: str | float | None = None  # "40 GB/s", or a fraction of the peak named in `of`
+    at_most: str | float | None = None
+    of: str = ""
+    source: str = ""
+
+
+class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    title: str
+    summary: str = ""
+    budget: str = ""  # "5 min": no repeat is begun past it
+    compare_with: tuple[str, ...] = ()
+    repeat: Repeat = Repeat()
+    runs: tuple[RunEntry, ...] = msgspec.field(name="run")
+    limits: tuple[LimitEntry, ...] = msgspec.field(default=(), name="limit")
+
+
+_HINT = "the keys are described in docs/campaigns.md; `shakedown plan` checks a file without running it"
+
+
+def names() -> tuple[str, ...]:
+    """The names of the shipped campaigns."""
+    files = resources.files("shakedown.campaigns").iterdir()
+    return tuple(sorted(file.name[:-5] for file in files if file.name.endswith(".toml")))
+
+
+def text_of(name_or_path: str) -> tuple[str, str]:
+    """The TOML text of a shipped campaign or of a user's file, and what to call it in messages. Raises BadInput."""
+    if name_or_path in names():
+        return resources.files("shakedown.campaigns").joinpath(f"{name_or_path}.toml").read_text("utf-8"), name_or_path
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or path.exists():
+        return strict.read_text(path, hint=f"give a TOML file or one of: {', '.join(names())}"), str(path)
+    raise unknown("campaign", name_or_path, names())
+
+
+def parse(text: str, where: str) -> Campaign:
+    """A campaign from its TOML text. Raises BadInput."""
+    campaign = strict.convert(strict.read_toml(text, where), Campaign, where, hint=_HINT)
+    if not campaign.runs:
+        raise BadInput("there is no [[run]]", where=where, hint=_HINT)
+    for number, entry in enumerate(campaign.runs, 1):
+        repeat = entry.repeat or campaign.repeat
+        if not 1 <= repeat.min <= repeat.max:
+            raise BadInput(f"repeat min {repeat.min} and max {repeat.max} must be 1 <= min <= max",
+                           where=f"{where}: run {number} {entry.workload!r}", hint=_HINT)
+    return campaign
+
+
+def seconds(text: str, where: str) -> float:
+    """A duration such as "5 min". Raises BadInput."""
+    try:
+        value, unit = units.parse_quantity(text)
+    except ValueError as error:
+        raise BadInput(f"{text!r} is no duration: {error}", where=where, hint='write it as "90 s" or "5 min"') from None
+    if unit != "s" or not value > 0:
+        raise BadInput(f"{text!r} is no duration above zero", where=where, hint='write it as "90 s" or "5 min"')
+    return value
+
+
+def limit(entry: LimitEntry, unit: str, where: str) -> Limit:
+    """A limit in SI units; ``unit`` is the metric's. Raises BadInput."""
+    def number(given: str | float | None) -> float | None:
+        if not isinstance(given, str):
+            if given is not None and not entry.of and unit != "1":
+                raise BadInput(f"limit {given:g} of {entry.metric!r} has neither a unit nor a peak in `of`", where=where,
+                               hint=f'write "40 {unit}", or a fraction with of = "memory.bandwidth"')
+            return given
+        try:
+            value, found = units.parse_quantity(given)
+        except ValueError as error:
+            raise BadInput(f"limit {given!r} of {entry.metric!r}: {error}", where=where, hint=f'write "40 {unit}"') \
+                from None
+        if found != unit:
+            raise BadInput(f"limit {given!r} of {entry.metric!r} is in {found}, the metric in {unit}", where=where,
+                           hint=f'write it in {unit}')
+        return value
+
+    if entry.at_least is None and entry.at_most is None:
+        raise BadInput(f"limit on {entry.metric!r} has neither at_least nor at_most", where=where, hint=_HINT)
+    return Limit(metric=entry.metric, params=entry.params, at_least=number(entry.at_least),
+                 at_most=number(entry.at_most), of=entry.of, source=entry.source)

@@ -1,0 +1,89 @@
+"""What a native program prints (native/README.md) -> cases, phases and notices. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from .records import Case, Notice, Phase, Residual
+
+
+class Events(msgspec.Struct, frozen=True, kw_only=True):
+    """A program's output, understood. ``ended`` is false where it was cut short."""
+
+    cases: tuple[Case, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    provenance: dict[str, Any] = {}
+    started: bool = False
+    ended: bool = False
+    garbage: str = ""  # the first line that is no event, with its number
+
+
+def parse_line(line: bytes | str) -> dict[str, Any] | None:
+    """One event, or None for a line that is none."""
+    try:
+        event = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
+
+
+def parse(text: bytes) -> Events:
+    """All events of a program's standard output. A line that is no event is garbage, and the rest still counts."""
+    cases: list[Case] = []
+    phases: list[Phase] = []
+    notices: list[Notice] = []
+    open_phases: dict[tuple[str, str], int] = {}
+    provenance: dict[str, Any] = {}
+    started = ended = False
+    garbage = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        event = parse_line(line)
+        try:
+            match event["event"] if event else "":
+                case "start" if event:
+                    started = True
+                    provenance = {key: value for key, value in event.items() if key != "event"}
+                case "case" if event:
+                    cases.append(_case(event))
+                case "phase" if event:
+                    key = (event["name"], event.get("label", ""))
+                    if event["edge"] == "begin":
+                        open_phases[key] = event["unix_ns"]
+                    elif key in open_phases:
+                        phases.append(Phase(name=" ".join(filter(None, key)), begin_ns=open_phases.pop(key),
+                                            end_ns=event["unix_ns"]))
+                case "notice" if event:
+                    notices.append(Notice(code=event["code"], text=event["text"], advice=event.get("advice", "")))
+                case "end" if event:
+                    ended = True
+                    provenance["max_rss_bytes"] = event.get("max_rss_bytes")
+                case "progress":
+                    pass
+                case _:
+                    raise KeyError("event")
+        except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
+            if not garbage:
+                shown = line[:120].decode("utf-8", "replace")
+                garbage = f"line {number} is no event ({type(error).__name__}: {error}): {shown}"
+    return Events(cases=tuple(cases), phases=tuple(phases), notices=tuple(notices), provenance=provenance,
+                  started=started, ended=ended, garbage=garbage)
+
+
+def _case(event: dict[str, Any]) -> Case:
+    check = event.get("residual")
+    return msgspec.convert(
+        {
+            "kernel": event["kernel"],
+            "params": event.get("params", {}),
+            "work": event.get("work", {}),
+            "seconds": event["seconds"],
+            "residual": None if check is None else Residual(value=check["value"], limit=check["limit"],
+                                                            kind=check.get("kind", "")),
+            "begin_ns": event.get("begin_ns"),
+            "end_ns": event.get("end_ns"),
+        }, Case, strict=True)

@@ -1,0 +1,233 @@
+"""Run a plan: what comes next is decided by a pure function; a thin loop acts.
+
+Every run happens once before any is repeated, so that repeats of one run are spread over the whole campaign and a
+disturbance hits them unalike. Repeats end when the interval of their medians is narrow enough, when they reach their
+number, or when the budget is spent.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from . import launchers, workloads
+from .analysis.statistics import relative_width
+from .errors import CannotMeasure, ShakedownError, StoreFailed
+from .host import Door
+from .measure import measurement
+from .process import Exit, Process, alive, kill_group
+from .records import Host, Job, Machine, Measurement, Notice, Plan, Run, State
+from .store import RunDirectory
+from .watch import Watch
+
+
+class Done(NamedTuple):
+    """What the next step needs to know of a repeat that is whole."""
+
+    state: State
+    medians: tuple[float, ...]  # seconds, one per case
+
+
+class Step(NamedTuple):
+    run: Run
+    repeat: int
+
+
+History = Mapping[tuple[str, int], Done]
+
+
+def next_step(plan: Plan, done: History, spent_s: float) -> Step | None:
+    """What to run now, or None when the plan is fulfilled. Pure.
+
+    First every run's first repeat, in order; then, round by round, those whose repeats are not yet enough.
+    """
+    rounds = max((run.repeat_max for run in plan.runs), default=0)
+    for repeat in range(1, rounds + 1):
+        for run in plan.runs:
+            if (run.id, repeat) not in done and wants(run, repeat, done, plan.budget_s, spent_s):
+                return Step(run, repeat)
+    return None
+
+
+def wants(run: Run, repeat: int, done: History, budget_s: float | None, spent_s: float) -> bool:
+    """Whether this repeat of a run is still worth its time."""
+    earlier = [done[run.id, number] for number in range(1, repeat) if (run.id, number) in done]
+    if len(earlier) < repeat - 1 or any(one.state != "ok" for one in earlier):
+        return False  # a run that failed would fail again: it is repeated when somebody asks for it
+    if repeat <= run.repeat_min:
+        return True
+    if repeat > run.repeat_max or (budget_s is not None and spent_s + run.estimate_s > budget_s):
+        return False
+    return run.repeat_interval is not None and not settled(earlier, run.repeat_interval)
+
+
+def settled(repeats: list[Done], interval: float) -> bool:
+    """Whether the repeats agree: over the cases, the middle of the relative widths of their intervals is narrow enough."""
+    widths = [width for series in zip(*(one.medians for one in repeats), strict=False)
+              if (width := relative_width(series)) is not None]
+    return bool(widths) and statistics.median(widths) <= interval
+
+
+def summary(record: Measurement) -> Done:
+    """What next_step needs of a measurement."""
+    return Done(record.state, tuple(statistics.median(case.seconds) for case in record.cases if case.seconds))
+
+
+class Progress(Protocol):
+    """What a person is told while the plan runs. All calls return at once."""
+
+    def begin(self, step: Step, index: int, total: int, left_s: float) -> None: ...
+    def advance(self, fraction: float | None, text: str) -> None: ...
+    def end(self, step: Step, record: Measurement) -> None: ...
+
+
+class Silent:
+    """Tells nobody."""
+
+    def begin(self, step: Step, index: int, total: int, left_s: float) -> None:
+        pass
+
+    def advance(self, fraction: float | None, text: str) -> None:
+        pass
+
+    def end(self, step: Step, record: Measurement) -> None:
+        pass
+
+
+def left_s(plan: Plan, done: History, spent_s: float) -> float:
+    """Seconds that the rest of the plan is expected to take: what must run, and repeats as far as the budget goes."""
+    must = sum(run.estimate_s * max(0, run.repeat_min - _count(run, done)) for run in plan.runs)
+    may = sum(run.estimate_s for run in plan.runs for repeat in range(run.repeat_min + 1, run.repeat_max + 1)
+              if (run.id, repeat) not in done and wants(run, repeat, done, None, 0) or repeat > _count(run, done) + 1)
+    if plan.budget_s is None:
+        return must + may
+    return max(must, min(must + may, plan.budget_s - spent_s))
+
+
+def _count(run: Run, done: History) -> int:
+    return sum(1 for number in range(1, run.repeat_max + 1) if (run.id, number) in done)
+
+
+def execute(directory: RunDirectory, plan: Plan, machine: Machine, door: Door, progress: Progress | None = None, *,
+            retry_failed: bool = False) -> list[Measurement]:
+    """Do what is left of the plan in a run directory, and return all its measurements.
+
+    A run that fails is recorded and does not stop the rest. Raises StoreFailed when a result cannot be kept (after
+    saving it elsewhere), CannotMeasure when another harness is at work in the directory. On KeyboardInterrupt the run
+    under way is ended and not kept; what is whole stays.
+    """
+    progress = progress or Silent()
+    clear_leftovers(directory)
+    records = directory.load().measurements
+    if retry_failed:
+        records = [record for record in records if record.state == "ok"]
+    done = {(record.run, record.repeat): summary(record) for record in records}
+    spent_s = sum((record.end_ns - record.begin_ns) * 1e-9 for record in records)
+    host = machine.hosts[0]
+    while step := next_step(plan, done, spent_s):
+        begun = time.monotonic()
+        total = len(plan.runs) if step.repeat == 1 else sum(run.repeat_max >= step.repeat for run in plan.runs)
+        progress.begin(step, plan.runs.index(step.run) + 1, total, left_s(plan, done, spent_s))
+        record = run_once(directory, step, host, door, progress.advance)
+        records.append(record)
+        done[step.run.id, step.repeat] = summary(record)
+        progress.end(step, record)
+        spent_s += time.monotonic() - begun
+    return records
+
+
+def clear_leftovers(directory: RunDirectory) -> None:
+    """End what an earlier harness left running here. Raises CannotMeasure when that harness itself is still at work."""
+    for job in directory.jobs_left():
+        if job.pid is None or job.host != os.uname().nodename:
+            continue
+        owner = job.env.get("SHAKEDOWN_HARNESS", "")
+        pid, _, start = owner.partition(":")
+        if pid.isdigit() and int(pid) != os.getpid() and alive(int(pid), int(start or 0)):
+            raise CannotMeasure(f"another harness (process {pid}) is at work in this run directory",
+                                where=str(directory.path), hint="wait for it, or end it and resume")
+        if alive(job.pid, job.pid_start or 0):
+            kill_group(job.pid)
+
+
+def run_once(directory: RunDirectory, step: Step, host: Host, door: Door,
+             advance: Callable[[float | None, str], None]) -> Measurement:
+    """Start one run, wait for it within its limit, judge it and keep it."""
+    entered = time.monotonic()
+    run = step.run
+    job = Job(run=run.id, repeat=step.repeat, argv=(), host=door.name())
+    try:
+        command = workloads.get(run.workload).command(run.params, host)
+        argv, env = launchers.wrap(command, host)
+    except ShakedownError as error:  # what is missing now was there when the plan was made
+        now = door.now_ns()
+        job = msgspec.structs.replace(job, begin_ns=now, end_ns=now)
+        directory.begin(job)
+        return _keep(directory, job, Measurement(
+            run=run.id, repeat=step.repeat, workload=run.workload, params=run.params, host=job.host,
+            state="unavailable", reason=f"{error.what}. Next: {error.hint}" if error.hint else error.what,
+            begin_ns=now, end_ns=now))
+    job = msgspec.structs.replace(job, argv=argv, env={**env, "SHAKEDOWN_HARNESS": _identity()})
+    folder = directory.begin(job)
+    for name, text in command.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    job = msgspec.structs.replace(job, cwd=str(folder), begin_ns=door.now_ns())
+    watch = Watch.begin(door)
+    process = Process(argv, env, folder, command.stdin)
+    try:
+        job = msgspec.structs.replace(job, pid=process.pid, pid_start=process.start_ticks)
+        if process.pid is not None:
+            _note_pid(directory, job)
+        ended: Exit = process.wait(run.limit_s, run.estimate_s, advance)
+    except BaseException:
+        process.kill()
+        raise
+    job = msgspec.structs.replace(job, end_ns=door.now_ns(), exit_code=ended.code, signal=ended.signal)
+    disturbance = watch.end(door, ended.cpu_s)
+    record = measurement(run, job, ended.stdout, ended.stderr, timed_out=ended.timed_out, disturbance=disturbance,
+                         harness_s=time.monotonic() - entered - ended.wall_s)
+    if ended.lost:
+        record = msgspec.structs.replace(record, notices=(*record.notices, Notice(
+            code="output-lost", text=f"the program's output could not be kept: {ended.lost}",
+            advice="free some space; the measurement itself was kept in memory")))
+    return _keep(directory, job, record)
+
+
+def _note_pid(directory: RunDirectory, job: Job) -> None:
+    """Rewrite job.json with the process id, so that a resume can end what a killed harness left running."""
+    from .store import write_record
+
+    write_record(directory.folder(job.run, job.repeat) / "job.json", job)
+
+
+def _identity() -> str:
+    """This harness as ``pid:start``; the start tells a reused process id."""
+    from .process import start_ticks
+
+    return f"{os.getpid()}:{start_ticks(os.getpid()) or 0}"
+
+
+def _keep(directory: RunDirectory, job: Job, record: Measurement) -> Measurement:
+    """Write a measurement; where the run directory refuses it, save it elsewhere and say where, so that none is lost."""
+    import tempfile
+    from pathlib import Path
+
+    try:
+        directory.finish(job, record)
+    except StoreFailed as error:
+        for place in (tempfile.gettempdir(), os.path.expanduser("~"), "/dev/shm"):
+            rescue = Path(place) / f"shakedown-rescue-{record.run}-{record.repeat}-measurement.json"
+            try:
+                rescue.write_bytes(msgspec.json.encode(record))
+            except OSError:
+                continue
+            target = directory.folder(record.run, record.repeat) / "measurement.json"
+            raise StoreFailed(f"{error.what}; the result was saved as {rescue}", where=error.where,
+                              hint=f"{error.hint}; or keep it: mv {rescue} {target}") from None
+        raise
+    return record

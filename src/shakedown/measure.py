@@ -1,0 +1,96 @@
+"""What a run left (exit, output) -> Measurement. Pure but for reading the output files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from . import events, workloads
+from .records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
+
+
+def measurement(run: Run, job: Job, stdout: bytes, stderr: bytes, *, timed_out: bool = False,
+                disturbance: Disturbance | None = None, harness_s: float | None = None) -> Measurement:
+    """Judge what a run left. A wrong residual, a crash, a time limit and garbage are states with their reasons; what
+    was measured before stays in the record, and only an "ok" counts as a result."""
+    workload = workloads.get(run.workload)
+    provenance: dict[str, object] = {}
+    phases: tuple[Phase, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    garbage = ""
+    if workload.parse is None:
+        found = events.parse(stdout)
+        cases, phases, notices, provenance = found.cases, found.phases, found.notices, found.provenance
+        garbage = found.garbage
+        if not garbage and not found.ended:
+            garbage = "the output ends before the program said that it ended" if found.started else "there is no output"
+    else:
+        cases, garbage = _parse(workload, run, stdout)
+    state, reason = judge(job, cases, stderr, garbage, timed_out=timed_out, limit_s=run.limit_s)
+    return Measurement(run=run.id, repeat=job.repeat, workload=run.workload, params=run.params, host=job.host,
+                       state=state, reason=reason, cases=cases, phases=phases, notices=notices, provenance=provenance,
+                       disturbance=disturbance or Disturbance(), begin_ns=job.begin_ns or 0, end_ns=job.end_ns or 0,
+                       harness_s=harness_s)
+
+
+def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple[Case, ...], str]:
+    assert workload.parse is not None
+    try:
+        return workload.parse(stdout.decode("utf-8", "replace"), run.params), ""
+    except workloads.Garbage as error:
+        return (), str(error)
+
+
+def judge(job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *, timed_out: bool,
+          limit_s: float) -> tuple[State, str]:
+    """The state of a run that ended, and the reason in words. The first that holds, in the order of a user's interest."""
+    said = last_line(stderr)
+    if timed_out:
+        return "timeout", f"killed after its limit of {limit_s:g} s"
+    if job.signal is not None:
+        return "crashed", f"ended by signal {job.signal} ({signal_name(job.signal)})" + (f": {said}" if said else "")
+    wrong = [case for case in cases if case.residual is not None and not case.residual.passed]
+    if wrong:
+        check = wrong[0].residual
+        assert check is not None
+        return "wrong", (f"{len(wrong)} of {len(cases)} checks failed; the first: {wrong[0].kernel} {wrong[0].params}, "
+                         f"{check.kind} {'NaN' if check.value is None else f'{check.value:g}'} above {check.limit:g}")
+    if job.exit_code != 0:
+        state: State = "unavailable" if job.exit_code == 3 else "failed"
+        return state, f"exit code {job.exit_code}" + (f": {said}" if said else "")
+    if garbage:
+        return "garbage", garbage
+    if not cases:
+        return "garbage", "the output holds no result"
+    return "ok", ""
+
+
+def last_line(text: bytes) -> str:
+    """The line of standard error that says most: the last that is not empty, with the hint in front of it."""
+    lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
+    if len(lines) > 1 and lines[-1].startswith("next:"):
+        return f"{lines[-2]} ({lines[-1]})"
+    return lines[-1] if lines else ""
+
+
+def signal_name(number: int) -> str:
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
+
+
+def recover(plan: Plan, run_id: str, repeat: int, folder: Path) -> Measurement | None:
+    """A measurement made again from the job and the output in its folder; None where those are gone too."""
+    run = next((one for one in plan.runs if one.id == run_id), None)
+    try:
+        job = msgspec.json.decode((folder / "job.json").read_bytes(), type=Job)
+        stdout, stderr = (folder / "stdout").read_bytes(), (folder / "stderr").read_bytes()
+    except (OSError, msgspec.DecodeError):
+        return None
+    if run is None or job.end_ns is None:
+        return None
+    return measurement(run, job, stdout, stderr)

@@ -1,0 +1,125 @@
+"""(campaign, machine, history) -> Plan: every parameter resolved, a content hash for each run, a time estimate. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import statistics
+from collections.abc import Mapping
+
+import msgspec
+
+from . import campaign as campaigns
+from . import workloads
+from .errors import BadInput, Unavailable, unknown
+from .records import Absent, Limit, Machine, Metric, Params, Plan, Run
+
+#: Durations of earlier runs in seconds: by run id, and by workload as measured over estimated.
+History = Mapping[str, float]
+
+
+def make(campaign: campaigns.Campaign, machine: Machine, *, where: str = "", history: History | None = None,
+         version: str = "") -> Plan:
+    """The plan of a campaign on a machine. Raises BadInput for what is wrong in the campaign.
+
+    What this machine lacks (no MPI, no second core) is skipped and listed, unless the run says ``optional = false``.
+    """
+    runs: dict[str, Run] = {}
+    skipped: list[Absent] = []
+    for number, entry in enumerate(campaign.runs, 1):
+        place = f"{where or campaign.name}: run {number} {entry.workload!r}"
+        try:
+            for run in _runs(campaign, entry, machine, place, history or {}, version):
+                runs.setdefault(run.id, run)  # two entries that resolve to the same content are one run
+        except Unavailable as error:
+            if not entry.optional:
+                raise
+            skipped.append(Absent(what=entry.workload, why=f"{error.what}. Next: {error.hint}" if error.hint
+                                  else error.what))
+    budget_s = campaigns.seconds(campaign.budget, f"{where}: budget") if campaign.budget else None
+    return Plan(campaign=campaign.name, title=campaign.title, runs=tuple(runs.values()), budget_s=budget_s,
+                limits=_limits(campaign, where or campaign.name), skipped=tuple(skipped),
+                compare_with=campaign.compare_with)
+
+
+def _runs(campaign: campaigns.Campaign, entry: campaigns.RunEntry, machine: Machine, place: str, history: History,
+          version: str) -> list[Run]:
+    try:
+        workload = workloads.get(entry.workload)
+    except BadInput as error:
+        raise BadInput(error.what, where=place, hint=error.hint) from None
+    repeat = entry.repeat or campaign.repeat
+    runs = []
+    for combination in itertools.product(*entry.sweep.values()):
+        given = {**entry.params, **dict(zip(entry.sweep, combination, strict=True))}
+        asked = workloads.check_params(workload, given, where=place)
+        try:
+            resolved = workload.resolve(asked, machine)
+        except BadInput as error:
+            raise BadInput(error.what, where=error.where or place, hint=error.hint) from None
+        for params in resolved:
+            run_id = content_hash(workload.name, params, version)
+            estimate_s = estimate(workload, params, machine, run_id, history)
+            limit_s = campaigns.seconds(entry.limit, f"{place}: limit") if entry.limit else max(30.0, 10 * estimate_s)
+            label = workload.label(params) if workload.label else label_of(workload, params)
+            runs.append(Run(id=run_id, workload=workload.name, params=params, label=label, estimate_s=estimate_s,
+                            limit_s=limit_s, repeat_min=repeat.min, repeat_max=repeat.max,
+                            repeat_interval=repeat.interval))
+    return runs
+
+
+def content_hash(workload: str, params: Params, version: str) -> str:
+    """Twelve hexadecimal digits: the same workload, resolved parameters and version are the same run.
+
+    The order of the parameters does not matter.
+    """
+    content = msgspec.json.encode([workload, sorted(params.items()), version])
+    return hashlib.blake2b(content, digest_size=6).hexdigest()
+
+
+def estimate(workload: workloads.Workload, params: Params, machine: Machine, run_id: str, history: History) -> float:
+    """Seconds: what this very run took before; else the workload's own guess times its usual error."""
+    if run_id in history:
+        return history[run_id]
+    return workload.estimate_s(params, machine.hosts[0]) * history.get(workload.name, 1.0)
+
+
+def learn(durations: list[tuple[str, str, float, float]]) -> dict[str, float]:
+    """A History from (run id, workload, estimate, seconds) of runs that ended well."""
+    by_run: dict[str, list[float]] = {}
+    by_workload: dict[str, list[float]] = {}
+    for run_id, workload, estimate_s, measured_s in durations:
+        by_run.setdefault(run_id, []).append(measured_s)
+        if estimate_s > 0:
+            by_workload.setdefault(workload, []).append(measured_s / estimate_s)
+    return {name: statistics.median(values) for name, values in (by_workload | by_run).items()}
+
+
+def label_of(workload: workloads.Workload, params: Params) -> str:
+    """The workload's name and those of its parameters that are not their defaults."""
+    words = [f"{name}={value}" for name, value in params.items()
+             if name not in workload.params or value != workload.params[name].default]
+    return " ".join([workload.name, *words])
+
+
+def total_s(plan: Plan) -> float:
+    """The estimated duration in seconds: every run at least once and as often as it must, the budget kept if it can."""
+    least = sum(run.estimate_s * run.repeat_min for run in plan.runs)
+    most = sum(run.estimate_s * run.repeat_max for run in plan.runs)
+    return max(least, min(most, plan.budget_s)) if plan.budget_s is not None else most
+
+
+def metrics(names: set[str]) -> dict[str, Metric]:
+    """The metrics of the named workloads, by name."""
+    return {metric.name: metric for name in sorted(names) for metric in workloads.get(name).metrics}
+
+
+def _limits(campaign: campaigns.Campaign, where: str) -> tuple[Limit, ...]:
+    known = metrics({entry.workload for entry in campaign.runs})
+    limits = []
+    for number, entry in enumerate(campaign.limits, 1):
+        place = f"{where}: limit {number}"
+        if entry.metric not in known:
+            raise unknown("metric", entry.metric, known, where=place)
+        limits.append(campaigns.limit(entry, known[entry.metric].unit, place))
+    return tuple(limits)

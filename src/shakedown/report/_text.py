@@ -1,0 +1,138 @@
+"""Words for values: one home for how a finding is written in every format."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from ..records import Finding, Value
+from ..units import round_to, scale_for, show, show_bytes
+
+#: Above this many hosts a report shows the distribution over them, and names the slowest.
+FEW_HOSTS = 8
+
+_NATURAL = re.compile(r"(\d+)")
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """A key that sorts node2 before node10."""
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in _NATURAL.split(text) if part)
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """``3 hosts``, ``1 host``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def listed(words: Iterable[str], most: int = 6) -> str:
+    """``a, b, c and 12 more``."""
+    all_words = list(words)
+    more = len(all_words) - most
+    return ", ".join(all_words[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def is_bytes(name: str) -> bool:
+    """Whether a parameter of this name is a number of bytes."""
+    return name == "bytes" or name.endswith("_bytes")
+
+
+def value_of(name: str, value: Value) -> str:
+    """One parameter's value for a person."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if is_bytes(name):
+        return show_bytes(value)
+    return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else f"{value:g}"
+
+
+def title_of(name: str) -> str:
+    """A parameter's name as words: ``cpu_a`` is "CPU a", ``bytes`` is "size"."""
+    if is_bytes(name):
+        return name.removesuffix("_bytes").replace("_", " ") if name != "bytes" else "size"
+    words = name.replace("_", " ")
+    return words.replace("cpu", "CPU").replace("numa", "NUMA").replace("gpu", "GPU")
+
+
+def params_of(params: Mapping[str, Value], only: Iterable[str] | None = None) -> str:
+    """Parameters in words: ``2 threads, 2 GiB, variant nt``; ``only`` chooses and orders them."""
+    chosen = list(params) if only is None else [name for name in only if name in params]
+    words = []
+    for name in chosen:
+        value = value_of(name, params[name])
+        if is_bytes(name) and name == "bytes":
+            words.append(value)
+        elif name in ("threads", "ranks", "nodes") and isinstance(params[name], int):
+            words.append(f"{value} {name if params[name] != 1 else name[:-1]}")
+        else:
+            words.append(f"{title_of(name)} {value}")
+    return ", ".join(words)
+
+
+def interval_of(finding: Finding) -> str:
+    """The interval in the unit of the value that is shown: ``[43.9, 44.8]``; empty where there is none."""
+    if finding.value is None or finding.low is None or finding.high is None:
+        return ""
+    if finding.unit == "%":
+        factor = 0.01
+    else:
+        factor, _ = scale_for(finding.value, finding.unit)
+    width = abs(finding.high - finding.low)
+    digits = 3
+    if width > 0 and finding.value:
+        digits = min(6, max(3, 1 + math.ceil(math.log10(abs(finding.value) / width))))
+    return f"[{round_to(finding.low / factor, digits)}, {round_to(finding.high / factor, digits)}]"
+
+
+def value_with_interval(finding: Finding) -> str:
+    """``44.4 GB/s [43.9, 44.8]``, or "not measured" with the reason."""
+    if finding.value is None:
+        return f"not measured: {why_not(finding)}"
+    return f"{show(finding.value, finding.unit)} {interval_of(finding)}".strip()
+
+
+def why_not(finding: Finding) -> str:
+    """Why there is no value."""
+    return "; ".join(notice.text for notice in finding.notices) or "no reason was recorded"
+
+
+def day(time_ns: int) -> str:
+    """The time in UTC, to the minute."""
+    return datetime.fromtimestamp(time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def better(values: list[Finding]) -> Finding:
+    """The best of findings that have values; the middle one where neither direction is better."""
+    ordered = sorted(values, key=lambda one: one.value or 0.0)
+    direction = ordered[0].better
+    return ordered[-1] if direction == "higher" else ordered[0] if direction == "lower" else ordered[len(ordered) // 2]
+
+
+def ranges(names: Iterable[str]) -> str:
+    """Names of hosts folded: ``node[0001-0136,0138]``; a name without a number stands alone."""
+    groups: dict[tuple[str, int, str], list[int]] = {}
+    for name in sorted(set(names), key=natural):
+        found = re.fullmatch(r"(.*?)(\d+)(\D*)", name)
+        if found:
+            groups.setdefault((found[1], len(found[2]), found[3]), []).append(int(found[2]))
+        else:
+            groups.setdefault((name, 0, ""), [])
+    return ", ".join(_folded(*key, numbers) for key, numbers in groups.items())
+
+
+def _folded(head: str, width: int, tail: str, numbers: list[int]) -> str:
+    if not numbers:
+        return head
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    if len(numbers) == 1:
+        return f"{head}{numbers[0]:0{width}d}{tail}"
+    parts = [f"{low:0{width}d}" if low == high else f"{low:0{width}d}-{high:0{width}d}" for low, high in runs]
+    return f"{head}[{','.join(parts)}]{tail}"

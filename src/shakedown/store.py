@@ -1,0 +1,232 @@
+"""The one writer and reader of run directories.
+
+    RUN/
+      manifest.json  campaign.toml  machine.json  plan.json     written once, before anything runs
+      runs/<run id>/<repeat>/job.json  stdout  stderr           while it runs
+                              measurement.json                  its presence means: this repeat is whole
+      measurements.parquet  report.html  ...                    made from the above, and made again at will
+
+Files are written to a temporary name, flushed to the disk and renamed, so that a file that is there is whole: after a
+kill, a power cut, on NFS and on Lustre. Nothing is changed once written, but for what can be made again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from .errors import BadInput, ShakedownError, StoreFailed
+from .records import Absent, Job, Machine, Measurement, Plan
+
+_T = TypeVar("_T")
+
+SCHEMA = 1
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which layout a run directory has, and who made it."""
+
+    schema: int
+    campaign: str
+    created_ns: int
+    version: str
+    host: str
+
+
+class Loaded(msgspec.Struct, kw_only=True):
+    """What a run directory holds: whole measurements, and what is damaged (with what was recovered of it)."""
+
+    measurements: list[Measurement]
+    damaged: list[Absent]
+
+
+def failed(error: OSError, path: Path, doing: str) -> StoreFailed:
+    """The StoreFailed for an OSError, with the step that mends it."""
+    hints = {
+        errno.ENOSPC: "free some space, then go on with --resume; what was measured so far is kept",
+        errno.EDQUOT: "your quota is used up: free some space, then go on with --resume; what was measured is kept",
+        errno.EROFS: "the file system is read-only: choose another place with --directory",
+        errno.EACCES: "you may not write there: choose another place with --directory",
+        errno.EFBIG: "a file-size limit is in the way (ulimit -f): raise it, then go on with --resume",
+        errno.EIO: "the disk reports an error: copy the run directory elsewhere before anything else",
+    }
+    return StoreFailed(f"cannot {doing}: {error.strerror or error}", where=str(path),
+                       hint=hints.get(error.errno or 0, "check the path and its permissions"))
+
+
+def write(path: Path, data: bytes | str) -> None:
+    """Write a file whole or not at all. Raises StoreFailed."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data.encode() if isinstance(data, str) else data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise failed(error, path, "write") from None
+
+
+def write_record(path: Path, record: msgspec.Struct) -> None:
+    """A record as indented JSON, written whole. Raises StoreFailed."""
+    write(path, msgspec.json.format(msgspec.json.encode(record), indent=1))
+
+
+def read_record(path: Path, kind: type[_T]) -> _T:
+    """A record from its file. Raises StoreFailed for a file that is absent or damaged."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise failed(error, path, "read") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreFailed(f"is damaged: {error}", where=str(path),
+                          hint="restore it from a copy; the measurements beside it are untouched") from None
+
+
+class RunDirectory:
+    """One run directory, open."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path, *, manifest: Manifest, campaign_toml: str, machine: Machine, plan: Plan) -> RunDirectory:
+        """Make a run directory that holds a plan and no measurement yet. Raises StoreFailed, BadInput."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise BadInput("the folder is not empty", where=str(path),
+                               hint=f"choose another with --directory, or go on with it: --resume {path}")
+            (path / "runs").mkdir()
+        except OSError as error:
+            raise failed(error, path, "create the run directory") from None
+        write(path / "campaign.toml", campaign_toml)
+        write_record(path / "machine.json", machine)
+        write_record(path / "plan.json", plan)
+        write_record(path / "manifest.json", manifest)  # last: its presence means that the directory is whole
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> RunDirectory:
+        """An existing run directory. Raises StoreFailed for one that is none, or that was cut short before its plan."""
+        if not path.is_dir():
+            raise StoreFailed("there is no such run directory", where=str(path), hint="shakedown run makes one")
+        if not (path / "manifest.json").exists():
+            begun = (path / "runs").is_dir()
+            raise StoreFailed(
+                "the run directory was cut short before its plan was written; it holds no measurement" if begun
+                else "this is no run directory: there is no manifest.json", where=str(path),
+                hint="remove it and start anew with shakedown run" if begun else "give the folder that shakedown run named")
+        found = read_record(path / "manifest.json", Manifest)
+        if found.schema != SCHEMA:
+            raise StoreFailed(f"the run directory has layout {found.schema}, this program reads {SCHEMA}",
+                              where=str(path), hint=f"use shakedown {found.version} for it")
+        return cls(path)
+
+    def manifest(self) -> Manifest:
+        return read_record(self.path / "manifest.json", Manifest)
+
+    def machine(self) -> Machine:
+        return read_record(self.path / "machine.json", Machine)
+
+    def plan(self) -> Plan:
+        return read_record(self.path / "plan.json", Plan)
+
+    def folder(self, run: str, repeat: int) -> Path:
+        """The folder of one repeat of one run."""
+        return self.path / "runs" / run / str(repeat)
+
+    def begin(self, job: Job) -> Path:
+        """The empty folder of a repeat, with its job written into it. What an attempt cut short left is replaced."""
+        folder = self.folder(job.run, job.repeat)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for left in folder.iterdir():
+                if left.is_file():
+                    left.unlink()
+        except OSError as error:
+            raise failed(error, folder, "create the folder of a run") from None
+        write_record(folder / "job.json", job)
+        return folder
+
+    def finish(self, job: Job, measurement: Measurement) -> None:
+        """Keep a measurement: from here on this repeat is whole. Raises StoreFailed."""
+        folder = self.folder(measurement.run, measurement.repeat)
+        write_record(folder / "job.json", job)
+        write_record(folder / "measurement.json", measurement)
+
+    def repeats(self) -> Iterator[tuple[str, int, Path]]:
+        """Every repeat that was begun: run id, number, folder; sorted."""
+        try:
+            for run in sorted(path for path in (self.path / "runs").iterdir() if path.is_dir()):
+                for repeat in sorted((path for path in run.iterdir() if path.name.isdigit()), key=lambda p: int(p.name)):
+                    yield run.name, int(repeat.name), repeat
+        except OSError as error:
+            raise failed(error, self.path / "runs", "read") from None
+
+    def load(self) -> Loaded:
+        """All whole measurements. One that is damaged is made again from the program's output beside it."""
+        from .measure import recover
+
+        loaded = Loaded(measurements=[], damaged=[])
+        plan: Plan | None = None
+        for run, repeat, folder in self.repeats():
+            path = folder / "measurement.json"
+            if not path.exists():
+                continue
+            try:
+                loaded.measurements.append(read_record(path, Measurement))
+            except StoreFailed as error:
+                plan = plan or self.plan()
+                recovered = recover(plan, run, repeat, folder)
+                outcome = "could not be recovered; measure it again with --resume after removing the file"
+                if recovered is not None:
+                    loaded.measurements.append(recovered)
+                    outcome = f"{len(recovered.cases)} cases were recovered from the program's output"
+                loaded.damaged.append(Absent(what=str(path), why=f"{error.what}; {outcome}"))
+        return loaded
+
+    def jobs_left(self) -> list[Job]:
+        """The jobs of repeats that are not whole: cut short, or still under way."""
+        jobs = []
+        for _, _, folder in self.repeats():
+            if not (folder / "measurement.json").exists():
+                try:
+                    jobs.append(read_record(folder / "job.json", Job))
+                except ShakedownError:
+                    continue  # cut short while the job was being written: nothing was started
+        return jobs
+
+
+def durations(parent: Path, most: int = 20) -> list[tuple[str, str, float, float]]:
+    """(run id, workload, estimate, seconds) of runs that ended well in the newest run directories beside a new one."""
+    found: list[tuple[str, str, float, float]] = []
+    try:
+        folders = sorted((path for path in parent.iterdir() if (path / "durations.json").exists()),
+                         key=lambda path: path.name, reverse=True)[:most]
+    except OSError:
+        return found
+    for folder in folders:
+        try:
+            found += msgspec.json.decode((folder / "durations.json").read_bytes(), type=list[tuple[str, str, float, float]])
+        except (OSError, msgspec.DecodeError):
+            continue  # a cache that can be made again: an unreadable one teaches nothing
+    return found
+
+
+def new_name(campaign: str, now_ns: int) -> str:
+    """A name that sorts by time: ``20261120-154501-quick-node7``."""
+    import time
+
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now_ns / 1e9))
+    host = socket.gethostname().split(".")[0]
+    return "-".join([stamp, campaign, host])
+
+
