@@ -1,7 +1,7 @@
 // A BLAS chosen at run time: load it by its path, learn what it is, say how many threads it uses, call it.
 //
-// Nothing is linked: one build of a program measures every library of a site. See the notes at the definitions below for
-// how integers of 32 and 64 bits and the spellings of the symbols are told apart.
+// Nothing is linked: one build of a program measures every library of a site. See the notes at the definitions below
+// for how integers of 32 and 64 bits and the spellings of the symbols are told apart.
 #pragma once
 
 #include <dlfcn.h>
@@ -42,8 +42,8 @@ struct Blas {
   /// as its machine. Throws "could not measure" where it cannot be loaded or holds no DGEMM.
   static Blas load(const std::string& path, int threads);
 
-  /// "openblas 0.3.21", or the name alone.
-  [[nodiscard]] std::string title() const { return version.empty() ? name : name + ' ' + version; }
+  /// "openblas 0.3.21": the name and at most three parts of the version, or the name alone.
+  [[nodiscard]] std::string title() const;
   [[nodiscard]] Object facts() const;
 
   /// Ask for that many threads; returns what the library then says that it uses, 0 where it does not say.
@@ -212,8 +212,8 @@ inline bool describe_nvpl(Blas& blas) {
   if (version == nullptr) return false;
   const int number = version();
   blas.name = "nvpl";
-  blas.version = std::to_string(number / 10000) + '.' + std::to_string(number / 100 % 100) + '.' +
-                 std::to_string(number % 100);
+  blas.version =
+      std::to_string(number / 10000) + '.' + std::to_string(number / 100 % 100) + '.' + std::to_string(number % 100);
   blas.threading = blas.path.find("_seq") != std::string::npos ? "serial" : "openmp";
   blas.setter = find<void(Int)>(blas.handle, "nvpl_blas_set_num_threads");
   blas.getter = find<int()>(blas.handle, "nvpl_blas_get_max_threads");
@@ -291,6 +291,12 @@ inline Blas Blas::load(const std::string& path, int threads) {
 inline int Blas::set_threads(int threads) const {
   if (setter != nullptr) setter(threads);  // an int parameter reads the low half of the register
   return getter != nullptr ? getter() : 0;
+}
+
+inline std::string Blas::title() const {
+  std::size_t end = 0;
+  for (int parts = 0; parts < 3 && end < version.size(); ++parts) end = version.find('.', end + (parts > 0));
+  return version.empty() ? name : name + ' ' + version.substr(0, end);
 }
 
 inline Object Blas::facts() const {

@@ -11,23 +11,21 @@
 
 #include "common/emit.hpp"
 #include "common/memory.hpp"
+#include "kernels.hpp"
 #include "rounds.hpp"
 
 namespace shakedown::pingpong {
 
-enum class Kernel { latency, bandwidth, bidirectional };
-const char* name_of(Kernel kernel);
-
-/// Damage done on purpose between a message's arrival and its check, so that tests see the check fail.
+/// Damage done on purpose between a message's arrival and its check: tests see the check fail.
 enum class Inject { none, flip, stale, swap };
 
 struct Options {
-  std::vector<std::size_t> sizes;
+  std::vector<std::size_t> sizes;  // bytes
   std::vector<Kernel> kernels;
   int window = 64;             // messages under way at once in the bandwidth kernels
   std::int64_t samples = 100;  // at least so many per case
   double seconds = 0;          // each case lasts at least so long
-  double sample_s = 100e-6;    // shortest length that a sample is made to have
+  double sample_s = 100e-6;    // a sample is made at least so long
   std::string pairs = "first";
   bool tournament = false;
   std::string cpus;
@@ -36,16 +34,17 @@ struct Options {
   Pages pages = Pages::huge;
   Inject inject = Inject::none;
 };
+
+/// Read the command line. Throws a usage error; --help prints and leaves.
 Options read_options(int argc, char** argv);
 
-// ---------------------------------------------------------------------------------------------------------- world.cpp
+// ------------------------------------------------------------------------------------------------ the job: world.cpp
 
 struct Rank {
   std::string host;
   int cpu = 0;  // the one that the kernel says it is bound to
 };
 
-/// The job: every rank's host and the CPU that the kernel says it is bound to.
 struct World {
   int rank = 0;
   int size = 0;
@@ -59,54 +58,10 @@ struct World {
 /// "could not measure" where two would share a CPU and that was not allowed.
 World join(const Options& options);
 
-/// Run `work` on every rank; where it throws on one, throw the lowest rank's error on all.
-template <class Work>
-void together(MPI_Comm comm, Work&& work);
+/// Throw, on all ranks alike, the error of the lowest rank whose `code` is not kOk. Every rank calls it.
 void agree(MPI_Comm comm, int code, const std::string& text);
 
-/// Wait for all ranks, asleep: a rank that waits leaves its core and the memory to those that are measured.
-void settle(MPI_Comm comm);
-
-// ----------------------------------------------------------------------------------------------------------- pair.cpp
-
-struct Shape {
-  Kernel kernel = Kernel::latency;
-  std::size_t bytes = 0;
-};
-
-/// What the leader of a pair measured. A sample is `iterations` round trips (latency) or windows.
-struct Series {
-  std::int64_t iterations = 0;
-  std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;
-  std::int64_t wrong = 0;  // bytes (0 B: messages) that were not what was sent, on both sides
-  std::vector<double> seconds;
-};
-
-/// What each sample did.
-Object work_of(const Shape& shape, const Options& options, std::int64_t iterations);
-
-/// A rank's buffers: touched, and large enough for every size.
-class Buffers {
- public:
-  explicit Buffers(const Options& options);
-  std::span<std::uint8_t> out(std::size_t bytes, int slot = 0) const { return at(out_, bytes, slot); }
-  std::span<std::uint8_t> in(std::size_t bytes, int slot = 0) const { return at(in_, bytes, slot); }
-  /// How many messages of this size are checked whole, each in its own place.
-  static int slots(const Shape& shape, int window);
-
- private:
-  static std::span<std::uint8_t> at(const Buffer& buffer, std::size_t bytes, int slot);
-  Buffer out_;
-  Buffer in_;
-};
-
-/// Measure one case with `peer`. The leader keeps time and returns the series; the other side obeys and returns an empty
-/// one. Both keep the load on after their own samples until every rank of the job is done.
-Series lead(const World& world, const Options& options, const Buffers& buffers, const Shape& shape, int peer,
-            double warm_s);
-void follow(const World& world, const Options& options, const Buffers& buffers, const Shape& shape, int peer);
-
+/// Run `work` on every rank; where it fails on one, all throw that error.
 template <class Work>
 void together(MPI_Comm comm, Work&& work) {
   int code = kOk;
@@ -119,5 +74,53 @@ void together(MPI_Comm comm, Work&& work) {
   }
   agree(comm, code, text);
 }
+
+/// Wait asleep: a rank that waits leaves its core and the memory to those that are measured.
+void rest(MPI_Request& request);
+
+// ----------------------------------------------------------------------------------------------- one pair: pair.cpp
+
+/// One message size with one kernel.
+struct Shape {
+  Kernel kernel = Kernel::latency;
+  std::size_t bytes = 0;
+};
+
+/// What the leader of a pair measured. A sample is `iterations` round trips (latency) or windows.
+struct Series {
+  std::int64_t iterations = 0;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t wrong = 0;  // bytes that were not what was sent and messages that were not sent, on both sides
+  std::vector<double> seconds;
+};
+
+/// What each sample did: messages, and bytes of content, in all directions together.
+Object work_of(const Shape& shape, const Options& options, std::int64_t iterations);
+
+/// A rank's buffers: touched, and large enough for every shape.
+class Buffers {
+ public:
+  static constexpr int kMostSlots = 64;
+  Buffers() = default;
+  explicit Buffers(const Options& options);
+  [[nodiscard]] std::span<std::uint8_t> out(std::size_t bytes, int slot = 0) const { return at(out_, bytes, slot); }
+  [[nodiscard]] std::span<std::uint8_t> in(std::size_t bytes, int slot = 0) const { return at(in_, bytes, slot); }
+  /// How many messages are checked whole, each in its own place: at least two.
+  static int slots(const Shape& shape, int window);
+  [[nodiscard]] std::string pages() const { return page_report(in_.data()).word(); }
+
+ private:
+  static std::span<std::uint8_t> at(const Buffer& buffer, std::size_t bytes, int slot);
+  static std::size_t stride(std::size_t bytes);
+  Buffer out_;
+  Buffer in_;
+};
+
+/// Measure one case with `peer`: the leader keeps the time and returns the series, the other side obeys. Both wait at
+/// the end for all ranks of the job (in a tournament under load, so that every pair is measured beside all others).
+Series lead(const World& world, const Options& options, const Buffers& buffers, const Shape& shape, int peer,
+            double warm_s);
+void follow(const World& world, const Options& options, const Buffers& buffers, const Shape& shape, int peer);
 
 }  // namespace shakedown::pingpong

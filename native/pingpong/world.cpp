@@ -60,9 +60,8 @@ void pin(MPI_Comm world, const Options& options) {
   std::vector<int> mine;
   together(world, [&] { mine = compact_order(cpu_places(allowed_cpus())); });
   const auto allowed = gather_lists(host, mine);
-  together(world, [&] {
-    pin_thread(place_ranks(allowed, parse_cpu_list(options.cpus))[static_cast<std::size_t>(local)]);
-  });
+  together(world,
+           [&] { pin_thread(place_ranks(allowed, parse_cpu_list(options.cpus))[static_cast<std::size_t>(local)]); });
   MPI_Comm_free(&host);
 }
 
@@ -75,7 +74,8 @@ std::vector<Rank> gather_ranks(MPI_Comm comm, int size) {
   Wire mine{};
   together(comm, [&] {
     const auto bound = allowed_cpus();
-    if (bound.size() != 1) throw cannot("the kernel let a rank run on CPUs " + format_cpu_list(bound) + " after pinning");
+    if (bound.size() != 1)
+      throw cannot("the kernel let a rank run on CPUs " + format_cpu_list(bound) + " after pinning");
     mine.cpu = bound.front();
     const std::string name = host_name();
     std::copy(name.begin(), name.end(), mine.host.begin());
@@ -113,12 +113,6 @@ void agree(MPI_Comm comm, int code, const std::string& text) {
   MPI_Bcast(shown.data(), static_cast<int>(shown.size()), MPI_CHAR, failed, comm);
   MPI_Bcast(&code, 1, MPI_INT, failed, comm);
   throw Error(static_cast<ExitCode>(code), shown.data());
-}
-
-void settle(MPI_Comm comm) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Ibarrier(comm, &request);
-  rest(request);
 }
 
 void rest(MPI_Request& request) {

@@ -325,6 +325,7 @@ class Metric(Record, frozen=True, kw_only=True):
     per: str = ""  # "bytes/s": work bytes over seconds; "s/messages": seconds over work; "s": seconds; "bytes": work itself
     limit: str = ""  # the peak that bounds it; "{level}.bandwidth" takes the case's parameter `level`
     measures: str = ""  # the peak that this metric is a measurement of (its best value over the run), same braces
+    headline: bool = False  # named in the summary even when its workload is named already
     match: tuple[str, ...] = ()  # parameters that must agree before two values of it can be laid side by side
     source: str = ""  # document and equation
 
@@ -419,6 +420,7 @@ class Analysis(Record, frozen=True, kw_only=True):
     machine: Machine
     findings: tuple[Finding, ...] = ()
     metrics: tuple[Metric, ...] = ()  # definitions of the findings' metrics
+    workload_titles: dict[str, str] = {}  # name of a workload -> its title
     verdicts: tuple[Verdict, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     beside: tuple[Beside, ...] = ()

@@ -144,7 +144,8 @@ def round_to(value: float, digits: int) -> str:
     """``value`` with ``digits`` significant digits, without an exponent and without losing whole digits."""
     if value == 0:
         return "0"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    rounded = float(f"{value:.{digits}g}")  # first: 999.6 has four digits before its point once it is rounded
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
     text = f"{value:.{decimals}f}"
     if "." in text and digits > 3:
         text = text.rstrip("0").rstrip(".")

@@ -1,11 +1,6 @@
 """Cases -> findings: the one home of the step from samples and work to values.
 
-A metric's ``per`` says how: with t the seconds of a sample and W its work,
-
-    "bytes/s"     W[bytes] / t      a rate: the median of the rates is W over the median of t
-    "s/messages"  t / W[messages]   a time for each
-    "s"           t                 the time itself
-    "bytes"       W[bytes]          a figure that an existing program printed itself (no samples of ours behind it)
+How a sample becomes a value stands in values.py.
 
 The value of a run is the median of its samples with the bootstrap interval of statistics.median_ranks. Repeats of a run
 are other processes at other times: the value over repeats is the median of their values, and its interval the wider of
@@ -20,11 +15,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..records import Finding, Metric, Params
 from .statistics import MAD_TO_SIGMA, OUTLIER_DEVIATIONS, median_interval, median_ranks
 from .table import Cases, Floats, Ints
+from .values import applies, is_reported, value
 
 
 class Series(NamedTuple):
@@ -79,18 +74,6 @@ def _median(at: object, counts: Ints) -> Floats:
     return (lower + upper) / 2
 
 
-def value(metric: Metric, seconds: NDArray[np.float64] | float, work: Mapping[str, float]) -> NDArray[np.float64] | float:
-    """The metric's value for a time in seconds and the work done in it. Raises KeyError where the work is not there."""
-    top, _, below = metric.per.partition("/")
-    if metric.per == "s":
-        return seconds
-    if below == "s":
-        return work[top] / seconds
-    if top == "s":
-        return seconds / work[below]
-    return work[metric.per] * np.ones_like(seconds) if isinstance(seconds, np.ndarray) else work[metric.per]
-
-
 def findings(cases: Cases, metrics: Mapping[str, tuple[Metric, ...]]) -> list[Finding]:
     """All findings of the cases, in the order of their first case. ``metrics`` maps a workload to its metrics."""
     got = series(cases.counts, cases.seconds)
@@ -120,10 +103,9 @@ def findings(cases: Cases, metrics: Mapping[str, tuple[Metric, ...]]) -> list[Fi
 def _finding(metric: Metric, workload: str, host: str, params: Params, work: Params, rows: list[int], cases: Cases,
              got: Series) -> Finding | None:
     numbers = {name: float(amount) for name, amount in work.items()}
-    needed = [word for word in metric.per.split("/") if word != "s"]
-    if any(not numbers.get(word) for word in needed):
-        return None  # a latency has no bandwidth at 0 bytes: nothing of that metric was measured there
-    reported = "s" not in metric.per.split("/")  # a figure that the program printed: its repeats are its samples
+    if not applies(metric, numbers):
+        return None
+    reported = is_reported(metric)  # its repeats are its samples
     medians: list[float] = []
     lows: list[float] = []
     highs: list[float] = []
@@ -134,11 +116,11 @@ def _finding(metric: Metric, workload: str, host: str, params: Params, work: Par
             continue
         if np.isnan(got.median[row]):
             continue
-        ends = sorted(float(value(metric, float(t), numbers)) for t in (got.low[row], got.high[row]))
-        medians.append(float(value(metric, float(got.median[row]), numbers)))
+        ends = sorted(value(metric, float(t), numbers) for t in (got.low[row], got.high[row]))
+        medians.append(value(metric, float(got.median[row]), numbers))
         lows.append(ends[0])
         highs.append(ends[1])
-        extremes += [float(value(metric, float(t), numbers)) for t in (got.least[row], got.most[row])]
+        extremes += [value(metric, float(t), numbers) for t in (got.least[row], got.most[row])]
     if not medians:
         return None
     low = high = None

@@ -44,25 +44,29 @@ class Cases(NamedTuple):
 
 def from_measurements(measurements: Iterable[Measurement]) -> Cases:
     """The cases of measurements that ended well: a run whose check failed or that was cut short has no score."""
-    rows: list[tuple[str, int, str, str, str, str, str, int]] = []
+    columns: tuple[list[object], ...] = tuple([] for _ in range(8))
     seconds: list[float] = []
     for record in measurements:
         if record.state != "ok":
             continue
         for case in record.cases:
-            rows.append((record.run, record.repeat, record.workload, record.host, case.kernel, key(case.params),
-                         key(case.work), len(case.seconds)))
+            row = (record.run, record.repeat, record.workload, record.host, case.kernel, key(case.params),
+                   key(case.work), len(case.seconds))
+            for column, entry in zip(columns, row, strict=True):
+                column.append(entry)
             seconds.extend(case.seconds)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
-    return Cases(*(_column(columns[i], i) for i in range(8)), np.array(seconds, float))  # type: ignore[arg-type]
+    run, repeat, workload, host, kernel, params, work, counts = columns
+    return Cases(run=_strings(run), repeat=_ints(repeat), workload=_strings(workload), host=_strings(host),
+                 kernel=_strings(kernel), params=_strings(params), work=_strings(work), counts=_ints(counts),
+                 seconds=np.array(seconds, float))
 
 
-def _column(values: Sequence[object], index: int) -> NDArray[np.generic]:
-    if index in (1, 7):
-        return np.array(values, np.int64)
-    column = np.empty(len(values), object)
-    column[:] = values
-    return column
+def _strings(values: Iterable[object]) -> Strings:
+    return np.array(list(values), object)
+
+
+def _ints(values: Iterable[object]) -> Ints:
+    return np.array(list(values), np.int64)
 
 
 def key(params: dict[str, object] | dict[str, float] | dict[str, int | float | str | bool]) -> str:
@@ -104,9 +108,9 @@ def unpack(paths: Sequence[Path]) -> Cases:
     except connection_error() as error:
         raise StoreFailed(f"cannot read the packed measurements: {error}", where=str(paths[0].parent),
                           hint="remove the packed file: it is made again from the measurements beside it") from None
-    columns = [np.asarray(got[name]) for name in (*Cases._fields[:7], "counts")]
-    return Cases(*(column.astype(np.int64) if i in (1, 7) else column for i, column in enumerate(columns)),  # type: ignore[arg-type]
-                 np.asarray(flat, float))
+    return Cases(run=_strings(got["run"]), repeat=_ints(got["repeat"]), workload=_strings(got["workload"]),
+                 host=_strings(got["host"]), kernel=_strings(got["kernel"]), params=_strings(got["params"]),
+                 work=_strings(got["work"]), counts=_ints(got["counts"]), seconds=np.asarray(flat, float))
 
 
 def connection_error() -> type[Exception]:

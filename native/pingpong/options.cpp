@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <limits>
+
+#include "common/args.hpp"
+#include "pingpong.hpp"
+
+namespace shakedown::pingpong {
+namespace {
+
+constexpr std::size_t kLargest = std::size_t{4} << 20;  // of the default sizes
+
+/// 0 and the powers of two to 4 MiB.
+std::string default_sizes() {
+  std::string text = "0";
+  for (std::size_t size = 1; size <= kLargest; size *= 2) text += ',' + std::to_string(size);
+  return text;
+}
+
+Kernel parse_kernel(const std::string& word) {
+  for (const Kernel kernel : {Kernel::latency, Kernel::bandwidth, Kernel::bidirectional}) {
+    if (word == name_of(kernel)) return kernel;
+  }
+  throw usage("unknown kernel '" + word + "'", "known: latency, bandwidth, bidirectional");
+}
+
+Inject parse_inject(const std::string& word) {
+  if (word == "none") return Inject::none;
+  if (word == "flip") return Inject::flip;
+  if (word == "stale") return Inject::stale;
+  if (word == "swap") return Inject::swap;
+  throw usage("unknown damage '" + word + "'", "known: none, flip, stale, swap");
+}
+
+bool parse_rounds(const std::string& word) {
+  if (word == "one") return false;
+  if (word == "tournament") return true;
+  throw usage("unknown rounds '" + word + "'", "known: one, tournament");
+}
+
+}  // namespace
+
+Options read_options(int argc, char** argv) {
+  Args args(argc, argv,
+            "Messages between two MPI ranks, for one pair or for every pair: latency, bandwidth, both ways at once.\n"
+            "Start it with the mpirun of the MPI it was built with, on 2 or more ranks; each pins itself to a CPU.");
+  Options options;
+  constexpr auto kMostInt = std::numeric_limits<int>::max();
+  for (const auto size : args.integers("sizes", default_sizes(), 0, "message sizes in bytes, between commas")) {
+    if (size > kMostInt) throw usage("--sizes: " + std::to_string(size) + " bytes are more than one MPI message takes");
+    options.sizes.push_back(static_cast<std::size_t>(size));
+  }
+  for (const auto& word : args.words("kernels", "latency,bandwidth,bidirectional", "what to measure, between commas")) {
+    options.kernels.push_back(parse_kernel(word));
+  }
+  options.window = static_cast<int>(
+      args.integer("window", 64, 1, "messages under way at once in the bandwidth kernels, at most 65536", 65536));
+  options.samples = args.integer("samples", 100, 1, "at least so many samples of each case");
+  options.seconds = args.real("seconds", 0, 0, "each case lasts at least so many seconds");
+  options.sample_s = 1e-6 * args.real("sample-us", 100, 1, "a sample is made at least so many microseconds long");
+  options.pairs = args.text("pairs", "first", "which ranks: first (0 and 1), all, or a list such as 0-1,0-3");
+  options.tournament =
+      parse_rounds(args.text("rounds", "one", "one: a pair at a time; tournament: disjoint pairs at once"));
+  options.cpus = args.text("cpus", "", "pin the i-th rank of each host to the i-th CPU of this list");
+  options.allow_oversubscribe = args.flag("allow-oversubscribe", "let ranks share a CPU: for tests, not for figures");
+  options.verify = !args.flag("no-verify", "do not check what arrives");
+  options.pages = parse_pages(args.text("pages", "huge", "pages of the message buffers: huge, base or hugetlb"));
+  options.inject =
+      parse_inject(args.text("inject", "none", "damage what arrived, for tests: none, flip, stale or swap"));
+  args.finish();
+  if (options.sizes.empty() || options.kernels.empty()) throw usage("there is nothing to measure", "see --help");
+  return options;
+}
+
+}  // namespace shakedown::pingpong

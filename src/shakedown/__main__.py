@@ -1,0 +1,5 @@
+"""python -m shakedown"""
+
+from .cli.app import main
+
+main()

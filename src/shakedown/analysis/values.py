@@ -1,0 +1,50 @@
+"""From a time and the work done in it to a metric's value: the one home of that arithmetic. Pure, imports nothing heavy.
+
+A metric's ``per`` says how; with t the seconds of a sample and W its work,
+
+    "bytes/s"     W[bytes] / t      a rate
+    "s/messages"  t / W[messages]   a time for each
+    "s"           t                 the time itself
+    "bytes"       W[bytes]          a figure that an existing program printed itself: there are no samples of ours behind it
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from ..records import Case, Metric
+
+
+def value(metric: Metric, seconds: float, work: Mapping[str, float]) -> float:
+    """The metric's value for one time in seconds. Raises KeyError where the work that it needs is not there."""
+    top, _, below = metric.per.partition("/")
+    if metric.per == "s":
+        return seconds
+    if below == "s":
+        return work[top] / seconds
+    if top == "s":
+        return seconds / work[below]
+    return work[metric.per]
+
+
+def is_reported(metric: Metric) -> bool:
+    """Whether the program printed the value itself, so that there is no time of ours behind it."""
+    return "s" not in metric.per.split("/")
+
+
+def applies(metric: Metric, work: Mapping[str, float]) -> bool:
+    """Whether a case has the work that the metric needs: a message of 0 bytes has a latency and no bandwidth."""
+    return all(work.get(word) for word in metric.per.split("/") if word != "s")
+
+
+def best(metrics: Sequence[Metric], cases: Sequence[Case]) -> tuple[Metric, Case, float] | None:
+    """The first metric that the cases give, at its best case, by medians; for a word to a person while runs go on."""
+    for metric in metrics:
+        found = [(value(metric, statistics.median(case.seconds) if case.seconds else 1.0, case.work), case)
+                 for case in cases if case.kernel == metric.kernel and applies(metric, case.work)
+                 and (case.seconds or is_reported(metric)) and case.params.get("level", "memory") == "memory"]
+        if found:
+            chosen = (min if metric.better == "lower" else max)(found, key=lambda pair: pair[0])
+            return metric, chosen[1], chosen[0]
+    return None

@@ -1,0 +1,53 @@
+"""The command: `shakedown VERB`. One file per verb; each imports what it needs when it is called, so help is instant."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from .. import __version__
+from ..errors import COULD_NOT_MEASURE, ShakedownError
+from . import compare, list_, machine, plan, report, run
+
+app = typer.Typer(
+    name="shakedown", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
+    help="Takes a cluster from installation to production: what it is, how fast it could be, how fast it is, and how it "
+         "compares with published systems.\n\nData goes to standard output, messages to standard error. Exit codes: "
+         "0 met, 1 not met, 2 usage, 3 could not measure, 4 undecided.")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"shakedown {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True,
+                                       help="Print the version.")) -> None:
+    pass
+
+
+app.command("machine")(machine.command)
+app.command("run")(run.command)
+app.command("plan")(plan.command)
+app.command("report")(report.command)
+app.command("compare")(compare.command)
+app.command("list")(list_.command)
+
+
+def main() -> None:
+    """The entry point: every foreseen error is one message with the next step, and its exit code."""
+    try:
+        app()
+    except ShakedownError as error:
+        print(f"shakedown: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("shakedown: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(COULD_NOT_MEASURE)

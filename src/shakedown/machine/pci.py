@@ -1,0 +1,39 @@
+"""The PCI devices that compute or display, whether or not a driver has taken them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..host import Door
+from .kernel import read_int, read_word
+
+_DEVICES = "/sys/bus/pci/devices"
+VENDORS = {0x10de: "NVIDIA", 0x1002: "AMD", 0x8086: "Intel", 0x1da3: "Habana"}
+
+
+class Device(NamedTuple):
+    address: str  # 0000:01:00.0
+    vendor: int
+    device: int
+    driver: str  # empty: none has taken it
+    numa_node: int | None
+    link: str  # "16.0 GT/s PCIe x16", empty where the kernel does not say
+
+
+def accelerators(door: Door) -> tuple[Device, ...]:
+    """GPUs and processing accelerators; the screen of a board's management controller is none."""
+    found: list[Device] = []
+    for address in door.list(_DEVICES):
+        folder = f"{_DEVICES}/{address}"
+        kind = int(read_word(door, f"{folder}/class") or "0", 16) >> 8
+        vendor = int(read_word(door, f"{folder}/vendor") or "0", 16)
+        # 0300 VGA, 0302 3D, 0380 other display, 1200 processing accelerator
+        if kind not in (0x0300, 0x0302, 0x0380, 0x1200) or vendor not in VENDORS:
+            continue
+        speed, width = read_word(door, f"{folder}/current_link_speed"), read_word(door, f"{folder}/current_link_width")
+        node = read_int(door, f"{folder}/numa_node")
+        found.append(Device(
+            address, vendor, int(read_word(door, f"{folder}/device") or "0", 16),
+            (door.link(f"{folder}/driver") or "").rsplit("/", 1)[-1], node if node is not None and node >= 0 else None,
+            f"{speed} x{width}" if speed and width else ""))
+    return tuple(found)

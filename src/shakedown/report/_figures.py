@@ -1,0 +1,219 @@
+"""From a choice of rows to a figure: axes, lines, limits and published values, in SI units. All of it is pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ..records import Beside, Finding, Metric, Value
+from ..units import show
+from . import _choose
+from ._choose import Choice, Row
+from ._document import Axis, Dots, Figures, Heat, Lines, Mark, Point, Region, Rule, Series
+from ._text import params_of, title_of, value_of, value_with_interval
+
+LOG_FROM = 40.0  # a ratio of the greatest to the least value from which a logarithmic scale shows more
+MOST_HEAT = 128
+MOST_MARKS = 6
+
+
+def of_workload(findings: Sequence[Finding], metrics: Mapping[str, Metric], beside: Sequence[Beside]) -> Figures | None:
+    """The figures of one workload, or None where its findings call for none."""
+    makers = {"lines": _lines, "heat": _heat, "dots": _dots}
+    made = [makers[choice.shape](choice, beside) for choice in _choose.choose(findings, metrics)]
+    figures = tuple(figure for figure in made if figure is not None)
+    return Figures(figures=figures) if figures else None
+
+
+# --------------------------------------------------------------------------------------------------------------- lines
+
+
+def _lines(choice: Choice, beside: Sequence[Beside]) -> Lines | None:
+    metric = choice.metrics[0]
+    lines = {key: sorted((row for row in rows if _usable(row, choice.axis)), key=lambda row: float(row.dims[choice.axis]))
+             for key, rows in _choose.series_of(choice).items()}
+    rows = [row for group in lines.values() for row in group]
+    xs = sorted({float(row.dims[choice.axis]) for row in rows})
+    if len(xs) < 2:
+        return None
+    axis = _axis(choice.axis, xs)
+    values = [row.finding.value for row in rows if row.finding.value is not None]
+    log = min(values) > 0 and max(values) / min(values) > LOG_FROM
+    names = {key: _series_name(choice, key) for key in lines}
+    marks, beyond = _marks(choice, beside, axis, max(values), log)
+    rules, above = _rules(rows, choice.axis, axis, max(values), log)
+    y_title = metric.title if len(choice.metrics) == 1 else ", ".join(one.title for one in choice.metrics)
+    return Lines(
+        title=f"{y_title} by {_by(choice.axis)}", caption=_caption(choice, beyond + above),
+        summary=_summary(names, lines, choice.axis), x=axis, unit=metric.unit, y_title=y_title,
+        series=tuple(Series(names[key], tuple(_point(row, choice.axis, names[key]) for row in group))
+                     for key, group in lines.items()),
+        rules=rules, marks=marks, regions=_regions(rows, choice, axis), log=log)
+
+
+def _usable(row: Row, axis: str) -> bool:
+    value = row.dims.get(axis)
+    return isinstance(value, (int, float)) and (row.finding.value is not None) and math.isfinite(row.finding.value)
+
+
+def _by(name: str) -> str:
+    return {"n": "order of the matrix", "bytes": "size"}.get(name, title_of(name))
+
+
+def _axis(name: str, xs: list[float]) -> Axis:
+    """Logarithmic where the values span a factor of 16 or more and none is zero; marked at values that were measured."""
+    positive = [x for x in xs if x > 0]
+    log = len(positive) == len(xs) and xs[-1] / xs[0] >= 16
+    step = max(1, math.ceil(len(xs) / 7))
+    shown = xs[::-1][::step][::-1]
+    if not log:
+        gap = (xs[-1] - xs[0]) / 12
+        shown = [x for index, x in enumerate(shown) if index == len(shown) - 1 or shown[-1] - x >= gap]
+    labels = {x: value_of(name, int(x) if x.is_integer() else x) for x in shown}
+    low, high = (xs[0] / 1.15, xs[-1] * 1.15) if log else (xs[0] - 0.04 * (xs[-1] - xs[0]), xs[-1] + 0.04 * (xs[-1] - xs[0]))
+    return Axis(title=_by(name), labels=labels, low=low, high=high, log=log)
+
+
+def _series_name(choice: Choice, key: tuple[Value, ...]) -> str:
+    """What tells this line from the others: values that speak for themselves stand without their parameter's name."""
+    vary = _choose.varying(choice.rows)
+    words = []
+    if len(choice.metrics) > 1:
+        words.append(next(metric.title for metric in choice.metrics if metric.name == key[0]))
+    for name, value in zip(choice.series, key[1:], strict=True):
+        if name in vary:
+            words.append(value if isinstance(value, str) and value else params_of({name: value}))
+    return ", ".join(words) or choice.metrics[0].title
+
+
+def _point(row: Row, axis: str, series: str) -> Point:
+    finding = row.finding
+    assert finding.value is not None
+    where = params_of({axis: row.dims[axis]})
+    says = f"{series}, {where}: {value_with_interval(finding)}"
+    shares = "".join(f"; {show(one.fraction, '%')} of {one.kind} {one.limit}" for one in finding.fractions)
+    return Point(float(row.dims[axis]), finding.value, finding.low, finding.high, says + shares)
+
+
+def _caption(choice: Choice, left_out: list[str]) -> str:
+    """Under which conditions: what was fixed by choice, and what is the same for every row."""
+    first = choice.rows[0].dims
+    vary = _choose.varying(choice.rows)
+    same = {name: first[name] for name in first if name not in vary and name not in (_choose.HOST, choice.axis)}
+    conditions = params_of({**choice.fixed, **same})
+    sentences = [f"{conditions[0].upper()}{conditions[1:]}."] if conditions else []
+    return " ".join([*sentences, *([choice.left_out] if choice.left_out else []), *left_out])
+
+
+def _summary(names: Mapping[tuple[Value, ...], str], lines: Mapping[tuple[Value, ...], list[Row]], axis: str) -> str:
+    parts = []
+    for key, rows in lines.items():
+        if rows:
+            first, last = rows[0], rows[-1]
+            parts.append(f"{names[key]}: {show(first.finding.value, first.finding.unit)} at "
+                         f"{value_of(axis, first.dims[axis])} to {show(last.finding.value, last.finding.unit)} at "
+                         f"{value_of(axis, last.dims[axis])}")
+    return "; ".join(parts)
+
+
+def _edges(xs: Sequence[float], index: int, axis: Axis) -> tuple[float, float]:
+    """Half way to the neighbours of ``xs[index]``, on the axis' own scale."""
+    def middle(a: float, b: float) -> float:
+        return math.sqrt(a * b) if axis.log else (a + b) / 2
+
+    return (middle(xs[index - 1], xs[index]) if index else axis.low,
+            middle(xs[index], xs[index + 1]) if index + 1 < len(xs) else axis.high)
+
+
+def _rules(rows: Sequence[Row], name: str, axis: Axis, top: float, log: bool) -> tuple[tuple[Rule, ...], list[str]]:
+    """The limits of the rows, each over the stretch where it holds; those far above are said in words."""
+    xs = sorted({float(row.dims[name]) for row in rows})
+    holds: dict[tuple[str, str, float], set[float]] = {}
+    for row in rows:
+        for one in row.finding.fractions:
+            holds.setdefault((one.kind, one.limit, one.value), set()).add(float(row.dims[name]))
+    rules, above = [], {}
+    unit = rows[0].finding.unit
+    for (kind, limit, value), where in holds.items():
+        if value > top * (20 if log else 1.7) or value <= 0:
+            above[f"{kind} {limit}, {show(value, unit)}"] = None
+            continue
+        begin = _edges(xs, xs.index(min(where)), axis)[0]
+        end = _edges(xs, xs.index(max(where)), axis)[1]
+        rules.append(Rule(name=f"{kind} limit ({limit}): {show(value, unit)}", y=value, begin=begin, end=end))
+    words = [f"Beyond the figure: {'; '.join(list(above)[:3])}."] if above else []
+    return tuple(rules), words
+
+
+def _marks(choice: Choice, beside: Sequence[Beside], axis: Axis, top: float, log: bool
+           ) -> tuple[tuple[Mark, ...], list[str]]:
+    """Published values in the same metric; those far outside are said in words."""
+    marks, beyond = [], []
+    seen = set()
+    for one in beside:
+        if one.metric not in {metric.name for metric in choice.metrics} or (one.system, one.theirs) in seen:
+            continue
+        seen.add((one.system, one.theirs))
+        name = f"{one.system_name}{f' ({one.year})' if one.year else ''}"
+        says = f"{name}: {show(one.theirs, one.unit)}, {params_of(one.theirs_params)}; {one.where}".replace(", ;", ";")
+        x = one.theirs_params.get(choice.axis)
+        at = float(x) if isinstance(x, (int, float)) and axis.low <= x <= axis.high else None
+        if one.theirs > top * (20 if log else 1.7) or len(marks) == MOST_MARKS or (x is not None and at is None):
+            beyond.append(f"{name} {show(one.theirs, one.unit)}")
+        else:
+            marks.append(Mark(name=f"{name} {show(one.theirs, one.unit)}", x=at, y=one.theirs, says=says))
+    return tuple(marks), [f"Published, beyond the figure: {'; '.join(beyond)}."] if beyond else []
+
+
+def _regions(rows: Sequence[Row], choice: Choice, axis: Axis) -> tuple[Region, ...]:
+    if not choice.regions:
+        return ()
+    xs = sorted({float(row.dims[choice.axis]) for row in rows})
+    words = {float(row.dims[choice.axis]): str(row.dims.get(choice.regions, "")) for row in rows}
+    regions: list[Region] = []
+    for index, x in enumerate(xs):
+        begin, end = _edges(xs, index, axis)
+        if regions and regions[-1].name == words[x]:
+            regions[-1] = Region(name=words[x], begin=regions[-1].begin, end=end)
+        else:
+            regions.append(Region(name=words[x], begin=begin, end=end))
+    return tuple(regions)
+
+
+# ---------------------------------------------------------------------------------------------------- heat maps and dots
+
+
+def _heat(choice: Choice, beside: Sequence[Beside]) -> Heat | None:
+    metric = choice.metrics[0]
+    names = (f"{choice.axis}_a", f"{choice.axis}_b")
+    keys = {row.dims[name] for row in choice.rows for name in names}
+    labels = sorted(keys, key=lambda value: (isinstance(value, str), value))
+    if len(labels) > MOST_HEAT:
+        return None
+    index = {value: position for position, value in enumerate(labels)}
+    cells = tuple((index[row.dims[names[0]]], index[row.dims[names[1]]], row.finding.value,
+                   f"{title_of(choice.axis)} {row.dims[names[0]]} to {row.dims[names[1]]}: {value_with_interval(row.finding)}")
+                  for row in choice.rows if row.finding.value is not None)
+    values = sorted(cell[2] for cell in cells)
+    conditions = _caption(choice, [])
+    what = title_of(choice.axis)
+    return Heat(title=f"{metric.title} between {what}s", caption=conditions,
+                summary=f"{len(cells)} pairs: {show(values[0], metric.unit)} to {show(values[-1], metric.unit)}, "
+                        f"median {show(values[len(values) // 2], metric.unit)}",
+                unit=metric.unit, better=metric.better, row_title=f"{what} a", column_title=f"{what} b",
+                labels=tuple(value_of(choice.axis, value) for value in labels), cells=cells)
+
+
+def _dots(choice: Choice, beside: Sequence[Beside]) -> Dots | None:
+    metric = choice.metrics[0]
+    names = tuple(", ".join(str(row.dims.get(name, "")) if isinstance(row.dims.get(name, ""), str)
+                            else params_of({name: row.dims[name]}) for name in choice.series) for row in choice.rows)
+    points = tuple(Point(index, row.finding.value, row.finding.low, row.finding.high,
+                         f"{names[index]}: {value_with_interval(row.finding)}")
+                   for index, row in enumerate(choice.rows) if row.finding.value is not None)
+    if len(points) < 2:
+        return None
+    return Dots(title=metric.title, caption=_caption(choice, []), summary="; ".join(point.says for point in points),
+                unit=metric.unit, y_title=metric.title, rows=points, names=names)
+
+

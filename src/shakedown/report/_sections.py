@@ -1,0 +1,286 @@
+"""From an Analysis to the Document that every page format renders. All of it is pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..records import Analysis, Beside, Finding, Metric, Notice, Outcome
+from ..units import show
+from . import _choose, _figures, _fleet, _machine
+from ._document import Bar, Bars, Block, Column, Document, Facts, Log, Logs, Section, Table, Text
+from ._text import better, count, day, interval_of, listed, natural, params_of, title_of, value_of, value_with_interval, why_not
+
+FOLD_FROM = 40  # rows from which a table is shown when asked for
+MOST_ROWS = 400  # of runs on a page; CSV and JSON hold all
+MOST_LOGS = 50
+
+
+def document(analysis: Analysis) -> Document:
+    """Everything that a page says, in order: verdict, machine, hosts, workloads, failures, methods, provenance."""
+    metrics = {metric.name: metric for metric in analysis.metrics}
+    fleet = _fleet.fleet(analysis)
+    findings: Sequence[Finding] = [group.condensed for group in fleet.groups] if fleet else analysis.findings
+    sections = [_verdicts(analysis), _machine.section(analysis)]
+    if fleet:
+        sections.append(_fleet.section(fleet, metrics))
+    workloads: dict[str, list[Finding]] = {}
+    for finding in findings:
+        workloads.setdefault(finding.workload, []).append(finding)
+    for name, group in workloads.items():
+        sections.append(_workload(name, analysis, group, metrics, many=fleet is not None))
+    sections += [_failures(analysis), _methods(analysis), _provenance(analysis)]
+    state, counts = _state(analysis)
+    hosts = _fleet.hosts_of(analysis)
+    where = hosts[0] if len(hosts) == 1 else count(len(hosts), "host")
+    return Document(
+        title=analysis.title or analysis.name,
+        subtitle=f"{where} · campaign {analysis.campaign} · {day(analysis.created_ns)}",
+        state=state, counts=counts, lead=analysis.summary or ("No summary was recorded.",), sections=tuple(sections),
+        footer=f"Made by Shakedown {analysis.version} from the run directory {analysis.name}.")
+
+
+def _state(analysis: Analysis) -> tuple[str, tuple[tuple[str, int], ...]]:
+    counts = {state: sum(verdict.state == state for verdict in analysis.verdicts)
+              for state in ("met", "not met", "undecided", "not measured")}
+    whole = next((state for state in ("not met", "undecided", "not measured", "met") if counts[state]), "nothing required")
+    return whole, tuple((state, number) for state, number in counts.items() if number)
+
+
+def _verdicts(analysis: Analysis) -> Section:
+    blocks: list[Block] = []
+    if analysis.verdicts:
+        rows = tuple((one.requirement, one.state, one.evidence,
+                      f"{value_with_interval(one.finding)}, {one.finding.host}" if one.finding else "no value")
+                     for one in analysis.verdicts)
+        blocks.append(Table(title="Requirements", rows=rows, columns=(
+            Column("Requirement"), Column("Verdict", "state"), Column("Evidence"), Column("Value"))))
+    else:
+        blocks.append(Text(text="The campaign sets no requirement, so nothing was judged."))
+    if analysis.notices:
+        blocks.append(Table(title="To mend first", columns=(Column("What was seen"), Column("What to do")),
+                            rows=tuple((notice.text, notice.advice or "nothing is known to help") for notice in analysis.notices)))
+    return Section(id="verdict", title="Requirements and verdicts", short="Verdicts", blocks=tuple(blocks))
+
+
+# ----------------------------------------------------------------------------------------------------------- workloads
+
+
+def _workload(name: str, analysis: Analysis, findings: list[Finding], metrics: dict[str, Metric], *, many: bool) -> Section:
+    beside = [one for one in analysis.beside if one.ours.workload == name]
+    blocks: list[Block] = []
+    bars = _headline(findings, metrics, many=many)
+    if bars:
+        blocks.append(bars)
+    figures = _figures.of_workload(findings, metrics, beside)
+    if figures:
+        blocks.append(figures)
+    if beside:
+        blocks.append(_beside(beside, metrics))
+    blocks.append(_values(findings, metrics, many=many))
+    title = analysis.workload_titles.get(name, "")
+    return Section(id=f"workload-{_slug(name)}", title=f"{name}: {title}" if title else name, short=name, blocks=tuple(blocks))
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"
+
+
+def _title(metric: str, metrics: dict[str, Metric]) -> str:
+    return metrics[metric].title if metric in metrics else metric
+
+
+def _headline(findings: list[Finding], metrics: dict[str, Metric], *, many: bool) -> Bars | None:
+    """The best value of each metric, for each place where its limit differs (cache levels, memory)."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    vary: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.value is not None:
+            places = sorted(_choose.placed_by(metrics[finding.metric])) if finding.metric in metrics else []
+            key = (finding.metric, *(str(finding.params.get(place, "")) for place in places))
+            groups.setdefault(key, []).append(finding)
+            vary.setdefault(finding.metric, []).append(finding)
+    names = {metric: list(_choose.varying(_choose.rows_of(group))) for metric, group in vary.items()}
+    bars = []
+    for key, group in groups.items():
+        best = better(group)
+        detail = params_of(best.params, [name for name in names[best.metric] if name in best.params
+                                         and str(best.params[name]) not in key[1:]])
+        where = "" if many or len({one.host for one in findings}) == 1 else best.host
+        bars.append(Bar(
+            title=", ".join([_title(key[0], metrics), *(word for word in key[1:] if word)]),
+            detail=", ".join(part for part in (detail, where) if part), value=show(best.value, best.unit),
+            interval=interval_of(best),
+            fractions=tuple((f"of {one.kind} {one.limit}, {show(one.value, best.unit)}", one.fraction)
+                            for one in best.fractions)))
+    if not bars:
+        return None
+    caption = "Median over hosts at the best setting; in brackets the 5th to the 95th percentile of hosts." if many else ""
+    return Bars(title="Best values", bars=tuple(bars), caption=caption)
+
+
+def _values(findings: list[Finding], metrics: dict[str, Metric], *, many: bool) -> Table:
+    rows_all = _choose.rows_of(findings)
+    vary = list(_choose.varying([_choose.Row(dict(one.params), one) for one in findings]))
+    several = not many and len({one.host for one in findings}) > 1
+    same = {name: value for row in rows_all[:1] for name, value in row.finding.params.items() if name not in vary}
+    kinds = list(dict.fromkeys(one.kind for finding in findings for one in finding.fractions))
+    notes: dict[str, int] = {}
+    rows = []
+    for finding in findings:
+        numbers = [notes.setdefault(_note(notice), len(notes) + 1) for notice in finding.notices]
+        shares = {one.kind: show(one.fraction, "%") for one in finding.fractions}
+        value = show(finding.value, finding.unit)
+        rows.append((
+            _title(finding.metric, metrics), *([finding.host] if several else []),
+            *(value_of(name, finding.params[name]) if name in finding.params else "" for name in vary),
+            value, interval_of(finding) or ("no interval" if finding.value is not None else why_not(finding)),
+            *(shares.get(kind, "") for kind in kinds), f"{finding.n_samples:,}", f"{finding.n_runs:,}",
+            *([f"{finding.outliers:,}"] if any(one.outliers for one in findings) else []),
+            " ".join(map(str, numbers))))
+    conditions = params_of(same)
+    columns = (Column("Metric"), *([Column("Host", "code")] if several else []), *(Column(title_of(name), "number")
+               if _numeric(name, findings) else Column(title_of(name)) for name in vary), Column("Value", "number"),
+               Column("5 % to 95 % of hosts" if many else "Interval", "number"),
+               *(Column(f"Of {kind} limit", "number") for kind in kinds), Column("Samples", "number"), Column("Runs", "number"),
+               *([Column("Outliers", "number")] if any(one.outliers for one in findings) else []), Column("Notes", "note"))
+    return Table(title="All values", columns=columns if notes else columns[:-1],
+                 rows=tuple(row if notes else row[:-1] for row in rows), folded=len(rows) > FOLD_FROM, notes=tuple(notes),
+                 caption=f"The same for all: {conditions}." if conditions else "")
+
+
+def _numeric(name: str, findings: list[Finding]) -> bool:
+    return all(isinstance(one.params.get(name, 0), (int, float)) for one in findings)
+
+
+def _note(notice: Notice) -> str:
+    return f"{notice.text}: {notice.advice}" if notice.advice else notice.text
+
+
+def _beside(beside: list[Beside], metrics: dict[str, Metric]) -> Table:
+    rows = []
+    for one in beside:
+        half = f" ± {show(one.theirs_half, one.unit)}" if one.theirs_half else ""
+        ratio = f"{one.ratio:.3g}" if one.ratio is not None else "not defined"
+        conditions = params_of(one.theirs_params)
+        rows.append((_title(one.metric, metrics), value_with_interval(one.ours), params_of(one.ours.params),
+                     f"{one.system_name}{f' ({one.year})' if one.year else ''}", f"{show(one.theirs, one.unit)}{half}",
+                     conditions or "not stated", ratio, one.verdict, one.where))
+    return Table(title="Beside published systems", rows=tuple(rows), columns=(
+        Column("Metric"), Column("Here", "number"), Column("Conditions here"), Column("Published system"),
+        Column("Published", "number"), Column("Its conditions"), Column("Here / published", "number"), Column("Here is", "state"),
+        Column("Where it stands")))
+
+
+# ------------------------------------------------------------------------------------- failures, methods and provenance
+
+
+def _failures(analysis: Analysis) -> Section:
+    bad = [one for one in analysis.outcomes if one.state != "ok"]
+    ended = count(len(analysis.outcomes), "run")
+    blocks: list[Block] = []
+    if not analysis.outcomes:
+        blocks.append(Text(text="No run was recorded."))
+    elif not bad:
+        blocks.append(Text(text=f"All {ended} ended well." if len(analysis.outcomes) > 1 else "The one run ended well."))
+    else:
+        blocks.append(Text(text=f"{len(bad):,} of {ended} did not end well; they have no values above."))
+        rows = tuple((one.label, one.state, one.reason or "no reason was recorded", one.host, show(one.seconds, "s"),
+                      one.log) for one in bad[:MOST_ROWS])
+        blocks.append(Table(title="Runs that did not end well", rows=rows, folded=len(rows) > FOLD_FROM, columns=(
+            Column("Run"), Column("State", "state"), Column("Reason"), Column("Host", "code"), Column("Time", "number"),
+            Column("Output", "code")), caption=_rest(len(bad), MOST_ROWS, "run")))
+        logs = tuple(Log(title=f"{one.label} ({one.host})", state=one.state, text=one.tail) for one in bad if one.tail)
+        if logs:
+            blocks.append(Logs(title="What they printed last", logs=logs[:MOST_LOGS]))
+    if analysis.skipped:
+        blocks.append(Table(title="Asked for and not possible here", columns=(Column("What"), Column("Why")),
+                            rows=tuple((one.what, one.why) for one in analysis.skipped)))
+    return Section(id="failures", title="Runs that failed or were not possible", short="Failures", blocks=tuple(blocks))
+
+
+def _rest(total: int, most: int, what: str) -> str:
+    return f"{count(total - most, f'further {what}')}: see the CSV and JSON files." if total > most else ""
+
+
+_FORMULA = {"s": "seconds of a sample", "bytes": "bytes", "flop": "floating-point operations", "messages": "messages"}
+
+
+def formula(metric: Metric) -> str:
+    """``bytes/s`` in words: "bytes / seconds of a sample"."""
+    return " / ".join(_FORMULA.get(part, part) for part in metric.per.split("/")) if metric.per else "not stated"
+
+
+def _methods(analysis: Analysis) -> Section:
+    direction = {"higher": "higher is better", "lower": "lower is better", "none": "neither is better"}
+    rows = tuple((metric.title, metric.name, metric.unit, direction[metric.better], formula(metric), metric.kernel or "all",
+                  metric.limit or "none is known", metric.source or "not stated") for metric in analysis.metrics)
+    return Section(id="methods", title="How each number was made", short="Methods", blocks=(
+        Text(text="The programs record the seconds of every sample and the work that was done in it; every rate is derived "
+                  "from those by the formula below. A value stands with its interval, the number of its samples and of "
+                  "the runs that they come from. Its fraction is the value over its limit, or the limit over the value "
+                  "where lower is better. A value that was not measured says so; it is never zero and never a pass."),
+        Table(title="Metrics", rows=rows, columns=(
+            Column("Metric"), Column("Name", "code"), Column("Unit", "code"), Column("Direction"), Column("Formula"),
+            Column("Kernel", "code"), Column("Limit", "code"), Column("Source")))))
+
+
+def _flat(value: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """Nested provenance as one level: ``libraries.libc.so.6`` -> text."""
+    flat: dict[str, str] = {}
+    for key, item in value.items():
+        if isinstance(item, dict):
+            flat |= _flat(item, f"{prefix}{key}.")
+        elif isinstance(item, (list, tuple)):
+            flat[f"{prefix}{key}"] = ", ".join(map(str, item))
+        else:
+            flat[f"{prefix}{key}"] = "not known" if item is None else str(item)
+    return flat
+
+
+def _provenance(analysis: Analysis) -> Section:
+    distinct: dict[bytes, tuple[dict[str, Any], list[Outcome]]] = {}
+    for one in analysis.outcomes:
+        if one.provenance:
+            key = msgspec.json.encode(one.provenance, order="deterministic")
+            distinct.setdefault(key, (one.provenance, []))[1].append(one)
+    values: dict[str, dict[str, list[Outcome]]] = {}
+    for provenance, outcomes in distinct.values():
+        for name, text in _flat(provenance).items():
+            values.setdefault(name, {}).setdefault(text, []).extend(outcomes)
+    total = sum(len(outcomes) for _, outcomes in distinct.values())
+    rows = []
+    for name, texts in values.items():
+        for index, (text, outcomes) in enumerate(texts.items()):
+            if index == 4:
+                rows.append((name, f"and {len(texts) - 4:,} other values", "see the JSON file"))
+                break
+            workloads = sorted({one.workload for one in outcomes}, key=natural)
+            rows.append((name, text, "all runs" if len(outcomes) == total else
+                         f"{count(len(outcomes), 'run')} of {listed(workloads)}"))
+    blocks: list[Block] = [Facts(pairs=(
+        ("Run directory", analysis.name), ("Campaign", analysis.campaign), ("Shakedown", analysis.version),
+        ("Machine described by", f"Shakedown {analysis.machine.version}, {day(analysis.machine.discovered_ns)}"),
+        ("Analysed", day(analysis.created_ns)), ("Runs", f"{len(analysis.outcomes):,}")))]
+    if rows:
+        blocks.append(Table(title="Programs and libraries", rows=tuple(rows), columns=(
+            Column("What", "code"), Column("Value", "code"), Column("Of"))))
+    if analysis.outcomes:
+        blocks.append(_runs(analysis.outcomes))
+    return Section(id="provenance", title="Provenance", blocks=tuple(blocks))
+
+
+def _runs(outcomes: Sequence[Outcome]) -> Table:
+    rows = []
+    for one in outcomes[:MOST_ROWS]:
+        seen = one.disturbance
+        rows.append((one.run, f"{one.repeat}", one.workload, one.label, one.host, one.state, show(one.seconds, "s"),
+                     "not known" if seen.load_before is None else f"{seen.load_before:.2f}", show(seen.steal_fraction, "%"),
+                     one.log))
+    return Table(title="Runs", rows=tuple(rows), folded=True, caption=_rest(len(outcomes), MOST_ROWS, "run"), columns=(
+        Column("Run", "code"), Column("Repeat", "number"), Column("Workload"), Column("Label"), Column("Host", "code"),
+        Column("State", "state"), Column("Time", "number"), Column("Load before", "number"), Column("Stolen", "number"),
+        Column("Output", "code")))

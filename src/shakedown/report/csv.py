@@ -1,0 +1,114 @@
+"""CSV: every finding as one row, in SI units and in full precision; verdicts, peaks, runs and the rest in files beside it.
+
+A value that was not measured is an empty cell with its reason among the notices. Parameters have a column each, named
+``param.<name>``; fractions have ``fraction.<kind>`` and ``limit.<kind>``. A text that a spreadsheet would take for a
+formula is led by an apostrophe.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ..records import Analysis, Finding, Host, Notice
+from . import Report
+
+_PLAIN = ("workload", "metric", "host", "value", "unit", "better", "low", "high", "n_samples", "n_runs", "outliers", "best")
+
+
+def _text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([_cell(cell) for cell in row] for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Numbers in full precision; a text that begins like a formula is led by an apostrophe."""
+    if isinstance(value, str):
+        return "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, float) else value
+
+
+def _notices(notices: Iterable[Notice]) -> str:
+    return "; ".join(f"{one.code}: {one.text}" for one in notices)
+
+
+def _findings(analysis: Analysis) -> str:
+    params: dict[str, None] = {}
+    kinds: dict[str, None] = {}
+    for finding in analysis.findings:
+        params.update(dict.fromkeys(finding.params))
+        kinds.update((one.kind, None) for one in finding.fractions)
+    header = [*_PLAIN[:3], *(f"param.{name}" for name in params), *_PLAIN[3:]]
+    for kind in kinds:
+        header += [f"fraction.{kind}", f"limit.{kind}", f"limit_value.{kind}"]
+    return _text([*header, "notices", "runs"], (_row(one, params, kinds) for one in analysis.findings))
+
+
+def _row(finding: Finding, params: Mapping[str, None], kinds: Mapping[str, None]) -> list[Any]:
+    row: list[Any] = [finding.workload, finding.metric, finding.host, *(finding.params.get(name) for name in params),
+                      finding.value, finding.unit, finding.better, finding.low, finding.high, finding.n_samples,
+                      finding.n_runs, finding.outliers, finding.best]
+    shares = {one.kind: one for one in finding.fractions}
+    for kind in kinds:
+        one = shares.get(kind)
+        row += [one.fraction, one.limit, one.value] if one else [None, None, None]
+    return [*row, _notices(finding.notices), " ".join(finding.runs)]
+
+
+def _params(params: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in params.items())
+
+
+def _host_rows(host: Host) -> Iterable[tuple[Any, ...]]:
+    """One host as rows of kind, name, value, unit, state and words."""
+    yield host.name, "cpu", "model", host.cpu.model, "", "", host.cpu.microarchitecture
+    yield host.name, "memory", "total", host.memory.total_bytes, "B", "", ""
+    for peak in host.peaks:
+        yield host.name, "peak", f"{peak.name} ({peak.scope})", peak.value, peak.unit, peak.kind, peak.basis
+    for one in host.settings:
+        yield host.name, "setting", one.name, one.value, "", one.state, f"{one.effect}; {one.advice}".rstrip("; ")
+    for found in host.software:
+        yield host.name, "software", f"{found.kind} {found.name}", found.version, "", "", found.path
+    for gap in host.absent:
+        yield host.name, "absent", gap.what, None, "", "not measured", gap.why
+
+
+def _companions(analysis: Analysis) -> dict[str, str | bytes]:
+    verdicts = ((one.requirement, one.state, one.evidence, *((one.finding.metric, one.finding.host, one.finding.value,
+                one.finding.unit, _params(one.finding.params)) if one.finding else (None,) * 5)) for one in analysis.verdicts)
+    beside = ((one.metric, one.unit, one.ours.host, _params(one.ours.params), one.ours.value, one.ours.low, one.ours.high,
+               one.system, one.system_name, one.year, one.theirs, one.theirs_half, _params(one.theirs_params), one.ratio,
+               one.verdict, one.where) for one in analysis.beside)
+    runs = ((one.run, one.repeat, one.workload, one.label, one.host, one.state, one.reason, one.seconds, one.log, one.tail,
+             _notices(one.notices), one.disturbance.load_before, one.disturbance.load_after, one.disturbance.steal_fraction,
+             one.disturbance.other_cpu_fraction, one.disturbance.throttle_events, one.disturbance.swap_pages,
+             msgspec.json.encode(one.provenance).decode()) for one in analysis.outcomes)
+    metrics = ((one.name, one.title, one.unit, one.better, one.kernel, one.per, one.limit, one.measures, one.source)
+               for one in analysis.metrics)
+    notes = [("summary", text, "") for text in analysis.summary] + [
+        (one.code, one.text, one.advice) for one in analysis.notices] + [
+        ("skipped", one.what, one.why) for one in analysis.skipped]
+    return {
+        "report_verdicts.csv": _text(("requirement", "state", "evidence", "metric", "host", "value", "unit", "params"), verdicts),
+        "report_published.csv": _text(("metric", "unit", "host", "params", "value", "low", "high", "system", "system_name", "year",
+                                       "published", "published_half", "published_params", "ratio", "verdict", "where"), beside),
+        "report_runs.csv": _text(("run", "repeat", "workload", "label", "host", "state", "reason", "seconds", "log", "tail",
+                                  "notices", "load_before", "load_after", "steal_fraction", "other_cpu_fraction",
+                                  "throttle_events", "swap_pages", "provenance"), runs),
+        "report_metrics.csv": _text(("name", "title", "unit", "better", "kernel", "per", "limit", "measures", "source"), metrics),
+        "report_machine.csv": _text(("host", "kind", "name", "value", "unit", "state", "words"),
+                                    (row for host in analysis.machine.hosts for row in _host_rows(host))),
+        "report_notes.csv": _text(("kind", "text", "advice"), notes),
+    }
+
+
+REPORT = Report(name="csv", suffix="csv", render=_findings, companions=_companions)

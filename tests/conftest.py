@@ -1,0 +1,37 @@
+"""Fixtures and the rules of skipping: a test that needs what is not here says what, and how to get it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+#: Program -> the Debian package that brings it.
+PACKAGES = {"hpcc": "hpcc", "fio": "fio", "chromium": "chromium", "likwid-bench": "likwid", "mpicxx": "libopenmpi-dev",
+            "mpirun": "openmpi-bin", "unshare": "util-linux", "mount": "mount", "cmake": "cmake"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(*programs): skipped, with the command that enables it, where one is absent")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        for program in mark.args:
+            if program == "root":
+                if os.geteuid() != 0:
+                    pytest.skip("needs root: sudo make test")
+            elif shutil.which(program) is None:
+                package = PACKAGES.get(program, program)
+                pytest.skip(f"needs {program}: sudo apt-get install {package}")
+
+
+@pytest.fixture(scope="session")
+def recordings() -> Path:
+    """The folder of recorded output and machines."""
+    return Path(__file__).parent / "recordings"

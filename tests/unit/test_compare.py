@@ -1,0 +1,62 @@
+"""Side by side: the better direction is known, and what the intervals do not tell apart is not ranked."""
+
+from __future__ import annotations
+
+import pytest
+
+from shakedown.analysis import beside, compare
+from shakedown.published import systems
+from shakedown.records import Finding, Metric
+
+UP = Metric(name="up", title="Up", unit="B/s", better="higher")
+DOWN = Metric(name="down", title="Down", unit="s", better="lower", match=("bytes",))
+METRICS = {"up": UP, "down": DOWN}
+
+
+def finding(metric: Metric, value: float, low: float | None, high: float | None, **params: int | str) -> Finding:
+    return Finding(metric=metric.name, unit=metric.unit, better=metric.better, workload="w", params=params, host="h",
+                   value=value, low=low, high=high, n_samples=9, n_runs=1)
+
+
+def entry(name: str, *findings: Finding) -> compare.Entry:
+    return compare.Entry(name=name, findings=findings)
+
+
+@pytest.mark.parametrize(("better", "ours", "theirs", "rank"), [
+    ("higher", (9, 10, 11), (5, 6, 7), "better"), ("lower", (9, 10, 11), (5, 6, 7), "worse"),
+    ("higher", (5, 6, 7), (9, 10, 11), "worse"), ("lower", (5, 6, 7), (9, 10, 11), "better"),
+    ("higher", (5, 6, 9.5), (9, 10, 11), "not told apart"), ("higher", (None, 6, None), (9, 10, 11), "not ranked"),
+    ("none", (5, 6, 7), (9, 10, 11), "not ranked"),
+])
+def test_ranks(better: str, ours: tuple[float, float, float], theirs: tuple[float, float, float], rank: str) -> None:
+    assert beside.compare(better, ours, theirs) == rank
+
+
+def test_the_winner_must_beat_every_other() -> None:
+    rows = compare.side_by_side([entry("a", finding(UP, 10, 9, 11)), entry("b", finding(UP, 20, 19, 21)),
+                                 entry("c", finding(UP, 20.5, 20, 22))], METRICS)
+    assert compare.winner(rows[0]) is None
+    rows = compare.side_by_side([entry("a", finding(DOWN, 10, 9, 11, bytes=8)), entry("b", finding(DOWN, 20, 19, 21, bytes=8))],
+                                METRICS)
+    assert compare.winner(rows[0]) == 0
+    assert rows[0].cells[1] is not None and rows[0].cells[1].ratio == 2.0
+
+
+def test_parameters_that_must_agree_keep_rows_apart() -> None:
+    a = entry("a", finding(DOWN, 1, 1, 1, bytes=8), finding(DOWN, 2, 2, 2, bytes=64))
+    b = entry("b", finding(DOWN, 3, 3, 3, bytes=64), finding(DOWN, 5, 5, 5, bytes=4096))
+    rows = compare.side_by_side([a, b], METRICS)
+    assert [row.params for row in rows] == ["bytes=64"]
+
+
+def test_published_values_stand_beside_ours_with_their_place() -> None:
+    triad = Metric(name="stream.triad.bandwidth", title="Triad", unit="B/s", better="higher")
+    mine = Finding(metric=triad.name, unit="B/s", better="higher", workload="stream", params={"level": "memory"}, host="h",
+                   value=44e9, low=43e9, high=45e9, n_samples=9, n_runs=1)
+    cached = Finding(metric=triad.name, unit="B/s", better="higher", workload="stream", params={"level": "l1"}, host="h",
+                     value=999e9, low=998e9, high=1000e9, n_samples=9, n_runs=1)
+    laid = beside.beside([cached, mine], {triad.name: triad}, systems())
+    assert {one.system for one in laid} >= {"bsc-2", "snic-dsp"}
+    for one in laid:
+        assert one.ours is mine and one.where and one.ratio == pytest.approx(44e9 / one.theirs)
+        assert one.verdict == ("better" if one.theirs < 43e9 else one.verdict)

@@ -1,0 +1,122 @@
+"""From samples to findings: exact arithmetic on small cases, and the same answer by whatever road."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shakedown.analysis import derive, table, values
+from shakedown.analysis.statistics import median_interval, outliers
+from shakedown.errors import StoreFailed
+from shakedown.records import Case, Measurement, Metric, Residual
+
+RATE = Metric(name="x.rate", title="Rate", unit="B/s", better="higher", kernel="k", per="bytes/s")
+EACH = Metric(name="x.each", title="Time each", unit="s", better="lower", kernel="k", per="s/messages")
+TIME = Metric(name="x.time", title="Time", unit="s", better="lower", kernel="k", per="s")
+SAID = Metric(name="x.said", title="Printed", unit="flop/s", better="higher", kernel="k", per="rate")
+ALL = {"x": (RATE, EACH, TIME, SAID)}
+
+
+def measurement(*cases: Case, repeat: int = 1, state: str = "ok", host: str = "n1") -> Measurement:
+    return Measurement(run="r", repeat=repeat, workload="x", params={}, host=host, state=state,  # type: ignore[arg-type]
+                       cases=cases, begin_ns=0, end_ns=1)
+
+
+def case(*seconds: float, **work: float) -> Case:
+    return Case(kernel="k", params={"threads": 2}, work=work, seconds=seconds)
+
+
+def find(*records: Measurement) -> dict[str, derive.Finding]:
+    return {one.metric: one for one in derive.findings(table.from_measurements(records), ALL)}
+
+
+def test_rates_times_and_printed_figures() -> None:
+    found = find(measurement(case(2.0, 1.0, 4.0, bytes=8.0, messages=4.0, rate=7.0)))
+    assert (found["x.rate"].value, found["x.rate"].best) == (4.0, 8.0)
+    assert (found["x.each"].value, found["x.each"].best) == (0.5, 0.25)
+    assert (found["x.time"].value, found["x.time"].n_samples) == (2.0, 3)
+    assert (found["x.said"].value, found["x.said"].n_samples, found["x.said"].low) == (7.0, 1, None)
+
+
+def test_the_interval_of_a_rate_is_that_of_its_times_turned_over() -> None:
+    seconds = [1.0, 1.1, 1.2, 0.9, 1.05, 0.95, 1.3]
+    found = find(measurement(case(*seconds, bytes=10.0)))["x.rate"]
+    low, high = median_interval(seconds)
+    assert (found.low, found.high) == (10.0 / high, 10.0 / low)
+
+
+def test_a_message_of_no_bytes_has_a_latency_and_no_bandwidth() -> None:
+    found = find(measurement(case(1.0, 2.0, bytes=0.0, messages=2.0)))
+    assert "x.rate" not in found and found["x.each"].value == 0.75
+
+
+def test_a_run_that_failed_has_no_score() -> None:
+    assert find(measurement(case(1.0, bytes=1.0), state="wrong"), measurement(case(1.0, bytes=1.0), state="timeout")) == {}
+
+
+def test_one_sample_has_no_interval() -> None:
+    found = find(measurement(case(2.0, bytes=8.0)))["x.rate"]
+    assert (found.value, found.low, found.high, found.n_samples) == (4.0, None, None, 1)
+
+
+def test_repeats_widen_the_interval_and_hosts_stay_apart() -> None:
+    quiet = [1.0, 1.0, 1.0, 1.0, 1.0]
+    found = find(*(measurement(case(*(t * factor for t in quiet), bytes=1.0), repeat=i)
+                   for i, factor in enumerate((1.0, 1.25, 2.0), 1)))["x.rate"]
+    assert (found.value, found.low, found.high, found.n_runs, found.n_samples) == (0.8, 0.5, 1.0, 3, 15)
+    both = derive.findings(table.from_measurements([measurement(case(1.0, bytes=1.0), host=name) for name in "ab"]), ALL)
+    assert sorted(one.host for one in both if one.metric == "x.rate") == ["a", "b"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.floats(1e-6, 1e3), max_size=30), min_size=1, max_size=8))
+def test_all_series_at_once_give_what_each_gives_alone(groups: list[list[float]]) -> None:
+    counts = np.array([len(group) for group in groups], np.int64)
+    got = derive.series(counts, np.array([t for group in groups for t in group], float))
+    for i, group in enumerate(groups):
+        if not group:
+            assert np.isnan(got.median[i])
+            continue
+        assert got.median[i] == pytest.approx(statistics.median(group), rel=1e-15)
+        assert (got.low[i], got.high[i]) == median_interval(group)
+        assert (got.least[i], got.most[i]) == (min(group), max(group))
+        assert got.outliers[i] == len(outliers(group))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.permutations(range(6)))
+def test_the_order_of_measurements_does_not_matter(order: list[int]) -> None:
+    records = [measurement(case(1.0 + i, 2.0 + i, bytes=4.0), repeat=i + 1) for i in range(6)]
+    assert find(*records)["x.rate"] == find(*(records[i] for i in order))["x.rate"]
+
+
+def test_packed_measurements_give_the_same_findings(tmp_path: Path) -> None:
+    records = [measurement(case(*np.random.default_rng(i).uniform(1, 2, i), bytes=4.0), repeat=i, host=f"h{i % 3}")
+               for i in range(1, 30)]
+    cases = table.from_measurements(records)
+    table.pack(cases, tmp_path / "a.parquet")
+    assert derive.findings(table.unpack([tmp_path / "a.parquet"]), ALL) == derive.findings(cases, ALL)
+
+
+def test_a_damaged_packed_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 nonsense")
+    with pytest.raises(StoreFailed, match="cannot read the packed measurements"):
+        table.unpack([tmp_path / "a.parquet"])
+
+
+def test_the_word_to_a_person_names_the_best_case() -> None:
+    slow, fast = case(2.0, bytes=8.0), Case(kernel="k", params={"threads": 4}, work={"bytes": 8.0}, seconds=(1.0,))
+    found = values.best((RATE,), (slow, fast))
+    assert found is not None and found[1] is fast and found[2] == 8.0
+
+
+def test_residuals_pass_only_as_numbers_within_their_limit() -> None:
+    assert Residual(value=1.0, limit=1.0, kind="").passed
+    assert not Residual(value=1.1, limit=1.0, kind="").passed
+    assert not Residual(value=None, limit=1.0, kind="").passed
+    assert not Residual(value=float("nan"), limit=1.0, kind="").passed

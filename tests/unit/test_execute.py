@@ -1,0 +1,199 @@
+"""What runs next, what is repeated, and what becomes of runs that fail, hang, crash, lie or are cut short."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.machines import machine
+
+from shakedown import campaign, execute, plan, store
+from shakedown.errors import CannotMeasure, StoreFailed
+from shakedown.execute import Done
+from shakedown.host import RealHost
+from shakedown.records import Job, Measurement, Plan, Run
+
+
+def run(name: str, **details: object) -> Run:
+    fields: dict[str, object] = {"id": name, "workload": "empty", "params": {}, "label": name, "estimate_s": 1.0,
+                                 "limit_s": 10.0}
+    return Run(**(fields | details))  # type: ignore[arg-type]
+
+
+def sequence(made: Plan, results: dict[str, list[float]], spent_each: float = 1.0) -> list[tuple[str, int]]:
+    """The order in which a plan runs when each run gives these medians, repeat by repeat."""
+    done: dict[tuple[str, int], Done] = {}
+    order = []
+    while step := execute.next_step(made, done, spent_each * len(order)):
+        medians = results[step.run.id]
+        done[step.run.id, step.repeat] = Done("ok", (medians[step.repeat - 1],)) if medians else Done("failed", ())
+        order.append((step.run.id, step.repeat))
+        assert len(order) < 100
+    return order
+
+
+def test_every_run_happens_once_before_any_is_repeated() -> None:
+    made = Plan(campaign="c", title="c", runs=(run("a", repeat_max=2, repeat_min=2), run("b", repeat_max=2, repeat_min=2)))
+    assert sequence(made, {"a": [1, 1], "b": [1, 1]}) == [("a", 1), ("b", 1), ("a", 2), ("b", 2)]
+
+
+def test_repeats_end_when_they_agree() -> None:
+    made = Plan(campaign="c", title="c", runs=(
+        run("steady", repeat_min=2, repeat_max=5, repeat_interval=0.05),
+        run("noisy", repeat_min=2, repeat_max=5, repeat_interval=0.05)))
+    order = sequence(made, {"steady": [1.0, 1.01, 1, 1, 1], "noisy": [1.0, 2.0, 1.0, 2.0, 1.0]})
+    assert [name for name, _ in order].count("steady") == 2
+    assert [name for name, _ in order].count("noisy") == 5
+
+
+def test_no_repeat_begins_past_the_budget_but_everything_runs_as_often_as_it_must() -> None:
+    made = Plan(campaign="c", title="c", budget_s=3.5, runs=tuple(
+        run(name, repeat_min=1, repeat_max=9, repeat_interval=0.01) for name in "abc"))
+    noisy = [1.0, 2.0] * 5
+    assert sequence(made, {"a": noisy, "b": noisy, "c": noisy}) == [("a", 1), ("b", 1), ("c", 1)]
+    assert len(sequence(made, {"a": noisy, "b": noisy, "c": noisy}, spent_each=0.5)) == 6
+
+
+def test_a_run_that_failed_is_not_repeated_and_does_not_stop_the_rest() -> None:
+    made = Plan(campaign="c", title="c", runs=(run("bad", repeat_min=3, repeat_max=3), run("good")))
+    assert sequence(made, {"bad": [], "good": [1.0]}) == [("bad", 1), ("good", 1)]
+
+
+TOML = """
+name = "t"
+title = "T"
+[[run]]
+workload = "empty"
+[run.sweep]
+behaviour = [{behaviours}]
+"""
+
+
+def directory(tmp_path: Path, behaviours: str, limit: str = "") -> tuple[store.RunDirectory, Plan]:
+    text = TOML.format(behaviours=", ".join(f'"{word}"' for word in behaviours.split()))
+    if limit:
+        text = text.replace('workload = "empty"', f'workload = "empty"\nlimit = "{limit}"')
+    found = machine()
+    made = plan.make(campaign.parse(text, "t"), found)
+    manifest = store.Manifest(schema=store.SCHEMA, campaign="t", created_ns=1, version="test", host="node1")
+    opened = store.RunDirectory.create(tmp_path / "run", manifest=manifest, campaign_toml=text, machine=found, plan=made)
+    return opened, made
+
+
+def carry_out(opened: store.RunDirectory, made: Plan) -> dict[str, Measurement]:
+    records = execute.execute(opened, made, opened.machine(), RealHost())
+    return {str(record.params["behaviour"]): record for record in records}
+
+
+def test_every_kind_of_failure_is_recorded_with_its_reason_and_the_rest_goes_on(tmp_path: Path) -> None:
+    opened, made = directory(tmp_path, "fail crash hang garbage cut silent wrong ok", limit="0.6 s")
+    records = carry_out(opened, made)
+    states = {name: record.state for name, record in records.items()}
+    assert states == {"fail": "unavailable", "crash": "crashed", "hang": "timeout", "garbage": "garbage",
+                      "cut": "garbage", "silent": "garbage", "wrong": "wrong", "ok": "ok"}
+    assert "no such device" in records["fail"].reason
+    assert "SIGSEGV" in records["crash"].reason
+    assert "0.6 s" in records["hang"].reason
+    assert "not an event at all" in records["garbage"].reason
+    assert "ends before" in records["cut"].reason and len(records["cut"].cases) == 1
+    assert "2 above 1" in records["wrong"].reason
+    again = store.RunDirectory.open(opened.path).load()
+    assert {one.run: one for one in again.measurements} == {one.run: one for one in records.values()}
+
+
+def test_a_hanging_run_takes_its_children_with_it(tmp_path: Path) -> None:
+    opened, made = directory(tmp_path, "hang", limit="0.3 s")
+    carry_out(opened, made)
+    job = store.read_record(opened.folder(made.runs[0].id, 1) / "job.json", Job)
+    assert job.pid is not None
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(job.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
+    pytest.fail("a process of the run is still there")
+
+
+def test_resume_repeats_nothing_that_is_whole(tmp_path: Path) -> None:
+    opened, made = directory(tmp_path, "ok fail")
+    first = carry_out(opened, made)
+    kept = {path: path.stat().st_mtime_ns for path in opened.path.rglob("measurement.json")}
+    assert carry_out(opened, made) == first
+    assert {path: path.stat().st_mtime_ns for path in opened.path.rglob("measurement.json")} == kept
+
+
+def test_resume_does_what_was_cut_short_and_ends_what_still_runs(tmp_path: Path) -> None:
+    opened, made = directory(tmp_path, "ok silent")
+    import subprocess
+
+    child = subprocess.Popen(["sleep", "100"], start_new_session=True)
+    from shakedown.process import start_ticks
+
+    job = Job(run=made.runs[0].id, repeat=1, argv=("sleep", "100"), host=os.uname().nodename, pid=child.pid,
+              pid_start=start_ticks(child.pid), env={"SHAKEDOWN_HARNESS": "1073741:1"})
+    opened.begin(job)
+    records = carry_out(opened, made)
+    assert records["ok"].state == "ok"
+    assert child.wait(5) in (-signal.SIGTERM, -signal.SIGKILL)
+
+
+def test_two_harnesses_do_not_share_a_run_directory(tmp_path: Path) -> None:
+    opened, made = directory(tmp_path, "ok")
+    from shakedown.process import start_ticks
+
+    parent = os.getppid()
+    opened.begin(Job(run=made.runs[0].id, repeat=1, argv=(), host=os.uname().nodename, pid=1,
+                     env={"SHAKEDOWN_HARNESS": f"{parent}:{start_ticks(parent)}"}))
+    with pytest.raises(CannotMeasure, match="another harness"):
+        carry_out(opened, made)
+
+
+def test_a_damaged_measurement_is_made_again_from_the_output(tmp_path: Path) -> None:
+    opened, made = directory(tmp_path, "ok")
+    record = carry_out(opened, made)["ok"]
+    path = opened.folder(made.runs[0].id, 1) / "measurement.json"
+    path.write_bytes(path.read_bytes()[:100])
+    loaded = opened.load()
+    assert loaded.measurements[0].cases == record.cases
+    assert "is damaged" in loaded.damaged[0].why and "1 cases were recovered" in loaded.damaged[0].why
+
+
+def test_a_damaged_measurement_without_output_is_said_and_does_not_stop_the_rest(tmp_path: Path) -> None:
+    opened, made = directory(tmp_path, "ok silent")
+    carry_out(opened, made)
+    folder = opened.folder(made.runs[0].id, 1)
+    (folder / "measurement.json").write_bytes(b"\x00" * 50)
+    (folder / "stdout").unlink()
+    loaded = opened.load()
+    assert len(loaded.measurements) == 1
+    assert "--resume after removing the file" in loaded.damaged[0].why
+
+
+def test_a_result_that_cannot_be_kept_is_saved_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, made = directory(tmp_path, "ok")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(elsewhere))
+
+    def full(self: store.RunDirectory, job: Job, record: Measurement) -> None:
+        raise store.failed(OSError(28, "No space left on device"), Path("x"), "write")
+
+    monkeypatch.setattr(store.RunDirectory, "finish", full)
+    with pytest.raises(StoreFailed, match="the result was saved as") as caught:
+        carry_out(opened, made)
+    assert "free some space" in caught.value.hint
+    saved = next(elsewhere.glob("shakedown-rescue-*.json"))
+    assert msgspec.json.decode(saved.read_bytes(), type=Measurement).state == "ok"
+
+
+def test_the_harness_says_what_it_costs(tmp_path: Path) -> None:
+    opened, made = directory(tmp_path, "ok")
+    record = carry_out(opened, made)["ok"]
+    assert record.harness_s is not None and 0 < record.harness_s
+    assert record.disturbance.other_cpu_fraction is None or 0 <= record.disturbance.other_cpu_fraction <= 1
