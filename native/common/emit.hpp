@@ -54,6 +54,13 @@ class Emitter {
     write(event);
   }
 
+  /// Facts that were found after the start.
+  void facts(const Object& more) {
+    Object event = of("facts");
+    event.add("facts", more);
+    write(event);
+  }
+
   void phase(std::string_view name, std::string_view edge, std::string_view label = "") {
     Object event = of("phase");
     event.add("name", name).add("edge", edge).add("unix_ns", unix_ns()).add("label", label);

@@ -100,7 +100,7 @@ inline void group_room(const std::string& mount, std::string group, bool second_
     }
     if (group.empty() || group == "/") return;
     group.resize(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));
-    if (group.empty()) group = "/";
+    if (group.empty()) group.assign(1, '/');
   }
 }
 
@@ -116,7 +116,8 @@ inline MemoryRoom memory_room(const std::string& root = "") {
     const auto first = line.find(':');
     const auto second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    std::string controllers(1, ',');
+    controllers.append(line, first + 1, second - first - 1).append(1, ',');
     const std::string path = line.substr(second + 1);
     if (controllers == ",,") {
       memory_detail::group_room(root + "/sys/fs/cgroup", path, true, room);

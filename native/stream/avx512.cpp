@@ -17,7 +17,13 @@ struct Avx512 {
   SHAKEDOWN_INLINE static void store_line(double* at, const T (&line)[1]) {
     nt ? _mm512_stream_pd(at, line[0]) : _mm512_store_pd(at, line[0]);
   }
-  SHAKEDOWN_INLINE static double total(T x) { return _mm512_reduce_add_pd(x); }
+  SHAKEDOWN_INLINE static double total(T x) {
+    alignas(64) double lanes[8];
+    _mm512_store_pd(lanes, x);
+    double sum = 0;
+    for (const double lane : lanes) sum += lane;
+    return sum;
+  }
   SHAKEDOWN_INLINE static void fence() { _mm_sfence(); }
 };
 }  // namespace

@@ -1,6 +1,6 @@
-// The loops, once for all instruction sets. A file named for an instruction set defines its vector operations and includes
-// this. Everything here has internal linkage and uses nothing from the standard library: a function compiled for AVX-512
-// that the linker shared with other files would fault on a CPU without it.
+// The loops, once for all instruction sets. A file named for an instruction set defines its vector operations and
+// includes this. Everything here has internal linkage and uses nothing from the standard library: a function compiled
+// for AVX-512 that the linker shared with other files would fault on a CPU without it.
 #pragma once
 
 #include "stream.hpp"
@@ -12,8 +12,9 @@ namespace {
 
 inline constexpr std::size_t kLine = 8;  // doubles in 64 bytes
 
-/// How a loop walks: `streams` runs of `gap` bytes side by side, so that more pages are open and more hardware prefetchers
-/// at work; `lines` lines of each in turn; software prefetch `ahead` bytes into the second-level cache, 0 for none.
+/// How a loop walks: `streams` runs of `gap` bytes side by side, so that more pages are open and more hardware
+/// prefetchers at work; `lines` lines of each in turn; software prefetch `ahead` bytes into the second-level cache, 0
+/// for none.
 template <int streams, std::size_t gap, int lines, std::size_t ahead>
 struct Shape {
   static constexpr int kStreams = streams;
@@ -34,7 +35,8 @@ SHAKEDOWN_INLINE void walk(std::size_t n, Visit visit) {
       for (int s = 0; s < S::kStreams; ++s) {
 #pragma GCC unroll 16
         for (int l = 0; l < S::kLines; ++l) {
-          visit(at + static_cast<std::size_t>(s) * S::kGap + i + static_cast<std::size_t>(l) * kLine, s * S::kLines + l);
+          visit(at + static_cast<std::size_t>(s) * S::kGap + i + static_cast<std::size_t>(l) * kLine,
+                s * S::kLines + l);
         }
       }
     }

@@ -18,14 +18,13 @@ struct KernelFacts {
   int counted_bytes;  // per element: 8 for each array read and 8 for each array written
 };
 inline constexpr KernelFacts kFacts[] = {
-    {"copy", "c = a", 2, 0, -1, 16},        {"scale", "b = q c", 1, 2, -1, 16},
-    {"add", "c = a + b", 2, 0, 1, 24},      {"triad", "a = b + q c", 0, 1, 2, 24},
-    {"read", "s = sum of a", -1, 0, -1, 8}, {"write", "a = q", 0, -1, -1, 8},
+    {"copy", "c = a", 2, 0, -1, 16},       {"scale", "b = q c", 1, 2, -1, 16},     {"add", "c = a + b", 2, 0, 1, 24},
+    {"triad", "a = b + q c", 0, 1, 2, 24}, {"read", "s = sum of a", -1, 0, -1, 8}, {"write", "a = q", 0, -1, -1, 8},
 };
 inline constexpr const KernelFacts& facts_of(Kernel kernel) { return kFacts[static_cast<int>(kernel)]; }
 
-/// Run a kernel once over `n` elements: n is a multiple of 8 (a line of 64 bytes), the pointers lie on lines. Returns the
-/// sum for `read`, else 0. Stores are visible to other threads on return.
+/// Run a kernel once over `n` elements: n is a multiple of 8 (a line of 64 bytes), the pointers lie on lines. Returns
+/// the sum for `read`, else 0. Stores are visible to other threads on return.
 using Loop = double (*)(double* out, const double* x, const double* y, double q, std::size_t n);
 
 /// One way to walk through the arrays; README.md says why there are several.

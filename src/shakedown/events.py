@@ -59,6 +59,8 @@ def parse(text: bytes) -> Events:
                                             end_ns=event["unix_ns"]))
                 case "notice" if event:
                     notices.append(Notice(code=event["code"], text=event["text"], advice=event.get("advice", "")))
+                case "facts" if event:
+                    provenance["facts"] = {**provenance.get("facts", {}), **event["facts"]}
                 case "end" if event:
                     ended = True
                     provenance["max_rss_bytes"] = event.get("max_rss_bytes")

@@ -19,7 +19,7 @@ from . import launchers, workloads
 from .analysis.statistics import relative_width
 from .errors import CannotMeasure, ShakedownError, StoreFailed
 from .host import Door
-from .measure import measurement
+from .measure import measurement, result_of
 from .process import Exit, Process, alive, kill_group
 from .records import Host, Job, Machine, Measurement, Notice, Plan, Run, State
 from .store import RunDirectory
@@ -176,7 +176,7 @@ def run_once(directory: RunDirectory, step: Step, host: Host, door: Door,
     folder = directory.begin(job)
     for name, text in command.files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    job = msgspec.structs.replace(job, cwd=str(folder), begin_ns=door.now_ns())
+    job = msgspec.structs.replace(job, cwd=str(folder), output=command.output, begin_ns=door.now_ns())
     watch = Watch.begin(door)
     process = Process(argv, env, folder, command.stdin)
     try:
@@ -187,9 +187,10 @@ def run_once(directory: RunDirectory, step: Step, host: Host, door: Door,
     except BaseException:
         process.kill()
         raise
-    job = msgspec.structs.replace(job, end_ns=door.now_ns(), exit_code=ended.code, signal=ended.signal)
+    job = msgspec.structs.replace(job, end_ns=door.now_ns(), exit_code=ended.code, signal=ended.signal,
+                                   timed_out=ended.timed_out)
     disturbance = watch.end(door, ended.cpu_s)
-    record = measurement(run, job, ended.stdout, ended.stderr, timed_out=ended.timed_out, disturbance=disturbance,
+    record = measurement(run, job, result_of(job, folder, ended.stdout), ended.stderr, disturbance=disturbance,
                          harness_s=time.monotonic() - entered - ended.wall_s)
     if ended.lost:
         record = msgspec.structs.replace(record, notices=(*record.notices, Notice(

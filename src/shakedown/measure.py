@@ -10,7 +10,7 @@ from . import events, workloads
 from .records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
 
 
-def measurement(run: Run, job: Job, stdout: bytes, stderr: bytes, *, timed_out: bool = False,
+def measurement(run: Run, job: Job, stdout: bytes, stderr: bytes, *,
                 disturbance: Disturbance | None = None, harness_s: float | None = None) -> Measurement:
     """Judge what a run left. A wrong residual, a crash, a time limit and garbage are states with their reasons; what
     was measured before stays in the record, and only an "ok" counts as a result."""
@@ -27,7 +27,7 @@ def measurement(run: Run, job: Job, stdout: bytes, stderr: bytes, *, timed_out: 
             garbage = "the output ends before the program said that it ended" if found.started else "there is no output"
     else:
         cases, garbage = _parse(workload, run, stdout)
-    state, reason = judge(job, cases, stderr, garbage, timed_out=timed_out, limit_s=run.limit_s)
+    state, reason = judge(job, cases, stderr, garbage, limit_s=run.limit_s)
     return Measurement(run=run.id, repeat=job.repeat, workload=run.workload, params=run.params, host=job.host,
                        state=state, reason=reason, cases=cases, phases=phases, notices=notices, provenance=provenance,
                        disturbance=disturbance or Disturbance(), begin_ns=job.begin_ns or 0, end_ns=job.end_ns or 0,
@@ -42,11 +42,11 @@ def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple
         return (), str(error)
 
 
-def judge(job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *, timed_out: bool,
+def judge(job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *,
           limit_s: float) -> tuple[State, str]:
     """The state of a run that ended, and the reason in words. The first that holds, in the order of a user's interest."""
     said = last_line(stderr)
-    if timed_out:
+    if job.timed_out:
         return "timeout", f"killed after its limit of {limit_s:g} s"
     if job.signal is not None:
         return "crashed", f"ended by signal {job.signal} ({signal_name(job.signal)})" + (f": {said}" if said else "")
@@ -93,4 +93,14 @@ def recover(plan: Plan, run_id: str, repeat: int, folder: Path) -> Measurement |
         return None
     if run is None or job.end_ns is None:
         return None
-    return measurement(run, job, stdout, stderr)
+    return measurement(run, job, result_of(job, folder, stdout), stderr)
+
+
+def result_of(job: Job, folder: Path, stdout: bytes) -> bytes:
+    """The text that holds the result: the file that the job names, where the program left it; else standard output."""
+    if job.output:
+        try:
+            return (folder / job.output).read_bytes()
+        except OSError:
+            pass  # the program ended before it wrote it: what it printed says why
+    return stdout

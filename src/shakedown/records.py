@@ -271,6 +271,7 @@ class Job(Record, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     env: dict[str, str] = {}  # what was set beyond the inherited environment
     cwd: str = ""
+    output: str = ""  # the file in the run's folder that holds the result, where that is not standard output
     host: str = ""
     pid: int | None = None
     pid_start: int | None = None  # clock ticks since boot, from /proc: tells a reused pid
@@ -278,6 +279,7 @@ class Job(Record, frozen=True, kw_only=True):
     end_ns: int | None = None
     exit_code: int | None = None
     signal: int | None = None
+    timed_out: bool = False
 
 
 class Disturbance(Record, frozen=True, kw_only=True):

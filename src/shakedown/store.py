@@ -164,6 +164,8 @@ class RunDirectory:
 
     def repeats(self) -> Iterator[tuple[str, int, Path]]:
         """Every repeat that was begun: run id, number, folder; sorted."""
+        if not (self.path / "runs").is_dir():
+            return  # archived: only what was packed is left
         try:
             for run in sorted(path for path in (self.path / "runs").iterdir() if path.is_dir()):
                 for repeat in sorted((path for path in run.iterdir() if path.name.isdigit()), key=lambda p: int(p.name)):

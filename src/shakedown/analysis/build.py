@@ -5,40 +5,113 @@ from __future__ import annotations
 import collections
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from .. import published, workloads
 from ..errors import StoreFailed
-from ..records import Absent, Analysis, Finding, Host, Machine, Measurement, Notice, Outcome, Peak, Plan
-from ..store import RunDirectory
+from ..records import Absent, Analysis, Finding, Host, Limit, Machine, Measurement, Notice, Outcome, Peak, Plan
+from ..store import RunDirectory, read_record, write
 from ..units import show
 from . import advice, beside, derive, limits, table
 
 TAIL_LINES = 12
+PACKED, OUTCOMES = "measurements.parquet", "outcomes.json"
 
 
 def analyse(directory: RunDirectory) -> tuple[Analysis, list[Absent]]:
     """The analysis of one run directory, and what in it is damaged. Raises StoreFailed where it cannot be read."""
+    return from_part(directory, read(directory))
+
+
+def from_part(directory: RunDirectory, part: Part) -> tuple[Analysis, list[Absent]]:
+    """The same, of a directory that was read already."""
+    analysis = build(directory.path.name, part.plan, part.machine, part.cases, part.outcomes, part.created_ns,
+                     part.version, notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}")
+                                                 for one in part.damaged))
+    return analysis, part.damaged
+
+
+class Part(NamedTuple):
+    """What one run directory brings to an analysis."""
+
+    plan: Plan
+    machine: Machine
+    created_ns: int
+    version: str
+    cases: table.Cases
+    outcomes: tuple[Outcome, ...]
+    damaged: list[Absent]
+
+
+def read(directory: RunDirectory) -> Part:
+    """All of a run directory from its own files."""
     plan, machine, manifest = directory.plan(), directory.machine(), directory.manifest()
     loaded = directory.load()
-    cases = table.from_measurements(loaded.measurements)
     labels = {run.id: run.label for run in plan.runs}
     outcomes = tuple(_outcome(directory, record, labels, machine) for record in loaded.measurements)
-    analysis = build(directory.path.name, plan, machine, cases, outcomes, created_ns=manifest.created_ns,
-                     version=manifest.version, notices=tuple(
-                         Notice(code="damaged", text=f"{one.what}: {one.why}") for one in loaded.damaged))
-    return analysis, loaded.damaged
+    return Part(plan, machine, manifest.created_ns, manifest.version, table.from_measurements(loaded.measurements),
+                outcomes, loaded.damaged)
 
 
-def analyse_packed(paths: Sequence[Path], plan: Plan, machine: Machine, *, name: str, created_ns: int,
-                   version: str) -> Analysis:
-    """The analysis of packed measurements of many hosts or runs together."""
-    return build(name, plan, machine, table.unpack(paths), (), created_ns=created_ns, version=version)
+def pack(directory: RunDirectory, part: Part) -> None:
+    """Leave the measurements as Parquet and the outcomes as JSON: for other tools, and for reports over many runs."""
+    table.pack(part.cases, directory.path / PACKED)
+    write(directory.path / OUTCOMES, msgspec.json.encode(part.outcomes))
 
 
-def build(name: str, plan: Plan, machine: Machine, cases: table.Cases, outcomes: tuple[Outcome, ...], *,
-          created_ns: int, version: str, notices: tuple[Notice, ...] = ()) -> Analysis:
+def is_packed(directory: RunDirectory) -> bool:
+    """Whether what was packed holds every measurement of the directory."""
+    path = directory.path
+    if not (path / PACKED).exists() or not (path / OUTCOMES).exists():
+        return False
+    packed_ns = (path / OUTCOMES).stat().st_mtime_ns
+    return all(not (folder / "measurement.json").exists() or (folder / "measurement.json").stat().st_mtime_ns <= packed_ns
+               for _, _, folder in directory.repeats())
+
+
+def analyse_many(directories: Sequence[RunDirectory]) -> tuple[Analysis, list[Absent]]:
+    """One analysis over many run directories: a campaign on every node of a cluster, or one node over time."""
+    plans: list[Plan] = []
+    hosts: dict[str, Host] = {}
+    outcomes: list[Outcome] = []
+    damaged: list[Absent] = []
+    parts: list[table.Cases] = []
+    packed: list[Path] = []
+    newest, version = 0, ""
+    for directory in directories:
+        if is_packed(directory):
+            manifest = directory.manifest()
+            created_ns, made_by, plan, machine = manifest.created_ns, manifest.version, directory.plan(), directory.machine()
+            packed.append(directory.path / PACKED)
+            outcomes += read_record(directory.path / OUTCOMES, list[Outcome])
+        else:
+            plan, machine, created_ns, made_by, cases, ended, broken = read(directory)
+            parts.append(cases)
+            outcomes += ended
+            damaged += broken
+        plans.append(plan)
+        hosts.update((host.name, host) for host in machine.hosts)
+        newest, version = max((newest, version), (created_ns, made_by))
+    if packed:
+        parts.append(table.unpack(packed))
+    limits_of = dict.fromkeys(msgspec.json.encode(limit) for plan in plans for limit in plan.limits)
+    skipped = {(one.what, one.why): one for plan in plans for one in plan.skipped}
+    titles = sorted({plan.title for plan in plans})
+    merged = Plan(
+        campaign=", ".join(sorted({plan.campaign for plan in plans})),
+        title=f"{', '.join(titles)} on {len(hosts)} host{'s' * (len(hosts) != 1)}",
+        runs=(), limits=tuple(msgspec.json.decode(text, type=Limit) for text in limits_of), skipped=tuple(skipped.values()),
+        compare_with=tuple(sorted({name for plan in plans for name in plan.compare_with})))
+    machine = Machine(hosts=tuple(hosts.values()), discovered_ns=newest, version=version)
+    analysis = build(f"{len(directories)} runs", merged, machine, table.concatenate(parts), tuple(outcomes), newest, version,
+                     notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in damaged))
+    return analysis, damaged
+
+
+def build(name: str, plan: Plan, machine: Machine, cases: table.Cases, outcomes: tuple[Outcome, ...],
+          created_ns: int, version: str, *, notices: tuple[Notice, ...] = ()) -> Analysis:
     """Everything from the cases on: findings, limits, verdicts, the published beside, the summary. Pure."""
     used = {str(workload) for workload in set(cases.workload)} | {one.workload for one in outcomes}
     by_workload = {workload: workloads.get(workload).metrics for workload in sorted(used)}

@@ -113,6 +113,13 @@ def unpack(paths: Sequence[Path]) -> Cases:
                  work=_strings(got["work"]), counts=_ints(got["counts"]), seconds=np.asarray(flat, float))
 
 
+def concatenate(parts: Sequence[Cases]) -> Cases:
+    """The cases of several sources, one after another."""
+    if not parts:
+        return from_measurements(())
+    return Cases(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
 def connection_error() -> type[Exception]:
     """DuckDB's base error, imported when it is needed."""
     import duckdb

@@ -16,43 +16,59 @@ if TYPE_CHECKING:
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="A run directory; 'latest' takes the newest below ./runs.")] = Path("latest"),
+    runs: Annotated[list[Path] | None, typer.Argument(help="Run directories; 'latest' (the default) is the newest below "
+                                                           "./runs. Several give one report over all of them.")] = None,
     formats: Annotated[str, typer.Option("--format", help="html, md, csv, json, with commas between.")] = "html,md,csv,json",
+    output: Annotated[Path | None, typer.Option(help="The folder for the report. Default: the run directory; with several "
+                                                     "runs, the current folder.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,
 ) -> None:
-    """Make the report of a run directory again, from its files alone."""
+    """Make the report of a run directory again, from its files alone; or one report over many run directories."""
     from ..store import RunDirectory
     from .run import exit_code
 
-    opened = RunDirectory.open(common.latest_run(Path("runs")) if str(run) == "latest" else run)
-    analysis, damaged = write_report(opened, formats)
+    opened = [RunDirectory.open(common.latest_run(Path("runs")) if str(run) == "latest" else run)
+              for run in runs or [Path("latest")]]
+    if len(opened) == 1:
+        analysis, damaged, pages = write_report(opened[0], formats, output)
+    else:
+        from ..analysis import build
+
+        analysis, damaged = build.analyse_many(opened)
+        pages = write_pages(analysis, damaged, formats, output or Path())
     if json:
         common.print_json(analysis)
     else:
-        show_result(analysis, opened)
+        show_result(analysis, pages)
     raise typer.Exit(COULD_NOT_MEASURE if damaged else exit_code(analysis))
 
 
-def write_report(opened: RunDirectory, formats: str) -> tuple[Analysis, list[Absent]]:
-    """Analyse and write every format; damaged files are named on standard error and the rest is reported."""
-    from .. import report
-    from ..analysis import build, table
+def write_report(opened: RunDirectory, formats: str, output: Path | None = None) -> tuple[Analysis, list[Absent], list[Path]]:
+    """Analyse one run directory, write every format, and leave the measurements packed beside them."""
+    from ..analysis import build
 
-    analysis, damaged = build.analyse(opened)
+    part = build.read(opened)
+    analysis, damaged = build.from_part(opened, part)
+    pages = write_pages(analysis, damaged, formats, output or opened.path)
+    build.pack(opened, part)
+    return analysis, damaged, pages
+
+
+def write_pages(analysis: Analysis, damaged: list[Absent], formats: str, folder: Path) -> list[Path]:
+    """Write the report; damaged files are named on standard error and the rest is reported."""
+    from .. import report
+
     for one in damaged:
         common.say(f"shakedown: {one.what}: {one.why}")
     wanted = tuple(word.strip() for word in formats.split(",") if word.strip())
-    report.write(analysis, opened.path, wanted)
-    table.pack(table.from_measurements(opened.load().measurements), opened.path / "measurements.parquet")
-    return analysis, damaged
+    return list(report.write(analysis, folder, wanted).values())
 
 
-def show_result(analysis: Analysis, opened: RunDirectory) -> None:
+def show_result(analysis: Analysis, pages: list[Path]) -> None:
     """The verdict and where the report lies."""
     print()
     for sentence in analysis.summary:
         print(f"  {sentence}")
-    pages = sorted(path for path in opened.path.glob("report.*") if path.suffix != ".tmp")
     main = next((path for path in pages if path.suffix == ".html"), pages[0] if pages else None)
     if main is not None:
         print(f"\nreport: {main}")

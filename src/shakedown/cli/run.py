@@ -43,11 +43,11 @@ def command(
         raise typer.Exit(code_of_states(measurements))
     from .report import show_result, write_report
 
-    analysis, damaged = write_report(opened, formats)
+    analysis, damaged, pages = write_report(opened, formats)
     if json:
         common.print_json(analysis)
     else:
-        show_result(analysis, opened)
+        show_result(analysis, pages)
     raise typer.Exit(COULD_NOT_MEASURE if damaged else exit_code(analysis))
 
 

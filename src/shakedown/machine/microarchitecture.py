@@ -64,6 +64,7 @@ class Microarchitecture(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     isa: tuple[str, ...]
     generic: bool = False
     note: str = ""
+    clock: str = ""
     variant: tuple[Variant, ...] = ()
 
 

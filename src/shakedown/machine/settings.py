@@ -15,7 +15,7 @@ from ..units import show_bytes
 from . import settings_cpu, settings_limits
 from .kernel import chosen, parse_meminfo, read_int, read_word
 from .numa import hugepages
-from .settings_common import from_number, setting
+from .settings_common import State, from_number, setting
 
 _THP = "/sys/kernel/mm/transparent_hugepage"
 _VM = "/proc/sys/vm"
@@ -52,10 +52,12 @@ def transparent_hugepages(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether programs get huge pages without asking, and whether they wait for them."""
     enabled = read_word(door, f"{_THP}/enabled")
     effect = "large pages spare TLB misses: some per cent in STREAM and HPL"
-    found = [setting("transparent huge pages", enabled and chosen(enabled), {
-        "always": "good", "madvise": "info", "never": "warn"}.get(chosen(enabled or ""), "unknown"), effect, {
-        "always": "", "madvise": "programs that do not ask run on small pages: "
-        f"echo always > {_THP}/enabled"}.get(chosen(enabled or ""), f"echo always > {_THP}/enabled"))]
+    states: dict[str, tuple[State, str]] = {
+        "always": ("good", ""), "never": ("warn", f"echo always > {_THP}/enabled"),
+        "madvise": ("info", f"programs that do not ask for them run on small pages: echo always > {_THP}/enabled")}
+    word = chosen(enabled) if enabled else None
+    state, advice = states.get(word or "", ("unknown", "the kernel has none built in"))
+    found = [setting("transparent huge pages", word, state, effect, advice)]
     defrag = read_word(door, f"{_THP}/defrag")
     if defrag:
         stalls = chosen(defrag) in ("always", "yes")
@@ -81,9 +83,8 @@ def reserved_hugepages(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
 def numa_balancing(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether the kernel moves pages between nodes by sampling page faults."""
     nodes = len([name for name in door.list("/sys/devices/system/node") if re.fullmatch(r"node\d+", name)])
-    bad: dict[int, tuple[str, str]] = {1: ("warn" if nodes > 1 else "info", "sysctl kernel.numa_balancing=0")}
-    return from_number(door, "NUMA balancing", "/proc/sys/kernel/numa_balancing", {0: ("good", ""), **bad},
-                       "the kernel unmaps pages to see who uses them and moves them: noise in programs that are bound")
+    return from_number(door, "NUMA balancing", "/proc/sys/kernel/numa_balancing", {0: ("good", "")},
+                       other=("warn" if nodes > 1 else "info", "sysctl kernel.numa_balancing=0"), effect="the kernel unmaps pages to see who uses them and moves them: noise in programs that are bound")
 
 
 def zone_reclaim(door: Door, cpu: Cpu) -> tuple[Setting, ...]:

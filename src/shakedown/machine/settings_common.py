@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Literal
 
 from ..host import Door
 from ..records import Setting
 from .kernel import read_int
 
-
-def setting(name: str, value: str | None, state: str, effect: str, advice: str = "") -> Setting:
-    """A setting whose state is one of good, warn, unknown, info. Raises ValueError for any other word."""
-    if state not in ("good", "warn", "unknown", "info"):
-        raise ValueError(f"{state!r} is no state of a setting")
-    return Setting(name=name, value=value, state=cast("object", state), effect=effect, advice=advice)  # type: ignore[arg-type]
+State = Literal["good", "warn", "unknown", "info"]
 
 
-def from_number(door: Door, name: str, path: str, states: Mapping[int, tuple[str, str]], effect: str,
-                other: tuple[str, str] = ("info", "")) -> tuple[Setting, ...]:
+def setting(name: str, value: str | None, state: State, effect: str, advice: str = "") -> Setting:
+    """A setting; one without a value is "unknown" whatever was asked, so that absence never passes for good."""
+    return Setting(name=name, value=value, state="unknown" if value is None else state, effect=effect, advice=advice)
+
+
+def from_number(door: Door, name: str, path: str, states: Mapping[int, tuple[State, str]], effect: str,
+                other: tuple[State, str] = ("info", "")) -> tuple[Setting, ...]:
     """The setting that a file's number decides: ``states`` maps it to state and advice, ``other`` is for the rest."""
     value = read_int(door, path)
     if value is None:

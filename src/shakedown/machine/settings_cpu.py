@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ..host import Door, format_cpu_list
 from ..records import Cpu, Setting
 from .kernel import read_int, read_word
-from .settings_common import from_number, setting
+from .settings_common import State, from_number, setting
 
 _CPUS = "/sys/devices/system/cpu"
 
@@ -107,9 +107,9 @@ def clock_source(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     value = read_word(door, "/sys/devices/system/clocksource/clocksource0/current_clocksource")
     effect = "read around every sample: tens of nanoseconds from the processor's own counter, about a microsecond from others"
     own = ("tsc", "arch_sys_counter", "timebase", "kvm-clock", "hyperv_clocksource_tsc_page")
-    state = "unknown" if value is None else "good" if value in own else "warn"
+    state: State = "good" if value in own else "warn"
     return (setting("clock source", value, state, effect,
-                    "find out why the kernel gave up the tsc (dmesg | grep -i tsc)" if state == "warn" else ""),)
+                    "find out why the kernel gave up the tsc (dmesg | grep -i tsc)" if value and state == "warn" else ""),)
 
 
 def watchdog(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
@@ -150,7 +150,7 @@ def kernel_config(door: Door) -> dict[str, str]:
     if text is None:
         release = read_word(door, "/proc/sys/kernel/osrelease")
         text = door.read(f"/boot/config-{release}") if release else None
-    return dict(match.groups() for match in re.finditer(r"^(CONFIG_\w+)=(.*)$", text or "", re.MULTILINE))
+    return {match[1]: match[2] for match in re.finditer(r"^(CONFIG_\w+)=(.*)$", text or "", re.MULTILINE)}
 
 
 CHECKS: tuple[Callable[[Door, Cpu], tuple[Setting, ...]], ...] = (

@@ -10,7 +10,7 @@ from ..records import Cpu, Setting
 from ..units import show_bytes
 from . import cgroup
 from .kernel import parse_meminfo, read_word
-from .settings_common import from_number, setting
+from .settings_common import State, from_number, setting
 
 
 def ulimits(door: Door) -> dict[str, tuple[int | None, int | None]]:
@@ -28,7 +28,7 @@ def process_limits(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """Locked memory, stack, open files, core files."""
     limits = ulimits(door)
     fabric = bool(door.list("/sys/class/infiniband"))
-    rows = (
+    rows: tuple[tuple[str, str, int, State, str, str, Callable[[int], str]], ...] = (
         ("ulimit -l (locked memory)", "Max locked memory", 1 << 30, "warn" if fabric else "info",
          "InfiniBand and GPU drivers pin buffers: too little makes MPI fail or fall back to sockets",
          "memlock unlimited in limits.conf, and in the scheduler's service", show_bytes),
@@ -59,7 +59,7 @@ def control_group(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     limits = cgroup.limits(door)
     total = parse_meminfo(door.read("/proc/meminfo") or "").get("MemTotal")
     online = {number for core in cpu.cores for number in core.cpus}
-    state = "good" if limits.seen else "unknown"
+    state: State = "good" if limits.seen else "unknown"
     found = []
     quota_effect = "past its quota every thread stops until the period (100 ms) is over: bursts of standstill"
     if limits.cpu_quota is None:
@@ -84,9 +84,9 @@ def control_group(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
 def counters(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether performance counters can be read without root."""
     path = "/proc/sys/kernel/perf_event_paranoid"
-    good = {-1: ("good", ""), 0: ("good", ""), 1: ("good", "")}
     return from_number(door, "perf_event_paranoid", path, {
-        **good, 2: ("info", "for memory counters: sysctl kernel.perf_event_paranoid=0")},
+        -1: ("good", ""), 0: ("good", ""), 1: ("good", ""),
+        2: ("info", "for memory counters: sysctl kernel.perf_event_paranoid=0")},
         "2: only one's own processes and no uncore; above: no counters without root",
         other=("warn", "sysctl kernel.perf_event_paranoid=1"))
 

@@ -51,7 +51,7 @@ def get(name: str) -> Report:
     raise unknown("report format", name, names())
 
 
-def write(analysis: Analysis, folder: Path, formats: Iterable[str] = FORMATS, *, stem: str = "report") -> dict[str, Path]:
+def write(analysis: Analysis, folder: Path, formats: Iterable[str] = FORMATS) -> dict[str, Path]:
     """Write the report into ``folder`` in each of ``formats``; return the main file of each, keyed as it was asked for.
 
     Each file appears whole or not at all. Raises BadInput for a format that there is not (before anything is written) and
@@ -60,7 +60,7 @@ def write(analysis: Analysis, folder: Path, formats: Iterable[str] = FORMATS, *,
     asked = {name: get(name) for name in formats}
     paths = {}
     for name, report in asked.items():
-        paths[name] = folder / f"{stem}.{report.suffix}"
+        paths[name] = folder / f"report.{report.suffix}"
         for relative, content in report.companions(analysis).items():
             _write(folder / relative, content)
         _write(paths[name], report.render(analysis))

@@ -49,6 +49,7 @@ PALETTE: dict[str, tuple[str, str]] = {
 }
 SHAPES = ("circle", "square", "triangle-up", "cross", "triangle-down", "triangle-right", "triangle-left", "wedge")
 DASHES = {"derived": [1, 0], "measured": [6, 3], "stated": [2, 3]}
+ANYWHERE = [1, 3]  # the dash of a published value that is not told at which x it was taken
 
 
 def colour(name: str) -> str:
@@ -61,7 +62,7 @@ class Key(NamedTuple):
 
     name: str
     colour: str
-    look: str  # a shape of SHAPES, or "derived", "measured", "stated", "published"
+    look: str  # a shape of SHAPES, or "derived", "measured", "stated", "published", "published anywhere"
 
 
 def legend(figure: Drawn) -> list[Key]:
@@ -75,7 +76,8 @@ def legend(figure: Drawn) -> list[Key]:
     for look in looks:
         names = list(dict.fromkeys(rule.name for rule in figure.rules if rule.name.startswith(look)))
         keys.append(Key(names[0] if len(names) == 1 else f"{look} limits", colour("limit"), look))
-    keys += [Key(mark.name, colour("published"), "published") for mark in figure.marks]
+    keys += [Key(mark.name, colour("published"), "published" if mark.x is not None else "published anywhere")
+             for mark in figure.marks]
     return keys
 
 
@@ -119,7 +121,7 @@ def spec(figure: Drawn, *, standalone: bool = False) -> Spec:
            if standalone else {}),
         "config": {"view": {"stroke": None}, "axis": axis, "font": FONT, "text": {"font": FONT, "fontSize": 11},
                    "legend": {"orient": "bottom", "direction": "vertical", "labelLimit": 380, "title": None,
-                              "labelColor": colour("ink"), "labelFont": FONT, "symbolStrokeWidth": 2}},
+                              "labelColor": colour("ink"), "labelFont": FONT, "symbolStrokeWidth": 2, "symbolOpacity": 1}},
         **made,
     }
 
@@ -274,7 +276,7 @@ def _marks(figure: Lines, scale: _Scale) -> list[Spec]:
     layers: list[Spec] = []
     if wide:
         layers.append({"data": {"values": wide},
-                       "mark": {"type": "rule", "strokeDash": [1, 3], "strokeWidth": 1.6, "color": colour("published")},
+                       "mark": {"type": "rule", "strokeDash": ANYWHERE, "strokeWidth": 1.6, "color": colour("published")},
                        "encoding": {"x": x, "x2": {"field": "x2"}, "y": y, "description": {"field": "d"}}})
     if known:
         layers.append({"data": {"values": known},
@@ -290,7 +292,7 @@ def _marks(figure: Lines, scale: _Scale) -> list[Spec]:
 def _heat(figure: Heat, standalone: bool) -> Spec:
     values = [cell[2] for cell in figure.cells]
     low, high = min(values), max(values)
-    factor, name = scale_for(high, figure.unit)
+    factor, _ = scale_for(high, figure.unit)
     rows = []
     for row, column, value, says in figure.cells:
         step = min(6, int((value - low) / (high - low) * 7)) if high > low else 3
@@ -303,7 +305,7 @@ def _heat(figure: Heat, standalone: bool) -> Spec:
     encoding = {"x": {"field": "c", "type": "ordinal", "scale": {"domain": order, "paddingInner": 0.04},
                       "axis": {**axis, "title": figure.column_title}},
                 "y": {"field": "r", "type": "ordinal", "scale": {"domain": order, "paddingInner": 0.04},
-                      "axis": {**axis, "title": f"{figure.row_title}   ({name})"}}}
+                      "axis": {**axis, "title": figure.row_title}}}
     layers: list[Spec] = [{"mark": {"type": "rect"}, "encoding": {
         "color": {"field": "f", "type": "nominal", "scale": None, "legend": None}, "description": {"field": "d"}}}]
     if len(order) <= 12:

@@ -12,12 +12,12 @@ of the axis. Thus a new workload gets sensible figures without an edit here. All
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
-import re
 
 from ..records import Finding, Metric, Value
 
@@ -46,6 +46,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     series: tuple[str, ...] = ()  # parameters that tell one line from another
     fixed: Dims = {}  # what was chosen to be the same for all
     regions: str = ""  # the parameter that names stretches of the axis
+    second: bool = False  # over a further parameter, at one value of the first
     left_out: str = ""  # what is not shown, in words
 
 
@@ -78,11 +79,12 @@ def choose(findings: Sequence[Finding], metrics: Mapping[str, Metric]) -> list[C
     groups: dict[str, list[Finding]] = {}
     for finding in findings:
         groups.setdefault(finding.metric, []).append(finding)
-    several = len({finding.host for finding in findings}) > 1
-    found = []
+    found: list[Choice] = []
     for name, group in groups.items():
         metric = metrics.get(name) or Metric(name=name, title=name, unit=group[0].unit, better="none")
-        found += _of_metric(metric, [row if several else row for row in rows_of(group)])
+        found += _of_metric(metric, rows_of(group))
+    rank = {"lines": 0, "heat": 1, "dots": 2}
+    found.sort(key=lambda choice: (rank[choice.shape], choice.second))
     return [part for choice in _merged(found) for part in _split(choice)]
 
 
@@ -105,7 +107,7 @@ def _of_metric(metric: Metric, rows: list[Row]) -> list[Choice]:
         slice_rows = [row for row in rows if row.dims.get(axis) == at]
         if len(varying(slice_rows).get(other, ())) > 1:
             second, _ = _lines(metric, slice_rows, other)
-            found.append(msgspec.structs.replace(second, fixed={**second.fixed, axis: at}))
+            found.append(msgspec.structs.replace(second, fixed={**second.fixed, axis: at}, second=True))
     return found
 
 

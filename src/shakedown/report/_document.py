@@ -41,7 +41,10 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Table(Block, frozen=True, kw_only=True):
-    """``rows`` are cells as text, as many as there are columns. ``folded``: long, and shown when asked for."""
+    """``rows`` are cells as text, as many as there are columns; what follows a line break is of less weight.
+
+    ``folded``: long, and shown when asked for.
+    """
 
     title: str
     columns: tuple[Column, ...]

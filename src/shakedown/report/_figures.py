@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ..records import Beside, Finding, Metric, Value
-from ..units import show
+from ..units import scale_for, show
 from . import _choose
 from ._choose import Choice, Row
 from ._document import Axis, Dots, Figures, Heat, Lines, Mark, Point, Region, Rule, Series
 from ._text import params_of, title_of, value_of, value_with_interval
 
-LOG_FROM = 40.0  # a ratio of the greatest to the least value from which a logarithmic scale shows more
+LOG_FROM = 12.0  # a ratio of the greatest to the least value from which a logarithmic scale shows more
 MOST_HEAT = 128
 MOST_MARKS = 6
 
@@ -42,7 +42,7 @@ def _lines(choice: Choice, beside: Sequence[Beside]) -> Lines | None:
     names = {key: _series_name(choice, key) for key in lines}
     marks, beyond = _marks(choice, beside, axis, max(values), log)
     rules, above = _rules(rows, choice.axis, axis, max(values), log)
-    y_title = metric.title if len(choice.metrics) == 1 else ", ".join(one.title for one in choice.metrics)
+    y_title = " · ".join(one.title for one in choice.metrics)
     return Lines(
         title=f"{y_title} by {_by(choice.axis)}", caption=_caption(choice, beyond + above),
         summary=_summary(names, lines, choice.axis), x=axis, unit=metric.unit, y_title=y_title,
@@ -70,7 +70,7 @@ def _axis(name: str, xs: list[float]) -> Axis:
         gap = (xs[-1] - xs[0]) / 12
         shown = [x for index, x in enumerate(shown) if index == len(shown) - 1 or shown[-1] - x >= gap]
     labels = {x: value_of(name, int(x) if x.is_integer() else x) for x in shown}
-    low, high = (xs[0] / 1.15, xs[-1] * 1.15) if log else (xs[0] - 0.04 * (xs[-1] - xs[0]), xs[-1] + 0.04 * (xs[-1] - xs[0]))
+    low, high = (xs[0] / 1.25, xs[-1] * 1.25) if log else (xs[0] - 0.04 * (xs[-1] - xs[0]), xs[-1] + 0.04 * (xs[-1] - xs[0]))
     return Axis(title=_by(name), labels=labels, low=low, high=high, log=log)
 
 
@@ -101,7 +101,7 @@ def _caption(choice: Choice, left_out: list[str]) -> str:
     vary = _choose.varying(choice.rows)
     same = {name: first[name] for name in first if name not in vary and name not in (_choose.HOST, choice.axis)}
     conditions = params_of({**choice.fixed, **same})
-    sentences = [f"{conditions[0].upper()}{conditions[1:]}."] if conditions else []
+    sentences = [f"With {conditions}."] if conditions else []
     return " ".join([*sentences, *([choice.left_out] if choice.left_out else []), *left_out])
 
 
@@ -132,7 +132,8 @@ def _rules(rows: Sequence[Row], name: str, axis: Axis, top: float, log: bool) ->
     for row in rows:
         for one in row.finding.fractions:
             holds.setdefault((one.kind, one.limit, one.value), set()).add(float(row.dims[name]))
-    rules, above = [], {}
+    rules: list[Rule] = []
+    above: dict[str, None] = {}
     unit = rows[0].finding.unit
     for (kind, limit, value), where in holds.items():
         if value > top * (20 if log else 1.7) or value <= 0:
@@ -148,7 +149,8 @@ def _rules(rows: Sequence[Row], name: str, axis: Axis, top: float, log: bool) ->
 def _marks(choice: Choice, beside: Sequence[Beside], axis: Axis, top: float, log: bool
            ) -> tuple[tuple[Mark, ...], list[str]]:
     """Published values in the same metric; those far outside are said in words."""
-    marks, beyond = [], []
+    marks: list[Mark] = []
+    beyond: list[str] = []
     seen = set()
     for one in beside:
         if one.metric not in {metric.name for metric in choice.metrics} or (one.system, one.theirs) in seen:
@@ -158,7 +160,9 @@ def _marks(choice: Choice, beside: Sequence[Beside], axis: Axis, top: float, log
         says = f"{name}: {show(one.theirs, one.unit)}, {params_of(one.theirs_params)}; {one.where}".replace(", ;", ";")
         x = one.theirs_params.get(choice.axis)
         at = float(x) if isinstance(x, (int, float)) and axis.low <= x <= axis.high else None
-        if one.theirs > top * (20 if log else 1.7) or len(marks) == MOST_MARKS or (x is not None and at is None):
+        if x is not None and at is None:  # taken at a size or a number of threads that is not here: the table has it
+            continue
+        if one.theirs > top * (20 if log else 1.7) or len(marks) == MOST_MARKS:
             beyond.append(f"{name} {show(one.theirs, one.unit)}")
         else:
             marks.append(Mark(name=f"{name} {show(one.theirs, one.unit)}", x=at, y=one.theirs, says=says))
@@ -169,7 +173,7 @@ def _regions(rows: Sequence[Row], choice: Choice, axis: Axis) -> tuple[Region, .
     if not choice.regions:
         return ()
     xs = sorted({float(row.dims[choice.axis]) for row in rows})
-    words = {float(row.dims[choice.axis]): str(row.dims.get(choice.regions, "")) for row in rows}
+    words = {float(row.dims[choice.axis]): str(row.dims.get(choice.regions, "")).rpartition(".")[2] for row in rows}
     regions: list[Region] = []
     for index, x in enumerate(xs):
         begin, end = _edges(xs, index, axis)
@@ -197,7 +201,7 @@ def _heat(choice: Choice, beside: Sequence[Beside]) -> Heat | None:
     values = sorted(cell[2] for cell in cells)
     conditions = _caption(choice, [])
     what = title_of(choice.axis)
-    return Heat(title=f"{metric.title} between {what}s", caption=conditions,
+    return Heat(title=f"{metric.title} between {what}s ({scale_for(values[-1], metric.unit)[1]})", caption=conditions,
                 summary=f"{len(cells)} pairs: {show(values[0], metric.unit)} to {show(values[-1], metric.unit)}, "
                         f"median {show(values[len(values) // 2], metric.unit)}",
                 unit=metric.unit, better=metric.better, row_title=f"{what} a", column_title=f"{what} b",

@@ -120,9 +120,12 @@ def _gpus(host: Host) -> str:
 
 
 def _networks(host: Host) -> str:
-    shown = [one for one in host.networks if one.kind not in ("loopback", "virtual")]
-    return ", ".join(f"{one.name} ({one.kind}{f', {show(one.rate_bit_s, "bit/s")}' if one.rate_bit_s else ''})"
-                     for one in shown) or "none found"
+    words = []
+    for one in host.networks:
+        if one.kind not in ("loopback", "virtual"):
+            rate = f", {show(one.rate_bit_s, 'bit/s')}" if one.rate_bit_s else ""
+            words.append(f"{one.name} ({one.kind}{rate})")
+    return ", ".join(words) or "none found"
 
 
 def _peaks(hosts: list[Host]) -> Table:

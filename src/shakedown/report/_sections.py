@@ -12,7 +12,7 @@ from ..records import Analysis, Beside, Finding, Metric, Notice, Outcome
 from ..units import show
 from . import _choose, _figures, _fleet, _machine
 from ._document import Bar, Bars, Block, Column, Document, Facts, Log, Logs, Section, Table, Text
-from ._text import better, count, day, interval_of, listed, natural, params_of, title_of, value_of, value_with_interval, why_not
+from ._text import better, count, day, interval_of, listed, natural, params_of, title_of, value_of, value_with_interval, why_not, with_half
 
 FOLD_FROM = 40  # rows from which a table is shown when asked for
 MOST_ROWS = 400  # of runs on a page; CSV and JSON hold all
@@ -79,7 +79,7 @@ def _workload(name: str, analysis: Analysis, findings: list[Finding], metrics: d
     if figures:
         blocks.append(figures)
     if beside:
-        blocks.append(_beside(beside, metrics))
+        blocks.append(_beside(beside, findings, metrics))
     blocks.append(_values(findings, metrics, many=many))
     title = analysis.workload_titles.get(name, "")
     return Section(id=f"workload-{_slug(name)}", title=f"{name}: {title}" if title else name, short=name, blocks=tuple(blocks))
@@ -160,19 +160,19 @@ def _note(notice: Notice) -> str:
     return f"{notice.text}: {notice.advice}" if notice.advice else notice.text
 
 
-def _beside(beside: list[Beside], metrics: dict[str, Metric]) -> Table:
+def _beside(beside: list[Beside], findings: list[Finding], metrics: dict[str, Metric]) -> Table:
+    vary = list(_choose.varying([_choose.Row(dict(one.params), one) for one in findings]))
     rows = []
     for one in beside:
-        half = f" ± {show(one.theirs_half, one.unit)}" if one.theirs_half else ""
         ratio = f"{one.ratio:.3g}" if one.ratio is not None else "not defined"
-        conditions = params_of(one.theirs_params)
-        rows.append((_title(one.metric, metrics), value_with_interval(one.ours), params_of(one.ours.params),
-                     f"{one.system_name}{f' ({one.year})' if one.year else ''}", f"{show(one.theirs, one.unit)}{half}",
-                     conditions or "not stated", ratio, one.verdict, one.where))
+        here = params_of(one.ours.params, vary)
+        theirs = params_of(one.theirs_params) or "conditions not stated"
+        system = f"{one.system_name}{f' ({one.year})' if one.year else ''}"
+        rows.append((_title(one.metric, metrics), f"{value_with_interval(one.ours)}\n{here}", system,
+                     f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{theirs}", ratio, one.verdict, one.where))
     return Table(title="Beside published systems", rows=tuple(rows), columns=(
-        Column("Metric"), Column("Here", "number"), Column("Conditions here"), Column("Published system"),
-        Column("Published", "number"), Column("Its conditions"), Column("Here / published", "number"), Column("Here is", "state"),
-        Column("Where it stands")))
+        Column("Metric"), Column("Here"), Column("Published system"), Column("Published"), Column("Here / published", "number"),
+        Column("Here is", "state"), Column("Where it stands")))
 
 
 # ------------------------------------------------------------------------------------- failures, methods and provenance
@@ -216,7 +216,8 @@ def formula(metric: Metric) -> str:
 
 def _methods(analysis: Analysis) -> Section:
     direction = {"higher": "higher is better", "lower": "lower is better", "none": "neither is better"}
-    rows = tuple((metric.title, metric.name, metric.unit, direction[metric.better], formula(metric), metric.kernel or "all",
+    rows = tuple((f"{metric.title}\n{metric.name}", metric.unit, direction[metric.better],
+                  f"{formula(metric)}\n{f'of the kernel {metric.kernel}' if metric.kernel else 'of all kernels'}",
                   metric.limit or "none is known", metric.source or "not stated") for metric in analysis.metrics)
     return Section(id="methods", title="How each number was made", short="Methods", blocks=(
         Text(text="The programs record the seconds of every sample and the work that was done in it; every rate is derived "
@@ -224,8 +225,8 @@ def _methods(analysis: Analysis) -> Section:
                   "the runs that they come from. Its fraction is the value over its limit, or the limit over the value "
                   "where lower is better. A value that was not measured says so; it is never zero and never a pass."),
         Table(title="Metrics", rows=rows, columns=(
-            Column("Metric"), Column("Name", "code"), Column("Unit", "code"), Column("Direction"), Column("Formula"),
-            Column("Kernel", "code"), Column("Limit", "code"), Column("Source")))))
+            Column("Metric"), Column("Unit", "code"), Column("Direction"), Column("Formula"), Column("Limit", "code"),
+            Column("Source")))))
 
 
 def _flat(value: dict[str, Any], prefix: str = "") -> dict[str, str]:

@@ -13,6 +13,9 @@ from ..units import round_to, scale_for, show, show_bytes
 #: Above this many hosts a report shows the distribution over them, and names the slowest.
 FEW_HOSTS = 8
 
+#: Parts of parameter names that are written in capitals.
+_INITIALS = {"cpu", "gpu", "numa", "isa", "mpi", "nb"}
+
 _NATURAL = re.compile(r"(\d+)")
 
 
@@ -54,7 +57,7 @@ def title_of(name: str) -> str:
     if is_bytes(name):
         return name.removesuffix("_bytes").replace("_", " ") if name != "bytes" else "size"
     words = name.replace("_", " ")
-    return words.replace("cpu", "CPU").replace("numa", "NUMA").replace("gpu", "GPU")
+    return " ".join(word.upper() if word in _INITIALS else word for word in words.split())
 
 
 def params_of(params: Mapping[str, Value], only: Iterable[str] | None = None) -> str:
@@ -76,15 +79,26 @@ def interval_of(finding: Finding) -> str:
     """The interval in the unit of the value that is shown: ``[43.9, 44.8]``; empty where there is none."""
     if finding.value is None or finding.low is None or finding.high is None:
         return ""
-    if finding.unit == "%":
-        factor = 0.01
-    else:
-        factor, _ = scale_for(finding.value, finding.unit)
-    width = abs(finding.high - finding.low)
-    digits = 3
-    if width > 0 and finding.value:
-        digits = min(6, max(3, 1 + math.ceil(math.log10(abs(finding.value) / width))))
-    return f"[{round_to(finding.low / factor, digits)}, {round_to(finding.high / factor, digits)}]"
+    factor = 0.01 if finding.unit == "%" else scale_for(finding.value, finding.unit)[0]
+    low, high = finding.low / factor, finding.high / factor
+    decimals = _decimals(max(abs(low), abs(high)), high - low)
+    return f"[{low:.{decimals}f}, {high:.{decimals}f}]"
+
+
+def with_half(value: float, half: float, unit: str) -> str:
+    """A published value with half a unit of its last place, in one unit: ``148 ± 0.5 Gflop/s``."""
+    if not half:
+        return show(value, unit)
+    factor, name = scale_for(value, unit)
+    shown = f"{value / factor:.{_decimals(abs(value) / factor, half / factor)}f}"
+    return f"{shown} ± {round_to(half / factor, 1)} {name}".strip()
+
+
+def _decimals(value: float, width: float) -> int:
+    """Decimals that show three digits of ``value`` and at least one of ``width``."""
+    three = 2 - math.floor(math.log10(value)) if value > 0 else 2
+    one = -math.floor(math.log10(width)) if width > 0 else 0
+    return min(max(0, three, one), max(0, three) + 3)
 
 
 def value_with_interval(finding: Finding) -> str:

@@ -58,7 +58,7 @@ def _swatch(key: _charts.Key) -> Markup:
     if key.look == "published":
         return line.format(Markup('<path d="M14 2.5l5.5 5.5l-5.5 5.5l-5.5-5.5z" fill="none" stroke="{0}" stroke-width="2"/>'
                                   ).format(key.colour))
-    dash = " ".join(map(str, _charts.DASHES[key.look])) if key.look != "derived" else "none"
+    dash = " ".join(map(str, _charts.DASHES.get(key.look, _charts.ANYWHERE))) if key.look != "derived" else "none"
     return line.format(Markup('<path d="M2 8h24" stroke="{0}" stroke-width="2" stroke-dasharray="{1}"/>').format(
         key.colour, dash))
 
@@ -91,7 +91,7 @@ def render_document(page: Document) -> str:
     from markupsafe import Markup
 
     script = (FOLDER / "page.js").read_text()
-    style = (FOLDER / "page.css").read_text().replace("/* dark figures */", _charts.dark_rules(".drawing, .swatch"))
+    style = (FOLDER / "page.css").read_text().replace("/* dark figures */", _charts.dark_rules(":is(.drawing, .swatch)"))
     style = style.replace("/* heat colours */", _heat_colours())
     return _environment().get_template("page.html.j2").render(
         page=page, script=Markup(script), style=Markup(style), script_hash=_hash(script),

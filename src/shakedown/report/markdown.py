@@ -33,7 +33,7 @@ def _table(table: Table) -> list[str]:
         lines.append("| " + " | ".join(_plain(column.title) for column in table.columns) + " |")
         lines.append("|" + "|".join("--:" if column.kind == "number" else "---" for column in table.columns) + "|")
     for row in table.rows:
-        cells = (_code(cell) if column.kind == "code" else _plain(cell)
+        cells = (_code(cell) if column.kind == "code" else _plain(cell.replace("\n", "; "))
                  for column, cell in zip(table.columns, row, strict=True))
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", *(f"{number}. {_plain(note)}" for number, note in enumerate(table.notes, 1))]

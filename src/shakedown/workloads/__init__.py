@@ -39,6 +39,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     ranks: int = 0
     stdin: str = ""
     files: dict[str, str] = {}  # name -> text, written into the run's own folder, which is the working directory
+    output: str = ""  # the file that the program leaves its result in, where that is not standard output
+    site_mpi: bool = False  # an existing program, started by the mpirun on PATH rather than by the MPI of our programs
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,116 @@
+"""How long analysis and report take: 100,000 measurements from 1,000 hosts, made by a generator.
+
+    python scripts/bench/analysis.py [--json] [--hosts 1000] [--measurements 100]
+
+The generator leaves what a campaign leaves on every node: a run directory each, archived with its packed measurements.
+Every value is drawn around a known one, three hosts are slow by known factors, and the check at the end asks that the
+findings recover both. The command that is timed is `shakedown report` over all run directories, every format.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from shakedown import machine as machines
+from shakedown import plan, store
+from shakedown.analysis import build, table
+from shakedown.host import RealHost
+from shakedown.records import Host, Machine, Plan, Run
+
+SLOW = {7: 0.7, 501: 0.85, 998: 0.5}  # host number -> its speed
+SAMPLES = 15
+
+
+def cases_of(host: str, speed: float, measurements: int, rng: np.random.Generator) -> tuple[table.Cases, list[Run]]:
+    """The cases of one host: streams of four kernels, matrix products and ping-pongs in turn."""
+    rows: list[tuple[str, int, str, str, str, str, str, int]] = []
+    runs = []
+    for number in range(measurements):
+        workload = ("stream", "gemm", "pingpong")[number % 3]
+        size = 2 ** (6 + number // 3 % 20)
+        params = {"threads": 1 + number % 64, "bytes": size, "level": "memory"} if workload == "stream" else \
+            {"n": 256 * (1 + number), "threads": 64, "library": "openblas 0.3"} if workload == "gemm" else \
+            {"bytes": size, "window": 64}
+        kernels = {"stream": ("copy", "scale", "add", "triad"), "gemm": ("dgemm",), "pingpong": ("latency",)}[workload]
+        work = {"bytes": 1e9, "bytes_moved": 1e9, "flop": 1e12, "messages": 1000.0}
+        run = plan.content_hash(workload, params, "bench")
+        runs.append(Run(id=run, workload=workload, params=params, label=f"{workload} {number}", estimate_s=1, limit_s=10))
+        rows += [(run, 1, workload, host, kernel, table.key(params), table.key(work), SAMPLES) for kernel in kernels]
+    columns = [np.array(column, object if i not in (1, 7) else np.int64) for i, column in enumerate(zip(*rows, strict=True))]
+    seconds = np.exp(rng.normal(0.0, 0.02, len(rows) * SAMPLES)) / speed
+    return table.Cases(*columns, seconds), runs  # type: ignore[call-arg]
+
+
+def generate(folder: Path, hosts: int, measurements: int) -> list[Path]:
+    """Run directories, one a host. All hosts are like this machine, but for their names."""
+    real = machines.machine(RealHost()).hosts[0]
+    rng = np.random.default_rng(20261120)
+    paths = []
+    for number in range(hosts):
+        name = f"node{number:04d}"
+        host: Host = msgspec.structs.replace(real, name=name)
+        cases, runs = cases_of(name, SLOW.get(number, 1.0), measurements, rng)
+        path = folder / name
+        path.mkdir(parents=True)
+        store.write_record(path / "machine.json", Machine(hosts=(host,), discovered_ns=1, version="bench"))
+        store.write_record(path / "plan.json", Plan(campaign="bench", title="Generated", runs=tuple(runs)))
+        store.write_record(path / "manifest.json", store.Manifest(schema=store.SCHEMA, campaign="bench", created_ns=1,
+                                                                  version="bench", host=name))
+        table.pack(cases, path / build.PACKED)
+        (path / build.OUTCOMES).write_bytes(b"[]")
+        paths.append(path)
+    return paths
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--json", action="store_true")
+    options.add_argument("--hosts", type=int, default=1000)
+    options.add_argument("--measurements", type=int, default=100)
+    asked = options.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        paths = generate(folder / "nodes", asked.hosts, asked.measurements)
+        begun = time.monotonic()
+        process = subprocess.Popen([sys.executable, "-m", "shakedown", "report", "--output", scratch, *map(str, paths)],
+                                   stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        taken_s = time.monotonic() - begun
+        if status:
+            sys.exit(f"shakedown report failed with status {status}")
+        sizes = {path.name: path.stat().st_size / 1e6 for path in folder.glob("report.*")}
+        recovered = check(folder / "report.json")
+    result = {"hosts": asked.hosts, "measurements": asked.hosts * asked.measurements, "seconds": taken_s,
+              "peak_memory_mb": usage.ru_maxrss * 1024 / 1e6, "report_mb": sizes, "slow_hosts_speed": recovered}
+    print(json.dumps(result) if asked.json else
+          f"analysis and report: {result['measurements']} measurements from {asked.hosts} hosts in {taken_s:.1f} s, "
+          f"{result['peak_memory_mb']:.0f} MB at most; report {sizes}; slow hosts found at {recovered}")
+
+
+def check(path: Path) -> dict[str, float]:
+    """The speed of each slow host as the findings have it: it must be the one that was put in, within 2 %."""
+    findings = json.loads(path.read_bytes())["findings"]
+    triads = [one for one in findings if one["metric"] == "stream.triad.bandwidth"]
+    typical = float(np.median([one["value"] for one in triads]))
+    found = {}
+    for number, speed in SLOW.items():
+        own = [one["value"] for one in triads if one["host"] == f"node{number:04d}"]
+        if own:
+            found[f"node{number:04d}"] = round(float(np.median(own)) / typical, 3)
+            if abs(found[f"node{number:04d}"] / speed - 1) > 0.02:
+                sys.exit(f"node{number:04d} was made {speed} times as fast, the findings say {found}")
+    return found
+
+
+if __name__ == "__main__":
+    main()

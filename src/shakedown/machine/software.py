@@ -1,0 +1,138 @@
+"""The software that a benchmark may use: compilers, CUDA and ROCm, schedulers, containers, MPIs and BLASes, tools."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..host import Door
+from ..records import Absent, Software
+from .together import together
+
+#: What a version looks like in the first lines that a program prints of itself.
+_VERSION = r"\d+\.\d+(?:\.\d+)*(?:[-+.~]?\w+)*"
+_LIMIT_S = 5.0
+
+
+class Program(NamedTuple):
+    """A program and how it tells its version. ``ask`` is empty where asking would be slow or change something."""
+
+    kind: str
+    name: str
+    ask: tuple[str, ...] = ("--version",)
+    pattern: str = rf"\b({_VERSION})"
+    label: str = ""  # shown instead of the program's name
+
+
+PROGRAMS: tuple[Program, ...] = (
+    Program("compiler", "gcc", pattern=rf"\) ({_VERSION})"),
+    Program("compiler", "g++", pattern=rf"\) ({_VERSION})"),
+    Program("compiler", "gfortran", pattern=rf"\) ({_VERSION})"),
+    Program("compiler", "clang", pattern=rf"version ({_VERSION})"),
+    Program("compiler", "icx", pattern=r"Compiler (\d[\d.]+)"),
+    Program("compiler", "icpc", pattern=r"ICC\) (\d[\d.]+)"),
+    Program("compiler", "nvc", pattern=r"nvc (\d[\d.-]+)"),
+    Program("compiler", "aocc-clang", pattern=rf"version ({_VERSION})"),
+    Program("compiler", "armclang", pattern=rf"version ({_VERSION})"),
+    Program("compiler", "xlc", ("-qversion",), r"Version: (\d[\d.]+)"),
+    Program("compiler", "hipcc", pattern=r"HIP version: (\d[\d.]+)"),
+    Program("compiler", "nvcc", pattern=r"release \S+ V(\d[\d.]+)"),
+    Program("compiler", "cmake", pattern=r"version (\d[\d.]+)"),
+    Program("scheduler", "sinfo", pattern=r"slurm(?:-wlm)? (\d[\d.]+)", label="slurm"),
+    Program("scheduler", "flux", ("version",), r"flux-core:\s*v?(\d[\d.]+)"),
+    Program("scheduler", "lsid", ("-V",), r"(?:LSF|Version)\D*(\d+\.\d[\d.]*)", "lsf"),
+    Program("scheduler", "condor_version", (), label="htcondor"),
+    Program("scheduler", "oarstat", pattern=r"(\d+\.\d[\d.]*)", label="oar"),
+    Program("container", "docker"),
+    Program("container", "podman"),
+    Program("container", "apptainer"),
+    Program("container", "singularity"),
+    Program("container", "enroot", ("version",)),
+    Program("library", "getconf", ("GNU_LIBC_VERSION",), r"glibc (\d[\d.]+)", "glibc"),
+    Program("library", "fi_info", ("--version",), r"libfabric: (\d[\d.]+)", "libfabric"),
+    Program("library", "ucx_info", ("-v",), r"(?:version[ =]|Library version: )\D*(\d[\d.]+)", "ucx"),
+    Program("library", "ofed_info", ("-s",), r"OFED-([\w.-]+)", "ofed"),
+    Program("tool", "lstopo-no-graphics", pattern=r"(\d+\.\d[\d.]*)", label="hwloc"),
+    Program("tool", "numactl", ()),
+    Program("tool", "likwid-topology", ()),
+    Program("tool", "perf", ()),
+    Program("tool", "ipmitool", ()),
+    Program("tool", "dmidecode", ()),
+)
+
+
+def software(door: Door) -> tuple[tuple[Software, ...], tuple[Absent, ...]]:
+    """All that is found, programs first, and what did not answer.
+
+    A program that is there but does not tell its version has an empty one.
+    """
+    present = [program for program in PROGRAMS if door.which(program.name)]
+    tasks: dict[str, Callable[[], tuple[Software, ...]]] = {
+        program.name: (lambda program=program: (_program(door, program),)) for program in present}  # type: ignore[misc]
+    tasks |= {"qstat": lambda: _qstat(door), "python": lambda: _python(door), "drivers": lambda: drivers(door),
+              "mpi": lambda: _found_by("mpi", door), "blas": lambda: _found_by("blas", door)}
+    answers = together(tasks, limit_s=4 * _LIMIT_S)
+    found = tuple(entry for answer in answers.values() for entry in answer.value or ())
+    return found, tuple(Absent(what=name, why=answer.why) for name, answer in answers.items() if answer.value is None)
+
+
+def _program(door: Door, program: Program) -> Software:
+    path = door.which(program.name) or ""
+    version = ""
+    if program.ask:
+        answer = door.run((program.name, *program.ask), limit_s=_LIMIT_S)
+        match = re.search(program.pattern, answer.out + answer.err) if answer.ok else None
+        version = match[1] if match else ""
+    return Software(kind=program.kind, name=program.label or program.name, version=version, path=path)
+
+
+def _qstat(door: Door) -> tuple[Software, ...]:
+    """Grid Engine, PBS and Torque all call their program ``qstat``."""
+    path = door.which("qstat")
+    if path is None:
+        return ()
+    for argv, pattern, name in ((("qstat", "-help"), r"^((?:SGE|GE|UGE|OGS/GE|AGE) \S+)", "gridengine"),
+                                (("qstat", "--version"), r"pbs_version = (\S+)", "pbs"),
+                                (("qstat", "--version"), r"Version: (\S+)", "torque")):
+        answer = door.run(argv, limit_s=_LIMIT_S)
+        match = re.search(pattern, answer.out + answer.err, re.MULTILINE)
+        if match:
+            return (Software(kind="scheduler", name=name, version=match[1].split()[-1], path=path),)
+    return (Software(kind="scheduler", name="qstat", path=path),)
+
+
+def _python(door: Door) -> tuple[Software, ...]:
+    answer = door.run((sys.executable, "--version"), limit_s=_LIMIT_S)
+    match = re.search(r"Python (\S+)", answer.out + answer.err)
+    return (Software(kind="python", name="python", version=match[1], path=sys.executable),) if match else ()
+
+
+def drivers(door: Door) -> tuple[Software, ...]:
+    """The kernel drivers of GPUs, and the CUDA and ROCm that lie in their usual places."""
+    found: list[Software] = []
+    module = re.search(r"Kernel Module.*?\s(\d+\.\d[\d.]*)\s", door.read("/proc/driver/nvidia/version") or "")
+    if module:
+        found.append(Software(kind="driver", name="nvidia", version=module[1], path="/proc/driver/nvidia/version"))
+    amdgpu = (door.read("/sys/module/amdgpu/version") or "").strip()
+    if amdgpu:
+        found.append(Software(kind="driver", name="amdgpu", version=amdgpu, path="/sys/module/amdgpu/version"))
+    cuda = re.search(r'"cuda"\s*:\s*\{[^}]*"version"\s*:\s*"([\d.]+)"', door.read("/usr/local/cuda/version.json") or "")
+    if cuda:
+        found.append(Software(kind="library", name="cuda", version=cuda[1], path="/usr/local/cuda"))
+    rocm = (door.read("/opt/rocm/.info/version") or "").strip()
+    if rocm:
+        found.append(Software(kind="library", name="rocm", version=rocm, path="/opt/rocm"))
+    return tuple(found)
+
+
+def _found_by(module: str, door: Door) -> tuple[Software, ...]:
+    """What ``machine/MODULE.py`` finds by its function of the same name."""
+    import importlib
+    import importlib.util
+
+    if importlib.util.find_spec(f"{__package__}.{module}") is None:
+        return ()
+    found: tuple[Software, ...] = getattr(importlib.import_module(f"{__package__}.{module}"), module)(door)
+    return found
