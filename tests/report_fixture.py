@@ -35,62 +35,160 @@ SIZES = tuple(2**power for power in range(14, 32))
 BANDWIDTHS = {"cache.l1d": 140e9, "cache.l2": 88e9, "cache.l3": 34e9, "memory": 15e9}
 
 METRICS = (
-    Metric(name="stream.triad.bandwidth", title="Triad bandwidth", unit="B/s", better="higher", kernel="triad",
-           per="bytes/s", limit="{level}.bandwidth", measures="{level}.bandwidth",
-           source="McCalpin, STREAM: 24 bytes for each element"),
-    Metric(name="stream.copy.bandwidth", title="Copy bandwidth", unit="B/s", better="higher", kernel="copy",
-           per="bytes/s", limit="{level}.bandwidth", measures="{level}.bandwidth",
-           source="McCalpin, STREAM: 16 bytes for each element"),
-    Metric(name="gemm.dgemm.rate", title="DGEMM rate", unit="flop/s", better="higher", kernel="dgemm", per="flop/s",
-           limit="flops.fp64", source="2 n^3 floating-point operations"),
-    Metric(name="pingpong.latency", title="One-way latency", unit="s", better="lower", kernel="pingpong",
-           per="s/messages", source="OSU micro-benchmarks: half the time of a round trip"),
-    Metric(name="pingpong.bandwidth", title="Bandwidth", unit="B/s", better="higher", kernel="bandwidth",
-           per="bytes/s", limit="memory.bandwidth", source="OSU micro-benchmarks: a window of messages in flight"),
-    Metric(name="pingpong.bidirectional.bandwidth", title="Bandwidth, both directions", unit="B/s", better="higher",
-           kernel="bidirectional", per="bytes/s", source="OSU micro-benchmarks, osu_bibw"),
-    Metric(name="probe.clock", title="Clock under vector load", unit="Hz", better="higher", kernel="clock", per="cycles/s",
-           source="a chain of dependent additions, one a cycle"),
+    Metric(
+        name="stream.triad.bandwidth",
+        title="Triad bandwidth",
+        unit="B/s",
+        better="higher",
+        kernel="triad",
+        per="bytes/s",
+        limit="{level}.bandwidth",
+        measures="{level}.bandwidth",
+        source="McCalpin, STREAM: 24 bytes for each element",
+    ),
+    Metric(
+        name="stream.copy.bandwidth",
+        title="Copy bandwidth",
+        unit="B/s",
+        better="higher",
+        kernel="copy",
+        per="bytes/s",
+        limit="{level}.bandwidth",
+        measures="{level}.bandwidth",
+        source="McCalpin, STREAM: 16 bytes for each element",
+    ),
+    Metric(
+        name="gemm.dgemm.rate",
+        title="DGEMM rate",
+        unit="flop/s",
+        better="higher",
+        kernel="dgemm",
+        per="flop/s",
+        limit="flops.fp64",
+        source="2 n^3 floating-point operations",
+    ),
+    Metric(
+        name="pingpong.latency",
+        title="One-way latency",
+        unit="s",
+        better="lower",
+        kernel="pingpong",
+        per="s/messages",
+        source="OSU micro-benchmarks: half the time of a round trip",
+    ),
+    Metric(
+        name="pingpong.bandwidth",
+        title="Bandwidth",
+        unit="B/s",
+        better="higher",
+        kernel="bandwidth",
+        per="bytes/s",
+        limit="memory.bandwidth",
+        source="OSU micro-benchmarks: a window of messages in flight",
+    ),
+    Metric(
+        name="pingpong.bidirectional.bandwidth",
+        title="Bandwidth, both directions",
+        unit="B/s",
+        better="higher",
+        kernel="bidirectional",
+        per="bytes/s",
+        source="OSU micro-benchmarks, osu_bibw",
+    ),
+    Metric(
+        name="probe.clock",
+        title="Clock under vector load",
+        unit="Hz",
+        better="higher",
+        kernel="clock",
+        per="cycles/s",
+        source="a chain of dependent additions, one a cycle",
+    ),
 )
 
-UNSTABLE = Notice(code="wide-interval", text="the interval is wider than 10 % of the median",
-                  advice="close other programs or raise repeat_max")
-SUPERLINEAR = Notice(code="above-limit", text="the value lies above its derived limit",
-                     advice="check the size of the cache that the kernel reports: a virtual machine may show the host's")
+UNSTABLE = Notice(
+    code="wide-interval",
+    text="the interval is wider than 10 % of the median",
+    advice="close other programs or raise repeat_max",
+)
+SUPERLINEAR = Notice(
+    code="above-limit",
+    text="the value lies above its derived limit",
+    advice="check the size of the cache that the kernel reports: a virtual machine may show the host's",
+)
 
 
 def host(name: str = "vm-2core", cores: int = 2) -> Host:
     """A small virtual machine."""
     clock = Peak(name="clock.base", scope="core", value=2.6e9, unit="Hz", kind="stated", basis="the model's data sheet")
     return Host(
-        name=name, kernel="6.1.0-18-cloud-amd64", os="Debian GNU/Linux 12 (bookworm)", virtualisation="kvm",
-        cpu=Cpu(model="Intel(R) Xeon(R) Platinum 8581C CPU @ 2.60GHz", vendor="GenuineIntel", architecture="x86_64",
-                microarchitecture="Emerald Rapids", sockets=1, threads_per_core=1, base_hz=2.6e9,
-                cores=tuple(Core(cpus=(index,), core_id=index, socket=0, numa_node=0) for index in range(cores)),
-                isa=("sse2", "avx2", "fma", "avx512f", "amx_tile"),
-                caches=(Cache(level=1, kind="data", size_bytes=48 * 1024), Cache(level=2, kind="unified", size_bytes=2 * 2**20),
-                        Cache(level=3, kind="unified", size_bytes=260 * 2**20))),
+        name=name,
+        kernel="6.1.0-18-cloud-amd64",
+        os="Debian GNU/Linux 12 (bookworm)",
+        virtualisation="kvm",
+        cpu=Cpu(
+            model="Intel(R) Xeon(R) Platinum 8581C CPU @ 2.60GHz",
+            vendor="GenuineIntel",
+            architecture="x86_64",
+            microarchitecture="Emerald Rapids",
+            sockets=1,
+            threads_per_core=1,
+            base_hz=2.6e9,
+            cores=tuple(Core(cpus=(index,), core_id=index, socket=0, numa_node=0) for index in range(cores)),
+            isa=("sse2", "avx2", "fma", "avx512f", "amx_tile"),
+            caches=(
+                Cache(level=1, kind="data", size_bytes=48 * 1024),
+                Cache(level=2, kind="unified", size_bytes=2 * 2**20),
+                Cache(level=3, kind="unified", size_bytes=260 * 2**20),
+            ),
+        ),
         memory=Memory(total_bytes=24 * GIB, available_bytes=22 * GIB),
         numa=(NumaNode(id=0, cpus=tuple(range(cores)), memory_bytes=24 * GIB),),
         usable_cpus=tuple(range(cores)),
         settings=(
-            Setting(name="Transparent huge pages", value="madvise", state="info",
-                    effect="programs that ask get 2 MiB pages"),
-            Setting(name="CPU governor", value=None, state="unknown", effect="a power-saving governor lowers the clock"),
-            Setting(name="Automatic NUMA balancing", value="1", state="warn",
-                    effect="pages move while a benchmark runs", advice="sysctl kernel.numa_balancing=0"),
+            Setting(
+                name="Transparent huge pages", value="madvise", state="info", effect="programs that ask get 2 MiB pages"
+            ),
+            Setting(
+                name="CPU governor", value=None, state="unknown", effect="a power-saving governor lowers the clock"
+            ),
+            Setting(
+                name="Automatic NUMA balancing",
+                value="1",
+                state="warn",
+                effect="pages move while a benchmark runs",
+                advice="sysctl kernel.numa_balancing=0",
+            ),
             Setting(name="Swappiness", value="0", state="good", effect="no swapping while measuring"),
         ),
-        software=(Software(kind="blas", name="OpenBLAS", version="0.3.34", path="/usr/lib/libopenblas.so.0"),
-                  Software(kind="mpi", name="Open MPI", version="5.0.11"), Software(kind="compiler", name="gcc", version="12.2.0")),
+        software=(
+            Software(kind="blas", name="OpenBLAS", version="0.3.34", path="/usr/lib/libopenblas.so.0"),
+            Software(kind="mpi", name="Open MPI", version="5.0.11"),
+            Software(kind="compiler", name="gcc", version="12.2.0"),
+        ),
         peaks=(
-            Peak(name="flops.fp64", scope="node", value=cores * 32 * 2.6e9, unit="flop/s", kind="derived",
-                 basis=f"{cores} cores x 32 flop/cycle x 2.6 GHz base clock"),
-            Peak(name="memory.bandwidth", scope="node", value=cores * 22.2e9, unit="B/s", kind="measured",
-                 basis="best of read, copy and triad over all threads"),
+            Peak(
+                name="flops.fp64",
+                scope="node",
+                value=cores * 32 * 2.6e9,
+                unit="flop/s",
+                kind="derived",
+                basis=f"{cores} cores x 32 flop/cycle x 2.6 GHz base clock",
+            ),
+            Peak(
+                name="memory.bandwidth",
+                scope="node",
+                value=cores * 22.2e9,
+                unit="B/s",
+                kind="measured",
+                basis="best of read, copy and triad over all threads",
+            ),
             clock,
         ),
-        absent=(Absent(what="memory modules", why="DMI tables need root"), Absent(what="energy counters", why="no /sys/class/powercap on this virtual machine")),
+        absent=(
+            Absent(what="memory modules", why="DMI tables need root"),
+            Absent(what="energy counters", why="no /sys/class/powercap on this virtual machine"),
+        ),
     )
 
 
@@ -99,17 +197,46 @@ def _level(size: int) -> str:
     return next((name for bound, name in bounds if size <= bound), "memory")
 
 
-def _finding(draw: random.Random, metric: Metric, params: Params, value: float, *, host_name: str = "vm-2core",
-             limits: dict[str, tuple[str, float]] | None = None, notices: tuple[Notice, ...] = ()) -> Finding:
+def _finding(
+    draw: random.Random,
+    metric: Metric,
+    params: Params,
+    value: float,
+    *,
+    host_name: str = "vm-2core",
+    limits: dict[str, tuple[str, float]] | None = None,
+    notices: tuple[Notice, ...] = (),
+) -> Finding:
     value *= draw.gauss(1, 0.004)
     half = value * abs(draw.gauss(0.006, 0.002))
-    fractions = tuple(Fraction(limit=name, kind=kind, value=limit, fraction=value / limit if metric.better == "higher"
-                               else limit / value, basis="see the machine's peaks")
-                      for name, (kind, limit) in (limits or {}).items())
-    return Finding(metric=metric.name, unit=metric.unit, better=metric.better, workload=metric.name.split(".")[0],
-                   params=params, host=host_name, value=value, low=value - half, high=value + half, n_samples=60, n_runs=3,
-                   best=value * 1.01, fractions=fractions, notices=notices, outliers=draw.choice((0, 0, 0, 1)),
-                   runs=(f"{abs(hash_of(metric.name, params)):016x}",))
+    fractions = tuple(
+        Fraction(
+            limit=name,
+            kind=kind,
+            value=limit,
+            fraction=value / limit if metric.better == "higher" else limit / value,
+            basis="see the machine's peaks",
+        )
+        for name, (kind, limit) in (limits or {}).items()
+    )
+    return Finding(
+        metric=metric.name,
+        unit=metric.unit,
+        better=metric.better,
+        workload=metric.name.split(".")[0],
+        params=params,
+        host=host_name,
+        value=value,
+        low=value - half,
+        high=value + half,
+        n_samples=60,
+        n_runs=3,
+        best=value * 1.01,
+        fractions=fractions,
+        notices=notices,
+        outliers=draw.choice((0, 0, 0, 1)),
+        runs=(f"{abs(hash_of(metric.name, params)):016x}",),
+    )
 
 
 def hash_of(*parts: object) -> int:
@@ -131,9 +258,24 @@ def stream(draw: random.Random) -> list[Finding]:
                     name = f"{level}.bandwidth"
                     limits = {name: ("measured", threads * BANDWIDTHS[level] * (1.6 if level == "memory" else 1.15))}
                     noisy = (UNSTABLE,) if size == 2**24 and threads == 2 else ()
-                    findings.append(_finding(draw, metric, {
-                        "variant": variant, "threads": threads, "bytes": size, "level": level, "isa": "avx512",
-                        "pages": "huge", "placement": "close"}, value, limits=limits, notices=noisy))
+                    findings.append(
+                        _finding(
+                            draw,
+                            metric,
+                            {
+                                "variant": variant,
+                                "threads": threads,
+                                "bytes": size,
+                                "level": level,
+                                "isa": "avx512",
+                                "pages": "huge",
+                                "placement": "close",
+                            },
+                            value,
+                            limits=limits,
+                            notices=noisy,
+                        )
+                    )
     return findings
 
 
@@ -141,11 +283,16 @@ def gemm(draw: random.Random) -> list[Finding]:
     """DGEMM over sizes, libraries and threads."""
     peak = 2 * 32 * 2.6e9
     return [
-        _finding(draw, METRICS[2], {"n": n, "threads": threads, "library": library, "precision": "fp64"},
-                 threads * 82e9 * eff * n / (n + 90),
-                 limits={"flops.fp64": ("derived", peak * threads / 2)})
+        _finding(
+            draw,
+            METRICS[2],
+            {"n": n, "threads": threads, "library": library, "precision": "fp64"},
+            threads * 82e9 * eff * n / (n + 90),
+            limits={"flops.fp64": ("derived", peak * threads / 2)},
+        )
         for library, eff in (("openblas 0.3.34", 1.0), ("blis 0.9.0", 0.93))
-        for threads in (1, 2) for n in (128, 256, 512, 1024, 2048, 4096)
+        for threads in (1, 2)
+        for n in (128, 256, 512, 1024, 2048, 4096)
     ]
 
 
@@ -158,14 +305,27 @@ def pingpong(draw: random.Random) -> list[Finding]:
         seconds = 0.34e-6 + size / 15e9 + (0.8e-6 if size > 4096 else 0)
         findings.append(_finding(draw, METRICS[3], params, seconds))
         windowed = {**params, "window": 64}
-        findings.append(_finding(draw, METRICS[4], windowed, size / (0.1e-6 + size / 16.7e9),
-                                 limits={"memory.bandwidth": ("measured", 44.4e9)}))
+        findings.append(
+            _finding(
+                draw,
+                METRICS[4],
+                windowed,
+                size / (0.1e-6 + size / 16.7e9),
+                limits={"memory.bandwidth": ("measured", 44.4e9)},
+            )
+        )
         findings.append(_finding(draw, METRICS[5], windowed, size / (0.09e-6 + size / 31e9)))
     for a in range(8):
         for b in range(a + 1, 8):
             far = 1.0 if a // 4 == b // 4 else 2.1
-            findings.append(_finding(draw, METRICS[3], {"bytes": 8, "window": 1, "cpu_a": a, "cpu_b": b,
-                                                        "transport": "vader"}, 0.34e-6 * far))
+            findings.append(
+                _finding(
+                    draw,
+                    METRICS[3],
+                    {"bytes": 8, "window": 1, "cpu_a": a, "cpu_b": b, "transport": "vader"},
+                    0.34e-6 * far,
+                )
+            )
     kept: dict[tuple[str, str], Finding] = {(one.metric, repr(sorted(one.params.items()))): one for one in findings}
     return list(kept.values())
 
@@ -173,35 +333,112 @@ def pingpong(draw: random.Random) -> list[Finding]:
 def probe(draw: random.Random) -> list[Finding]:
     """One value that was measured and one that was not."""
     clock = METRICS[6]
-    absent = Finding(metric=clock.name, unit="Hz", better="higher", workload="probe", params={"isa": "amx"}, host="vm-2core",
-                     value=None, notices=(Notice(code="unavailable", text="the kernel refuses AMX to this process",
-                                                 advice="request the permission with arch_prctl"),))
+    absent = Finding(
+        metric=clock.name,
+        unit="Hz",
+        better="higher",
+        workload="probe",
+        params={"isa": "amx"},
+        host="vm-2core",
+        value=None,
+        notices=(
+            Notice(
+                code="unavailable",
+                text="the kernel refuses AMX to this process",
+                advice="request the permission with arch_prctl",
+            ),
+        ),
+    )
     return [_finding(draw, clock, {"isa": "avx512"}, 2.9e9), absent]
 
 
 FAILED = (
-    Outcome(run="a1" * 8, repeat=0, workload="gemm", label="dgemm mkl, 2 threads", host="vm-2core", state="unavailable",
-            reason="libmkl_rt.so.2: not found", log="jobs/a1a1/0"),
-    Outcome(run="b2" * 8, repeat=0, workload="stream", label="stream 64 GiB", host="vm-2core", state="crashed",
-            reason="ended by signal 9 (SIGKILL)", seconds=3.2, log="jobs/b2b2/0",
-            tail="allocating 64 GiB\n<script>alert('tail')</script>\nKilled"),
-    Outcome(run="c3" * 8, repeat=1, workload="pingpong", label="pingpong 4 MiB", host="vm-2core", state="timeout",
-            reason="no end within 60 s", seconds=60.0, log="jobs/c3c3/1", tail="waiting for rank 1"),
-    Outcome(run="d4" * 8, repeat=0, workload="gemm", label="sgemm openblas, 2 threads", host="vm-2core", state="wrong",
-            reason="residual 3.1e-2 is above 16", seconds=1.5, log="jobs/d4d4/0", tail="residual 0.031\nFAILED"),
-    Outcome(run="e5" * 8, repeat=0, workload="empty", label="garbage", host="vm-2core", state="garbage",
-            reason="line 1 is no event", seconds=0.1, log="jobs/e5e5/0", tail="not an event at all"),
+    Outcome(
+        run="a1" * 8,
+        repeat=0,
+        workload="gemm",
+        label="dgemm mkl, 2 threads",
+        host="vm-2core",
+        state="unavailable",
+        reason="libmkl_rt.so.2: not found",
+        log="jobs/a1a1/0",
+    ),
+    Outcome(
+        run="b2" * 8,
+        repeat=0,
+        workload="stream",
+        label="stream 64 GiB",
+        host="vm-2core",
+        state="crashed",
+        reason="ended by signal 9 (SIGKILL)",
+        seconds=3.2,
+        log="jobs/b2b2/0",
+        tail="allocating 64 GiB\n<script>alert('tail')</script>\nKilled",
+    ),
+    Outcome(
+        run="c3" * 8,
+        repeat=1,
+        workload="pingpong",
+        label="pingpong 4 MiB",
+        host="vm-2core",
+        state="timeout",
+        reason="no end within 60 s",
+        seconds=60.0,
+        log="jobs/c3c3/1",
+        tail="waiting for rank 1",
+    ),
+    Outcome(
+        run="d4" * 8,
+        repeat=0,
+        workload="gemm",
+        label="sgemm openblas, 2 threads",
+        host="vm-2core",
+        state="wrong",
+        reason="residual 3.1e-2 is above 16",
+        seconds=1.5,
+        log="jobs/d4d4/0",
+        tail="residual 0.031\nFAILED",
+    ),
+    Outcome(
+        run="e5" * 8,
+        repeat=0,
+        workload="empty",
+        label="garbage",
+        host="vm-2core",
+        state="garbage",
+        reason="line 1 is no event",
+        seconds=0.1,
+        log="jobs/e5e5/0",
+        tail="not an event at all",
+    ),
 )
 
 
 def _good_outcomes(findings: list[Finding]) -> list[Outcome]:
-    provenance = {"commit": "9f7e6257aa", "compiler": "gcc 12.2.0", "flags": "-O3 -march=native -fopenmp",
-                  "libraries": {"libopenblas.so.0": "build id 4f9c1d", "libc.so.6": "2.36"}, "schema": 1}
+    provenance = {
+        "commit": "9f7e6257aa",
+        "compiler": "gcc 12.2.0",
+        "flags": "-O3 -march=native -fopenmp",
+        "libraries": {"libopenblas.so.0": "build id 4f9c1d", "libc.so.6": "2.36"},
+        "schema": 1,
+    }
     labels = {(finding.workload, finding.runs[0]): finding for finding in findings if finding.runs}
-    return [Outcome(run=run, repeat=repeat, workload=workload, label=f"{workload} {index}", host="vm-2core", state="ok",
-                    seconds=2.5 + index % 7, log=f"jobs/{run[:8]}/{repeat}", provenance=provenance,
-                    disturbance=Disturbance(load_before=0.2, load_after=1.9, steal_fraction=0.004))
-            for index, (workload, run) in enumerate(list(labels)[:24]) for repeat in range(2)]
+    return [
+        Outcome(
+            run=run,
+            repeat=repeat,
+            workload=workload,
+            label=f"{workload} {index}",
+            host="vm-2core",
+            state="ok",
+            seconds=2.5 + index % 7,
+            log=f"jobs/{run[:8]}/{repeat}",
+            provenance=provenance,
+            disturbance=Disturbance(load_before=0.2, load_after=1.9, steal_fraction=0.004),
+        )
+        for index, (workload, run) in enumerate(list(labels)[:24])
+        for repeat in range(2)
+    ]
 
 
 def one_machine(*, title: str = "Quick check", host_name: str = "vm-2core") -> Analysis:
@@ -210,24 +447,47 @@ def one_machine(*, title: str = "Quick check", host_name: str = "vm-2core") -> A
     findings = [*stream(draw), *gemm(draw), *pingpong(draw), *probe(draw)]
     if host_name != "vm-2core":
         findings = [_moved(finding, host_name) for finding in findings]
-    triad = next(one for one in findings if one.params.get("variant") == "nt" and one.params.get("threads") == 2
-                 and one.params.get("bytes") == SIZES[-1])
+    triad = next(
+        one
+        for one in findings
+        if one.params.get("variant") == "nt" and one.params.get("threads") == 2 and one.params.get("bytes") == SIZES[-1]
+    )
     dgemm = max((one for one in findings if one.metric == "gemm.dgemm.rate"), key=lambda one: one.value or 0)
     latency = next(one for one in findings if one.metric == "pingpong.latency" and one.params["bytes"] == 1)
     wide = next(one for one in findings if one.metric == "pingpong.bandwidth" and one.params["bytes"] == 2**20)
     return Analysis(
-        name="2026-05-28-quick", campaign="quick", title=title, created_ns=CREATED_NS, version="0.1.0",
+        name="2026-05-28-quick",
+        campaign="quick",
+        title=title,
+        created_ns=CREATED_NS,
+        version="0.1.0",
         machine=Machine(hosts=(host(host_name),), discovered_ns=CREATED_NS - 600_000_000_000, version="0.1.0"),
-        findings=tuple(findings), metrics=METRICS,
+        findings=tuple(findings),
+        metrics=METRICS,
         verdicts=(
-            Verdict(requirement="Triad bandwidth is at least 85 % of the measured memory bandwidth", state="met",
-                    evidence="90 % [89, 91] of 48 GB/s", finding=triad),
-            Verdict(requirement="DGEMM reaches 99 % of the derived peak", state="not met",
-                    evidence="96 % [95, 96] of 166 Gflop/s", finding=dgemm),
-            Verdict(requirement="One-way latency of small messages is below 0.35 us", state="undecided",
-                    evidence="the interval contains the limit; more repeats would decide", finding=latency),
-            Verdict(requirement="Power of the node under load is below 400 W", state="not measured",
-                    evidence="no power meter was found"),
+            Verdict(
+                requirement="Triad bandwidth is at least 85 % of the measured memory bandwidth",
+                state="met",
+                evidence="90 % [89, 91] of 48 GB/s",
+                finding=triad,
+            ),
+            Verdict(
+                requirement="DGEMM reaches 99 % of the derived peak",
+                state="not met",
+                evidence="96 % [95, 96] of 166 Gflop/s",
+                finding=dgemm,
+            ),
+            Verdict(
+                requirement="One-way latency of small messages is below 0.35 us",
+                state="undecided",
+                evidence="the interval contains the limit; more repeats would decide",
+                finding=latency,
+            ),
+            Verdict(
+                requirement="Power of the node under load is below 400 W",
+                state="not measured",
+                evidence="no power meter was found",
+            ),
         ),
         outcomes=(*_good_outcomes(findings), *FAILED),
         beside=(
@@ -238,11 +498,13 @@ def one_machine(*, title: str = "Quick check", host_name: str = "vm-2core") -> A
             _beside(latency, "comet", "Comet", 2015, 1.03e-6, {"bytes": 1}, "Moore et al., section 4"),
         ),
         skipped=(Absent(what="nvbandwidth", why="no GPU on this machine"),),
-        notices=(Notice(code="balancing", text="automatic NUMA balancing is on", advice="sysctl kernel.numa_balancing=0"),),
+        notices=(
+            Notice(code="balancing", text="automatic NUMA balancing is on", advice="sysctl kernel.numa_balancing=0"),
+        ),
         summary=(
-            "The machine meets one requirement of four and misses one: DGEMM reaches 96 % of the derived peak where 99 % was asked.",
+            "One requirement of four is met and one is missed: DGEMM reaches 96 % of its derived peak; 99 % was asked.",
             "Memory runs at 43.7 GB/s (91 % of what was measured at best) with non-temporal stores on both cores.",
-            "One requirement is undecided because its interval contains the limit, and one could not be measured: no power meter was found.",
+            "One is undecided, as its interval contains the limit; one could not be measured, for want of a power meter.",
         ),
     )
 
@@ -257,9 +519,21 @@ def _beside(ours: Finding, system: str, name: str, year: int, theirs: float, par
     assert ours.value is not None
     ratio = ours.value / theirs
     better = ratio > 1 if ours.better == "higher" else ratio < 1
-    return Beside(metric=ours.metric, unit=ours.unit, better=ours.better, ours=ours, system=system, system_name=name,
-                  year=year, theirs=theirs, theirs_half=theirs * 0.002, theirs_params=params, where=where, ratio=ratio,
-                  verdict="better" if better else "worse")
+    return Beside(
+        metric=ours.metric,
+        unit=ours.unit,
+        better=ours.better,
+        ours=ours,
+        system=system,
+        system_name=name,
+        year=year,
+        theirs=theirs,
+        theirs_half=theirs * 0.002,
+        theirs_params=params,
+        where=where,
+        ratio=ratio,
+        verdict="better" if better else "worse",
+    )
 
 
 SLOW_HOSTS = {"node0137": 0.82, "node0512": 0.90, "node0901": 0.71}
@@ -269,26 +543,63 @@ def many_hosts(count: int = 1000) -> Analysis:
     """``count`` hosts with 100 findings each; three of them are slow (SLOW_HOSTS)."""
     draw = random.Random(11)
     findings = []
-    points = [(METRICS[0], {"variant": "nt", "threads": threads, "bytes": 2**power, "level": _level(2**power)},
-               threads * BANDWIDTHS[_level(2**power)])
-              for threads in (1, 32) for power in range(14, 34)]
-    points += [(METRICS[2], {"n": 2**power, "threads": threads, "library": library}, threads * 80e9 * 2**power / (2**power + 90))
-               for library in ("openblas", "blis") for threads in (1, 32) for power in range(7, 14)]
-    points += [(METRICS[3], {"bytes": 2**power, "cpu_a": 0, "cpu_b": 1}, 0.4e-6 + 2**power / 15e9) for power in range(0, 23, 2)]
-    points += [(METRICS[4], {"bytes": 2**power, "cpu_a": 0, "cpu_b": 1}, 2**power / (1e-7 + 2**power / 16e9))
-               for power in range(3, 23)]
+    points = [
+        (
+            METRICS[0],
+            {"variant": "nt", "threads": threads, "bytes": 2**power, "level": _level(2**power)},
+            threads * BANDWIDTHS[_level(2**power)],
+        )
+        for threads in (1, 32)
+        for power in range(14, 34)
+    ]
+    points += [
+        (
+            METRICS[2],
+            {"n": 2**power, "threads": threads, "library": library},
+            threads * 80e9 * 2**power / (2**power + 90),
+        )
+        for library in ("openblas", "blis")
+        for threads in (1, 32)
+        for power in range(7, 14)
+    ]
+    points += [
+        (METRICS[3], {"bytes": 2**power, "cpu_a": 0, "cpu_b": 1}, 0.4e-6 + 2**power / 15e9) for power in range(0, 23, 2)
+    ]
+    points += [
+        (METRICS[4], {"bytes": 2**power, "cpu_a": 0, "cpu_b": 1}, 2**power / (1e-7 + 2**power / 16e9))
+        for power in range(3, 23)
+    ]
     names = [f"node{index:04d}" for index in range(count)]
     for name in names:
         speed = SLOW_HOSTS.get(name, draw.gauss(1, 0.004))
         for metric, params, value in points[:100]:
-            findings.append(_finding(draw, metric, params, value * (speed if metric.better == "higher" else 1 / speed),
-                                     host_name=name))
+            findings.append(
+                _finding(
+                    draw, metric, params, value * (speed if metric.better == "higher" else 1 / speed), host_name=name
+                )
+            )
     return Analysis(
-        name="2026-05-28-burn-in", campaign="burn-in", title="Burn-in of the cluster", created_ns=CREATED_NS, version="0.1.0",
+        name="2026-05-28-burn-in",
+        campaign="burn-in",
+        title="Burn-in of the cluster",
+        created_ns=CREATED_NS,
+        version="0.1.0",
         machine=Machine(hosts=tuple(host(name, 32) for name in names), discovered_ns=CREATED_NS, version="0.1.0"),
-        findings=tuple(findings), metrics=METRICS[:5],
-        outcomes=tuple(Outcome(run=f"{index:016x}", repeat=0, workload="stream", label="stream", host=name, state="ok", seconds=10.0,
-                               provenance={"commit": "9f7e6257aa", "compiler": "gcc 12.2.0"}) for index, name in enumerate(names)),
+        findings=tuple(findings),
+        metrics=METRICS[:5],
+        outcomes=tuple(
+            Outcome(
+                run=f"{index:016x}",
+                repeat=0,
+                workload="stream",
+                label="stream",
+                host=name,
+                state="ok",
+                seconds=10.0,
+                provenance={"commit": "9f7e6257aa", "compiler": "gcc 12.2.0"},
+            )
+            for index, name in enumerate(names)
+        ),
         summary=(f"{count:,} hosts were measured; three are slower than the rest.",),
     )
 

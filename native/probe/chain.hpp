@@ -1,5 +1,5 @@
-// The chain of dependent integer additions. Included by files for different instruction sets: nothing here but templates
-// and functions of internal linkage, so that no code for one set is taken for another.
+// The chain of dependent integer additions. Included by files for different instruction sets: nothing here but
+// templates and functions of internal linkage, so that no code for one set is taken for another.
 #pragma once
 
 #include <cstdint>

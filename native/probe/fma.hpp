@@ -93,8 +93,8 @@ struct Build {
     return Loops<Double, Chains>::template run<kAdds<Chains, 4>>(blocks, kFactors64, state);
   }
   static constexpr Kernel kernel(const char* isa) {
-    return {isa,   Double::kLanes, Single::kLanes, Chains, fma64, fma32,
-            mixed, {kAdds<Chains, 1>, kAdds<Chains, 2>, kAdds<Chains, 4>}};
+    return {isa,   Double::kLanes, Single::kLanes, Chains,
+            fma64, fma32,          mixed,          {kAdds<Chains, 1>, kAdds<Chains, 2>, kAdds<Chains, 4>}};
   }
 };
 

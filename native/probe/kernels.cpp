@@ -1,29 +1,48 @@
 // Which kernels were built in, and the scalar chain.
 #include "chain.hpp"
+#include "common/error.hpp"
 #include "probe.hpp"
 
 namespace shakedown::probe {
 
 extern const Kernel kAvx512Kernel, kAvx2Kernel, kSse2Kernel, kNeonKernel;
-const Kernel& sve_kernel();  // a function: the length of its registers is known at run time only
+const Kernel& sve_kernel();  // a function: the length of its registers is asked of the machine, which must have them
 
-std::vector<const Kernel*> kernels() {
-  std::vector<const Kernel*> found;
+std::vector<std::string> kernel_names() {
+  return {
 #if defined(SHAKEDOWN_HAS_AVX512)
-  found.push_back(&kAvx512Kernel);
+    "avx512",
 #endif
 #if defined(SHAKEDOWN_HAS_AVX2)
-  found.push_back(&kAvx2Kernel);
+        "avx2",
 #endif
 #if defined(SHAKEDOWN_HAS_SVE)
-  found.push_back(&sve_kernel());
+        "sve",
 #endif
 #if defined(__x86_64__)
-  found.push_back(&kSse2Kernel);
+        "sse2",
 #elif defined(__aarch64__)
-  found.push_back(&kNeonKernel);
+    "neon",
 #endif
-  return found;
+  };
+}
+
+const Kernel& kernel(const std::string& isa) {
+#if defined(SHAKEDOWN_HAS_AVX512)
+  if (isa == "avx512") return kAvx512Kernel;
+#endif
+#if defined(SHAKEDOWN_HAS_AVX2)
+  if (isa == "avx2") return kAvx2Kernel;
+#endif
+#if defined(SHAKEDOWN_HAS_SVE)
+  if (isa == "sve") return sve_kernel();
+#endif
+#if defined(__x86_64__)
+  if (isa == "sse2") return kSse2Kernel;
+#elif defined(__aarch64__)
+  if (isa == "neon") return kNeonKernel;
+#endif
+  throw cannot("no code for " + isa + " was built in");
 }
 
 std::uint64_t add_chain(std::uint64_t count) {

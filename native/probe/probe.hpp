@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace shakedown::probe {
@@ -22,9 +23,9 @@ inline constexpr Factors<double> kFactors64 = {{649'607, 753'477}, {850'453, 981
 inline constexpr Factors<float> kFactors32 = {{61, 53}, {59, 63}};                       // 6 bits each
 
 /// The loops of one instruction set. `chains` independent accumulators, each a register of `lanes` numbers, lie in
-/// `state` one after another. A block is kSteps times acc += p q on every accumulator, then kSteps times acc -= p q; the
-/// last half block is up. So after any number of blocks every lane holds its first value plus kSteps p q, exactly, and
-/// an error in any operation of any block stays to the end.
+/// `state` one after another. A block is kSteps times acc += p q on every accumulator, then kSteps times acc -= p q;
+/// the last half block is up. So after any number of blocks every lane holds its first value plus kSteps p q, exactly,
+/// and an error in any operation of any block stays to the end.
 struct Kernel {
   const char* isa;
   int lanes64, lanes32, chains;
@@ -39,11 +40,14 @@ struct Kernel {
 /// Steps over all accumulators in a call with that many blocks.
 inline std::int64_t steps_of(std::int64_t blocks) { return (2 * blocks + 1) * kSteps; }
 
-/// The kernels that were built in, widest first.
-std::vector<const Kernel*> kernels();
+/// The names of the kernels that were built in, widest first (see common/isa.hpp).
+std::vector<std::string> kernel_names();
 
-/// `count` additions, each of which waits for the one before: one cycle each on every CPU of note. Returns the sum, which
-/// must be `count` rounded up to a multiple of 64.
+/// The kernel of that name, which must be built in and which this machine must be able to run.
+const Kernel& kernel(const std::string& isa);
+
+/// `count` additions, each of which waits for the one before: one cycle each on every CPU of note. Returns the sum,
+/// which must be `count` rounded up to a multiple of 64.
 std::uint64_t add_chain(std::uint64_t count);
 
 }  // namespace shakedown::probe

@@ -1,5 +1,5 @@
-// SVE's registers have no size at compile time, so they can be no members and no array elements: the loops of fma.hpp are
-// written out here over named variables, by one macro for the list of accumulators.
+// SVE's registers have no size at compile time, so they can be no members and no array elements: the loops of fma.hpp
+// are written out here over named variables, by one macro for the list of accumulators.
 #include <arm_sve.h>
 
 #include "chain.hpp"
@@ -32,10 +32,10 @@ std::uint64_t run(std::int64_t blocks, const Factors<T>& factors, T* state) {
   std::uint64_t sum = 0;
   const std::uint64_t one = opaque_one();
 #define SHAKEDOWN_LOAD(I) auto x##I = svld1(mask, state + I * width);
-#define SHAKEDOWN_UP(I)                                                   \
+#define SHAKEDOWN_UP(I)                                                       \
   x##I = svmla_x(mask, x##I, (I % 2) != 0 ? p1 : p0, (I % 2) != 0 ? q1 : q0); \
   add_times<(I + 1) * Adds / kChains - I * Adds / kChains>(sum, one);
-#define SHAKEDOWN_DOWN(I)                                                 \
+#define SHAKEDOWN_DOWN(I)                                                     \
   x##I = svmls_x(mask, x##I, (I % 2) != 0 ? p1 : p0, (I % 2) != 0 ? q1 : q0); \
   add_times<(I + 1) * Adds / kChains - I * Adds / kChains>(sum, one);
 #define SHAKEDOWN_STORE(I) svst1(mask, state + I * width, x##I);
@@ -68,14 +68,8 @@ std::uint64_t mixed(std::int64_t blocks, int density, double* state) {
 }  // namespace
 
 const Kernel& sve_kernel() {
-  static const Kernel kernel = {"sve",
-                                static_cast<int>(svcntd()),
-                                static_cast<int>(svcntw()),
-                                kChains,
-                                fma64,
-                                fma32,
-                                mixed,
-                                {kAdds[0], kAdds[1], kAdds[2]}};
+  static const Kernel kernel = {"sve", static_cast<int>(svcntd()),    static_cast<int>(svcntw()), kChains, fma64, fma32,
+                                mixed, {kAdds[0], kAdds[1], kAdds[2]}};
   return kernel;
 }
 

@@ -126,7 +126,9 @@ void measure(const Stage& stage, Runner& runner, Kernel kernel, bool nt, const s
   const bool fetches = facts.out >= 0 && !nt && exceeds_caches(touched, stage.room);
   result.kernel = facts.name;
   result.params.add("variant", variant).add("threads", stage.team.size()).add("bytes", array_bytes);
-  if (const auto level = level_of(touched, stage.room); !level.empty()) result.params.add("level", level);
+  const auto level = level_of(touched, stage.room);
+  // Stores past the caches leave the level that the arrays would lie in: such a time is that of no one level.
+  if (!level.empty() && (!nt || level == "memory")) result.params.add("level", level);
   result.params.add("isa", stage.loops.name).add("pages", pages).add("placement", stage.options.placement);
   result.work.add("bytes", elements * facts.counted_bytes);
   result.work.add("bytes_moved", elements * (facts.counted_bytes + (fetches ? 8 : 0)));

@@ -6,9 +6,11 @@ Everything that looks at a machine takes a Host door, so that a recording (a fol
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -92,13 +94,17 @@ class RealHost:
 
     def run(self, argv: Sequence[str], *, limit_s: float = 10.0, env: Mapping[str, str] | None = None) -> Result:
         try:
-            done = subprocess.run(list(argv), capture_output=True, timeout=limit_s, stdin=subprocess.DEVNULL,
-                                  env={**os.environ, "LC_ALL": "C", **(env or {})}, check=False)
-        except subprocess.TimeoutExpired:
-            return Result(None, "", f"no answer within {limit_s:g} s")
+            child = subprocess.Popen(list(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                     stdin=subprocess.DEVNULL, start_new_session=True,
+                                     env={**os.environ, "LC_ALL": "C", **(env or {})})
         except OSError as error:
             return Result(None, "", str(error))
-        return Result(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+        try:
+            out, err = child.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            _abandon(child)
+            return Result(None, "", f"no answer within {limit_s:g} s")
+        return Result(child.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
     def which(self, name: str) -> str | None:
         return shutil.which(name)
@@ -117,6 +123,17 @@ class RealHost:
 
     def affinity(self) -> tuple[int, ...]:
         return tuple(sorted(os.sched_getaffinity(0)))
+
+
+def _abandon(child: subprocess.Popen[bytes]) -> None:
+    """End a child and its children. One that a driver holds in the kernel does not die: it is not waited for."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(1)
+    for pipe in (child.stdout, child.stderr):
+        if pipe:
+            pipe.close()
 
 
 class RecordedHost:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import COULD_NOT_MEASURE
-from ..records import Absent, Analysis
 from . import common
 
 if TYPE_CHECKING:
+    from ..records import Absent, Analysis
     from ..store import RunDirectory
 
 

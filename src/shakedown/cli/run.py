@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
-from ..records import Analysis, Measurement, Plan
 from . import common
 
 if TYPE_CHECKING:
+    from ..records import Analysis, Measurement, Plan
     from ..store import RunDirectory
 
 

@@ -3,9 +3,9 @@
     Analysis --_sections--> Document (sections of blocks) --html, markdown--> a page
     Analysis ----------------------------------------------csv, json------> every value, in full
 
-What a report says has one home, the Document; a format only says how a block looks. The modules whose names begin with
-an underscore are shared by the formats; the others are the formats. Nothing here reads a clock, a file of the run or the
-network: the same Analysis gives the same bytes.
+What a report says has one home, the Document; a format only says how a block looks. The modules whose names begin
+with an underscore are shared by the formats; the others are the formats. Nothing here reads a clock, a file of the run
+or the network: the same Analysis gives the same bytes.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def get(name: str) -> Report:
 def write(analysis: Analysis, folder: Path, formats: Iterable[str] = FORMATS) -> dict[str, Path]:
     """Write the report into ``folder`` in each of ``formats``; return the main file of each, keyed as it was asked for.
 
-    Each file appears whole or not at all. Raises BadInput for a format that there is not (before anything is written) and
-    StoreFailed where the folder cannot be written.
+    Each file appears whole or not at all. Raises BadInput for a format that there is not (before anything is written)
+    and StoreFailed where the folder cannot be written.
     """
     asked = {name: get(name) for name in formats}
     paths = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..units import round_to, scale_for, show
@@ -121,7 +122,8 @@ def spec(figure: Drawn, *, standalone: bool = False) -> Spec:
            if standalone else {}),
         "config": {"view": {"stroke": None}, "axis": axis, "font": FONT, "text": {"font": FONT, "fontSize": 11},
                    "legend": {"orient": "bottom", "direction": "vertical", "labelLimit": 380, "title": None,
-                              "labelColor": colour("ink"), "labelFont": FONT, "symbolStrokeWidth": 2, "symbolOpacity": 1}},
+                              "labelColor": colour("ink"), "labelFont": FONT, "symbolStrokeWidth": 2,
+                              "symbolOpacity": 1}},
         **made,
     }
 
@@ -133,7 +135,7 @@ def _labels(labels: Mapping[float, str], log: bool) -> str:
     """A Vega expression that gives the words for the nearest of the marked values; the words are quoted."""
     ordered = sorted(labels.items())
     expression = _quoted(ordered[-1][1])
-    for (low, words), (high, _) in reversed(list(zip(ordered, ordered[1:], strict=False))):
+    for (low, words), (high, _) in reversed(list(pairwise(ordered))):
         middle = math.sqrt(low * high) if log else (low + high) / 2
         expression = f"datum.value < {middle!r} ? {_quoted(words)} : {expression}"
     return expression
@@ -168,18 +170,24 @@ def _scale(values: Sequence[float], unit: str, log: bool) -> _Scale:
     top, bottom = max(values), min(values)
     factor, name = (0.01, "%") if unit == "%" else scale_for(top, unit)
     if log:
-        low, high = bottom / factor / 1.35, top / factor * 1.35
-        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        steps = (1,) if len(powers) > 3 else (1, 2, 5)
-        marks = [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
-        thin = marks[:: max(1, math.ceil(len(marks) / 7))]
-        return _Scale(factor, "", low, high, {mark: show(mark * factor, unit, 1) for mark in thin}, True)
+        low, high = bottom / factor / 1.35, top / factor * 1.5
+        ticks = {tick: show(tick * factor, unit, 1) for tick in _log_ticks(low, high)}
+        return _Scale(factor, "", low, high, ticks, True)
     high = (top if top > 0 else 1.0) / factor * 1.06
     low = min(0.0, bottom / factor * 1.06)
     step = _step((high - low) / 5)
     digits = max(0, -math.floor(math.log10(step)) + (1 if f"{step:e}".startswith("2.5") else 0))
     ticks = {index * step: f"{index * step:.{digits}f}" for index in range(math.ceil(low / step), int(high / step) + 1)}
     return _Scale(factor, name, low, high, ticks, False)
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """The finest of 1-2-5, 1-3 and whole powers of ten that gives at most eight."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    choices = [[step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
+               for steps in ((1, 2, 5), (1, 3), (1,))]
+    found = next((ticks for ticks in choices if len(ticks) <= 8), choices[-1])
+    return found[:: math.ceil(len(found) / 8) or 1]
 
 
 def _step(about: float) -> float:
@@ -235,8 +243,8 @@ def _lines(figure: Lines, standalone: bool) -> Spec:
 def _regions(regions: Sequence[Region], axis: Axis) -> list[Spec]:
     """Every second stretch is tinted; a name is written where it fits."""
     def place(x: float) -> float:
-        span = (math.log(axis.high / axis.low), math.log(x / axis.low)) if axis.log else (axis.high - axis.low, x - axis.low)
-        return span[1] / span[0] * (WIDTH - 60)
+        low, high, at = (math.log(axis.low), math.log(axis.high), math.log(x)) if axis.log else (axis.low, axis.high, x)
+        return (at - low) / (high - low) * (WIDTH - 60)
 
     x = _x(axis)
     layers: list[Spec] = []
@@ -276,7 +284,8 @@ def _marks(figure: Lines, scale: _Scale) -> list[Spec]:
     layers: list[Spec] = []
     if wide:
         layers.append({"data": {"values": wide},
-                       "mark": {"type": "rule", "strokeDash": ANYWHERE, "strokeWidth": 1.6, "color": colour("published")},
+                       "mark": {"type": "rule", "strokeDash": ANYWHERE, "strokeWidth": 1.6,
+                                "color": colour("published")},
                        "encoding": {"x": x, "x2": {"field": "x2"}, "y": y, "description": {"field": "d"}}})
     if known:
         layers.append({"data": {"values": known},
@@ -286,7 +295,7 @@ def _marks(figure: Lines, scale: _Scale) -> list[Spec]:
     return layers
 
 
-# ------------------------------------------------------------------------------------------- heat maps, histograms, dots
+# ------------------------------------------------------------------------------------------ heat maps, histograms, dots
 
 
 def _heat(figure: Heat, standalone: bool) -> Spec:
@@ -331,13 +340,18 @@ def _histogram(figure: Histogram, standalone: bool) -> Spec:
                            "encoding": {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"datum": 0},
                                         "description": {"field": "d"}}}]
     named = [{"x": value, "y": 0, "n": name, "d": f"{name}: {show(value, '%')}"} for name, value in figure.named]
-    for index, row in enumerate(named):
-        lift = -16 - 15 * (index % 8)
+    taken: list[float] = []  # up to where each row of names is written
+    axis_span = axis.high - axis.low
+    for row in named:
+        level = next(one for one in range(len(taken) + 1) if one == len(taken) or row["x"] > taken[one])
+        taken[level : level + 1] = [row["x"] + axis_span * (len(str(row["n"])) * 6.5 + 8) / WIDTH]
+        lift = -14 - 15 * level
         at = {"x": x, "y": y, "description": {"field": "d"}}
         layers.append({"data": {"values": [row]}, "encoding": at,
                        "mark": {"type": "point", "filled": True, "size": 40, "opacity": 1, "color": colour("series2")}})
-        layers.append({"data": {"values": [row]}, "encoding": {"x": x, "y": y, "text": {"field": "n", "type": "nominal"}},
-                       "mark": {"type": "text", "dy": lift, "dx": 0, "align": "left", "color": colour("ink"), "aria": False}})
+        layers.append({"data": {"values": [row]},
+                       "encoding": {"x": x, "y": y, "text": {"field": "n", "type": "nominal"}},
+                       "mark": {"type": "text", "dy": lift, "align": "left", "color": colour("ink"), "aria": False}})
     return {"layer": layers}
 
 
@@ -346,7 +360,8 @@ def _dots(figure: Dots, standalone: bool) -> Spec:
     scale = _scale([*values, 0.0], figure.unit, False)
     rows = [{"r": int(point.x), "x": point.y / scale.factor, "d": point.says,
              "lo": point.y / scale.factor if point.low is None else point.low / scale.factor,
-             "hi": point.y / scale.factor if point.high is None else point.high / scale.factor} for point in figure.rows]
+             "hi": point.y / scale.factor if point.high is None else point.high / scale.factor}
+            for point in figure.rows]
     x = {**_y(scale), "field": "x"}
     x["axis"] = {"title": scale.unit or None, "values": sorted(scale.ticks), "labelExpr": _labels(scale.ticks, False)}
     order = [int(point.x) for point in figure.rows]

@@ -138,13 +138,15 @@ def _lines(metric: Metric, rows: list[Row], axis: str) -> tuple[Choice, list[str
             regions = regions or name
         elif not (follows and not words) and name not in placed_by(metric):
             others.append(name)
-    return Choice(shape="lines", metrics=(metric,), rows=tuple(rows), axis=axis, series=tuple(others), regions=regions), others
+    return Choice(shape="lines", metrics=(metric,), rows=tuple(rows), axis=axis, series=tuple(others),
+                  regions=regions), others
 
 
 def _follows(rows: Sequence[Row], axis: str, name: str) -> bool:
     """Whether each value of ``axis`` leaves one value of ``name``."""
     seen: dict[Value, Value] = {}
-    return all(seen.setdefault(row.dims.get(axis, ""), row.dims.get(name, "")) == row.dims.get(name, "") for row in rows)
+    values = ((row.dims.get(axis, ""), row.dims.get(name, "")) for row in rows)
+    return all(seen.setdefault(at, value) == value for at, value in values)
 
 
 def _contiguous(rows: Sequence[Row], axis: str, name: str) -> bool:

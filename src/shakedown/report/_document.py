@@ -12,9 +12,10 @@ Tone = Literal["good", "bad", "doubt", "plain"]
 
 TONES: dict[str, Tone] = {
     "met": "good", "ok": "good", "good": "good", "better": "good", "measured": "good",
-    "not met": "bad", "failed": "bad", "crashed": "bad", "timeout": "bad", "garbage": "bad", "wrong": "bad", "worse": "bad",
+    "not met": "bad", "failed": "bad", "crashed": "bad", "timeout": "bad", "garbage": "bad", "wrong": "bad",
+    "worse": "bad",
     "undecided": "doubt", "not measured": "doubt", "warn": "doubt", "unknown": "doubt", "unavailable": "doubt",
-    "interrupted": "doubt",
+    "interrupted": "doubt", "slow": "doubt",
 }
 
 
@@ -138,7 +139,7 @@ class Region(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the figures. ``title`` says what is shown, ``caption`` under which conditions, ``summary`` what is seen."""
+    """``title`` says what is shown, ``caption`` under which conditions, ``summary`` what is seen."""
 
     title: str
     caption: str

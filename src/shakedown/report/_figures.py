@@ -10,7 +10,7 @@ from ..units import scale_for, show
 from . import _choose
 from ._choose import Choice, Row
 from ._document import Axis, Dots, Figures, Heat, Lines, Mark, Point, Region, Rule, Series
-from ._text import params_of, title_of, value_of, value_with_interval
+from ._text import natural, params_of, title_of, value_of, value_with_interval
 
 LOG_FROM = 12.0  # a ratio of the greatest to the least value from which a logarithmic scale shows more
 MOST_HEAT = 128
@@ -30,7 +30,8 @@ def of_workload(findings: Sequence[Finding], metrics: Mapping[str, Metric], besi
 
 def _lines(choice: Choice, beside: Sequence[Beside]) -> Lines | None:
     metric = choice.metrics[0]
-    lines = {key: sorted((row for row in rows if _usable(row, choice.axis)), key=lambda row: float(row.dims[choice.axis]))
+    lines = {key: sorted((row for row in rows if _usable(row, choice.axis)),
+                         key=lambda row: float(row.dims[choice.axis]))
              for key, rows in _choose.series_of(choice).items()}
     rows = [row for group in lines.values() for row in group]
     xs = sorted({float(row.dims[choice.axis]) for row in rows})
@@ -61,7 +62,7 @@ def _by(name: str) -> str:
 
 
 def _axis(name: str, xs: list[float]) -> Axis:
-    """Logarithmic where the values span a factor of 16 or more and none is zero; marked at values that were measured."""
+    """Logarithmic where the values span a factor of 16 and none is zero; marked at values that were measured."""
     positive = [x for x in xs if x > 0]
     log = len(positive) == len(xs) and xs[-1] / xs[0] >= 16
     step = max(1, math.ceil(len(xs) / 7))
@@ -70,7 +71,8 @@ def _axis(name: str, xs: list[float]) -> Axis:
         gap = (xs[-1] - xs[0]) / 12
         shown = [x for index, x in enumerate(shown) if index == len(shown) - 1 or shown[-1] - x >= gap]
     labels = {x: value_of(name, int(x) if x.is_integer() else x) for x in shown}
-    low, high = (xs[0] / 1.25, xs[-1] * 1.25) if log else (xs[0] - 0.04 * (xs[-1] - xs[0]), xs[-1] + 0.04 * (xs[-1] - xs[0]))
+    edge = 0.04 * (xs[-1] - xs[0])
+    low, high = (xs[0] / 1.25, xs[-1] * 1.25) if log else (xs[0] - edge, xs[-1] + edge)
     return Axis(title=_by(name), labels=labels, low=low, high=high, log=log)
 
 
@@ -184,28 +186,31 @@ def _regions(rows: Sequence[Row], choice: Choice, axis: Axis) -> tuple[Region, .
     return tuple(regions)
 
 
-# ---------------------------------------------------------------------------------------------------- heat maps and dots
+# --------------------------------------------------------------------------------------------------- heat maps and dots
 
 
 def _heat(choice: Choice, beside: Sequence[Beside]) -> Heat | None:
     metric = choice.metrics[0]
     names = (f"{choice.axis}_a", f"{choice.axis}_b")
     keys = {row.dims[name] for row in choice.rows for name in names}
-    labels = sorted(keys, key=lambda value: (isinstance(value, str), value))
+    labels = sorted(keys, key=lambda value: natural(str(value)))
     if len(labels) > MOST_HEAT:
         return None
     index = {value: position for position, value in enumerate(labels)}
-    cells = tuple((index[row.dims[names[0]]], index[row.dims[names[1]]], row.finding.value,
-                   f"{title_of(choice.axis)} {row.dims[names[0]]} to {row.dims[names[1]]}: {value_with_interval(row.finding)}")
-                  for row in choice.rows if row.finding.value is not None)
+    what = title_of(choice.axis)
+    cells = []
+    for row in choice.rows:
+        a, b = (row.dims[name] for name in names)
+        if row.finding.value is not None:
+            says = f"{what} {a} to {b}: {value_with_interval(row.finding)}"
+            cells.append((index[a], index[b], row.finding.value, says))
     values = sorted(cell[2] for cell in cells)
     conditions = _caption(choice, [])
-    what = title_of(choice.axis)
     return Heat(title=f"{metric.title} between {what}s ({scale_for(values[-1], metric.unit)[1]})", caption=conditions,
                 summary=f"{len(cells)} pairs: {show(values[0], metric.unit)} to {show(values[-1], metric.unit)}, "
                         f"median {show(values[len(values) // 2], metric.unit)}",
                 unit=metric.unit, better=metric.better, row_title=f"{what} a", column_title=f"{what} b",
-                labels=tuple(value_of(choice.axis, value) for value in labels), cells=cells)
+                labels=tuple(value_of(choice.axis, value) for value in labels), cells=tuple(cells))
 
 
 def _dots(choice: Choice, beside: Sequence[Beside]) -> Dots | None:

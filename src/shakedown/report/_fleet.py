@@ -12,7 +12,7 @@ import msgspec
 
 from ..records import Analysis, Finding, Fraction, Metric, Notice
 from ..units import show
-from ._choose import rows_of, varying
+from ._choose import HOST, rows_of, varying
 from ._document import Block, Column, Figures, Histogram, Section, Table, Text
 from ._text import FEW_HOSTS, count, listed, natural, params_of
 
@@ -89,7 +89,8 @@ def _group(findings: list[Finding]) -> Group:
                         for (limit, kind, basis), group in shares.items()),
         notices=tuple(Notice(code=notice.code, text=f"{notice.text} (on {number:,} of {count(len(findings), 'host')})",
                              advice=notice.advice) for notice, number in notices.items()))
-    return Group(condensed=condensed, hosts=tuple(host for _, host in measured), values=tuple(value for value, _ in measured))
+    return Group(condensed=condensed, hosts=tuple(host for _, host in measured),
+                 values=tuple(value for value, _ in measured))
 
 
 def _median(values: list[float]) -> float:
@@ -130,7 +131,6 @@ def section(found: Fleet, metrics: dict[str, Metric]) -> Section:
         blocks.append(Figures(figures=(figure,)))
     if found.scores:
         blocks.append(_slowest(found, metrics))
-    blocks.append(_spread(found, metrics))
     return Section(id="hosts", title="Hosts against each other", short="Hosts", blocks=tuple(blocks))
 
 
@@ -141,8 +141,8 @@ def _sentence(found: Fleet) -> str:
     if not found.slow:
         return f"{number}; none is slower than the others by more than {SLOW_DEVIATIONS} robust deviations and 2 %."
     names = listed((f"{host} ({show(found.scores[host], '%')})" for host in found.slow), MOST_NAMED)
-    return (f"{number}; {count(len(found.slow), 'is', 'are')} slower than the others by more than {SLOW_DEVIATIONS} robust "
-            f"deviations and 2 %: {names}. The figure in brackets is the host's speed as a share of the median host's.")
+    return (f"{number}; {count(len(found.slow), 'is', 'are')} slower than the others by more than {SLOW_DEVIATIONS} "
+            f"robust deviations and 2 %: {names}. In brackets: the host's speed as a share of the median host's.")
 
 
 def _histogram(found: Fleet) -> Histogram | None:
@@ -153,7 +153,8 @@ def _histogram(found: Fleet) -> Histogram | None:
     counts = [0] * BINS
     for score in scores:
         counts[min(BINS - 1, int((score - scores[0]) / width))] += 1
-    bins = tuple((scores[0] + index * width, scores[0] + (index + 1) * width, number) for index, number in enumerate(counts))
+    bins = tuple((scores[0] + index * width, scores[0] + (index + 1) * width, number)
+                 for index, number in enumerate(counts))
     return Histogram(
         title="Speed of each host", caption="Each host's speed over the median host's, median over all its values.",
         summary=f"{count(len(scores), 'host')} between {show(scores[0], '%')} and {show(scores[-1], '%')}",
@@ -173,35 +174,41 @@ def _slowest(found: Fleet, metrics: dict[str, Metric]) -> Table:
                 ratio = middle / value if finding.better == "lower" else value / middle
                 if ratio < worst.get(host, (2.0, ""))[0]:
                     title = metrics[finding.metric].title if finding.metric in metrics else finding.metric
-                    worst[host] = (ratio, f"{title}, {params_of(finding.params)}: {show(value, finding.unit)} where the "
-                                          f"median is {show(middle, finding.unit)}")
+                    worst[host] = (ratio, f"{title}, {params_of(finding.params)}: {show(value, finding.unit)} where "
+                                          f"the median is {show(middle, finding.unit)}")
     rows = tuple((host, "slow" if host in found.slow else "within the others", show(found.scores[host], "%"),
                   worst.get(host, (0.0, ""))[1]) for host in named)
     more = len(found.slow) - len(named)
-    return Table(title="Slowest hosts", columns=(Column("Host", "code"), Column("State", "state"), Column("Speed", "number"),
-                                                 Column("Furthest behind in")), rows=rows,
-                 caption=f"{more:,} further slow hosts are in the CSV and JSON files." if more > 0 else "")
+    caption = f"{more:,} further slow hosts; the values of all hosts are in the CSV and JSON files." if more > 0 else ""
+    return Table(title="Slowest hosts", rows=rows, caption=caption, columns=(
+        Column("Host", "code"), Column("State", "state"), Column("Speed", "number"), Column("Furthest behind in")))
 
 
-def _spread(found: Fleet, metrics: dict[str, Metric]) -> Table:
-    rows = []
-    names = list(varying(rows_of([group.condensed for group in found.groups])))
-    names = [name for name in names if name != "host"]
-    for group in found.groups:
-        one = group.condensed
-        title = metrics[one.metric].title if one.metric in metrics else one.metric
-        if one.value is None or one.low is None or one.high is None:
-            rows.append((one.workload, title, params_of(one.params, names), "0", "not measured", "", "", "", ""))
-            continue
-        slowest = listed((f"{host} {show(value, one.unit)}" for host, value in
-                          list(zip(group.hosts, group.values, strict=True))[:3]), 3)
-        spread = show((one.high - one.low) / one.value, "%") if one.value else "not defined"
-        rows.append((one.workload, title, params_of(one.params, names), f"{len(group.values):,}", show(one.value, one.unit),
-                     f"{show(one.low, one.unit)} to {show(one.high, one.unit)}", spread,
-                     f"{show(min(group.values), one.unit)} to {show(max(group.values), one.unit)}",
-                     slowest if one.better != "none" else ""))
-    return Table(title="Each value over the hosts", folded=len(rows) > 40, rows=tuple(rows), columns=(
-        Column("Workload"), Column("Metric"), Column("Conditions"), Column("Hosts", "number"), Column("Median", "number"),
+def spread(found: Fleet, workload: str, metrics: dict[str, Metric], fold_from: int) -> Table:
+    """Each value of one workload over the hosts."""
+    groups = [group for group in found.groups if group.condensed.workload == workload]
+    names = [name for name in varying(rows_of([group.condensed for group in groups])) if name != HOST]
+    kinds = list(dict.fromkeys(one.kind for group in groups for one in group.condensed.fractions))
+    rows = tuple(_spread_row(group, names, kinds, metrics) for group in groups)
+    notes = dict.fromkeys(f"{notice.text}: {notice.advice}" if notice.advice else notice.text
+                          for group in groups for notice in group.condensed.notices)
+    return Table(title="Each value over the hosts", folded=len(rows) > fold_from, rows=rows, notes=tuple(notes),
+                 caption="Spread: from the 5th to the 95th percentile of hosts, over the median.", columns=(
+        Column("Metric"), Column("Conditions"), Column("Hosts", "number"), Column("Median", "number"),
         Column("5 % to 95 % of hosts", "number"), Column("Spread", "number"), Column("Least to most", "number"),
-        Column("Slowest")),
-        caption="Spread: from the 5th to the 95th percentile of hosts, over the median.")
+        *(Column(f"Of {kind} limit", "number") for kind in kinds), Column("Slowest")))
+
+
+def _spread_row(group: Group, names: list[str], kinds: list[str], metrics: dict[str, Metric]) -> tuple[str, ...]:
+    one = group.condensed
+    title = metrics[one.metric].title if one.metric in metrics else one.metric
+    shares = {share.kind: show(share.fraction, "%") for share in one.fractions}
+    if one.value is None or one.low is None or one.high is None:
+        return (title, params_of(one.params, names), "0", "not measured", "", "", "", *("" for _ in kinds), "")
+    slowest = listed((f"{host} {show(value, one.unit)}" for host, value in
+                      list(zip(group.hosts, group.values, strict=True))[:3]), 3)
+    return (title, params_of(one.params, names), f"{len(group.values):,}", show(one.value, one.unit),
+            f"{show(one.low, one.unit)} to {show(one.high, one.unit)}",
+            show((one.high - one.low) / one.value, "%") if one.value else "not defined",
+            f"{show(min(group.values), one.unit)} to {show(max(group.values), one.unit)}",
+            *(shares.get(kind, "") for kind in kinds), slowest if one.better != "none" else "")

@@ -35,8 +35,8 @@ def _kind(host: Host) -> bytes:
     cpu = host.cpu
     derived = [(peak.name, peak.scope, peak.value) for peak in host.peaks if peak.kind == "derived"]
     gib = round(host.memory.total_bytes / 2**30)
-    parts = (cpu.model, cpu.sockets, len(cpu.cores), cpu.threads_per_core, gib, [gpu.name for gpu in host.gpus], derived)
-    return msgspec.json.encode(parts)
+    gpus = [gpu.name for gpu in host.gpus]
+    return msgspec.json.encode((cpu.model, cpu.sockets, len(cpu.cores), cpu.threads_per_core, gib, gpus, derived))
 
 
 def _of_kind(hosts: list[Host], *, several: bool) -> list[Block]:
@@ -52,13 +52,15 @@ def _of_kind(hosts: list[Host], *, several: bool) -> list[Block]:
     if software:
         blocks.append(Table(title="Software found", folded=len(software) > 12, rows=tuple(
             (*key, *_on(where, hosts)) for key, where in software.items()),
-            columns=(Column("Kind"), Column("Name"), Column("Version", "code"), Column("Path", "code"), *_hosts_column(hosts))))
+            columns=(Column("Kind"), Column("Name"), Column("Version", "code"), Column("Path", "code"),
+                     *_hosts_column(hosts))))
     absent: dict[tuple[str, str], set[str]] = {}
     for host in hosts:
         for gap in host.absent:
             absent.setdefault((gap.what, gap.why), set()).add(host.name)
     if absent:
-        blocks.append(Table(title="Could not be read", rows=tuple((*key, *_on(where, hosts)) for key, where in absent.items()),
+        blocks.append(Table(title="Could not be read",
+                            rows=tuple((*key, *_on(where, hosts)) for key, where in absent.items()),
                             columns=(Column("What"), Column("Why"), *_hosts_column(hosts))))
     return blocks
 
@@ -81,13 +83,15 @@ def _facts(hosts: list[Host]) -> list[tuple[str, str]]:
     if cpu.threads_per_core:
         cores += f", {count(cpu.threads_per_core, 'thread')} each"
     clock = ", ".join(f"{show(hz, 'Hz')} {name}" for hz, name in ((cpu.base_hz, "base"), (cpu.max_hz, "at most")) if hz)
-    caches = ", ".join(f"L{cache.level}{'' if cache.kind == 'unified' else cache.kind[0]} {show_bytes(cache.size_bytes)}"
-                       for cache in cpu.caches)
+    caches = ", ".join(
+        f"L{cache.level}{'' if cache.kind == 'unified' else cache.kind[0]} {show_bytes(cache.size_bytes)}"
+        for cache in cpu.caches)
     rows = [("Processor", f"{cpu.model} ({cpu.microarchitecture}, {cpu.architecture})"), ("Cores", cores),
             ("Clock", clock or "not known"), ("Vector extensions", ", ".join(cpu.isa) or "not known"),
             ("Caches", caches or "not known"), ("Memory", _memory(host)),
             ("NUMA nodes", f"{len(host.numa)}" if host.numa else "not known"),
-            ("GPUs", _gpus(host)), ("Network", _networks(host)), ("Usable CPUs", format_cpu_list(host.usable_cpus) or "not known"),
+            ("GPUs", _gpus(host)), ("Network", _networks(host)),
+            ("Usable CPUs", format_cpu_list(host.usable_cpus) or "not known"),
             ("System", ", ".join(_distinct(hosts, "os")) or "not known"),
             ("Kernel", ", ".join(_distinct(hosts, "kernel")) or "not known"),
             ("Virtualisation", ", ".join(_distinct(hosts, "virtualisation")) or "none seen")]

@@ -12,9 +12,22 @@ from ..records import Analysis, Beside, Finding, Metric, Notice, Outcome
 from ..units import show
 from . import _choose, _figures, _fleet, _machine
 from ._document import Bar, Bars, Block, Column, Document, Facts, Log, Logs, Section, Table, Text
-from ._text import better, count, day, interval_of, listed, natural, params_of, title_of, value_of, value_with_interval, why_not, with_half
+from ._text import (
+    better,
+    count,
+    day,
+    interval_of,
+    listed,
+    natural,
+    params_of,
+    title_of,
+    value_of,
+    value_with_interval,
+    why_not,
+    with_half,
+)
 
-FOLD_FROM = 40  # rows from which a table is shown when asked for
+FOLD_FROM = 24  # rows from which a table is shown when asked for
 MOST_ROWS = 400  # of runs on a page; CSV and JSON hold all
 MOST_LOGS = 50
 
@@ -31,7 +44,7 @@ def document(analysis: Analysis) -> Document:
     for finding in findings:
         workloads.setdefault(finding.workload, []).append(finding)
     for name, group in workloads.items():
-        sections.append(_workload(name, analysis, group, metrics, many=fleet is not None))
+        sections.append(_workload(name, analysis, group, metrics, fleet))
     sections += [_failures(analysis), _methods(analysis), _provenance(analysis)]
     state, counts = _state(analysis)
     hosts = _fleet.hosts_of(analysis)
@@ -46,7 +59,8 @@ def document(analysis: Analysis) -> Document:
 def _state(analysis: Analysis) -> tuple[str, tuple[tuple[str, int], ...]]:
     counts = {state: sum(verdict.state == state for verdict in analysis.verdicts)
               for state in ("met", "not met", "undecided", "not measured")}
-    whole = next((state for state in ("not met", "undecided", "not measured", "met") if counts[state]), "nothing required")
+    worst_first = ("not met", "undecided", "not measured", "met")
+    whole = next((state for state in worst_first if counts[state]), "nothing required")
     return whole, tuple((state, number) for state, number in counts.items() if number)
 
 
@@ -62,17 +76,19 @@ def _verdicts(analysis: Analysis) -> Section:
         blocks.append(Text(text="The campaign sets no requirement, so nothing was judged."))
     if analysis.notices:
         blocks.append(Table(title="To mend first", columns=(Column("What was seen"), Column("What to do")),
-                            rows=tuple((notice.text, notice.advice or "nothing is known to help") for notice in analysis.notices)))
+                            rows=tuple((notice.text, notice.advice or "nothing is known to help")
+                                       for notice in analysis.notices)))
     return Section(id="verdict", title="Requirements and verdicts", short="Verdicts", blocks=tuple(blocks))
 
 
 # ----------------------------------------------------------------------------------------------------------- workloads
 
 
-def _workload(name: str, analysis: Analysis, findings: list[Finding], metrics: dict[str, Metric], *, many: bool) -> Section:
+def _workload(name: str, analysis: Analysis, findings: list[Finding], metrics: dict[str, Metric],
+              fleet: _fleet.Fleet | None) -> Section:
     beside = [one for one in analysis.beside if one.ours.workload == name]
     blocks: list[Block] = []
-    bars = _headline(findings, metrics, many=many)
+    bars = _headline(findings, metrics, many=fleet is not None)
     if bars:
         blocks.append(bars)
     figures = _figures.of_workload(findings, metrics, beside)
@@ -80,9 +96,10 @@ def _workload(name: str, analysis: Analysis, findings: list[Finding], metrics: d
         blocks.append(figures)
     if beside:
         blocks.append(_beside(beside, findings, metrics))
-    blocks.append(_values(findings, metrics, many=many))
+    blocks.append(_fleet.spread(fleet, name, metrics, FOLD_FROM) if fleet else _values(findings, metrics))
     title = analysis.workload_titles.get(name, "")
-    return Section(id=f"workload-{_slug(name)}", title=f"{name}: {title}" if title else name, short=name, blocks=tuple(blocks))
+    return Section(id=f"workload-{_slug(name)}", title=f"{name}: {title}" if title else name, short=name,
+                   blocks=tuple(blocks))
 
 
 def _slug(text: str) -> str:
@@ -118,37 +135,35 @@ def _headline(findings: list[Finding], metrics: dict[str, Metric], *, many: bool
                             for one in best.fractions)))
     if not bars:
         return None
-    caption = "Median over hosts at the best setting; in brackets the 5th to the 95th percentile of hosts." if many else ""
-    return Bars(title="Best values", bars=tuple(bars), caption=caption)
+    words = "Median over hosts at the best setting; in brackets the 5th to the 95th percentile of hosts."
+    return Bars(title="Best values", bars=tuple(bars), caption=words if many else "")
 
 
-def _values(findings: list[Finding], metrics: dict[str, Metric], *, many: bool) -> Table:
-    rows_all = _choose.rows_of(findings)
+def _values(findings: list[Finding], metrics: dict[str, Metric]) -> Table:
+    """Every value with what stands beside it; a column that would be empty throughout is left out."""
     vary = list(_choose.varying([_choose.Row(dict(one.params), one) for one in findings]))
-    several = not many and len({one.host for one in findings}) > 1
-    same = {name: value for row in rows_all[:1] for name, value in row.finding.params.items() if name not in vary}
+    same = {name: value for name, value in findings[0].params.items() if name not in vary}
     kinds = list(dict.fromkeys(one.kind for finding in findings for one in finding.fractions))
     notes: dict[str, int] = {}
+    columns = [Column("Metric"), *([Column("Host", "code")] if len({one.host for one in findings}) > 1 else []),
+               *(Column(title_of(name), "number" if _numeric(name, findings) else "text") for name in vary),
+               Column("Value", "number"), Column("Interval", "number"),
+               *(Column(f"Of {kind} limit", "number") for kind in kinds),
+               Column("Samples", "number"), Column("Runs", "number"), Column("Outliers", "number"), Column("Notes", "note")]
     rows = []
-    for finding in findings:
-        numbers = [notes.setdefault(_note(notice), len(notes) + 1) for notice in finding.notices]
-        shares = {one.kind: show(one.fraction, "%") for one in finding.fractions}
-        value = show(finding.value, finding.unit)
-        rows.append((
-            _title(finding.metric, metrics), *([finding.host] if several else []),
-            *(value_of(name, finding.params[name]) if name in finding.params else "" for name in vary),
-            value, interval_of(finding) or ("no interval" if finding.value is not None else why_not(finding)),
-            *(shares.get(kind, "") for kind in kinds), f"{finding.n_samples:,}", f"{finding.n_runs:,}",
-            *([f"{finding.outliers:,}"] if any(one.outliers for one in findings) else []),
-            " ".join(map(str, numbers))))
+    for one in findings:
+        shares = {share.kind: show(share.fraction, "%") for share in one.fractions}
+        words = [_note(notice) for notice in one.notices] or ([why_not(one)] if one.value is None else [])
+        missing = "" if one.value is None else "no interval"
+        rows.append((_title(one.metric, metrics), *([one.host] if columns[1].title == "Host" else []),
+                     *(value_of(name, one.params[name]) if name in one.params else "" for name in vary),
+                     show(one.value, one.unit), interval_of(one) or missing, *(shares.get(kind, "") for kind in kinds),
+                     f"{one.n_samples:,}", f"{one.n_runs:,}", f"{one.outliers:,}" if one.outliers else "",
+                     " ".join(str(notes.setdefault(word, len(notes) + 1)) for word in words)))
+    kept = [index for index in range(len(columns)) if any(row[index] for row in rows)]
     conditions = params_of(same)
-    columns = (Column("Metric"), *([Column("Host", "code")] if several else []), *(Column(title_of(name), "number")
-               if _numeric(name, findings) else Column(title_of(name)) for name in vary), Column("Value", "number"),
-               Column("5 % to 95 % of hosts" if many else "Interval", "number"),
-               *(Column(f"Of {kind} limit", "number") for kind in kinds), Column("Samples", "number"), Column("Runs", "number"),
-               *([Column("Outliers", "number")] if any(one.outliers for one in findings) else []), Column("Notes", "note"))
-    return Table(title="All values", columns=columns if notes else columns[:-1],
-                 rows=tuple(row if notes else row[:-1] for row in rows), folded=len(rows) > FOLD_FROM, notes=tuple(notes),
+    return Table(title="All values", columns=tuple(columns[index] for index in kept), folded=len(rows) > FOLD_FROM,
+                 rows=tuple(tuple(row[index] for index in kept) for row in rows), notes=tuple(notes),
                  caption=f"The same for all: {conditions}." if conditions else "")
 
 
@@ -171,8 +186,8 @@ def _beside(beside: list[Beside], findings: list[Finding], metrics: dict[str, Me
         rows.append((_title(one.metric, metrics), f"{value_with_interval(one.ours)}\n{here}", system,
                      f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{theirs}", ratio, one.verdict, one.where))
     return Table(title="Beside published systems", rows=tuple(rows), columns=(
-        Column("Metric"), Column("Here"), Column("Published system"), Column("Published"), Column("Here / published", "number"),
-        Column("Here is", "state"), Column("Where it stands")))
+        Column("Metric"), Column("Here"), Column("Published system"), Column("Published"),
+        Column("Here / published", "number"), Column("Here is", "state"), Column("Where it stands")))
 
 
 # ------------------------------------------------------------------------------------- failures, methods and provenance
@@ -185,7 +200,8 @@ def _failures(analysis: Analysis) -> Section:
     if not analysis.outcomes:
         blocks.append(Text(text="No run was recorded."))
     elif not bad:
-        blocks.append(Text(text=f"All {ended} ended well." if len(analysis.outcomes) > 1 else "The one run ended well."))
+        several = len(analysis.outcomes) > 1
+        blocks.append(Text(text=f"All {ended} ended well." if several else "The one run ended well."))
     else:
         blocks.append(Text(text=f"{len(bad):,} of {ended} did not end well; they have no values above."))
         rows = tuple((one.label, one.state, one.reason or "no reason was recorded", one.host, show(one.seconds, "s"),
@@ -220,9 +236,9 @@ def _methods(analysis: Analysis) -> Section:
                   f"{formula(metric)}\n{f'of the kernel {metric.kernel}' if metric.kernel else 'of all kernels'}",
                   metric.limit or "none is known", metric.source or "not stated") for metric in analysis.metrics)
     return Section(id="methods", title="How each number was made", short="Methods", blocks=(
-        Text(text="The programs record the seconds of every sample and the work that was done in it; every rate is derived "
-                  "from those by the formula below. A value stands with its interval, the number of its samples and of "
-                  "the runs that they come from. Its fraction is the value over its limit, or the limit over the value "
+        Text(text="The programs record the seconds of every sample and the work that was done in it; every rate is "
+                  "derived from those by the formula below. A value stands with its interval, the number of its samples "
+                  "and of the runs that they come from. Its fraction is the value over its limit, or the limit over the value "
                   "where lower is better. A value that was not measured says so; it is never zero and never a pass."),
         Table(title="Metrics", rows=rows, columns=(
             Column("Metric"), Column("Unit", "code"), Column("Direction"), Column("Formula"), Column("Limit", "code"),
@@ -279,8 +295,8 @@ def _runs(outcomes: Sequence[Outcome]) -> Table:
     for one in outcomes[:MOST_ROWS]:
         seen = one.disturbance
         rows.append((one.run, f"{one.repeat}", one.workload, one.label, one.host, one.state, show(one.seconds, "s"),
-                     "not known" if seen.load_before is None else f"{seen.load_before:.2f}", show(seen.steal_fraction, "%"),
-                     one.log))
+                     "not known" if seen.load_before is None else f"{seen.load_before:.2f}",
+                     show(seen.steal_fraction, "%"), one.log))
     return Table(title="Runs", rows=tuple(rows), folded=True, caption=_rest(len(outcomes), MOST_ROWS, "run"), columns=(
         Column("Run", "code"), Column("Repeat", "number"), Column("Workload"), Column("Label"), Column("Host", "code"),
         Column("State", "state"), Column("Time", "number"), Column("Load before", "number"), Column("Stolen", "number"),

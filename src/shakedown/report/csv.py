@@ -1,4 +1,4 @@
-"""CSV: every finding as one row, in SI units and in full precision; verdicts, peaks, runs and the rest in files beside it.
+"""CSV: every finding as one row, in SI units and in full precision; verdicts, runs and the rest in files beside it.
 
 A value that was not measured is an empty cell with its reason among the notices. Parameters have a column each, named
 ``param.<name>``; fractions have ``fraction.<kind>`` and ``limit.<kind>``. A text that a spreadsheet would take for a
@@ -17,7 +17,8 @@ import msgspec
 from ..records import Analysis, Finding, Host, Notice
 from . import Report
 
-_PLAIN = ("workload", "metric", "host", "value", "unit", "better", "low", "high", "n_samples", "n_runs", "outliers", "best")
+_PLAIN = ("workload", "metric", "host", "value", "unit", "better", "low", "high", "n_samples", "n_runs", "outliers",
+          "best")
 
 
 def _text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -82,32 +83,56 @@ def _host_rows(host: Host) -> Iterable[tuple[Any, ...]]:
         yield host.name, "absent", gap.what, None, "", "not measured", gap.why
 
 
+def _verdict_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
+    for one in analysis.verdicts:
+        finding = one.finding
+        value = (finding.metric, finding.host, finding.value, finding.unit, _params(finding.params)) if finding else ()
+        yield (one.requirement, one.state, one.evidence, *(value or (None,) * 5))
+
+
+def _published_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
+    for one in analysis.beside:
+        ours = one.ours
+        yield (one.metric, one.unit, ours.host, _params(ours.params), ours.value, ours.low, ours.high, one.system,
+               one.system_name, one.year, one.theirs, one.theirs_half, _params(one.theirs_params), one.ratio, one.verdict,
+               one.where)
+
+
+def _run_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
+    for one in analysis.outcomes:
+        seen = one.disturbance
+        yield (one.run, one.repeat, one.workload, one.label, one.host, one.state, one.reason, one.seconds, one.log, one.tail,
+               _notices(one.notices), seen.load_before, seen.load_after, seen.steal_fraction, seen.other_cpu_fraction,
+               seen.throttle_events, seen.swap_pages, msgspec.json.encode(one.provenance).decode())
+
+
+def _note_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
+    for name, value in (("name", analysis.name), ("campaign", analysis.campaign), ("title", analysis.title),
+                        ("created_ns", analysis.created_ns), ("version", analysis.version)):
+        yield name, value, None
+    yield from (("summary", text, None) for text in analysis.summary)
+    yield from ((one.code, one.text, one.advice) for one in analysis.notices)
+    yield from (("skipped", one.what, one.why) for one in analysis.skipped)
+
+
+_METRIC = ("name", "title", "unit", "better", "kernel", "per", "limit", "measures", "source")
+_VERDICT = ("requirement", "state", "evidence", "metric", "host", "value", "unit", "params")
+_PUBLISHED = ("metric", "unit", "host", "params", "value", "low", "high", "system", "system_name", "year", "published",
+              "published_half", "published_params", "ratio", "verdict", "where")
+_RUN = ("run", "repeat", "workload", "label", "host", "state", "reason", "seconds", "log", "tail", "notices", "load_before",
+        "load_after", "steal_fraction", "other_cpu_fraction", "throttle_events", "swap_pages", "provenance")
+
+
 def _companions(analysis: Analysis) -> dict[str, str | bytes]:
-    verdicts = ((one.requirement, one.state, one.evidence, *((one.finding.metric, one.finding.host, one.finding.value,
-                one.finding.unit, _params(one.finding.params)) if one.finding else (None,) * 5)) for one in analysis.verdicts)
-    beside = ((one.metric, one.unit, one.ours.host, _params(one.ours.params), one.ours.value, one.ours.low, one.ours.high,
-               one.system, one.system_name, one.year, one.theirs, one.theirs_half, _params(one.theirs_params), one.ratio,
-               one.verdict, one.where) for one in analysis.beside)
-    runs = ((one.run, one.repeat, one.workload, one.label, one.host, one.state, one.reason, one.seconds, one.log, one.tail,
-             _notices(one.notices), one.disturbance.load_before, one.disturbance.load_after, one.disturbance.steal_fraction,
-             one.disturbance.other_cpu_fraction, one.disturbance.throttle_events, one.disturbance.swap_pages,
-             msgspec.json.encode(one.provenance).decode()) for one in analysis.outcomes)
-    metrics = ((one.name, one.title, one.unit, one.better, one.kernel, one.per, one.limit, one.measures, one.source)
-               for one in analysis.metrics)
-    notes = [("summary", text, "") for text in analysis.summary] + [
-        (one.code, one.text, one.advice) for one in analysis.notices] + [
-        ("skipped", one.what, one.why) for one in analysis.skipped]
+    hosts = (row for host in analysis.machine.hosts for row in _host_rows(host))
+    metrics = ([getattr(one, name) for name in _METRIC] for one in analysis.metrics)
     return {
-        "report_verdicts.csv": _text(("requirement", "state", "evidence", "metric", "host", "value", "unit", "params"), verdicts),
-        "report_published.csv": _text(("metric", "unit", "host", "params", "value", "low", "high", "system", "system_name", "year",
-                                       "published", "published_half", "published_params", "ratio", "verdict", "where"), beside),
-        "report_runs.csv": _text(("run", "repeat", "workload", "label", "host", "state", "reason", "seconds", "log", "tail",
-                                  "notices", "load_before", "load_after", "steal_fraction", "other_cpu_fraction",
-                                  "throttle_events", "swap_pages", "provenance"), runs),
-        "report_metrics.csv": _text(("name", "title", "unit", "better", "kernel", "per", "limit", "measures", "source"), metrics),
-        "report_machine.csv": _text(("host", "kind", "name", "value", "unit", "state", "words"),
-                                    (row for host in analysis.machine.hosts for row in _host_rows(host))),
-        "report_notes.csv": _text(("kind", "text", "advice"), notes),
+        "report_verdicts.csv": _text(_VERDICT, _verdict_rows(analysis)),
+        "report_published.csv": _text(_PUBLISHED, _published_rows(analysis)),
+        "report_runs.csv": _text(_RUN, _run_rows(analysis)),
+        "report_metrics.csv": _text(_METRIC, metrics),
+        "report_machine.csv": _text(("host", "kind", "name", "value", "unit", "state", "words"), hosts),
+        "report_notes.csv": _text(("kind", "text", "advice"), _note_rows(analysis)),
     }
 
 

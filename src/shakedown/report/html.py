@@ -56,8 +56,8 @@ def _swatch(key: _charts.Key) -> Markup:
         return line.format(Markup('<path d="M2 8h24" stroke="{0}" stroke-width="2"/><path d="{1}" fill="{0}"/>').format(
             key.colour, _PATHS[key.look]))
     if key.look == "published":
-        return line.format(Markup('<path d="M14 2.5l5.5 5.5l-5.5 5.5l-5.5-5.5z" fill="none" stroke="{0}" stroke-width="2"/>'
-                                  ).format(key.colour))
+        diamond = Markup('<path d="M14 2.5l5.5 5.5l-5.5 5.5l-5.5-5.5z" fill="none" stroke="{}" stroke-width="2"/>')
+        return line.format(diamond.format(key.colour))
     dash = " ".join(map(str, _charts.DASHES.get(key.look, _charts.ANYWHERE))) if key.look != "derived" else "none"
     return line.format(Markup('<path d="M2 8h24" stroke="{0}" stroke-width="2" stroke-dasharray="{1}"/>').format(
         key.colour, dash))
@@ -67,9 +67,9 @@ def _swatch(key: _charts.Key) -> Markup:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-                              lstrip_blocks=True, finalize=lambda value: _CONTROL.sub("", value)
-                              if type(value) is str else value)
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=lambda value: _CONTROL.sub("", value) if type(value) is str else value)
     environment.filters |= {"tone": _tone, "sign": lambda state: _SIGNS[_tone(state)], "drawing": _drawing,
                             "legend": _charts.legend, "swatch": _swatch, "percent": lambda value: show(value, "%"),
                             "heat_key": _charts.heat_key, "kind": lambda block: type(block).__name__.lower()}
@@ -91,7 +91,8 @@ def render_document(page: Document) -> str:
     from markupsafe import Markup
 
     script = (FOLDER / "page.js").read_text()
-    style = (FOLDER / "page.css").read_text().replace("/* dark figures */", _charts.dark_rules(":is(.drawing, .swatch)"))
+    dark = _charts.dark_rules(":is(.drawing, .swatch)")
+    style = (FOLDER / "page.css").read_text().replace("/* dark figures */", dark)
     style = style.replace("/* heat colours */", _heat_colours())
     return _environment().get_template("page.html.j2").render(
         page=page, script=Markup(script), style=Markup(style), script_hash=_hash(script),
@@ -99,7 +100,8 @@ def render_document(page: Document) -> str:
 
 
 def _heat_colours() -> str:
-    return "\n".join(f".scale i:nth-of-type({step}){{background:{_charts.colour(f'heat{step}')}}}" for step in range(1, 8))
+    return "\n".join(f".scale i:nth-of-type({step}){{background:{_charts.colour(f'heat{step}')}}}"
+                     for step in range(1, 8))
 
 
 REPORT = Report(name="html", suffix="html", render=render)
