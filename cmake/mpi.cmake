@@ -3,7 +3,7 @@
 # Each candidate must compile and link a small program: a wrapper without its headers is common.
 include_guard(GLOBAL)
 
-set(SHAKEDOWN_MPICXX "" CACHE FILEPATH "the MPI compiler wrapper to build with; empty: look for one")
+set(SHAKEDOWN_MPICXX "$ENV{SHAKEDOWN_MPICXX}" CACHE FILEPATH "the MPI compiler wrapper to build with; empty: look for one")
 
 # The words of a command's output; an error gives an empty list.
 function(shakedown_words out)
@@ -198,6 +198,8 @@ if(SHAKEDOWN_MPI_FOUND)
     # that of the environment in which they run, never that of the (temporary) one in which they were built.
     string(REGEX REPLACE "[^/]+" ".." up "${SHAKEDOWN_INSTALL_DIR}")
     set(SHAKEDOWN_MPI_INSTALL_RPATH "$ORIGIN/${up}/../.." "$ORIGIN/${up}/../../../lib")
+    # As DT_RPATH, which LD_LIBRARY_PATH of a module does not override: Open MPI 4 and 5 both have a libmpi.so.40.
+    target_link_options(shakedown_mpi INTERFACE -Wl,--disable-new-dtags)
     set(source wheel)
     set(shown "")
   else()

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -174,6 +175,13 @@ inline std::vector<int> spread_order(const std::vector<CpuPlace>& places) {
 
 /// The usable CPUs in the default order.
 inline std::vector<int> default_cpu_order() { return spread_order(cpu_places(allowed_cpus())); }
+
+/// How many physical cores this process may use.
+inline int usable_cores() {
+  std::set<int> cores;
+  for (const auto& place : cpu_places(allowed_cpus())) cores.insert(place.core);
+  return static_cast<int>(cores.size());
+}
 
 /// One CPU for each of `threads`: the first of `list` (a kernel list as given by --cpus, in its order; empty: the
 /// default order). Throws a usage error where there are too few or one may not be used.

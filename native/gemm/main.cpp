@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <exception>
 #include <iterator>
-#include <set>
 
 #include "common/args.hpp"
 #include "common/emit.hpp"
@@ -16,25 +15,20 @@
 namespace shakedown::gemm {
 namespace {
 
-constexpr double kSampleSeconds = 0.01;    // a sample holds as many calls as take this long, so that the clock is exact
-constexpr double kWarmSeconds = 0.1;       // clocks have risen and buffers are faulted in after this
-constexpr std::int64_t kPartOrder = 1024;  // a product of this order occupies all threads of a node
+/// Clocks have risen and the library's buffers are faulted in after this.
+constexpr double kWarmSeconds = 0.1;
+/// A product of this order occupies all threads of a node.
+constexpr std::int64_t kPartOrder = 1024;
 
 struct Options {
   std::string library, label, cpus, precision;
   std::vector<std::int64_t> sizes, threads;
-  double alpha = 1, beta = 0, seconds = 0;
+  double alpha = 1, beta = 0, seconds = 0, sample_flop = 0;
   std::int64_t samples = 0, seed = 0;
   std::string page_word;
   Pages pages = Pages::huge;
   bool verify = true;
 };
-
-std::size_t usable_cores() {
-  std::set<int> cores;
-  for (const auto& place : cpu_places(allowed_cpus())) cores.insert(place.core);
-  return cores.size();
-}
 
 Options parse(int argc, char** argv) {
   Args args(argc, argv, "gemm: C = alpha A B + beta C by the BLAS library that is named, verified");
@@ -48,6 +42,7 @@ Options parse(int argc, char** argv) {
   o.precision = args.text("precision", "d,s", "d (double), s (single) or both");
   o.samples = args.integer("samples", 5, 1, "at least so many samples for each case");
   o.seconds = args.real("seconds", 0, 0, "repeat each case for at least so many seconds");
+  o.sample_flop = args.real("sample-flop", 2e9, 1, "a sample is one call, or as many as do at least so much");
   o.alpha = args.real("alpha", 1, -1e6, "alpha");
   o.beta = args.real("beta", 0, -1, "beta, -1 to 1; 0: C is not read");
   o.seed = args.integer("seed", 1, 0, "chooses the rows and the vector of the check");
@@ -125,20 +120,20 @@ struct Timed {
   }
 };
 
-/// Call until caches, page tables and clock have settled; returns the seconds of one call.
+/// Call until caches, page tables and clock have settled.
 template <class T>
-double warm_up(const Blas& blas, const Timed<T>& timed) {
+void warm_up(const Blas& blas, const Timed<T>& timed) {
   const double begin = now_s();
-  for (int calls = 1;; ++calls) {
+  do {
     timed.call(blas);
-    const double elapsed = now_s() - begin;
-    if (elapsed >= kWarmSeconds) return elapsed / calls;
-  }
+  } while (now_s() - begin < kWarmSeconds);
 }
 
-/// The samples of one case, each of `calls` calls.
+/// The samples of one case, each of a fixed number of calls, so that the repeats of a run do the same work.
 template <class T>
-Case sample(Bench& bench, const Timed<T>& timed, std::int64_t calls, Workers& workers) {
+Case sample(Bench& bench, const Timed<T>& timed, Workers& workers) {
+  const auto calls =
+      std::max<std::int64_t>(1, std::llround(std::ceil(bench.options.sample_flop / timed.problem.flop())));
   const double flop = timed.problem.flop() * static_cast<double>(calls);
   Case series;
   series.kernel = timed.kernel();
@@ -215,17 +210,16 @@ void run_case(Bench& bench, const Timed<T>& timed) {
   const auto cpus = bench.first_cpus(timed.threads);
   const std::string what = timed.words(cpus);
   bool each = false;
-  double call_s = 0;
   {
     const PhaseMark mark(bench.emitter, "warmup", what);
     each = bind_each(cpus, [&] { timed.call_part(bench.blas); });
-    call_s = warm_up(bench.blas, timed);
+    warm_up(bench.blas, timed);
   }
   Workers workers;
   Case series;
   {
     const PhaseMark mark(bench.emitter, "measure", what + (each ? ", one each" : ", not bound one to one"));
-    series = sample(bench, timed, std::max<std::int64_t>(1, std::llround(std::ceil(kSampleSeconds / call_s))), workers);
+    series = sample(bench, timed, workers);
   }
   tell_idle(bench, timed, what, workers.threads());
   bind_all(bench.cpus);
@@ -248,7 +242,7 @@ void tell_pages(Bench& bench) {
 template <class T>
 void run_precision(Bench& bench) {
   for (const auto n : bench.options.sizes) {
-    Timed<T> timed{{n, bench.options.alpha, bench.options.beta},
+    Timed<T> timed{{n, static_cast<T>(bench.options.alpha), static_cast<T>(bench.options.beta)},
                    bench.a.as<T>().data(),
                    bench.b.as<T>().data(),
                    bench.c.as<T>().data(),
@@ -276,7 +270,7 @@ void run_precision(Bench& bench) {
 
 double flop_of_all(const Options& options) {
   double flop = 0;
-  for (const auto n : options.sizes) flop += Problem{n}.flop();
+  for (const auto n : options.sizes) flop += std::max(Problem{n}.flop(), options.sample_flop);
   const bool both =
       options.precision.find('d') != std::string::npos && options.precision.find('s') != std::string::npos;
   return flop * static_cast<double>(options.samples) * static_cast<double>(options.threads.size()) * (both ? 2 : 1);

@@ -35,7 +35,7 @@ Ran run(const std::string& arguments) {
 std::string fake(const std::string& name) { return FOLDER "/libfake_blas_" + name + ".so"; }
 
 Ran run_fake(const std::string& name, const std::string& more = "") {
-  return run("--library " + fake(name) + " --sizes 33,300 --samples 2 --threads 1 " + more);
+  return run("--library " + fake(name) + " --sizes 33,260 --samples 2 --sample-flop 1e5 --threads 1 " + more);
 }
 
 void right_and_wrong(Checks& checks) {
@@ -120,7 +120,7 @@ void identity(Checks& checks) {
 void serial_threads(Checks& checks) {
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2) return;
   for (const char* library : {"serial", "right"}) {
-    const auto ran = run("--library " + fake(library) + " --sizes 100 --samples 1 --threads 2");
+    const auto ran = run("--library " + fake(library) + " --sizes 100 --samples 1 --sample-flop 1 --threads 2");
     if (ran.says("asked for, with 1 CPUs")) return;  // the affinity leaves one CPU
     checks.equal(ran.code, 0, ran.text);
     checks.that(ran.says("\"threads\":1,") && !ran.says("\"threads\":2,"), "one thread is what it used: " + ran.text);

@@ -36,7 +36,7 @@ Case case_of(const World& world, const Options& options, const Shape& shape, con
   result.kernel = name_of(shape.kernel);
   result.params.add("bytes", shape.bytes).add("rank_a", pair.first).add("rank_b", pair.second);
   result.params.add("cpu_a", a.cpu).add("cpu_b", b.cpu).add("host_a", a.host).add("host_b", b.host);
-  result.params.add("pattern", options.tournament ? "tournament" : "one");
+  result.params.add("ranks", world.size).add("pattern", options.tournament ? "tournament" : "one");
   if (shape.kernel != Kernel::latency) result.params.add("window", options.window);
   result.work = work_of(shape, options, series.iterations);
   result.seconds = series.seconds;

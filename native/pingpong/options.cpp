@@ -54,7 +54,9 @@ Options read_options(int argc, char** argv) {
   }
   options.window = static_cast<int>(
       args.integer("window", 64, 1, "messages under way at once in the bandwidth kernels, at most 65536", 65536));
-  options.samples = args.integer("samples", 100, 1, "at least so many samples of each case");
+  options.samples = args.integer("samples", 100, 1, "so many samples of each case");
+  options.budget_s = args.real("budget-s", 0.5, 0,
+                               "a case that has 10 samples ends after so many seconds, even with fewer than asked");
   options.seconds = args.real("seconds", 0, 0, "each case lasts at least so many seconds");
   options.sample_s = 1e-6 * args.real("sample-us", 100, 1, "a sample is made at least so many microseconds long");
   options.pairs = args.text("pairs", "first", "which ranks: first (0 and 1), all, or a list such as 0-1,0-3");

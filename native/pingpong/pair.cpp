@@ -13,6 +13,7 @@ constexpr std::size_t kLine = 64;
 constexpr std::size_t kHead = 4096;                         // of a sample's messages that is checked after each sample
 constexpr std::size_t kCheckBytes = std::size_t{16} << 20;  // most that one check of whole messages takes
 constexpr double kMostSamples = 8192;                       // aimed at under --seconds: longer samples instead
+constexpr std::int64_t kFewSamples = 10;                    // that a slow case has at least
 constexpr std::int64_t kCheck = -1;                         // as a sample's number
 
 /// The leader's word to the other side.
@@ -192,8 +193,14 @@ Series lead(const World& world, const Options& options, const Buffers& buffers, 
     return side.sample(series.iterations, number++);
   };
   series.begin_ns = unix_ns();
-  const double deadline = now_s() + options.seconds;
-  while (std::ssize(series.seconds) < options.samples || now_s() < deadline) series.seconds.push_back(sample());
+  const double begin = now_s();
+  const auto wants_more = [&] {
+    const std::int64_t count = std::ssize(series.seconds);
+    const double elapsed = now_s() - begin;
+    return count < std::min(options.samples, kFewSamples) || elapsed < options.seconds ||
+           (count < options.samples && elapsed < options.budget_s);
+  };
+  while (wants_more()) series.seconds.push_back(sample());
   series.end_ns = unix_ns();
   if (options.verify) {
     side.tell({Command::check});

@@ -24,6 +24,7 @@ struct Options {
   std::vector<Kernel> kernels;
   int window = 64;             // messages under way at once in the bandwidth kernels
   std::int64_t samples = 100;  // at least so many per case
+  double budget_s = 0.5;       // but a case that has a few ends after so long
   double seconds = 0;          // each case lasts at least so long
   double sample_s = 100e-6;    // a sample is made at least so long
   std::string pairs = "first";
@@ -43,6 +44,7 @@ Options read_options(int argc, char** argv);
 struct Rank {
   std::string host;
   int cpu = 0;  // the one that the kernel says it is bound to
+  int pid = 0;
 };
 
 struct World {

@@ -70,6 +70,7 @@ std::vector<Rank> gather_ranks(MPI_Comm comm, int size) {
   struct Wire {
     std::array<char, 256> host;
     int cpu;
+    int pid;
   };
   Wire mine{};
   together(comm, [&] {
@@ -77,13 +78,14 @@ std::vector<Rank> gather_ranks(MPI_Comm comm, int size) {
     if (bound.size() != 1)
       throw cannot("the kernel let a rank run on CPUs " + format_cpu_list(bound) + " after pinning");
     mine.cpu = bound.front();
+    mine.pid = getpid();
     const std::string name = host_name();
     std::copy(name.begin(), name.end(), mine.host.begin());
   });
   std::vector<Wire> all(static_cast<std::size_t>(size));
   MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm);
   std::vector<Rank> ranks;
-  for (const auto& wire : all) ranks.push_back({wire.host.data(), wire.cpu});
+  for (const auto& wire : all) ranks.push_back({wire.host.data(), wire.cpu, wire.pid});
   return ranks;
 }
 
@@ -145,7 +147,8 @@ Object World::facts() const {
   std::vector<Object> places;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     hosts.insert(ranks[i].host);
-    places.push_back(Object().add("rank", i).add("host", ranks[i].host).add("cpu", ranks[i].cpu));
+    places.push_back(
+        Object().add("rank", i).add("host", ranks[i].host).add("cpu", ranks[i].cpu).add("pid", ranks[i].pid));
   }
   Object facts;
   facts.add("world_size", size).add("hosts", std::vector<std::string>(hosts.begin(), hosts.end()));

@@ -5,7 +5,6 @@
 #include <exception>
 #include <iterator>
 #include <memory>
-#include <set>
 
 #include "common/args.hpp"
 #include "common/emit.hpp"
@@ -21,7 +20,8 @@ struct Options {
   std::string cpus;
   std::vector<std::string> isas;
   std::int64_t samples = 0;
-  double sample_s = 0, seconds = 0;
+  std::int64_t sample_cycles = 0;
+  double seconds = 0;
   bool verify = true;
 };
 
@@ -79,12 +79,6 @@ struct Fma final : Work {
   State<T> state;
 };
 
-int usable_cores() {
-  std::set<int> cores;
-  for (const auto& place : cpu_places(allowed_cpus())) cores.insert(place.core);
-  return static_cast<int>(cores.size());
-}
-
 Options parse(int argc, char** argv) {
   Args args(argc, argv, "probe: the clock of each core, idle and under vector work, and its multiply-adds a second");
   Options o;
@@ -93,7 +87,7 @@ Options parse(int argc, char** argv) {
   o.cpus = args.text("cpus", "", "CPUs to pin to, in order (default: cores first, spread)");
   o.isas = args.words("isa", "auto", "instruction sets, such as avx512,avx2; auto: the widest");
   o.samples = args.integer("samples", 9, 1, "at least so many samples for each case");
-  o.sample_s = args.real("sample-seconds", 0.015, 1e-4, "length of one sample in seconds");
+  o.sample_cycles = args.integer("sample-cycles", 50'000'000, 100'000, "length of one sample in cycles of a core");
   o.seconds = args.real("seconds", 0, 0, "repeat each case for at least so many seconds");
   o.verify = !args.flag("no-verify", "leave the check out");
   args.finish();
@@ -102,21 +96,22 @@ Options parse(int argc, char** argv) {
   return o;
 }
 
-/// The least seconds that a work takes of five goes on the calling thread.
+/// The least seconds on a CPU that a work takes of five goes on the calling thread.
 double quick(Work& work) {
   double least = INFINITY;
   for (int i = 0; i < 5; ++i) {
     work.prepare();
-    const double begin = now_s();
+    const auto begin = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     work.run();
-    least = std::min(least, now_s() - begin);
+    least = std::min(least, static_cast<double>(read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin) * 1e-9);
   }
   return least;
 }
 
-/// How many blocks make a sample, from the time of a few; at least one.
-std::int64_t scaled(double sample_s, double seconds, double count) {
-  return std::max<std::int64_t>(1, std::llround(sample_s / seconds * count));
+/// How many blocks last for about `cycles`, where a step lasts `step_cycles`. Fixed, so that the repeats of a run do
+/// the same work, whatever the clock.
+std::int64_t blocks_for(std::int64_t cycles, double step_cycles) {
+  return std::max<std::int64_t>(1, std::llround(static_cast<double>(cycles) / (2.0 * kSteps * step_cycles)));
 }
 
 /// The densest mix in which the chain of additions still sets the pace: where the multiply-adds do, the additions slow
@@ -170,14 +165,13 @@ void clock_cases(Bench& bench, const std::string& kernel, const std::string& isa
     one.kernel = kernel;
     one.params.add("threads", threads).add("isa", isa).add("cpu", bench.cpus[t]);
     one.work.add("cycles", works[t]->adds());
-    bench.emit(series, std::move(one), series.seconds[t]);
+    bench.emit(series, std::move(one), series.cpu_seconds[t]);
   }
 }
 
 template <class T>
 void fma_case(Bench& bench, const Kernel& kernel, int threads) {
-  Fma<T> trial(kernel, 4);
-  const auto blocks = scaled(bench.options.sample_s, quick(trial), 4);
+  const auto blocks = blocks_for(bench.options.sample_cycles, kernel.chains / 2.0);  // at two a cycle
   auto works = copies(bench.team, threads, [&] { return std::make_unique<Fma<T>>(kernel, blocks); });
   Case one;
   one.kernel = sizeof(T) == 8 ? "fma_fp64" : "fma_fp32";
@@ -186,6 +180,12 @@ void fma_case(Bench& bench, const Kernel& kernel, int threads) {
   const PhaseMark mark(bench.emitter, "measure",
                        one.kernel + ' ' + kernel.isa + ", threads " + std::to_string(threads));
   const Series series = measure(bench.team, works, bench.options.samples, bench.options.seconds);
+  if (series.on_cpu_s < 0.95 * series.passed_s) {
+    char share[32];
+    std::snprintf(share, sizeof share, "%.0f %%", 100 * series.on_cpu_s / series.passed_s);
+    bench.emitter.notice("cpu-taken", one.kernel + " had its CPUs for " + share + " of the time: its rate is too low",
+                         "run it with nothing else on the machine");
+  }
   bench.emit(series, std::move(one), series.whole);
 }
 
@@ -240,13 +240,11 @@ int run(int argc, char** argv) {
   std::vector<int> counts = {1};
   if (options.threads > 1) counts.push_back(options.threads);
   for (const int threads : counts) {
-    Chain trial(10'000);
-    const auto rounds = scaled(options.sample_s, quick(trial), 10'000);
+    const auto rounds = options.sample_cycles / 64;
     clock_cases(bench, "clock_scalar", "scalar", threads, [&] { return std::make_unique<Chain>(rounds); });
     for (std::size_t i = 0; i < options.isas.size(); ++i) {
       const Kernel& one = kernel(options.isas[i]);
-      Mixed mixed(one, densities[i], 4);
-      const auto blocks = scaled(options.sample_s, quick(mixed), 4);
+      const auto blocks = blocks_for(options.sample_cycles, one.adds[densities[i]]);
       clock_cases(bench, "clock_vector", one.isa, threads,
                   [&] { return std::make_unique<Mixed>(one, densities[i], blocks); });
       fma_case<double>(bench, one, threads);

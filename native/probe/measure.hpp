@@ -50,8 +50,11 @@ class Work {
 };
 
 struct Series {
-  std::vector<std::vector<double>> seconds;  // [thread][sample], each by the thread's own clock
-  std::vector<double> whole;                 // from the first thread's begin to the last one's end
+  // [thread][sample]: time on the CPU, which leaves out what other programs took of it, so that cycles over it are the
+  // clock of the core and not the thread's share of it
+  std::vector<std::vector<double>> cpu_seconds;
+  std::vector<double> whole;  // from the first thread's begin to the last one's end
+  double on_cpu_s = 0, passed_s = 0;  // sums over threads and samples: less than all of the time where others ran too
   double defect = 0;
   std::int64_t begin_ns = 0, end_ns = 0;
 };
@@ -62,8 +65,8 @@ template <class Works>
 Series measure(Team& team, Works& works, std::int64_t samples, double least_s) {
   const auto active = std::size(works);
   Series series;
-  series.seconds.resize(active);
-  std::vector<double> begin(active), end(active), defect(active);
+  series.cpu_seconds.resize(active);
+  std::vector<double> begin(active), end(active), on_cpu(active), defect(active);
   const auto once = [&] {
     team.run([&](int thread) {
       const auto t = static_cast<std::size_t>(thread);
@@ -71,7 +74,9 @@ Series measure(Team& team, Works& works, std::int64_t samples, double least_s) {
       team.barrier();
       if (t >= active) return;
       begin[t] = now_s();
+      const auto cpu_begin = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
       works[t]->run();
+      on_cpu[t] = static_cast<double>(read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_begin) * 1e-9;
       end[t] = now_s();
       defect[t] = works[t]->defect();
     });
@@ -82,7 +87,9 @@ Series measure(Team& team, Works& works, std::int64_t samples, double least_s) {
   while (std::ssize(series.whole) < samples || now_s() - start < least_s) {
     once();
     for (std::size_t t = 0; t < active; ++t) {
-      series.seconds[t].push_back(end[t] - begin[t]);
+      series.cpu_seconds[t].push_back(on_cpu[t]);
+      series.on_cpu_s += on_cpu[t];
+      series.passed_s += end[t] - begin[t];
       if (!(defect[t] <= series.defect)) series.defect = defect[t];
     }
     series.whole.push_back(*std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end()));

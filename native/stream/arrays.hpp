@@ -14,7 +14,8 @@
 
 namespace shakedown::stream {
 
-inline constexpr double kScalar = 3.0;  // as in STREAM
+inline constexpr double kScalar = 3.0;   // as in STREAM
+inline constexpr double kLimit = 1e-13;  // of the relative error of an element: STREAM's limit for doubles
 
 /// What element i of a source holds: ten bits of a multiplicative hash, so that elements at any distance differ and a
 /// loop that mixes them up is found; and a small multiple of 1/1024, so that every kernel's result, and a sum of 2^40

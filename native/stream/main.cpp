@@ -12,8 +12,6 @@
 namespace shakedown::stream {
 namespace {
 
-constexpr double kLimit = 1e-13;  // as STREAM's check of doubles
-
 const IsaLoops& loops_of(const std::string& asked) {
   std::vector<std::string> names;
   const auto built = isas_built();

@@ -1,56 +1,13 @@
-// What must be true of the loops, the check, the levels and the team, on small arrays.
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <stdexcept>
-
+// What must be true of the loops, the check of their results, the samples and the levels.
 #include "common/isa.hpp"
 #include "level.hpp"
 #include "measure.hpp"
-#include "place.hpp"
+#include "testing.hpp"
 
 namespace shakedown::stream {
 namespace {
 
-int failures = 0;
-
-void expect(bool truth, const std::string& what) {
-  if (truth) return;
-  std::fprintf(stderr, "FAILED: %s\n", what.c_str());
-  ++failures;
-}
-
-template <class Call>
-void expect_error(ExitCode code, const std::string& part, Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    expect(error.code == code && std::string(error.what()).find(part) != std::string::npos,
-           std::string("the error says '") + part + "', not '" + error.what() + "'");
-    return;
-  }
-  expect(false, "an error that says '" + part + "'");
-}
-
-/// A folder that stands for "/" of another machine; gone at the end.
-class FakeRoot {
- public:
-  FakeRoot() {
-    char name[] = "/tmp/shakedown_stream_test_XXXXXX";
-    if (mkdtemp(name) == nullptr) throw std::runtime_error("no temporary folder");
-    path = name;
-  }
-  ~FakeRoot() { std::filesystem::remove_all(path); }
-  FakeRoot(const FakeRoot&) = delete;
-  FakeRoot& operator=(const FakeRoot&) = delete;
-  void write(const std::string& file, const std::string& text) const {
-    std::filesystem::create_directories(std::filesystem::path(path + file).parent_path());
-    std::ofstream(path + file) << text << '\n';
-  }
-  std::string path;
-};
-
+/// CPUs for a team of any size: they repeat where the machine has fewer.
 std::vector<int> team_cpus(int threads) {
   const auto usable = default_cpu_order();
   std::vector<int> cpus;
@@ -58,14 +15,16 @@ std::vector<int> team_cpus(int threads) {
   return cpus;
 }
 
-void run_once(Team& team, Arrays& arrays, Kernel kernel, Loop loop, Runner& runner) {
+bool passes(double error) { return error <= kLimit; }  // false for NaN
+
+void run_poisoned(Team& team, Arrays& arrays, Runner& runner, Kernel kernel, Loop loop) {
   arrays.poison(team, kernel);
   runner.clear_errors();
   runner.pass(kernel, loop, 2);
 }
 
-/// Every loop of every instruction set that runs here gives the exact result in every element, at lengths with and without
-/// a remainder of its blocks, and an element that is spoilt, left out or NaN is found.
+/// Every loop of every instruction set that runs here is exact in every element, with and without a remainder of its
+/// blocks.
 void every_loop_is_exact(std::size_t elements, int threads) {
   Team team(team_cpus(threads));
   Arrays arrays(elements, threads, {Pages::base, {}});
@@ -80,10 +39,11 @@ void every_loop_is_exact(std::size_t elements, int threads) {
       for (const auto* lists : {isa.cached, isa.non_temporal}) {
         const auto list = lists[static_cast<int>(kernel)];
         for (std::size_t k = 0; k < list.count; ++k) {
-          const std::string name = std::string(isa.name) + " " + facts_of(kernel).name + " " + list.first[k].shape + " on " +
-                                   std::to_string(elements) + " elements, " + std::to_string(threads) + " threads";
-          run_once(team, arrays, kernel, list.first[k].loop, runner);
-          expect(arrays.check(team, kernel) == 0, name + ": exact");
+          run_poisoned(team, arrays, runner, kernel, list.first[k].loop);
+          const std::string name = std::string(isa.name) + " " + facts_of(kernel).name + " " + list.first[k].shape +
+                                   ", " + std::to_string(elements) + " elements, " + std::to_string(threads) +
+                                   " threads";
+          expect(arrays.check(team, kernel) == 0, name + ": exact elements");
           expect(runner.sum_error() == 0, name + ": exact sum");
           arrays.restore(team, kernel);
         }
@@ -92,40 +52,158 @@ void every_loop_is_exact(std::size_t elements, int threads) {
   }
 }
 
-void faults_are_found() {
-  Team team(team_cpus(2));
-  Arrays arrays(4096, 2, {Pages::base, {}});
+/// Stores past an end would hit a guard page, but within a page of it they would not: the neighbouring bytes stay.
+void loops_keep_to_their_chunk() {
+  Team team(team_cpus(1));
+  Arrays arrays(8 * 1024, 1, {Pages::base, {}});
   arrays.fill(team);
-  Runner runner(team, arrays);
+  const auto built = isas_built();
+  const auto runs = machine_isas();
+  for (std::size_t i = 0; i < built.count; ++i) {
+    if (std::find(runs.begin(), runs.end(), built.first[i]->name) == runs.end()) continue;
+    const auto list = built.first[i]->cached[static_cast<int>(Kernel::triad)];
+    for (std::size_t k = 0; k < list.count; ++k) {
+      list.first[k].loop(arrays.at(0) + 64, arrays.at(1) + 64, arrays.at(2) + 64, kScalar, 72);
+      for (std::size_t at = 0; at < arrays.elements(); ++at) {
+        const bool inside = at >= 64 && at < 136;
+        const double expected = inside ? expected_value(Kernel::triad, at) : source_value(0, at);
+        if (arrays.at(0)[at] != expected) expect(false, std::string(list.first[k].shape) + " keeps to its chunk");
+      }
+      arrays.restore(team, Kernel::triad);
+    }
+  }
+}
+
+void spoilt_elements_are_found(Team& team, Arrays& arrays, Runner& runner) {
   const auto& plain = *isas_built().first[isas_built().count - 1];
   for (const Kernel kernel : kKernels) {
-    const auto loop = plain.cached[static_cast<int>(kernel)].first[0].loop;
-    const int target = std::max(facts_of(kernel).out, 0);
-    run_once(team, arrays, kernel, loop, runner);
-    for (const std::size_t at : {std::size_t{0}, std::size_t{2047}, std::size_t{4095}}) {
-      const double good = arrays.at(target)[at];
-      arrays.at(target)[at] = good * (1 + 1e-12);
-      expect(!Residual_passes(arrays.check(team, kernel)), std::string(facts_of(kernel).name) + ": a spoilt element is found");
-      arrays.at(target)[at] = std::numeric_limits<double>::quiet_NaN();
-      expect(std::isnan(arrays.check(team, kernel)), std::string(facts_of(kernel).name) + ": a NaN is found");
-      arrays.at(target)[at] = good;
+    const std::string name = facts_of(kernel).name;
+    run_poisoned(team, arrays, runner, kernel, plain.cached[static_cast<int>(kernel)].first[0].loop);
+    for (int array = 0; array < 3; ++array) {
+      for (const std::size_t at : {std::size_t{0}, arrays.elements() / 2 - 1, arrays.elements() - 1}) {
+        const double good = arrays.at(array)[at];
+        arrays.at(array)[at] = good * (1 + 1e-12);
+        expect(!passes(arrays.check(team, kernel)), name + ": a spoilt element is found");
+        arrays.at(array)[at] = std::numeric_limits<double>::quiet_NaN();
+        expect(std::isnan(arrays.check(team, kernel)), name + ": a NaN is found and stays one");
+        arrays.at(array)[at] = good;
+      }
     }
-    expect(arrays.check(team, kernel) == 0, "mended again");
+    expect(arrays.check(team, kernel) == 0, name + ": whole again");
     arrays.restore(team, kernel);
   }
-  // A loop that leaves its last line out.
-  const Loop lazy = [](double* out, const double* x, const double*, double, std::size_t n) {
-    for (std::size_t i = 0; i + 8 < n; ++i) out[i] = x[i];
+}
+
+void wrong_loops_are_found(Team& team, Arrays& arrays, Runner& runner) {
+  const Loop leaves_out_the_end = [](double* out, const double* x, const double*, double, std::size_t n) {
+    std::copy_n(x, n - 1, out);
     return 0.0;
   };
-  run_once(team, arrays, Kernel::copy, lazy, runner);
-  expect(std::isnan(arrays.check(team, Kernel::copy)), "elements left out are found");
-  // A sum that misses an element.
-  const Loop short_sum = [](double*, const double* x, const double*, double, std::size_t n) {
+  run_poisoned(team, arrays, runner, Kernel::copy, leaves_out_the_end);
+  expect(!passes(arrays.check(team, Kernel::copy)), "an element left out is found");
+  const Loop swaps_neighbours = [](double* out, const double* x, const double*, double, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = x[i ^ 1];
+    return 0.0;
+  };
+  run_poisoned(team, arrays, runner, Kernel::copy, swaps_neighbours);
+  expect(!passes(arrays.check(team, Kernel::copy)), "swapped elements are found");
+  const Loop forgets_one = [](double*, const double* x, const double*, double, std::size_t n) {
     double sum = 0;
-    for (std::size_t i = 0; i + 1 < n; ++i) sum += x[i];
+    for (std::size_t i = 1; i < n; ++i) sum += x[i];
     return sum;
   };
-  run_once(team, arrays, Kernel::read, short_sum, runner);
-  expect(runner.sum_error() > 1e-4, "a sum that misses an element is found");
+  arrays.restore(team, Kernel::copy);
+  run_poisoned(team, arrays, runner, Kernel::read, forgets_one);
+  expect(!passes(runner.sum_error()), "a sum without one element is found");
+  const Loop never_adds = [](double*, const double*, const double*, double, std::size_t) {
+    return std::numeric_limits<double>::quiet_NaN();
+  };
+  run_poisoned(team, arrays, runner, Kernel::read, never_adds);
+  expect(!passes(runner.sum_error()), "a sum that is NaN is found");
+}
+
+void chunks_partition_the_arrays() {
+  for (const int threads : {1, 2, 3, 7, 64}) {
+    for (const std::size_t lines : {1U, 5U, 64U, 1000U, 100'001U}) {
+      const Arrays arrays(lines * 8, threads, {Pages::base, {}});
+      std::size_t next = 0, longest = 0;
+      for (int thread = 0; thread < threads; ++thread) {
+        const auto [begin, count] = arrays.chunk(thread);
+        expect(begin == next && begin % 8 == 0 && count % 8 == 0, "chunks follow each other on whole lines");
+        next = begin + count;
+        longest = std::max(longest, count);
+      }
+      expect(next == arrays.elements(), "chunks cover the arrays");
+      expect(longest <= arrays.elements() / static_cast<std::size_t>(threads) + 1024, "chunks are of even length");
+    }
+  }
+}
+
+void samples_are_joined_in_pairs() {
+  Samples samples{3, {1, 2, 4, 8}};
+  halve(samples);
+  expect(samples.passes == 6 && samples.seconds == std::vector<double>{3, 12}, "pairs are added, passes doubled");
+}
+
+void levels_follow_the_rule() {
+  constexpr std::uint64_t kKi = 1024, kMi = kKi * kKi;
+  const CacheRoom room = {48 * kKi, 2 * kMi, 32 * kMi};
+  expect(level_of(24 * kKi, room) == "l1", "half of level 1");
+  expect(level_of(36 * kKi, room) == "l1", "three quarters of level 1");
+  expect(level_of(48 * kKi, room).empty(), "all of level 1 is no level");
+  expect(level_of(96 * kKi, room) == "l2", "twice level 1");
+  expect(level_of(2 * kMi, room).empty(), "all of level 2 is no level");
+  expect(level_of(4 * kMi, room) == "l3", "twice level 2");
+  expect(level_of(63 * kMi, room).empty(), "less than twice level 3 is no level");
+  expect(level_of(64 * kMi, room) == "memory", "twice level 3");
+  expect(level_of(4 * kMi, {48 * kKi, 2 * kMi, 0}) == "memory", "without a level 3, memory follows level 2");
+  expect(level_of(4 * kMi, {0, 0, 0}).empty(), "no known cache: no level");
+  expect(!exceeds_caches(32 * kMi, room) && exceeds_caches(32 * kMi + 1, room), "stores fetch beyond the last cache");
+  expect(cache_room(std::vector<std::int64_t>{10, 20, 30}, 4) == CacheRoom{40, 80, 30},
+         "levels 1 and 2 are a thread's own");
+}
+
+void caches_are_read(const FakeRoot& root) {
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index";
+    const std::string pair = cpu < 2 ? "0-1" : "2-3";
+    const char* const rows[4][4] = {{"1", "Data", "48K", pair.c_str()},
+                                    {"1", "Instruction", "32K", pair.c_str()},
+                                    {"2", "Unified", "2048K", pair.c_str()},
+                                    {"3", "Unified", "32M", "0-3"}};
+    for (int index = 0; index < 4; ++index) {
+      const char* const names[] = {"/level", "/type", "/size", "/shared_cpu_list"};
+      for (int k = 0; k < 4; ++k) root.write(folder + std::to_string(index) + names[k], rows[index][k]);
+    }
+  }
+  constexpr std::uint64_t kKi = 1024;
+  expect(cache_room({0, 1}, root.path()) == CacheRoom{48 * kKi, 2048 * kKi, 32768 * kKi},
+         "two threads of one core share");
+  expect(cache_room({0, 2}, root.path()) == CacheRoom{96 * kKi, 4096 * kKi, 32768 * kKi}, "two cores have two");
+  expect(cache_room({9}, root.path()) == CacheRoom{0, 0, 0}, "what is not told is 0");
+}
+
+}  // namespace
+}  // namespace shakedown::stream
+
+int main() {
+  using namespace shakedown;
+  using namespace shakedown::stream;
+  for (const std::size_t elements : {8U, 64U, 4096U, 70'000U}) {
+    for (const int threads : {1, 2, 3}) every_loop_is_exact(elements / 8 * 8, threads);
+  }
+  loops_keep_to_their_chunk();
+  {
+    Team team(team_cpus(2));
+    Arrays arrays(4096, 2, {Pages::base, {}});
+    arrays.fill(team);
+    Runner runner(team, arrays);
+    spoilt_elements_are_found(team, arrays, runner);
+    wrong_loops_are_found(team, arrays, runner);
+  }
+  chunks_partition_the_arrays();
+  samples_are_joined_in_pairs();
+  levels_follow_the_rule();
+  caches_are_read(FakeRoot());
+  return checks.end();
 }

@@ -1,8 +1,8 @@
 """How a command is started on its ranks: one file per launcher, each with one constant ``LAUNCHER``.
 
-A launcher turns a start (what, how many ranks, where, with which MPI) into argv and environment; all of it is pure. The
-programs of Shakedown pin themselves, so a launcher never binds. A program must be started by the launcher of the MPI that
-it is linked to: another one would start every rank as a job of one, and so a mismatch is an error here.
+A launcher turns a start (what, how many ranks, where, with which MPI) into argv and environment; all of it is pure.
+The programs of Shakedown pin themselves, so a launcher never binds. A program must be started by the launcher of the
+MPI that it is linked to: another one would start every rank as a job of one, and so a mismatch is an error here.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     mpi: Software | None = None  # what the program is linked to, as found here
     hosts: tuple[str, ...] = ()  # of the allocation, where there is one; empty: this host alone
     root: bool = False
+    library_path: str = ""  # LD_LIBRARY_PATH as it is inherited
 
 
 class Launcher(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,8 +57,10 @@ def get(name: str) -> Launcher:
     return found
 
 
-def wrap(command: Command, host: Host, *, build: Mapping[str, Any] | None = None, root: bool | None = None) -> Started:
-    """argv and environment that start ``command`` on ``host``. ``build`` and ``root`` are but in tests what they are.
+def wrap(command: Command, host: Host, *, build: Mapping[str, Any] | None = None, root: bool | None = None,
+         environment: Mapping[str, str] = os.environ) -> Started:
+    """argv and environment that start ``command`` on ``host``. ``build`` (what programs.build() returns), ``root`` and
+    ``environment`` are given by tests only.
 
     Raises BadInput for fewer than no ranks, Unavailable where no launcher or no fitting MPI is there.
     """
@@ -68,7 +71,8 @@ def wrap(command: Command, host: Host, *, build: Mapping[str, Any] | None = None
         known = programs.build() if build is None else build
         mpi = site_mpi(host.software) if command.site_mpi else fitting_mpi(host.software, known)
     start = Start(argv=command.argv, ranks=command.ranks, host=host, mpi=mpi,
-                  root=os.geteuid() == 0 if root is None else root)
+                  root=os.geteuid() == 0 if root is None else root,
+                  library_path=environment.get("LD_LIBRARY_PATH", ""))
     argv, env = choose(start).start(start)
     return argv, {**env, **command.env}
 

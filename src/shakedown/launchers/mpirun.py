@@ -3,13 +3,17 @@
 No launcher binds, because the programs pin themselves, and none tags output, because it is parsed. What each flavour
 needs beyond the number of ranks:
 
-- Open MPI counts cores as slots and refuses more ranks: ``--oversubscribe`` (5: ``--map-by :OVERSUBSCRIBE``) is given only
-  where there are more ranks than cores, since it also makes waiting ranks yield their CPU. As root it wants to be told.
+- Open MPI counts cores as slots and refuses more ranks: ``--oversubscribe`` (5: ``--map-by :OVERSUBSCRIBE``) is given
+  only where ranks outnumber cores, since it also makes waiting ranks yield their CPU. As root it wants to be told.
 - The MPICH family binds only when asked, but a site may have set that in the environment.
+- The MPI of a Python wheel brings libraries (hwloc, PMIx, libfabric) that a module's LD_LIBRARY_PATH would replace by
+  others of the same name, which breaks it: its own folders are put in front.
 - Intel MPI pins by default: ``I_MPI_PIN=off``. MVAPICH has affinity of its own: ``MV2_`` and ``MVP_ENABLE_AFFINITY=0``.
 """
 
 from __future__ import annotations
+
+import posixpath
 
 from ..machine import mpi as flavours
 from ..records import Host
@@ -67,6 +71,9 @@ _FLAVOURS = {flavours.OPEN_MPI: _open_mpi, flavours.MPICH: _hydra, flavours.INTE
 def _start(start: Start) -> Started:
     assert start.mpi is not None
     flags, env = _FLAVOURS[start.mpi.name](start)
+    if start.mpi.facts.get("source") == "wheel" and start.library_path:
+        library = posixpath.join(posixpath.dirname(posixpath.dirname(start.mpi.path)), "lib")
+        env = {**env, "LD_LIBRARY_PATH": f"{library}:{library}/openmpi:{start.library_path}"}
     return (start.mpi.path, *flags, *start.argv), env
 
 

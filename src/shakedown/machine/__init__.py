@@ -16,16 +16,9 @@ import msgspec
 from .. import __version__
 from ..host import Door
 from ..records import Absent, Cpu, Host, Machine, Memory
-from . import cgroup, virtualisation
-from .cpu import cpu
-from .gpus import gpus
+from . import cgroup, cpu, gpus, memory, network, numa, peaks, settings, software, virtualisation
 from .kernel import read_word
-from .memory import memory
-from .network import network
-from .numa import numa
-from .peaks import peaks, with_measured
-from .settings import settings
-from .software import software
+from .peaks import with_measured
 from .together import FAILURES, together
 
 __all__ = ["discover", "machine", "with_measured"]
@@ -45,9 +38,9 @@ def discover(door: Door, limit_s: float = LIMIT_S) -> Host:
     """Everything that can be told of the host behind ``door``. What could not be read is in ``absent``; never raises
     for what a machine is or lacks."""
     tasks: dict[str, Callable[[], Any]] = {
-        "processor": lambda: cpu(door), "memory": lambda: memory(door), "NUMA nodes": lambda: numa(door),
-        "GPUs": lambda: gpus(door), "network": lambda: network(door), "control groups": lambda: cgroup.limits(door),
-        "virtualisation": lambda: virtualisation.layers(door), "software": lambda: software(door)}
+        "processor": lambda: cpu.cpu(door), "memory": lambda: memory.memory(door), "NUMA nodes": lambda: numa.numa(door),
+        "GPUs": lambda: gpus.gpus(door), "network": lambda: network.network(door), "control groups": lambda: cgroup.limits(door),
+        "virtualisation": lambda: virtualisation.layers(door), "software": lambda: software.software(door)}
     answers = together(tasks, limit_s)
     absent = [Absent(what=name, why=answer.why) for name, answer in answers.items() if answer.value is None]
 
@@ -69,11 +62,11 @@ def discover(door: Door, limit_s: float = LIMIT_S) -> Host:
         gpus=facts("GPUs", ()), networks=facts("network", ()), software=software_found)
     absent += [*software_absent, *virtualisation.hidden(door, layers, processor)]
     try:
-        host = msgspec.structs.replace(host, settings=settings(door, processor))
+        host = msgspec.structs.replace(host, settings=settings.settings(door, processor))
     except FAILURES as error:
         absent.append(Absent(what="settings", why=f"{type(error).__name__}: {error}"))
     host = msgspec.structs.replace(host, absent=tuple(absent))
-    derived, underived = peaks(host)
+    derived, underived = peaks.peaks(host)
     return msgspec.structs.replace(host, peaks=derived, absent=(*host.absent, *underived))
 
 

@@ -44,9 +44,9 @@ def caches(door: Door, online: Sequence[int]) -> tuple[tuple[Cache, ...], tuple[
 
 
 def _shared(door: Door, folder: str, number: int, online: Sequence[int]) -> tuple[int, ...]:
-    listed = door.read(f"{folder}/shared_cpu_list")
-    mask = None if listed else door.read(f"{folder}/shared_cpu_map")
-    cpus = parse_cpu_list(listed) if listed else parse_mask(mask) if mask else ()
+    mask = door.read(f"{folder}/shared_cpu_map")  # before the list, which some kernels get wrong (Opteron 6200)
+    listed = None if mask else door.read(f"{folder}/shared_cpu_list")
+    cpus = parse_mask(mask) if mask else parse_cpu_list(listed or "")
     return tuple(sorted(set(cpus) & set(online) | {number}))
 
 

@@ -16,7 +16,7 @@ from ..records import Absent, Core, Cpu
 from . import microarchitecture
 from .caches import caches
 from .clocks import clocks
-from .kernel import parse_mask
+from .kernel import online_cpus, parse_mask
 
 _CPUS = "/sys/devices/system/cpu"
 
@@ -24,7 +24,7 @@ _CPUS = "/sys/devices/system/cpu"
 EXTENSIONS = (
     "sse2", "sse3", "pni", "ssse3", "sse4_1", "sse4_2", "avx", "f16c", "fma", "fma4", "xop", "avx2", "avx512f", "avx512dq",
     "avx512bw", "avx512vl", "avx512cd", "avx512er", "avx512ifma", "avx512vbmi", "avx512_vnni", "avx512_bf16",
-    "avx512_fp16", "avx512_vp2intersect", "avx_vnni", "avx_ifma", "avx_vnni_int8", "avx10", "amx_tile", "amx_int8",
+    "avx512_fp16", "avx512_vp2intersect", "avx_vnni", "avx10", "amx_tile", "amx_int8",
     "amx_bf16", "amx_fp16", "amx_complex", "vfpv3", "vfpv4", "neon", "asimd", "asimdhp", "asimddp", "sve", "sve2", "sme",
     "bf16", "i8mm", "svebf16", "altivec", "vsx")
 
@@ -65,7 +65,8 @@ def cpu(door: Door) -> tuple[Cpu, tuple[Absent, ...]]:
         raise ValueError("/proc/cpuinfo cannot be read")
     processors, common = parse_cpuinfo(text)
     first = {**common, **(processors[0].fields if processors else {})}
-    online, offline = _online(door, processors)
+    online, offline = online_cpus(door)
+    online = online or tuple(processor.number for processor in processors)
     cores, absent = _cores(door, processors, online)
     found, absent_caches = caches(door, online)
     isa = _isa(first)
@@ -83,23 +84,6 @@ def cpu(door: Door) -> tuple[Cpu, tuple[Absent, ...]]:
         threads_per_core=max((len(core.cpus) for core in cores), default=None), isa=isa, base_hz=clock.base_hz,
         max_hz=clock.max_hz, clock_hz=clock.clock_hz, clock_basis=clock.basis, caches=found,
     ), absent + absent_caches + match.absent
-
-
-def _online(door: Door, processors: Iterable[Processor]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The logical CPUs that run, and those that are present but do not."""
-    listed = [processor.number for processor in processors]
-    present = [int(name[3:]) for name in door.list(_CPUS) if re.fullmatch(r"cpu\d+", name)]
-    text = door.read(f"{_CPUS}/online")
-    if text and text.strip():
-        online = set(parse_cpu_list(text))
-    else:  # kernels before 2.6.26 say it CPU by CPU; CPU 0 has no such file
-        online = {number for number in present or listed
-                  if (door.read(f"{_CPUS}/cpu{number}/online") or "1").strip() == "1"}
-    offline = {*parse_cpu_list(door.read(f"{_CPUS}/offline") or ""), *present} - online
-    possible = parse_cpu_list(door.read(f"{_CPUS}/present") or "")
-    if possible:  # "offline" also counts numbers that no socket holds
-        offline &= set(possible)
-    return tuple(sorted(online)), tuple(sorted(offline))
 
 
 def _cores(door: Door, processors: Sequence[Processor], online: Sequence[int],
@@ -135,6 +119,9 @@ def _from_sysfs(door: Door, number: int) -> tuple[tuple[int, ...], int, int]:
     mask = None if listed else door.read(f"{folder}/thread_siblings")
     siblings = parse_cpu_list(listed) if listed else parse_mask(mask) if mask else (number,)
     core_id = int(door.read(f"{folder}/core_id") or number)
+    # kernels of its time list the two cores of an AMD module as threads of one, with numbers of their own
+    siblings = tuple(other for other in siblings if other == number
+                     or int(door.read(f"{_CPUS}/cpu{other}/topology/core_id") or core_id) == core_id)
     socket = int(door.read(f"{folder}/physical_package_id") or 0)
     return siblings, core_id, max(socket, 0)  # -1: the firmware does not say
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..host import Door
+from ..host import Door, parse_cpu_list
 
 
 def parse_mask(text: str) -> tuple[int, ...]:
@@ -55,3 +55,19 @@ def read_int(door: Door, path: str) -> int | None:
         return int(text) if text is not None else None
     except ValueError:
         return None
+
+
+def online_cpus(door: Door) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The logical CPUs that run, and those that are there but do not. Both empty where sysfs does not say."""
+    folder = "/sys/devices/system/cpu"
+    present = {int(name[3:]) for name in door.list(folder) if re.fullmatch(r"cpu\d+", name)}
+    text = read_word(door, f"{folder}/online")
+    if text:
+        online = set(parse_cpu_list(text))
+    else:  # kernels before 2.6.26 say it CPU by CPU; one that cannot be taken offline has no such file
+        online = {number for number in present if (read_word(door, f"{folder}/cpu{number}/online") or "1") == "1"}
+    offline = {*parse_cpu_list(read_word(door, f"{folder}/offline") or ""), *present} - online
+    plugged = parse_cpu_list(read_word(door, f"{folder}/present") or "")
+    if plugged:  # "offline" also counts numbers that no socket holds
+        offline &= set(plugged)
+    return tuple(sorted(online)), tuple(sorted(offline))

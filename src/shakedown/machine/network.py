@@ -46,7 +46,7 @@ def _interface(door: Door, name: str) -> Network:
     if duplex == "half":
         facts["duplex"] = duplex
     return Network(
-        name=name, kind=_kind(kind, virtual="/virtual/" in (door.link(folder) or ""), driver=driver), state=state,
+        name=name, kind="loopback" if name == "lo" else _kind(kind, virtual="/virtual/" in (door.link(folder) or ""), driver=driver), state=state,
         rate_bit_s=speed * 1e6 if speed and speed > 0 and state != "down" else None, mtu=read_int(door, f"{folder}/mtu"),
         driver=driver, numa_node=node, facts=facts)
 

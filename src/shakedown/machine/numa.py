@@ -6,7 +6,7 @@ import re
 
 from ..host import Door, parse_cpu_list
 from ..records import Absent, NumaNode
-from .kernel import parse_mask, parse_meminfo, read_int
+from .kernel import online_cpus, parse_mask, parse_meminfo, read_int
 
 _NODES = "/sys/devices/system/node"
 
@@ -17,16 +17,18 @@ def numa(door: Door) -> tuple[tuple[NumaNode, ...], tuple[Absent, ...]]:
     if not numbers:
         return (), (Absent(what="NUMA nodes", why=f"{_NODES} is not there: the kernel has no NUMA support or the "
                            "container does not show it"),)
-    nodes = tuple(_node(door, number) for number in numbers)
+    online = set(online_cpus(door)[0])
+    nodes = tuple(_node(door, number, online) for number in numbers)
     return nodes, _doubts(door, nodes)
 
 
-def _node(door: Door, number: int) -> NumaNode:
+def _node(door: Door, number: int, online: set[int]) -> NumaNode:
     folder = f"{_NODES}/node{number}"
     listed = door.read(f"{folder}/cpulist")
     cpus = parse_cpu_list(listed) if listed is not None else parse_mask(door.read(f"{folder}/cpumap") or "0")
     meminfo = parse_meminfo(door.read(f"{folder}/meminfo") or "")
-    return NumaNode(id=number, cpus=cpus, memory_bytes=meminfo.get("MemTotal"),
+    running = tuple(cpu for cpu in cpus if not online or cpu in online)  # the mask of old kernels holds those that do not run too
+    return NumaNode(id=number, cpus=running, memory_bytes=meminfo.get("MemTotal"),
                     distances=tuple(int(word) for word in (door.read(f"{folder}/distance") or "").split()),
                     hugepages=hugepages(door, f"{folder}/hugepages"))
 

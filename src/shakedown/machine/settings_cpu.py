@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from ..host import Door, format_cpu_list
 from ..records import Cpu, Setting
+from . import virtualisation
 from .kernel import read_int, read_word
 from .settings_common import State, from_number, setting
 
@@ -52,6 +53,9 @@ def threads(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     if on:
         return (setting("hardware threads (SMT)", f"on, {cpu.threads_per_core} to a core", "info", effect,
                         "OMP_PLACES=cores; or echo off > /sys/devices/system/cpu/smt/control"),)
+    if virtualisation.layers(door).hypervisor:
+        return (setting("hardware threads (SMT)", "none shown", "unknown", effect,
+                        "ask whoever runs the host whether a virtual CPU is a whole core"),)
     shown = {"off": "off", "forceoff": "off (forced)", "notsupported": "none", "notimplemented": "none"}
     return (setting("hardware threads (SMT)", shown.get(control or "", "off or none"), "good", effect),)
 

@@ -100,7 +100,7 @@ def svg(figure: Drawn, *, standalone: bool = False) -> str:
     """The drawing as SVG; ``standalone`` adds the legend and a white ground, for a file of its own."""
     import vl_convert
 
-    text = str(vl_convert.vegalite_to_svg(spec(figure, standalone=standalone), vl_version="6.4"))
+    text = str(vl_convert.vegalite_to_svg(spec(figure, standalone=standalone)))
     text = re.sub(r'<path class="(?:foreground|background)"[^>]* d="(?:M0,0h0v0h0Z)?"[^>]*/>', "", text)
     text = re.sub(r' (?:aria-hidden|pointer-events|aria-roledescription|role)="[^"]*"| opacity="1"', "", text)
     return text
@@ -117,7 +117,7 @@ def spec(figure: Drawn, *, standalone: bool = False) -> Spec:
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "description": f"{figure.title}. {figure.summary}",
         "width": WIDTH, "height": HEIGHT, "autosize": {"type": "fit", "contains": "padding"},
-        "background": "#ffffff" if standalone else None, "padding": 10 if standalone else 4,
+        "background": "#ffffff" if standalone else "transparent", "padding": 10 if standalone else 4,
         **({"title": {"text": figure.title, "anchor": "start", "fontSize": 13, "font": FONT, "color": colour("ink")}}
            if standalone else {}),
         "config": {"view": {"stroke": None}, "axis": axis, "font": FONT, "text": {"font": FONT, "fontSize": 11},
@@ -166,14 +166,16 @@ class _Scale(NamedTuple):
     log: bool
 
 
-def _scale(values: Sequence[float], unit: str, log: bool) -> _Scale:
+def _scale(values: Sequence[float], unit: str, log: bool, headroom: float = 0.06) -> _Scale:
+    """``headroom`` is kept free above the greatest value, as a share of the height."""
     top, bottom = max(values), min(values)
     factor, name = (0.01, "%") if unit == "%" else scale_for(top, unit)
     if log:
-        low, high = bottom / factor / 1.35, top / factor * 1.5
+        low = bottom / factor / 1.35
+        high = top / factor * (top / factor / low) ** headroom
         ticks = {tick: show(tick * factor, unit, 1) for tick in _log_ticks(low, high)}
         return _Scale(factor, "", low, high, ticks, True)
-    high = (top if top > 0 else 1.0) / factor * 1.06
+    high = (top if top > 0 else 1.0) / factor * (1 + headroom)
     low = min(0.0, bottom / factor * 1.06)
     step = _step((high - low) / 5)
     digits = max(0, -math.floor(math.log10(step)) + (1 if f"{step:e}".startswith("2.5") else 0))
@@ -214,7 +216,7 @@ def _lines(figure: Lines, standalone: bool) -> Spec:
     extent += [rule.y for rule in figure.rules] + [mark.y for mark in figure.marks]
     if figure.log:
         extent = [value for value in extent if value > 0]
-    scale = _scale(extent, figure.unit, figure.log)
+    scale = _scale(extent, figure.unit, figure.log, 0.12 if figure.regions else 0.06)  # regions are named at the top
     floor = scale.low if figure.log else None
     rows = [{"x": point.x, "y": point.y / scale.factor, "s": one.name, "d": point.says,
              "lo": None if point.low is None else max(point.low / scale.factor, floor or -math.inf),
@@ -339,19 +341,17 @@ def _histogram(figure: Histogram, standalone: bool) -> Spec:
     layers: list[Spec] = [{"data": {"values": rows}, "mark": {"type": "rect", "color": colour("series1")},
                            "encoding": {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"datum": 0},
                                         "description": {"field": "d"}}}]
-    named = [{"x": value, "y": 0, "n": name, "d": f"{name}: {show(value, '%')}"} for name, value in figure.named]
     taken: list[float] = []  # up to where each row of names is written
-    axis_span = axis.high - axis.low
-    for row in named:
-        level = next(one for one in range(len(taken) + 1) if one == len(taken) or row["x"] > taken[one])
-        taken[level : level + 1] = [row["x"] + axis_span * (len(str(row["n"])) * 6.5 + 8) / WIDTH]
-        lift = -14 - 15 * level
-        at = {"x": x, "y": y, "description": {"field": "d"}}
-        layers.append({"data": {"values": [row]}, "encoding": at,
+    for name, value in figure.named:
+        level = next((one for one, until in enumerate(taken) if value > until), len(taken))
+        taken[level : level + 1] = [value + (axis.high - axis.low) * (len(name) * 6.5 + 8) / WIDTH]
+        row = {"x": value, "y": 0, "n": name, "d": f"{name}: {show(value, '%')}"}
+        layers.append({"data": {"values": [row]}, "encoding": {"x": x, "y": y, "description": {"field": "d"}},
                        "mark": {"type": "point", "filled": True, "size": 40, "opacity": 1, "color": colour("series2")}})
         layers.append({"data": {"values": [row]},
                        "encoding": {"x": x, "y": y, "text": {"field": "n", "type": "nominal"}},
-                       "mark": {"type": "text", "dy": lift, "align": "left", "color": colour("ink"), "aria": False}})
+                       "mark": {"type": "text", "dy": -14 - 15 * level, "align": "left", "color": colour("ink"),
+                                "aria": False}})
     return {"layer": layers}
 
 

@@ -149,7 +149,7 @@ def _values(findings: list[Finding], metrics: dict[str, Metric]) -> Table:
                *(Column(title_of(name), "number" if _numeric(name, findings) else "text") for name in vary),
                Column("Value", "number"), Column("Interval", "number"),
                *(Column(f"Of {kind} limit", "number") for kind in kinds),
-               Column("Samples", "number"), Column("Runs", "number"), Column("Outliers", "number"), Column("Notes", "note")]
+               *(Column(title, "number") for title in ("Samples", "Runs", "Outliers")), Column("Notes", "note")]
     rows = []
     for one in findings:
         shares = {share.kind: show(share.fraction, "%") for share in one.fractions}
@@ -160,9 +160,11 @@ def _values(findings: list[Finding], metrics: dict[str, Metric]) -> Table:
                      show(one.value, one.unit), interval_of(one) or missing, *(shares.get(kind, "") for kind in kinds),
                      f"{one.n_samples:,}", f"{one.n_runs:,}", f"{one.outliers:,}" if one.outliers else "",
                      " ".join(str(notes.setdefault(word, len(notes) + 1)) for word in words)))
-    kept = [index for index in range(len(columns)) if any(row[index] for row in rows)]
+    one_metric = len({one.metric for one in findings}) == 1 and len(columns) > 2
+    title = f"All values: {rows[0][0]}" if one_metric else "All values"
+    kept = [index for index in range(one_metric, len(columns)) if any(row[index] for row in rows)]
     conditions = params_of(same)
-    return Table(title="All values", columns=tuple(columns[index] for index in kept), folded=len(rows) > FOLD_FROM,
+    return Table(title=title, columns=tuple(columns[index] for index in kept), folded=len(rows) > FOLD_FROM,
                  rows=tuple(tuple(row[index] for index in kept) for row in rows), notes=tuple(notes),
                  caption=f"The same for all: {conditions}." if conditions else "")
 
@@ -237,9 +239,10 @@ def _methods(analysis: Analysis) -> Section:
                   metric.limit or "none is known", metric.source or "not stated") for metric in analysis.metrics)
     return Section(id="methods", title="How each number was made", short="Methods", blocks=(
         Text(text="The programs record the seconds of every sample and the work that was done in it; every rate is "
-                  "derived from those by the formula below. A value stands with its interval, the number of its samples "
-                  "and of the runs that they come from. Its fraction is the value over its limit, or the limit over the value "
-                  "where lower is better. A value that was not measured says so; it is never zero and never a pass."),
+                  "derived from those by the formula below. A value stands with its interval, the number of its "
+                  "samples and of the runs that they come from. Its fraction is the value over its limit, or the limit "
+                  "over the value where lower is better. A value that was not measured says so; it is never "
+                  "zero and never a pass."),
         Table(title="Metrics", rows=rows, columns=(
             Column("Metric"), Column("Unit", "code"), Column("Direction"), Column("Formula"), Column("Limit", "code"),
             Column("Source")))))

@@ -16,12 +16,18 @@ FEW_HOSTS = 8
 #: Parts of parameter names that are written in capitals.
 _INITIALS = {"cpu", "gpu", "numa", "isa", "mpi", "nb"}
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _NATURAL = re.compile(r"(\d+)")
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """A key that sorts node2 before node10."""
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in _NATURAL.split(text) if part)
+
+
+def without_controls(text: str) -> str:
+    """``text`` less the control characters that a program may have printed and that no page may hold."""
+    return _CONTROLS.sub("", text)
 
 
 def count(number: int, one: str, many: str = "") -> str:

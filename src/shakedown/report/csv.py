@@ -94,16 +94,16 @@ def _published_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
     for one in analysis.beside:
         ours = one.ours
         yield (one.metric, one.unit, ours.host, _params(ours.params), ours.value, ours.low, ours.high, one.system,
-               one.system_name, one.year, one.theirs, one.theirs_half, _params(one.theirs_params), one.ratio, one.verdict,
-               one.where)
+               one.system_name, one.year, one.theirs, one.theirs_half, _params(one.theirs_params), one.ratio,
+               one.verdict, one.where)
 
 
 def _run_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
     for one in analysis.outcomes:
-        seen = one.disturbance
-        yield (one.run, one.repeat, one.workload, one.label, one.host, one.state, one.reason, one.seconds, one.log, one.tail,
-               _notices(one.notices), seen.load_before, seen.load_after, seen.steal_fraction, seen.other_cpu_fraction,
-               seen.throttle_events, seen.swap_pages, msgspec.json.encode(one.provenance).decode())
+        seen, provenance = one.disturbance, msgspec.json.encode(one.provenance).decode()
+        yield (one.run, one.repeat, one.workload, one.label, one.host, one.state, one.reason, one.seconds, one.log,
+               one.tail, _notices(one.notices), seen.load_before, seen.load_after, seen.steal_fraction,
+               seen.other_cpu_fraction, seen.throttle_events, seen.swap_pages, provenance)
 
 
 def _note_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
@@ -119,8 +119,9 @@ _METRIC = ("name", "title", "unit", "better", "kernel", "per", "limit", "measure
 _VERDICT = ("requirement", "state", "evidence", "metric", "host", "value", "unit", "params")
 _PUBLISHED = ("metric", "unit", "host", "params", "value", "low", "high", "system", "system_name", "year", "published",
               "published_half", "published_params", "ratio", "verdict", "where")
-_RUN = ("run", "repeat", "workload", "label", "host", "state", "reason", "seconds", "log", "tail", "notices", "load_before",
-        "load_after", "steal_fraction", "other_cpu_fraction", "throttle_events", "swap_pages", "provenance")
+_RUN = ("run", "repeat", "workload", "label", "host", "state", "reason", "seconds", "log", "tail", "notices",
+        "load_before", "load_after", "steal_fraction", "other_cpu_fraction", "throttle_events", "swap_pages",
+        "provenance")
 
 
 def _companions(analysis: Analysis) -> dict[str, str | bytes]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +19,13 @@ from ..units import show
 from . import Report, _charts
 from ._document import TONES, Document, Heat
 from ._sections import document
+from ._text import without_controls
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
 FOLDER = Path(__file__).parent / "templates"
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SIGNS = {"good": "✓", "bad": "✗", "doubt": "?", "plain": ""}
 _PATHS = {
     "circle": "M10 8a4 4 0 1 1 8 0a4 4 0 1 1-8 0", "square": "M10.5 4.5h7v7h-7z", "triangle-up": "M14 3.5l4.5 8h-9z",
@@ -45,7 +44,7 @@ def _drawing(figure: _charts.Drawn) -> Markup:
 
     text = _charts.svg(figure)
     head = Markup('<svg role="img" aria-label="{}" ').format(f"{figure.title}. {figure.summary}")
-    return head + Markup(_CONTROL.sub("", text.removeprefix("<svg "))) if text.startswith("<svg ") else escape(text)
+    return head + Markup(text.removeprefix("<svg ")) if text.startswith("<svg ") else escape(text)
 
 
 def _swatch(key: _charts.Key) -> Markup:
@@ -69,7 +68,7 @@ def _environment() -> Environment:
 
     environment = Environment(
         loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=lambda value: _CONTROL.sub("", value) if type(value) is str else value)
+        lstrip_blocks=True)
     environment.filters |= {"tone": _tone, "sign": lambda state: _SIGNS[_tone(state)], "drawing": _drawing,
                             "legend": _charts.legend, "swatch": _swatch, "percent": lambda value: show(value, "%"),
                             "heat_key": _charts.heat_key, "kind": lambda block: type(block).__name__.lower()}
@@ -91,16 +90,19 @@ def render_document(page: Document) -> str:
     from markupsafe import Markup
 
     script = (FOLDER / "page.js").read_text()
-    dark = _charts.dark_rules(":is(.drawing, .swatch)")
+    dark = _charts.dark_rules(":is(.drawing, .swatch)") + "\n" + _heat_colours(dark=True)
     style = (FOLDER / "page.css").read_text().replace("/* dark figures */", dark)
     style = style.replace("/* heat colours */", _heat_colours())
-    return _environment().get_template("page.html.j2").render(
+    text = _environment().get_template("page.html.j2").render(
         page=page, script=Markup(script), style=Markup(style), script_hash=_hash(script),
         contents=[(section.id, section.short or section.title) for section in page.sections])
+    return without_controls(text)
 
 
-def _heat_colours() -> str:
-    return "\n".join(f".scale i:nth-of-type({step}){{background:{_charts.colour(f'heat{step}')}}}"
+def _heat_colours(*, dark: bool = False) -> str:
+    """The steps of a heat map's key. The dark ones outweigh the others by their selector."""
+    scope = ":root .scale" if dark else ".scale"
+    return "\n".join(f"{scope} i:nth-of-type({step}){{background:{_charts.PALETTE[f'heat{step}'][dark]}}}"
                      for step in range(1, 8))
 
 

@@ -9,6 +9,7 @@ from ..units import show
 from . import Report
 from ._document import Bars, Block, Document, Facts, Figures, Logs, Section, Table, Text
 from ._sections import document
+from ._text import without_controls
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~#])")
 
@@ -103,7 +104,7 @@ def render_document(page: Document) -> str:
         lines += ["", f"## {_plain(section.title)}"]
         for block in section.blocks:
             lines += ["", *_block(block, pictures)]
-    return "\n".join([*lines, "", _plain(page.footer), ""])
+    return without_controls("\n".join([*lines, "", _plain(page.footer), ""]))
 
 
 def _companions(analysis: Analysis) -> dict[str, str | bytes]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import random
 
+import msgspec
+
 from shakedown.records import (
     Absent,
     Analysis,
@@ -504,14 +506,12 @@ def one_machine(*, title: str = "Quick check", host_name: str = "vm-2core") -> A
         summary=(
             "One requirement of four is met and one is missed: DGEMM reaches 96 % of its derived peak; 99 % was asked.",
             "Memory runs at 43.7 GB/s (91 % of what was measured at best) with non-temporal stores on both cores.",
-            "One is undecided, as its interval contains the limit; one could not be measured, for want of a power meter.",
+            "One is undecided, as its interval contains the limit; one could not be measured, without a meter.",
         ),
     )
 
 
 def _moved(finding: Finding, name: str) -> Finding:
-    import msgspec
-
     return msgspec.structs.replace(finding, host=name)
 
 
@@ -607,3 +607,21 @@ def many_hosts(count: int = 1000) -> Analysis:
 def finite(value: float | None) -> bool:
     """Whether ``value`` is a number."""
     return value is not None and math.isfinite(value)
+
+
+def nothing() -> Analysis:
+    """A run that was asked for and left nothing: no host, no finding, no run."""
+    return Analysis(
+        name="nothing",
+        campaign="quick",
+        title="",
+        created_ns=CREATED_NS,
+        version="0.1.0",
+        machine=Machine(hosts=(), discovered_ns=CREATED_NS, version="0.1.0"),
+        summary=("Nothing was measured.",),
+    )
+
+
+def changed(analysis: Analysis, **changes: object) -> Analysis:
+    """``analysis`` with some fields changed."""
+    return msgspec.structs.replace(analysis, **changes)

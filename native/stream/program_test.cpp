@@ -1,0 +1,76 @@
+// What must be true of the program as a whole: its exit codes and its events.
+#include <sys/wait.h>
+
+#include <array>
+#include <memory>
+
+#include "testing.hpp"
+
+namespace shakedown::stream {
+namespace {
+
+struct Ended {
+  int code;
+  std::string out;
+};
+
+Ended run(const std::string& arguments) {
+  const std::string command = std::string(PROGRAM) + " " + arguments + " 2>&1";
+  FILE* const pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
+  Ended ended{-1, ""};
+  std::array<char, 4096> part{};
+  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), pipe)) > 0;) ended.out.append(part.data(), n);
+  const int status = pclose(pipe);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+void expect_run(const std::string& arguments, int code, const std::string& part) {
+  const auto ended = run(arguments);
+  expect(ended.code == code, arguments + ": exit code " + std::to_string(code) + ", not " + std::to_string(ended.code));
+  expect(ended.out.find(part) != std::string::npos, arguments + ": prints '" + part + "': " + ended.out);
+}
+
+void whole_runs() {
+  const std::string small = "--threads 1 --samples 3 --sizes 4096,65536 ";
+  const auto ended = run(small + "--kernels copy,scale,add,triad,read,write --variant cached");
+  expect(ended.code == 0, "a small run is whole");
+  expect(count(ended.out, "\"event\":\"case\"") == 12, "one case for each kernel and size");
+  expect(count(ended.out, "\"value\":0,") == 12, "each exact");
+  expect(count(ended.out, "\"edge\":\"begin\"") == count(ended.out, "\"edge\":\"end\""), "every phase ends");
+  expect_run(small + "--isa plain", 0, "\"isa\":\"plain\"");
+  expect_run(small + "--loop u4", 0, "\"ok\":true");
+  expect_run(small + "--cache-bytes 100,200,300 --isa plain", 0, "\"level\":\"memory\"");
+  expect_run(small + "--pages base", 0, "\"pages\":\"base\"");
+  expect_run(small + "--no-verify", 0, "\"ok\":true");
+}
+
+void refusals() {
+  expect_run("--sizes 4096 --threads 1 --samples 1 --break-element 100", 1, "\"ok\":false");
+  expect_run("--sizes 4096 --threads 1 --samples 1 --kernels read --break-element 100", 1, "\"ok\":false");
+  expect_run("--threads 0", 2, "--threads '0'");
+  expect_run("--threads 100000", 2, "threads asked for");
+  expect_run("--kernels tread", 2, "unknown kernel 'tread'");
+  expect_run("--variant fast", 2, "unknown variant");
+  expect_run("--placement nowhere", 2, "unknown placement");
+  expect_run("--sizes 4096 --loop u99", 2, "no loop 'u99'");
+  expect_run("--size 4096", 2, "did you mean --sizes?");
+  expect_run("--sizes 1000000000000000", 3, "are left by");
+  expect_run("--sizes 4096 --isa plain --variant nt", 3, "non-temporal");
+}
+
+}  // namespace
+}  // namespace shakedown::stream
+
+int main() {
+  shakedown::stream::whole_runs();
+  shakedown::stream::refusals();
+  return shakedown::stream::checks.end();
+}

