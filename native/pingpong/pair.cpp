@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kHead = 4096;                         // of a sample's messages that is checked after each sample
 constexpr std::size_t kCheckBytes = std::size_t{16} << 20;  // most that one check of whole messages takes
-constexpr double kMostSamples = 8192;                       // aimed at under --seconds: longer samples instead
+constexpr std::int64_t kMostSamples = 8192;                 // aimed at under --seconds: longer samples instead
 constexpr std::int64_t kFewSamples = 10;                    // that a slow case has at least
 constexpr std::int64_t kCheck = -1;                         // as a sample's number
 
@@ -185,9 +185,9 @@ Series lead(const World& world, const Options& options, const Buffers& buffers, 
             double warm_s) {
   Side side(world, options, buffers, shape, peer, true);
   Series series;
-  series.iterations = calibrate(side, std::max(options.sample_s, options.seconds / kMostSamples), warm_s);
-  series.seconds.reserve(
-      static_cast<std::size_t>(std::max<double>(static_cast<double>(options.samples), kMostSamples)));
+  series.iterations =
+      calibrate(side, std::max(options.sample_s, options.seconds / static_cast<double>(kMostSamples)), warm_s);
+  series.seconds.reserve(static_cast<std::size_t>(std::clamp(options.samples, kMostSamples, 128 * kMostSamples)));
   auto sample = [&, number = std::int64_t{0}]() mutable {
     side.tell({Command::run, series.iterations, number});
     return side.sample(series.iterations, number++);
@@ -227,25 +227,21 @@ Series lead(const World& world, const Options& options, const Buffers& buffers, 
 
 void follow(const World& world, const Options& options, const Buffers& buffers, const Shape& shape, int peer) {
   Side side(world, options, buffers, shape, peer, false);
-  MPI_Request others = MPI_REQUEST_NULL;
-  for (;;) {
-    const Command command = side.hear();
-    switch (command.op) {
-      case Command::run:
-        side.sample(command.iterations, command.sample);
-        break;
-      case Command::check:
-        side.check();
-        break;
-      case Command::leave:
-        MPI_Ibarrier(world.control, &others);
-        break;
-      default:
-        MPI_Wait(&others, MPI_STATUS_IGNORE);
-        side.tell_wrong();
-        return;
+  Command command = side.hear();
+  for (; command.op != Command::leave; command = side.hear()) {
+    if (command.op == Command::run) {
+      side.sample(command.iterations, command.sample);
+    } else {
+      side.check();
     }
   }
+  MPI_Request others = MPI_REQUEST_NULL;
+  MPI_Ibarrier(world.control, &others);
+  for (command = side.hear(); command.op != Command::stop; command = side.hear()) {
+    side.sample(command.iterations, command.sample);
+  }
+  rest(others);
+  side.tell_wrong();
 }
 
 Object work_of(const Shape& shape, const Options& options, std::int64_t iterations) {

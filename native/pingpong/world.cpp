@@ -85,6 +85,7 @@ std::vector<Rank> gather_ranks(MPI_Comm comm, int size) {
   std::vector<Wire> all(static_cast<std::size_t>(size));
   MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm);
   std::vector<Rank> ranks;
+  ranks.reserve(all.size());
   for (const auto& wire : all) ranks.push_back({wire.host.data(), wire.cpu, wire.pid});
   return ranks;
 }

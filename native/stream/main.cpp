@@ -64,6 +64,16 @@ void note_pages(Emitter& emitter, const std::string& asked, const std::string& g
                  "see /sys/kernel/mm/transparent_hugepage/enabled: madvise or always gives huge pages");
 }
 
+/// STREAM's rule: each array at least four times the last-level caches in use.
+void note_size(Emitter& emitter, std::uint64_t array_bytes, std::uint64_t touched, const CacheRoom& room) {
+  const std::uint64_t last = *std::max_element(room.begin(), room.end());
+  if (level_of(touched, room) != "memory" || array_bytes >= 4 * last) return;
+  emitter.notice("stream.size",
+                 "arrays of " + show_bytes(array_bytes) + " are less than four times the last-level caches of " +
+                     show_bytes(last) + ", which STREAM asks for",
+                 "use larger arrays; where a virtual machine shows the caches of its whole host, give --cache-bytes");
+}
+
 std::vector<bool> variants(const Stage& stage, Kernel kernel, std::uint64_t touched) {
   const bool has_nt = list_of(stage.loops, kernel, true).count > 0;
   const auto& word = stage.options.variant;
@@ -85,54 +95,68 @@ Residual residual_of(const Stage& stage, Runner& runner, Kernel kernel) {
   return {error, kLimit, "largest relative error of any element"};
 }
 
-void measure(const Stage& stage, Runner& runner, Kernel kernel, bool nt, const std::string& pages, double done,
-             double share) {
-  const auto& facts = facts_of(kernel);
-  const std::uint64_t array_bytes = stage.arrays.elements() * sizeof(double);
-  const std::uint64_t touched = touched_bytes(kernel, array_bytes);
-  const char* const variant = facts.out < 0 ? "cached" : nt ? "nt" : "cached";
-  const std::string label = std::string(facts.name) + " " + variant + ", " + std::to_string(stage.team.size()) +
-                            " threads, " + show_bytes(array_bytes) + " each";
-  const LoopList list = list_of(stage.loops, kernel, nt);
-  const LoopChoice* loop = nullptr;
-  std::int64_t passes = 0;
-  {
-    const PhaseMark phase(stage.emitter, "warmup", label);
-    loop = stage.options.loop == "auto" ? fastest_loop(runner, stage.arrays, kernel, list)
-                                        : find_shape(list, stage.options.loop);
-    passes = passes_per_sample(runner, kernel, loop->loop);
-    stage.arrays.poison(stage.team, kernel);
-    runner.clear_errors();
-  }
-  stage.emitter.facts(Object().add("loop " + label, loop->shape));
+/// What one series is of.
+struct Subject {
+  Kernel kernel;
+  bool nt;
+  std::string label;  // for a person
+  std::string pages;  // that the arrays lie in
+};
 
-  Case result;
-  Samples samples;
-  {
-    const PhaseMark phase(stage.emitter, "measure", label);
-    result.begin_ns = unix_ns();
-    samples = take_samples(runner, kernel, loop->loop, passes, stage.options.budget,
-                           [&](double part) { stage.emitter.progress(done + share * part, label); });
-    result.end_ns = unix_ns();
-  }
-  std::optional<Residual> residual;
-  if (stage.options.verify) {
-    const PhaseMark phase(stage.emitter, "verify", label);
-    residual = residual_of(stage, runner, kernel);
-  }
+Case case_of(const Stage& stage, const Subject& subject, Samples&& samples) {
+  const auto& facts = facts_of(subject.kernel);
+  const std::uint64_t array_bytes = stage.arrays.elements() * sizeof(double);
+  const std::uint64_t touched = touched_bytes(subject.kernel, array_bytes);
   const auto elements = static_cast<std::int64_t>(stage.arrays.elements()) * samples.passes;
-  const bool fetches = facts.out >= 0 && !nt && exceeds_caches(touched, stage.room);
-  result.kernel = facts.name;
-  result.params.add("variant", variant).add("threads", stage.team.size()).add("bytes", array_bytes);
+  const bool fetches = facts.out >= 0 && !subject.nt && exceeds_caches(touched, stage.room);
   const auto level = level_of(touched, stage.room);
+  Case result;
+  result.kernel = facts.name;
+  result.params.add("variant", subject.nt ? "nt" : "cached")
+      .add("threads", stage.team.size())
+      .add("bytes", array_bytes);
   // Stores past the caches leave the level that the arrays would lie in: such a time is that of no one level.
-  if (!level.empty() && (!nt || level == "memory")) result.params.add("level", level);
-  result.params.add("isa", stage.loops.name).add("pages", pages).add("placement", stage.options.placement);
+  if (!level.empty() && (!subject.nt || level == "memory")) result.params.add("level", level);
+  result.params.add("isa", stage.loops.name).add("pages", subject.pages).add("placement", stage.options.placement);
   result.work.add("bytes", elements * facts.counted_bytes);
   result.work.add("bytes_moved", elements * (facts.counted_bytes + (fetches ? 8 : 0)));
   result.seconds = std::move(samples.seconds);
+  return result;
+}
+
+/// One series: choose the loop, warm up, measure, verify, emit. `done` and `share`: its part of the program, for
+/// progress.
+void measure(const Stage& stage, Runner& runner, const Subject& subject, double done, double share) {
+  const LoopList list = list_of(stage.loops, subject.kernel, subject.nt);
+  const LoopChoice* loop = nullptr;
+  std::int64_t passes = 0;
+  {
+    const PhaseMark phase(stage.emitter, "warmup", subject.label);
+    const auto& asked = stage.options.loop;
+    loop = asked == "auto" ? fastest_loop(runner, stage.arrays, subject.kernel, list) : find_shape(list, asked);
+    passes = passes_per_sample(runner, subject.kernel, loop->loop);
+    stage.arrays.poison(stage.team, subject.kernel);
+    runner.clear_errors();
+  }
+  stage.emitter.facts(Object().add("loop of " + subject.label, loop->shape));
+  Samples samples;
+  const std::int64_t begin_ns = unix_ns();
+  {
+    const PhaseMark phase(stage.emitter, "measure", subject.label);
+    samples = take_samples(runner, subject.kernel, loop->loop, passes, stage.options.budget,
+                           [&](double part) { stage.emitter.progress(done + share * part, subject.label); });
+  }
+  const std::int64_t end_ns = unix_ns();
+  std::optional<Residual> residual;
+  if (stage.options.verify) {
+    const PhaseMark phase(stage.emitter, "verify", subject.label);
+    residual = residual_of(stage, runner, subject.kernel);
+  }
+  Case result = case_of(stage, subject, std::move(samples));
+  result.begin_ns = begin_ns;
+  result.end_ns = end_ns;
   stage.emitter.series(result, residual ? &*residual : nullptr);
-  stage.arrays.restore(stage.team, kernel);
+  stage.arrays.restore(stage.team, subject.kernel);
 }
 
 /// All kernels on arrays of one size with one team. `done` and `share`: this part of the whole program, for progress.
@@ -152,13 +176,17 @@ void measure_size(const Options& options, const IsaLoops& loops, Emitter& emitte
   }
   note_pages(emitter, options.pages, pages);
   const auto room = options.caches.empty() ? cache_room(place.cpus) : cache_room(options.caches, team.size());
+  note_size(emitter, elements * 8, touched_bytes(options.kernels.front(), elements * 8), room);
   const Stage stage{options, loops, emitter, team, *arrays, room};
-  const double part = share / static_cast<double>(options.kernels.size());
   for (const Kernel kernel : options.kernels) {
-    for (const bool nt : variants(stage, kernel, touched_bytes(kernel, elements * 8))) {
-      measure(stage, *runner, kernel, nt, pages, done, part);
+    const auto kinds = variants(stage, kernel, touched_bytes(kernel, elements * 8));
+    const double part = share / static_cast<double>(options.kernels.size() * kinds.size());
+    for (const bool nt : kinds) {
+      const std::string label = std::string(facts_of(kernel).name) + " " + (nt ? "nt" : "cached") + ", " +
+                                std::to_string(team.size()) + " threads, " + show_bytes(elements * 8) + " each";
+      measure(stage, *runner, {kernel, nt, label, pages}, done, part);
+      done += part;
     }
-    done += part;
   }
 }
 

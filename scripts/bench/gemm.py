@@ -1,11 +1,12 @@
 """The gemm program beside a bare loop over the same BLAS library.
 
-    python scripts/bench/gemm.py --program build/native/gemm/gemm --library /path/of/libopenblas.so.0
+    python scripts/bench/gemm.py [--library /path/of/libopenblas.so.0] [--program build/native/gemm/gemm]
 
 The bare loop is a fresh process that loads the library by ctypes, fills two numpy matrices, calls once to warm up and
 then times calls of the same routine with the same arguments. Both are started in turn, round by round, in an order that
-changes with the round, so that a drift of the machine meets both alike. Per round: the median of each one's samples; what
-is printed is the median of the rounds' ratios, program over bare loop, in flop/s.
+changes with the round, so that a drift of the machine meets both alike. Per round: the median of each one's samples;
+what is printed is the median of the rounds' ratios, program over bare loop, in flop/s. Without ``--library`` the one
+that ``library = "auto"`` takes is measured.
 """
 
 from __future__ import annotations
@@ -19,17 +20,22 @@ import subprocess
 import sys
 import time
 
+from shakedown import programs
+from shakedown.host import RealHost
+from shakedown.machine.blas import blas
+from shakedown.workloads import gemm
+
 
 def bare_loop(library: str, n: int, threads: int, precision: str, samples: int) -> list[float]:
     """Seconds of each of ``samples`` calls of dgemm or sgemm (precision "d", "s") of order n; runs in this process."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"):
         os.environ[name] = str(threads)
-    blas = ctypes.CDLL(library, mode=os.RTLD_LOCAL | os.RTLD_NOW)
+    loaded = ctypes.CDLL(library, mode=os.RTLD_LOCAL | os.RTLD_NOW)
     import numpy as np
 
     spellings = (f"{precision}gemm_", f"scipy_{precision}gemm_", f"scipy_{precision}gemm_64_")
-    routine = next(getattr(blas, name) for name in spellings if hasattr(blas, name))
+    routine = next(getattr(loaded, name) for name in spellings if hasattr(loaded, name))
     kind, real = (np.float64, ctypes.c_double) if precision == "d" else (np.float32, ctypes.c_float)
     random = np.random.default_rng(1)
     a, b = (random.random((n, n), dtype=kind) - kind(0.5) for _ in range(2))
@@ -45,6 +51,17 @@ def bare_loop(library: str, n: int, threads: int, precision: str, samples: int) 
         routine(*arguments)
         seconds.append(time.monotonic() - begin)
     return seconds
+
+
+def chosen_library() -> str:
+    """The path of the library that ``auto`` takes on this machine."""
+    host = RealHost()
+    cpuinfo = host.read("/proc/cpuinfo") or ""
+    vendor = next((name for name in ("GenuineIntel", "AuthenticAMD") if name in cpuinfo), "")
+    found = gemm.ordered(blas(host), vendor)
+    if not found:
+        sys.exit("no optimised BLAS library was found: pip install scipy-openblas32")
+    return found[0].path
 
 
 def flop_rate(seconds: list[float], flop: float) -> float:
@@ -67,8 +84,8 @@ def run_program(args: argparse.Namespace, n: int, threads: int, precision: str) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--program", default="build/native/gemm/gemm")
+    parser.add_argument("--library", default="")
+    parser.add_argument("--program", default="", help="the native program; empty: the one that is installed")
     parser.add_argument("--sizes", default="4096,8192")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--precision", default="d,s")
@@ -81,6 +98,9 @@ def main() -> None:
         n, threads, precision, samples = args.bare.split(",")
         print(json.dumps(bare_loop(args.library, int(n), int(threads), precision, int(samples))))
         return
+    args.program = args.program or programs.path("gemm")
+    args.library = args.library or chosen_library()
+    print(args.library, flush=True)
     for precision in args.precision.split(","):
         for n in map(int, args.sizes.split(",")):
             for threads in map(int, args.threads.split(",")):

@@ -2,12 +2,12 @@
 
     python3 scripts/bench/stream.py [--build build] [--threads 2] [--gib 1] [--rounds 5] [--hpcc-rounds 1] [--json]
 
-Everything is started in turn, round by round, in an order that turns with the round, so that a drift of the machine meets
-all alike. All count as STREAM does: 16 bytes an element for copy, 24 for triad. likwid-bench is run as it is (with the
-pages that malloc gives) and once more with the C library asked for huge pages, which it does not ask for itself. memcpy is
-run by stream_peers, which is built with the native tests, on our arrays with our pinned threads, pass by pass in turn with
-our copy. HPCC runs all its tests to reach StarSTREAM, so it takes part in fewer rounds. A ratio is ours over the peer's
-in the same round; what is printed is the median over the rounds, and the least and the most. What is absent is said.
+Everything is started in turn, round by round, in an order that turns with the round, so that a drift of the machine
+meets all alike. All count as STREAM does: 16 bytes an element for copy, 24 for triad. likwid-bench is run as it is (with
+the pages that malloc gives) and again with the C library told to ask for huge pages. memcpy is run by stream_peers, which
+is built with the native tests, on our arrays with our pinned threads, pass by pass in turn with our copy. HPCC runs all
+its tests to reach StarSTREAM, so it takes part in fewer rounds. A ratio is ours over the peer's in the same round; what
+is printed is the median over the rounds, and the least and the most. What is absent is said.
 """
 
 from __future__ import annotations
@@ -67,12 +67,14 @@ HPL.out
 
 def run(argv: list[str], *, env: dict[str, str] | None = None, cwd: str | None = None) -> str:
     """Standard output of a command. Raises CalledProcessError with its messages."""
-    return subprocess.run(argv, capture_output=True, text=True, check=True, cwd=cwd, env={**os.environ, **(env or {})}).stdout
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=cwd, env={**os.environ, **(env or {})})
+    return done.stdout
 
 
 def ours(program: Path, threads: int, size: int) -> Rates:
     """Median rates of our copy and triad."""
-    text = run([str(program), "--threads", str(threads), "--sizes", str(size), "--kernels", "copy,triad", "--samples", "15"])
+    text = run([str(program), "--threads", str(threads), "--sizes", str(size), "--kernels", "copy,triad",
+                "--variant", "nt", "--samples", "15"])
     cases = [event for event in map(json.loads, text.splitlines()) if event["event"] == "case"]
     return {case["kernel"]: case["work"]["bytes"] / statistics.median(case["seconds"]) for case in cases}
 
@@ -138,23 +140,25 @@ def one_round(args: argparse.Namespace, turn: int, folder: Path) -> dict[str, An
     return results
 
 
+def row(peer: str, kernel: str, ratios: list[float], mine: list[float], theirs: list[float]) -> dict[str, Any]:
+    """One comparison: median rates in GB/s, and the ratios' median, least and most."""
+    return {"peer": peer, "kernel": kernel, "rounds": len(ratios),
+            "ratio": statistics.median(ratios), "low": min(ratios), "high": max(ratios),
+            "ours_gb_s": statistics.median(mine) / 1e9, "theirs_gb_s": statistics.median(theirs) / 1e9}
+
+
 def compare(rounds: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row for each peer and kernel: median rates in GB/s, and the ratios' median, least and most."""
+    """One row for each peer and kernel."""
     rows = []
     for peer in ("likwid-bench", "likwid-bench, huge pages", "hpcc StarSTREAM"):
         both = [(entry["shakedown"], entry[peer]) for entry in rounds if peer in entry]
         for kernel in ("copy", "triad") if both else ():
-            ratios = [mine[kernel] / theirs[kernel] for mine, theirs in both]
-            rows.append({"peer": peer, "kernel": kernel, "rounds": len(both), "ratio": statistics.median(ratios),
-                         "low": min(ratios), "high": max(ratios),
-                         "ours_gb_s": statistics.median(mine[kernel] for mine, _ in both) / 1e9,
-                         "theirs_gb_s": statistics.median(theirs[kernel] for _, theirs in both) / 1e9})
+            mine, theirs = ([side[kernel] for side in sides] for sides in zip(*both, strict=True))
+            rows.append(row(peer, kernel, [a / b for a, b in zip(mine, theirs, strict=True)], mine, theirs))
     found = [entry["memcpy"] for entry in rounds if "memcpy" in entry]
     if found:
-        ratios = [ratio for _, _, ratio in found]
-        rows.append({"peer": "memcpy", "kernel": "copy", "rounds": len(found), "ratio": statistics.median(ratios),
-                     "low": min(ratios), "high": max(ratios), "ours_gb_s": statistics.median(m for m, _, _ in found) / 1e9,
-                     "theirs_gb_s": statistics.median(t for _, t, _ in found) / 1e9})
+        mine, theirs, ratios = (list(column) for column in zip(*found, strict=True))
+        rows.append(row("memcpy", "copy", ratios, mine, theirs))
     return rows
 
 
@@ -173,13 +177,13 @@ def main() -> None:
         rounds.append(one_round(args, turn, folder))
         print(f"round {turn + 1} of {args.rounds} done", file=sys.stderr, flush=True)
     rows = compare(rounds)
-    absent = [peer for peer in ("likwid-bench", "hpcc StarSTREAM", "memcpy") if not any(row["peer"] == peer for row in rows)]
+    absent = sorted({"likwid-bench", "hpcc StarSTREAM", "memcpy"} - {entry["peer"] for entry in rows})
     if args.json:
         print(json.dumps({"rows": rows, "absent": absent, "threads": args.threads, "gib": args.gib}))
         return
-    for row in rows:
-        print(f"{row['kernel']:6s} beside {row['peer']:25s} ours {row['ours_gb_s']:6.1f} theirs {row['theirs_gb_s']:6.1f} GB/s"
-              f"  ratio {row['ratio']:.3f} ({row['low']:.3f} to {row['high']:.3f}, {row['rounds']} rounds)")
+    for one in rows:
+        print(f"{one['kernel']:6s} beside {one['peer']:25s} ours {one['ours_gb_s']:5.1f} theirs {one['theirs_gb_s']:5.1f} "
+              f"GB/s  ratio {one['ratio']:.3f} ({one['low']:.3f} to {one['high']:.3f}, {one['rounds']} rounds)")
     for peer in absent:
         print(f"{peer}: absent, not measured")
 

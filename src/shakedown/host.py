@@ -206,7 +206,7 @@ class RecordedHost:
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """The CPUs of a kernel list such as ``0-3,8,10-11``; empty for an empty text. Raises ValueError on anything else."""
+    """The CPUs of a kernel list such as ``0-3,8,10-11``; empty for an empty text. Raises ValueError for all else."""
     cpus: list[int] = []
     for part in filter(None, (word.strip() for word in text.strip().split(","))):
         low, _, high = part.partition("-")

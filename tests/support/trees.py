@@ -1,4 +1,4 @@
-"""Folders that stand for machines: files of ``/proc`` and ``/sys`` as a kernel would write them, read through a door."""
+"""Folders that stand for machines: files of ``/proc`` and ``/sys`` as a kernel writes them, read through a door."""
 
 from __future__ import annotations
 
@@ -29,9 +29,19 @@ def write(root: Path, files: Mapping[str, str | bytes | Link]) -> Path:
     return root
 
 
-def x86_cpuinfo(cpus: Sequence[int], *, vendor: str = "GenuineIntel", family: int = 6, model: int = 143, stepping: int = 8,
-                name: str = "Intel(R) Xeon(R) Platinum 8480+", mhz: float = 2000.0, flags: str = "sse2 avx avx2 fma avx512f",
-                bogomips: float = 4000.0, extra: Mapping[int, str] | None = None) -> str:
+def x86_cpuinfo(
+    cpus: Sequence[int],
+    *,
+    vendor: str = "GenuineIntel",
+    family: int = 6,
+    model: int = 143,
+    stepping: int = 8,
+    name: str = "Intel(R) Xeon(R) Platinum 8480+",
+    mhz: float = 2000.0,
+    flags: str = "sse2 avx avx2 fma avx512f",
+    bogomips: float = 4000.0,
+    extra: Mapping[int, str] | None = None,
+) -> str:
     """``/proc/cpuinfo`` of an x86 machine. ``extra`` adds lines to the block of one CPU."""
     return "".join(
         f"processor\t: {cpu}\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: {name}\n"
@@ -41,7 +51,7 @@ def x86_cpuinfo(cpus: Sequence[int], *, vendor: str = "GenuineIntel", family: in
 
 def topology(sockets: int, cores: int, threads: int = 1, *, nodes_per_socket: int = 1, l3_kib: int = 32768,
              distance: int = 21, node_kib: int = 64 << 20) -> dict[str, str | bytes | Link]:
-    """The topology, caches and NUMA nodes in sysfs. Logical CPUs are numbered threads last, as Intel's firmware does."""
+    """The topology, caches and NUMA nodes in sysfs. Second threads have the upper numbers, as Intel's firmware does."""
     total = sockets * cores
     files: dict[str, str | bytes | Link] = {f"{CPUS}/online": f"0-{total * threads - 1}\n", f"{CPUS}/offline": "\n"}
     for cpu in range(total * threads):
@@ -95,30 +105,47 @@ def cluster_node() -> dict[str, str | bytes | Link]:
     name = "Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz"
     pci = "/sys/devices/pci0000:80/0000:80:03.0/0000:81:00.0"
     files |= {
-        "/proc/cpuinfo": x86_cpuinfo(range(24), model=63, stepping=2, name=name, flags="sse2 avx avx2 fma arch_perfmon",
-                                     bogomips=4988.8),
-        "/proc/sys/kernel/osrelease": "3.10.0-1160.el7.x86_64\n", "/proc/self/limits": LIMITS,
-        "/proc/sys/kernel/randomize_va_space": "2\n", "/proc/sys/kernel/numa_balancing": "0\n",
-        "/proc/sys/vm/zone_reclaim_mode": "0\n", "/proc/sys/vm/swappiness": "60\n", "/proc/sys/vm/overcommit_memory": "0\n",
-        "/proc/sys/kernel/nmi_watchdog": "0\n", "/proc/sys/kernel/perf_event_paranoid": "1\n",
+        "/proc/cpuinfo": x86_cpuinfo(
+            range(24), model=63, stepping=2, name=name, flags="sse2 avx avx2 fma arch_perfmon", bogomips=4988.8
+        ),
+        "/proc/sys/kernel/osrelease": "3.10.0-1160.el7.x86_64\n",
+        "/proc/self/limits": LIMITS,
+        "/proc/sys/kernel/randomize_va_space": "2\n",
+        "/proc/sys/kernel/numa_balancing": "0\n",
+        "/proc/sys/vm/zone_reclaim_mode": "0\n",
+        "/proc/sys/vm/swappiness": "60\n",
+        "/proc/sys/vm/overcommit_memory": "0\n",
+        "/proc/sys/kernel/nmi_watchdog": "0\n",
+        "/proc/sys/kernel/perf_event_paranoid": "1\n",
         "/sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never\n",
         "/sys/kernel/mm/transparent_hugepage/defrag": "always defer [defer+madvise] madvise never\n",
         "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "0\n",
-        f"{CPUS}/smt/control": "off\n", f"{CPUS}/smt/active": "0\n", f"{CPUS}/intel_pstate/no_turbo": "1\n",
-        f"{CPUS}/cpuidle/current_driver": "intel_idle\n", f"{CPUS}/cpuidle/current_governor_ro": "menu\n",
+        f"{CPUS}/smt/control": "off\n",
+        f"{CPUS}/smt/active": "0\n",
+        f"{CPUS}/intel_pstate/no_turbo": "1\n",
+        f"{CPUS}/cpuidle/current_driver": "intel_idle\n",
+        f"{CPUS}/cpuidle/current_governor_ro": "menu\n",
         "/sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
         "/proc/mounts": "/dev/sda1 / ext4 rw 0 0\ntmpfs /dev/shm tmpfs rw,nosuid,nodev 0 0\n"
-                        "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
-        "/proc/self/cgroup": "0::/system.slice/slurmd.service\n", "/sys/fs/cgroup/cgroup.controllers": "cpu memory\n",
-        "/sys/class/powercap/intel-rapl:0/energy_uj": "12345\n", "/sys/class/powercap/intel-rapl:1/energy_uj": "12345\n",
-        "/sys/class/dmi/id/sys_vendor": "Dell Inc.\n", "/sys/class/dmi/id/product_name": "PowerEdge C6320\n",
-        f"{CPUS}/vulnerabilities/meltdown": "Mitigation: PTI\n", f"{CPUS}/vulnerabilities/mds": "Vulnerable\n",
-        f"{CPUS}/vulnerabilities/tsx_async_abort": "Not affected\n", "/proc/stat": "cpu  1 2 3 4 5 6 7 0 0 0\n",
-        f"{pci}/infiniband/mlx4_0/hca_type": "MT4099\n", f"{pci}/infiniband/mlx4_0/fw_ver": "2.42.5000\n",
-        f"{pci}/infiniband/mlx4_0/ports/1/state": "4: ACTIVE\n", f"{pci}/infiniband/mlx4_0/ports/1/rate":
-        "56 Gb/sec (4X FDR)\n", f"{pci}/infiniband/mlx4_0/ports/1/link_layer": "InfiniBand\n",
-        f"{pci}/infiniband/mlx4_0/ports/2/state": "1: DOWN\n", f"{pci}/infiniband/mlx4_0/ports/2/rate":
-        "10 Gb/sec (4X SDR)\n", f"{pci}/infiniband/mlx4_0/ports/2/link_layer": "InfiniBand\n",
+        "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
+        "/proc/self/cgroup": "0::/system.slice/slurmd.service\n",
+        "/sys/fs/cgroup/cgroup.controllers": "cpu memory\n",
+        "/sys/class/powercap/intel-rapl:0/energy_uj": "12345\n",
+        "/sys/class/powercap/intel-rapl:1/energy_uj": "12345\n",
+        "/sys/class/dmi/id/sys_vendor": "Dell Inc.\n",
+        "/sys/class/dmi/id/product_name": "PowerEdge C6320\n",
+        f"{CPUS}/vulnerabilities/meltdown": "Mitigation: PTI\n",
+        f"{CPUS}/vulnerabilities/mds": "Vulnerable\n",
+        f"{CPUS}/vulnerabilities/tsx_async_abort": "Not affected\n",
+        "/proc/stat": "cpu  1 2 3 4 5 6 7 0 0 0\n",
+        f"{pci}/infiniband/mlx4_0/hca_type": "MT4099\n",
+        f"{pci}/infiniband/mlx4_0/fw_ver": "2.42.5000\n",
+        f"{pci}/infiniband/mlx4_0/ports/1/state": "4: ACTIVE\n",
+        f"{pci}/infiniband/mlx4_0/ports/1/rate": "56 Gb/sec (4X FDR)\n",
+        f"{pci}/infiniband/mlx4_0/ports/1/link_layer": "InfiniBand\n",
+        f"{pci}/infiniband/mlx4_0/ports/2/state": "1: DOWN\n",
+        f"{pci}/infiniband/mlx4_0/ports/2/rate": "10 Gb/sec (4X SDR)\n",
+        f"{pci}/infiniband/mlx4_0/ports/2/link_layer": "InfiniBand\n",
         f"{pci}/infiniband/mlx4_0/device/driver": Link("../../../../../../../bus/pci/drivers/mlx4_core"),
         f"{pci}/infiniband/mlx4_0/device/numa_node": "1\n",
         "/sys/class/infiniband/mlx4_0": Link("../../devices/pci0000:80/0000:80:03.0/0000:81:00.0/infiniband/mlx4_0"),

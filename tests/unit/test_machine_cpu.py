@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support import trees
 
 from shakedown.machine import microarchitecture
 from shakedown.machine.clocks import clocks
 from shakedown.machine.cpu import cpu, parse_cpuinfo
 from shakedown.machine.kernel import chosen, parse_mask, parse_meminfo, parse_size
 from shakedown.machine.microarchitecture import Identity, identify
+from support import trees
 
 AVX512 = ("avx", "avx2", "fma", "avx512f", "avx512_vnni")
 SAPPHIRE = (*AVX512, "avx512_bf16", "avx512_fp16", "avx_vnni", "amx_tile")
@@ -21,7 +21,7 @@ def intel(number: int, stepping: int = 1, model: str = "Intel(R) Xeon(R) Process
     return Identity("GenuineIntel", model, 6, number, stepping)
 
 
-# --------------------------------------------------------------------------------------------------- microarchitecture
+# ---------------------------------------------------------------------------------------------------- microarchitecture
 
 
 def test_a_hypervisor_that_calls_amx_hardware_rocket_lake_is_not_believed() -> None:
@@ -81,7 +81,9 @@ def test_hidden_instructions_do_not_refute_a_model() -> None:
 def test_the_table_is_sound() -> None:
     entries = microarchitecture.table()
     assert len({entry.name for entry in entries}) == len(entries)
-    keys = [(entry.vendor, entry.family, model, entry.steppings, entry.soc) for entry in entries for model in entry.models]
+    keys = [
+        (entry.vendor, entry.family, model, entry.steppings, entry.soc) for entry in entries for model in entry.models
+    ]
     assert len(set(keys)) == len(keys)
     for entry in entries:
         assert set(entry.isa) <= {*microarchitecture.MARKERS, "sve"}, entry.name
@@ -101,11 +103,13 @@ def test_models_with_one_512_bit_unit_are_told_apart() -> None:
     assert bits("Intel(R) Xeon(R) Platinum 8174 CPU @ 3.10GHz") == 512
 
 
-# -------------------------------------------------------------------------------------------------------------- clocks
+# --------------------------------------------------------------------------------------------------------------- clocks
 
 
 def clock(root: Path, files: dict[str, str], model: str = "", **fields: str) -> tuple[float | None, float | None, str]:
-    found = clocks(trees.door(root, dict(files)), (0,), {key.replace("_", " "): value for key, value in fields.items()}, model)
+    found = clocks(
+        trees.door(root, dict(files)), (0,), {key.replace("_", " "): value for key, value in fields.items()}, model
+    )
     return found.base_hz, found.clock_hz, found.basis
 
 
@@ -117,8 +121,16 @@ def test_the_base_clock_is_taken_from_where_it_is_stated(tmp_path: Path) -> None
     assert clock(tmp_path / "b", {f"{folder}/acpi_cppc/nominal_freq": "2250\n"})[0] == 2.25e9
     assert clock(tmp_path / "c", {}, "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz")[0] == 2.6e9
     assert clock(tmp_path / "d", {}, "Intel(R) Xeon(TM) CPU 2.60GHz")[0] == 2.6e9
-    assert clock(tmp_path / "e", {f"{folder}/cpufreq/scaling_driver": "acpi-cpufreq\n",
-                                  f"{folder}/cpufreq/scaling_available_frequencies": "2501000 2500000 1200000\n"})[0] == 2.5e9
+    assert (
+        clock(
+            tmp_path / "e",
+            {
+                f"{folder}/cpufreq/scaling_driver": "acpi-cpufreq\n",
+                f"{folder}/cpufreq/scaling_available_frequencies": "2501000 2500000 1200000\n",
+            },
+        )[0]
+        == 2.5e9
+    )
 
 
 def test_without_a_base_clock_the_basis_says_what_stands_in_for_it(tmp_path: Path) -> None:
@@ -133,7 +145,7 @@ def test_without_a_base_clock_the_basis_says_what_stands_in_for_it(tmp_path: Pat
     assert clock(tmp_path / "e", {}, bogomips="50.00") == (None, None, "")
 
 
-# ------------------------------------------------------------------------------------------------- without a whole sysfs
+# ------------------------------------------------------------------------------------------------ without a whole sysfs
 
 
 def test_cores_by_cpuinfo_where_sysfs_has_no_topology(tmp_path: Path) -> None:
@@ -159,9 +171,11 @@ def test_a_machine_without_cpuinfo_is_an_error(tmp_path: Path) -> None:
 
 def test_grace(tmp_path: Path) -> None:
     cores = 72
-    blocks = "".join(f"processor\t: {number}\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd sve sve2 i8mm bf16\nCPU implementer\t: "
-                     "0x41\nCPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\nCPU revision\t: 0\n\n"
-                     for number in range(cores))
+    blocks = "".join(
+        f"processor\t: {number}\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd sve sve2 i8mm bf16\nCPU implementer\t: "
+        "0x41\nCPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\nCPU revision\t: 0\n\n"
+        for number in range(cores)
+    )
     files = trees.topology(1, cores, l3_kib=116736) | {
         "/proc/cpuinfo": blocks, "/sys/devices/soc0/soc_id": "jep106:036b:0241\n",
         f"{trees.CPUS}/cpu0/cpufreq/cpuinfo_max_freq": "3384000\n"}
@@ -172,8 +186,14 @@ def test_grace(tmp_path: Path) -> None:
 
 
 def test_power_with_sparse_cpu_numbers(tmp_path: Path) -> None:
-    text = "".join(f"processor\t: {number}\ncpu\t\t: POWER8NVL, altivec supported\nclock\t\t: 4023.000000MHz\n"
-                   "revision\t: 1.0 (pvr 004c 0100)\n\n" for number in (0, 8)) + "timebase\t: 512000000\nplatform\t: PowerNV\n"
+    text = (
+        "".join(
+            f"processor\t: {number}\ncpu\t\t: POWER8NVL, altivec supported\nclock\t\t: 4023.000000MHz\n"
+            "revision\t: 1.0 (pvr 004c 0100)\n\n"
+            for number in (0, 8)
+        )
+        + "timebase\t: 512000000\nplatform\t: PowerNV\n"
+    )
     found, _ = cpu(trees.door(tmp_path, {
         "/proc/cpuinfo": text, f"{trees.CPUS}/online": "0,8\n", f"{trees.CPUS}/present": "0-15\n",
         f"{trees.CPUS}/offline": "1-7,9-15\n", f"{trees.CPUS}/cpu0/topology/thread_siblings_list": "0\n",
@@ -190,7 +210,7 @@ def test_cores_of_two_kinds_are_said(tmp_path: Path) -> None:
     assert "one kind of core" in {gap.what for gap in absent}
 
 
-# ------------------------------------------------------------------------------------------------- the kernel's shapes
+# -------------------------------------------------------------------------------------------------- the kernel's shapes
 
 
 def test_masks_sizes_choices_and_meminfo() -> None:
@@ -205,7 +225,9 @@ def test_masks_sizes_choices_and_meminfo() -> None:
 
 
 def test_cpuinfo_keeps_what_stands_outside_of_the_blocks() -> None:
-    processors, common = parse_cpuinfo("Processor\t: ARMv7 Processor rev 0 (v7l)\nprocessor\t: 0\nBogoMIPS\t: 1.00\n\n"
-                                       "processor\t: 1\nBogoMIPS\t: 1.00\n\nFeatures\t: neon vfpv3\nCPU part\t: 0xc09\n")
+    processors, common = parse_cpuinfo(
+        "Processor\t: ARMv7 Processor rev 0 (v7l)\nprocessor\t: 0\nBogoMIPS\t: 1.00\n\n"
+        "processor\t: 1\nBogoMIPS\t: 1.00\n\nFeatures\t: neon vfpv3\nCPU part\t: 0xc09\n"
+    )
     assert [processor.number for processor in processors] == [0, 1]
     assert common["Features"] == "neon vfpv3" and common["CPU part"] == "0xc09"

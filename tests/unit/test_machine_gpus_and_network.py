@@ -6,26 +6,50 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from support import trees
 
 from shakedown.host import Result
-from shakedown.machine import gpus
+from shakedown.machine import gpus, nvml
 from shakedown.machine.accelerators import gpu_peaks
 from shakedown.machine.network import network
 from shakedown.records import Gpu
+from support import trees
 
-VERSION = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\nGCC version:  gcc 11\n"
+VERSION = (
+    "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\nGCC version:  gcc 11\n"
+)
 
-NVML = json.dumps({"driver": "570.86.15", "cuda": "12.8", "gpus": [
-    {"index": 0, "name": "NVIDIA H200", "memory_bytes": 150754820096, "pci": "00000000:1B:00.0", "cores": 16896,
-     "compute_capability": "9.0", "max_sm_mhz": 1980, "max_memory_mhz": 3201, "memory_bus_bits": 6144, "power_limit_w": 700.0,
-     "mig": False, "ecc": True, "nvlinks": 18},
-    {"index": 1, "name": "", "error": "GPU is lost"}]})
+NVML = json.dumps(
+    {
+        "driver": "570.86.15",
+        "cuda": "12.8",
+        "gpus": [
+            {
+                "index": 0,
+                "name": "NVIDIA H200",
+                "memory_bytes": 150754820096,
+                "pci": "00000000:1B:00.0",
+                "cores": 16896,
+                "compute_capability": "9.0",
+                "max_sm_mhz": 1980,
+                "max_memory_mhz": 3201,
+                "memory_bus_bits": 6144,
+                "power_limit_w": 700.0,
+                "mig": False,
+                "ecc": True,
+                "nvlinks": 18,
+            },
+            {"index": 1, "name": "", "error": "GPU is lost"},
+        ],
+    }
+)
 
 
-def pci_device(address: str, vendor: str, kind: str = "0x030200", driver: str = "") -> dict[str, str | bytes | trees.Link]:
+def pci_device(
+    address: str, vendor: str, kind: str = "0x030200", driver: str = ""
+) -> dict[str, str | bytes | trees.Link]:
     folder = f"/sys/bus/pci/devices/{address}"
     files: dict[str, str | bytes | trees.Link] = {
         f"{folder}/class": kind + "\n", f"{folder}/vendor": vendor + "\n", f"{folder}/device": "0x2335\n",
@@ -92,15 +116,21 @@ def test_rocm_smi(tmp_path: Path, recordings: Path) -> None:
     text = (recordings / "gpu/rocm-smi-mi100.json").read_text()
     found = gpus.parse_rocm_smi("WARNING: AMD GPU is in a low-power state\n" + text)
     assert found[0].name == "Arcturus GL-XL [Instinct MI100]" and found[0].memory_bytes == 34342961152
-    assert found[0].pci == "0000:83:00.0" and found[0].facts["power_limit_w"] == 290.0 and found[0].facts["numa_node"] == 1
+    assert (
+        found[0].pci == "0000:83:00.0" and found[0].facts["power_limit_w"] == 290.0 and found[0].facts["numa_node"] == 1
+    )
     assert [gpu.index for gpu in found] == list(range(len(found)))
-    door = trees.door(tmp_path, pci_device("0000:83:00.0", "0x1002", "0x038000", "amdgpu"), commands={gpus.ROCM_SMI: text})
+    door = trees.door(
+        tmp_path, pci_device("0000:83:00.0", "0x1002", "0x038000", "amdgpu"), commands={gpus.ROCM_SMI: text}
+    )
     assert gpus.gpus(door)[0][0].vendor == "AMD"
 
 
 def test_amd_by_sysfs_where_rocm_is_not_installed(tmp_path: Path) -> None:
     files = pci_device("0000:83:00.0", "0x1002", "0x038000", "amdgpu") | {
-        "/sys/bus/pci/devices/0000:83:00.0/mem_info_vram_total": "34342961152\n", "/sys/module/amdgpu/version": "6.3.6\n"}
+        "/sys/bus/pci/devices/0000:83:00.0/mem_info_vram_total": "34342961152\n",
+        "/sys/module/amdgpu/version": "6.3.6\n",
+    }
     found, absent = gpus.gpus(trees.door(tmp_path, files))
     assert [(gpu.memory_bytes, gpu.driver) for gpu in found] == [(34342961152, "6.3.6")]
     assert absent[0].why == "rocm-smi is not installed"
@@ -109,8 +139,14 @@ def test_amd_by_sysfs_where_rocm_is_not_installed(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------- without driver
 
 
-@pytest.mark.parametrize(("driver", "why"), [("", "no driver has taken it"), ("nouveau", "nouveau, which does not compute"),
-                                             ("vfio-pci", "vfio-pci, which does not compute")])
+@pytest.mark.parametrize(
+    ("driver", "why"),
+    [
+        ("", "no driver has taken it"),
+        ("nouveau", "nouveau, which does not compute"),
+        ("vfio-pci", "vfio-pci, which does not compute"),
+    ],
+)
 def test_a_gpu_without_its_driver_is_told(tmp_path: Path, driver: str, why: str) -> None:
     found, absent = gpus.gpus(trees.door(tmp_path, pci_device("0000:1b:00.0", "0x10de", driver=driver)))
     assert found == () and len(absent) == 1
@@ -143,11 +179,17 @@ def test_peaks_of_gpus_are_those_of_their_data_sheets() -> None:
                            "gpu.flops.fp32": pytest.approx(66.9e12, rel=0.005),
                            "gpu.memory.bandwidth": pytest.approx(4.9e12, rel=0.01)}
     v100 = Gpu(index=0, name="Tesla V100-SXM2-32GB", vendor="NVIDIA", facts={"max_sm_mhz": 1530, "max_memory_mhz": 877})
-    assert rates(v100) == {"gpu.flops.fp64": pytest.approx(7.8e12, rel=0.01), "gpu.flops.fp32": pytest.approx(15.7e12, rel=0.01),
-                           "gpu.memory.bandwidth": pytest.approx(900e9, rel=0.01)}
+    assert rates(v100) == {
+        "gpu.flops.fp64": pytest.approx(7.8e12, rel=0.01),
+        "gpu.flops.fp32": pytest.approx(15.7e12, rel=0.01),
+        "gpu.memory.bandwidth": pytest.approx(900e9, rel=0.01),
+    }
     m2050 = Gpu(index=0, name="Tesla M2050", vendor="NVIDIA", facts={"max_sm_mhz": 1147, "max_memory_mhz": 1546})
-    assert rates(m2050) == {"gpu.flops.fp64": pytest.approx(515e9, rel=0.01), "gpu.flops.fp32": pytest.approx(1.03e12, rel=0.01),
-                            "gpu.memory.bandwidth": pytest.approx(148e9, rel=0.01)}
+    assert rates(m2050) == {
+        "gpu.flops.fp64": pytest.approx(515e9, rel=0.01),
+        "gpu.flops.fp32": pytest.approx(1.03e12, rel=0.01),
+        "gpu.memory.bandwidth": pytest.approx(148e9, rel=0.01),
+    }
 
 
 def test_a_gpu_of_no_known_kind_has_no_peak_and_a_reason() -> None:
@@ -193,3 +235,41 @@ def test_no_network_at_all(tmp_path: Path) -> None:
 
 def test_the_program_asked_is_this_python() -> None:
     assert gpus.NVML[0] == sys.executable
+
+
+# --------------------------------------------------------------------------------------------- the library's own words
+
+
+class FakeNvml:
+    """A driver of two GPUs: one answers some questions and refuses the others, the second has fallen off the bus."""
+
+    class NVMLError(Exception):
+        pass
+
+    NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_NVLINK_MAX_LINKS = 1, 2, 4
+
+    def __getattr__(self, name: str) -> object:
+        def answer(*arguments: object) -> object:
+            if name == "nvmlDeviceGetHandleByIndex" and arguments == (1,):
+                raise self.NVMLError("GPU is lost")
+            answers: dict[str, object] = {
+                "nvmlSystemGetCudaDriverVersion_v2": 12080, "nvmlSystemGetDriverVersion": b"570.86.15",
+                "nvmlDeviceGetCount": 2, "nvmlDeviceGetHandleByIndex": "handle", "nvmlDeviceGetName": "NVIDIA H200",
+                "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=150754820096),
+                "nvmlDeviceGetPciInfo": SimpleNamespace(busId=b"00000000:1B:00.0"),
+                "nvmlDeviceGetCudaComputeCapability": (9, 0), "nvmlDeviceGetEnforcedPowerLimit": 700000,
+                "nvmlDeviceGetPersistenceMode": 0, "nvmlDeviceGetEccMode": (1, 1), "nvmlDeviceGetNvLinkState": 1}
+            if name not in answers:
+                raise self.NVMLError("Not Supported")
+            return answers[name]
+
+        return answer
+
+
+def test_what_the_driver_refuses_is_left_out_and_not_zero() -> None:
+    printed = nvml.driver(FakeNvml())
+    found, absent = gpus.parse_nvml(json.dumps(printed))
+    assert [gpu.name for gpu in found] == ["NVIDIA H200"] and [gap.why for gap in absent] == ["GPU is lost"]
+    assert found[0].facts == {"compute_capability": "9.0", "power_limit_w": 700.0, "persistence": False, "ecc": True,
+                              "nvlinks": 4, "cuda": "12.8"}
+    assert (found[0].memory_bytes, found[0].pci, found[0].driver) == (150754820096, "00000000:1B:00.0", "570.86.15")

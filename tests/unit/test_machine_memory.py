@@ -5,22 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support import trees
 
 from shakedown.host import Result
 from shakedown.machine.memory import channel_count, memory, parse_dmidecode, slot_channel
 from shakedown.machine.numa import numa
+from support import trees
 
 
 def device(locator: str, bank: str, size: str = "32 GB", speed: str = "2933 MT/s", kind: str = "DDR4") -> str:
-    return (f"Handle 0x0011, DMI type 17, 84 bytes\nMemory Device\n\tArray Handle: 0x000F\n\tTotal Width: 72 bits\n\tSize: {size}\n"
-            f"\tForm Factor: DIMM\n\tLocator: {locator}\n\tBank Locator: {bank}\n\tType: {kind}\n\tSpeed: 3200 MT/s\n"
-            f"\tConfigured Memory Speed: {speed}\n\n")
+    return (
+        f"Handle 0x0011, DMI type 17, 84 bytes\nMemory Device\n\tArray Handle: 0x000F\n\tSize: {size}\n"
+        f"\tForm Factor: DIMM\n\tLocator: {locator}\n\tBank Locator: {bank}\n\tType: {kind}\n\tSpeed: 3200 MT/s\n"
+        f"\tConfigured Memory Speed: {speed}\n\n"
+    )
 
 
-DMIDECODE = "# dmidecode 3.3\nGetting SMBIOS data from sysfs.\n\n" + "".join(
-    device(f"P{socket}-DIMM{'ABCDEF'[channel]}1", f"P{socket}_Node0_Channel{channel}_Dimm0")
-    for socket in (0, 1) for channel in range(6)) + device("P1-DIMMA2", "P1_Node0_Channel0_Dimm1", "No Module Installed", "Unknown")
+DMIDECODE = (
+    "# dmidecode 3.3\nGetting SMBIOS data from sysfs.\n\n"
+    + "".join(
+        device(f"P{socket}-DIMM{'ABCDEF'[channel]}1", f"P{socket}_Node0_Channel{channel}_Dimm0")
+        for socket in (0, 1)
+        for channel in range(6)
+    )
+    + device("P1-DIMMA2", "P1_Node0_Channel0_Dimm1", "No Module Installed", "Unknown")
+)
 
 
 def test_modules_channels_and_the_speed_that_is_configured() -> None:
@@ -64,8 +72,12 @@ def test_dmidecode_without_root_falls_back_on_edac(tmp_path: Path) -> None:
     for controller in (0, 1):
         for channel in range(4):
             folder = f"{base}/mc{controller}/dimm{channel}"
-            files |= {f"{folder}/size": "16384\n" if channel < 3 else "0\n", f"{folder}/dimm_mem_type": "Registered-DDR4\n",
-                      f"{folder}/dimm_location": f"channel {channel} slot 0 \n", f"{folder}/dimm_label": f"L{channel}\n"}
+            files |= {
+                f"{folder}/size": "16384\n" if channel < 3 else "0\n",
+                f"{folder}/dimm_mem_type": "Registered-DDR4\n",
+                f"{folder}/dimm_location": f"channel {channel} slot 0 \n",
+                f"{folder}/dimm_label": f"L{channel}\n",
+            }
     refused = Result(1, "", "/sys/firmware/dmi/tables/smbios_entry_point: Permission denied\n")
     found, absent = memory(trees.door(tmp_path, files, commands={("dmidecode", "-t", "17"): refused}))
     assert found.channels == 6 and found.speed_mts is None and found.modules[0].kind == "DDR4"
@@ -83,7 +95,9 @@ def test_nothing_readable_is_said(tmp_path: Path) -> None:
 
 def test_the_slowest_module_sets_the_speed(tmp_path: Path) -> None:
     text = device("DIMM 0", "P0 CHANNEL A") + device("DIMM 0", "P0 CHANNEL B", speed="2400 MT/s")
-    found, _ = memory(trees.door(tmp_path, {"/proc/meminfo": "MemTotal: 1 kB\n"}, commands={("dmidecode", "-t", "17"): text}))
+    found, _ = memory(
+        trees.door(tmp_path, {"/proc/meminfo": "MemTotal: 1 kB\n"}, commands={("dmidecode", "-t", "17"): text})
+    )
     assert (found.channels, found.speed_mts) == (2, 2400.0)
 
 
@@ -103,8 +117,16 @@ def test_nodes_without_cpus_or_memory(tmp_path: Path) -> None:
 
 
 def test_nodes_that_do_not_add_up_are_doubted(tmp_path: Path) -> None:
-    _, absent = numa(trees.door(tmp_path, {"/proc/meminfo": "MemTotal: 25000000 kB\n", f"{trees.NODES}/node0/cpulist": "0\n",
-                                           f"{trees.NODES}/node0/meminfo": "Node 0 MemTotal: 5000000 kB\n"}))
+    _, absent = numa(
+        trees.door(
+            tmp_path,
+            {
+                "/proc/meminfo": "MemTotal: 25000000 kB\n",
+                f"{trees.NODES}/node0/cpulist": "0\n",
+                f"{trees.NODES}/node0/meminfo": "Node 0 MemTotal: 5000000 kB\n",
+            },
+        )
+    )
     assert absent[0].what == "memory of the NUMA nodes"
     assert "4.8 GiB" in absent[0].why and "23.8 GiB" in absent[0].why
 

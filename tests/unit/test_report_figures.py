@@ -81,6 +81,48 @@ def test_pairs_become_a_heat_map_and_the_longest_sweep_a_line() -> None:
     assert [point.x for point in line.series[0].points] == [8, 64, 512]
 
 
+def test_of_several_names_of_a_pair_the_telling_one_is_drawn() -> None:
+    def between(a: int, b: int, size: int) -> Finding:
+        return finding(float(size), bytes=size, rank_a=a, rank_b=b, cpu_a=a + 10, cpu_b=b + 10, host_a="n", host_b="n")
+
+    pairs = [between(a, b, 8) for a in range(4) for b in range(a + 1, 4)]
+    made = figures([*pairs, between(0, 1, 64), between(0, 1, 512)])
+    heat = next(one for one in made if isinstance(one, Heat))
+    line = next(one for one in made if isinstance(one, Lines))
+    assert heat.labels == ("10", "11", "12", "13") and len(heat.cells) == 6
+    assert [point.x for point in line.series[0].points] == [8, 64, 512]
+    assert "CPU a 10" in line.caption
+
+
+def test_a_level_that_some_points_lack_still_names_the_stretches() -> None:
+    levels = {1024: "l1", 2048: "l1", 4096: "memory", 8192: "memory"}
+    cached = [finding(1.0, bytes=size, variant="cached", level=level) for size, level in levels.items()]
+    streaming = [finding(2.0, bytes=size, variant="nt") for size in levels]
+    (made,) = lines([*cached, *streaming])
+    assert [one.name for one in made.regions] == ["l1", "memory"]
+    assert [one.name for one in made.series] == ["cached", "nt"]
+
+
+def test_a_sweep_over_sizes_and_another_over_threads_get_a_figure_each() -> None:
+    sizes = [finding(5.0, bytes=2**power, threads=64) for power in range(14, 30)]
+    threads = [finding(1.0 * number, bytes=2**28, threads=number) for number in (1, 2, 4, 8, 16, 32)]
+    by_size, by_threads = lines([*sizes, *threads])
+    assert [one.name for one in by_size.series] == ["Rate"] and len(by_size.series[0].points) == 16
+    assert "Lines of few points are left out." in by_size.caption
+    assert [point.x for point in by_threads.series[0].points] == [1, 2, 4, 8, 16, 32, 64]
+    assert "256 MiB" in by_threads.caption
+
+
+@pytest.mark.parametrize(("better", "size"), [("lower", "8 B"), ("higher", "1 MiB")])
+def test_a_matrix_is_drawn_at_the_size_that_tells_most(better: str, size: str) -> None:
+    found = [msgspec.structs.replace(finding(1.0 + a + b, bytes=size, cpu_a=a, cpu_b=b), better=better)
+             for size in (8, 2**20) for a in range(4) for b in range(a + 1, 4)]
+    metric = msgspec.structs.replace(RATE, better=better)
+    made = _figures.of_workload(found, {RATE.name: metric}, ())
+    assert made is not None
+    assert [size in one.caption for one in made.figures if isinstance(one, Heat)] == [True]
+
+
 def test_hosts_by_name_make_a_heat_map_too() -> None:
     made = figures([finding(2.0 + a, host_a=f"n{a}", host_b=f"n{b}") for a in (1, 2, 10) for b in (1, 2, 10) if a != b])
     heat = next(one for one in made if isinstance(one, Heat))
@@ -121,8 +163,9 @@ def test_more_libraries_than_colours_keep_the_best_and_say_so() -> None:
 def test_no_figure_has_more_lines_than_colours_and_none_invents_a_value(seed: int) -> None:
     draw = random.Random(seed)
     names = draw.sample(["n", "bytes", "threads", "library", "variant", "cpu_a", "cpu_b", "flag"], draw.randint(1, 6))
-    domain: dict[str, list[Value]] = {"n": [8, 16, 32, 64], "bytes": [0, 1, 4096, 2**30], "threads": [1, 2, 3], "library": list("abcdefghijk"),
-              "variant": ["x", "y"], "cpu_a": [0, 1, 2], "cpu_b": [0, 1, 2], "flag": [True, False]}
+    domain: dict[str, list[Value]] = {
+        "n": [8, 16, 32, 64], "bytes": [0, 1, 4096, 2**30], "threads": [1, 2, 3], "library": list("abcdefghijk"),
+        "variant": ["x", "y"], "cpu_a": [0, 1, 2], "cpu_b": [0, 1, 2], "flag": [True, False]}
     kept: dict[str, Finding] = {}
     for _ in range(draw.randint(1, 120)):
         params: Params = {name: draw.choice(domain[name]) for name in names}

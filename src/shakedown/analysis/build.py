@@ -128,8 +128,9 @@ def build(name: str, plan: Plan, machine: Machine, cases: table.Cases, outcomes:
     disturbances = advice.common([one.notices for one in outcomes])
     analysis = Analysis(
         name=name, campaign=plan.campaign, title=plan.title, created_ns=created_ns, version=version, machine=machine,
-        findings=tuple(found), metrics=tuple(metrics.values()), verdicts=verdicts, outcomes=outcomes, beside=laid,
-        skipped=plan.skipped, notices=(*notices, *disturbances))
+        findings=tuple(found), metrics=tuple(metrics.values()),
+        workload_titles={workload: workloads.get(workload).title for workload in by_workload}, verdicts=verdicts,
+        outcomes=outcomes, beside=laid, skipped=plan.skipped, notices=(*notices, *disturbances))
     return msgspec.structs.replace(analysis, summary=summarise(analysis, plan))
 
 

@@ -21,7 +21,9 @@ _STATES = {"warn": "wrong", "unknown": "?", "info": "note", "good": "good"}
 
 def command(
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-    all_: Annotated[bool, typer.Option("--all", help="Show also the settings that are good and the empty interfaces.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Show also the settings that are good and the empty interfaces.")
+    ] = False,
 ) -> None:
     """Show what this machine is, how fast it could be, and what is set wrongly."""
     from .. import machine
@@ -44,7 +46,9 @@ def lines(machine: Machine, *, width: int = 120, everything: bool = False) -> It
 
 
 def _host(host: Host, width: int, everything: bool) -> Iterator[str]:
-    yield " ".join(filter(None, (host.name, f"({host.os})" if host.os else "", f"Linux {host.kernel}" if host.kernel else "")))
+    yield " ".join(
+        filter(None, (host.name, f"({host.os})" if host.os else "", f"Linux {host.kernel}" if host.kernel else ""))
+    )
     yield from _pairs(_facts(host), width)
     yield from _section("Peaks", _peaks(host.peaks, width))
     shown = [one for one in host.settings if everything or one.state in ("warn", "unknown") or one.advice]
@@ -74,7 +78,9 @@ def _facts(host: Host) -> Iterator[tuple[str, str]]:
     cpu = host.cpu
     if host.virtualisation:
         yield "virtualisation", host.virtualisation
-    numbers = f"family {cpu.family} model {cpu.model_number} stepping {cpu.stepping}" if cpu.model_number is not None else ""
+    numbers = (
+        f"family {cpu.family} model {cpu.model_number} stepping {cpu.stepping}" if cpu.model_number is not None else ""
+    )
     yield "processor", ", ".join(filter(None, (cpu.model, cpu.microarchitecture, numbers)))
     yield "cores", _cores(host)
     yield "clock", _clock(host)
@@ -171,16 +177,23 @@ def _network(network: Network) -> str:
 
 
 def _peaks(peaks: Sequence[Peak], width: int) -> Iterator[str]:
-    """One line for each peak, its basis under it; scopes that say the same as a wider one are left out."""
+    """One line for each peak with the calculation beside it; scopes that say the same as a wider one are left out.
+
+    What stands behind the calculation, mostly the same for all, is told once below.
+    """
     from ..units import show
 
+    notes: dict[str, None] = {}
     for index, peak in enumerate(peaks):
-        same = [other for other in peaks[index + 1:] if (other.name, other.kind, other.basis) == (peak.name, peak.kind, peak.basis)]
-        if same:
+        key = (peak.name, peak.kind, peak.basis)
+        if any((other.name, other.kind, other.basis) == key for other in peaks[index + 1 :]):
             continue
+        basis, *behind = peak.basis.split("; ")
+        notes |= dict.fromkeys(behind)
         head = f"  {peak.name:<20} {peak.scope:<7} {show(peak.value, peak.unit, 4):>14}  {peak.kind + ': ':<10}"
-        yield from textwrap.wrap(peak.basis, width, initial_indent=head, subsequent_indent=" " * 46,
-                                 break_on_hyphens=False, break_long_words=False)
+        yield from _wrap(head + basis, width, 57)
+    for note in notes:
+        yield from _wrap(f"    {note}", width, 4)
 
 
 def _settings(settings: Sequence[Setting], width: int) -> Iterator[str]:

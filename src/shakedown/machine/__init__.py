@@ -19,7 +19,7 @@ from ..records import Absent, Cpu, Host, Machine, Memory
 from . import cgroup, cpu, gpus, memory, network, numa, peaks, settings, software, virtualisation
 from .kernel import read_word
 from .peaks import with_measured
-from .together import FAILURES, together
+from .together import together
 
 __all__ = ["discover", "machine", "with_measured"]
 
@@ -38,9 +38,15 @@ def discover(door: Door, limit_s: float = LIMIT_S) -> Host:
     """Everything that can be told of the host behind ``door``. What could not be read is in ``absent``; never raises
     for what a machine is or lacks."""
     tasks: dict[str, Callable[[], Any]] = {
-        "processor": lambda: cpu.cpu(door), "memory": lambda: memory.memory(door), "NUMA nodes": lambda: numa.numa(door),
-        "GPUs": lambda: gpus.gpus(door), "network": lambda: network.network(door), "control groups": lambda: cgroup.limits(door),
-        "virtualisation": lambda: virtualisation.layers(door), "software": lambda: software.software(door)}
+        "processor": lambda: cpu.cpu(door),
+        "memory": lambda: memory.memory(door),
+        "NUMA nodes": lambda: numa.numa(door),
+        "GPUs": lambda: gpus.gpus(door),
+        "network": lambda: network.network(door),
+        "control groups": lambda: cgroup.limits(door),
+        "virtualisation": lambda: virtualisation.layers(door),
+        "software": lambda: software.software(door),
+    }
     answers = together(tasks, limit_s)
     absent = [Absent(what=name, why=answer.why) for name, answer in answers.items() if answer.value is None]
 
@@ -56,16 +62,24 @@ def discover(door: Door, limit_s: float = LIMIT_S) -> Host:
     layers = answers["virtualisation"].value or virtualisation.Layers("", "")
     software_found, software_absent = answers["software"].value or ((), ())
     host = Host(
-        name=door.name(), kernel=read_word(door, "/proc/sys/kernel/osrelease") or "", os=_os(door),
-        virtualisation=layers.text, cpu=processor, memory=facts("memory", Memory(total_bytes=0)), numa=facts("NUMA nodes", ()),
-        usable_cpus=door.affinity(), cpu_quota=(answers["control groups"].value or cgroup.Limits()).cpu_quota,
-        gpus=facts("GPUs", ()), networks=facts("network", ()), software=software_found)
+        name=door.name(),
+        kernel=read_word(door, "/proc/sys/kernel/osrelease") or "",
+        os=_os(door),
+        virtualisation=layers.text,
+        cpu=processor,
+        memory=facts("memory", Memory(total_bytes=0)),
+        numa=facts("NUMA nodes", ()),
+        usable_cpus=door.affinity(),
+        cpu_quota=(answers["control groups"].value or cgroup.Limits()).cpu_quota,
+        gpus=facts("GPUs", ()),
+        networks=facts("network", ()),
+        software=software_found,
+    )
     absent += [*software_absent, *virtualisation.hidden(door, layers, processor)]
-    try:
-        host = msgspec.structs.replace(host, settings=settings.settings(door, processor))
-    except FAILURES as error:
-        absent.append(Absent(what="settings", why=f"{type(error).__name__}: {error}"))
-    host = msgspec.structs.replace(host, absent=tuple(absent))
+    late = together({"settings": lambda: settings.settings(door, processor)}, limit_s)["settings"]
+    if late.value is None:
+        absent.append(Absent(what="settings", why=late.why))
+    host = msgspec.structs.replace(host, settings=late.value or (), absent=tuple(absent))
     derived, underived = peaks.peaks(host)
     return msgspec.structs.replace(host, peaks=derived, absent=(*host.absent, *underived))
 

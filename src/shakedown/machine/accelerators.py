@@ -46,8 +46,12 @@ def gpu_peaks(gpus: Sequence[Gpu]) -> tuple[tuple[Peak, ...], tuple[Absent, ...]
         found = _peaks(members[0], f"each of {len(members)} {name}" if len(members) > 1 else name)
         peaks += found
         if not found:
-            absent.append(Absent(what=f"peaks of {name or 'the GPU'}", why="the driver does not show its cores and clocks, "
-                                 "and the table does not hold it"))
+            absent.append(
+                Absent(
+                    what=f"peaks of {name or 'the GPU'}",
+                    why="the driver does not show its cores and clocks, and the table does not hold it",
+                )
+            )
     return tuple(peaks), tuple(absent)
 
 
@@ -61,13 +65,29 @@ def _peaks(gpu: Gpu, who: str) -> list[Peak]:
     if lanes and isinstance(clock_mhz, int | float) and (cores or known):
         processors = int(cores) // lanes[0] if cores else known.multiprocessors if known else 0
         for name, count in (("gpu.flops.fp64", lanes[1]), ("gpu.flops.fp32", lanes[0])):
-            found.append(Peak(name=name, scope="gpu", value=processors * count * 2 * clock_mhz * 1e6, unit="flop/s",
-                              kind="derived", basis=f"{who}: {processors} multiprocessors x {count} lanes x 2 flop/cycle x "
-                              f"{clock_mhz / 1000:.3f} GHz highest clock, without matrix units"))
+            found.append(
+                Peak(
+                    name=name,
+                    scope="gpu",
+                    value=processors * count * 2 * clock_mhz * 1e6,
+                    unit="flop/s",
+                    kind="derived",
+                    basis=f"{who}: {processors} multiprocessors x {count} lanes x 2 flop/cycle x "
+                    f"{clock_mhz / 1000:.3f} GHz highest clock, without matrix units",
+                )
+            )
     bus_bits = gpu.facts.get("memory_bus_bits") or (known.bus_bits if known else None)
     memory_mhz = gpu.facts.get("max_memory_mhz")
     if isinstance(bus_bits, int | float) and isinstance(memory_mhz, int | float):
-        found.append(Peak(name="gpu.memory.bandwidth", scope="gpu", value=bus_bits / 8 * 2 * memory_mhz * 1e6, unit="B/s",
-                          kind="derived", basis=f"{who}: {bus_bits / 8:g} B wide x 2 transfers x {memory_mhz / 1000:.3f} GHz "
-                          "highest memory clock"))
+        found.append(
+            Peak(
+                name="gpu.memory.bandwidth",
+                scope="gpu",
+                value=bus_bits / 8 * 2 * memory_mhz * 1e6,
+                unit="B/s",
+                kind="derived",
+                basis=f"{who}: {bus_bits / 8:g} B wide x 2 transfers x {memory_mhz / 1000:.3f} GHz "
+                "highest memory clock",
+            )
+        )
     return found

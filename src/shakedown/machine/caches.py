@@ -40,7 +40,9 @@ def caches(door: Door, online: Sequence[int]) -> tuple[tuple[Cache, ...], tuple[
     if not found:
         why = "the kernel gives no size for any" if sizeless else "/sys/devices/system/cpu/cpu*/cache is not there"
         return (), (Absent(what="caches", why=why),)
-    return found, tuple(Absent(what=f"cache {index}", why="the kernel gives no size for it") for index in sorted(sizeless))
+    return found, tuple(
+        Absent(what=f"cache {index}", why="the kernel gives no size for it") for index in sorted(sizeless)
+    )
 
 
 def _shared(door: Door, folder: str, number: int, online: Sequence[int]) -> tuple[int, ...]:

@@ -54,7 +54,9 @@ def _base(door: Door, folder: str, fields: Mapping[str, str], model: str) -> tup
         return float(stated[1]) * (1e9 if stated[2] == "G" else 1e6), "in the model's name"
     driver = read_word(door, f"{folder}/cpufreq/scaling_driver")
     if driver in ("acpi-cpufreq", "powernow-k8"):  # its highest P-state is the base clock; + 1 MHz stands for turbo
-        steps = [int(word) for word in (read_word(door, f"{folder}/cpufreq/scaling_available_frequencies") or "").split()]
+        steps = [
+            int(word) for word in (read_word(door, f"{folder}/cpufreq/scaling_available_frequencies") or "").split()
+        ]
         steps = [step for step in steps if step % 10_000 != 1_000]
         if steps:
             return max(steps) * 1e3, f"highest state of {driver}"

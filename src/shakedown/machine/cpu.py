@@ -1,8 +1,8 @@
 """The processor: model, microarchitecture, sockets, cores and their threads, clocks, vector extensions.
 
 The topology comes from ``/sys/devices/system/cpu/cpu*/topology``, and where that is not there (old kernels, some
-containers) from ``/proc/cpuinfo``. A core is known by the set of logical CPUs that share it, never by ``core_id`` alone:
-that number repeats in each die of some processors (Opteron 6200).
+containers) from ``/proc/cpuinfo``. A core is known by the logical CPUs that share it, never by ``core_id`` alone: that
+number repeats in each die of some processors (Opteron 6200).
 """
 
 from __future__ import annotations
@@ -22,11 +22,52 @@ _CPUS = "/sys/devices/system/cpu"
 
 #: The flags (x86) and features (ARM, POWER) of ``/proc/cpuinfo`` that bear on speed or tell a generation.
 EXTENSIONS = (
-    "sse2", "sse3", "pni", "ssse3", "sse4_1", "sse4_2", "avx", "f16c", "fma", "fma4", "xop", "avx2", "avx512f", "avx512dq",
-    "avx512bw", "avx512vl", "avx512cd", "avx512er", "avx512ifma", "avx512vbmi", "avx512_vnni", "avx512_bf16",
-    "avx512_fp16", "avx512_vp2intersect", "avx_vnni", "avx10", "amx_tile", "amx_int8",
-    "amx_bf16", "amx_fp16", "amx_complex", "vfpv3", "vfpv4", "neon", "asimd", "asimdhp", "asimddp", "sve", "sve2", "sme",
-    "bf16", "i8mm", "svebf16", "altivec", "vsx")
+    "sse2",
+    "sse3",
+    "pni",
+    "ssse3",
+    "sse4_1",
+    "sse4_2",
+    "avx",
+    "f16c",
+    "fma",
+    "fma4",
+    "xop",
+    "avx2",
+    "avx512f",
+    "avx512dq",
+    "avx512bw",
+    "avx512vl",
+    "avx512cd",
+    "avx512er",
+    "avx512ifma",
+    "avx512vbmi",
+    "avx512_vnni",
+    "avx512_bf16",
+    "avx512_fp16",
+    "avx512_vp2intersect",
+    "avx_vnni",
+    "avx10",
+    "amx_tile",
+    "amx_int8",
+    "amx_bf16",
+    "amx_fp16",
+    "amx_complex",
+    "vfpv3",
+    "vfpv4",
+    "neon",
+    "asimd",
+    "asimdhp",
+    "asimddp",
+    "sve",
+    "sve2",
+    "sme",
+    "bf16",
+    "i8mm",
+    "svebf16",
+    "altivec",
+    "vsx",
+)
 
 _IMPLEMENTERS = {
     0x41: "ARM", 0x42: "Broadcom", 0x43: "Cavium", 0x46: "Fujitsu", 0x48: "HiSilicon", 0x4e: "NVIDIA", 0x50: "APM",
@@ -75,8 +116,13 @@ def cpu(door: Door) -> tuple[Cpu, tuple[Absent, ...]]:
     match = microarchitecture.identify(identity, isa, hidden="hypervisor" in first.get("flags", "").split())
     kinds = {_part(processor.fields) for processor in processors}
     if len(kinds) > 1 or door.list("/sys/devices/cpu_atom"):
-        absent += (Absent(what="one kind of core", why="the cores of this processor are of more than one kind; only the "
-                          "first is named, and no peak is derived"),)
+        absent += (
+            Absent(
+                what="one kind of core",
+                why="the cores of this processor are of more than one kind; only the "
+                "first is named, and no peak is derived",
+            ),
+        )
     return Cpu(
         model=identity.model, vendor=identity.vendor, architecture=door.architecture(), microarchitecture=match.name,
         family=identity.family, model_number=identity.number, stepping=identity.stepping,

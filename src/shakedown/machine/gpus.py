@@ -1,6 +1,6 @@
 """The GPUs: what drivers say of them, and those that are there without a driver.
 
-NVIDIA: its management library (``nvml``) in a child process; where that is absent ``nvidia-smi -q -x``; where that is too
+NVIDIA: its management library (``nvml``) in a child process; where that is absent ``nvidia-smi -q -x``, then
 ``/proc/driver/nvidia``. AMD: ``rocm-smi --json``, else sysfs. Last, the PCI bus is looked over for what no driver took.
 """
 
@@ -206,8 +206,17 @@ def parse_rocm_smi(text: str) -> tuple[Gpu, ...]:
             facts["numa_node"] = int(card["(topology) numa node"])
         memory = card.get("vram total memory (b)", "")
         name = next((card[name] for name in ("card series", "card model") if card.get(name, "N/A") != "N/A"), "")
-        found.append(Gpu(index=int(key[4:]), name=name, vendor="AMD", memory_bytes=int(memory) if memory.isdigit() else None,
-                         pci=card.get("pci bus", "").lower(), driver=driver, facts=facts))
+        found.append(
+            Gpu(
+                index=int(key[4:]),
+                name=name,
+                vendor="AMD",
+                memory_bytes=int(memory) if memory.isdigit() else None,
+                pci=card.get("pci bus", "").lower(),
+                driver=driver,
+                facts=facts,
+            )
+        )
     return tuple(found)
 
 

@@ -81,9 +81,15 @@ def parse_dmidecode(text: str) -> tuple[MemoryModule, ...]:
         speed = next((float(match[1]) for key in ("Configured Memory Speed", "Configured Clock Speed", "Speed")
                       if (match := re.match(r"(\d+) (?:MT/s|MHz)", fields.get(key, "")))), None)
         locator = fields.get("Locator", "")
-        found.append(MemoryModule(
-            locator=locator, size_bytes=int(size[1]) << {"kB": 10, "MB": 20, "GB": 30, "TB": 40}[size[2]],
-            speed_mts=speed, kind=fields.get("Type", ""), channel=slot_channel(locator, fields.get("Bank Locator", ""))))
+        found.append(
+            MemoryModule(
+                locator=locator,
+                size_bytes=int(size[1]) << {"kB": 10, "MB": 20, "GB": 30, "TB": 40}[size[2]],
+                speed_mts=speed,
+                kind=fields.get("Type", ""),
+                channel=slot_channel(locator, fields.get("Bank Locator", "")),
+            )
+        )
     return tuple(found)
 
 

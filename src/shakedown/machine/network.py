@@ -25,7 +25,9 @@ def network(door: Door) -> tuple[tuple[Network, ...], tuple[Absent, ...]]:
     if not found:
         absent = (Absent(what="network interfaces", why=f"{_NET} is empty: this container has no network of its own"),)
     if not devices:
-        absent += (Absent(what="InfiniBand", why=f"{_INFINIBAND} is not there: no adapter, or its driver is not loaded"),)
+        absent += (
+            Absent(what="InfiniBand", why=f"{_INFINIBAND} is not there: no adapter, or its driver is not loaded"),
+        )
     return tuple(found), absent
 
 
@@ -46,9 +48,17 @@ def _interface(door: Door, name: str) -> Network:
     if duplex == "half":
         facts["duplex"] = duplex
     return Network(
-        name=name, kind="loopback" if name == "lo" else _kind(kind, virtual="/virtual/" in (door.link(folder) or ""), driver=driver), state=state,
-        rate_bit_s=speed * 1e6 if speed and speed > 0 and state != "down" else None, mtu=read_int(door, f"{folder}/mtu"),
-        driver=driver, numa_node=node, facts=facts)
+        name=name,
+        kind="loopback"
+        if name == "lo"
+        else _kind(kind, virtual="/virtual/" in (door.link(folder) or ""), driver=driver),
+        state=state,
+        rate_bit_s=speed * 1e6 if speed and speed > 0 and state != "down" else None,
+        mtu=read_int(door, f"{folder}/mtu"),
+        driver=driver,
+        numa_node=node,
+        facts=facts,
+    )
 
 
 def _kind(number: int | None, *, virtual: bool, driver: str) -> str:

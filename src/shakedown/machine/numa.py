@@ -27,14 +27,16 @@ def _node(door: Door, number: int, online: set[int]) -> NumaNode:
     listed = door.read(f"{folder}/cpulist")
     cpus = parse_cpu_list(listed) if listed is not None else parse_mask(door.read(f"{folder}/cpumap") or "0")
     meminfo = parse_meminfo(door.read(f"{folder}/meminfo") or "")
-    running = tuple(cpu for cpu in cpus if not online or cpu in online)  # the mask of old kernels holds those that do not run too
+    running = tuple(
+        cpu for cpu in cpus if not online or cpu in online
+    )  # the mask of old kernels holds those that do not run too
     return NumaNode(id=number, cpus=running, memory_bytes=meminfo.get("MemTotal"),
                     distances=tuple(int(word) for word in (door.read(f"{folder}/distance") or "").split()),
                     hugepages=hugepages(door, f"{folder}/hugepages"))
 
 
 def hugepages(door: Door, folder: str) -> dict[str, int]:
-    """Huge pages reserved, by page size in bytes as text: those of a node, or of the host (``/sys/kernel/mm/hugepages``)."""
+    """Huge pages reserved on a node or on the host (``/sys/kernel/mm/hugepages``), by page size in bytes as text."""
     found: dict[str, int] = {}
     for name in door.list(folder):
         match = re.fullmatch(r"hugepages-(\d+)kB", name)
@@ -48,7 +50,12 @@ def _doubts(door: Door, nodes: tuple[NumaNode, ...]) -> tuple[Absent, ...]:
     total = parse_meminfo(door.read("/proc/meminfo") or "").get("MemTotal")
     known = [node.memory_bytes for node in nodes if node.memory_bytes is not None]
     if total and known and not 0.9 <= sum(known) / total <= 1.1:
-        return (Absent(what="memory of the NUMA nodes", why=f"the nodes count {sum(known) / 2**30:.1f} GiB together, "
-                       f"/proc/meminfo {total / 2**30:.1f} GiB: memory is added as it is needed, or the node's count is "
-                       "wrong"),)
+        return (
+            Absent(
+                what="memory of the NUMA nodes",
+                why=f"the nodes count {sum(known) / 2**30:.1f} GiB together, "
+                f"/proc/meminfo {total / 2**30:.1f} GiB: memory is added as it is needed, or the node's count is "
+                "wrong",
+            ),
+        )
     return ()

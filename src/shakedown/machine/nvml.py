@@ -25,11 +25,12 @@ def main() -> int:
     except pynvml.NVMLError as error:
         print(json.dumps({"error": str(error)}))
         return 3
-    print(json.dumps(_driver(pynvml)))
+    print(json.dumps(driver(pynvml)))
     return 0
 
 
-def _driver(nvml: Any) -> dict[str, Any]:
+def driver(nvml: Any) -> dict[str, Any]:
+    """What a started library (``pynvml``) says of the driver and of each GPU."""
     version = _ask(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)
     return {
         "driver": _text(_ask(nvml, nvml.nvmlSystemGetDriverVersion)),

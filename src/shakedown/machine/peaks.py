@@ -88,8 +88,16 @@ def flop_peaks(host: Host, clock_hz: float, clock_basis: str) -> _Found:
         per_core = rate(cpu, entry, bits)
         for scope, members in (("core", cores[:1]), ("socket", largest), ("node", list(cores))):
             count, words = _count(host, members, per_core.shared_by, scope)
-            found.append(Peak(name=name, scope=scope, value=count * per_core.flop * clock_hz, unit="flop/s", kind="derived",
-                              basis=f"{words} x {per_core.words} x {clock}"))
+            found.append(
+                Peak(
+                    name=name,
+                    scope=scope,
+                    value=count * per_core.flop * clock_hz,
+                    unit="flop/s",
+                    kind="derived",
+                    basis=f"{words} x {per_core.words} x {clock}",
+                )
+            )
     return tuple(found), ()
 
 
@@ -172,8 +180,14 @@ def _channels(memory: Memory, entry: Microarchitecture, sockets: int) -> tuple[i
 
 def _memory(sockets: int, channels: int, speed_mts: float, bus: int, note: str) -> tuple[Peak, ...]:
     def peak(scope: str, count: int, words: str) -> Peak:
-        return Peak(name="memory.bandwidth", scope=scope, value=count * speed_mts * 1e6 * bus, unit="B/s", kind="derived",
-                    basis=f"{words} x {speed_mts:g} MT/s x {bus} B ({note})")
+        return Peak(
+            name="memory.bandwidth",
+            scope=scope,
+            value=count * speed_mts * 1e6 * bus,
+            unit="B/s",
+            kind="derived",
+            basis=f"{words} x {speed_mts:g} MT/s x {bus} B ({note})",
+        )
 
     if sockets > 1 and channels % sockets == 0:
         each = channels // sockets

@@ -1,14 +1,15 @@
-"""Recordings of machines: every file, folder, link and command that the probes ask for, kept so that they can be replayed.
+"""Recordings of machines: the files, folders, links and commands that the probes ask for, kept to be replayed.
 
 A recording is a folder: ``root/`` holds the files as they lay, and ``machine.json`` the name, architecture, affinity,
-environment and the transcripts of commands. A name that was listed but whose file was not or could not be read is an
-empty folder, so that replaying it reads nothing either. What is a person's or a site's own affair is left out: the words
-behind ``--`` of the kernel's command line (they are the first program's), and the paths of the process's control group
-except where a limit stands.
+environment, what folders listed, and the transcripts of commands. It is about the machine, not about what is installed
+on it: only the kernel's files and a few of the system's are kept, and only commands that are found by their name. What
+is a site's own affair is left out: the words behind ``--`` of the kernel's command line (they are the first program's),
+file systems that no probe looks at, and variables that hold paths.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import sys
@@ -23,6 +24,10 @@ from .gpus import NVML
 
 #: Written in the place of what differs from one installation of Shakedown to the next.
 _PYTHON, _NVML = "{python}", "{nvml}"
+
+
+#: The files and folders that are kept.
+_KEPT = re.compile(r"/(proc|sys|dev|run|boot|etc|opt/rocm|usr/local/cuda)/|/\.(dockerenv|singularity\.d)$")
 
 
 class Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,11 +46,12 @@ class Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     architecture: str
     affinity: tuple[int, ...]
     environment: dict[str, str] = {}
+    folders: dict[str, tuple[str, ...]] = {}
     commands: tuple[Transcript, ...] = ()
 
 
 class RecordingDoor:
-    """A door that keeps all that comes through it."""
+    """A door that keeps all that comes through it. A file is read once: every probe sees it as the recording will."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
@@ -62,10 +68,11 @@ class RecordingDoor:
         return None if data is None else data.decode("utf-8", "replace")
 
     def read_bytes(self, path: str) -> bytes | None:
-        data = self._door.read_bytes(path)
-        with self._lock:
-            self._files[path] = data
-        return data
+        if path not in self._files:
+            data = self._door.read_bytes(path)
+            with self._lock:
+                self._files.setdefault(path, data)
+        return self._files[path]
 
     def list(self, path: str) -> list[str]:
         names = self._door.list(path)
@@ -116,28 +123,42 @@ class RecordingDoor:
         root = folder / "root"
         root.mkdir(parents=True)
         for path, target in sorted(self._links.items()):
-            if target is not None and not target.startswith("/"):
+            if target is not None and not target.startswith("/") and _KEPT.match(path):
                 _link(root, path, target)
-        for path, names in sorted(self._lists.items()):
-            for name in names or ():
-                _make_folder(root, f"{path.rstrip('/')}/{name}", self._files)
         for path, data in sorted(self._files.items()):
-            if data is not None:
+            if data is not None and _KEPT.match(path):
                 _write(root, path, _without_private(path, data))
         asked = {argv[0] for argv in self._commands}
-        transcripts = [Transcript(_portable(argv), result.code, result.out, result.err)
-                       for argv, result in sorted(self._commands.items())]
+        transcripts = [Transcript(words, result.code, result.out, result.err)
+                       for argv, result in sorted(self._commands.items())
+                       if not (words := _portable(argv))[0].startswith("/")]
         transcripts += [Transcript((name,), None, "", "not asked") for name in sorted(self._programs - asked)]
-        index = Index(self.name(), self.architecture(), self.affinity(), self._environment, tuple(transcripts))
+        index = Index(
+            self.name(), self.architecture(), self.affinity(),
+            {name: value for name, value in sorted(self._environment.items()) if "/" not in value},
+            {path: kept for path, names in sorted(self._lists.items())
+             if _KEPT.match(path + "/") and (kept := _public_names(path, names))},
+            tuple(transcripts))
         (folder / "machine.json").write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n")
 
 
-def replay(folder: Path) -> RecordedHost:
+class ReplayedHost(RecordedHost):
+    """A recorded machine with the folders as they were listed, those included of which no file was read."""
+
+    def __init__(self, root: Path, index: Index, commands: Mapping[tuple[str, ...], Result]) -> None:
+        super().__init__(root, name=index.name, architecture=index.architecture, commands=commands,
+                         affinity=index.affinity, environment=index.environment)
+        self._folders = index.folders
+
+    def list(self, path: str) -> list[str]:
+        return [*self._folders[path]] if path in self._folders else super().list(path)
+
+
+def replay(folder: Path) -> ReplayedHost:
     """The machine that was recorded into ``folder``. Raises OSError or msgspec.DecodeError where there is none."""
     index = msgspec.json.decode((folder / "machine.json").read_bytes(), type=Index)
     commands = {_local(entry.argv): Result(entry.code, entry.out, entry.err) for entry in index.commands}
-    return RecordedHost(folder / "root", name=index.name, architecture=index.architecture, commands=commands,
-                        affinity=index.affinity, environment=index.environment)
+    return ReplayedHost(folder / "root", index, commands)
 
 
 def _portable(argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -148,9 +169,27 @@ def _local(argv: tuple[str, ...]) -> tuple[str, ...]:
     return tuple({_PYTHON: sys.executable, _NVML: NVML[-1]}.get(word, word) for word in argv)
 
 
+def _public_names(path: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The names of a listed folder without those of other people's jobs and of devices that are no accelerators."""
+    if path.startswith("/sys/fs/cgroup"):
+        return tuple(name for name in names if "." in name)  # files; groups have the names of jobs
+    if path == "/dev":
+        return tuple(name for name in names if re.match(r"nvidia|kfd|dri$|infiniband$", name))
+    return tuple(names)
+
+
 def _without_private(path: str, data: bytes) -> bytes:
     if path == "/proc/cmdline":
         return re.sub(rb"\s+(rdinit|init)=\S+", b"", re.sub(rb"\s--\s.*", b"", data)).rstrip() + b"\n"
+    if path == "/proc/config.gz":
+        lines = gzip.decompress(data).splitlines(keepends=True)
+        return gzip.compress(b"".join(line for line in lines if re.match(rb"CONFIG_(HZ|NO_HZ|PREEMPT)", line)), mtime=0)
+    if path.startswith("/sys/firmware/acpi/tables/"):
+        return data[:64]  # the head names the maker
+    if path in ("/proc/mounts", "/proc/self/mounts"):
+        return b"".join(
+            line for line in data.splitlines(keepends=True) if re.search(rb" (/|/dev/shm) | cgroup2? ", line)
+        )
     return data
 
 
@@ -169,12 +208,6 @@ def _link(root: Path, path: str, target: str) -> None:
     place = parent / os.path.basename(path)
     if not place.is_symlink():
         place.symlink_to(target)
-
-
-def _make_folder(root: Path, path: str, files: Mapping[str, bytes | None]) -> None:
-    place = _at(root, os.path.dirname(path)) / os.path.basename(path)
-    if files.get(path) is None and not place.is_symlink() and not place.exists():
-        place.mkdir(parents=True)
 
 
 def _write(root: Path, path: str, data: bytes) -> None:

@@ -33,9 +33,16 @@ def aslr(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     value = read_int(door, "/proc/sys/kernel/randomize_va_space")
     name = "address randomisation (ASLR)"
     if cpu.vendor == "AuthenticAMD" and cpu.family == 21 and value and _kernel(door) < (3, 2):
-        return (setting(name, str(value), "warn", "the two cores of a module evict each other's instruction cache lines: "
-                        "parallel programs lost much of their speed (ARL-TR-7085, section 3.5)",
-                        "install a kernel of 3.2 or newer, or sysctl kernel.randomize_va_space=0"),)
+        return (
+            setting(
+                name,
+                str(value),
+                "warn",
+                "the two cores of a module evict each other's instruction cache lines: "
+                "parallel programs lost much of their speed (ARL-TR-7085, section 3.5)",
+                "install a kernel of 3.2 or newer, or sysctl kernel.randomize_va_space=0",
+            ),
+        )
     if value == 0:
         return (setting(name, "0", "info", "addresses are the same in each run: repeatable, and less secure"),)
     return (setting(name, None if value is None else str(value), "unknown" if value is None else "info",
@@ -75,7 +82,9 @@ def reserved_hugepages(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
         if "HugePages_Total" in meminfo and meminfo.get("Hugepagesize"):
             pages = {str(meminfo["Hugepagesize"]): meminfo["HugePages_Total"]}
     taken = {size: count for size, count in pages.items() if count}
-    value = ", ".join(f"{count} of {show_bytes(int(size))}" for size, count in taken.items()) or ("none" if pages else None)
+    value = ", ".join(f"{count} of {show_bytes(int(size))}" for size, count in taken.items()) or (
+        "none" if pages else None
+    )
     return (setting("huge pages reserved", value, "info" if pages else "unknown",
                     "used by programs that map hugetlbfs; taken from all others"),)
 
@@ -83,8 +92,14 @@ def reserved_hugepages(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
 def numa_balancing(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether the kernel moves pages between nodes by sampling page faults."""
     nodes = len([name for name in door.list("/sys/devices/system/node") if re.fullmatch(r"node\d+", name)])
-    return from_number(door, "NUMA balancing", "/proc/sys/kernel/numa_balancing", {0: ("good", "")},
-                       other=("warn" if nodes > 1 else "info", "sysctl kernel.numa_balancing=0"), effect="the kernel unmaps pages to see who uses them and moves them: noise in programs that are bound")
+    return from_number(
+        door,
+        "NUMA balancing",
+        "/proc/sys/kernel/numa_balancing",
+        {0: ("good", "")},
+        other=("warn" if nodes > 1 else "info", "sysctl kernel.numa_balancing=0"),
+        effect="the kernel unmaps pages to see who uses them and moves them: noise in programs that are bound",
+    )
 
 
 def zone_reclaim(door: Door, cpu: Cpu) -> tuple[Setting, ...]:

@@ -32,8 +32,10 @@ def governor(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
 
 def turbo(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether the clock may rise above its base."""
-    effect = "with it the clock depends on load, heat and the number of busy cores: faster and less repeatable, and a " \
-             "fraction of the peak at base clock may pass 1"
+    effect = (
+        "with it the clock depends on load, heat and the number of busy cores: faster and less repeatable, and a "
+        "fraction of the peak at base clock may pass 1"
+    )
     no_turbo = read_int(door, f"{_CPUS}/intel_pstate/no_turbo")
     boost = read_int(door, f"{_CPUS}/cpufreq/boost")
     if no_turbo is None and boost is None:
@@ -73,15 +75,19 @@ def offline(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
 def mitigations(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """The defences against speculative execution attacks, in one line."""
     folder = f"{_CPUS}/vulnerabilities"
-    effect = "they cost in system calls, page faults and interrupts: little in computation, more in MPI over sockets and I/O"
+    effect = (
+        "they cost in system calls, page faults and interrupts: little in computation, more in MPI over sockets and I/O"
+    )
     texts = {name: read_word(door, f"{folder}/{name}") or "" for name in door.list(folder)}
     if not texts:
         return (setting("mitigations", None, "unknown", effect),)
     active = sorted(name for name, text in texts.items() if "Mitigation" in text)
     open_ = sorted(name for name, text in texts.items() if text.startswith("Vulnerable"))
     untouched = len(texts) - len(active) - len(open_)
-    value = f"{len(active)} active ({', '.join(active) or 'none'}), {len(open_)} open ({', '.join(open_) or 'none'}), " \
-            f"{untouched} not affected"
+    value = (
+        f"{len(active)} active ({', '.join(active) or 'none'}), {len(open_)} open ({', '.join(open_) or 'none'}), "
+        f"{untouched} not affected"
+    )
     advice = "state it with the results: machines with other mitigations are not the same machine" if active else ""
     return (setting("mitigations", value, "info", effect, advice),)
 
@@ -102,18 +108,32 @@ def idle_states(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     slowest = max(latencies, default=(0, ""))
     value = f"{driver}, {policy}" + (f", deepest {slowest[1]} ({slowest[0]} us to wake)" if latencies else "")
     deep = slowest[0] >= 50
-    return (setting("idle states", value, "info", effect, "for latency tests: cpupower idle-set -D 10, or keep the cores "
-                    "busy" if deep else ""),)
+    return (
+        setting(
+            "idle states",
+            value,
+            "info",
+            effect,
+            "for latency tests: cpupower idle-set -D 10, or keep the cores busy" if deep else "",
+        ),
+    )
 
 
 def clock_source(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """What the time is read from."""
     value = read_word(door, "/sys/devices/system/clocksource/clocksource0/current_clocksource")
-    effect = "read around every sample: tens of nanoseconds from the processor's own counter, about a microsecond from others"
+    effect = "read around each sample: tens of nanoseconds from the processor's own counter, a microsecond from others"
     own = ("tsc", "arch_sys_counter", "timebase", "kvm-clock", "hyperv_clocksource_tsc_page")
     state: State = "good" if value in own else "warn"
-    return (setting("clock source", value, state, effect,
-                    "find out why the kernel gave up the tsc (dmesg | grep -i tsc)" if value and state == "warn" else ""),)
+    return (
+        setting(
+            "clock source",
+            value,
+            state,
+            effect,
+            "find out why the kernel gave up the tsc (dmesg | grep -i tsc)" if value and state == "warn" else "",
+        ),
+    )
 
 
 def watchdog(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
@@ -129,16 +149,24 @@ def tick(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     config = kernel_config(door)
     version = door.read("/proc/sys/kernel/version") or ""
     words = [f"{config['CONFIG_HZ']} ticks/s"] if config.get("CONFIG_HZ") else []
-    words += [text for key, text in (("CONFIG_NO_HZ_FULL", "full dynticks built in"), ("CONFIG_NO_HZ_IDLE", "none on idle "
-              "cores")) if config.get(key) == "y"]
+    words += [
+        text
+        for key, text in (("CONFIG_NO_HZ_FULL", "full dynticks built in"), ("CONFIG_NO_HZ_IDLE", "none on idle cores"))
+        if config.get(key) == "y"
+    ]
     preempt = re.search(r"PREEMPT(?:_\w+)?", version)
     words += [preempt[0].lower().replace("_", " ")] if preempt else []
     found = [setting("scheduler tick", ", ".join(words) or None, "info" if words else "unknown", effect)]
     line = door.read("/proc/cmdline") or ""
-    chosen_here = re.findall(r"\b(?:isolcpus|nohz_full|rcu_nocbs|idle|intel_idle\.max_cstate|mitigations|"
-                             r"processor\.max_cstate|nosmt|intel_pstate|amd_pstate|default_hugepagesz|hugepages)(?:=\S+)?", line)
+    chosen_here = re.findall(
+        r"\b(?:isolcpus|nohz_full|rcu_nocbs|idle|intel_idle\.max_cstate|mitigations|"
+        r"processor\.max_cstate|nosmt|intel_pstate|amd_pstate|default_hugepagesz|hugepages)(?:=\S+)?",
+        line,
+    )
     if chosen_here:
-        found.append(setting("kernel parameters", " ".join(chosen_here), "info", "set at boot: they hold for every run"))
+        found.append(
+            setting("kernel parameters", " ".join(chosen_here), "info", "set at boot: they hold for every run")
+        )
     return tuple(found)
 
 

@@ -97,8 +97,15 @@ def energy(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     folder = "/sys/class/powercap"
     zones = [name for name in door.list(folder) if re.fullmatch(r"(intel|amd)-rapl:\d+", name)]
     if not zones:
-        return (setting("energy counters (RAPL)", None, "unknown", effect, "the kernel shows none: a virtual machine, or "
-                        "the module intel_rapl_common is not loaded"),)
+        return (
+            setting(
+                "energy counters (RAPL)",
+                None,
+                "unknown",
+                effect,
+                "the kernel shows none: a virtual machine, or the module intel_rapl_common is not loaded",
+            ),
+        )
     readable = [zone for zone in zones if read_word(door, f"{folder}/{zone}/energy_uj") is not None]
     if len(readable) == len(zones):
         return (setting("energy counters (RAPL)", f"{len(zones)} readable", "good", effect),)

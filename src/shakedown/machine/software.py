@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..host import Door
 from ..records import Absent, Software
+from . import blas, mpi
 from .together import together
 
 #: What a version looks like in the first lines that a program prints of itself.
@@ -72,7 +73,7 @@ def software(door: Door) -> tuple[tuple[Software, ...], tuple[Absent, ...]]:
     tasks: dict[str, Callable[[], tuple[Software, ...]]] = {
         program.name: (lambda program=program: (_program(door, program),)) for program in present}  # type: ignore[misc]
     tasks |= {"qstat": lambda: _qstat(door), "python": lambda: _python(door), "drivers": lambda: drivers(door),
-              "mpi": lambda: _found_by("mpi", door), "blas": lambda: _found_by("blas", door)}
+              "mpi": lambda: mpi.mpi(door), "blas": lambda: blas.blas(door)}
     answers = together(tasks, limit_s=4 * _LIMIT_S)
     found = tuple(entry for answer in answers.values() for entry in answer.value or ())
     return found, tuple(Absent(what=name, why=answer.why) for name, answer in answers.items() if answer.value is None)
@@ -126,13 +127,3 @@ def drivers(door: Door) -> tuple[Software, ...]:
         found.append(Software(kind="library", name="rocm", version=rocm, path="/opt/rocm"))
     return tuple(found)
 
-
-def _found_by(module: str, door: Door) -> tuple[Software, ...]:
-    """What ``machine/MODULE.py`` finds by its function of the same name."""
-    import importlib
-    import importlib.util
-
-    if importlib.util.find_spec(f"{__package__}.{module}") is None:
-        return ()
-    found: tuple[Software, ...] = getattr(importlib.import_module(f"{__package__}.{module}"), module)(door)
-    return found

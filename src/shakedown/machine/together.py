@@ -1,7 +1,7 @@
 """Several probes at once, each in a thread of its own, none waited for beyond a common limit.
 
-A file of a driver that is stuck blocks whoever reads it, without a way to break off: the thread is left behind (a daemon,
-so it does not keep the program alive) and its probe counts as not answered.
+A file of a driver that is stuck blocks whoever reads it, without a way to break off: the thread is left behind (a
+daemon, so it does not keep the program alive) and its probe counts as not answered.
 """
 
 from __future__ import annotations

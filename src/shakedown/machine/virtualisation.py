@@ -11,9 +11,22 @@ from .kernel import read_word
 
 #: Text in DMI's vendor and product -> hypervisor. Cloud providers name themselves, not their hypervisor.
 _DMI = (
-    ("VMware", "vmware"), ("VirtualBox", "virtualbox"), ("innotek", "virtualbox"), ("Virtual Machine", "hyper-v"),
-    ("KVM", "kvm"), ("QEMU", "kvm"), ("OpenStack", "kvm"), ("Google Compute Engine", "kvm"), ("Amazon EC2", "kvm"),
-    ("RHEV", "kvm"), ("Parallels", "parallels"), ("BHYVE", "bhyve"), ("Bochs", "bochs"), ("HVM domU", "xen"), ("Xen", "xen"))
+    ("VMware", "vmware"),
+    ("VirtualBox", "virtualbox"),
+    ("innotek", "virtualbox"),
+    ("Virtual Machine", "hyper-v"),
+    ("KVM", "kvm"),
+    ("QEMU", "kvm"),
+    ("OpenStack", "kvm"),
+    ("Google Compute Engine", "kvm"),
+    ("Amazon EC2", "kvm"),
+    ("RHEV", "kvm"),
+    ("Parallels", "parallels"),
+    ("BHYVE", "bhyve"),
+    ("Bochs", "bochs"),
+    ("HVM domU", "xen"),
+    ("Xen", "xen"),
+)
 
 _CLOCKS = (("kvm-clock", "kvm"), ("hyperv", "hyper-v"), ("xen", "xen"))
 
@@ -66,7 +79,7 @@ def _container(door: Door) -> str:
     for variable in ("APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"):
         if door.env(variable) is not None:
             return variable.partition("_")[0].lower()
-    if "/.singularity.d" in door.list("/") or ".singularity.d" in door.list("/"):
+    if door.list("/.singularity.d"):
         return "apptainer"
     if door.read("/run/.containerenv") is not None:
         return "podman"
@@ -78,7 +91,7 @@ def _container(door: Door) -> str:
     if door.env("KUBERNETES_SERVICE_HOST") is not None:
         return "kubernetes"
     # the file alone proves nothing: it stays behind where a machine's root file system was made from an image
-    if ".dockerenv" in door.list("/") and _root_is_layered(door):
+    if door.read("/.dockerenv") is not None and _root_is_layered(door):
         return "docker"
     return ""
 
@@ -96,8 +109,13 @@ def hidden(door: Door, found: Layers, cpu: Cpu) -> tuple[Absent, ...]:
     if found.hypervisor:
         absent += _hidden_by_hypervisor(door, found.hypervisor, cpu)
     if found.container:
-        absent.append(Absent(what="software and settings of the host", why=f"the {found.container} container shows its own: "
-                             "compilers, libraries and limits outside of it are not listed"))
+        absent.append(
+            Absent(
+                what="software and settings of the host",
+                why=f"the {found.container} container shows its own: "
+                "compilers, libraries and limits outside of it are not listed",
+            )
+        )
         if not door.list("/sys/class/dmi/id"):
             absent.append(Absent(what="board and firmware", why=f"the {found.container} container masks DMI"))
     return tuple(absent)
@@ -105,19 +123,30 @@ def hidden(door: Door, found: Layers, cpu: Cpu) -> tuple[Absent, ...]:
 
 def _hidden_by_hypervisor(door: Door, name: str, cpu: Cpu) -> list[Absent]:
     absent = [
-        Absent(what="physical cores", why=f"{name}: a virtual CPU may be one thread of a core whose other thread works for "
-               "someone else, and may move between cores"),
-        Absent(what="real NUMA layout and cache sharing", why=f"{name} shows what it was told to show; a last-level cache "
-               "may be shared with other guests"),
+        Absent(
+            what="physical cores",
+            why=f"{name}: a virtual CPU may be one thread of a core whose other thread works for "
+            "someone else, and may move between cores",
+        ),
+        Absent(
+            what="real NUMA layout and cache sharing",
+            why=f"{name} shows what it was told to show; a last-level cache may be shared with other guests",
+        ),
     ]
     if not door.list("/sys/devices/system/cpu/cpu0/cpufreq"):
-        absent.append(Absent(what="clock control", why=f"{name}: no cpufreq; the clock is the host's affair and can change "
-                             "unseen"))
+        absent.append(
+            Absent(
+                what="clock control", why=f"{name}: no cpufreq; the clock is the host's affair and can change unseen"
+            )
+        )
     text = door.read("/proc/cpuinfo") or ""
-    if cpu.architecture == "x86_64" and not re.search(r"^flags\s*:.*\b(arch_perfmon|perfctr_core)\b", text, re.MULTILINE):
+    if cpu.architecture == "x86_64" and not re.search(
+        r"^flags\s*:.*\b(arch_perfmon|perfctr_core)\b", text, re.MULTILINE
+    ):
         absent.append(Absent(what="performance counters (PMU)", why=f"{name} passes none to the guest"))
     steal = re.match(r"cpu +(?:\d+ +){7}(\d+)", door.read("/proc/stat") or "")
     if steal is None or steal[1] == "0":
-        absent.append(Absent(what="stolen time", why=f"/proc/stat counts none: either none was stolen or {name} does not "
-                             "tell"))
+        absent.append(
+            Absent(what="stolen time", why=f"/proc/stat counts none: either none was stolen or {name} does not tell")
+        )
     return absent

@@ -89,10 +89,10 @@ def choose(findings: Sequence[Finding], metrics: Mapping[str, Metric]) -> list[C
 
 
 def _of_metric(metric: Metric, rows: list[Row]) -> list[Choice]:
-    stem = _pair_stem(varying(rows))
+    stems = _pair_stems(varying(rows), rows)
     found = []
-    if stem:
-        heat, rows = _heat(metric, rows, stem)
+    if stems:
+        heat, rows = _heat(metric, rows, stems)
         found += heat
     vary = varying(rows)
     numbers = [name for name, values in vary.items() if all(_is_number(value) for value in values)]
@@ -100,15 +100,37 @@ def _of_metric(metric: Metric, rows: list[Row]) -> list[Choice]:
     if axis is None:
         return found + _dots(metric, rows, vary)
     lines, others = _lines(metric, rows, axis)
-    found.insert(0, lines)
-    end = min if metric.better == "lower" else max
+    found.insert(0, _without_short(lines))
     for other in (name for name in others if name in numbers):
-        at: Value = end(vary[axis], key=_as_number)
-        slice_rows = [row for row in rows if row.dims.get(axis) == at]
+        slice_rows, at = _slice(metric, rows, axis, other)
         if len(varying(slice_rows).get(other, ())) > 1:
             second, _ = _lines(metric, slice_rows, other)
             found.append(msgspec.structs.replace(second, fixed={**second.fixed, axis: at}, second=True))
     return found
+
+
+def _slice(metric: Metric, rows: list[Row], axis: str, other: str) -> tuple[list[Row], Value]:
+    """The rows at the value of ``axis`` at which ``other`` takes the most values; of equals the one that tells most.
+
+    That is the largest size for a bandwidth, and the smallest for a latency.
+    """
+    sign = -1.0 if metric.better == "lower" else 1.0
+    seen: dict[Value, set[Value]] = {}
+    for row in rows:
+        if axis in row.dims:
+            seen.setdefault(row.dims[axis], set()).add(row.dims.get(other, ""))
+    at = max(seen, key=lambda value: (len(seen[value]), sign * _as_number(value)))
+    return [row for row in rows if row.dims.get(axis) == at], at
+
+
+def _without_short(choice: Choice) -> Choice:
+    """``choice`` less the lines of few points beside long ones: those belong to a figure over something else."""
+    lines = series_of(choice)
+    longest = max(map(len, lines.values()))
+    kept = [row for group in lines.values() if 3 * len(group) >= longest for row in group]
+    if len(kept) == len(choice.rows):
+        return choice
+    return msgspec.structs.replace(choice, rows=tuple(kept), left_out="Lines of few points are left out.")
 
 
 def _is_number(value: Value) -> bool:
@@ -127,58 +149,78 @@ def _axis(numbers: list[str], vary: dict[str, list[Value]]) -> str | None:
 
 
 def _lines(metric: Metric, rows: list[Row], axis: str) -> tuple[Choice, list[str]]:
-    """The lines over ``axis``, and the parameters that tell them apart."""
-    others, regions = [], ""
-    for name, values in varying(rows).items():
-        if name == axis:
-            continue
+    """The lines over ``axis``, and the parameters that tell them apart.
+
+    A parameter that follows from the axis, or from which the limit is chosen, is left out where the points of a line
+    stay apart without it.
+    """
+    others, regions = [name for name in varying(rows) if name != axis], ""
+    for name in list(others):
         follows = _follows(rows, axis, name)
-        words = any(isinstance(value, str) for value in values)
-        if follows and words and name != HOST and _contiguous(rows, axis, name):
-            regions = regions or name
-        elif not (follows and not words) and name not in placed_by(metric):
-            others.append(name)
+        words = any(isinstance(row.dims.get(name), str) for row in rows)
+        named = follows and words and name != HOST and _contiguous(rows, axis, name)
+        one_value = len({row.dims[name] for row in rows if name in row.dims}) == 1  # and others lack it
+        rest = [other for other in others if other != name]
+        follows_or_placed = named or (follows and not words) or one_value or name in placed_by(metric)
+        if follows_or_placed and _apart(rows, [axis, *rest]):
+            others = rest
+            regions = regions or (name if named else "")
     return Choice(shape="lines", metrics=(metric,), rows=tuple(rows), axis=axis, series=tuple(others),
                   regions=regions), others
 
 
+def _apart(rows: Sequence[Row], names: Sequence[str]) -> bool:
+    """Whether these parameters tell all rows apart."""
+    return len({tuple(row.dims.get(name, "") for name in names) for row in rows}) == len(rows)
+
+
 def _follows(rows: Sequence[Row], axis: str, name: str) -> bool:
-    """Whether each value of ``axis`` leaves one value of ``name``."""
+    """Whether each value of ``axis`` leaves one value of ``name``, in the rows that have it."""
     seen: dict[Value, Value] = {}
-    values = ((row.dims.get(axis, ""), row.dims.get(name, "")) for row in rows)
+    values = ((row.dims.get(axis, ""), row.dims[name]) for row in rows if name in row.dims)
     return all(seen.setdefault(at, value) == value for at, value in values)
 
 
 def _contiguous(rows: Sequence[Row], axis: str, name: str) -> bool:
     """Whether ``name`` keeps each of its values over one stretch of ``axis``."""
-    ordered = sorted({(_as_number(row.dims[axis]), str(row.dims.get(name, ""))) for row in rows if axis in row.dims})
+    ordered = sorted({(_as_number(row.dims[axis]), str(row.dims[name])) for row in rows
+                      if axis in row.dims and name in row.dims})
     changes = sum(left[1] != right[1] for left, right in pairwise(ordered))
     return changes == len({word for _, word in ordered}) - 1 and len(ordered) > changes + 1
 
 
-def _pair_stem(vary: dict[str, list[Value]]) -> str:
-    """``cpu`` where ``cpu_a`` and ``cpu_b`` are parameters and at least one varies."""
-    for name in vary:
-        for end, other in (("_a", "_b"), ("_b", "_a")):
-            if name.endswith(end) and name.removesuffix(end) + other in vary:
-                return name.removesuffix(end)
-    return ""
+def _pair_stems(vary: Mapping[str, object], rows: Sequence[Row]) -> list[str]:
+    """``cpu`` where ``cpu_a`` and ``cpu_b`` are parameters and one varies; the one that tells most pairs apart first.
+
+    Of several that tell as many, the host says more to a person than the CPU, and that more than the rank.
+    """
+    known = {name for row in rows[:1] for name in row.dims}
+    stems = dict.fromkeys(name[:-2] for name in vary if name[-2:] in ("_a", "_b"))
+    found = [stem for stem in stems if stem and {f"{stem}_a", f"{stem}_b"} <= known]
+    order = {"host": 0, "cpu": 1, "gpu": 1}
+
+    def pairs(stem: str) -> int:
+        return len({(row.dims.get(f"{stem}_a", ""), row.dims.get(f"{stem}_b", "")) for row in rows})
+
+    return sorted(found, key=lambda stem: (-pairs(stem), order.get(stem, 2)))
 
 
-def _heat(metric: Metric, rows: list[Row], stem: str) -> tuple[list[Choice], list[Row]]:
+def _heat(metric: Metric, rows: list[Row], stems: list[str]) -> tuple[list[Choice], list[Row]]:
     """The matrix over the pairs, and the rows that are left for lines: those of the pair with the most of them."""
-    names = (f"{stem}_a", f"{stem}_b")
-    others = [name for name in varying(rows) if name not in names]
+    sign = -1 if metric.better == "lower" else 1  # of sizes the smallest tells a latency, the largest a bandwidth
+    names = (f"{stems[0]}_a", f"{stems[0]}_b")
+    ends = {f"{stem}{end}" for stem in stems for end in ("_a", "_b")}
+    others = [name for name in varying(rows) if name not in ends]
     slices: dict[tuple[Value, ...], list[Row]] = {}
     pairs: dict[tuple[Value, ...], list[Row]] = {}
     for row in rows:
         slices.setdefault(tuple(row.dims.get(name, "") for name in others), []).append(row)
         pairs.setdefault(tuple(row.dims.get(name, "") for name in names), []).append(row)
-    fullest = max(slices.items(), key=lambda item: len(item[1]))
+    fullest = max(slices.items(), key=lambda item: (len(item[1]), sign * next(filter(_is_number, item[0]), 0)))
     left = max(pairs.values(), key=len)
-    if len(fullest[1]) < 3:
+    if len(fullest[1]) < 3 or not _apart(fullest[1], names):
         return [], left
-    choice = Choice(shape="heat", metrics=(metric,), rows=tuple(fullest[1]), axis=stem,
+    choice = Choice(shape="heat", metrics=(metric,), rows=tuple(fullest[1]), axis=stems[0],
                     fixed=dict(zip(others, fullest[0], strict=True)))
     return [choice], left if len(left) > 1 else []
 

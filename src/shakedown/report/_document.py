@@ -13,7 +13,6 @@ Tone = Literal["good", "bad", "doubt", "plain"]
 TONES: dict[str, Tone] = {
     "met": "good", "ok": "good", "good": "good", "better": "good", "measured": "good",
     "not met": "bad", "failed": "bad", "crashed": "bad", "timeout": "bad", "garbage": "bad", "wrong": "bad",
-    "worse": "bad",
     "undecided": "doubt", "not measured": "doubt", "warn": "doubt", "unknown": "doubt", "unavailable": "doubt",
     "interrupted": "doubt", "slow": "doubt",
 }
@@ -88,13 +87,17 @@ class Logs(Block, frozen=True, kw_only=True):
 
 
 class Axis(msgspec.Struct, frozen=True, kw_only=True):
-    """``labels`` maps the values at which the axis is marked to the words beside them."""
+    """``labels`` maps the values at which the axis is marked to the words beside them.
+
+    ``zero`` is where a zero stands on a logarithmic axis, which has none: one step below the least of the others.
+    """
 
     title: str
     labels: dict[float, str]
     low: float
     high: float
     log: bool = False
+    zero: float | None = None
 
 
 class Point(msgspec.Struct, frozen=True):

@@ -47,7 +47,7 @@ def _lines(choice: Choice, beside: Sequence[Beside]) -> Lines | None:
     return Lines(
         title=f"{y_title} by {_by(choice.axis)}", caption=_caption(choice, beyond + above),
         summary=_summary(names, lines, choice.axis), x=axis, unit=metric.unit, y_title=y_title,
-        series=tuple(Series(names[key], tuple(_point(row, choice.axis, names[key]) for row in group))
+        series=tuple(Series(names[key], tuple(_point(row, choice.axis, axis, names[key]) for row in group))
                      for key, group in lines.items()),
         rules=rules, marks=marks, regions=_regions(rows, choice, axis), log=log)
 
@@ -62,18 +62,27 @@ def _by(name: str) -> str:
 
 
 def _axis(name: str, xs: list[float]) -> Axis:
-    """Logarithmic where the values span a factor of 16 and none is zero; marked at values that were measured."""
-    positive = [x for x in xs if x > 0]
-    log = len(positive) == len(xs) and xs[-1] / xs[0] >= 16
+    """Logarithmic where the values above zero span a factor of 16; marked at values that were measured."""
+    above = [x for x in xs if x > 0]
+    log = xs[0] >= 0 and len(above) > 1 and above[-1] / above[0] >= 16
+    zero = above[0] / 2 if log and xs[0] == 0 else None
     step = max(1, math.ceil(len(xs) / 7))
     shown = xs[::-1][::step][::-1]
+    if zero is not None and xs[0] not in shown:
+        shown = [xs[0], *(shown if len(shown) < 7 else shown[1:])]
     if not log:
         gap = (xs[-1] - xs[0]) / 12
         shown = [x for index, x in enumerate(shown) if index == len(shown) - 1 or shown[-1] - x >= gap]
-    labels = {x: value_of(name, int(x) if x.is_integer() else x) for x in shown}
+    labels = {zero if x == 0 and zero else x: value_of(name, int(x) if x.is_integer() else x) for x in shown}
     edge = 0.04 * (xs[-1] - xs[0])
-    low, high = (xs[0] / 1.25, xs[-1] * 1.25) if log else (xs[0] - edge, xs[-1] + edge)
-    return Axis(title=_by(name), labels=labels, low=low, high=high, log=log)
+    low, high = ((zero or xs[0]) / 1.25, xs[-1] * 1.25) if log else (xs[0] - edge, xs[-1] + edge)
+    return Axis(title=_by(name), labels=labels, low=low, high=high, log=log, zero=zero)
+
+
+def _at(axis: Axis, value: Value) -> float:
+    """Where a value of the parameter stands on the axis."""
+    x = float(value)
+    return axis.zero if x == 0 and axis.zero is not None else x
 
 
 def _series_name(choice: Choice, key: tuple[Value, ...]) -> str:
@@ -88,20 +97,22 @@ def _series_name(choice: Choice, key: tuple[Value, ...]) -> str:
     return ", ".join(words) or choice.metrics[0].title
 
 
-def _point(row: Row, axis: str, series: str) -> Point:
+def _point(row: Row, name: str, axis: Axis, series: str) -> Point:
     finding = row.finding
     assert finding.value is not None
-    where = params_of({axis: row.dims[axis]})
+    where = params_of({name: row.dims[name]})
     says = f"{series}, {where}: {value_with_interval(finding)}"
     shares = "".join(f"; {show(one.fraction, '%')} of {one.kind} {one.limit}" for one in finding.fractions)
-    return Point(float(row.dims[axis]), finding.value, finding.low, finding.high, says + shares)
+    return Point(_at(axis, row.dims[name]), finding.value, finding.low, finding.high, says + shares)
 
 
 def _caption(choice: Choice, left_out: list[str]) -> str:
     """Under which conditions: what was fixed by choice, and what is the same for every row."""
     first = choice.rows[0].dims
     vary = _choose.varying(choice.rows)
-    same = {name: first[name] for name in first if name not in vary and name not in (_choose.HOST, choice.axis)}
+    here = choice.rows[0].finding.host
+    same = {name: value for name, value in first.items()
+            if name not in vary and name not in (_choose.HOST, choice.axis) and value != here}
     conditions = params_of({**choice.fixed, **same})
     sentences = [f"With {conditions}."] if conditions else []
     return " ".join([*sentences, *([choice.left_out] if choice.left_out else []), *left_out])
@@ -129,11 +140,11 @@ def _edges(xs: Sequence[float], index: int, axis: Axis) -> tuple[float, float]:
 
 def _rules(rows: Sequence[Row], name: str, axis: Axis, top: float, log: bool) -> tuple[tuple[Rule, ...], list[str]]:
     """The limits of the rows, each over the stretch where it holds; those far above are said in words."""
-    xs = sorted({float(row.dims[name]) for row in rows})
+    xs = sorted({_at(axis, row.dims[name]) for row in rows})
     holds: dict[tuple[str, str, float], set[float]] = {}
     for row in rows:
         for one in row.finding.fractions:
-            holds.setdefault((one.kind, one.limit, one.value), set()).add(float(row.dims[name]))
+            holds.setdefault((one.kind, one.limit, one.value), set()).add(_at(axis, row.dims[name]))
     rules: list[Rule] = []
     above: dict[str, None] = {}
     unit = rows[0].finding.unit
@@ -161,28 +172,31 @@ def _marks(choice: Choice, beside: Sequence[Beside], axis: Axis, top: float, log
         name = f"{one.system_name}{f' ({one.year})' if one.year else ''}"
         says = f"{name}: {show(one.theirs, one.unit)}, {params_of(one.theirs_params)}; {one.where}".replace(", ;", ";")
         x = one.theirs_params.get(choice.axis)
-        at = float(x) if isinstance(x, (int, float)) and axis.low <= x <= axis.high else None
+        at = _at(axis, x) if isinstance(x, (int, float)) and axis.low <= _at(axis, x) <= axis.high else None
         if x is not None and at is None:  # taken at a size or a number of threads that is not here: the table has it
             continue
         if one.theirs > top * (20 if log else 1.7) or len(marks) == MOST_MARKS:
             beyond.append(f"{name} {show(one.theirs, one.unit)}")
         else:
             marks.append(Mark(name=f"{name} {show(one.theirs, one.unit)}", x=at, y=one.theirs, says=says))
-    return tuple(marks), [f"Published, beyond the figure: {'; '.join(beyond)}."] if beyond else []
+    words = f"Published, beyond the figure: {'; '.join(beyond)}."
+    return tuple(marks), [words] if beyond and not choice.second else []
 
 
 def _regions(rows: Sequence[Row], choice: Choice, axis: Axis) -> tuple[Region, ...]:
     if not choice.regions:
         return ()
-    xs = sorted({float(row.dims[choice.axis]) for row in rows})
-    words = {float(row.dims[choice.axis]): str(row.dims.get(choice.regions, "")).rpartition(".")[2] for row in rows}
+    xs = sorted({_at(axis, row.dims[choice.axis]) for row in rows})
+    words = {_at(axis, row.dims[choice.axis]): str(row.dims[choice.regions]).rpartition(".")[2] for row in rows
+             if choice.regions in row.dims}
     regions: list[Region] = []
     for index, x in enumerate(xs):
         begin, end = _edges(xs, index, axis)
-        if regions and regions[-1].name == words[x]:
-            regions[-1] = Region(name=words[x], begin=regions[-1].begin, end=end)
+        name = words.get(x, "")
+        if regions and regions[-1].name == name:
+            regions[-1] = Region(name=name, begin=regions[-1].begin, end=end)
         else:
-            regions.append(Region(name=words[x], begin=begin, end=end))
+            regions.append(Region(name=name, begin=begin, end=end))
     return tuple(regions)
 
 

@@ -14,7 +14,7 @@ from ..records import Analysis, Finding, Fraction, Metric, Notice
 from ..units import show
 from ._choose import HOST, rows_of, varying
 from ._document import Block, Column, Figures, Histogram, Section, Table, Text
-from ._text import FEW_HOSTS, count, listed, natural, params_of
+from ._text import FEW_HOSTS, count, kinds_of, limit_title, listed, natural, params_of, ranked
 
 SLOW_DEVIATIONS = 3.5  # robust standard deviations below the median host
 SLOW_AT_LEAST = 0.02  # and at least so far behind, as a fraction: below that nobody sends a node back
@@ -71,12 +71,12 @@ def _group(findings: list[Finding]) -> Group:
     measured.sort(reverse=first.better == "lower")
     ordered = sorted(value for value, _ in measured)
     notices: dict[Notice, int] = {}
-    shares: dict[tuple[str, str, str], list[Fraction]] = {}
+    shares: dict[tuple[str, str], list[Fraction]] = {}
     for finding in findings:
         for notice in finding.notices:
             notices[notice] = notices.get(notice, 0) + 1
-        for one in finding.fractions:
-            shares.setdefault((one.limit, one.kind, one.basis), []).append(one)
+        for rank, one in ranked(finding.fractions).items():
+            shares.setdefault((rank, one.limit), []).append(one)
     condensed = Finding(
         metric=first.metric, unit=first.unit, better=first.better, workload=first.workload, params=first.params,
         host=count(len(measured), "host"), value=_quantile(ordered, 0.5) if ordered else None,
@@ -84,9 +84,9 @@ def _group(findings: list[Finding]) -> Group:
         n_samples=sum(finding.n_samples for finding in findings), n_runs=sum(finding.n_runs for finding in findings),
         outliers=sum(finding.outliers for finding in findings),
         best=(ordered[0] if first.better == "lower" else ordered[-1]) if ordered else None,
-        fractions=tuple(Fraction(limit=limit, kind=kind, basis=basis, value=_median([one.value for one in group]),
+        fractions=tuple(Fraction(limit=limit, kind=group[0].kind, value=_median([one.value for one in group]),
                                  fraction=_median([one.fraction for one in group]))
-                        for (limit, kind, basis), group in shares.items()),
+                        for (_, limit), group in shares.items()),
         notices=tuple(Notice(code=notice.code, text=f"{notice.text} (on {number:,} of {count(len(findings), 'host')})",
                              advice=notice.advice) for notice, number in notices.items()))
     return Group(condensed=condensed, hosts=tuple(host for _, host in measured),
@@ -188,7 +188,7 @@ def spread(found: Fleet, workload: str, metrics: dict[str, Metric], fold_from: i
     """Each value of one workload over the hosts."""
     groups = [group for group in found.groups if group.condensed.workload == workload]
     names = [name for name in varying(rows_of([group.condensed for group in groups])) if name != HOST]
-    kinds = list(dict.fromkeys(one.kind for group in groups for one in group.condensed.fractions))
+    kinds = kinds_of(group.condensed for group in groups)
     rows = tuple(_spread_row(group, names, kinds, metrics) for group in groups)
     notes = dict.fromkeys(f"{notice.text}: {notice.advice}" if notice.advice else notice.text
                           for group in groups for notice in group.condensed.notices)
@@ -196,13 +196,13 @@ def spread(found: Fleet, workload: str, metrics: dict[str, Metric], fold_from: i
                  caption="Spread: from the 5th to the 95th percentile of hosts, over the median.", columns=(
         Column("Metric"), Column("Conditions"), Column("Hosts", "number"), Column("Median", "number"),
         Column("5 % to 95 % of hosts", "number"), Column("Spread", "number"), Column("Least to most", "number"),
-        *(Column(f"Of {kind} limit", "number") for kind in kinds), Column("Slowest")))
+        *(Column(limit_title(kind), "number") for kind in kinds), Column("Slowest")))
 
 
 def _spread_row(group: Group, names: list[str], kinds: list[str], metrics: dict[str, Metric]) -> tuple[str, ...]:
     one = group.condensed
     title = metrics[one.metric].title if one.metric in metrics else one.metric
-    shares = {share.kind: show(share.fraction, "%") for share in one.fractions}
+    shares = {kind: show(share.fraction, "%") for kind, share in ranked(one.fractions).items()}
     if one.value is None or one.low is None or one.high is None:
         return (title, params_of(one.params, names), "0", "not measured", "", "", "", *("" for _ in kinds), "")
     slowest = listed((f"{host} {show(value, one.unit)}" for host, value in

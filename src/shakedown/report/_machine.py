@@ -13,6 +13,7 @@ from ._document import Block, Column, Facts, Section, Table, Text
 from ._text import count, listed, ranges
 
 ORDER = {"warn": 0, "unknown": 1, "info": 2, "good": 3}
+ASKING = ("warn", "unknown")
 
 
 def section(analysis: Analysis) -> Section:
@@ -44,7 +45,7 @@ def _of_kind(hosts: list[Host], *, several: bool) -> list[Block]:
     title = f"{count(len(hosts), 'host')}: {names}" if several or len(hosts) > 1 else names
     blocks: list[Block] = [Facts(title=title, pairs=tuple(_facts(hosts)))]
     blocks.append(_peaks(hosts))
-    blocks.append(_settings(hosts))
+    blocks += _settings(hosts)
     software: dict[tuple[str, ...], set[str]] = {}
     for host in hosts:
         for one in host.software:
@@ -133,12 +134,17 @@ def _networks(host: Host) -> str:
 
 
 def _peaks(hosts: list[Host]) -> Table:
-    groups: dict[tuple[str, str, str, str], list[Peak]] = {}
+    # A host may have two peaks of one name (at the base clock, at the measured one): the first stands with the others'
+    # first, the second with their second.
+    groups: dict[tuple[str, str, str, str, int], list[Peak]] = {}
     for host in hosts:
+        met: dict[tuple[str, str, str, str], int] = {}
         for peak in host.peaks:
-            groups.setdefault((peak.name, peak.scope, peak.kind, peak.unit), []).append(peak)
+            key = (peak.name, peak.scope, peak.kind, peak.unit)
+            met[key] = met.get(key, 0) + 1
+            groups.setdefault((*key, met[key]), []).append(peak)
     rows = []
-    for (name, scope, kind, unit), peaks in groups.items():
+    for (name, scope, kind, unit, _), peaks in groups.items():
         values = sorted(peak.value for peak in peaks)
         value = show(values[len(values) // 2], unit)
         if values[0] != values[-1]:
@@ -151,14 +157,22 @@ def _peaks(hosts: list[Host]) -> Table:
         Column("Peak", "code"), Column("Value", "number"), Column("Of one"), Column("Kind"), Column("Basis")))
 
 
-def _settings(hosts: list[Host]) -> Table:
+def _settings(hosts: list[Host]) -> list[Block]:
+    """Those that ask for attention, and the others folded."""
     groups: dict[tuple[str, ...], set[str]] = {}
     for host in hosts:
         for one in host.settings:
             value = one.value if one.value is not None else "could not be read"
-            groups.setdefault((one.name, value, one.state, one.effect, one.advice), set()).add(host.name)
+            words = f"{one.effect}\n{one.advice}" if one.advice else one.effect
+            groups.setdefault((one.name, value, one.state, words), set()).add(host.name)
     ordered = sorted(groups.items(), key=lambda item: ORDER.get(item[0][2], 9))
-    return Table(title="Settings that matter", caption="" if groups else "No setting was read.",
-                 rows=tuple((*key, *_on(where, hosts)) for key, where in ordered),
-                 columns=(Column("Setting"), Column("Value", "code"), Column("State", "state"), Column("Effect"),
-                          Column("Advice"), *_hosts_column(hosts)))
+    columns = (Column("Setting"), Column("Value", "code"), Column("State", "state"), Column("Effect, and what to do"),
+               *_hosts_column(hosts))
+    rows = [(*key, *_on(where, hosts)) for key, where in ordered]
+    ask = tuple(row for row in rows if row[2] in ASKING)
+    rest = tuple(row for row in rows if row[2] not in ASKING)
+    caption = "" if ask else "None asks for attention." if rows else "No setting was read."
+    blocks: list[Block] = [Table(title="Settings that matter", caption=caption, rows=ask, columns=columns)]
+    if rest:
+        blocks.append(Table(title="Other settings", rows=rest, columns=columns, folded=True))
+    return blocks

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..records import Analysis, Beside, Finding, Metric, Notice, Outcome
+from ..records import Analysis, Beside, Finding, Metric, Outcome
 from ..units import show
 from . import _choose, _figures, _fleet, _machine
 from ._document import Bar, Bars, Block, Column, Document, Facts, Log, Logs, Section, Table, Text
@@ -17,9 +17,12 @@ from ._text import (
     count,
     day,
     interval_of,
+    kinds_of,
+    limit_title,
     listed,
     natural,
     params_of,
+    ranked,
     title_of,
     value_of,
     value_with_interval,
@@ -121,8 +124,11 @@ def _headline(findings: list[Finding], metrics: dict[str, Metric], *, many: bool
             groups.setdefault(key, []).append(finding)
             vary.setdefault(finding.metric, []).append(finding)
     names = {metric: list(_choose.varying(_choose.rows_of(group))) for metric, group in vary.items()}
+    placed = {key[0] for key in groups if all(key[1:]) and len(key) > 1}
     bars = []
     for key, group in groups.items():
+        if key[0] in placed and not all(key[1:]):
+            continue  # not of one level, so it heads none
         best = better(group)
         detail = params_of(best.params, [name for name in names[best.metric] if name in best.params
                                          and str(best.params[name]) not in key[1:]])
@@ -143,29 +149,28 @@ def _values(findings: list[Finding], metrics: dict[str, Metric]) -> Table:
     """Every value with what stands beside it; a column that would be empty throughout is left out."""
     vary = list(_choose.varying([_choose.Row(dict(one.params), one) for one in findings]))
     same = {name: value for name, value in findings[0].params.items() if name not in vary}
-    kinds = list(dict.fromkeys(one.kind for finding in findings for one in finding.fractions))
-    notes: dict[str, int] = {}
+    kinds = kinds_of(findings)
+    noted = _Notes(findings)
     columns = [Column("Metric"), *([Column("Host", "code")] if len({one.host for one in findings}) > 1 else []),
                *(Column(title_of(name), "number" if _numeric(name, findings) else "text") for name in vary),
                Column("Value", "number"), Column("Interval", "number"),
-               *(Column(f"Of {kind} limit", "number") for kind in kinds),
+               *(Column(limit_title(kind), "number") for kind in kinds),
                *(Column(title, "number") for title in ("Samples", "Runs", "Outliers")), Column("Notes", "note")]
     rows = []
     for one in findings:
-        shares = {share.kind: show(share.fraction, "%") for share in one.fractions}
-        words = [_note(notice) for notice in one.notices] or ([why_not(one)] if one.value is None else [])
+        shares = {kind: show(share.fraction, "%") for kind, share in ranked(one.fractions).items()}
         missing = "" if one.value is None else "no interval"
         rows.append((_title(one.metric, metrics), *([one.host] if columns[1].title == "Host" else []),
                      *(value_of(name, one.params[name]) if name in one.params else "" for name in vary),
                      show(one.value, one.unit), interval_of(one) or missing, *(shares.get(kind, "") for kind in kinds),
                      f"{one.n_samples:,}", f"{one.n_runs:,}", f"{one.outliers:,}" if one.outliers else "",
-                     " ".join(str(notes.setdefault(word, len(notes) + 1)) for word in words)))
+                     noted.cell(one)))
     one_metric = len({one.metric for one in findings}) == 1 and len(columns) > 2
     title = f"All values: {rows[0][0]}" if one_metric else "All values"
     kept = [index for index in range(one_metric, len(columns)) if any(row[index] for row in rows)]
     conditions = params_of(same)
     return Table(title=title, columns=tuple(columns[index] for index in kept), folded=len(rows) > FOLD_FROM,
-                 rows=tuple(tuple(row[index] for index in kept) for row in rows), notes=tuple(notes),
+                 rows=tuple(tuple(row[index] for index in kept) for row in rows), notes=noted.texts,
                  caption=f"The same for all: {conditions}." if conditions else "")
 
 
@@ -173,8 +178,33 @@ def _numeric(name: str, findings: list[Finding]) -> bool:
     return all(isinstance(one.params.get(name, 0), (int, float)) for one in findings)
 
 
-def _note(notice: Notice) -> str:
-    return f"{notice.text}: {notice.advice}" if notice.advice else notice.text
+class _Notes:
+    """Numbers the notices of a table. Where those of one code differ (in a figure), each cell says its own text."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        texts: dict[str, set[str]] = {}
+        for notice in (notice for one in findings for notice in one.notices):
+            texts.setdefault(notice.code, set()).add(notice.text)
+        self._differ = {code for code, found in texts.items() if len(found) > 1}
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(self._numbers)
+
+    def _number(self, text: str) -> str:
+        return f"[{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
+
+    def cell(self, finding: Finding) -> str:
+        words = []
+        for notice in finding.notices:
+            if notice.code in self._differ:
+                words.append(f"{notice.text} {self._number(notice.advice)}" if notice.advice else notice.text)
+            else:
+                words.append(self._number(f"{notice.text}: {notice.advice}" if notice.advice else notice.text))
+        if finding.value is None and not words:
+            words.append(self._number(why_not(finding)))
+        return ", ".join(words)
 
 
 def _beside(beside: list[Beside], findings: list[Finding], metrics: dict[str, Metric]) -> Table:
@@ -244,7 +274,7 @@ def _methods(analysis: Analysis) -> Section:
                   "over the value where lower is better. A value that was not measured says so; it is never "
                   "zero and never a pass."),
         Table(title="Metrics", rows=rows, columns=(
-            Column("Metric"), Column("Unit", "code"), Column("Direction"), Column("Formula"), Column("Limit", "code"),
+            Column("Metric"), Column("Unit", "code"), Column("Direction"), Column("Formula"), Column("Limit"),
             Column("Source")))))
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from ..records import Finding, Value
+from ..records import Finding, Fraction, Value
 from ..units import round_to, scale_for, show, show_bytes
 
 #: Above this many hosts a report shows the distribution over them, and names the slowest.
@@ -112,6 +112,26 @@ def value_with_interval(finding: Finding) -> str:
     if finding.value is None:
         return f"not measured: {why_not(finding)}"
     return f"{show(finding.value, finding.unit)} {interval_of(finding)}".strip()
+
+
+def ranked(fractions: Iterable[Fraction]) -> dict[str, Fraction]:
+    """Fractions by kind; a second one of a kind (from a peak at another clock) is ``derived 2``."""
+    found: dict[str, Fraction] = {}
+    for one in fractions:
+        number = 1 + sum(other.kind == one.kind for other in found.values())
+        found[one.kind if number == 1 else f"{one.kind} {number}"] = one
+    return found
+
+
+def kinds_of(findings: Iterable[Finding]) -> list[str]:
+    """The kinds of limits that the findings are held against, as ``ranked`` names them."""
+    return list(dict.fromkeys(kind for finding in findings for kind in ranked(finding.fractions)))
+
+
+def limit_title(kind: str) -> str:
+    """The head of a column of fractions: ``Of derived limit``, ``Of derived limit 2``."""
+    name, _, number = kind.partition(" ")
+    return f"Of {name} limit {number}".strip()
 
 
 def why_not(finding: Finding) -> str:

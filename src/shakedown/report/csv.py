@@ -16,6 +16,7 @@ import msgspec
 
 from ..records import Analysis, Finding, Host, Notice
 from . import Report
+from ._text import kinds_of, ranked
 
 _PLAIN = ("workload", "metric", "host", "value", "unit", "better", "low", "high", "n_samples", "n_runs", "outliers",
           "best")
@@ -25,17 +26,16 @@ def _text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([_cell(cell) for cell in row] for row in rows)
+    # The writer gives floats in full precision by itself.
+    writer.writerows([_cell(cell) if type(cell) in (str, bool) else cell for cell in row] for row in rows)
     return out.getvalue()
 
 
-def _cell(value: Any) -> Any:
-    """Numbers in full precision; a text that begins like a formula is led by an apostrophe."""
-    if isinstance(value, str):
-        return "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+def _cell(value: str | bool) -> str:
+    """A text that begins like a formula is led by an apostrophe."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else value
+    return "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 def _notices(notices: Iterable[Notice]) -> str:
@@ -44,13 +44,13 @@ def _notices(notices: Iterable[Notice]) -> str:
 
 def _findings(analysis: Analysis) -> str:
     params: dict[str, None] = {}
-    kinds: dict[str, None] = {}
+    kinds = dict.fromkeys(kinds_of(analysis.findings))
     for finding in analysis.findings:
         params.update(dict.fromkeys(finding.params))
-        kinds.update((one.kind, None) for one in finding.fractions)
     header = [*_PLAIN[:3], *(f"param.{name}" for name in params), *_PLAIN[3:]]
     for kind in kinds:
-        header += [f"fraction.{kind}", f"limit.{kind}", f"limit_value.{kind}"]
+        name = kind.replace(" ", ".")
+        header += [f"fraction.{name}", f"limit.{name}", f"limit_value.{name}"]
     return _text([*header, "notices", "runs"], (_row(one, params, kinds) for one in analysis.findings))
 
 
@@ -58,7 +58,7 @@ def _row(finding: Finding, params: Mapping[str, None], kinds: Mapping[str, None]
     row: list[Any] = [finding.workload, finding.metric, finding.host, *(finding.params.get(name) for name in params),
                       finding.value, finding.unit, finding.better, finding.low, finding.high, finding.n_samples,
                       finding.n_runs, finding.outliers, finding.best]
-    shares = {one.kind: one for one in finding.fractions}
+    shares = ranked(finding.fractions)
     for kind in kinds:
         one = shares.get(kind)
         row += [one.fraction, one.limit, one.value] if one else [None, None, None]

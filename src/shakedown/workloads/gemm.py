@@ -1,0 +1,189 @@
+"""Products of matrices, C = alpha A B + beta C, in double and single precision, by the BLAS libraries of the machine.
+
+The program loads a library by its path, so that all of a site can be measured by one build. The rate is 2 n^3
+operations over the time of a call; each result is checked against sums of higher precision, whole rows and a random
+vector (Freivalds), and a residual above its limit is no score. Matrices lie in huge pages and are random; the library's
+threads get a core each where they can be told apart. See native/gemm/README.md.
+
+``library`` is ``all``, ``auto``, a name such as ``openblas``, or a path. ``auto`` takes, of those found, the first in
+the order that suits the processor (Intel: mkl, openblas, aocl, blis; AMD: aocl, openblas, blis, mkl; Arm: nvpl, armpl,
+openblas, blis), a library with threads before one without, 32-bit integers before 64-bit ones, the site's before
+Python's. netlib's reference is measured only when it is named.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+
+from .. import programs
+from ..errors import BadInput, Unavailable, unknown
+from ..records import Host, Machine, Metric, Params, Software
+from ..units import show_bytes
+from . import Command, Param, Workload
+from ._threads import HELP, counts
+
+_SOURCE = "2 n^3 operations; native/gemm/README.md"
+_METRICS = (
+    Metric(name="gemm.dgemm.rate", title="DGEMM rate", unit="flop/s", better="higher", kernel="dgemm", per="flop/s",
+           limit="flops.fp64", source=_SOURCE),
+    Metric(name="gemm.sgemm.rate", title="SGEMM rate", unit="flop/s", better="higher", kernel="sgemm", per="flop/s",
+           limit="flops.fp32", source=_SOURCE),
+)
+#: What ``auto`` prefers, by the processor's vendor.
+_ORDER = {
+    "GenuineIntel": ("mkl", "openblas", "aocl", "blis"),
+    "AuthenticAMD": ("aocl", "openblas", "blis", "mkl"),
+    "": ("nvpl", "armpl", "libsci", "openblas", "blis", "flexiblas", "mkl", "aocl", "atlas"),
+}
+_THREADING = ("openmp", "pthread", "unknown", "serial")
+#: Of the memory that is free, what the three matrices may take.
+_SHARE = 0.9
+
+
+def sizes(params: Params) -> tuple[int, ...]:
+    """The orders of the matrices. Raises BadInput."""
+    words = [word.strip() for word in str(params["sizes"]).split(",")]
+    for word in words:
+        if not word.isdigit() or not 1 <= int(word) < 2**31:
+            raise BadInput(f"gemm.sizes: {word!r} is no order of a matrix",
+                           hint="write whole numbers between commas: 1024,4096")
+    return tuple(dict.fromkeys(int(word) for word in words))
+
+
+def precisions(params: Params) -> tuple[str, ...]:
+    """"d", "s" or both. Raises BadInput."""
+    words = tuple(dict.fromkeys(word.strip() for word in str(params["precision"]).split(",")))
+    for word in words:
+        if word not in ("d", "s"):
+            raise unknown("precision of gemm", word, ("d", "s"))
+    return words
+
+
+def ordered(found: tuple[Software, ...], vendor: str) -> list[Software]:
+    """The libraries in the order in which ``auto`` takes them, references left out."""
+    names = (*_ORDER.get(vendor, ()), *_ORDER[""])
+
+    def rank(one: Software) -> tuple[int, int, bool, bool]:
+        threading = str(one.facts.get("threading", "unknown"))
+        return (_THREADING.index(threading) // 2, names.index(one.name) if one.name in names else len(names),
+                bool(one.facts.get("ilp64")), one.facts.get("source") != "site")
+
+    return sorted((one for one in found if not one.facts.get("reference")), key=rank)
+
+
+def short_version(version: str) -> str:
+    """At most three parts: "0.3.34" of "0.3.34.481.3"."""
+    return ".".join(version.split(".")[:3])
+
+
+def labels(found: tuple[Software, ...]) -> dict[str, str]:
+    """By path: a name for each library that no other has. Its name and version, then its threading and integers, then
+    its folder, as far as they are needed."""
+    stages: list[dict[str, str]] = [{}, {}, {}]
+    for one in found:
+        plain = f"{one.name} {short_version(one.version)}".strip()
+        finer = " ".join([plain, *(["ilp64"] if one.facts.get("ilp64") else []),
+                          str(one.facts.get("threading", "unknown"))])
+        stages[0][one.path], stages[1][one.path] = plain, finer
+        stages[2][one.path] = f"{finer} {posixpath.dirname(one.path)}"
+    chosen: dict[str, str] = {}
+    for stage in stages:
+        seen = Counter(stage.values())
+        for path, label in stage.items():
+            if seen[label] == 1 or stage is stages[-1]:
+                chosen.setdefault(path, label)
+    return chosen
+
+
+def _choose(word: str, host: Host) -> tuple[tuple[str, str], ...]:
+    """Path and label of each library that ``library`` asks for. Raises BadInput and Unavailable."""
+    found = tuple(one for one in host.software if one.kind == "blas")
+    named = labels(found)
+    if "/" in word:
+        return ((word, named.get(word, "")),)
+    usable = ordered(found, host.cpu.vendor)
+    if word not in ("all", "auto"):
+        chosen = [one for one in (*usable, *found) if word in (one.name, named[one.path])]
+        if not chosen:
+            raise unknown("BLAS library", word, {one.name for one in found} | set(named.values()))
+        return ((chosen[0].path, named[chosen[0].path]),)
+    if not usable:
+        raise Unavailable(f"no optimised BLAS library was found on {host.name}",
+                          hint="load its module, or: pip install scipy-openblas32; a path can be given as library")
+    return tuple((one.path, named[one.path]) for one in (usable if word == "all" else usable[:1]))
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    threads = counts(str(params["threads"]), host, where="gemm.threads")
+    entry_bytes = 8 if "d" in precisions(params) else 4
+    need = 3 * max(sizes(params)) ** 2 * entry_bytes
+    room = min(bound for bound in (host.memory.available_bytes, host.memory.limit_bytes, host.memory.total_bytes)
+               if bound is not None)
+    if need > _SHARE * room:
+        most = int((_SHARE * room / 3 / entry_bytes) ** 0.5)
+        raise BadInput(f"gemm.sizes: three matrices of order {max(sizes(params))} need {show_bytes(need)}, and "
+                       f"{show_bytes(room)} are free", hint=f"at most order {most} fits here")
+    return tuple({**params, "library": path, "label": label, "threads": ",".join(map(str, threads))}
+                 for path, label in _choose(str(params["library"]), host))
+
+
+def _command(params: Params, host: Host) -> Command:
+    options = {"library": params["library"], "label": params["label"], "sizes": ",".join(map(str, sizes(params))),
+               "threads": params["threads"], "precision": ",".join(precisions(params)), "samples": params["samples"],
+               "seconds": params["seconds"], "alpha": params["alpha"], "beta": params["beta"], "pages": params["pages"]}
+    words = [word for name, value in options.items() if value != "" for word in (f"--{name}", str(value))]
+    return Command(argv=(programs.path("gemm"), *words))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, and for each case the filling, two calls of warm-up, the samples and the check.
+
+    The rate is guessed as 20 Gflop/s a thread in double precision, twice that in single.
+    """
+    total = 0.3
+    for threads in map(int, str(params["threads"]).split(",")):
+        for n in sizes(params):
+            fill_s = 4 * n**2 * 3e-9 / threads
+            check_s = (max(2 * n**2, min(2**26, n**3)) + 4 * n**2) * 2e-9 / threads
+            for precision in precisions(params):
+                call_s = 2 * n**3 / (threads * (2e10 if precision == "d" else 4e10))
+                sample_s = max(call_s, 2e9 / (threads * 2e10))
+                total += fill_s + check_s + max(0.15, 2 * call_s)
+                total += max(float(params["seconds"]), int(params["samples"]) * sample_s)
+    return total
+
+
+def _label(params: Params) -> str:
+    words = "+".join({"d": "dgemm", "s": "sgemm"}[one] for one in precisions(params))
+    orders = sizes(params)
+    span = str(orders[0]) if len(orders) == 1 else f"{min(orders)} to {max(orders)}"
+    threads = str(params["threads"])
+    library = str(params["label"]) or posixpath.basename(str(params["library"]))
+    return f"{words} {span}, {threads} thread{'s' * (threads != '1')}, {library}"
+
+
+WORKLOAD = Workload(
+    name="gemm",
+    title="Products of matrices (DGEMM, SGEMM)",
+    metrics=_METRICS,
+    params={
+        "library": Param(kind="word", default="all",
+                         help="all, auto, a name such as openblas, or the path of a library"),
+        "sizes": Param(kind="list", default="1024,2048,4096", help="orders of the matrices between commas"),
+        "threads": Param(kind="list", default="all", help=HELP),
+        "precision": Param(kind="list", default="d,s", help="d (double), s (single) or both"),
+        "samples": Param(kind="integer", default=5, low=1, help="at least so many samples of each case"),
+        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
+        "alpha": Param(kind="real", default=1, low=-1e6, high=1e6, help="factor of the product"),
+        "beta": Param(kind="real", default=0, low=-1, high=1, help="factor of C; 0: C is not read"),
+        "pages": Param(kind="word", default="huge", choices=("huge", "base", "hugetlb"), help="pages of the matrices"),
+        "label": Param(kind="word", default="", help="what the results call the library; filled in"),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(),
+)

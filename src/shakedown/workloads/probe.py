@@ -1,0 +1,76 @@
+"""The clock of each core, without and under vector work, and the multiply-adds that a core and the node reach.
+
+No hardware counter is read. The clock is the number of additions in a chain of dependent ones, one cycle each, over the
+thread's time on its CPU. Under vector load the same chain runs with as many fused multiply-adds beside it as leave it
+in charge: the clock at which a product of matrices runs. The rate of multiply-adds is that of independent ones on
+registers alone, so it bounds every program; over the clock it tells the operations of a cycle. Every sum is checked bit
+for bit. See native/probe/README.md.
+
+What is found here stands beside the peaks that are derived from the clock that the maker states.
+"""
+
+from __future__ import annotations
+
+from .. import programs
+from ..errors import BadInput
+from ..launchers.mpirun import cores
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Workload
+
+_SOURCE = "native/probe/README.md"
+_METRICS = (
+    Metric(name="probe.clock.scalar", title="Clock under scalar work", unit="Hz", better="higher",
+           kernel="clock_scalar", per="cycles/s", measures="clock.scalar", source=_SOURCE),
+    Metric(name="probe.clock.vector", title="Clock under vector work", unit="Hz", better="higher",
+           kernel="clock_vector", per="cycles/s", measures="clock.vector", source=_SOURCE),
+    Metric(name="probe.fma.fp64", title="Multiply-adds in double precision", unit="flop/s", better="higher",
+           kernel="fma_fp64", per="flop/s", limit="flops.fp64", measures="flops.fp64", source=_SOURCE),
+    Metric(name="probe.fma.fp32", title="Multiply-adds in single precision", unit="flop/s", better="higher",
+           kernel="fma_fp32", per="flop/s", limit="flops.fp32", measures="flops.fp32", source=_SOURCE),
+)
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    usable = len(host.usable_cpus) or cores(host)
+    threads = cores(host) if params["threads"] == "all" else int(params["threads"])
+    if threads > usable:
+        raise BadInput(f"probe.threads = {threads}, but this process may use {usable} CPUs",
+                       hint=f"at most threads = {usable}")
+    return ({**params, "threads": threads},)
+
+
+def _command(params: Params, host: Host) -> Command:
+    options = ("threads", "isa", "samples", "seconds")
+    return Command(argv=(programs.path("probe"),
+                         *(word for name in options for word in (f"--{name}", str(params[name])))))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Four kernels for each instruction set, alone and on all cores, of samples of 50 million cycles."""
+    sets = len(str(params["isa"]).split(","))
+    groups = (1 + 3 * sets) * (2 if int(params["threads"]) > 1 else 1)
+    return 0.1 + groups * max(float(params["seconds"]), (int(params["samples"]) + 1) * 5e7 / 3e9)
+
+
+def _label(params: Params) -> str:
+    return f"probe, {params['threads']} thread{'s' * (params['threads'] != 1)}, {params['isa']}"
+
+
+WORKLOAD = Workload(
+    name="probe",
+    title="Clock and multiply-adds of the cores",
+    metrics=_METRICS,
+    params={
+        "threads": Param(kind="integer", default="all", low=1, words=("all",), help="threads; all: one for each core"),
+        "isa": Param(kind="list", default="auto", words=("auto",),
+                     help="instruction sets between commas, such as avx512,avx2; auto: the widest"),
+        "samples": Param(kind="integer", default=9, low=1, help="at least so many samples of each case"),
+        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(),
+)

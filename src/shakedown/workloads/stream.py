@@ -1,0 +1,207 @@
+"""Bandwidth of memory and caches by McCalpin's kernels: copy, scale, add and triad, and read and write as limits.
+
+Each kernel runs over arrays of doubles with pinned threads that touched their own parts first. ``bandwidth`` counts as
+STREAM does, 16 or 24 bytes an element; ``traffic`` counts the bytes that really move, which with ordinary stores
+(``cached``) includes the fetch of each line before it is written, wherever the arrays exceed the last-level cache;
+stores past the caches (``nt``) need no fetch. A sample is one pass, or as many as last 2 ms, from a barrier to the last
+thread's end. The loop is the fastest of several in a short trial; the program names it. Every element is checked
+against its closed form, which is exact in a double, after NaN was put where results go. See native/stream/README.md.
+
+``sizes = "memory"`` follows STREAM's rule, each array at least four times the last-level caches in use, as long as the
+three arrays stay below 60 % of the memory that is free. A virtual machine often shows the caches of its whole host;
+there the array is 1 GiB where the rule asks for more, and the program says so. ``sizes = "sweep"`` doubles from 4 KiB a
+thread to that size. The level that a case's arrays lie in (l1, l2, l3, memory) is the program's judgement from the cache
+sizes; between levels there is none, and no limit to stand beside.
+
+Sources: J. D. McCalpin, "Memory Bandwidth and Machine Balance in Current High Performance Computers", IEEE TCCA
+Newsletter, December 1995; STREAM, https://www.cs.virginia.edu/stream/ref.html (kernels, counting, rule for the size).
+"""
+
+from __future__ import annotations
+
+import re
+
+from .. import programs, units
+from ..errors import BadInput, Unavailable, unknown
+from ..records import Host, Machine, Metric, Params
+from ..units import show_bytes
+from . import Command, Param, Sample, Workload
+from ._threads import HELP, counts
+
+KERNELS = ("copy", "scale", "add", "triad", "read", "write")
+_SOURCE = "McCalpin, STREAM, https://www.cs.virginia.edu/stream/ref.html; native/stream/README.md"
+#: Of the memory that is free, what the three arrays may take when the size is ours to choose, and when it is asked for.
+_SHARE, _MOST = 0.6, 0.95
+_VIRTUAL_BYTES = 2**30
+_SMALLEST_BYTES = 2**26  # of an array in memory, where no cache is known
+_SWEEP_FROM_BYTES = 4096  # of each array, for each thread
+
+
+def _metrics() -> tuple[Metric, ...]:
+    found = []
+    for kernel in KERNELS:
+        found.append(Metric(
+            name=f"stream.{kernel}.bandwidth", title=f"STREAM {kernel}", unit="B/s", better="higher", kernel=kernel,
+            per="bytes/s", limit="{level}.bandwidth", source=_SOURCE,
+            measures="{level}.bandwidth" if kernel == "read" else ""))
+        if kernel != "read":
+            found.append(Metric(
+                name=f"stream.{kernel}.traffic", title=f"Bytes moved by STREAM {kernel}", unit="B/s", better="higher",
+                kernel=kernel, per="bytes_moved/s", limit="{level}.bandwidth", measures="{level}.bandwidth",
+                source=_SOURCE))
+    return tuple(found)
+
+
+def last_level_bytes(host: Host) -> int:
+    """The bytes of all last-level caches that serve the usable CPUs; 0 where none is known."""
+    caches = [cache for cache in host.cpu.caches if cache.kind != "instruction"]
+    level = max((cache.level for cache in caches), default=0)
+    usable = set(host.usable_cpus)
+    return sum(cache.size_bytes * max(1, sum(1 for group in cache.groups if not usable or usable & set(group)))
+               for cache in caches if cache.level == level)
+
+
+def room_bytes(host: Host) -> int:
+    """The memory that is free: the least of what is available and what the control group allows."""
+    memory = host.memory
+    return min(bound for bound in (memory.available_bytes, memory.limit_bytes, memory.total_bytes) if bound is not None)
+
+
+def memory_bytes(host: Host) -> int:
+    """Bytes of each array for a measurement of memory, a multiple of 2 MiB: the rule of the module's docstring."""
+    wanted = max(4 * last_level_bytes(host), _SMALLEST_BYTES)
+    if host.virtualisation:
+        wanted = min(wanted, _VIRTUAL_BYTES)
+    huge = 2**21
+    fitting = int(_SHARE * room_bytes(host) / 3) // huge * huge
+    return max(huge, min(-(-wanted // huge) * huge, fitting))
+
+
+def parse_bytes(word: str) -> int:
+    """"64 MiB", "1GB" or a plain number of bytes. Raises BadInput."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", word.strip())
+    try:
+        if found is None:
+            raise ValueError(word)
+        unit, factor = units.si(found[2] or "B")
+    except ValueError:
+        unit, factor = "", 0.0
+    if found is None or unit != "B" or not float(found[1]) * factor >= 64:
+        raise BadInput(f"stream.sizes: {word.strip()!r} is no size of an array",
+                       hint="write memory, sweep, or sizes of at least 64 B between commas: 32 KiB, 1 GiB")
+    return int(float(found[1]) * factor)
+
+
+def _sizes(text: str, host: Host, threads: tuple[int, ...]) -> tuple[int, ...]:
+    """Bytes of each array in turn. Raises BadInput for what is no size or does not fit."""
+    room = room_bytes(host)
+    if text in ("memory", "sweep"):
+        largest = memory_bytes(host)
+        steps = [_SWEEP_FROM_BYTES * max(threads)]
+        while steps[-1] * 2 < largest:
+            steps.append(steps[-1] * 2)
+        sizes = (*(steps if text == "sweep" and steps[0] < largest else ()), largest)
+    else:
+        sizes = tuple(dict.fromkeys(parse_bytes(word) for word in text.split(",")))
+    if 3 * max(sizes) > _MOST * room:
+        raise BadInput(f"stream.sizes: three arrays of {show_bytes(max(sizes))} need {show_bytes(3 * max(sizes))}, and "
+                       f"{show_bytes(room)} are free on {host.name}",
+                       hint=f"at most {show_bytes(int(_MOST * room / 3) // 2**20 * 2**20)} each fit here")
+    return sizes
+
+
+def kernels(text: str) -> tuple[str, ...]:
+    """``all`` or names between commas. Raises BadInput."""
+    words = KERNELS if text == "all" else tuple(dict.fromkeys(word.strip() for word in text.split(",")))
+    for word in words:
+        if word not in KERNELS:
+            raise unknown("kernel of stream", word, KERNELS)
+    return words
+
+
+def _check_placement(word: str, host: Host) -> None:
+    """Raises BadInput for a word that is none, Unavailable for a node that this machine lacks."""
+    nodes = [node.id for node in host.numa if node.memory_bytes != 0] or [0]
+    if word in ("local", "interleave"):
+        return
+    if word == "remote":
+        if len(nodes) < 2:
+            raise Unavailable(f"remote memory cannot be measured: {host.name} has one NUMA node",
+                              hint="use placement = local")
+        return
+    found = re.fullmatch(r"node:(\d+)", word)
+    if found is None:
+        raise unknown("placement of stream", word, ("local", "interleave", "remote", "node:0"))
+    if int(found[1]) not in nodes:
+        raise Unavailable(f"{host.name} has no NUMA node {found[1]} with memory",
+                          hint=f"nodes: {', '.join(map(str, nodes))}")
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    threads = counts(str(params["threads"]), host, where="stream.threads")
+    _check_placement(str(params["placement"]), host)
+    sizes = _sizes(str(params["sizes"]).strip(), host, threads)
+    return ({**params, "threads": ",".join(map(str, threads)), "sizes": ",".join(map(str, sizes)),
+             "kernels": ",".join(kernels(str(params["kernels"])))},)
+
+
+def _command(params: Params, host: Host) -> Command:
+    words = [word for name in WORKLOAD.params if params[name] != "" for word in (f"--{name}", str(params[name]))]
+    return Command(argv=(programs.path("stream"), *words))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """First touch at 0.8 GB/s a thread; for each case the trial of loops, samples at 10 GB/s a thread, the check."""
+    total = 0.2
+    variants = 2 if params["variant"] == "both" else 1
+    for threads in map(int, str(params["threads"]).split(",")):
+        for size in map(int, str(params["sizes"]).split(",")):
+            total += 3 * size / (0.8e9 * threads)
+            sample_s = max(2e-3, 3 * size / (10e9 * threads))
+            trial_s = 0.1 + min(0.6, 100 * sample_s)
+            load_s = max(int(params["samples"]) * sample_s, float(params["seconds"]))
+            check_s = 8 * size / (4e9 * threads)
+            total += (trial_s + load_s + check_s) * variants * len(str(params["kernels"]).split(","))
+    return total
+
+
+def _label(params: Params) -> str:
+    sizes = [show_bytes(int(size)) for size in str(params["sizes"]).split(",")]
+    span = sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    words = [f"stream {params['kernels']}", f"{params['threads']} threads", f"{span} an array"]
+    words += [f"{name} {params[name]}" for name, usual in (("variant", "auto"), ("isa", "auto"), ("placement", "local"),
+                                                           ("pages", "huge")) if params[name] != usual]
+    return ", ".join(words)
+
+
+WORKLOAD = Workload(
+    name="stream",
+    title="Memory and cache bandwidth (STREAM kernels)",
+    metrics=_metrics(),
+    params={
+        "threads": Param(kind="list", default="all", help=HELP),
+        "sizes": Param(kind="list", default="memory", unit="B",
+                       help="of each of the three arrays: memory, sweep (4 KiB a thread to memory, doubling), or sizes "
+                            "with units between commas: 32 KiB, 1 GiB"),
+        "kernels": Param(kind="list", default="copy,scale,add,triad",
+                         help="all, or of copy, scale, add, triad, read, write, between commas"),
+        "variant": Param(kind="word", default="auto", choices=("auto", "nt", "cached", "both"),
+                         help="nt: stores past the caches; cached: ordinary stores; auto: nt beyond the caches"),
+        "isa": Param(kind="word", default="auto", choices=("auto", "avx512", "avx2", "sse2", "sve", "neon", "plain"),
+                     help="instruction set of the loops; auto: the widest that runs"),
+        "loop": Param(kind="word", default="auto", help="shape of the loop (see the program); auto: the fastest"),
+        "pages": Param(kind="word", default="huge", choices=("huge", "base", "hugetlb"), help="pages of the arrays"),
+        "placement": Param(kind="word", default="local",
+                           help="where the arrays lie: local, interleave, remote (another NUMA node) or node:K"),
+        "cpus": Param(kind="word", default="", help="pin thread i to the i-th CPU of this list (0-3,8); else cores first"),
+        "samples": Param(kind="integer", default=20, low=1, high=1_000_000, help="samples of each case at least"),
+        "seconds": Param(kind="real", default=0, low=0, unit="s",
+                         help="repeat each case's kernel for at least so long: a constant load for power meters"),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(),
+)
