@@ -169,6 +169,7 @@ inline std::vector<int> spread_order(const std::vector<CpuPlace>& places) {
   }
   std::sort(keyed.begin(), keyed.end());
   std::vector<int> order;
+  order.reserve(keyed.size());
   for (const auto& [key, cpu] : keyed) order.push_back(cpu);
   return order;
 }

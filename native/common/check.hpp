@@ -2,25 +2,30 @@
 #pragma once
 
 #include <cstdio>
-#include <source_location>
 #include <sstream>
 #include <string>
 
 namespace shakedown {
 
+/// Where an expectation stands: what std::source_location is, for compilers whose library lacks it.
+struct Place {
+  const char* file;
+  int line;
+  static constexpr Place current(const char* in = __builtin_FILE(), int at = __builtin_LINE()) { return {in, at}; }
+};
+
 /// One test program: each expectation that fails is printed with its place; `return checks.end();` ends main.
 class Checks {
  public:
-  void that(bool holds, const std::string& what, const std::source_location& at = std::source_location::current()) {
+  void that(bool holds, const std::string& what, const Place& at = Place::current()) {
     ++done_;
     if (holds) return;
     ++failed_;
-    std::fprintf(stderr, "%s:%u: not true: %s\n", at.file_name(), static_cast<unsigned>(at.line()), what.c_str());
+    std::fprintf(stderr, "%s:%d: not true: %s\n", at.file, at.line, what.c_str());
   }
 
   template <class A, class B>
-  void equal(const A& found, const B& expected, const std::string& what,
-             const std::source_location& at = std::source_location::current()) {
+  void equal(const A& found, const B& expected, const std::string& what, const Place& at = Place::current()) {
     std::ostringstream text;
     text.precision(17);
     text << what << ": found " << found << ", expected " << expected;
@@ -28,8 +33,7 @@ class Checks {
   }
 
   template <class Error, class Function>
-  void throws(Function&& call, const std::string& what,
-              const std::source_location& at = std::source_location::current()) {
+  void throws(Function&& call, const std::string& what, const Place& at = Place::current()) {
     try {
       call();
     } catch (const Error&) {

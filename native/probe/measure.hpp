@@ -16,7 +16,7 @@ namespace shakedown::probe {
 template <class T>
 class State {
  public:
-  State() : lanes_(kMostChains * kMostBytes / sizeof(T)) {}
+  State() : lanes_(std::size_t{kMostChains} * kMostBytes / sizeof(T)) {}
   [[nodiscard]] T* data() { return lanes_.data(); }
   void reset() {
     for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i] = static_cast<T>(i);
@@ -27,7 +27,8 @@ class State {
     for (int chain = 0; chain < chains; ++chain) {
       const double grown = static_cast<double>(kSteps) * factors.p[chain % 2] * factors.q[chain % 2];
       for (int lane = 0; lane < lanes; ++lane) {
-        const auto i = static_cast<std::size_t>(chain * lanes + lane);
+        const auto i =
+            static_cast<std::size_t>(chain) * static_cast<std::size_t>(lanes) + static_cast<std::size_t>(lane);
         const double apart = std::fabs(static_cast<double>(lanes_[i]) - (static_cast<double>(i) + grown));
         if (!(apart <= worst)) worst = apart;
         if (std::isnan(worst)) return worst;
@@ -53,7 +54,7 @@ struct Series {
   // [thread][sample]: time on the CPU, which leaves out what other programs took of it, so that cycles over it are the
   // clock of the core and not the thread's share of it
   std::vector<std::vector<double>> cpu_seconds;
-  std::vector<double> whole;  // from the first thread's begin to the last one's end
+  std::vector<double> whole;          // from the first thread's begin to the last one's end
   double on_cpu_s = 0, passed_s = 0;  // sums over threads and samples: less than all of the time where others ran too
   double defect = 0;
   std::int64_t begin_ns = 0, end_ns = 0;

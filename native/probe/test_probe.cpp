@@ -60,8 +60,8 @@ void defects_are_seen(Checks& checks, const Kernel& kernel) {
 
 /// The factors must be exact at the largest sum, or the closed form would be none.
 void factors_are_exact(Checks& checks) {
-  const double most64 = static_cast<double>(kMostChains * kMostBytes / 8);
-  const double most32 = static_cast<double>(kMostChains * kMostBytes / 4);
+  const double most64 = kMostChains * kMostBytes / 8.0;
+  const double most32 = kMostChains * kMostBytes / 4.0;
   for (int i = 0; i < 2; ++i) {
     checks.that(kSteps * kFactors64.p[i] * kFactors64.q[i] + most64 <= 0x1p53, "double's whole numbers end at 2^53");
     checks.that(kSteps * double{kFactors32.p[i]} * kFactors32.q[i] + most32 <= 0x1p24, "single's at 2^24");

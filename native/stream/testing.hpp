@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
@@ -15,15 +14,13 @@ namespace shakedown::stream {
 
 inline Checks checks;
 
-inline void expect(bool holds, const std::string& what,
-                   const std::source_location& at = std::source_location::current()) {
+inline void expect(bool holds, const std::string& what, const Place& at = Place::current()) {
   checks.that(holds, what, at);
 }
 
 /// Expect that `call` throws an Error of that code whose text holds `part`.
 template <class Call>
-void expect_error(ExitCode code, const std::string& part, Call call,
-                  const std::source_location& at = std::source_location::current()) {
+void expect_error(ExitCode code, const std::string& part, Call call, const Place& at = Place::current()) {
   try {
     call();
   } catch (const Error& error) {

@@ -7,6 +7,7 @@ from typing import Literal
 
 from ..published import PublishedValue, System
 from ..records import Beside, Finding, Metric
+from .values import is_headline
 
 Rank = Literal["better", "worse", "not told apart", "not ranked"]
 
@@ -52,9 +53,9 @@ def headlines(findings: Iterable[Finding], metrics: Mapping[str, Metric]) -> dic
     """
     best: dict[tuple[str, str], Finding] = {}
     for one in findings:
-        if one.value is None or one.params.get("level", "memory") != "memory":
-            continue
         metric = metrics[one.metric]
+        if one.value is None or not is_headline(metric, one.params):
+            continue
         key = (one.metric, matched(metric, one.params))
         held = best.get(key)
         if held is None or is_better(metric.better, one.value, held.value or 0.0):

@@ -203,26 +203,24 @@ def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
 
 
 def _headline_sentences(analysis: Analysis) -> list[str]:
-    """One sentence for each workload: its first metric at its best, with the fraction of its limit."""
+    """One sentence for each metric that its workload calls a headline (else its first), at its best, with its fraction."""
     metrics = {metric.name: metric for metric in analysis.metrics}
     best = beside.headlines(analysis.findings, metrics)
-    sentences = []
-    seen: set[str] = set()
-    for metric in analysis.metrics:
+    shown: dict[str, Finding] = {}
+    workloads_with: set[str] = set()
+    for metric in sorted(analysis.metrics, key=lambda one: not one.headline):
         mine = [one for (name, _), one in best.items() if name == metric.name]
-        if not mine or metric.better == "none":
+        if not mine or metric.better == "none" or (mine[0].workload in workloads_with and not metric.headline):
             continue
-        one = mine[0]
-        for other in mine[1:]:
-            if beside.is_better(metric.better, other.value or 0.0, one.value or 0.0):
-                one = other
-        if one.workload in seen and not metric.headline:
-            continue
-        seen.add(one.workload)
-        text = f"{metric.title}: {show(one.value, one.unit)}"
-        parts = [f"{part.fraction:.0%} of the {part.kind} peak" for part in one.fractions
-                 if part.kind != "measured" or len(one.fractions) == 1]
-        sentences.append(text + (f", {parts[0]}" if parts else "") + ".")
+        workloads_with.add(mine[0].workload)
+        sign = 1 if metric.better == "lower" else -1
+        shown[metric.name] = min(mine, key=lambda one: sign * (one.value or 0.0))
+    sentences = []
+    for metric in analysis.metrics:
+        if one := shown.get(metric.name):
+            parts = [f"{part.fraction:.0%} of the {part.kind} peak" for part in one.fractions
+                     if part.kind != "measured" or len(one.fractions) == 1]
+            sentences.append(f"{metric.title}: {show(one.value, one.unit)}" + (f", {parts[0]}" if parts else "") + ".")
     return sentences
 
 

@@ -38,12 +38,17 @@ def applies(metric: Metric, work: Mapping[str, float]) -> bool:
     return all(work.get(word) for word in metric.per.split("/") if word != "s")
 
 
+def is_headline(metric: Metric, params: Mapping[str, object]) -> bool:
+    """Whether a case can stand for its metric: of those measured in caches and in memory, only memory can."""
+    return "{level}" not in metric.limit or params.get("level") == "memory"
+
+
 def best(metrics: Sequence[Metric], cases: Sequence[Case]) -> tuple[Metric, Case, float] | None:
-    """The first metric that the cases give, at its best case, by medians; for a word to a person while runs go on."""
-    for metric in metrics:
+    """The metric that says most of what the cases give, at its best case, by medians; a word to a person as runs end."""
+    for metric in sorted(metrics, key=lambda one: not one.headline):
         found = [(value(metric, statistics.median(case.seconds) if case.seconds else 1.0, case.work), case)
                  for case in cases if case.kernel == metric.kernel and applies(metric, case.work)
-                 and (case.seconds or is_reported(metric)) and case.params.get("level", "memory") == "memory"]
+                 and (case.seconds or is_reported(metric)) and is_headline(metric, case.params)]
         if found:
             chosen = (min if metric.better == "lower" else max)(found, key=lambda pair: pair[0])
             return metric, chosen[1], chosen[0]

@@ -84,6 +84,8 @@ def _facts(hosts: list[Host]) -> list[tuple[str, str]]:
     if cpu.threads_per_core:
         cores += f", {count(cpu.threads_per_core, 'thread')} each"
     clock = ", ".join(f"{show(hz, 'Hz')} {name}" for hz, name in ((cpu.base_hz, "base"), (cpu.max_hz, "at most")) if hz)
+    if not clock and cpu.clock_hz:
+        clock = f"{show(cpu.clock_hz, 'Hz')} ({cpu.clock_basis})"
     caches = ", ".join(
         f"L{cache.level}{'' if cache.kind == 'unified' else cache.kind[0]} {show_bytes(cache.size_bytes)}"
         for cache in cpu.caches)
@@ -140,6 +142,8 @@ def _peaks(hosts: list[Host]) -> Table:
     for host in hosts:
         met: dict[tuple[str, str, str, str], int] = {}
         for peak in host.peaks:
+            if peak.scope == "socket" and host.cpu.sockets == 1:
+                continue  # the node's says the same
             key = (peak.name, peak.scope, peak.kind, peak.unit)
             met[key] = met.get(key, 0) + 1
             groups.setdefault((*key, met[key]), []).append(peak)

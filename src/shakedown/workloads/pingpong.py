@@ -28,14 +28,14 @@ _SAMPLES = {"first": 100, "all": 20}
 
 _SOURCE = "native/pingpong/README.md; the method is that of the OSU micro-benchmarks"
 _METRICS = (
-    Metric(name="pingpong.latency", title="Message latency", unit="s", better="lower", kernel="latency",
-           per="s/messages", source=_SOURCE),
+    Metric(name="pingpong.latency", title="Message latency", unit="s", better="lower", kernel="latency", headline=True,
+           per="s/messages", match=("bytes",), source=_SOURCE),
     Metric(name="pingpong.bandwidth", title="Message bandwidth", unit="B/s", better="higher", kernel="bandwidth",
-           per="bytes/s", source=_SOURCE),
+           per="bytes/s", match=("bytes",), source=f"{_SOURCE} (osu_bw)"),
     Metric(name="pingpong.message_rate", title="Message rate", unit="message/s", better="higher", kernel="bandwidth",
-           per="messages/s", source=_SOURCE),
+           per="messages/s", match=("bytes",), source=_SOURCE),
     Metric(name="pingpong.bidirectional.bandwidth", title="Message bandwidth, both ways at once", unit="B/s",
-           better="higher", kernel="bidirectional", per="bytes/s", source=_SOURCE),
+           better="higher", kernel="bidirectional", per="bytes/s", match=("bytes",), source=f"{_SOURCE} (osu_bibw)"),
 )
 
 

@@ -42,7 +42,7 @@ def _metrics() -> tuple[Metric, ...]:
     for kernel in KERNELS:
         found.append(Metric(
             name=f"stream.{kernel}.bandwidth", title=f"STREAM {kernel}", unit="B/s", better="higher", kernel=kernel,
-            per="bytes/s", limit="{level}.bandwidth", source=_SOURCE,
+            per="bytes/s", limit="{level}.bandwidth", source=_SOURCE, headline=kernel == "triad",
             measures="{level}.bandwidth" if kernel == "read" else ""))
         if kernel != "read":
             found.append(Metric(
