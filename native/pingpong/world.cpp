@@ -11,7 +11,7 @@
 namespace shakedown::pingpong {
 namespace {
 
-constexpr long kNapNs = 50'000;
+constexpr long kNapNs = 200'000;
 
 std::string host_name() {
   std::array<char, 256> name{};

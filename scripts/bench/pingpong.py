@@ -5,8 +5,8 @@
 hpcc must be linked to the MPI that the program was built with (Debian: hpcc, libopenmpi-dev). Both are started in turn,
 round by round, in an order that changes with the round, so that a drift of the machine meets both alike. Of a few loops
 of 8-byte messages hpcc prints the least latency, so ours is shown as the least of its samples, like for like, and as
-their median. The bandwidth is that of a ping-pong of 2,000,000 bytes; hpcc sends from memory that it mostly never wrote,
-which the kernel may back by one page of zeros in the cache: its figure there can be above what a program gets.
+their median. The bandwidth is that of a ping-pong of 2,000,000 bytes; hpcc sends from memory that it mostly never
+wrote, which the kernel may back by one page of zeros in the cache: its figure there can be above what a program gets.
 """
 
 from __future__ import annotations

@@ -67,8 +67,20 @@ def judge(job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *,
 
 
 def last_line(text: bytes) -> str:
-    """The line of standard error that says most: the last that is not empty, with the hint in front of it."""
+    """The line of standard error that says most: the last that is not empty, with the hint in front of it.
+
+    What mpirun adds between rules of dashes (that a process exited with non-zero status) counts only when there is
+    nothing else: the program said before why.
+    """
     lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
+    own: list[str] = []
+    banner = False
+    for line in lines:
+        if len(line) > 20 and set(line) == {"-"}:
+            banner = not banner
+        elif not banner:
+            own.append(line)
+    lines = own or [line for line in lines if set(line) != {"-"}]
     if len(lines) > 1 and lines[-1].startswith("next:"):
         return f"{lines[-2]} ({lines[-1]})"
     return lines[-1] if lines else ""

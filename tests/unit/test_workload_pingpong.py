@@ -11,6 +11,7 @@ from shakedown import events, programs, workloads
 from shakedown.analysis import derive, table
 from shakedown.errors import BadInput, Unavailable
 from shakedown.launchers import wrap
+from shakedown.measure import last_line
 from shakedown.records import Machine, Measurement, Params, Software, Value
 from shakedown.workloads import pingpong
 from support.machines import host, machine
@@ -142,3 +143,22 @@ def test_what_a_case_did_agrees_with_its_own_words(name: str, recordings: Path) 
 def test_a_wrong_byte_fails_the_check(recordings: Path) -> None:
     cases = events.parse((recordings / "native" / "pingpong-wrong.jsonl").read_bytes()).cases
     assert cases and all(case.residual is not None and not case.residual.passed for case in cases)
+
+
+_RULE = "-" * 74
+_BANNER = f"""{_RULE}
+mpirun detected that one or more processes exited with non-zero status, thus causing
+the job to be terminated. The first process to do so was:
+
+  Process name: [[8314,1],1]
+  Exit code:    2
+{_RULE}
+"""
+
+
+def test_what_the_program_said_is_the_reason_and_not_what_mpirun_adds() -> None:
+    said = b"pingpong: unknown argument --sizzes\n  next: did you mean --sizes? see --help\n"
+    expected = "pingpong: unknown argument --sizzes (next: did you mean --sizes? see --help)"
+    assert last_line(said + _BANNER.encode() * 2) == expected
+    assert last_line(_BANNER.encode()) == "Exit code:    2", "mpirun's own words where there are no others"
+    assert last_line(f"{_RULE}\nThere are not enough slots\n{_RULE}\n".encode()) == "There are not enough slots"

@@ -13,6 +13,7 @@ import typer
 from . import common
 
 if TYPE_CHECKING:
+    from ..host import Door
     from ..records import Cache, Host, Machine, Network, Peak, Setting
 
 #: Order of the settings, and the word in front of each: legible without colour.
@@ -35,6 +36,25 @@ def command(
         return
     width = shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else 120
     print("\n".join(lines(found, width=max(60, width), everything=all_)))
+
+
+def _with_limits(found: Machine, door: Door, campaign: str) -> Machine:
+    """The machine with what it really reaches; what could not be measured is said and is no error here."""
+    import msgspec
+
+    from ..errors import ShakedownError
+    from ..probing import with_limits
+    from .progress import Live
+
+    try:
+        with Live() as live:
+            found, missing = with_limits(found, campaign, door, live if campaign == "limits" else None)
+    except ShakedownError as error:
+        common.say(f"shakedown: the limits were not measured: {error}")
+        return found
+    host = found.hosts[0]
+    host = msgspec.structs.replace(host, absent=(*host.absent, *missing))
+    return msgspec.structs.replace(found, hosts=(host, *found.hosts[1:]))
 
 
 def lines(machine: Machine, *, width: int = 120, everything: bool = False) -> Iterator[str]:
