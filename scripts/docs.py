@@ -32,16 +32,24 @@ def section(title: str, module: object) -> str:
 
 def page() -> str:
     """The whole page."""
-    parts = [HEAD, section("From samples to values", values), section("Median, interval, outliers", statistics),
-             f"### The interval\n\n{inspect.cleandoc(statistics.median_ranks.__doc__ or '')}\n"]
+    parts = [
+        HEAD,
+        section("From samples to values", values),
+        section("Median, interval, outliers", statistics),
+        f"### The interval\n\n{inspect.cleandoc(statistics.median_ranks.__doc__ or '')}\n",
+    ]
     for name in workloads.names():
         workload = workloads.get(name)
         parts.append(section(f"`{name}`: {workload.title}", importlib.import_module(f"shakedown.workloads.{name}")))
         parts.append("| metric | unit | better | from | bounded by | source |\n|---|---|---|---|---|---|")
-        parts += [f"| `{one.name}` | {one.unit} | {one.better} | `{one.kernel}`: {one.per} | {one.limit or '-'} | {one.source} |"
-                  for one in workload.metrics]
+        parts += [
+            f"| `{one.name}` | {one.unit} | {one.better} | `{one.kernel}`: {one.per} | {one.limit or '-'} | {one.source} |"
+            for one in workload.metrics
+        ]
         parts.append("\n| parameter | default | unit | what |\n|---|---|---|---|")
-        parts += [f"| `{key}` | {one.default} | {one.unit or '-'} | {one.help} |" for key, one in workload.params.items()]
+        parts += [
+            f"| `{key}` | {one.default} | {one.unit or '-'} | {one.help} |" for key, one in workload.params.items()
+        ]
         parts.append("")
     return "\n".join(parts)
 

@@ -12,12 +12,23 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 #: Program -> the Debian package that brings it.
-PACKAGES = {"hpcc": "hpcc", "fio": "fio", "chromium": "chromium", "likwid-bench": "likwid", "mpicxx": "libopenmpi-dev",
-            "mpirun": "openmpi-bin", "unshare": "util-linux", "mount": "mount", "cmake": "cmake"}
+PACKAGES = {
+    "hpcc": "hpcc",
+    "fio": "fio",
+    "chromium": "chromium",
+    "likwid-bench": "likwid",
+    "mpicxx": "libopenmpi-dev",
+    "mpirun": "openmpi-bin",
+    "unshare": "util-linux",
+    "mount": "mount",
+    "cmake": "cmake",
+}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "needs(*programs): skipped, with the command that enables it, where one is absent")
+    config.addinivalue_line(
+        "markers", "needs(*programs): skipped, with the command that enables it, where one is absent"
+    )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

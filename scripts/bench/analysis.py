@@ -38,15 +38,23 @@ def cases_of(host: str, speed: float, measurements: int, rng: np.random.Generato
     for number in range(measurements):
         workload = ("stream", "gemm", "pingpong")[number % 3]
         size = 2 ** (6 + number // 3 % 20)
-        params = {"threads": 1 + number % 64, "bytes": size, "level": "memory"} if workload == "stream" else \
-            {"n": 256 * (1 + number), "threads": 64, "library": "openblas 0.3"} if workload == "gemm" else \
-            {"bytes": size, "window": 64}
+        params = (
+            {"threads": 1 + number % 64, "bytes": size, "level": "memory"}
+            if workload == "stream"
+            else {"n": 256 * (1 + number), "threads": 64, "library": "openblas 0.3"}
+            if workload == "gemm"
+            else {"bytes": size, "window": 64}
+        )
         kernels = {"stream": ("copy", "scale", "add", "triad"), "gemm": ("dgemm",), "pingpong": ("latency",)}[workload]
         work = {"bytes": 1e9, "bytes_moved": 1e9, "flop": 1e12, "messages": 1000.0}
         run = plan.content_hash(workload, params, "bench")
-        runs.append(Run(id=run, workload=workload, params=params, label=f"{workload} {number}", estimate_s=1, limit_s=10))
+        runs.append(
+            Run(id=run, workload=workload, params=params, label=f"{workload} {number}", estimate_s=1, limit_s=10)
+        )
         rows += [(run, 1, workload, host, kernel, table.key(params), table.key(work), SAMPLES) for kernel in kernels]
-    columns = [np.array(column, object if i not in (1, 7) else np.int64) for i, column in enumerate(zip(*rows, strict=True))]
+    columns = [
+        np.array(column, object if i not in (1, 7) else np.int64) for i, column in enumerate(zip(*rows, strict=True))
+    ]
     seconds = np.exp(rng.normal(0.0, 0.02, len(rows) * SAMPLES)) / speed
     return table.Cases(*columns, seconds), runs  # type: ignore[call-arg]
 
@@ -64,8 +72,10 @@ def generate(folder: Path, hosts: int, measurements: int) -> list[Path]:
         path.mkdir(parents=True)
         store.write_record(path / "machine.json", Machine(hosts=(host,), discovered_ns=1, version="bench"))
         store.write_record(path / "plan.json", Plan(campaign="bench", title="Generated", runs=tuple(runs)))
-        store.write_record(path / "manifest.json", store.Manifest(schema=store.SCHEMA, campaign="bench", created_ns=1,
-                                                                  version="bench", host=name))
+        store.write_record(
+            path / "manifest.json",
+            store.Manifest(schema=store.SCHEMA, campaign="bench", created_ns=1, version="bench", host=name),
+        )
         table.pack(cases, path / build.PACKED)
         (path / build.OUTCOMES).write_bytes(b"[]")
         paths.append(path)
@@ -82,19 +92,30 @@ def main() -> None:
         folder = Path(scratch)
         paths = generate(folder / "nodes", asked.hosts, asked.measurements)
         begun = time.monotonic()
-        process = subprocess.Popen([sys.executable, "-m", "shakedown", "report", "--output", scratch, *map(str, paths)],
-                                   stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "shakedown", "report", "--output", scratch, *map(str, paths)],
+            stdout=subprocess.DEVNULL,
+        )
         _, status, usage = os.wait4(process.pid, 0)
         taken_s = time.monotonic() - begun
         if status:
             sys.exit(f"shakedown report failed with status {status}")
         sizes = {path.name: path.stat().st_size / 1e6 for path in folder.glob("report.*")}
         recovered = check(folder / "report.json")
-    result = {"hosts": asked.hosts, "measurements": asked.hosts * asked.measurements, "seconds": taken_s,
-              "peak_memory_mb": usage.ru_maxrss * 1024 / 1e6, "report_mb": sizes, "slow_hosts_speed": recovered}
-    print(json.dumps(result) if asked.json else
-          f"analysis and report: {result['measurements']} measurements from {asked.hosts} hosts in {taken_s:.1f} s, "
-          f"{result['peak_memory_mb']:.0f} MB at most; report {sizes}; slow hosts found at {recovered}")
+    result = {
+        "hosts": asked.hosts,
+        "measurements": asked.hosts * asked.measurements,
+        "seconds": taken_s,
+        "peak_memory_mb": usage.ru_maxrss * 1024 / 1e6,
+        "report_mb": sizes,
+        "slow_hosts_speed": recovered,
+    }
+    print(
+        json.dumps(result)
+        if asked.json
+        else f"analysis and report: {result['measurements']} measurements from {asked.hosts} hosts in {taken_s:.1f} s, "
+        f"{result['peak_memory_mb']:.0f} MB at most; report {sizes}; slow hosts found at {recovered}"
+    )
 
 
 def check(path: Path) -> dict[str, float]:

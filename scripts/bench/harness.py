@@ -37,8 +37,9 @@ def main() -> None:
         campaign = Path(folder) / "empty.toml"
         campaign.write_text(CAMPAIGN.format(tags=", ".join(str(tag) for tag in range(asked.runs))))
         begun = time.monotonic()
-        process = subprocess.Popen([*command, "run", str(campaign), "--directory", f"{folder}/run", "--no-report"],
-                                   stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*command, "run", str(campaign), "--directory", f"{folder}/run", "--no-report"], stderr=subprocess.DEVNULL
+        )
         _, status, usage = os.wait4(process.pid, 0)
         total_s = time.monotonic() - begun
         if status:
@@ -62,9 +63,11 @@ def main() -> None:
     if asked.json:
         print(json.dumps(result))
     else:
-        print(f"harness: {result['ms_a_run_median']:.1f} ms a run (most {result['ms_a_run_most']:.1f}, the whole process "
-              f"{result['ms_a_run_whole_process']:.1f} over {result['runs']} runs), {result['peak_memory_mb']:.0f} MB; "
-              f"--help {result['help_s_median']:.2f} s (bare Python {result['python_start_s']:.2f} s)")
+        print(
+            f"harness: {result['ms_a_run_median']:.1f} ms a run (most {result['ms_a_run_most']:.1f}, the whole process "
+            f"{result['ms_a_run_whole_process']:.1f} over {result['runs']} runs), {result['peak_memory_mb']:.0f} MB; "
+            f"--help {result['help_s_median']:.2f} s (bare Python {result['python_start_s']:.2f} s)"
+        )
 
 
 def _python_start_s() -> float:

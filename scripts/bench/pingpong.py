@@ -74,23 +74,41 @@ def run_hpcc(args: argparse.Namespace) -> dict[str, float]:
         subprocess.run([*mpirun(args), "--bind-to", "core", args.hpcc], cwd=folder, check=True, capture_output=True)
         text = Path(folder, "hpccoutf.txt").read_text()
     figures = dict(re.findall(r"^(\w+PingPong\w+)=([\d.e+-]+)$", text, re.MULTILINE))
-    return {"latency": 1e-6 * float(figures["MinPingPongLatency_usec"]),
-            "bandwidth": 1e9 * float(figures["MaxPingPongBandwidth_GBytes"])}
+    return {
+        "latency": 1e-6 * float(figures["MinPingPongLatency_usec"]),
+        "bandwidth": 1e9 * float(figures["MaxPingPongBandwidth_GBytes"]),
+    }
 
 
 def run_program(args: argparse.Namespace) -> dict[str, float]:
     """The same of ours: least and median of the samples."""
-    done = subprocess.run([*mpirun(args), "--bind-to", "none", args.program, "--kernels", "latency", "--sizes",
-                           f"8,{LARGE_BYTES}", "--samples", str(args.samples)], check=True, capture_output=True)
+    done = subprocess.run(
+        [
+            *mpirun(args),
+            "--bind-to",
+            "none",
+            args.program,
+            "--kernels",
+            "latency",
+            "--sizes",
+            f"8,{LARGE_BYTES}",
+            "--samples",
+            str(args.samples),
+        ],
+        check=True,
+        capture_output=True,
+    )
     events = [json.loads(line) for line in done.stdout.splitlines()]
     small, large = (event for event in events if event["event"] == "case")
     wrong = small["residual"]["value"] + large["residual"]["value"]
     if wrong:
         raise SystemExit(f"pingpong found {wrong} wrong bytes")
-    return {"latency": min(small["seconds"]) / small["work"]["messages"],
-            "latency, median": statistics.median(small["seconds"]) / small["work"]["messages"],
-            "bandwidth": large["work"]["bytes"] / min(large["seconds"]),
-            "bandwidth, median": large["work"]["bytes"] / statistics.median(large["seconds"])}
+    return {
+        "latency": min(small["seconds"]) / small["work"]["messages"],
+        "latency, median": statistics.median(small["seconds"]) / small["work"]["messages"],
+        "bandwidth": large["work"]["bytes"] / min(large["seconds"]),
+        "bandwidth, median": large["work"]["bytes"] / statistics.median(large["seconds"]),
+    }
 
 
 def main() -> None:
@@ -108,8 +126,10 @@ def main() -> None:
         both = [lambda: ours.append(run_program(args)), lambda: theirs.append(run_hpcc(args))]
         for run in both if index % 2 == 0 else reversed(both):
             run()
-        print(f"round {index + 1}: {ours[-1]['latency'] * 1e9:.1f} ns, hpcc {theirs[-1]['latency'] * 1e9:.1f} ns",
-              file=sys.stderr)
+        print(
+            f"round {index + 1}: {ours[-1]['latency'] * 1e9:.1f} ns, hpcc {theirs[-1]['latency'] * 1e9:.1f} ns",
+            file=sys.stderr,
+        )
     for name, unit, scale in (("latency", "ns", 1e9), ("bandwidth", "GB/s", 1e-9)):
         peer = statistics.median(one[name] for one in theirs) * scale
         print(f"{name}: hpcc {peer:.4g} {unit}")

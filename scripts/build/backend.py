@@ -25,8 +25,9 @@ def _finds_headers(wrapper: str | None) -> bool:
     if wrapper is None:
         return False
     try:
-        done = subprocess.run([wrapper, "-E", "-x", "c++", "-"], input=b"#include <mpi.h>\n", capture_output=True,
-                              timeout=60, check=False)
+        done = subprocess.run(
+            [wrapper, "-E", "-x", "c++", "-"], input=b"#include <mpi.h>\n", capture_output=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0

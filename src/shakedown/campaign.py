@@ -80,8 +80,11 @@ def parse(text: str, where: str) -> Campaign:
     for number, entry in enumerate(campaign.runs, 1):
         repeat = entry.repeat or campaign.repeat
         if not 1 <= repeat.min <= repeat.max:
-            raise BadInput(f"repeat min {repeat.min} and max {repeat.max} must be 1 <= min <= max",
-                           where=f"{where}: run {number} {entry.workload!r}", hint=_HINT)
+            raise BadInput(
+                f"repeat min {repeat.min} and max {repeat.max} must be 1 <= min <= max",
+                where=f"{where}: run {number} {entry.workload!r}",
+                hint=_HINT,
+            )
     return campaign
 
 
@@ -98,23 +101,37 @@ def seconds(text: str, where: str) -> float:
 
 def limit(entry: LimitEntry, unit: str, where: str) -> Limit:
     """A limit in SI units; ``unit`` is the metric's. Raises BadInput."""
+
     def number(given: str | float | None) -> float | None:
         if not isinstance(given, str):
             if given is not None and not entry.of and unit != "1":
-                raise BadInput(f"limit {given:g} of {entry.metric!r} has neither a unit nor a peak in `of`", where=where,
-                               hint=f'write "40 {unit}", or a fraction with of = "memory.bandwidth"')
+                raise BadInput(
+                    f"limit {given:g} of {entry.metric!r} has neither a unit nor a peak in `of`",
+                    where=where,
+                    hint=f'write "40 {unit}", or a fraction with of = "memory.bandwidth"',
+                )
             return given
         try:
             value, found = units.parse_quantity(given)
         except ValueError as error:
-            raise BadInput(f"limit {given!r} of {entry.metric!r}: {error}", where=where, hint=f'write "40 {unit}"') \
-                from None
+            raise BadInput(
+                f"limit {given!r} of {entry.metric!r}: {error}", where=where, hint=f'write "40 {unit}"'
+            ) from None
         if found != unit:
-            raise BadInput(f"limit {given!r} of {entry.metric!r} is in {found}, the metric in {unit}", where=where,
-                           hint=f'write it in {unit}')
+            raise BadInput(
+                f"limit {given!r} of {entry.metric!r} is in {found}, the metric in {unit}",
+                where=where,
+                hint=f"write it in {unit}",
+            )
         return value
 
     if entry.at_least is None and entry.at_most is None:
         raise BadInput(f"limit on {entry.metric!r} has neither at_least nor at_most", where=where, hint=_HINT)
-    return Limit(metric=entry.metric, params=entry.params, at_least=number(entry.at_least),
-                 at_most=number(entry.at_most), of=entry.of, source=entry.source)
+    return Limit(
+        metric=entry.metric,
+        params=entry.params,
+        at_least=number(entry.at_least),
+        at_most=number(entry.at_most),
+        of=entry.of,
+        source=entry.source,
+    )

@@ -55,8 +55,11 @@ def parse(text: bytes) -> Events:
                     if event["edge"] == "begin":
                         open_phases[key] = event["unix_ns"]
                     elif key in open_phases:
-                        phases.append(Phase(name=" ".join(filter(None, key)), begin_ns=open_phases.pop(key),
-                                            end_ns=event["unix_ns"]))
+                        phases.append(
+                            Phase(
+                                name=" ".join(filter(None, key)), begin_ns=open_phases.pop(key), end_ns=event["unix_ns"]
+                            )
+                        )
                 case "notice" if event:
                     notices.append(Notice(code=event["code"], text=event["text"], advice=event.get("advice", "")))
                 case "facts" if event:
@@ -72,8 +75,15 @@ def parse(text: bytes) -> Events:
             if not garbage:
                 shown = line[:120].decode("utf-8", "replace")
                 garbage = f"line {number} is no event ({type(error).__name__}: {error}): {shown}"
-    return Events(cases=tuple(cases), phases=tuple(phases), notices=tuple(notices), provenance=provenance,
-                  started=started, ended=ended, garbage=garbage)
+    return Events(
+        cases=tuple(cases),
+        phases=tuple(phases),
+        notices=tuple(notices),
+        provenance=provenance,
+        started=started,
+        ended=ended,
+        garbage=garbage,
+    )
 
 
 def _case(event: dict[str, Any]) -> Case:
@@ -84,8 +94,12 @@ def _case(event: dict[str, Any]) -> Case:
             "params": event.get("params", {}),
             "work": event.get("work", {}),
             "seconds": event["seconds"],
-            "residual": None if check is None else Residual(value=check["value"], limit=check["limit"],
-                                                            kind=check.get("kind", "")),
+            "residual": None
+            if check is None
+            else Residual(value=check["value"], limit=check["limit"], kind=check.get("kind", "")),
             "begin_ns": event.get("begin_ns"),
             "end_ns": event.get("end_ns"),
-        }, Case, strict=True)
+        },
+        Case,
+        strict=True,
+    )

@@ -68,8 +68,11 @@ def wants(run: Run, repeat: int, done: History, budget_s: float | None, spent_s:
 
 def settled(repeats: list[Done], interval: float) -> bool:
     """Whether the repeats agree: over the cases, the middle of the relative widths of their intervals is narrow enough."""
-    widths = [width for series in zip(*(one.medians for one in repeats), strict=False)
-              if (width := relative_width(series)) is not None]
+    widths = [
+        width
+        for series in zip(*(one.medians for one in repeats), strict=False)
+        if (width := relative_width(series)) is not None
+    ]
     return bool(widths) and statistics.median(widths) <= interval
 
 
@@ -102,8 +105,12 @@ class Silent:
 def left_s(plan: Plan, done: History, spent_s: float) -> float:
     """Seconds that the rest of the plan is expected to take: what must run, and repeats as far as the budget goes."""
     must = sum(run.estimate_s * max(0, run.repeat_min - _count(run, done)) for run in plan.runs)
-    may = sum(run.estimate_s for run in plan.runs for repeat in range(run.repeat_min + 1, run.repeat_max + 1)
-              if (run.id, repeat) not in done and wants(run, repeat, done, None, 0) or repeat > _count(run, done) + 1)
+    may = sum(
+        run.estimate_s
+        for run in plan.runs
+        for repeat in range(run.repeat_min + 1, run.repeat_max + 1)
+        if ((run.id, repeat) not in done and wants(run, repeat, done, None, 0)) or repeat > _count(run, done) + 1
+    )
     if plan.budget_s is None:
         return must + may
     return max(must, min(must + may, plan.budget_s - spent_s))
@@ -113,8 +120,15 @@ def _count(run: Run, done: History) -> int:
     return sum(1 for number in range(1, run.repeat_max + 1) if (run.id, number) in done)
 
 
-def execute(directory: RunDirectory, plan: Plan, machine: Machine, door: Door, progress: Progress | None = None, *,
-            retry_failed: bool = False) -> list[Measurement]:
+def execute(
+    directory: RunDirectory,
+    plan: Plan,
+    machine: Machine,
+    door: Door,
+    progress: Progress | None = None,
+    *,
+    retry_failed: bool = False,
+) -> list[Measurement]:
     """Do what is left of the plan in a run directory, and return all its measurements.
 
     A run that fails is recorded and does not stop the rest. Raises StoreFailed when a result cannot be kept (after
@@ -149,14 +163,18 @@ def clear_leftovers(directory: RunDirectory) -> None:
         owner = job.env.get("SHAKEDOWN_HARNESS", "")
         pid, _, start = owner.partition(":")
         if pid.isdigit() and int(pid) != os.getpid() and alive(int(pid), int(start or 0)):
-            raise CannotMeasure(f"another harness (process {pid}) is at work in this run directory",
-                                where=str(directory.path), hint="wait for it, or end it and resume")
+            raise CannotMeasure(
+                f"another harness (process {pid}) is at work in this run directory",
+                where=str(directory.path),
+                hint="wait for it, or end it and resume",
+            )
         if alive(job.pid, job.pid_start or 0):
             kill_group(job.pid)
 
 
-def run_once(directory: RunDirectory, step: Step, host: Host, door: Door,
-             advance: Callable[[float | None, str], None]) -> Measurement:
+def run_once(
+    directory: RunDirectory, step: Step, host: Host, door: Door, advance: Callable[[float | None, str], None]
+) -> Measurement:
     """Start one run, wait for it within its limit, judge it and keep it."""
     entered = time.monotonic()
     run = step.run
@@ -168,10 +186,21 @@ def run_once(directory: RunDirectory, step: Step, host: Host, door: Door,
         now = door.now_ns()
         job = msgspec.structs.replace(job, begin_ns=now, end_ns=now)
         directory.begin(job)
-        return _keep(directory, job, Measurement(
-            run=run.id, repeat=step.repeat, workload=run.workload, params=run.params, host=job.host,
-            state="unavailable", reason=f"{error.what}. Next: {error.hint}" if error.hint else error.what,
-            begin_ns=now, end_ns=now))
+        return _keep(
+            directory,
+            job,
+            Measurement(
+                run=run.id,
+                repeat=step.repeat,
+                workload=run.workload,
+                params=run.params,
+                host=job.host,
+                state="unavailable",
+                reason=f"{error.what}. Next: {error.hint}" if error.hint else error.what,
+                begin_ns=now,
+                end_ns=now,
+            ),
+        )
     job = msgspec.structs.replace(job, argv=argv, env={**env, "SHAKEDOWN_HARNESS": _identity()})
     folder = directory.begin(job)
     for name, text in command.files.items():
@@ -187,15 +216,30 @@ def run_once(directory: RunDirectory, step: Step, host: Host, door: Door,
     except BaseException:
         process.kill()
         raise
-    job = msgspec.structs.replace(job, end_ns=door.now_ns(), exit_code=ended.code, signal=ended.signal,
-                                   timed_out=ended.timed_out)
+    job = msgspec.structs.replace(
+        job, end_ns=door.now_ns(), exit_code=ended.code, signal=ended.signal, timed_out=ended.timed_out
+    )
     disturbance = watch.end(door, ended.cpu_s)
-    record = measurement(run, job, result_of(job, folder, ended.stdout), ended.stderr, disturbance=disturbance,
-                         harness_s=time.monotonic() - entered - ended.wall_s)
+    record = measurement(
+        run,
+        job,
+        result_of(job, folder, ended.stdout),
+        ended.stderr,
+        disturbance=disturbance,
+        harness_s=time.monotonic() - entered - ended.wall_s,
+    )
     if ended.lost:
-        record = msgspec.structs.replace(record, notices=(*record.notices, Notice(
-            code="output-lost", text=f"the program's output could not be kept: {ended.lost}",
-            advice="free some space; the measurement itself was kept in memory")))
+        record = msgspec.structs.replace(
+            record,
+            notices=(
+                *record.notices,
+                Notice(
+                    code="output-lost",
+                    text=f"the program's output could not be kept: {ended.lost}",
+                    advice="free some space; the measurement itself was kept in memory",
+                ),
+            ),
+        )
     return _keep(directory, job, record)
 
 
@@ -228,7 +272,10 @@ def _keep(directory: RunDirectory, job: Job, record: Measurement) -> Measurement
             except OSError:
                 continue
             target = directory.folder(record.run, record.repeat) / "measurement.json"
-            raise StoreFailed(f"{error.what}; the result was saved as {rescue}", where=error.where,
-                              hint=f"{error.hint}; or keep it: mv {rescue} {target}") from None
+            raise StoreFailed(
+                f"{error.what}; the result was saved as {rescue}",
+                where=error.where,
+                hint=f"{error.hint}; or keep it: mv {rescue} {target}",
+            ) from None
         raise
     return record

@@ -94,9 +94,14 @@ class RealHost:
 
     def run(self, argv: Sequence[str], *, limit_s: float = 10.0, env: Mapping[str, str] | None = None) -> Result:
         try:
-            child = subprocess.Popen(list(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                     stdin=subprocess.DEVNULL, start_new_session=True,
-                                     env={**os.environ, "LC_ALL": "C", **(env or {})})
+            child = subprocess.Popen(
+                list(argv),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**os.environ, "LC_ALL": "C", **(env or {})},
+            )
         except OSError as error:
             return Result(None, "", str(error))
         try:
@@ -143,9 +148,16 @@ class RecordedHost:
     command to what it printed; a command that is not recorded is one that the machine does not have.
     """
 
-    def __init__(self, root: Path, *, name: str = "recorded", architecture: str = "x86_64",
-                 commands: Mapping[tuple[str, ...], Result | str] | None = None,
-                 affinity: tuple[int, ...] | None = None, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        name: str = "recorded",
+        architecture: str = "x86_64",
+        commands: Mapping[tuple[str, ...], Result | str] | None = None,
+        affinity: tuple[int, ...] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._root = root
         self._name = name
         self._architecture = architecture

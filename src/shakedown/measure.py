@@ -10,8 +10,15 @@ from . import events, workloads
 from .records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
 
 
-def measurement(run: Run, job: Job, stdout: bytes, stderr: bytes, *,
-                disturbance: Disturbance | None = None, harness_s: float | None = None) -> Measurement:
+def measurement(
+    run: Run,
+    job: Job,
+    stdout: bytes,
+    stderr: bytes,
+    *,
+    disturbance: Disturbance | None = None,
+    harness_s: float | None = None,
+) -> Measurement:
     """Judge what a run left. A wrong residual, a crash, a time limit and garbage are states with their reasons; what
     was measured before stays in the record, and only an "ok" counts as a result."""
     workload = workloads.get(run.workload)
@@ -28,10 +35,23 @@ def measurement(run: Run, job: Job, stdout: bytes, stderr: bytes, *,
     else:
         cases, garbage = _parse(workload, run, stdout)
     state, reason = judge(job, cases, stderr, garbage, limit_s=run.limit_s)
-    return Measurement(run=run.id, repeat=job.repeat, workload=run.workload, params=run.params, host=job.host,
-                       state=state, reason=reason, cases=cases, phases=phases, notices=notices, provenance=provenance,
-                       disturbance=disturbance or Disturbance(), begin_ns=job.begin_ns or 0, end_ns=job.end_ns or 0,
-                       harness_s=harness_s)
+    return Measurement(
+        run=run.id,
+        repeat=job.repeat,
+        workload=run.workload,
+        params=run.params,
+        host=job.host,
+        state=state,
+        reason=reason,
+        cases=cases,
+        phases=phases,
+        notices=notices,
+        provenance=provenance,
+        disturbance=disturbance or Disturbance(),
+        begin_ns=job.begin_ns or 0,
+        end_ns=job.end_ns or 0,
+        harness_s=harness_s,
+    )
 
 
 def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple[Case, ...], str]:
@@ -42,8 +62,7 @@ def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple
         return (), str(error)
 
 
-def judge(job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *,
-          limit_s: float) -> tuple[State, str]:
+def judge(job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *, limit_s: float) -> tuple[State, str]:
     """The state of a run that ended, and the reason in words. The first that holds, in the order of a user's interest."""
     said = last_line(stderr)
     if job.timed_out:
@@ -54,8 +73,10 @@ def judge(job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *,
     if wrong:
         check = wrong[0].residual
         assert check is not None
-        return "wrong", (f"{len(wrong)} of {len(cases)} checks failed; the first: {wrong[0].kernel} {wrong[0].params}, "
-                         f"{check.kind} {'NaN' if check.value is None else f'{check.value:g}'} above {check.limit:g}")
+        return "wrong", (
+            f"{len(wrong)} of {len(cases)} checks failed; the first: {wrong[0].kernel} {wrong[0].params}, "
+            f"{check.kind} {'NaN' if check.value is None else f'{check.value:g}'} above {check.limit:g}"
+        )
     if job.exit_code != 0:
         state: State = "unavailable" if job.exit_code == 3 else "failed"
         return state, f"exit code {job.exit_code}" + (f": {said}" if said else "")

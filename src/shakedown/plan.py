@@ -18,8 +18,14 @@ from .records import Absent, Limit, Machine, Metric, Params, Plan, Run
 History = Mapping[str, float]
 
 
-def make(campaign: campaigns.Campaign, machine: Machine, *, where: str = "", history: History | None = None,
-         version: str = "") -> Plan:
+def make(
+    campaign: campaigns.Campaign,
+    machine: Machine,
+    *,
+    where: str = "",
+    history: History | None = None,
+    version: str = "",
+) -> Plan:
     """The plan of a campaign on a machine. Raises BadInput for what is wrong in the campaign.
 
     What this machine lacks (no MPI, no second core) is skipped and listed, unless the run says ``optional = false``.
@@ -34,16 +40,29 @@ def make(campaign: campaigns.Campaign, machine: Machine, *, where: str = "", his
         except Unavailable as error:
             if not entry.optional:
                 raise
-            skipped.append(Absent(what=entry.workload, why=f"{error.what}. Next: {error.hint}" if error.hint
-                                  else error.what))
+            skipped.append(
+                Absent(what=entry.workload, why=f"{error.what}. Next: {error.hint}" if error.hint else error.what)
+            )
     budget_s = campaigns.seconds(campaign.budget, f"{where}: budget") if campaign.budget else None
-    return Plan(campaign=campaign.name, title=campaign.title, runs=tuple(runs.values()), budget_s=budget_s,
-                limits=_limits(campaign, where or campaign.name), skipped=tuple(skipped),
-                compare_with=campaign.compare_with)
+    return Plan(
+        campaign=campaign.name,
+        title=campaign.title,
+        runs=tuple(runs.values()),
+        budget_s=budget_s,
+        limits=_limits(campaign, where or campaign.name),
+        skipped=tuple(skipped),
+        compare_with=campaign.compare_with,
+    )
 
 
-def _runs(campaign: campaigns.Campaign, entry: campaigns.RunEntry, machine: Machine, place: str, history: History,
-          version: str) -> list[Run]:
+def _runs(
+    campaign: campaigns.Campaign,
+    entry: campaigns.RunEntry,
+    machine: Machine,
+    place: str,
+    history: History,
+    version: str,
+) -> list[Run]:
     try:
         workload = workloads.get(entry.workload)
     except BadInput as error:
@@ -62,9 +81,19 @@ def _runs(campaign: campaigns.Campaign, entry: campaigns.RunEntry, machine: Mach
             estimate_s = estimate(workload, params, machine, run_id, history)
             limit_s = campaigns.seconds(entry.limit, f"{place}: limit") if entry.limit else max(30.0, 10 * estimate_s)
             label = workload.label(params) if workload.label else label_of(workload, params)
-            runs.append(Run(id=run_id, workload=workload.name, params=params, label=label, estimate_s=estimate_s,
-                            limit_s=limit_s, repeat_min=repeat.min, repeat_max=repeat.max,
-                            repeat_interval=repeat.interval))
+            runs.append(
+                Run(
+                    id=run_id,
+                    workload=workload.name,
+                    params=params,
+                    label=label,
+                    estimate_s=estimate_s,
+                    limit_s=limit_s,
+                    repeat_min=repeat.min,
+                    repeat_max=repeat.max,
+                    repeat_interval=repeat.interval,
+                )
+            )
     return runs
 
 
@@ -97,8 +126,11 @@ def learn(durations: list[tuple[str, str, float, float]]) -> dict[str, float]:
 
 def label_of(workload: workloads.Workload, params: Params) -> str:
     """The workload's name and those of its parameters that are not their defaults."""
-    words = [f"{name}={value}" for name, value in params.items()
-             if name not in workload.params or value != workload.params[name].default]
+    words = [
+        f"{name}={value}"
+        for name, value in params.items()
+        if name not in workload.params or value != workload.params[name].default
+    ]
     return " ".join([workload.name, *words])
 
 

@@ -14,7 +14,9 @@ from .host import Door
 from .records import Absent, Machine
 
 
-def with_limits(machine: Machine, name: str, door: Door, progress: execute.Progress | None = None) -> tuple[Machine, list[Absent]]:
+def with_limits(
+    machine: Machine, name: str, door: Door, progress: execute.Progress | None = None
+) -> tuple[Machine, list[Absent]]:
     """``machine`` with measured peaks, and what could not be measured, with the reason. Raises StoreFailed."""
     from .analysis import build
 
@@ -23,10 +25,12 @@ def with_limits(machine: Machine, name: str, door: Door, progress: execute.Progr
     if not made.runs:
         return machine, list(made.skipped)
     with tempfile.TemporaryDirectory(prefix="shakedown-") as scratch:
-        manifest = store.Manifest(schema=store.SCHEMA, campaign=name, created_ns=door.now_ns(), version=__version__,
-                                  host=door.name())
-        directory = store.RunDirectory.create(Path(scratch) / "run", manifest=manifest, campaign_toml=text,
-                                              machine=machine, plan=made)
+        manifest = store.Manifest(
+            schema=store.SCHEMA, campaign=name, created_ns=door.now_ns(), version=__version__, host=door.name()
+        )
+        directory = store.RunDirectory.create(
+            Path(scratch) / "run", manifest=manifest, campaign_toml=text, machine=machine, plan=made
+        )
         execute.execute(directory, made, machine, door, progress)
         analysis, _ = build.analyse(directory)
     missing = [Absent(what=one.label, why=one.reason) for one in analysis.outcomes if one.state != "ok"]

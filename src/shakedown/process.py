@@ -42,13 +42,20 @@ class Process:
         self._files: dict[str, IO[bytes]] = {}
         for name in self._kept:
             try:
-                self._files[name] = open(folder / name, "wb", buffering=0)
+                self._files[name] = open(folder / name, "wb", buffering=0)  # noqa: SIM115 - closed when it ended
             except OSError as error:
                 self._lost = str(error)
         try:
             self._child = subprocess.Popen(
-                list(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env={**os.environ, **env},
-                stdin=subprocess.PIPE if stdin else subprocess.DEVNULL, start_new_session=True, bufsize=0)
+                list(argv),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder,
+                env={**os.environ, **env},
+                stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+                start_new_session=True,
+                bufsize=0,
+            )
             if stdin and self._child.stdin:
                 self._child.stdin.write(stdin.encode())
                 self._child.stdin.close()
@@ -84,8 +91,9 @@ class Process:
         kill_group(child.pid, grace_s=0)  # what it left running must not disturb the next run
         child.returncode = os.waitstatus_to_exitcode(status)
         code = child.returncode
-        return self._exit(code if code >= 0 else None, -code if code < 0 else None, timed_out,
-                          usage.ru_utime + usage.ru_stime)
+        return self._exit(
+            code if code >= 0 else None, -code if code < 0 else None, timed_out, usage.ru_utime + usage.ru_stime
+        )
 
     def kill(self) -> None:
         """End it and its group at once."""
@@ -94,8 +102,13 @@ class Process:
             self._child.wait()
         self._close()
 
-    def _listen(self, selector: selectors.BaseSelector, limit_s: float, estimate_s: float,
-                advance: Callable[[float | None, str], None]) -> bool:
+    def _listen(
+        self,
+        selector: selectors.BaseSelector,
+        limit_s: float,
+        estimate_s: float,
+        advance: Callable[[float | None, str], None],
+    ) -> bool:
         deadline = self._begun + limit_s
         while True:
             now = time.monotonic()
@@ -146,8 +159,16 @@ class Process:
         self._close()
         if self._start_error:
             code = 127
-        return Exit(code, by_signal, b"".join(self._kept["stdout"]), b"".join(self._kept["stderr"]), timed_out,
-                    time.monotonic() - self._begun, cpu_s, self._lost)
+        return Exit(
+            code,
+            by_signal,
+            b"".join(self._kept["stdout"]),
+            b"".join(self._kept["stderr"]),
+            timed_out,
+            time.monotonic() - self._begun,
+            cpu_s,
+            self._lost,
+        )
 
 
 def _tell(data: bytes, advance: Callable[[float | None, str], None]) -> None:

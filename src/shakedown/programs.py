@@ -21,8 +21,11 @@ def path(name: str) -> str:
     """The path of one native program. Raises Unavailable where it was not built."""
     program = folder() / name
     if not os.access(program, os.X_OK):
-        raise Unavailable(f"the native program {name!r} was not built", where=str(program),
-                          hint=str(build().get(f"{name}_absent", "build it: pip install . in the source tree")))
+        raise Unavailable(
+            f"the native program {name!r} was not built",
+            where=str(program),
+            hint=str(build().get(f"{name}_absent", "build it: pip install . in the source tree")),
+        )
     return str(program)
 
 

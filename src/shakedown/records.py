@@ -324,7 +324,9 @@ class Metric(Record, frozen=True, kw_only=True):
     unit: str
     better: Literal["higher", "lower", "none"]
     kernel: str = ""  # the case's kernel that it comes from
-    per: str = ""  # "bytes/s": work bytes over seconds; "s/messages": seconds over work; "s": seconds; "bytes": work itself
+    per: str = (
+        ""  # "bytes/s": work bytes over seconds; "s/messages": seconds over work; "s": seconds; "bytes": work itself
+    )
     limit: str = ""  # the peak that bounds it; "{level}.bandwidth" takes the case's parameter `level`
     measures: str = ""  # the peak that this metric is a measurement of (its best value over the run), same braces
     headline: bool = False  # named in the summary even when its workload is named already

@@ -56,8 +56,11 @@ def failed(error: OSError, path: Path, doing: str) -> StoreFailed:
         errno.EFBIG: "a file-size limit is in the way (ulimit -f): raise it, then go on with --resume",
         errno.EIO: "the disk reports an error: copy the run directory elsewhere before anything else",
     }
-    return StoreFailed(f"cannot {doing}: {error.strerror or error}", where=str(path),
-                       hint=hints.get(error.errno or 0, "check the path and its permissions"))
+    return StoreFailed(
+        f"cannot {doing}: {error.strerror or error}",
+        where=str(path),
+        hint=hints.get(error.errno or 0, "check the path and its permissions"),
+    )
 
 
 def write(path: Path, data: bytes | str) -> None:
@@ -86,8 +89,11 @@ def read_record(path: Path, kind: type[_T]) -> _T:
     except OSError as error:
         raise failed(error, path, "read") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StoreFailed(f"is damaged: {error}", where=str(path),
-                          hint="restore it from a copy; the measurements beside it are untouched") from None
+        raise StoreFailed(
+            f"is damaged: {error}",
+            where=str(path),
+            hint="restore it from a copy; the measurements beside it are untouched",
+        ) from None
 
 
 class RunDirectory:
@@ -97,13 +103,18 @@ class RunDirectory:
         self.path = path
 
     @classmethod
-    def create(cls, path: Path, *, manifest: Manifest, campaign_toml: str, machine: Machine, plan: Plan) -> RunDirectory:
+    def create(
+        cls, path: Path, *, manifest: Manifest, campaign_toml: str, machine: Machine, plan: Plan
+    ) -> RunDirectory:
         """Make a run directory that holds a plan and no measurement yet. Raises StoreFailed, BadInput."""
         try:
             path.mkdir(parents=True, exist_ok=True)
             if any(path.iterdir()):
-                raise BadInput("the folder is not empty", where=str(path),
-                               hint=f"choose another with --directory, or go on with it: --resume {path}")
+                raise BadInput(
+                    "the folder is not empty",
+                    where=str(path),
+                    hint=f"choose another with --directory, or go on with it: --resume {path}",
+                )
             (path / "runs").mkdir()
         except OSError as error:
             raise failed(error, path, "create the run directory") from None
@@ -121,13 +132,21 @@ class RunDirectory:
         if not (path / "manifest.json").exists():
             begun = (path / "runs").is_dir()
             raise StoreFailed(
-                "the run directory was cut short before its plan was written; it holds no measurement" if begun
-                else "this is no run directory: there is no manifest.json", where=str(path),
-                hint="remove it and start anew with shakedown run" if begun else "give the folder that shakedown run named")
+                "the run directory was cut short before its plan was written; it holds no measurement"
+                if begun
+                else "this is no run directory: there is no manifest.json",
+                where=str(path),
+                hint="remove it and start anew with shakedown run"
+                if begun
+                else "give the folder that shakedown run named",
+            )
         found = read_record(path / "manifest.json", Manifest)
         if found.schema != SCHEMA:
-            raise StoreFailed(f"the run directory has layout {found.schema}, this program reads {SCHEMA}",
-                              where=str(path), hint=f"use shakedown {found.version} for it")
+            raise StoreFailed(
+                f"the run directory has layout {found.schema}, this program reads {SCHEMA}",
+                where=str(path),
+                hint=f"use shakedown {found.version} for it",
+            )
         return cls(path)
 
     def manifest(self) -> Manifest:
@@ -168,7 +187,9 @@ class RunDirectory:
             return  # archived: only what was packed is left
         try:
             for run in sorted(path for path in (self.path / "runs").iterdir() if path.is_dir()):
-                for repeat in sorted((path for path in run.iterdir() if path.name.isdigit()), key=lambda p: int(p.name)):
+                for repeat in sorted(
+                    (path for path in run.iterdir() if path.name.isdigit()), key=lambda p: int(p.name)
+                ):
                     yield run.name, int(repeat.name), repeat
         except OSError as error:
             raise failed(error, self.path / "runs", "read") from None
@@ -211,13 +232,18 @@ def durations(parent: Path, most: int = 20) -> list[tuple[str, str, float, float
     """(run id, workload, estimate, seconds) of runs that ended well in the newest run directories beside a new one."""
     found: list[tuple[str, str, float, float]] = []
     try:
-        folders = sorted((path for path in parent.iterdir() if (path / "durations.json").exists()),
-                         key=lambda path: path.name, reverse=True)[:most]
+        folders = sorted(
+            (path for path in parent.iterdir() if (path / "durations.json").exists()),
+            key=lambda path: path.name,
+            reverse=True,
+        )[:most]
     except OSError:
         return found
     for folder in folders:
         try:
-            found += msgspec.json.decode((folder / "durations.json").read_bytes(), type=list[tuple[str, str, float, float]])
+            found += msgspec.json.decode(
+                (folder / "durations.json").read_bytes(), type=list[tuple[str, str, float, float]]
+            )
         except (OSError, msgspec.DecodeError):
             continue  # a cache that can be made again: an unreadable one teaches nothing
     return found
@@ -230,5 +256,3 @@ def new_name(campaign: str, now_ns: int) -> str:
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now_ns / 1e9))
     host = socket.gethostname().split(".")[0]
     return "-".join([stamp, campaign, host])
-
-

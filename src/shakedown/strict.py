@@ -62,8 +62,10 @@ def _resolve(raw: Any, struct: type[msgspec.Struct], path: str) -> tuple[str, li
                 known = [field.encode_name for field in msgspec.structs.fields(struct)]
         elif index.isdigit():
             raw = raw[int(index)] if isinstance(raw, list) and int(index) < len(raw) else None
-            label = next((raw[key] for key in ("where", "name", "workload", "metric")
-                          if isinstance(raw, dict) and key in raw), None)
+            label = next(
+                (raw[key] for key in ("where", "name", "workload", "metric") if isinstance(raw, dict) and key in raw),
+                None,
+            )
             words[-1] += f" {int(index) + 1}" + (f' "{label}"' if label else "")
     return ", ".join(words), known
 

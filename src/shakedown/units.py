@@ -9,8 +9,22 @@ from __future__ import annotations
 import difflib
 import math
 
-DECIMAL = {"p": 1e-12, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "": 1.0, "k": 1e3, "K": 1e3, "M": 1e6,
-           "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+DECIMAL = {
+    "p": 1e-12,
+    "n": 1e-9,
+    "u": 1e-6,
+    "µ": 1e-6,
+    "m": 1e-3,
+    "c": 1e-2,
+    "": 1.0,
+    "k": 1e3,
+    "K": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
+    "P": 1e15,
+    "E": 1e18,
+}
 BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
 #: Units of one word that take prefixes, each with its SI unit and factor.
@@ -64,8 +78,8 @@ def _word(word: str) -> tuple[str, float]:
         return _BASES[word]
     for prefixes in (BINARY, DECIMAL):
         for prefix, factor in prefixes.items():
-            if prefix and word.startswith(prefix) and word[len(prefix):] in _BASES:
-                si, base = _BASES[word[len(prefix):]]
+            if prefix and word.startswith(prefix) and word[len(prefix) :] in _BASES:
+                si, base = _BASES[word[len(prefix) :]]
                 return si, base * factor
     known = [*_PLAIN, *_BASES, *(p + b for b in _BASES for p in ("k", "M", "G", "T", "m", "u", "n"))]
     near = difflib.get_close_matches(word, known, 1)
@@ -99,8 +113,19 @@ def to_si(value: float, unit: str) -> float:
     return value * si(unit)[1]
 
 
-_SCALES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"),
-           (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+_SCALES = (
+    (1e18, "E"),
+    (1e15, "P"),
+    (1e12, "T"),
+    (1e9, "G"),
+    (1e6, "M"),
+    (1e3, "k"),
+    (1.0, ""),
+    (1e-3, "m"),
+    (1e-6, "µ"),
+    (1e-9, "n"),
+    (1e-12, "p"),
+)
 _NO_PREFIX = ("1", "degC", "dB", "K", "EUR", "USD")
 
 

@@ -33,9 +33,14 @@ class Watch(NamedTuple):
                 steal = spent[7] / total
                 busy = total - spent[3] - spent[4] - spent[7]
                 other = max(0.0, busy - run_cpu_s * _TICKS_PER_S) / total
-        return Disturbance(load_before=self.load, load_after=after.load, steal_fraction=steal,
-                           other_cpu_fraction=other, throttle_events=_difference(self.throttles, after.throttles),
-                           swap_pages=_difference(self.swapped_pages, after.swapped_pages))
+        return Disturbance(
+            load_before=self.load,
+            load_after=after.load,
+            steal_fraction=steal,
+            other_cpu_fraction=other,
+            throttle_events=_difference(self.throttles, after.throttles),
+            swap_pages=_difference(self.swapped_pages, after.swapped_pages),
+        )
 
 
 def _difference(before: int | None, after: int | None) -> int | None:
@@ -56,8 +61,13 @@ def _cpu(door: Door) -> tuple[int, ...]:
 def _throttles(door: Door) -> int | None:
     """Thermal throttling events of the packages and cores; None where the kernel does not count them."""
     base = "/sys/devices/system/cpu"
-    counts = [text for name in door.list(base) if name.startswith("cpu") and name[3:].isdigit()
-              for text in [door.read(f"{base}/{name}/thermal_throttle/core_throttle_count")] if text]
+    counts = [
+        text
+        for name in door.list(base)
+        if name.startswith("cpu") and name[3:].isdigit()
+        for text in [door.read(f"{base}/{name}/thermal_throttle/core_throttle_count")]
+        if text
+    ]
     return sum(int(text) for text in counts) if counts else None
 
 

@@ -21,13 +21,15 @@ def test_an_install_without_a_network_measures(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('name = "m"\ntitle = "M"\n[[run]]\nworkload = "probe"\n')
     script = f"""
     set -e
+    ip link set lo up 2>/dev/null || true
     ! python3 -c 'import socket; socket.create_connection(("192.0.2.1", 80), 1)' 2>/dev/null
-    test "$(ls /sys/class/net | grep -cv '^lo$')" = 0 || ! ip route get 192.0.2.1 2>/dev/null
     {ROOT}/wheelhouse/install {tmp_path}/target
     cd {tmp_path}
     target/bin/shakedown run mine.toml --directory run
     """
     env = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "VIRTUAL_ENV", "PYTHON"))}
-    done = subprocess.run(["unshare", "--net", "bash", "-c", script], capture_output=True, text=True, env=env, check=False)
+    done = subprocess.run(
+        ["unshare", "--net", "bash", "-c", script], capture_output=True, text=True, env=env, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "run" / "report.html").stat().st_size > 10_000

@@ -7,14 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support.command import shakedown
 
-GOOD = '''
+GOOD = """
 name = "mine"
 title = "Mine"
 [[run]]
 workload = "empty"
-'''
+"""
 
 
 def campaign(tmp_path: Path, text: str) -> Path:
@@ -31,17 +32,20 @@ def assert_clear(done: subprocess.CompletedProcess[str], code: int, *words: str)
     assert done.stderr.count("shakedown: ") == 1, done.stderr
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    (GOOD.replace("title", "titel"), ("mine.toml", "'titel'", "did you mean 'title'")),
-    (GOOD.replace('"empty"', '"stram"'), ("unknown workload 'stram'", "'stream'")),
-    (GOOD.replace('"empty"', '"stream"\nparams = { sizes = "8 PiB" }'), ("next:",)),
-    (GOOD.replace('"empty"', '"stream"\nparams = { threads = 0 }'), ("threads",)),
-    (GOOD.replace('"empty"', '"pingpong"\nparams = { ranks = 0 }'), ("ranks",)),
-    (GOOD.replace('"empty"', '"gemm"\nparams = { sizes = "10000000" }'), ("next:",)),
-    (GOOD.replace('"empty"', '"empty"\nparams = { behavior = "ok" }'), ("did you mean 'behaviour'",)),
-    ("name = ", ("is not TOML",)),
-    ('name = "a"\ntitle = "b"\nrun = []\n', ("there is no [[run]]",)),
-])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (GOOD.replace("title", "titel"), ("mine.toml", "'titel'", "did you mean 'title'")),
+        (GOOD.replace('"empty"', '"stram"'), ("unknown workload 'stram'", "'stream'")),
+        (GOOD.replace('"empty"', '"stream"\nparams = { sizes = "8 PiB" }'), ("next:",)),
+        (GOOD.replace('"empty"', '"stream"\nparams = { threads = 0 }'), ("threads",)),
+        (GOOD.replace('"empty"', '"pingpong"\nparams = { ranks = 0 }'), ("ranks",)),
+        (GOOD.replace('"empty"', '"gemm"\nparams = { sizes = "10000000" }'), ("next:",)),
+        (GOOD.replace('"empty"', '"empty"\nparams = { behavior = "ok" }'), ("did you mean 'behaviour'",)),
+        ("name = ", ("is not TOML",)),
+        ('name = "a"\ntitle = "b"\nrun = []\n', ("there is no [[run]]",)),
+    ],
+)
 def test_a_mistake_in_a_campaign(tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
     assert_clear(shakedown("run", campaign(tmp_path, text), cwd=tmp_path), 2, *words)
     assert not (tmp_path / "runs").exists(), "something was begun"
@@ -128,5 +132,7 @@ def test_a_disk_that_fills_up_keeps_what_was_measured(tmp_path: Path) -> None:
 
 
 def test_output_without_a_reader_is_no_crash(tmp_path: Path) -> None:
-    done = subprocess.run(f"{sys.executable} -m shakedown list published | head -1", shell=True, capture_output=True, text=True)
+    done = subprocess.run(
+        f"{sys.executable} -m shakedown list published | head -1", shell=True, capture_output=True, text=True
+    )
     assert "Traceback" not in done.stderr

@@ -11,16 +11,17 @@ import time
 from pathlib import Path
 
 import pytest
+
 from support.command import shakedown
 
-EMPTY = '''
+EMPTY = """
 name = "mine"
 title = "Mine"
 [[run]]
 workload = "empty"
 params = { seconds = 0.4 }
 sweep = { tag = [1, 2, 3, 4, 5] }
-'''
+"""
 
 
 def wait_for(found: object, limit_s: float = 20) -> None:
@@ -35,8 +36,11 @@ def wait_for(found: object, limit_s: float = 20) -> None:
 def test_an_interrupted_run_resumes_and_repeats_nothing_that_is_whole(tmp_path: Path, how: signal.Signals) -> None:
     (tmp_path / "mine.toml").write_text(EMPTY)
     run = tmp_path / "run"
-    child = subprocess.Popen([sys.executable, "-m", "shakedown", "run", tmp_path / "mine.toml", "--directory", run,
-                              "--no-report"], stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "shakedown", "run", tmp_path / "mine.toml", "--directory", run, "--no-report"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     wait_for(lambda: len(list(run.glob("runs/*/1/measurement.json"))) >= 2)
     os.kill(child.pid, how)
     said = child.communicate(timeout=20)[1]
@@ -63,10 +67,11 @@ def test_the_whole_way_through_gives_every_report(tmp_path: Path) -> None:
     assert (run / "report.json").read_bytes() == before
 
 
-@pytest.mark.parametrize(("limit", "code"), [("at_most = \"1 s\"", 0), ("at_most = \"1 ms\"", 1)])
+@pytest.mark.parametrize(("limit", "code"), [('at_most = "1 s"', 0), ('at_most = "1 ms"', 1)])
 def test_the_exit_code_says_whether_the_limits_are_met(tmp_path: Path, limit: str, code: int) -> None:
-    (tmp_path / "mine.toml").write_text(EMPTY.replace("[1, 2, 3, 4, 5]", "[1]")
-                                        + f'[[limit]]\nmetric = "empty.time"\n{limit}\n')
+    (tmp_path / "mine.toml").write_text(
+        EMPTY.replace("[1, 2, 3, 4, 5]", "[1]") + f'[[limit]]\nmetric = "empty.time"\n{limit}\n'
+    )
     done = shakedown("run", tmp_path / "mine.toml", "--format", "json", cwd=tmp_path)
     assert done.returncode == code, done.stderr
 
@@ -80,7 +85,9 @@ def test_a_run_that_has_no_result_is_exit_code_3(tmp_path: Path) -> None:
 def test_reports_over_many_run_directories_keep_hosts_apart(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(EMPTY.replace("0.4", "0.01"))
     for name in ("a", "b"):
-        assert shakedown("run", tmp_path / "mine.toml", "--directory", tmp_path / name, "--format", "json").returncode == 0
+        assert (
+            shakedown("run", tmp_path / "mine.toml", "--directory", tmp_path / name, "--format", "json").returncode == 0
+        )
     for path in (tmp_path / "b").rglob("*.json"):
         path.write_text(path.read_text().replace(os.uname().nodename, "othernode"))
     for made in ("measurements.parquet", "outcomes.json"):

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from support.machines import machine
 
 from shakedown import events, units, workloads
 from shakedown.analysis import derive, table
 from shakedown.errors import ShakedownError
 from shakedown.records import Measurement, Metric, Params
 from shakedown.workloads import Garbage, Sample, Workload
+from support.machines import machine
 
 ALL = [workloads.get(name) for name in workloads.names()]
 SAMPLES = [(one, sample) for one in ALL for sample in one.samples]
@@ -28,15 +28,27 @@ def test_a_real_transcript_gives_the_values_that_it_holds(workload: Workload, sa
         cases = found.cases
     else:
         cases = workload.parse(data.decode(), params)
-    record = Measurement(run="r", repeat=1, workload=workload.name, params=params, host="h", state="ok", cases=cases,
-                         begin_ns=0, end_ns=1)
+    record = Measurement(
+        run="r",
+        repeat=1,
+        workload=workload.name,
+        params=params,
+        host="h",
+        state="ok",
+        cases=cases,
+        begin_ns=0,
+        end_ns=1,
+    )
     got = derive.findings(table.from_measurements([record]), {workload.name: workload.metrics})
     assert got and sample.expect
     for key, expected in sample.expect.items():
         name, _, wanted = key.partition("[")
         pairs = dict(pair.split("=", 1) for pair in re.split(r",\s*", wanted.rstrip("]"))) if wanted else {}
-        values = [one.value for one in got if one.metric == name
-                  and all(str(one.params.get(param)) == value for param, value in pairs.items())]
+        values = [
+            one.value
+            for one in got
+            if one.metric == name and all(str(one.params.get(param)) == value for param, value in pairs.items())
+        ]
         assert values, f"no {key} among {sorted({one.metric for one in got})}"
         assert any(value == pytest.approx(expected, rel=1e-6) for value in values), (key, values)
 

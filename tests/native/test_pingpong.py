@@ -23,8 +23,13 @@ LIMIT_S = 120  # far beyond what any of these takes: a test that reaches it hang
 
 def _host() -> Host:
     door = RealHost()
-    return Host(name=door.name(), cpu=Cpu(model="", vendor="", architecture="", microarchitecture=""),
-                memory=Memory(total_bytes=0), usable_cpus=door.affinity(), software=mpi(door))
+    return Host(
+        name=door.name(),
+        cpu=Cpu(model="", vendor="", architecture="", microarchitecture=""),
+        memory=Memory(total_bytes=0),
+        usable_cpus=door.affinity(),
+        software=mpi(door),
+    )
 
 
 def _start(ranks: int, *words: str) -> subprocess.Popen[bytes]:
@@ -34,8 +39,9 @@ def _start(ranks: int, *words: str) -> subprocess.Popen[bytes]:
         argv, env = launchers.wrap(Command(argv=(program, *words), ranks=ranks), _host())
     except Unavailable as error:
         pytest.skip(f"needs pingpong and the MPI that it was built with: {error.what}; {error.hint}")
-    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **env},
-                            start_new_session=True)
+    return subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **env}, start_new_session=True
+    )
 
 
 def _run(ranks: int, *words: str) -> tuple[int, Events, str]:
@@ -60,7 +66,8 @@ def test_two_ranks_measure_every_kernel_and_check_every_size() -> None:
     assert (code, found.ended, found.garbage) == (0, True, ""), err
     sizes = [0, 1, 7, 8, 4096, 4160, 100000]
     assert [(case.kernel, case.params["bytes"]) for case in found.cases] == [
-        (kernel, size) for kernel in ("latency", "bandwidth", "bidirectional") for size in sizes]
+        (kernel, size) for kernel in ("latency", "bandwidth", "bidirectional") for size in sizes
+    ]
     for case in found.cases:
         assert len(case.seconds) == 3 and case.residual is not None and case.residual.passed
         assert case.work["bytes"] == case.work["messages"] * int(case.params["bytes"])
@@ -82,8 +89,20 @@ def test_ranks_go_to_the_cpus_that_are_named() -> None:
 
 @pytest.mark.parametrize("rounds", ["one", "tournament"])
 def test_three_ranks_measure_all_pairs_even_on_two_cpus(rounds: str) -> None:
-    code, found, err = _run(3, "--sizes", "0,64", "--samples", "2", "--window", "2", "--pairs", "all",
-                            "--rounds", rounds, "--allow-oversubscribe")
+    code, found, err = _run(
+        3,
+        "--sizes",
+        "0,64",
+        "--samples",
+        "2",
+        "--window",
+        "2",
+        "--pairs",
+        "all",
+        "--rounds",
+        rounds,
+        "--allow-oversubscribe",
+    )
     assert (code, found.ended, found.garbage) == (0, True, ""), err
     met = {(case.params["rank_a"], case.params["rank_b"]) for case in found.cases}
     assert met == {(0, 1), (0, 2), (1, 2)} and len(found.cases) == 3 * 2 * 3
@@ -91,8 +110,20 @@ def test_three_ranks_measure_all_pairs_even_on_two_cpus(rounds: str) -> None:
 
 
 def test_four_ranks_meet_in_disjoint_pairs() -> None:
-    code, found, err = _run(4, "--sizes", "8", "--kernels", "latency", "--samples", "2", "--pairs", "all", "--rounds",
-                            "tournament", "--allow-oversubscribe")
+    code, found, err = _run(
+        4,
+        "--sizes",
+        "8",
+        "--kernels",
+        "latency",
+        "--samples",
+        "2",
+        "--pairs",
+        "all",
+        "--rounds",
+        "tournament",
+        "--allow-oversubscribe",
+    )
     assert code == 0, err
     pairs = [(int(case.params["rank_a"]), int(case.params["rank_b"])) for case in found.cases]
     assert len(set(pairs)) == 6
@@ -133,11 +164,17 @@ def test_one_rank_is_refused_with_what_to_do() -> None:
     assert "1 rank and needs at least 2" in err and "mpirun -np 2" in err
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (("--sizzes", "8"), "did you mean --sizes"), (("--kernels", "latencey"), "known: latency"),
-    (("--pairs", "0-2"), "pair of different ranks from 0 to 1"), (("--rounds", "all"), "known: one, tournament"),
-    (("--window", "0"), "at least 1"), (("--cpus", "0"), "name one for each rank"),
-])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--sizzes", "8"), "did you mean --sizes"),
+        (("--kernels", "latencey"), "known: latency"),
+        (("--pairs", "0-2"), "pair of different ranks from 0 to 1"),
+        (("--rounds", "all"), "known: one, tournament"),
+        (("--window", "0"), "at least 1"),
+        (("--cpus", "0"), "name one for each rank"),
+    ],
+)
 def test_wrong_words_are_refused_once(words: Sequence[str], said: str) -> None:
     code, found, err = _run(2, *words, "--allow-oversubscribe")
     assert code == 2 and not found.cases

@@ -33,8 +33,10 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "hostile": analyses.one_machine(title=HOSTILE, host_name=HOSTILE),
         "empty": analyses.nothing(),
     }
-    return {name: report.write(analysis, tmp_path_factory.mktemp(name), ("html",))["html"]
-            for name, analysis in made.items()}
+    return {
+        name: report.write(analysis, tmp_path_factory.mktemp(name), ("html",))["html"]
+        for name, analysis in made.items()
+    }
 
 
 def overflowing(page: Page) -> list[str]:
@@ -77,7 +79,8 @@ def test_the_report_fits_on_paper(page: Page, reports: dict[str, Path], name: st
     page.open(reports[name], width=PAPER, media="print")
     assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
     wide = page.evaluate(
-        "Math.max(...[...document.querySelectorAll('table')].map((e) => e.getBoundingClientRect().right))")
+        "Math.max(...[...document.querySelectorAll('table')].map((e) => e.getBoundingClientRect().right))"
+    )
     assert wide <= PAPER + 1
     printed = base64.b64decode(page.call("Page.printToPDF", preferCSSPageSize=True)["data"])
     assert printed.startswith(b"%PDF")
@@ -113,23 +116,28 @@ def test_the_pointer_finds_the_value_of_a_point(page: Page, reports: dict[str, P
 
 def test_choosing_a_line_dims_the_others(page: Page, reports: dict[str, Path]) -> None:
     page.open(reports["one"], width=1400)
-    weights = json.loads(page.evaluate("""(() => {
+    weights = json.loads(
+        page.evaluate("""(() => {
       const figure = document.querySelector('figure');
       const keys = [...figure.querySelectorAll('[data-colour]')];
       keys[0].click();
       const weight = (key) => getComputedStyle(figure.querySelector(
         `.mark-line [stroke="${key.dataset.colour}"]`)).opacity;
       return JSON.stringify([weight(keys[0]), weight(keys[1])]);
-    })()"""))
+    })()""")
+    )
     assert float(weights[0]) == 1 and float(weights[1]) < 0.5
 
 
-@pytest.mark.parametrize(("content", "kind"), [
-    ("<script>throw new Error('seen')</script>", "problems"),
-    ("<script>console.error('seen')</script>", "problems"),
-    ("<img src='https://example.org/seen.png'>", "requests"),
-    ("<link rel=stylesheet href='seen.css'>", "requests"),
-])
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("<script>throw new Error('seen')</script>", "problems"),
+        ("<script>console.error('seen')</script>", "problems"),
+        ("<img src='https://example.org/seen.png'>", "requests"),
+        ("<link rel=stylesheet href='seen.css'>", "requests"),
+    ],
+)
 def test_the_check_can_fail(page: Page, tmp_path: Path, content: str, kind: str) -> None:
     path = tmp_path / "bad.html"
     path.write_text(f"<!doctype html><link rel=icon href='data:,'><p>{content}")
@@ -139,8 +147,11 @@ def test_the_check_can_fail(page: Page, tmp_path: Path, content: str, kind: str)
 
 def test_the_policy_stops_a_script_that_was_not_escaped(page: Page, reports: dict[str, Path], tmp_path: Path) -> None:
     broken = tmp_path / "broken.html"
-    broken.write_text(reports["one"].read_text().replace(
-        "<footer>", "<footer><script>window.hostile=1</script><img src='https://example.org/seen.png'>"))
+    broken.write_text(
+        reports["one"]
+        .read_text()
+        .replace("<footer>", "<footer><script>window.hostile=1</script><img src='https://example.org/seen.png'>")
+    )
     page.open(broken, width=1400)
     assert page.evaluate("typeof window.hostile") == "undefined"
 

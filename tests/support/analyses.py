@@ -281,8 +281,17 @@ def gemm(draw: random.Random) -> list[Finding]:
 
 def _pair(size: int, a: int, b: int) -> Params:
     """What the program says of one pair of ranks, each on the core of its number."""
-    return {"bytes": size, "rank_a": a, "rank_b": b, "cpu_a": a, "cpu_b": b, "host_a": "vm-2core", "host_b": "vm-2core",
-            "ranks": 8, "pattern": "one"}
+    return {
+        "bytes": size,
+        "rank_a": a,
+        "rank_b": b,
+        "cpu_a": a,
+        "cpu_b": b,
+        "host_a": "vm-2core",
+        "host_b": "vm-2core",
+        "ranks": 8,
+        "pattern": "one",
+    }
 
 
 def pingpong(draw: random.Random) -> list[Finding]:

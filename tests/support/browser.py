@@ -20,9 +20,19 @@ from typing import Any, NamedTuple
 
 LIMIT_S = 60.0
 ARGUMENTS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-    "--hide-scrollbars", "--remote-debugging-pipe", "--host-resolver-rules=MAP * ~NOTFOUND", "about:blank",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "about:blank",
 )
 
 
@@ -79,8 +89,11 @@ class Page:
         """Load a file without a network in a window of ``width`` CSS pixels; return what it did."""
         self.call("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia", media=media, features=[
-            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call(
+            "Emulation.setEmulatedMedia",
+            media=media,
+            features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
+        )
         self._events.clear()
         self.call("Page.navigate", url=path.as_uri())
         while not any(event.get("method") == "Page.loadEventFired" for event in self._events):
@@ -126,9 +139,13 @@ def browser() -> Iterator[Page]:
         # The protocol is spoken on the descriptors 3 and 4, which only a shell can be asked to set.
         command = f'exec "$0" "$@" 3<&{child_reads} 4>&{child_writes}'
         process = subprocess.Popen(
-            ["bash", "-c", command, chromium, f"--user-data-dir={profile}", *ARGUMENTS], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(child_reads, child_writes),
-            start_new_session=True)
+            ["bash", "-c", command, chromium, f"--user-data-dir={profile}", *ARGUMENTS],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(child_reads, child_writes),
+            start_new_session=True,
+        )
         os.close(child_reads)
         os.close(child_writes)
         try:

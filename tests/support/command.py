@@ -8,8 +8,16 @@ import sys
 from pathlib import Path
 
 
-def shakedown(*words: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None,
-              limit_s: float = 120) -> subprocess.CompletedProcess[str]:
+def shakedown(
+    *words: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None, limit_s: float = 120
+) -> subprocess.CompletedProcess[str]:
     """``shakedown WORDS``; its exit code, output and errors."""
-    return subprocess.run([sys.executable, "-m", "shakedown", *map(str, words)], capture_output=True, text=True, cwd=cwd,
-                          env={**os.environ, **(env or {})}, timeout=limit_s, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "shakedown", *map(str, words)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        timeout=limit_s,
+        check=False,
+    )

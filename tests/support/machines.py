@@ -5,8 +5,15 @@ from __future__ import annotations
 from shakedown.records import Cache, Core, Cpu, Host, Machine, Memory, NumaNode, Peak, Software
 
 
-def host(cores: int = 2, *, name: str = "node1", memory_bytes: int = 24 * 2**30, peaks: tuple[Peak, ...] = (),
-         software: tuple[Software, ...] = (), virtualisation: str = "") -> Host:
+def host(
+    cores: int = 2,
+    *,
+    name: str = "node1",
+    memory_bytes: int = 24 * 2**30,
+    peaks: tuple[Peak, ...] = (),
+    software: tuple[Software, ...] = (),
+    virtualisation: str = "",
+) -> Host:
     """A host with one socket of ``cores`` cores without SMT."""
     cpus = tuple(range(cores))
     caches = (
@@ -15,13 +22,28 @@ def host(cores: int = 2, *, name: str = "node1", memory_bytes: int = 24 * 2**30,
         Cache(level=3, kind="unified", size_bytes=32 * 2**20, groups=(cpus,)),
     )
     return Host(
-        name=name, kernel="6.1.0", os="Test Linux", virtualisation=virtualisation,
-        cpu=Cpu(model="Test CPU", vendor="GenuineIntel", architecture="x86_64", microarchitecture="Sapphire Rapids",
-                sockets=1, threads_per_core=1, base_hz=2.6e9, isa=("sse2", "avx2", "fma", "avx512f"), caches=caches,
-                cores=tuple(Core(cpus=(cpu,), core_id=cpu, socket=0, numa_node=0) for cpu in cpus)),
+        name=name,
+        kernel="6.1.0",
+        os="Test Linux",
+        virtualisation=virtualisation,
+        cpu=Cpu(
+            model="Test CPU",
+            vendor="GenuineIntel",
+            architecture="x86_64",
+            microarchitecture="Sapphire Rapids",
+            sockets=1,
+            threads_per_core=1,
+            base_hz=2.6e9,
+            isa=("sse2", "avx2", "fma", "avx512f"),
+            caches=caches,
+            cores=tuple(Core(cpus=(cpu,), core_id=cpu, socket=0, numa_node=0) for cpu in cpus),
+        ),
         memory=Memory(total_bytes=memory_bytes, available_bytes=memory_bytes * 9 // 10),
         numa=(NumaNode(id=0, cpus=cpus, memory_bytes=memory_bytes, distances=(10,)),),
-        usable_cpus=cpus, peaks=peaks, software=software)
+        usable_cpus=cpus,
+        peaks=peaks,
+        software=software,
+    )
 
 
 def machine(cores: int = 2, **details: object) -> Machine:

@@ -46,11 +46,21 @@ def x86_cpuinfo(
     return "".join(
         f"processor\t: {cpu}\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: {name}\n"
         f"stepping\t: {stepping}\ncpu MHz\t\t: {mhz:.3f}\nflags\t\t: fpu {flags}\nbogomips\t: {bogomips:.2f}\n"
-        f"{(extra or {}).get(cpu, '')}\n" for cpu in cpus)
+        f"{(extra or {}).get(cpu, '')}\n"
+        for cpu in cpus
+    )
 
 
-def topology(sockets: int, cores: int, threads: int = 1, *, nodes_per_socket: int = 1, l3_kib: int = 32768,
-             distance: int = 21, node_kib: int = 64 << 20) -> dict[str, str | bytes | Link]:
+def topology(
+    sockets: int,
+    cores: int,
+    threads: int = 1,
+    *,
+    nodes_per_socket: int = 1,
+    l3_kib: int = 32768,
+    distance: int = 21,
+    node_kib: int = 64 << 20,
+) -> dict[str, str | bytes | Link]:
     """The topology, caches and NUMA nodes in sysfs. Second threads have the upper numbers, as Intel's firmware does."""
     total = sockets * cores
     files: dict[str, str | bytes | Link] = {f"{CPUS}/online": f"0-{total * threads - 1}\n", f"{CPUS}/offline": "\n"}
@@ -60,34 +70,56 @@ def topology(sockets: int, cores: int, threads: int = 1, *, nodes_per_socket: in
         siblings = format_cpu_list(range(core, total * threads, total))
         package = format_cpu_list([other for other in range(total * threads) if other % total // cores == socket])
         base = f"{CPUS}/cpu{cpu}"
-        files |= {f"{base}/topology/thread_siblings_list": siblings + "\n", f"{base}/topology/core_id": f"{number}\n",
-                  f"{base}/topology/physical_package_id": f"{socket}\n"}
-        for index, (level, kind, size, shared) in enumerate((
-                (1, "Data", 48, siblings), (1, "Instruction", 32, siblings), (2, "Unified", 2048, siblings),
-                (3, "Unified", l3_kib, package))):
-            files |= {f"{base}/cache/index{index}/level": f"{level}\n", f"{base}/cache/index{index}/type": f"{kind}\n",
-                      f"{base}/cache/index{index}/size": f"{size}K\n",
-                      f"{base}/cache/index{index}/coherency_line_size": "64\n",
-                      f"{base}/cache/index{index}/ways_of_associativity": "8\n",
-                      f"{base}/cache/index{index}/shared_cpu_list": shared + "\n"}
+        files |= {
+            f"{base}/topology/thread_siblings_list": siblings + "\n",
+            f"{base}/topology/core_id": f"{number}\n",
+            f"{base}/topology/physical_package_id": f"{socket}\n",
+        }
+        for index, (level, kind, size, shared) in enumerate(
+            (
+                (1, "Data", 48, siblings),
+                (1, "Instruction", 32, siblings),
+                (2, "Unified", 2048, siblings),
+                (3, "Unified", l3_kib, package),
+            )
+        ):
+            files |= {
+                f"{base}/cache/index{index}/level": f"{level}\n",
+                f"{base}/cache/index{index}/type": f"{kind}\n",
+                f"{base}/cache/index{index}/size": f"{size}K\n",
+                f"{base}/cache/index{index}/coherency_line_size": "64\n",
+                f"{base}/cache/index{index}/ways_of_associativity": "8\n",
+                f"{base}/cache/index{index}/shared_cpu_list": shared + "\n",
+            }
     count = sockets * nodes_per_socket
     for node in range(count):
         cpus = [cpu for cpu in range(total * threads) if cpu % total * count // total == node]
-        files |= {f"{NODES}/node{node}/cpulist": format_cpu_list(cpus) + "\n",
-                  f"{NODES}/node{node}/meminfo": f"Node {node} MemTotal:       {node_kib} kB\n",
-                  f"{NODES}/node{node}/distance": " ".join("10" if node == other else str(distance)
-                                                           for other in range(count)) + "\n"}
-    files["/proc/meminfo"] = f"MemTotal:       {node_kib * count} kB\nMemAvailable:   {node_kib * count - 1024} kB\n" \
-                             "SwapTotal:             0 kB\n"
+        files |= {
+            f"{NODES}/node{node}/cpulist": format_cpu_list(cpus) + "\n",
+            f"{NODES}/node{node}/meminfo": f"Node {node} MemTotal:       {node_kib} kB\n",
+            f"{NODES}/node{node}/distance": " ".join("10" if node == other else str(distance) for other in range(count))
+            + "\n",
+        }
+    files["/proc/meminfo"] = (
+        f"MemTotal:       {node_kib * count} kB\nMemAvailable:   {node_kib * count - 1024} kB\n"
+        "SwapTotal:             0 kB\n"
+    )
     return files
 
 
-def door(root: Path, files: Mapping[str, str | bytes | Link], *, architecture: str = "x86_64",
-         commands: Mapping[tuple[str, ...], Result | str] | None = None, affinity: tuple[int, ...] | None = None,
-         environment: Mapping[str, str] | None = None) -> RecordedHost:
+def door(
+    root: Path,
+    files: Mapping[str, str | bytes | Link],
+    *,
+    architecture: str = "x86_64",
+    commands: Mapping[tuple[str, ...], Result | str] | None = None,
+    affinity: tuple[int, ...] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> RecordedHost:
     """The machine of these files."""
-    return RecordedHost(write(root, files), architecture=architecture, commands=commands, affinity=affinity,
-                        environment=environment)
+    return RecordedHost(
+        write(root, files), architecture=architecture, commands=commands, affinity=affinity, environment=environment
+    )
 
 
 #: ``/proc/self/limits`` with the numbers of a cluster node that is set well.
@@ -151,7 +183,9 @@ def cluster_node() -> dict[str, str | bytes | Link]:
         "/sys/class/infiniband/mlx4_0": Link("../../devices/pci0000:80/0000:80:03.0/0000:81:00.0/infiniband/mlx4_0"),
     }
     for cpu in range(24):
-        files |= {f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "performance\n",
-                  f"{CPUS}/cpu{cpu}/cpufreq/scaling_driver": "intel_pstate\n",
-                  f"{CPUS}/cpu{cpu}/cpufreq/cpuinfo_max_freq": "3300000\n"}
+        files |= {
+            f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "performance\n",
+            f"{CPUS}/cpu{cpu}/cpufreq/scaling_driver": "intel_pstate\n",
+            f"{CPUS}/cpu{cpu}/cpufreq/cpuinfo_max_freq": "3300000\n",
+        }
     return files

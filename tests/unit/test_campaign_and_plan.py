@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from support.machines import machine
 
 from shakedown import campaign, plan
 from shakedown.errors import BadInput
+from support.machines import machine
 
 GOOD = """
 name = "c"
@@ -41,20 +41,23 @@ def test_entries_that_resolve_to_the_same_run_are_one() -> None:
     assert len(plan.make(campaign.parse(twice, "c"), machine()).runs) == 3
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (("title", "titel"), "unknown key 'titel'.*did you mean 'title'"),
-    (("workload =", "worload ="), "run 1.*unknown key 'worload'.*did you mean 'workload'"),
-    (('"empty"', '"emtpy"'), "unknown workload 'emtpy'.*did you mean 'empty'"),
-    (("seconds = 2", "second = 2"), "no parameter 'second'.*did you mean 'seconds'"),
-    (("seconds = 2", "seconds = -2"), r"empty.seconds = -2 is below 0 s"),
-    (("seconds = 2", 'seconds = "long"'), "is not a number"),
-    (("1 min", "1 minute"), "'1 minute' is no duration"),
-    (("1 min", "5 GB"), "'5 GB' is no duration"),
-    (("max = 3", "max = 0"), "1 <= min <= max"),
-    (('title = "C"', ""), "the key 'title' is missing"),
-    (('name = "c"', 'name = "c'), "is not TOML"),
-    (("interval = 0.05", 'interval = "narrow"'), "repeat.*Expected"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("title", "titel"), "unknown key 'titel'.*did you mean 'title'"),
+        (("workload =", "worload ="), "run 1.*unknown key 'worload'.*did you mean 'workload'"),
+        (('"empty"', '"emtpy"'), "unknown workload 'emtpy'.*did you mean 'empty'"),
+        (("seconds = 2", "second = 2"), "no parameter 'second'.*did you mean 'seconds'"),
+        (("seconds = 2", "seconds = -2"), r"empty.seconds = -2 is below 0 s"),
+        (("seconds = 2", 'seconds = "long"'), "is not a number"),
+        (("1 min", "1 minute"), "'1 minute' is no duration"),
+        (("1 min", "5 GB"), "'5 GB' is no duration"),
+        (("max = 3", "max = 0"), "1 <= min <= max"),
+        (('title = "C"', ""), "the key 'title' is missing"),
+        (('name = "c"', 'name = "c'), "is not TOML"),
+        (("interval = 0.05", 'interval = "narrow"'), "repeat.*Expected"),
+    ],
+)
 def test_a_mistake_is_one_clear_error(change: tuple[str, str], message: str) -> None:
     with pytest.raises(BadInput) as caught:
         plan.make(campaign.parse(GOOD.replace(*change), "c.toml"), machine(), where="c.toml")
@@ -64,12 +67,15 @@ def test_a_mistake_is_one_clear_error(change: tuple[str, str], message: str) -> 
     assert "c.toml" in str(caught.value) and caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize(("limit", "message"), [
-    ('metric = "empty.tme"\nat_least = "1 s"', "unknown metric 'empty.tme'.*empty.time"),
-    ('metric = "empty.time"\nat_least = "1 GB/s"', "is in B/s, the metric in s"),
-    ('metric = "empty.time"', "neither at_least nor at_most"),
-    ('metric = "empty.time"\nat_least = 3.0', "neither a unit nor a peak"),
-])
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ('metric = "empty.tme"\nat_least = "1 s"', "unknown metric 'empty.tme'.*empty.time"),
+        ('metric = "empty.time"\nat_least = "1 GB/s"', "is in B/s, the metric in s"),
+        ('metric = "empty.time"', "neither at_least nor at_most"),
+        ('metric = "empty.time"\nat_least = 3.0', "neither a unit nor a peak"),
+    ],
+)
 def test_a_limit_must_make_sense(limit: str, message: str) -> None:
     with pytest.raises(BadInput, match=f"(?s){message}"):
         plan.make(campaign.parse(f"{GOOD}[[limit]]\n{limit}\n", "c"), machine())

@@ -14,30 +14,54 @@ METRICS = {"up": UP, "down": DOWN}
 
 
 def finding(metric: Metric, value: float, low: float | None, high: float | None, **params: int | str) -> Finding:
-    return Finding(metric=metric.name, unit=metric.unit, better=metric.better, workload="w", params=params, host="h",
-                   value=value, low=low, high=high, n_samples=9, n_runs=1)
+    return Finding(
+        metric=metric.name,
+        unit=metric.unit,
+        better=metric.better,
+        workload="w",
+        params=params,
+        host="h",
+        value=value,
+        low=low,
+        high=high,
+        n_samples=9,
+        n_runs=1,
+    )
 
 
 def entry(name: str, *findings: Finding) -> compare.Entry:
     return compare.Entry(name=name, findings=findings)
 
 
-@pytest.mark.parametrize(("better", "ours", "theirs", "rank"), [
-    ("higher", (9, 10, 11), (5, 6, 7), "better"), ("lower", (9, 10, 11), (5, 6, 7), "worse"),
-    ("higher", (5, 6, 7), (9, 10, 11), "worse"), ("lower", (5, 6, 7), (9, 10, 11), "better"),
-    ("higher", (5, 6, 9.5), (9, 10, 11), "not told apart"), ("higher", (None, 6, None), (9, 10, 11), "not ranked"),
-    ("none", (5, 6, 7), (9, 10, 11), "not ranked"),
-])
+@pytest.mark.parametrize(
+    ("better", "ours", "theirs", "rank"),
+    [
+        ("higher", (9, 10, 11), (5, 6, 7), "better"),
+        ("lower", (9, 10, 11), (5, 6, 7), "worse"),
+        ("higher", (5, 6, 7), (9, 10, 11), "worse"),
+        ("lower", (5, 6, 7), (9, 10, 11), "better"),
+        ("higher", (5, 6, 9.5), (9, 10, 11), "not told apart"),
+        ("higher", (None, 6, None), (9, 10, 11), "not ranked"),
+        ("none", (5, 6, 7), (9, 10, 11), "not ranked"),
+    ],
+)
 def test_ranks(better: str, ours: tuple[float, float, float], theirs: tuple[float, float, float], rank: str) -> None:
     assert beside.compare(better, ours, theirs) == rank
 
 
 def test_the_winner_must_beat_every_other() -> None:
-    rows = compare.side_by_side([entry("a", finding(UP, 10, 9, 11)), entry("b", finding(UP, 20, 19, 21)),
-                                 entry("c", finding(UP, 20.5, 20, 22))], METRICS)
+    rows = compare.side_by_side(
+        [
+            entry("a", finding(UP, 10, 9, 11)),
+            entry("b", finding(UP, 20, 19, 21)),
+            entry("c", finding(UP, 20.5, 20, 22)),
+        ],
+        METRICS,
+    )
     assert compare.winner(rows[0]) is None
-    rows = compare.side_by_side([entry("a", finding(DOWN, 10, 9, 11, bytes=8)), entry("b", finding(DOWN, 20, 19, 21, bytes=8))],
-                                METRICS)
+    rows = compare.side_by_side(
+        [entry("a", finding(DOWN, 10, 9, 11, bytes=8)), entry("b", finding(DOWN, 20, 19, 21, bytes=8))], METRICS
+    )
     assert compare.winner(rows[0]) == 0
     assert rows[0].cells[1] is not None and rows[0].cells[1].ratio == 2.0
 
@@ -51,10 +75,32 @@ def test_parameters_that_must_agree_keep_rows_apart() -> None:
 
 def test_published_values_stand_beside_ours_with_their_place() -> None:
     triad = Metric(name="stream.triad.bandwidth", title="Triad", unit="B/s", better="higher")
-    mine = Finding(metric=triad.name, unit="B/s", better="higher", workload="stream", params={"level": "memory"}, host="h",
-                   value=44e9, low=43e9, high=45e9, n_samples=9, n_runs=1)
-    cached = Finding(metric=triad.name, unit="B/s", better="higher", workload="stream", params={"level": "l1"}, host="h",
-                     value=999e9, low=998e9, high=1000e9, n_samples=9, n_runs=1)
+    mine = Finding(
+        metric=triad.name,
+        unit="B/s",
+        better="higher",
+        workload="stream",
+        params={"level": "memory"},
+        host="h",
+        value=44e9,
+        low=43e9,
+        high=45e9,
+        n_samples=9,
+        n_runs=1,
+    )
+    cached = Finding(
+        metric=triad.name,
+        unit="B/s",
+        better="higher",
+        workload="stream",
+        params={"level": "l1"},
+        host="h",
+        value=999e9,
+        low=998e9,
+        high=1000e9,
+        n_samples=9,
+        n_runs=1,
+    )
     laid = beside.beside([cached, mine], {triad.name: triad}, systems())
     assert {one.system for one in laid} >= {"bsc-2", "snic-dsp"}
     for one in laid:

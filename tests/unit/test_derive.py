@@ -23,8 +23,17 @@ ALL = {"x": (RATE, EACH, TIME, SAID)}
 
 
 def measurement(*cases: Case, repeat: int = 1, state: str = "ok", host: str = "n1") -> Measurement:
-    return Measurement(run="r", repeat=repeat, workload="x", params={}, host=host, state=state,  # type: ignore[arg-type]
-                       cases=cases, begin_ns=0, end_ns=1)
+    return Measurement(
+        run="r",
+        repeat=repeat,
+        workload="x",
+        params={},
+        host=host,
+        state=state,  # type: ignore[arg-type]
+        cases=cases,
+        begin_ns=0,
+        end_ns=1,
+    )
 
 
 def case(*seconds: float, **work: float) -> Case:
@@ -56,7 +65,9 @@ def test_a_message_of_no_bytes_has_a_latency_and_no_bandwidth() -> None:
 
 
 def test_a_run_that_failed_has_no_score() -> None:
-    assert find(measurement(case(1.0, bytes=1.0), state="wrong"), measurement(case(1.0, bytes=1.0), state="timeout")) == {}
+    assert (
+        find(measurement(case(1.0, bytes=1.0), state="wrong"), measurement(case(1.0, bytes=1.0), state="timeout")) == {}
+    )
 
 
 def test_one_sample_has_no_interval() -> None:
@@ -66,10 +77,16 @@ def test_one_sample_has_no_interval() -> None:
 
 def test_repeats_widen_the_interval_and_hosts_stay_apart() -> None:
     quiet = [1.0, 1.0, 1.0, 1.0, 1.0]
-    found = find(*(measurement(case(*(t * factor for t in quiet), bytes=1.0), repeat=i)
-                   for i, factor in enumerate((1.0, 1.25, 2.0), 1)))["x.rate"]
+    found = find(
+        *(
+            measurement(case(*(t * factor for t in quiet), bytes=1.0), repeat=i)
+            for i, factor in enumerate((1.0, 1.25, 2.0), 1)
+        )
+    )["x.rate"]
     assert (found.value, found.low, found.high, found.n_runs, found.n_samples) == (0.8, 0.5, 1.0, 3, 15)
-    both = derive.findings(table.from_measurements([measurement(case(1.0, bytes=1.0), host=name) for name in "ab"]), ALL)
+    both = derive.findings(
+        table.from_measurements([measurement(case(1.0, bytes=1.0), host=name) for name in "ab"]), ALL
+    )
     assert sorted(one.host for one in both if one.metric == "x.rate") == ["a", "b"]
 
 
@@ -96,8 +113,10 @@ def test_the_order_of_measurements_does_not_matter(order: list[int]) -> None:
 
 
 def test_packed_measurements_give_the_same_findings(tmp_path: Path) -> None:
-    records = [measurement(case(*np.random.default_rng(i).uniform(1, 2, i), bytes=4.0), repeat=i, host=f"h{i % 3}")
-               for i in range(1, 30)]
+    records = [
+        measurement(case(*np.random.default_rng(i).uniform(1, 2, i), bytes=4.0), repeat=i, host=f"h{i % 3}")
+        for i in range(1, 30)
+    ]
     cases = table.from_measurements(records)
     table.pack(cases, tmp_path / "a.parquet")
     assert derive.findings(table.unpack([tmp_path / "a.parquet"]), ALL) == derive.findings(cases, ALL)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from shakedown import events
 
 START = b'{"event":"start","program":"x","schema":1,"facts":{"isa":"avx2"}}\n'
-CASE = b'{"event":"case","kernel":"k","params":{"n":2},"work":{"flop":4},"seconds":[0.5,0.25],' \
-       b'"residual":{"value":0.1,"limit":1,"kind":"error"},"begin_ns":1,"end_ns":2}\n'
+CASE = (
+    b'{"event":"case","kernel":"k","params":{"n":2},"work":{"flop":4},"seconds":[0.5,0.25],'
+    b'"residual":{"value":0.1,"limit":1,"kind":"error"},"begin_ns":1,"end_ns":2}\n'
+)
 END = b'{"event":"end","ok":true,"unix_ns":5,"max_rss_bytes":7}\n'
 
 
 def test_whole_output_is_understood() -> None:
-    phases = b'{"event":"phase","name":"measure","edge":"begin","unix_ns":10,"label":"k"}\n' \
-             b'{"event":"phase","name":"measure","edge":"end","unix_ns":20,"label":"k"}\n'
+    phases = (
+        b'{"event":"phase","name":"measure","edge":"begin","unix_ns":10,"label":"k"}\n'
+        b'{"event":"phase","name":"measure","edge":"end","unix_ns":20,"label":"k"}\n'
+    )
     found = events.parse(START + phases + CASE + END)
     assert found.started and found.ended and not found.garbage
     assert found.cases[0].seconds == (0.5, 0.25)
@@ -39,7 +43,13 @@ def test_a_residual_that_is_nan_does_not_pass() -> None:
 
 
 def test_events_of_the_wrong_shape_are_garbage_not_a_crash() -> None:
-    for line in (b'{"event":"case","kernel":"k","seconds":"fast"}', b'{"event":"case"}', b'{"event":7}', b"[1,2]", b"\xff\xfe"):
+    for line in (
+        b'{"event":"case","kernel":"k","seconds":"fast"}',
+        b'{"event":"case"}',
+        b'{"event":7}',
+        b"[1,2]",
+        b"\xff\xfe",
+    ):
         found = events.parse(START + line + b"\n" + END)
         assert found.garbage, line
         assert found.cases == ()

@@ -9,18 +9,24 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.machines import machine
 
 from shakedown import campaign, execute, plan, store
 from shakedown.errors import CannotMeasure, StoreFailed
 from shakedown.execute import Done
 from shakedown.host import RealHost
 from shakedown.records import Job, Measurement, Plan, Run
+from support.machines import machine
 
 
 def run(name: str, **details: object) -> Run:
-    fields: dict[str, object] = {"id": name, "workload": "empty", "params": {}, "label": name, "estimate_s": 1.0,
-                                 "limit_s": 10.0}
+    fields: dict[str, object] = {
+        "id": name,
+        "workload": "empty",
+        "params": {},
+        "label": name,
+        "estimate_s": 1.0,
+        "limit_s": 10.0,
+    }
     return Run(**(fields | details))  # type: ignore[arg-type]
 
 
@@ -37,22 +43,33 @@ def sequence(made: Plan, results: dict[str, list[float]], spent_each: float = 1.
 
 
 def test_every_run_happens_once_before_any_is_repeated() -> None:
-    made = Plan(campaign="c", title="c", runs=(run("a", repeat_max=2, repeat_min=2), run("b", repeat_max=2, repeat_min=2)))
+    made = Plan(
+        campaign="c", title="c", runs=(run("a", repeat_max=2, repeat_min=2), run("b", repeat_max=2, repeat_min=2))
+    )
     assert sequence(made, {"a": [1, 1], "b": [1, 1]}) == [("a", 1), ("b", 1), ("a", 2), ("b", 2)]
 
 
 def test_repeats_end_when_they_agree() -> None:
-    made = Plan(campaign="c", title="c", runs=(
-        run("steady", repeat_min=2, repeat_max=5, repeat_interval=0.05),
-        run("noisy", repeat_min=2, repeat_max=5, repeat_interval=0.05)))
+    made = Plan(
+        campaign="c",
+        title="c",
+        runs=(
+            run("steady", repeat_min=2, repeat_max=5, repeat_interval=0.05),
+            run("noisy", repeat_min=2, repeat_max=5, repeat_interval=0.05),
+        ),
+    )
     order = sequence(made, {"steady": [1.0, 1.01, 1, 1, 1], "noisy": [1.0, 2.0, 1.0, 2.0, 1.0]})
     assert [name for name, _ in order].count("steady") == 2
     assert [name for name, _ in order].count("noisy") == 5
 
 
 def test_no_repeat_begins_past_the_budget_but_everything_runs_as_often_as_it_must() -> None:
-    made = Plan(campaign="c", title="c", budget_s=3.5, runs=tuple(
-        run(name, repeat_min=1, repeat_max=9, repeat_interval=0.01) for name in "abc"))
+    made = Plan(
+        campaign="c",
+        title="c",
+        budget_s=3.5,
+        runs=tuple(run(name, repeat_min=1, repeat_max=9, repeat_interval=0.01) for name in "abc"),
+    )
     noisy = [1.0, 2.0] * 5
     assert sequence(made, {"a": noisy, "b": noisy, "c": noisy}) == [("a", 1), ("b", 1), ("c", 1)]
     assert len(sequence(made, {"a": noisy, "b": noisy, "c": noisy}, spent_each=0.5)) == 6
@@ -80,7 +97,9 @@ def directory(tmp_path: Path, behaviours: str, limit: str = "") -> tuple[store.R
     found = machine()
     made = plan.make(campaign.parse(text, "t"), found)
     manifest = store.Manifest(schema=store.SCHEMA, campaign="t", created_ns=1, version="test", host="node1")
-    opened = store.RunDirectory.create(tmp_path / "run", manifest=manifest, campaign_toml=text, machine=found, plan=made)
+    opened = store.RunDirectory.create(
+        tmp_path / "run", manifest=manifest, campaign_toml=text, machine=found, plan=made
+    )
     return opened, made
 
 
@@ -93,8 +112,16 @@ def test_every_kind_of_failure_is_recorded_with_its_reason_and_the_rest_goes_on(
     opened, made = directory(tmp_path, "fail crash hang garbage cut silent wrong ok", limit="0.6 s")
     records = carry_out(opened, made)
     states = {name: record.state for name, record in records.items()}
-    assert states == {"fail": "unavailable", "crash": "crashed", "hang": "timeout", "garbage": "garbage",
-                      "cut": "garbage", "silent": "garbage", "wrong": "wrong", "ok": "ok"}
+    assert states == {
+        "fail": "unavailable",
+        "crash": "crashed",
+        "hang": "timeout",
+        "garbage": "garbage",
+        "cut": "garbage",
+        "silent": "garbage",
+        "wrong": "wrong",
+        "ok": "ok",
+    }
     assert "no such device" in records["fail"].reason
     assert "SIGSEGV" in records["crash"].reason
     assert "0.6 s" in records["hang"].reason
@@ -135,8 +162,15 @@ def test_resume_does_what_was_cut_short_and_ends_what_still_runs(tmp_path: Path)
     child = subprocess.Popen(["sleep", "100"], start_new_session=True)
     from shakedown.process import start_ticks
 
-    job = Job(run=made.runs[0].id, repeat=1, argv=("sleep", "100"), host=os.uname().nodename, pid=child.pid,
-              pid_start=start_ticks(child.pid), env={"SHAKEDOWN_HARNESS": "1073741:1"})
+    job = Job(
+        run=made.runs[0].id,
+        repeat=1,
+        argv=("sleep", "100"),
+        host=os.uname().nodename,
+        pid=child.pid,
+        pid_start=start_ticks(child.pid),
+        env={"SHAKEDOWN_HARNESS": "1073741:1"},
+    )
     opened.begin(job)
     records = carry_out(opened, made)
     assert records["ok"].state == "ok"
@@ -148,8 +182,16 @@ def test_two_harnesses_do_not_share_a_run_directory(tmp_path: Path) -> None:
     from shakedown.process import start_ticks
 
     parent = os.getppid()
-    opened.begin(Job(run=made.runs[0].id, repeat=1, argv=(), host=os.uname().nodename, pid=1,
-                     env={"SHAKEDOWN_HARNESS": f"{parent}:{start_ticks(parent)}"}))
+    opened.begin(
+        Job(
+            run=made.runs[0].id,
+            repeat=1,
+            argv=(),
+            host=os.uname().nodename,
+            pid=1,
+            env={"SHAKEDOWN_HARNESS": f"{parent}:{start_ticks(parent)}"},
+        )
+    )
     with pytest.raises(CannotMeasure, match="another harness"):
         carry_out(opened, made)
 
@@ -195,5 +237,5 @@ def test_a_result_that_cannot_be_kept_is_saved_elsewhere(tmp_path: Path, monkeyp
 def test_the_harness_says_what_it_costs(tmp_path: Path) -> None:
     opened, made = directory(tmp_path, "ok")
     record = carry_out(opened, made)["ok"]
-    assert record.harness_s is not None and 0 < record.harness_s
+    assert record.harness_s is not None and record.harness_s > 0
     assert record.disturbance.other_cpu_fraction is None or 0 <= record.disturbance.other_cpu_fraction <= 1

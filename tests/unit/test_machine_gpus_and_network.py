@@ -52,8 +52,11 @@ def pci_device(
 ) -> dict[str, str | bytes | trees.Link]:
     folder = f"/sys/bus/pci/devices/{address}"
     files: dict[str, str | bytes | trees.Link] = {
-        f"{folder}/class": kind + "\n", f"{folder}/vendor": vendor + "\n", f"{folder}/device": "0x2335\n",
-        f"{folder}/numa_node": "1\n"}
+        f"{folder}/class": kind + "\n",
+        f"{folder}/vendor": vendor + "\n",
+        f"{folder}/device": "0x2335\n",
+        f"{folder}/numa_node": "1\n",
+    }
     if driver:
         files[f"{folder}/driver"] = trees.Link(f"../../../../bus/pci/drivers/{driver}")
     return files
@@ -78,8 +81,11 @@ def test_nvml_program_says_why_it_cannot_ask() -> None:
 
 def test_nvidia_smi_where_nvml_is_absent(tmp_path: Path, recordings: Path) -> None:
     text = (recordings / "gpu/nvidia-smi-a100-sxm4-v12.xml").read_text()
-    door = trees.door(tmp_path, {"/proc/driver/nvidia/version": VERSION}, commands={
-        gpus.NVML: Result(3, '{"error": "nvidia-ml-py is not installed"}', ""), gpus.NVIDIA_SMI: text})
+    door = trees.door(
+        tmp_path,
+        {"/proc/driver/nvidia/version": VERSION},
+        commands={gpus.NVML: Result(3, '{"error": "nvidia-ml-py is not installed"}', ""), gpus.NVIDIA_SMI: text},
+    )
     found, absent = gpus.gpus(door)
     assert absent == () and len(found) >= 1
     first = found[0]
@@ -97,7 +103,8 @@ def test_nvidia_smi_of_a_t4_in_a_narrow_slot(recordings: Path) -> None:
 def test_a_driver_that_does_not_answer(tmp_path: Path) -> None:
     files = pci_device("0000:1b:00.0", "0x10de", driver="nvidia") | {
         "/proc/driver/nvidia/version": VERSION,
-        "/proc/driver/nvidia/gpus/0000:1b:00.0/information": "Model: \t\t NVIDIA H200\nIRQ:   \t\t 180\n"}
+        "/proc/driver/nvidia/gpus/0000:1b:00.0/information": "Model: \t\t NVIDIA H200\nIRQ:   \t\t 180\n",
+    }
     late = Result(None, "", "no answer within 20 s")
     found, absent = gpus.gpus(trees.door(tmp_path, files, commands={gpus.NVML: late, gpus.NVIDIA_SMI: late}))
     assert [(gpu.name, gpu.driver, gpu.memory_bytes) for gpu in found] == [("NVIDIA H200", "535.54.03", None)]
@@ -159,8 +166,11 @@ def test_a_management_controllers_screen_is_no_gpu(tmp_path: Path) -> None:
 
 
 def test_one_gpu_of_two_without_driver(tmp_path: Path) -> None:
-    files = pci_device("0000:1b:00.0", "0x10de", driver="nvidia") | pci_device("0000:2b:00.0", "0x10de") | {
-        "/proc/driver/nvidia/version": VERSION}
+    files = (
+        pci_device("0000:1b:00.0", "0x10de", driver="nvidia")
+        | pci_device("0000:2b:00.0", "0x10de")
+        | {"/proc/driver/nvidia/version": VERSION}
+    )
     one = json.dumps({"driver": "570", "cuda": "12.8", "gpus": [json.loads(NVML)["gpus"][0]]})
     found, absent = gpus.gpus(trees.door(tmp_path, files, commands={gpus.NVML: one}))
     assert len(found) == 1 and [gap.what for gap in absent] == ["NVIDIA GPU 0000:2b:00.0 [10de:2335]"]
@@ -175,9 +185,11 @@ def rates(gpu: Gpu) -> dict[str, float]:
 
 def test_peaks_of_gpus_are_those_of_their_data_sheets() -> None:
     h200 = gpus.parse_nvml(NVML)[0][0]
-    assert rates(h200) == {"gpu.flops.fp64": pytest.approx(33.5e12, rel=0.005),
-                           "gpu.flops.fp32": pytest.approx(66.9e12, rel=0.005),
-                           "gpu.memory.bandwidth": pytest.approx(4.9e12, rel=0.01)}
+    assert rates(h200) == {
+        "gpu.flops.fp64": pytest.approx(33.5e12, rel=0.005),
+        "gpu.flops.fp32": pytest.approx(66.9e12, rel=0.005),
+        "gpu.memory.bandwidth": pytest.approx(4.9e12, rel=0.01),
+    }
     v100 = Gpu(index=0, name="Tesla V100-SXM2-32GB", vendor="NVIDIA", facts={"max_sm_mhz": 1530, "max_memory_mhz": 877})
     assert rates(v100) == {
         "gpu.flops.fp64": pytest.approx(7.8e12, rel=0.01),
@@ -213,15 +225,28 @@ def test_infiniband_ports_up_and_down(tmp_path: Path) -> None:
 def test_interfaces(tmp_path: Path) -> None:
     base = "/sys/class/net"
     devices = "/sys/devices"
-    found, absent = network(trees.door(tmp_path, {
-        f"{base}/eth0": trees.Link("../../devices/pci0000:00/net/eth0"), f"{devices}/pci0000:00/net/eth0/type": "1\n",
-        f"{devices}/pci0000:00/net/eth0/operstate": "up\n", f"{devices}/pci0000:00/net/eth0/speed": "25000\n",
-        f"{devices}/pci0000:00/net/eth0/mtu": "9000\n", f"{devices}/pci0000:00/net/eth0/duplex": "half\n",
-        f"{base}/veth1": trees.Link("../../devices/virtual/net/veth1"), f"{devices}/virtual/net/veth1/type": "1\n",
-        f"{devices}/virtual/net/veth1/operstate": "up\n", f"{devices}/virtual/net/veth1/speed": "10000\n",
-        f"{base}/eth1": trees.Link("../../devices/pci0000:01/net/eth1"), f"{devices}/pci0000:01/net/eth1/type": "1\n",
-        f"{devices}/pci0000:01/net/eth1/operstate": "up\n", f"{devices}/pci0000:01/net/eth1/speed": "-1\n",
-        f"{base}/bonding_masters": "bond0\n"}))
+    found, absent = network(
+        trees.door(
+            tmp_path,
+            {
+                f"{base}/eth0": trees.Link("../../devices/pci0000:00/net/eth0"),
+                f"{devices}/pci0000:00/net/eth0/type": "1\n",
+                f"{devices}/pci0000:00/net/eth0/operstate": "up\n",
+                f"{devices}/pci0000:00/net/eth0/speed": "25000\n",
+                f"{devices}/pci0000:00/net/eth0/mtu": "9000\n",
+                f"{devices}/pci0000:00/net/eth0/duplex": "half\n",
+                f"{base}/veth1": trees.Link("../../devices/virtual/net/veth1"),
+                f"{devices}/virtual/net/veth1/type": "1\n",
+                f"{devices}/virtual/net/veth1/operstate": "up\n",
+                f"{devices}/virtual/net/veth1/speed": "10000\n",
+                f"{base}/eth1": trees.Link("../../devices/pci0000:01/net/eth1"),
+                f"{devices}/pci0000:01/net/eth1/type": "1\n",
+                f"{devices}/pci0000:01/net/eth1/operstate": "up\n",
+                f"{devices}/pci0000:01/net/eth1/speed": "-1\n",
+                f"{base}/bonding_masters": "bond0\n",
+            },
+        )
+    )
     kinds = {one.name: (one.kind, one.rate_bit_s) for one in found}
     assert kinds == {"eth0": ("ethernet", 25e9), "veth1": ("virtual", 10e9), "eth1": ("ethernet", None)}
     assert next(one for one in found if one.name == "eth0").facts == {"duplex": "half"}
@@ -253,12 +278,19 @@ class FakeNvml:
             if name == "nvmlDeviceGetHandleByIndex" and arguments == (1,):
                 raise self.NVMLError("GPU is lost")
             answers: dict[str, object] = {
-                "nvmlSystemGetCudaDriverVersion_v2": 12080, "nvmlSystemGetDriverVersion": b"570.86.15",
-                "nvmlDeviceGetCount": 2, "nvmlDeviceGetHandleByIndex": "handle", "nvmlDeviceGetName": "NVIDIA H200",
+                "nvmlSystemGetCudaDriverVersion_v2": 12080,
+                "nvmlSystemGetDriverVersion": b"570.86.15",
+                "nvmlDeviceGetCount": 2,
+                "nvmlDeviceGetHandleByIndex": "handle",
+                "nvmlDeviceGetName": "NVIDIA H200",
                 "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=150754820096),
                 "nvmlDeviceGetPciInfo": SimpleNamespace(busId=b"00000000:1B:00.0"),
-                "nvmlDeviceGetCudaComputeCapability": (9, 0), "nvmlDeviceGetEnforcedPowerLimit": 700000,
-                "nvmlDeviceGetPersistenceMode": 0, "nvmlDeviceGetEccMode": (1, 1), "nvmlDeviceGetNvLinkState": 1}
+                "nvmlDeviceGetCudaComputeCapability": (9, 0),
+                "nvmlDeviceGetEnforcedPowerLimit": 700000,
+                "nvmlDeviceGetPersistenceMode": 0,
+                "nvmlDeviceGetEccMode": (1, 1),
+                "nvmlDeviceGetNvLinkState": 1,
+            }
             if name not in answers:
                 raise self.NVMLError("Not Supported")
             return answers[name]
@@ -270,6 +302,12 @@ def test_what_the_driver_refuses_is_left_out_and_not_zero() -> None:
     printed = nvml.driver(FakeNvml())
     found, absent = gpus.parse_nvml(json.dumps(printed))
     assert [gpu.name for gpu in found] == ["NVIDIA H200"] and [gap.why for gap in absent] == ["GPU is lost"]
-    assert found[0].facts == {"compute_capability": "9.0", "power_limit_w": 700.0, "persistence": False, "ecc": True,
-                              "nvlinks": 4, "cuda": "12.8"}
+    assert found[0].facts == {
+        "compute_capability": "9.0",
+        "power_limit_w": 700.0,
+        "persistence": False,
+        "ecc": True,
+        "nvlinks": 4,
+        "cuda": "12.8",
+    }
     assert (found[0].memory_bytes, found[0].pci, found[0].driver) == (150754820096, "00000000:1B:00.0", "570.86.15")

@@ -40,28 +40,33 @@ def test_modules_channels_and_the_speed_that_is_configured() -> None:
 
 def test_old_dmidecode_writes_megahertz_and_megabytes() -> None:
     text = device("DIMM 0", "P0 CHANNEL A", "16384 MB", "Unknown").replace(
-        "Configured Memory Speed: Unknown", "Configured Clock Speed: 1333 MHz")
+        "Configured Memory Speed: Unknown", "Configured Clock Speed: 1333 MHz"
+    )
     assert [(module.size_bytes, module.speed_mts) for module in parse_dmidecode(text)] == [(16 << 30, 1333.0)]
 
 
-@pytest.mark.parametrize(("locator", "bank", "channel"), [
-    ("P1-DIMMA1", "P0_Node0_Channel0_Dimm0", "0/0"),
-    ("DIMM 0", "P1 CHANNEL H", "1/H"),
-    ("CPU1_DIMM_A1", "NODE 1", "1/A"),
-    ("CPU0_DIMM_B2", "", "0/B"),
-    ("Node1_Dimm3", "NODE 0 CHANNEL 2 DIMM 1", "0/2"),
-    ("ChannelA-DIMM0", "BANK 0", "0/A"),
-    ("A1", "", ""),  # Dell: A is the socket
-    ("PROC 1 DIMM 12", "", ""),  # HPE: the number tells the slot, not the channel
-])
+@pytest.mark.parametrize(
+    ("locator", "bank", "channel"),
+    [
+        ("P1-DIMMA1", "P0_Node0_Channel0_Dimm0", "0/0"),
+        ("DIMM 0", "P1 CHANNEL H", "1/H"),
+        ("CPU1_DIMM_A1", "NODE 1", "1/A"),
+        ("CPU0_DIMM_B2", "", "0/B"),
+        ("Node1_Dimm3", "NODE 0 CHANNEL 2 DIMM 1", "0/2"),
+        ("ChannelA-DIMM0", "BANK 0", "0/A"),
+        ("A1", "", ""),  # Dell: A is the socket
+        ("PROC 1 DIMM 12", "", ""),  # HPE: the number tells the slot, not the channel
+    ],
+)
 def test_the_channel_by_the_names_of_slots(locator: str, bank: str, channel: str) -> None:
     assert slot_channel(locator, bank) == channel
 
 
 def test_a_slot_name_that_tells_no_channel_gives_no_count(tmp_path: Path) -> None:
     text = device("PROC 1 DIMM 1", "Not Specified") + device("PROC 1 DIMM 3", "Not Specified")
-    found, absent = memory(trees.door(tmp_path, {"/proc/meminfo": "MemTotal: 1024 kB\n"},
-                                      commands={("dmidecode", "-t", "17"): text}))
+    found, absent = memory(
+        trees.door(tmp_path, {"/proc/meminfo": "MemTotal: 1024 kB\n"}, commands={("dmidecode", "-t", "17"): text})
+    )
     assert found.channels is None and found.speed_mts == 2933.0
     assert "PROC 1 DIMM 1" in absent[0].why
 
@@ -105,14 +110,27 @@ def test_the_slowest_module_sets_the_speed(tmp_path: Path) -> None:
 
 
 def test_nodes_without_cpus_or_memory(tmp_path: Path) -> None:
-    nodes, absent = numa(trees.door(tmp_path, {
-        f"{trees.CPUS}/online": "0-1\n", "/proc/meminfo": "MemTotal: 3072 kB\n",
-        f"{trees.NODES}/node0/cpulist": "0-1\n", f"{trees.NODES}/node0/meminfo": "Node 0 MemTotal: 1024 kB\n",
-        f"{trees.NODES}/node0/distance": "10 17\n", f"{trees.NODES}/node8/cpulist": "\n",
-        f"{trees.NODES}/node8/meminfo": "Node 8 MemTotal: 2048 kB\n", f"{trees.NODES}/node8/distance": "17 10\n",
-        f"{trees.NODES}/node0/hugepages/hugepages-1048576kB/nr_hugepages": "4\n", f"{trees.NODES}/possible": "0-8\n"}))
+    nodes, absent = numa(
+        trees.door(
+            tmp_path,
+            {
+                f"{trees.CPUS}/online": "0-1\n",
+                "/proc/meminfo": "MemTotal: 3072 kB\n",
+                f"{trees.NODES}/node0/cpulist": "0-1\n",
+                f"{trees.NODES}/node0/meminfo": "Node 0 MemTotal: 1024 kB\n",
+                f"{trees.NODES}/node0/distance": "10 17\n",
+                f"{trees.NODES}/node8/cpulist": "\n",
+                f"{trees.NODES}/node8/meminfo": "Node 8 MemTotal: 2048 kB\n",
+                f"{trees.NODES}/node8/distance": "17 10\n",
+                f"{trees.NODES}/node0/hugepages/hugepages-1048576kB/nr_hugepages": "4\n",
+                f"{trees.NODES}/possible": "0-8\n",
+            },
+        )
+    )
     assert [(node.id, node.cpus, node.memory_bytes, node.distances) for node in nodes] == [
-        (0, (0, 1), 1 << 20, (10, 17)), (8, (), 2 << 20, (17, 10))]
+        (0, (0, 1), 1 << 20, (10, 17)),
+        (8, (), 2 << 20, (17, 10)),
+    ]
     assert nodes[0].hugepages == {"1073741824": 4} and absent == ()
 
 

@@ -110,13 +110,16 @@ def test_flops_of_published_machines(machine: Host, core_gflops: float, node_gfl
     assert value(machine, "flops.fp64", "socket") == pytest.approx(node_gflops / sockets * 1e9)
 
 
-@pytest.mark.parametrize(("machine", "gbytes"), [
-    (host("Haswell-EP", 2, 12, 2.5, AVX2), 2 * 4 * 2.133 * 8),  # 68.3 GB/s a socket
-    (host("Sandy Bridge-EP", 2, 8, 2.6, ("avx",)), 2 * 51.2),
-    (host("A64FX", 1, 48, 2.0, architecture="aarch64"), 1024.0),
-    (host("Grace (Neoverse V2)", 1, 72, 3.1, architecture="aarch64"), 546.048),
-    (host("Zen 4", 2, 96, 2.4, AVX512, model="AMD EPYC 9654 96-Core Processor"), 2 * 460.8),
-])
+@pytest.mark.parametrize(
+    ("machine", "gbytes"),
+    [
+        (host("Haswell-EP", 2, 12, 2.5, AVX2), 2 * 4 * 2.133 * 8),  # 68.3 GB/s a socket
+        (host("Sandy Bridge-EP", 2, 8, 2.6, ("avx",)), 2 * 51.2),
+        (host("A64FX", 1, 48, 2.0, architecture="aarch64"), 1024.0),
+        (host("Grace (Neoverse V2)", 1, 72, 3.1, architecture="aarch64"), 546.048),
+        (host("Zen 4", 2, 96, 2.4, AVX512, model="AMD EPYC 9654 96-Core Processor"), 2 * 460.8),
+    ],
+)
 def test_memory_bandwidth_at_most(machine: Host, gbytes: float) -> None:
     assert value(machine, "memory.bandwidth") == pytest.approx(gbytes * 1e9)
     assert "at most" in basis(machine, "memory.bandwidth")
@@ -128,16 +131,19 @@ def test_memory_bandwidth_at_most(machine: Host, gbytes: float) -> None:
 def test_the_basis_holds_every_factor() -> None:
     comet = host("Haswell-EP", 2, 12, 2.5, AVX2)
     assert basis(comet, "flops.fp64").startswith(
-        "2 sockets x 12 cores x 16 flop/cycle (2 FMA units x 4 lanes x 2) x 2.50 GHz base clock")
+        "2 sockets x 12 cores x 16 flop/cycle (2 FMA units x 4 lanes x 2) x 2.50 GHz base clock"
+    )
     assert basis(comet, "flops.fp32", "core").startswith(
         "1 core x 32 flop/cycle (2 FMA units x 8 lanes x 2) x 2.50 GHz"
     )
     gordon = host("Sandy Bridge-EP", 2, 8, 2.6, ("avx",))
     assert basis(gordon, "flops.fp64", "socket") == (
-        "8 cores x 8 flop/cycle (2 units, add and multiply, x 4 lanes) x 2.60 GHz base clock")
+        "8 cores x 8 flop/cycle (2 units, add and multiply, x 4 lanes) x 2.60 GHz base clock"
+    )
     assert basis(comet, "memory.bandwidth").startswith("2 sockets x 4 channels x 2133 MT/s x 8 B (at most:")
     assert "1 flop/cycle (1 FMA unit x 1 lane x 2 / 2 cycles)" in basis(
-        host("Cortex-A9", 1, 2, 1.0, architecture="armv7l"), "flops.fp64")
+        host("Cortex-A9", 1, 2, 1.0, architecture="armv7l"), "flops.fp64"
+    )
 
 
 def test_memory_as_it_is_fitted() -> None:
@@ -145,7 +151,8 @@ def test_memory_as_it_is_fitted() -> None:
     machine = host("Cascade Lake", 2, 20, 2.5, AVX512, memory=fitted)
     assert value(machine, "memory.bandwidth") == pytest.approx(12 * 2.666e9 * 8)
     assert basis(machine, "memory.bandwidth") == (
-        "2 sockets x 6 channels x 2666 MT/s x 8 B (as read from the memory modules)")
+        "2 sockets x 6 channels x 2666 MT/s x 8 B (as read from the memory modules)"
+    )
     lopsided = host(
         "Cascade Lake", 2, 20, 2.5, AVX512, memory=Memory(total_bytes=1, channels=7, speed_mts=2666, bus_bytes=8)
     )
@@ -231,8 +238,11 @@ def test_no_peak_without_a_clock() -> None:
 
 
 def test_a_guest_has_no_memory_channels_of_its_own() -> None:
-    guest = msgspec.structs.replace(host("Sapphire Rapids", 1, 2, 2.6, AVX512), virtualisation="kvm",
-                                    absent=(Absent(what="physical cores", why="kvm"),))
+    guest = msgspec.structs.replace(
+        host("Sapphire Rapids", 1, 2, 2.6, AVX512),
+        virtualisation="kvm",
+        absent=(Absent(what="physical cores", why="kvm"),),
+    )
     found, absent = peaks.peaks(guest)
     assert not [peak for peak in found if peak.name == "memory.bandwidth"]
     assert "virtual machine" in next(gap.why for gap in absent if gap.what == "peak of memory bandwidth")

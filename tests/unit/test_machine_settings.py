@@ -161,8 +161,11 @@ def test_threads_that_are_on(tmp_path: Path) -> None:
 
 
 def test_a_guest_cannot_know_that_its_cpus_are_not_threads_of_one_core(tmp_path: Path) -> None:
-    files = trees.topology(1, 4) | {"/proc/cpuinfo": trees.x86_cpuinfo(range(4), flags="hypervisor avx"),
-                                    f"{trees.CPUS}/smt/control": "notsupported\n", f"{trees.CPUS}/smt/active": "0\n"}
+    files = trees.topology(1, 4) | {
+        "/proc/cpuinfo": trees.x86_cpuinfo(range(4), flags="hypervisor avx"),
+        f"{trees.CPUS}/smt/control": "notsupported\n",
+        f"{trees.CPUS}/smt/active": "0\n",
+    }
     one = states(trees.door(tmp_path, files))["hardware threads (SMT)"]
     assert one.state == "unknown"
 
@@ -179,8 +182,10 @@ def test_cpus_offline_by_smt_control_are_meant(tmp_path: Path) -> None:
 
 
 def test_locked_memory_matters_where_there_is_a_fabric(tmp_path: Path) -> None:
-    small = trees.LIMITS.replace("Max locked memory         unlimited            unlimited",
-                                 "Max locked memory         65536                65536    ")
+    small = trees.LIMITS.replace(
+        "Max locked memory         unlimited            unlimited",
+        "Max locked memory         65536                65536    ",
+    )
     one = changed(tmp_path / "fabric", {"/proc/self/limits": small})["ulimit -l (locked memory)"]
     assert (one.state, one.value) == ("warn", "64 KiB")
     alone = states(
@@ -191,8 +196,11 @@ def test_locked_memory_matters_where_there_is_a_fabric(tmp_path: Path) -> None:
 
 def test_limits_of_the_process(tmp_path: Path) -> None:
     assert settings_limits.ulimits(trees.door(tmp_path, {"/proc/self/limits": trees.LIMITS})) == {
-        "Max stack size": (None, None), "Max core file size": (0, None), "Max open files": (65536, 65536),
-        "Max locked memory": (None, None)}
+        "Max stack size": (None, None),
+        "Max core file size": (0, None),
+        "Max open files": (65536, 65536),
+        "Max locked memory": (None, None),
+    }
 
 
 def test_energy_counters_for_root_only(tmp_path: Path) -> None:
@@ -205,8 +213,11 @@ def test_energy_counters_for_root_only(tmp_path: Path) -> None:
 
 def test_the_tick_comes_from_the_kernels_own_configuration(tmp_path: Path) -> None:
     config = b"CONFIG_HZ=1000\nCONFIG_NO_HZ_FULL=y\n# CONFIG_HZ_100 is not set\n"
-    packed: Files = {"/proc/config.gz": gzip.compress(config), "/proc/sys/kernel/version": "#1 SMP PREEMPT_DYNAMIC x\n",
-                     "/proc/cmdline": "quiet isolcpus=2-11 nohz_full=2-11 mitigations=off\n"}
+    packed: Files = {
+        "/proc/config.gz": gzip.compress(config),
+        "/proc/sys/kernel/version": "#1 SMP PREEMPT_DYNAMIC x\n",
+        "/proc/cmdline": "quiet isolcpus=2-11 nohz_full=2-11 mitigations=off\n",
+    }
     found = changed(tmp_path / "packed", packed)
     assert found["scheduler tick"].value == "1000 ticks/s, full dynticks built in, preempt dynamic"
     assert found["kernel parameters"].value == "isolcpus=2-11 nohz_full=2-11 mitigations=off"
@@ -220,11 +231,19 @@ def test_the_tick_comes_from_the_kernels_own_configuration(tmp_path: Path) -> No
 
 
 def test_a_quota_of_a_level_above_binds_too(tmp_path: Path) -> None:
-    door = trees.door(tmp_path, {
-        "/proc/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", "/proc/self/cgroup": "0::/a/b\n",
-        "/sys/fs/cgroup/a/cpu.max": "150000 100000\n", "/sys/fs/cgroup/a/memory.max": "2147483648\n",
-        "/sys/fs/cgroup/a/b/cpu.max": "max 100000\n", "/sys/fs/cgroup/a/b/memory.max": "4294967296\n",
-        "/sys/fs/cgroup/a/b/cpuset.cpus.effective": "4-5\n", "/sys/fs/cgroup/cgroup.procs": ""})
+    door = trees.door(
+        tmp_path,
+        {
+            "/proc/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
+            "/proc/self/cgroup": "0::/a/b\n",
+            "/sys/fs/cgroup/a/cpu.max": "150000 100000\n",
+            "/sys/fs/cgroup/a/memory.max": "2147483648\n",
+            "/sys/fs/cgroup/a/b/cpu.max": "max 100000\n",
+            "/sys/fs/cgroup/a/b/memory.max": "4294967296\n",
+            "/sys/fs/cgroup/a/b/cpuset.cpus.effective": "4-5\n",
+            "/sys/fs/cgroup/cgroup.procs": "",
+        },
+    )
     assert cgroup.limits(door) == cgroup.Limits(True, 1.5, (4, 5), 2 << 30, None)
 
 
@@ -265,8 +284,15 @@ def test_without_control_groups_nothing_is_claimed(tmp_path: Path) -> None:
 
 
 def test_a_container_with_a_quota_is_warned_of_throttling(tmp_path: Path) -> None:
-    found = changed(tmp_path, {"/sys/fs/cgroup/cpu.max": "200000 100000\n", "/sys/fs/cgroup/memory.max": "8589934592\n",
-                               "/proc/self/cgroup": "0::/\n"}, affinity=(0, 1, 2, 3))
+    found = changed(
+        tmp_path,
+        {
+            "/sys/fs/cgroup/cpu.max": "200000 100000\n",
+            "/sys/fs/cgroup/memory.max": "8589934592\n",
+            "/proc/self/cgroup": "0::/\n",
+        },
+        affinity=(0, 1, 2, 3),
+    )
     assert (found["control group CPU time"].state, found["control group CPU time"].value) == ("warn", "2 CPUs")
     assert (found["control group memory"].state, found["control group memory"].value) == ("info", "8 GiB")
     assert found["usable CPUs"].value == "0-3 of 0-23"

@@ -56,10 +56,14 @@ def of_host(host: Host) -> Topology:
         cpus=frozenset(cpu for core in host.cpu.cores for cpu in core.cpus),
         cores=frozenset(frozenset(core.cpus) for core in host.cpu.cores),
         sockets=frozenset(frozenset(cpus) for cpus in sockets.values()),
-        caches=frozenset((cache.level, cache.kind, cache.size_bytes, cache.line_bytes, cache.ways, frozenset(group))
-                         for cache in host.cpu.caches for group in cache.groups),
+        caches=frozenset(
+            (cache.level, cache.kind, cache.size_bytes, cache.line_bytes, cache.ways, frozenset(group))
+            for cache in host.cpu.caches
+            for group in cache.groups
+        ),
         nodes=frozenset((frozenset(node.cpus), node.memory_bytes or 0) for node in host.numa),
-        distances=tuple(distance for node in host.numa for distance in node.distances))
+        distances=tuple(distance for node in host.numa for distance in node.distances),
+    )
 
 
 def of_xml(path: Path) -> Topology:
@@ -80,14 +84,27 @@ def of_xml(path: Path) -> Topology:
     kinds = {"0": "unified", "1": "data", "2": "instruction"}
     return Topology(
         cpus=frozenset(int(element.get("os_index", "")) for element, _ in objects if element.get("type") == "PU"),
-        cores=sets("Core"), sockets=sets("Package"),
-        caches=frozenset((int(element.get("depth", "")), kinds[element.get("cache_type", "")],
-                          int(element.get("cache_size", "")), int(element.get("cache_linesize", "")),
-                          int(element.get("cache_associativity", "")), cpus)
-                         for element, cpus in objects if re.fullmatch(r"L\di?Cache", element.get("type", ""))),
-        nodes=frozenset((cpus, int(element.get("local_memory", "")))
-                        for element, cpus in objects if element.get("type") == "NUMANode"),
-        distances=tuple(int(word) for values in tree.iter("u64values") for word in (values.text or "").split()))
+        cores=sets("Core"),
+        sockets=sets("Package"),
+        caches=frozenset(
+            (
+                int(element.get("depth", "")),
+                kinds[element.get("cache_type", "")],
+                int(element.get("cache_size", "")),
+                int(element.get("cache_linesize", "")),
+                int(element.get("cache_associativity", "")),
+                cpus,
+            )
+            for element, cpus in objects
+            if re.fullmatch(r"L\di?Cache", element.get("type", ""))
+        ),
+        nodes=frozenset(
+            (cpus, int(element.get("local_memory", "")))
+            for element, cpus in objects
+            if element.get("type") == "NUMANode"
+        ),
+        distances=tuple(int(word) for values in tree.iter("u64values") for word in (values.text or "").split()),
+    )
 
 
 class Line(NamedTuple):
@@ -100,12 +117,14 @@ class Line(NamedTuple):
 def of_console(path: Path) -> Topology:
     """hwloc's drawing: what is indented under an object lies in it."""
     text = path.read_text()
-    lines = [Line(len(match[1]), match[2], int(match[3]) if match[3] else None, match[0])
-             for match in re.finditer(r"^( *)(\w+) L#\d+(?: \((?:P#(\d+))?.*)?$", text, re.MULTILINE)]
+    lines = [
+        Line(len(match[1]), match[2], int(match[3]) if match[3] else None, match[0])
+        for match in re.finditer(r"^( *)(\w+) L#\d+(?: \((?:P#(\d+))?.*)?$", text, re.MULTILINE)
+    ]
 
     def below(index: int) -> Set:
         depth, cpus = lines[index].depth, set()
-        for line in lines[index + 1:]:
+        for line in lines[index + 1 :]:
             if line.depth <= depth:
                 break
             if line.kind == "PU" and line.number is not None:
@@ -128,13 +147,15 @@ def of_console(path: Path) -> Topology:
                 found.add((below(parent), int(size[1]) << {"M": 20, "G": 30}[size[2]]))
         return frozenset(found)
 
-    rows = re.findall(r"^ +\d+((?: +\d+){8})$", text[text.index("Relative latency"):], re.MULTILINE)
+    rows = re.findall(r"^ +\d+((?: +\d+){8})$", text[text.index("Relative latency") :], re.MULTILINE)
     return Topology(
         cpus=frozenset(line.number for line in lines if line.kind == "PU" and line.number is not None),
         cores=frozenset(below(index) for index, line in enumerate(lines) if line.kind == "Core"),
         sockets=frozenset(below(index) for index, line in enumerate(lines) if line.kind == "Package"),
         caches=frozenset(caches(index, line) for index, line in enumerate(lines) if "Cache" in line.kind),
-        nodes=nodes(), distances=tuple(int(word) for row in rows for word in row.split()))
+        nodes=nodes(),
+        distances=tuple(int(word) for row in rows for word in row.split()),
+    )
 
 
 def test_old_xeons_with_cpus_offline(unpacked: Path, recordings: Path) -> None:
@@ -159,7 +180,8 @@ def test_four_westmere_ex_with_infiniband(unpacked: Path, recordings: Path) -> N
     assert ports["eth1"].state == "down" and ports["eth1"].rate_bit_s is None
     # the only display is that of the board's management controller: no GPU, and none without a driver
     assert host.gpus == () and [gap.why for gap in host.absent if "GPU" in gap.what] == [
-        "no GPU on the PCI bus and no driver of one"]
+        "no GPU on the PCI bus and no driver of one"
+    ]
 
 
 def test_four_interlagos_of_two_dies(unpacked: Path, recordings: Path) -> None:

@@ -165,7 +165,8 @@ def test_a_wrong_derived_number_is_caught(path: Path) -> None:
         caught = [(cell.where, cell.row, cell.column) for cell in published.discrepancies(mutated)]
         assert (one.where, one.row, one.column) in caught
         complaint = next(
-            line for line in published.check(mutated, KNOWN)
+            line
+            for line in published.check(mutated, KNOWN)
             if line.startswith(f"table {one.where!r}, row {one.row}, column {one.column!r}")
         )
         assert f"printed {wrong} and recomputed" in complaint
@@ -229,8 +230,12 @@ def test_a_divisor_that_may_be_zero_says_nothing(tmp_path: Path) -> None:
         ('scope = "core"', 'skope = "core"', r"testbed\.toml: peak 1 \"page 1\": unknown key 'skope'\n.*'scope'"),
         ('site = "here"', 'sight = "here"', r"testbed\.toml: unknown key 'sight'\n.*did you mean 'site'"),
         ("nodes = 4", "node_count = 4", r"testbed\.toml: hardware: unknown key 'node_count'\n.*did you mean 'node"),
-        ('name = "rate", metric', 'name = "rate", metrik', r'table 1 "Table 1, page 3", columns 3 "rate": unknown key'
-                                                           r" 'metrik'\n.*did you mean 'metric'"),
+        (
+            'name = "rate", metric',
+            'name = "rate", metrik',
+            r'table 1 "Table 1, page 3", columns 3 "rate": unknown key'
+            r" 'metrik'\n.*did you mean 'metric'",
+        ),
         ('basis = "2.4 GHz x 2 flop/cycle"\n', "", r'peak 1 "page 1": the key \'basis\' is missing'),
         ("year = 2020", 'year = "2020"', r"testbed\.toml: year: Expected `int`, got `str`"),
         ('scope = "core"', 'scope = "rack"', r"Invalid enum value 'rack'"),
@@ -287,17 +292,29 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('metric = "pingpong.latency"', 'metric = "pingpong.latencies"',
-         "value 'pingpong.latencies' in 'page 2': unknown metric 'pingpong.latencies' (nearest: 'pingpong.latency'"),
-        ('unit = "us"', 'unit = "GB/s"',
-         "value 'pingpong.latency' in 'page 2': 'GB/s' is 'B/s', but the metric 'pingpong.latency' is 's'"),
-        ('metric = "peak.flops.fp64"', 'metric = "peak.memory.bandwidth"',
-         "peak 'peak.memory.bandwidth' in 'page 1': 'Gflop/s' is 'flop/s', but the metric"),
+        (
+            'metric = "pingpong.latency"',
+            'metric = "pingpong.latencies"',
+            "value 'pingpong.latencies' in 'page 2': unknown metric 'pingpong.latencies' (nearest: 'pingpong.latency'",
+        ),
+        (
+            'unit = "us"',
+            'unit = "GB/s"',
+            "value 'pingpong.latency' in 'page 2': 'GB/s' is 'B/s', but the metric 'pingpong.latency' is 's'",
+        ),
+        (
+            'metric = "peak.flops.fp64"',
+            'metric = "peak.memory.bandwidth"',
+            "peak 'peak.memory.bandwidth' in 'page 1': 'Gflop/s' is 'flop/s', but the metric",
+        ),
         ('where = "page 2"', 'where = " "', "value 'pingpong.latency' in ' ': the place in the document is missing"),
         ("bytes = 8", "byte = 8", "value 'pingpong.latency' in 'page 2': the parameter 'byte' is nearly 'bytes'"),
-        ("| 40.1 | 80", "| 40.1 | 81",
-         "table 'Table 1, page 3', row 1, column 'eff': printed 81 and recomputed 80.1 to 80.3, "
-         "rate / (nodes * 50) * 100, disagree"),
+        (
+            "| 40.1 | 80",
+            "| 40.1 | 81",
+            "table 'Table 1, page 3', row 1, column 'eff': printed 81 and recomputed 80.1 to 80.3, "
+            "rate / (nodes * 50) * 100, disagree",
+        ),
     ],
 )
 def test_check_finds(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -341,7 +358,7 @@ def test_metrics_of_a_users_own_file(tmp_path: Path) -> None:
 
 
 def test_two_tables_of_one_place_cannot_hide_a_cell(tmp_path: Path) -> None:
-    (found,) = [one for one in problems(tmp_path, GOOD + GOOD[GOOD.index("[[table]]"):]) if "row" not in one][:1]
+    (found,) = [one for one in problems(tmp_path, GOOD + GOOD[GOOD.index("[[table]]") :]) if "row" not in one][:1]
     assert found.startswith("table 'Table 1, page 3': two tables have this place and a column 'eff'")
 
 
@@ -415,8 +432,31 @@ def test_ends_that_touch_agree() -> None:
 
 @pytest.mark.parametrize(
     "formula",
-    ["a ** 2", "a // b", "a % b", "+a", "a if b else a", "a < b", "a.b", "a[0]", "f(a)", "first(1)", "first(a, b)",
-     "sqrt()", "sqrt(x=a)", "'a'", "True", "1j", "(a := 1)", "lambda: 1", "a, b", "1e999", "first", "a b", ""],
+    [
+        "a ** 2",
+        "a // b",
+        "a % b",
+        "+a",
+        "a if b else a",
+        "a < b",
+        "a.b",
+        "a[0]",
+        "f(a)",
+        "first(1)",
+        "first(a, b)",
+        "sqrt()",
+        "sqrt(x=a)",
+        "'a'",
+        "True",
+        "1j",
+        "(a := 1)",
+        "lambda: 1",
+        "a, b",
+        "1e999",
+        "first",
+        "a b",
+        "",
+    ],
 )
 def test_only_arithmetic_is_evaluated(formula: str) -> None:
     with pytest.raises(intervals.BadFormula):

@@ -19,8 +19,16 @@ RATE = Metric(name="new.rate", title="Rate", unit="B/s", better="higher", limit=
 
 
 def finding(value: float | None, host: str = "h", fractions: tuple[Fraction, ...] = (), **params: Value) -> Finding:
-    return Finding(metric=RATE.name, unit="B/s", better="higher", workload="new", params=params, host=host, value=value,
-                   fractions=fractions)
+    return Finding(
+        metric=RATE.name,
+        unit="B/s",
+        better="higher",
+        workload="new",
+        params=params,
+        host=host,
+        value=value,
+        fractions=fractions,
+    )
 
 
 def figures(findings: list[Finding], beside: tuple[Beside, ...] = ()) -> tuple[Lines | Heat | Histogram | Dots, ...]:
@@ -46,16 +54,22 @@ def test_a_workload_that_nobody_knew_gets_a_figure_over_its_own_parameter() -> N
 
 
 def test_bytes_come_before_other_numbers_and_threads_get_a_figure_of_their_own() -> None:
-    made = lines([finding(size * threads * 1.0, bytes=size, threads=threads)
-                  for size in (1024, 4096, 65536, 2**20) for threads in (1, 2, 4, 8, 16)])
+    made = lines(
+        [
+            finding(size * threads * 1.0, bytes=size, threads=threads)
+            for size in (1024, 4096, 65536, 2**20)
+            for threads in (1, 2, 4, 8, 16)
+        ]
+    )
     assert [one.title for one in made] == ["Rate by size", "Rate by threads"]
     assert all(point.y == 2**20 * point.x for point in made[1].series[0].points)
     assert "1 MiB" in made[1].caption
 
 
 def test_a_word_that_follows_from_the_axis_names_its_stretches() -> None:
-    (made,) = lines([finding(1.0, bytes=size, level="cache.l1" if size < 4096 else "memory")
-                     for size in (1024, 2048, 4096, 8192)])
+    (made,) = lines(
+        [finding(1.0, bytes=size, level="cache.l1" if size < 4096 else "memory") for size in (1024, 2048, 4096, 8192)]
+    )
     assert [one.name for one in made.regions] == ["l1", "memory"]
     assert len(made.series) == 1
     assert made.regions[0].end == made.regions[1].begin
@@ -115,8 +129,12 @@ def test_a_sweep_over_sizes_and_another_over_threads_get_a_figure_each() -> None
 
 @pytest.mark.parametrize(("better", "size"), [("lower", "8 B"), ("higher", "1 MiB")])
 def test_a_matrix_is_drawn_at_the_size_that_tells_most(better: str, size: str) -> None:
-    found = [msgspec.structs.replace(finding(1.0 + a + b, bytes=size, cpu_a=a, cpu_b=b), better=better)
-             for size in (8, 2**20) for a in range(4) for b in range(a + 1, 4)]
+    found = [
+        msgspec.structs.replace(finding(1.0 + a + b, bytes=size, cpu_a=a, cpu_b=b), better=better)
+        for size in (8, 2**20)
+        for a in range(4)
+        for b in range(a + 1, 4)
+    ]
     metric = msgspec.structs.replace(RATE, better=better)
     made = _figures.of_workload(found, {RATE.name: metric}, ())
     assert made is not None
@@ -145,8 +163,14 @@ def test_what_was_not_measured_is_not_drawn() -> None:
 
 
 def test_many_lines_are_told_apart_by_figures() -> None:
-    made = lines([finding(1.0, n=n, library=library, pages=pages) for library in "abcd" for pages in ("4k", "2M")
-                  for n in (1, 2, 3)])
+    made = lines(
+        [
+            finding(1.0, n=n, library=library, pages=pages)
+            for library in "abcd"
+            for pages in ("4k", "2M")
+            for n in (1, 2, 3)
+        ]
+    )
     assert len(made) == 2
     assert all(len(one.series) == 4 for one in made)
     assert {one.caption for one in made} == {"With pages 4k.", "With pages 2M."}
@@ -164,8 +188,15 @@ def test_no_figure_has_more_lines_than_colours_and_none_invents_a_value(seed: in
     draw = random.Random(seed)
     names = draw.sample(["n", "bytes", "threads", "library", "variant", "cpu_a", "cpu_b", "flag"], draw.randint(1, 6))
     domain: dict[str, list[Value]] = {
-        "n": [8, 16, 32, 64], "bytes": [0, 1, 4096, 2**30], "threads": [1, 2, 3], "library": list("abcdefghijk"),
-        "variant": ["x", "y"], "cpu_a": [0, 1, 2], "cpu_b": [0, 1, 2], "flag": [True, False]}
+        "n": [8, 16, 32, 64],
+        "bytes": [0, 1, 4096, 2**30],
+        "threads": [1, 2, 3],
+        "library": list("abcdefghijk"),
+        "variant": ["x", "y"],
+        "cpu_a": [0, 1, 2],
+        "cpu_b": [0, 1, 2],
+        "flag": [True, False],
+    }
     kept: dict[str, Finding] = {}
     for _ in range(draw.randint(1, 120)):
         params: Params = {name: draw.choice(domain[name]) for name in names}
@@ -197,11 +228,27 @@ def test_a_published_value_stands_at_its_own_x_or_across() -> None:
     ours = [finding(1.0 * n, n=n) for n in (1, 2, 3)]
 
     def published(theirs: float, system: str, **params: int) -> Beside:
-        return Beside(metric=RATE.name, unit="B/s", better="higher", ours=ours[0], system=system, system_name=system,
-                      theirs=theirs, theirs_params=dict(params), where="table 1")
+        return Beside(
+            metric=RATE.name,
+            unit="B/s",
+            better="higher",
+            ours=ours[0],
+            system=system,
+            system_name=system,
+            theirs=theirs,
+            theirs_params=dict(params),
+            where="table 1",
+        )
 
-    (made,) = lines(ours, (published(2.5, "at", n=2), published(1.5, "across", nodes=4), published(90.0, "far"),
-                           published(2.0, "elsewhere", n=1000)))
+    (made,) = lines(
+        ours,
+        (
+            published(2.5, "at", n=2),
+            published(1.5, "across", nodes=4),
+            published(90.0, "far"),
+            published(2.0, "elsewhere", n=1000),
+        ),
+    )
     assert [(one.x, one.y) for one in made.marks] == [(2.0, 2.5), (None, 1.5)]
     assert "far 90.0 B/s" in made.caption and "elsewhere" not in made.caption
 
@@ -271,8 +318,13 @@ def test_a_thousand_hosts_make_a_page_that_can_be_read(thousand: Analysis) -> No
     page = document(thousand)
     rows = sum(len(block.rows) for section in page.sections for block in section.blocks if isinstance(block, Table))
     assert rows < 1000
-    slowest = next(block for section in page.sections if section.id == "hosts" for block in section.blocks
-                   if isinstance(block, Table) and block.title == "Slowest hosts")
+    slowest = next(
+        block
+        for section in page.sections
+        if section.id == "hosts"
+        for block in section.blocks
+        if isinstance(block, Table) and block.title == "Slowest hosts"
+    )
     assert {row[0] for row in slowest.rows} == set(analyses.SLOW_HOSTS)
 
 
@@ -289,8 +341,13 @@ def test_values_that_are_absent_on_some_hosts_are_counted_as_absent() -> None:
     assert fleet is not None
     assert len(fleet.groups[0].values) == 16 and fleet.groups[0].condensed.value == 100.0
     nowhere = analyses.changed(analysis, findings=tuple(finding(None, host=f"n{index}") for index in range(20)))
-    table = next(block for section in document(nowhere).sections if section.id == "workload-new"
-                 for block in section.blocks if isinstance(block, Table))
+    table = next(
+        block
+        for section in document(nowhere).sections
+        if section.id == "workload-new"
+        for block in section.blocks
+        if isinstance(block, Table)
+    )
     assert table.rows[0][2:4] == ("0", "not measured")
 
 
@@ -298,8 +355,13 @@ def test_few_hosts_are_shown_one_by_one() -> None:
     findings = tuple(finding(100.0, host=f"n{index}", n=4) for index in range(8))
     analysis = analyses.changed(analyses.nothing(), findings=findings)
     assert _fleet.fleet(analysis) is None
-    table = next(block for section in document(analysis).sections if section.id == "workload-new"
-                 for block in section.blocks if isinstance(block, Table))
+    table = next(
+        block
+        for section in document(analysis).sections
+        if section.id == "workload-new"
+        for block in section.blocks
+        if isinstance(block, Table)
+    )
     assert len(table.rows) == 8
 
 
@@ -316,8 +378,19 @@ def test_the_best_values_name_the_best_and_its_limit() -> None:
 
 def test_an_interval_has_the_unit_of_its_value_and_enough_digits() -> None:
     def of(value: float, low: float, high: float) -> str:
-        return interval_of(Finding(metric="m", unit="B/s", better="higher", workload="w", params={}, host="h",
-                                   value=value, low=low, high=high))
+        return interval_of(
+            Finding(
+                metric="m",
+                unit="B/s",
+                better="higher",
+                workload="w",
+                params={},
+                host="h",
+                value=value,
+                low=low,
+                high=high,
+            )
+        )
 
     assert of(44.4e9, 43.9e9, 44.8e9) == "[43.9, 44.8]"
     assert of(100e9, 99.98e9, 100.02e9) == "[99.98, 100.02]"

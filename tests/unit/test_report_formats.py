@@ -80,8 +80,13 @@ def _texts_of_block(block: Block) -> set[str]:
         case Facts():
             return {block.title} | {word for pair in block.pairs for word in pair}
         case Table():
-            return {block.title, block.caption, *block.notes, *(one.title for one in block.columns if block.rows),
-                    *(cell for row in block.rows for cell in row)}
+            return {
+                block.title,
+                block.caption,
+                *block.notes,
+                *(one.title for one in block.columns if block.rows),
+                *(cell for row in block.rows for cell in row),
+            }
         case Bars():
             words = ((bar.title, bar.detail, bar.value, bar.interval) for bar in block.bars)
             return {block.title, *(word for bar in words for word in bar)}
@@ -114,7 +119,8 @@ def test_csv_holds_every_finding_in_full_precision() -> None:
         assert (row["metric"], row["host"], row["unit"]) == (finding.metric, finding.host, finding.unit)
         assert (float(row["value"]) if row["value"] else None) == finding.value
         assert {name: row[f"param.{name}"] for name in finding.params} == {
-            name: str(value) for name, value in finding.params.items()}
+            name: str(value) for name, value in finding.params.items()
+        }
         for fraction in finding.fractions:
             assert float(row[f"fraction.{fraction.kind}"]) == fraction.fraction
 
@@ -158,14 +164,40 @@ def hostile() -> Analysis:
     notice = Notice(code=HOSTILE, text=HOSTILE, advice=HOSTILE)
     metric = Metric(name=HOSTILE, title=HOSTILE, unit="s", better="lower", kernel=HOSTILE, source=HOSTILE, per=HOSTILE)
     findings = tuple(
-        Finding(metric=HOSTILE, unit="s", better="lower", workload=HOSTILE, host=HOSTILE, value=float(n), low=n * 0.9,
-                high=n * 1.1, params={HOSTILE: HOSTILE, "word": f"{HOSTILE}{n % 2}", "n": n}, notices=(notice,))
-        for n in (1, 2, 3))
+        Finding(
+            metric=HOSTILE,
+            unit="s",
+            better="lower",
+            workload=HOSTILE,
+            host=HOSTILE,
+            value=float(n),
+            low=n * 0.9,
+            high=n * 1.1,
+            params={HOSTILE: HOSTILE, "word": f"{HOSTILE}{n % 2}", "n": n},
+            notices=(notice,),
+        )
+        for n in (1, 2, 3)
+    )
     return msgspec.structs.replace(
-        analysis, findings=(*analysis.findings, *findings), metrics=(*analysis.metrics, metric), notices=(notice,),
-        outcomes=(Outcome(run=HOSTILE, repeat=0, workload=HOSTILE, label=HOSTILE, host=HOSTILE, state="failed",
-                          reason=HOSTILE, tail=HOSTILE, provenance={HOSTILE: {HOSTILE: [HOSTILE]}}),),
-        summary=(HOSTILE,))
+        analysis,
+        findings=(*analysis.findings, *findings),
+        metrics=(*analysis.metrics, metric),
+        notices=(notice,),
+        outcomes=(
+            Outcome(
+                run=HOSTILE,
+                repeat=0,
+                workload=HOSTILE,
+                label=HOSTILE,
+                host=HOSTILE,
+                state="failed",
+                reason=HOSTILE,
+                tail=HOSTILE,
+                provenance={HOSTILE: {HOSTILE: [HOSTILE]}},
+            ),
+        ),
+        summary=(HOSTILE,),
+    )
 
 
 def test_nothing_from_outside_becomes_markup() -> None:
@@ -211,16 +243,23 @@ def test_the_same_analysis_gives_the_same_bytes() -> None:
         first = report.get(name).render(analyses.one_machine())
         assert report.get(name).render(analyses.one_machine()) == first
         assert dict(report.get(name).companions(analyses.one_machine())) == dict(
-            report.get(name).companions(analyses.one_machine()))
+            report.get(name).companions(analyses.one_machine())
+        )
 
 
 def test_a_value_that_was_not_measured_says_so_with_its_reason() -> None:
     page = Reader(html_format.render(analyses.one_machine()))
     assert "not measured" in page.text
     assert "the kernel refuses AMX to this process" in page.text
-    row = next(row for section in document(analyses.one_machine()).sections if section.id == "workload-probe"
-               for block in section.blocks if isinstance(block, Table) and block.title.startswith("All values")
-               for row in block.rows if "amx" in row)
+    row = next(
+        row
+        for section in document(analyses.one_machine()).sections
+        if section.id == "workload-probe"
+        for block in section.blocks
+        if isinstance(block, Table) and block.title.startswith("All values")
+        for row in block.rows
+        if "amx" in row
+    )
     assert "not measured" in row and not any(cell.startswith("0 ") for cell in row)
 
 
@@ -241,7 +280,11 @@ def test_an_unknown_format_is_refused_before_anything_is_written(tmp_path: Path)
 def test_write_gives_the_path_of_each_format_and_leaves_nothing_else(tmp_path: Path) -> None:
     paths = report.write(analyses.one_machine(), tmp_path)
     assert {name: path.name for name, path in paths.items()} == {
-        "html": "report.html", "md": "report.md", "csv": "report.csv", "json": "report.json"}
+        "html": "report.html",
+        "md": "report.md",
+        "csv": "report.csv",
+        "json": "report.json",
+    }
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
     pictures = re.findall(r"\]\((figures/[^)]+)\)", paths["md"].read_text())
     assert pictures and all((tmp_path / picture).is_file() for picture in pictures)
@@ -276,8 +319,17 @@ def test_text_and_lines_can_be_told_from_their_ground(look: int) -> None:
     style = (html_format.FOLDER / "page.css").read_text()
     blocks = re.findall(r":root \{(.*?)\}", style, re.S)
     names = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[look]))
-    for ink, ground in (("ink", "page"), ("ink", "raised"), ("muted", "page"), ("muted", "raised"), ("accent", "page"),
-                        ("good", "good-bg"), ("bad", "bad-bg"), ("doubt", "doubt-bg"), ("plain", "plain-bg")):
+    for ink, ground in (
+        ("ink", "page"),
+        ("ink", "raised"),
+        ("muted", "page"),
+        ("muted", "raised"),
+        ("accent", "page"),
+        ("good", "good-bg"),
+        ("bad", "bad-bg"),
+        ("doubt", "doubt-bg"),
+        ("plain", "plain-bg"),
+    ):
         assert contrast(names[ink], names[ground]) >= 4.5, (ink, ground)
     for name, colours in _charts.PALETTE.items():
         if name.startswith(("series", "published", "limit")):

@@ -6,11 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.machines import machine
 
 from shakedown import store
 from shakedown.errors import BadInput, StoreFailed
 from shakedown.records import Plan
+from support.machines import machine
 
 MANIFEST = store.Manifest(schema=store.SCHEMA, campaign="t", created_ns=1, version="test", host="node1")
 PLAN = Plan(campaign="t", title="T", runs=())
@@ -35,11 +35,14 @@ def test_a_folder_with_something_in_it_is_not_overwritten(tmp_path: Path) -> Non
     assert (tmp_path / "precious").read_text() == "data"
 
 
-@pytest.mark.parametrize(("make", "message"), [
-    (lambda path: None, "no such run directory"),
-    (lambda path: path.mkdir(), "no run directory"),
-    (lambda path: (path / "runs").mkdir(parents=True), "cut short before its plan"),
-])
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: None, "no such run directory"),
+        (lambda path: path.mkdir(), "no run directory"),
+        (lambda path: (path / "runs").mkdir(parents=True), "cut short before its plan"),
+    ],
+)
 def test_what_is_no_run_directory_is_said(tmp_path: Path, make: object, message: str) -> None:
     assert callable(make)
     make(tmp_path / "run")

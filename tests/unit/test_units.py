@@ -7,11 +7,25 @@ import pytest
 from shakedown import units
 
 
-@pytest.mark.parametrize(("unit", "si", "factor"), [
-    ("GB/s", "B/s", 1e9), ("MiB/s", "B/s", 2**20), ("Gflop/s/W", "flop/J", 1e9), ("Gflop/J", "flop/J", 1e9),
-    ("MB/J", "B/J", 1e6), ("us", "s", 1e-6), ("%", "1", 0.01), ("kW", "W", 1e3), ("Gbit/s", "B/s", 1.25e8),
-    ("IOPS", "op/s", 1), ("kWh", "J", 3.6e6), ("min", "s", 60), ("Tflop/s", "flop/s", 1e12), ("1", "1", 1),
-])
+@pytest.mark.parametrize(
+    ("unit", "si", "factor"),
+    [
+        ("GB/s", "B/s", 1e9),
+        ("MiB/s", "B/s", 2**20),
+        ("Gflop/s/W", "flop/J", 1e9),
+        ("Gflop/J", "flop/J", 1e9),
+        ("MB/J", "B/J", 1e6),
+        ("us", "s", 1e-6),
+        ("%", "1", 0.01),
+        ("kW", "W", 1e3),
+        ("Gbit/s", "B/s", 1.25e8),
+        ("IOPS", "op/s", 1),
+        ("kWh", "J", 3.6e6),
+        ("min", "s", 60),
+        ("Tflop/s", "flop/s", 1e12),
+        ("1", "1", 1),
+    ],
+)
 def test_units_become_si(unit: str, si: str, factor: float) -> None:
     name, got = units.si(unit)
     assert (name, got) == (si, pytest.approx(factor, rel=1e-15))
@@ -22,20 +36,43 @@ def test_an_unknown_unit_names_the_nearest() -> None:
         units.si("Gflops")
 
 
-@pytest.mark.parametrize(("value", "unit", "text"), [
-    (44.4e9, "B/s", "44.4 GB/s"), (3.6e-7, "s", "360 ns"), (1e12, "flop/s", "1.00 Tflop/s"), (0.971, "%", "97.1 %"),
-    (1200.0, "s", "1200 s"), (0.0, "W", "0 W"), (None, "B/s", "not measured"), (999.6e9, "flop/s", "1.00 Tflop/s"),
-    (-5e3, "W", "-5.00 kW"), (0.85, "1", "0.850"), (123456.0, "1", "123456"),
-])
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (44.4e9, "B/s", "44.4 GB/s"),
+        (3.6e-7, "s", "360 ns"),
+        (1e12, "flop/s", "1.00 Tflop/s"),
+        (0.971, "%", "97.1 %"),
+        (1200.0, "s", "1200 s"),
+        (0.0, "W", "0 W"),
+        (None, "B/s", "not measured"),
+        (999.6e9, "flop/s", "1.00 Tflop/s"),
+        (-5e3, "W", "-5.00 kW"),
+        (0.85, "1", "0.850"),
+        (123456.0, "1", "123456"),
+    ],
+)
 def test_numbers_for_a_person(value: float | None, unit: str, text: str) -> None:
     assert units.show(value, unit) == text
 
 
 def test_sizes_are_binary_and_durations_are_words() -> None:
     assert [units.show_bytes(size) for size in (0, 1023, 1024, 1536, 4 * 2**20, 3 * 2**30)] == [
-        "0 B", "1023 B", "1 KiB", "1.5 KiB", "4 MiB", "3 GiB"]
+        "0 B",
+        "1023 B",
+        "1 KiB",
+        "1.5 KiB",
+        "4 MiB",
+        "3 GiB",
+    ]
     assert [units.show_seconds(s) for s in (0.2, 45, 125, 200, 3600, 7500)] == [
-        "0.2 s", "45 s", "2 min 5 s", "3 min 20 s", "1 h", "2 h 5 min"]
+        "0.2 s",
+        "45 s",
+        "2 min 5 s",
+        "3 min 20 s",
+        "1 h",
+        "2 h 5 min",
+    ]
 
 
 def test_quantities_with_their_unit() -> None:

@@ -14,8 +14,13 @@ from support.machines import machine
 
 
 def library(name: str, version: str = "", path: str = "", **facts: Value) -> Software:
-    return Software(kind="blas", name=name, version=version, path=path or f"/lib/lib{name}.so",
-                    facts={"source": "site", "threading": "pthread", "ilp64": False, **facts})
+    return Software(
+        kind="blas",
+        name=name,
+        version=version,
+        path=path or f"/lib/lib{name}.so",
+        facts={"source": "site", "threading": "pthread", "ilp64": False, **facts},
+    )
 
 
 OPENBLAS = library("openblas", "0.3.34.481.3")
@@ -34,11 +39,15 @@ def resolve(given: Params, software: tuple[Software, ...] = ALL, **details: obje
 def test_all_is_one_run_for_each_library_but_the_reference() -> None:
     runs = resolve({"library": "all"})
     assert [(run["library"], run["label"]) for run in runs] == [
-        ("/lib/libmkl.so", "mkl 2024.1"), ("/lib/libopenblas.so", "openblas 0.3.34"), ("/lib/libblis.so", "blis 1.0")]
+        ("/lib/libmkl.so", "mkl 2024.1"),
+        ("/lib/libopenblas.so", "openblas 0.3.34"),
+        ("/lib/libblis.so", "blis 1.0"),
+    ]
 
 
-@pytest.mark.parametrize(("vendor", "first"), [
-    ("GenuineIntel", "mkl"), ("AuthenticAMD", "openblas"), ("ARM", "openblas")])
+@pytest.mark.parametrize(
+    ("vendor", "first"), [("GenuineIntel", "mkl"), ("AuthenticAMD", "openblas"), ("ARM", "openblas")]
+)
 def test_auto_takes_the_one_that_suits_the_processor(vendor: str, first: str) -> None:
     assert gemm.ordered(ALL, vendor)[0].name == first
 
@@ -70,9 +79,14 @@ def test_without_a_library_it_says_how_to_get_one() -> None:
 
 
 def test_labels_tell_all_libraries_apart() -> None:
-    found = (library("openblas", "0.3.21", "/p/a.so"), library("openblas", "0.3.21", "/o/a.so", threading="openmp"),
-             library("openblas", "0.3.21", "/i/a.so", ilp64=True), library("openblas", "0.3.26", "/n/a.so"),
-             library("blis", "", "/x/libblis.so"), library("blis", "", "/y/libblis.so"))
+    found = (
+        library("openblas", "0.3.21", "/p/a.so"),
+        library("openblas", "0.3.21", "/o/a.so", threading="openmp"),
+        library("openblas", "0.3.21", "/i/a.so", ilp64=True),
+        library("openblas", "0.3.26", "/n/a.so"),
+        library("blis", "", "/x/libblis.so"),
+        library("blis", "", "/y/libblis.so"),
+    )
     named = gemm.labels(found)
     assert named["/n/a.so"] == "openblas 0.3.26"
     assert named["/o/a.so"] == "openblas 0.3.21 openmp"
@@ -81,16 +95,38 @@ def test_labels_tell_all_libraries_apart() -> None:
     assert len(set(named.values())) == len(found)
 
 
-@pytest.mark.parametrize(("text", "cores", "expected"), [
-    ("all", 6, "6"), ("sweep", 1, "1"), ("sweep", 2, "1,2"), ("sweep", 6, "1,2,4,6"), ("sweep", 8, "1,2,4,8"),
-    ("1, 3,3", 4, "1,3")])
+@pytest.mark.parametrize(
+    ("text", "cores", "expected"),
+    [
+        ("all", 6, "6"),
+        ("sweep", 1, "1"),
+        ("sweep", 2, "1,2"),
+        ("sweep", 6, "1,2,4,6"),
+        ("sweep", 8, "1,2,4,8"),
+        ("1, 3,3", 4, "1,3"),
+    ],
+)
 def test_numbers_of_threads(text: str, cores: int, expected: str) -> None:
     assert resolve({"threads": text, "library": "auto"}, cores=cores)[0]["threads"] == expected
 
 
-@pytest.mark.parametrize("given", [
-    {"threads": "0"}, {"threads": "5"}, {"threads": "two"}, {"threads": ""}, {"sizes": "0"}, {"sizes": "10,-4"},
-    {"sizes": "many"}, {"precision": "x"}, {"precision": ""}, {"samples": 0}, {"beta": 2}, {"pages": "tiny"}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"threads": "0"},
+        {"threads": "5"},
+        {"threads": "two"},
+        {"threads": ""},
+        {"sizes": "0"},
+        {"sizes": "10,-4"},
+        {"sizes": "many"},
+        {"precision": "x"},
+        {"precision": ""},
+        {"samples": 0},
+        {"beta": 2},
+        {"pages": "tiny"},
+    ],
+)
 def test_nonsense_is_refused_with_a_hint(given: Params) -> None:
     with pytest.raises(BadInput) as caught:
         resolve({"library": "auto", **given})

@@ -24,7 +24,8 @@ MPI = Software(kind="mpi", name="Open MPI", version="4.1.4", path="/usr/bin/mpir
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Programs that were built with the MPI above."""
     (tmp_path / "build.json").write_text(
-        '{"mpi": {"flavour": "Open MPI", "version": "4.1.4", "source": "site", "mpicxx": ""}}')
+        '{"mpi": {"flavour": "Open MPI", "version": "4.1.4", "source": "site", "mpicxx": ""}}'
+    )
     (tmp_path / "pingpong").touch(0o755)
     monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
     programs.build.cache_clear()
@@ -60,11 +61,29 @@ def test_a_matrix_too_large_is_capped_and_the_label_says_so_but_a_tournament_is_
     assert WORKLOAD.estimate_s(whole, large.hosts[0]) < WORKLOAD.estimate_s(params, large.hosts[0])
 
 
-@pytest.mark.parametrize("given", [
-    {"ranks": 0}, {"ranks": 1}, {"ranks": -2}, {"ranks": 5}, {"ranks": "core"}, {"sizes": "8,x"}, {"sizes": ""},
-    {"sizes": "-1"}, {"sizes": "2147483648"}, {"kernels": "latencey"}, {"kernels": ""}, {"pairs": "0-4", "ranks": 4},
-    {"pairs": "1-1"}, {"pairs": "some"}, {"rounds": "both"}, {"window": 0}, {"samples": 0}, {"seconds": -1.0},
-])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"ranks": 0},
+        {"ranks": 1},
+        {"ranks": -2},
+        {"ranks": 5},
+        {"ranks": "core"},
+        {"sizes": "8,x"},
+        {"sizes": ""},
+        {"sizes": "-1"},
+        {"sizes": "2147483648"},
+        {"kernels": "latencey"},
+        {"kernels": ""},
+        {"pairs": "0-4", "ranks": 4},
+        {"pairs": "1-1"},
+        {"pairs": "some"},
+        {"rounds": "both"},
+        {"window": 0},
+        {"samples": 0},
+        {"seconds": -1.0},
+    ],
+)
 def test_what_cannot_be_is_refused_with_a_hint(given: dict[str, Value]) -> None:
     with pytest.raises(BadInput) as caught:
         resolve(**given)
@@ -98,8 +117,23 @@ def test_the_command_line_says_all_that_was_resolved(built: Path) -> None:
     here = host(4, software=(MPI,))
     command = WORKLOAD.command(params, here)
     assert command.ranks == 3
-    assert command.argv == (str(built / "pingpong"), "--sizes", "8,1024", "--kernels", "latency", "--window", "16",
-                            "--samples", "100", "--seconds", "2.5", "--pairs", "0-2", "--rounds", "one")
+    assert command.argv == (
+        str(built / "pingpong"),
+        "--sizes",
+        "8,1024",
+        "--kernels",
+        "latency",
+        "--window",
+        "16",
+        "--samples",
+        "100",
+        "--seconds",
+        "2.5",
+        "--pairs",
+        "0-2",
+        "--rounds",
+        "one",
+    )
     argv, _ = wrap(command, here, root=False)
     assert argv[:5] == ("/usr/bin/mpirun", "-np", "3", "--bind-to", "none")
 
@@ -113,8 +147,9 @@ def test_the_estimate_grows_with_what_is_asked_for() -> None:
 
 def findings(recording: Path) -> dict[tuple[str, object], float | None]:
     cases = events.parse(recording.read_bytes()).cases
-    record = Measurement(run="r", repeat=1, workload="pingpong", params={}, host="h", state="ok", cases=cases,
-                         begin_ns=0, end_ns=1)
+    record = Measurement(
+        run="r", repeat=1, workload="pingpong", params={}, host="h", state="ok", cases=cases, begin_ns=0, end_ns=1
+    )
     found = derive.findings(table.from_measurements([record]), {"pingpong": WORKLOAD.metrics})
     return {(one.metric, one.params["bytes"]): one.value for one in found}
 

@@ -35,7 +35,16 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
     params = resolve({"isa": "avx512,avx2"})
     assert probe.WORKLOAD.command(params, machine(4).hosts[0]).argv == (
-        str(program), "--threads", "4", "--isa", "avx512,avx2", "--samples", "9", "--seconds", "0")
+        str(program),
+        "--threads",
+        "4",
+        "--isa",
+        "avx512,avx2",
+        "--samples",
+        "9",
+        "--seconds",
+        "0",
+    )
     assert probe.WORKLOAD.label is not None
     assert probe.WORKLOAD.label(params) == "probe, 4 threads, avx512,avx2"
 
@@ -48,5 +57,8 @@ def test_a_run_with_its_defaults_is_estimated_at_less_than_three_seconds() -> No
 
 def test_its_metrics_are_the_peaks_that_others_are_compared_with() -> None:
     assert {metric.name: metric.measures for metric in probe.WORKLOAD.metrics} == {
-        "probe.clock.scalar": "clock.scalar", "probe.clock.vector": "clock.vector", "probe.fma.fp64": "flops.fp64",
-        "probe.fma.fp32": "flops.fp32"}
+        "probe.clock.scalar": "clock.scalar",
+        "probe.clock.vector": "clock.vector",
+        "probe.fma.fp64": "flops.fp64",
+        "probe.fma.fp32": "flops.fp32",
+    }

@@ -35,7 +35,7 @@ def resolve(found: Machine | None = None, **given: Value) -> Params:
 def with_last_level(size_bytes: int, *, groups: int = 1, **details: object) -> Host:
     """A host of four cores whose last-level cache is one of this size for each group of them."""
     plain = host(4, **details)  # type: ignore[arg-type]
-    sharers = tuple(tuple(range(4))[part * 4 // groups:(part + 1) * 4 // groups] for part in range(groups))
+    sharers = tuple(tuple(range(4))[part * 4 // groups : (part + 1) * 4 // groups] for part in range(groups))
     last = Cache(level=3, kind="unified", size_bytes=size_bytes, groups=sharers)
     caches = (*(cache for cache in plain.cpu.caches if cache.level < 3), last)
     return msgspec.structs.replace(plain, cpu=msgspec.structs.replace(plain.cpu, caches=caches))
@@ -111,10 +111,17 @@ def test_arrays_larger_than_the_memory_are_refused_with_what_fits() -> None:
     resolve(sizes=most)
 
 
-@pytest.mark.parametrize(("given", "part"), [
-    ({"threads": "0"}, "threads"), ({"threads": "5"}, "threads"), ({"threads": "1,none"}, "threads"),
-    ({"kernels": "tread"}, "tread"), ({"placement": "far"}, "far"), ({"placement": "node:"}, "node:"),
-])
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        ({"threads": "0"}, "threads"),
+        ({"threads": "5"}, "threads"),
+        ({"threads": "1,none"}, "threads"),
+        ({"kernels": "tread"}, "tread"),
+        ({"placement": "far"}, "far"),
+        ({"placement": "node:"}, "node:"),
+    ],
+)
 def test_what_makes_no_sense_is_refused(given: dict[str, Value], part: str) -> None:
     with pytest.raises(BadInput, match=part) as error:
         resolve(None, **given)
@@ -161,10 +168,15 @@ def test_the_label_says_what_is_unusual() -> None:
 
 
 def test_bandwidth_counts_as_stream_does_and_traffic_what_moves() -> None:
-    case = Case(kernel="triad", params={"level": "memory", "threads": 2}, work={"bytes": 24e9, "bytes_moved": 32e9},
-                seconds=(1.0, 1.0, 1.0))
-    record = Measurement(run="r", repeat=1, workload="stream", params={}, host="h", state="ok", cases=(case,),
-                         begin_ns=0, end_ns=1)
+    case = Case(
+        kernel="triad",
+        params={"level": "memory", "threads": 2},
+        work={"bytes": 24e9, "bytes_moved": 32e9},
+        seconds=(1.0, 1.0, 1.0),
+    )
+    record = Measurement(
+        run="r", repeat=1, workload="stream", params={}, host="h", state="ok", cases=(case,), begin_ns=0, end_ns=1
+    )
     got = derive.findings(table.from_measurements([record]), {"stream": WORKLOAD.metrics})
     assert {one.metric: one.value for one in got} == {"stream.triad.bandwidth": 24e9, "stream.triad.traffic": 32e9}
 

@@ -17,20 +17,45 @@ def disturbed(what: Disturbance, cpus: int) -> tuple[Notice, ...]:
     """What else the machine did while a run was under way, with advice."""
     notices = []
     if what.load_before is not None and what.load_before > LOAD_PER_CPU * max(cpus, 1):
-        notices.append(Notice(code="load", text=f"the load average was {what.load_before:.2f} before the run",
-                              advice="end other work, or ask the scheduler for the whole node"))
+        notices.append(
+            Notice(
+                code="load",
+                text=f"the load average was {what.load_before:.2f} before the run",
+                advice="end other work, or ask the scheduler for the whole node",
+            )
+        )
     if what.steal_fraction is not None and what.steal_fraction > STEAL:
-        notices.append(Notice(code="steal", text=f"the hypervisor took {what.steal_fraction:.1%} of the CPU time",
-                              advice="measure on the bare machine, or with dedicated cores"))
+        notices.append(
+            Notice(
+                code="steal",
+                text=f"the hypervisor took {what.steal_fraction:.1%} of the CPU time",
+                advice="measure on the bare machine, or with dedicated cores",
+            )
+        )
     if what.other_cpu_fraction is not None and what.other_cpu_fraction > OTHER:
-        notices.append(Notice(code="other-work", text=f"other processes used {what.other_cpu_fraction:.1%} of the CPU time",
-                              advice="end them; look with: top -b -n1 | head -20"))
+        notices.append(
+            Notice(
+                code="other-work",
+                text=f"other processes used {what.other_cpu_fraction:.1%} of the CPU time",
+                advice="end them; look with: top -b -n1 | head -20",
+            )
+        )
     if what.throttle_events:
-        notices.append(Notice(code="throttling", text=f"{what.throttle_events} thermal throttling events",
-                              advice="check cooling and fans; repeat when the machine is cool"))
+        notices.append(
+            Notice(
+                code="throttling",
+                text=f"{what.throttle_events} thermal throttling events",
+                advice="check cooling and fans; repeat when the machine is cool",
+            )
+        )
     if what.swap_pages:
-        notices.append(Notice(code="swap", text=f"{what.swap_pages} pages were swapped",
-                              advice="use smaller arrays, or switch swap off"))
+        notices.append(
+            Notice(
+                code="swap",
+                text=f"{what.swap_pages} pages were swapped",
+                advice="use smaller arrays, or switch swap off",
+            )
+        )
     return tuple(notices)
 
 
@@ -40,13 +65,23 @@ def weak(finding: Finding) -> tuple[Notice, ...]:
     if finding.value is None:
         return ()
     if finding.n_samples < FEW_SAMPLES and finding.n_runs < FEW_SAMPLES:
-        notices.append(Notice(code="few-samples", text=f"only {finding.n_samples} sample{'s' * (finding.n_samples != 1)}",
-                              advice="ask for more: params = { samples = 20 } or repeat = { min = 5 }"))
+        notices.append(
+            Notice(
+                code="few-samples",
+                text=f"only {finding.n_samples} sample{'s' * (finding.n_samples != 1)}",
+                advice="ask for more: params = { samples = 20 } or repeat = { min = 5 }",
+            )
+        )
     if finding.low is not None and finding.high is not None and finding.value:
         width = (finding.high - finding.low) / 2 / abs(finding.value)
         if width > WIDE:
-            notices.append(Notice(code="wide", text=f"give or take {width:.0%}",
-                                  advice="repeat it on a quiet machine; pin the clock and the processes"))
+            notices.append(
+                Notice(
+                    code="wide",
+                    text=f"give or take {width:.0%}",
+                    advice="repeat it on a quiet machine; pin the clock and the processes",
+                )
+            )
     return tuple(notices)
 
 
@@ -58,5 +93,9 @@ def common(groups: Sequence[tuple[Notice, ...]]) -> tuple[Notice, ...]:
         for one in group:
             first.setdefault(one.code, one)
             count[one.code] = count.get(one.code, 0) + 1
-    return tuple(one if count[code] == 1 else Notice(code=code, text=f"{one.text}; {count[code]} of {len(groups)} runs",
-                                                     advice=one.advice) for code, one in first.items())
+    return tuple(
+        one
+        if count[code] == 1
+        else Notice(code=code, text=f"{one.text}; {count[code]} of {len(groups)} runs", advice=one.advice)
+        for code, one in first.items()
+    )

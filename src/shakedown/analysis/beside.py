@@ -38,11 +38,26 @@ def beside(findings: Sequence[Finding], metrics: Mapping[str, Metric], systems: 
             metric, mine = metrics[name], ours[name, match]
             assert mine.value is not None
             half = value.half_width
-            rank = compare(metric.better, (mine.low, mine.value, mine.high), (value.value - half, value.value, value.value + half))
-            found.append(Beside(metric=name, unit=metric.unit, better=metric.better, ours=mine, system=system.id,
-                                system_name=system.name, year=system.year, theirs=value.value, theirs_half=half,
-                                theirs_params=value.params, where=f"{system.document.title}, {value.where}",
-                                ratio=mine.value / value.value if value.value else None, verdict=rank))
+            rank = compare(
+                metric.better, (mine.low, mine.value, mine.high), (value.value - half, value.value, value.value + half)
+            )
+            found.append(
+                Beside(
+                    metric=name,
+                    unit=metric.unit,
+                    better=metric.better,
+                    ours=mine,
+                    system=system.id,
+                    system_name=system.name,
+                    year=system.year,
+                    theirs=value.value,
+                    theirs_half=half,
+                    theirs_params=value.params,
+                    where=f"{system.document.title}, {value.where}",
+                    ratio=mine.value / value.value if value.value else None,
+                    verdict=rank,
+                )
+            )
     return tuple(found)
 
 
@@ -78,8 +93,9 @@ def is_better(better: str, one: float, other: float) -> bool:
     return one < other if better == "lower" else one > other
 
 
-def compare(better: str, ours: tuple[float | None, float, float | None],
-            theirs: tuple[float | None, float, float | None]) -> Rank:
+def compare(
+    better: str, ours: tuple[float | None, float, float | None], theirs: tuple[float | None, float, float | None]
+) -> Rank:
     """Rank two values by their intervals (low, value, high): only what the intervals tell apart.
 
     A value without an interval is not ranked; a printed figure's interval is that of its last place.

@@ -27,9 +27,16 @@ def analyse(directory: RunDirectory) -> tuple[Analysis, list[Absent]]:
 
 def from_part(directory: RunDirectory, part: Part) -> tuple[Analysis, list[Absent]]:
     """The same, of a directory that was read already."""
-    analysis = build(directory.path.name, part.plan, part.machine, part.cases, part.outcomes, part.created_ns,
-                     part.version, notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}")
-                                                 for one in part.damaged))
+    analysis = build(
+        directory.path.name,
+        part.plan,
+        part.machine,
+        part.cases,
+        part.outcomes,
+        part.created_ns,
+        part.version,
+        notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in part.damaged),
+    )
     return analysis, part.damaged
 
 
@@ -51,8 +58,15 @@ def read(directory: RunDirectory) -> Part:
     loaded = directory.load()
     labels = {run.id: run.label for run in plan.runs}
     outcomes = tuple(_outcome(directory, record, labels, machine) for record in loaded.measurements)
-    return Part(plan, machine, manifest.created_ns, manifest.version, table.from_measurements(loaded.measurements),
-                outcomes, loaded.damaged)
+    return Part(
+        plan,
+        machine,
+        manifest.created_ns,
+        manifest.version,
+        table.from_measurements(loaded.measurements),
+        outcomes,
+        loaded.damaged,
+    )
 
 
 def pack(directory: RunDirectory, part: Part) -> None:
@@ -67,8 +81,10 @@ def is_packed(directory: RunDirectory) -> bool:
     if not (path / PACKED).exists() or not (path / OUTCOMES).exists():
         return False
     packed_ns = (path / OUTCOMES).stat().st_mtime_ns
-    return all(not (folder / "measurement.json").exists() or (folder / "measurement.json").stat().st_mtime_ns <= packed_ns
-               for _, _, folder in directory.repeats())
+    return all(
+        not (folder / "measurement.json").exists() or (folder / "measurement.json").stat().st_mtime_ns <= packed_ns
+        for _, _, folder in directory.repeats()
+    )
 
 
 def analyse_many(directories: Sequence[RunDirectory]) -> tuple[Analysis, list[Absent]]:
@@ -83,7 +99,12 @@ def analyse_many(directories: Sequence[RunDirectory]) -> tuple[Analysis, list[Ab
     for directory in directories:
         if is_packed(directory):
             manifest = directory.manifest()
-            created_ns, made_by, plan, machine = manifest.created_ns, manifest.version, directory.plan(), directory.machine()
+            created_ns, made_by, plan, machine = (
+                manifest.created_ns,
+                manifest.version,
+                directory.plan(),
+                directory.machine(),
+            )
             packed.append(directory.path / PACKED)
             outcomes += read_record(directory.path / OUTCOMES, list[Outcome])
         else:
@@ -102,16 +123,36 @@ def analyse_many(directories: Sequence[RunDirectory]) -> tuple[Analysis, list[Ab
     merged = Plan(
         campaign=", ".join(sorted({plan.campaign for plan in plans})),
         title=f"{', '.join(titles)} on {len(hosts)} host{'s' * (len(hosts) != 1)}",
-        runs=(), limits=tuple(msgspec.json.decode(text, type=Limit) for text in limits_of), skipped=tuple(skipped.values()),
-        compare_with=tuple(sorted({name for plan in plans for name in plan.compare_with})))
+        runs=(),
+        limits=tuple(msgspec.json.decode(text, type=Limit) for text in limits_of),
+        skipped=tuple(skipped.values()),
+        compare_with=tuple(sorted({name for plan in plans for name in plan.compare_with})),
+    )
     machine = Machine(hosts=tuple(hosts.values()), discovered_ns=newest, version=version)
-    analysis = build(f"{len(directories)} runs", merged, machine, table.concatenate(parts), tuple(outcomes), newest, version,
-                     notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in damaged))
+    analysis = build(
+        f"{len(directories)} runs",
+        merged,
+        machine,
+        table.concatenate(parts),
+        tuple(outcomes),
+        newest,
+        version,
+        notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in damaged),
+    )
     return analysis, damaged
 
 
-def build(name: str, plan: Plan, machine: Machine, cases: table.Cases, outcomes: tuple[Outcome, ...],
-          created_ns: int, version: str, *, notices: tuple[Notice, ...] = ()) -> Analysis:
+def build(
+    name: str,
+    plan: Plan,
+    machine: Machine,
+    cases: table.Cases,
+    outcomes: tuple[Outcome, ...],
+    created_ns: int,
+    version: str,
+    *,
+    notices: tuple[Notice, ...] = (),
+) -> Analysis:
     """Everything from the cases on: findings, limits, verdicts, the published beside, the summary. Pure."""
     used = {str(workload) for workload in set(cases.workload)} | {one.workload for one in outcomes}
     by_workload = {workload: workloads.get(workload).metrics for workload in sorted(used)}
@@ -127,10 +168,21 @@ def build(name: str, plan: Plan, machine: Machine, cases: table.Cases, outcomes:
     laid = beside.beside(found, metrics, systems)
     disturbances = advice.common([one.notices for one in outcomes])
     analysis = Analysis(
-        name=name, campaign=plan.campaign, title=plan.title, created_ns=created_ns, version=version, machine=machine,
-        findings=tuple(found), metrics=tuple(metrics.values()),
-        workload_titles={workload: workloads.get(workload).title for workload in by_workload}, verdicts=verdicts,
-        outcomes=outcomes, beside=laid, skipped=plan.skipped, notices=(*notices, *disturbances))
+        name=name,
+        campaign=plan.campaign,
+        title=plan.title,
+        created_ns=created_ns,
+        version=version,
+        machine=machine,
+        findings=tuple(found),
+        metrics=tuple(metrics.values()),
+        workload_titles={workload: workloads.get(workload).title for workload in by_workload},
+        verdicts=verdicts,
+        outcomes=outcomes,
+        beside=laid,
+        skipped=plan.skipped,
+        notices=(*notices, *disturbances),
+    )
     return msgspec.structs.replace(analysis, summary=summarise(analysis, plan))
 
 
@@ -157,11 +209,21 @@ def _outcome(directory: RunDirectory, record: Measurement, labels: dict[str, str
     folder = directory.folder(record.run, record.repeat)
     cpus = len(machine.hosts[0].usable_cpus) or 1
     notices = (*record.notices, *advice.disturbed(record.disturbance, cpus))
-    return Outcome(run=record.run, repeat=record.repeat, workload=record.workload,
-                   label=labels.get(record.run, record.workload), host=record.host, state=record.state,
-                   reason=record.reason, seconds=(record.end_ns - record.begin_ns) * 1e-9,
-                   log=str(folder.relative_to(directory.path)), tail="" if record.state == "ok" else _tail(folder),
-                   notices=notices, disturbance=record.disturbance, provenance=record.provenance)
+    return Outcome(
+        run=record.run,
+        repeat=record.repeat,
+        workload=record.workload,
+        label=labels.get(record.run, record.workload),
+        host=record.host,
+        state=record.state,
+        reason=record.reason,
+        seconds=(record.end_ns - record.begin_ns) * 1e-9,
+        log=str(folder.relative_to(directory.path)),
+        tail="" if record.state == "ok" else _tail(folder),
+        notices=notices,
+        disturbance=record.disturbance,
+        provenance=record.provenance,
+    )
 
 
 def _tail(folder: Path) -> str:
@@ -181,7 +243,9 @@ def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
     sentences = []
     states = collections.Counter(verdict.state for verdict in analysis.verdicts)
     if analysis.verdicts:
-        parts = [f"{states[state]} {state}" for state in ("met", "not met", "undecided", "not measured") if states[state]]
+        parts = [
+            f"{states[state]} {state}" for state in ("met", "not met", "undecided", "not measured") if states[state]
+        ]
         sentences.append(f"Of {len(analysis.verdicts)} requirements: {', '.join(parts)}.")
         missed = [verdict for verdict in analysis.verdicts if verdict.state == "not met"]
         sentences += [f"Not met: {verdict.requirement} ({verdict.evidence})." for verdict in missed[:3]]
@@ -197,8 +261,9 @@ def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
         sentences.append("Nothing was measured.")
     disturbed = [one for one in analysis.notices if one.code in ("load", "steal", "other-work", "throttling", "swap")]
     if disturbed:
-        sentences.append("The machine was disturbed while it was measured: "
-                         + "; ".join(one.text for one in disturbed) + ".")
+        sentences.append(
+            "The machine was disturbed while it was measured: " + "; ".join(one.text for one in disturbed) + "."
+        )
     return tuple(sentences)
 
 
@@ -218,8 +283,11 @@ def _headline_sentences(analysis: Analysis) -> list[str]:
     sentences = []
     for metric in analysis.metrics:
         if one := shown.get(metric.name):
-            parts = [f"{part.fraction:.0%} of the {part.kind} peak" for part in one.fractions
-                     if part.kind != "measured" or len(one.fractions) == 1]
+            parts = [
+                f"{part.fraction:.0%} of the {part.kind} peak"
+                for part in one.fractions
+                if part.kind != "measured" or len(one.fractions) == 1
+            ]
             sentences.append(f"{metric.title}: {show(one.value, one.unit)}" + (f", {parts[0]}" if parts else "") + ".")
     return sentences
 

@@ -8,7 +8,7 @@ import msgspec
 
 from ..published import System
 from ..records import Analysis, Finding, Metric, Params
-from .beside import Rank, compare, headlines, is_better, is_result, matched
+from .beside import Rank, compare, headlines, is_better, is_result
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +49,20 @@ def from_analysis(analysis: Analysis) -> Entry:
 def from_published(system: System) -> Entry:
     """A published system as a column; the interval of a printed figure is half a unit of its last place."""
     findings = tuple(
-        Finding(metric=one.metric, unit=one.unit, better="none", workload="published", params=dict(one.params),
-                host=one.where, value=one.value, low=one.value - one.half_width, high=one.value + one.half_width)
-        for one in system.values if is_result(one))
+        Finding(
+            metric=one.metric,
+            unit=one.unit,
+            better="none",
+            workload="published",
+            params=dict(one.params),
+            host=one.where,
+            value=one.value,
+            low=one.value - one.half_width,
+            high=one.value + one.half_width,
+        )
+        for one in system.values
+        if is_result(one)
+    )
     return Entry(name=system.id, findings=findings, published=True)
 
 
@@ -63,8 +74,14 @@ def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tup
         found = [top.get((name, match)) for top in tops]
         if sum(one is not None for one in found) > 1:
             rows.append(_row(metrics[name], match or "best", found))
-    exact = [{(one.metric, _text(one.params)): one for one in entry.findings if one.metric in metrics and one.value is not None}
-             for entry in entries]
+    exact = [
+        {
+            (one.metric, _text(one.params)): one
+            for one in entry.findings
+            if one.metric in metrics and one.value is not None
+        }
+        for entry in entries
+    ]
     shown = {(row.metric, tuple(cell and cell.value for cell in row.cells)) for row in rows}
     for name, text in dict.fromkeys(key for values in exact for key in values):
         found = [values.get((name, text)) for values in exact]
@@ -91,10 +108,17 @@ def _row(metric: Metric, params: str, found: Sequence[Finding | None]) -> Row:
             assert first.value is not None
             rank = compare(metric.better, (one.low, one.value, one.high), (first.low, first.value, first.high))
             ratio = one.value / first.value if first.value else None
-        cells.append(Cell(value=one.value, low=one.low, high=one.high, params=one.params, where=one.host, rank=rank,
-                          ratio=ratio))
-    return Row(metric=metric.name, title=metric.title, unit=metric.unit, better=metric.better, params=params,
-               cells=tuple(cells))
+        cells.append(
+            Cell(value=one.value, low=one.low, high=one.high, params=one.params, where=one.host, rank=rank, ratio=ratio)
+        )
+    return Row(
+        metric=metric.name,
+        title=metric.title,
+        unit=metric.unit,
+        better=metric.better,
+        params=params,
+        cells=tuple(cells),
+    )
 
 
 def winner(row: Row) -> int | None:
@@ -105,7 +129,9 @@ def winner(row: Row) -> int | None:
         if is_better(row.better, cell.value, best.value):
             best_index, best = index, cell
     for index, cell in cells:
-        if index != best_index and compare(row.better, (best.low, best.value, best.high),
-                                           (cell.low, cell.value, cell.high)) != "better":
+        if (
+            index != best_index
+            and compare(row.better, (best.low, best.value, best.high), (cell.low, cell.value, cell.high)) != "better"
+        ):
             return None
     return best_index

@@ -63,8 +63,14 @@ def series(counts: Ints, seconds: Floats) -> Series:
 
     bound = OUTLIER_DEVIATIONS * MAD_TO_SIGMA * _median(deviation_at, counts)
     flagged = (deviation > np.repeat(bound, counts)) & np.repeat(counts >= 3, counts)
-    return Series(middle, at(ranks[place, 0]), at(ranks[place, 1]), at(np.zeros(n, np.int64)), at(counts - 1),
-                  np.bincount(owner, weights=flagged, minlength=n).astype(np.int64))
+    return Series(
+        middle,
+        at(ranks[place, 0]),
+        at(ranks[place, 1]),
+        at(np.zeros(n, np.int64)),
+        at(counts - 1),
+        np.bincount(owner, weights=flagged, minlength=n).astype(np.int64),
+    )
 
 
 def _median(at: object, counts: Ints) -> Floats:
@@ -100,8 +106,9 @@ def findings(cases: Cases, metrics: Mapping[str, tuple[Metric, ...]]) -> list[Fi
     return found
 
 
-def _finding(metric: Metric, workload: str, host: str, params: Params, work: Params, rows: list[int], cases: Cases,
-             got: Series) -> Finding | None:
+def _finding(
+    metric: Metric, workload: str, host: str, params: Params, work: Params, rows: list[int], cases: Cases, got: Series
+) -> Finding | None:
     numbers = {name: float(amount) for name, amount in work.items()}
     if not applies(metric, numbers):
         return None
@@ -128,13 +135,27 @@ def _finding(metric: Metric, workload: str, host: str, params: Params, work: Par
         low, high = statistics.median(lows), statistics.median(highs)
     if len(medians) > 1:
         between = median_interval(medians)
-        low, high = min(between.low, between.low if low is None else low), max(between.high,
-                                                                              between.high if high is None else high)
+        low, high = (
+            min(between.low, between.low if low is None else low),
+            max(between.high, between.high if high is None else high),
+        )
     best = None if metric.better == "none" else (max if metric.better == "higher" else min)(extremes or medians)
     n_samples = len(medians) if reported else int(cases.counts[rows].sum())
     if n_samples < 2:
         low = high = None  # one sample says nothing of its own spread
-    return Finding(metric=metric.name, unit=metric.unit, better=metric.better, workload=workload, params=params,
-                   host=host, value=statistics.median(medians), low=low, high=high, n_samples=n_samples,
-                   n_runs=len(medians), best=best, outliers=int(got.outliers[rows].sum()),
-                   runs=tuple(dict.fromkeys(str(cases.run[row]) for row in rows)))
+    return Finding(
+        metric=metric.name,
+        unit=metric.unit,
+        better=metric.better,
+        workload=workload,
+        params=params,
+        host=host,
+        value=statistics.median(medians),
+        low=low,
+        high=high,
+        n_samples=n_samples,
+        n_runs=len(medians),
+        best=best,
+        outliers=int(got.outliers[rows].sum()),
+        runs=tuple(dict.fromkeys(str(cases.run[row]) for row in rows)),
+    )

@@ -45,9 +45,17 @@ def measured_peaks(findings: Iterable[Finding], metrics: Mapping[str, Metric]) -
         if threads not in (1, most[host, name]):
             continue
         scope = "core" if threads == 1 and most[host, name] > 1 else "node"
-        peaks[host].append(Peak(name=name, scope=scope, value=value, unit=one.unit, kind="measured",
-                                basis=f"{metrics[one.metric].title}, {threads} thread{'s' * (threads > 1)}, "
-                                      f"median of {one.n_samples} samples"))
+        peaks[host].append(
+            Peak(
+                name=name,
+                scope=scope,
+                value=value,
+                unit=one.unit,
+                kind="measured",
+                basis=f"{metrics[one.metric].title}, {threads} thread{'s' * (threads > 1)}, "
+                f"median of {one.n_samples} samples",
+            )
+        )
     return peaks
 
 
@@ -82,8 +90,9 @@ def _clock(basis: str) -> str:
     return basis.rpartition(" x ")[2]
 
 
-def with_fractions(findings: Iterable[Finding], metrics: Mapping[str, Metric],
-                   peaks: Mapping[str, Sequence[Peak]]) -> list[Finding]:
+def with_fractions(
+    findings: Iterable[Finding], metrics: Mapping[str, Metric], peaks: Mapping[str, Sequence[Peak]]
+) -> list[Finding]:
     """Every finding with its fractions, and a notice where it is above a derived peak."""
     done = []
     for one in findings:
@@ -91,15 +100,21 @@ def with_fractions(findings: Iterable[Finding], metrics: Mapping[str, Metric],
         notices = one.notices
         above = [part for part in got if part.kind == "derived" and part.fraction > ABOVE_PEAK]
         if above and len(above) == sum(part.kind == "derived" for part in got):
-            notices = (*notices, Notice(
-                code="above-peak", text=f"above its derived peak ({above[0].fraction:.2f} of {show(above[0].value, one.unit)})",
-                advice=f"the peak's basis is too low here: {above[0].basis}"))
+            notices = (
+                *notices,
+                Notice(
+                    code="above-peak",
+                    text=f"above its derived peak ({above[0].fraction:.2f} of {show(above[0].value, one.unit)})",
+                    advice=f"the peak's basis is too low here: {above[0].basis}",
+                ),
+            )
         done.append(msgspec.structs.replace(one, fractions=got, notices=notices) if got else one)
     return done
 
 
-def verdicts(limits: Sequence[Limit], findings: Sequence[Finding], metrics: Mapping[str, Metric],
-             hosts: Sequence[Host]) -> tuple[Verdict, ...]:
+def verdicts(
+    limits: Sequence[Limit], findings: Sequence[Finding], metrics: Mapping[str, Metric], hosts: Sequence[Host]
+) -> tuple[Verdict, ...]:
     """Each limit against the findings that it speaks of: met, not met, undecided where the interval straddles it.
 
     With several findings (sizes, thread counts) the best counts; on several hosts each must meet it.
@@ -107,8 +122,11 @@ def verdicts(limits: Sequence[Limit], findings: Sequence[Finding], metrics: Mapp
     peaks = {host.name: host.peaks for host in hosts}
     found = []
     for limit in limits:
-        spoken = [one for one in findings if one.metric == limit.metric
-                  and all(one.params.get(name) == value for name, value in limit.params.items())]
+        spoken = [
+            one
+            for one in findings
+            if one.metric == limit.metric and all(one.params.get(name) == value for name, value in limit.params.items())
+        ]
         for host in sorted({one.host for one in spoken}) or [""]:
             best = _best([one for one in spoken if one.host == host])
             found.append(_verdict(limit, metrics[limit.metric], host, best, peaks.get(host, ()), len(peaks) > 1))
@@ -123,8 +141,9 @@ def _best(findings: list[Finding]) -> Finding | None:
     return min(measured, key=lambda one: (one.value or 0) if lower else -(one.value or 0))
 
 
-def _verdict(limit: Limit, metric: Metric, host: str, best: Finding | None, peaks: Sequence[Peak],
-             many: bool) -> Verdict:
+def _verdict(
+    limit: Limit, metric: Metric, host: str, best: Finding | None, peaks: Sequence[Peak], many: bool
+) -> Verdict:
     bound_text = []
     bounds: list[tuple[float, bool]] = []  # value in SI, whether it is a lower bound
     missing = ""
@@ -137,7 +156,9 @@ def _verdict(limit: Limit, metric: Metric, host: str, best: Finding | None, peak
             bound_text.append(f"{word} {show(given, metric.unit)}")
             continue
         peak = _peak(limit.of, peaks)
-        bound_text.append(f"{word} {given:.0%} of {limit.of}" + (f" ({show(peak.value, peak.unit)}, {peak.kind})" if peak else ""))
+        bound_text.append(
+            f"{word} {given:.0%} of {limit.of}" + (f" ({show(peak.value, peak.unit)}, {peak.kind})" if peak else "")
+        )
         if peak is None:
             missing = f"the peak {limit.of} is not known on this machine"
         else:
@@ -155,8 +176,12 @@ def _verdict(limit: Limit, metric: Metric, host: str, best: Finding | None, peak
     low, high = (best.value if end is None else end for end in (best.low, best.high))
     sure = all(low >= bound if is_least else high <= bound for bound, is_least in bounds)
     broken = any(high < bound if is_least else low > bound for bound, is_least in bounds)
-    return Verdict(requirement=requirement, state="met" if sure else "not met" if broken else "undecided",
-                   evidence=f"measured {shown}", finding=best)
+    return Verdict(
+        requirement=requirement,
+        state="met" if sure else "not met" if broken else "undecided",
+        evidence=f"measured {shown}",
+        finding=best,
+    )
 
 
 def _peak(name: str, peaks: Sequence[Peak]) -> Peak | None:

@@ -93,5 +93,4 @@ def outliers(samples: Sequence[float]) -> tuple[int, ...]:
         return ()
     middle = statistics.median(samples)
     deviation = MAD_TO_SIGMA * statistics.median(abs(value - middle) for value in samples)
-    return tuple(index for index, value in enumerate(samples)
-                 if abs(value - middle) > OUTLIER_DEVIATIONS * deviation)
+    return tuple(index for index, value in enumerate(samples) if abs(value - middle) > OUTLIER_DEVIATIONS * deviation)

@@ -50,15 +50,31 @@ def from_measurements(measurements: Iterable[Measurement]) -> Cases:
         if record.state != "ok":
             continue
         for case in record.cases:
-            row = (record.run, record.repeat, record.workload, record.host, case.kernel, key(case.params),
-                   key(case.work), len(case.seconds))
+            row = (
+                record.run,
+                record.repeat,
+                record.workload,
+                record.host,
+                case.kernel,
+                key(case.params),
+                key(case.work),
+                len(case.seconds),
+            )
             for column, entry in zip(columns, row, strict=True):
                 column.append(entry)
             seconds.extend(case.seconds)
     run, repeat, workload, host, kernel, params, work, counts = columns
-    return Cases(run=_strings(run), repeat=_ints(repeat), workload=_strings(workload), host=_strings(host),
-                 kernel=_strings(kernel), params=_strings(params), work=_strings(work), counts=_ints(counts),
-                 seconds=np.array(seconds, float))
+    return Cases(
+        run=_strings(run),
+        repeat=_ints(repeat),
+        workload=_strings(workload),
+        host=_strings(host),
+        kernel=_strings(kernel),
+        params=_strings(params),
+        work=_strings(work),
+        counts=_ints(counts),
+        seconds=np.array(seconds, float),
+    )
 
 
 def _strings(values: Iterable[object]) -> Strings:
@@ -83,13 +99,20 @@ def pack(cases: Cases, path: Path) -> None:
     starts = np.cumsum(cases.counts) - cases.counts
     columns = {name: getattr(cases, name) for name in Cases._fields[:7]}
     connection.register("cases", {**columns, "start": starts, "count": cases.counts, "row": np.arange(len(cases))})
-    connection.register("samples", {"s": cases.seconds, "row": np.repeat(np.arange(len(cases)), cases.counts),
-                                    "place": np.arange(len(cases.seconds))})
+    connection.register(
+        "samples",
+        {
+            "s": cases.seconds,
+            "row": np.repeat(np.arange(len(cases)), cases.counts),
+            "place": np.arange(len(cases.seconds)),
+        },
+    )
     try:
         connection.execute(
             "COPY (SELECT run, repeat, workload, host, kernel, params, work, coalesce(seconds, []) AS seconds FROM cases "
             "LEFT JOIN (SELECT row, list(s ORDER BY place) AS seconds FROM samples GROUP BY row) USING (row) ORDER BY row) "
-            f"TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)")
+            f"TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
+        )
         os.replace(temporary, path)
     except (OSError, connection_error()) as error:
         temporary.unlink(missing_ok=True)
@@ -102,15 +125,27 @@ def unpack(paths: Sequence[Path]) -> Cases:
     names = ", ".join(f"'{_quoted(path)}'" for path in paths)
     try:
         connection.execute(f"CREATE TABLE m AS SELECT * FROM read_parquet([{names}])")
-        got = connection.execute("SELECT run, repeat, workload, host, kernel, params, work, len(seconds) AS counts FROM m "
-                                 "ORDER BY rowid").fetchnumpy()
+        got = connection.execute(
+            "SELECT run, repeat, workload, host, kernel, params, work, len(seconds) AS counts FROM m ORDER BY rowid"
+        ).fetchnumpy()
         flat = connection.execute("SELECT unnest(seconds) AS s FROM m ORDER BY rowid").fetchnumpy()["s"]
     except connection_error() as error:
-        raise StoreFailed(f"cannot read the packed measurements: {error}", where=str(paths[0].parent),
-                          hint="remove the packed file: it is made again from the measurements beside it") from None
-    return Cases(run=_strings(got["run"]), repeat=_ints(got["repeat"]), workload=_strings(got["workload"]),
-                 host=_strings(got["host"]), kernel=_strings(got["kernel"]), params=_strings(got["params"]),
-                 work=_strings(got["work"]), counts=_ints(got["counts"]), seconds=np.asarray(flat, float))
+        raise StoreFailed(
+            f"cannot read the packed measurements: {error}",
+            where=str(paths[0].parent),
+            hint="remove the packed file: it is made again from the measurements beside it",
+        ) from None
+    return Cases(
+        run=_strings(got["run"]),
+        repeat=_ints(got["repeat"]),
+        workload=_strings(got["workload"]),
+        host=_strings(got["host"]),
+        kernel=_strings(got["kernel"]),
+        params=_strings(got["params"]),
+        work=_strings(got["work"]),
+        counts=_ints(got["counts"]),
+        seconds=np.asarray(flat, float),
+    )
 
 
 def concatenate(parts: Sequence[Cases]) -> Cases:

@@ -46,9 +46,14 @@ def is_headline(metric: Metric, params: Mapping[str, object]) -> bool:
 def best(metrics: Sequence[Metric], cases: Sequence[Case]) -> tuple[Metric, Case, float] | None:
     """The metric that says most of what the cases give, at its best case, by medians; a word to a person as runs end."""
     for metric in sorted(metrics, key=lambda one: not one.headline):
-        found = [(value(metric, statistics.median(case.seconds) if case.seconds else 1.0, case.work), case)
-                 for case in cases if case.kernel == metric.kernel and applies(metric, case.work)
-                 and (case.seconds or is_reported(metric)) and is_headline(metric, case.params)]
+        found = [
+            (value(metric, statistics.median(case.seconds) if case.seconds else 1.0, case.work), case)
+            for case in cases
+            if case.kernel == metric.kernel
+            and applies(metric, case.work)
+            and (case.seconds or is_reported(metric))
+            and is_headline(metric, case.params)
+        ]
         if found:
             chosen = (min if metric.better == "lower" else max)(found, key=lambda pair: pair[0])
             return metric, chosen[1], chosen[0]

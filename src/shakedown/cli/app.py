@@ -11,11 +11,16 @@ from ..errors import COULD_NOT_MEASURE, ShakedownError
 from . import compare, list_, machine, plan, report, run
 
 app = typer.Typer(
-    name="shakedown", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-    rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
+    name="shakedown",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Takes a cluster from installation to production: what it is, how fast it could be, how fast it is, and how it "
-         "compares with published systems.\n\nData goes to standard output, messages to standard error. Exit codes: "
-         "0 met, 1 not met, 2 usage, 3 could not measure, 4 undecided.")
+    "compares with published systems.\n\nData goes to standard output, messages to standard error. Exit codes: "
+    "0 met, 1 not met, 2 usage, 3 could not measure, 4 undecided.",
+)
 
 
 def _version(wanted: bool) -> None:
@@ -25,8 +30,9 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _root(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True,
-                                       help="Print the version.")) -> None:
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
     pass
 
 

@@ -32,8 +32,10 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], title: s
     widths = [max(len(str(row[i])) for row in (headings, *rows)) for i in range(len(headings))]
     numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(headings))]
     for row in (headings, ["-" * width for width in widths], *rows):
-        cells = [str(cell).rjust(width) if right else str(cell).ljust(width)
-                 for cell, width, right in zip(row, widths, numeric, strict=True)]
+        cells = [
+            str(cell).rjust(width) if right else str(cell).ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ]
         print(("  " + "  ".join(cells)).rstrip())
 
 

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
 
 def command(
-    systems: Annotated[list[str], typer.Argument(help="Run directories, report.json files, published systems (see "
-                                                      "`shakedown list published`) or their TOML files.")],
+    systems: Annotated[
+        list[str],
+        typer.Argument(
+            help="Run directories, report.json files, published systems (see "
+            "`shakedown list published`) or their TOML files."
+        ),
+    ],
     json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
     all: Annotated[bool, typer.Option("--all", help="Every row, not the headlines alone.")] = False,
 ) -> None:

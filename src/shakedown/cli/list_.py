@@ -13,7 +13,9 @@ KINDS = ("campaigns", "workloads", "published", "metrics")
 
 
 def command(
-    kind: Annotated[str, typer.Argument(help="campaigns, workloads, published or metrics; all where none is given.")] = "",
+    kind: Annotated[
+        str, typer.Argument(help="campaigns, workloads, published or metrics; all where none is given.")
+    ] = "",
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """List what can be run and what it can be compared with."""
@@ -21,8 +23,9 @@ def command(
         raise unknown("kind", kind, KINDS)
     tables = {one: _TABLES[one]() for one in ((kind,) if kind else KINDS[:3])}
     if json:
-        common.print_json({one: [dict(zip(head, row, strict=True)) for row in rows]
-                           for one, (head, rows) in tables.items()})
+        common.print_json(
+            {one: [dict(zip(head, row, strict=True)) for row in rows] for one, (head, rows) in tables.items()}
+        )
         return
     for one, (head, rows) in tables.items():
         common.print_table(head, rows, "" if kind else one)
@@ -43,14 +46,17 @@ def _workloads() -> Table:
 
     found = [workloads.get(name) for name in workloads.names()]
     return ("workload", "what it measures", "parameters"), [
-        (one.name, one.title, ", ".join(f"{name}={param.default}" for name, param in one.params.items())) for one in found]
+        (one.name, one.title, ", ".join(f"{name}={param.default}" for name, param in one.params.items()))
+        for one in found
+    ]
 
 
 def _published() -> Table:
     from .. import published
 
     return ("system", "name", "year", "values"), [
-        (one.id, f"{one.name}, {one.site}", str(one.year), str(len(one.values))) for one in published.systems()]
+        (one.id, f"{one.name}, {one.site}", str(one.year), str(len(one.values))) for one in published.systems()
+    ]
 
 
 def _metrics() -> Table:

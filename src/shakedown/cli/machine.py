@@ -118,8 +118,10 @@ def _facts(host: Host) -> Iterator[tuple[str, str]]:
         text += f" at {memory.speed_mts:g} MT/s" if memory.speed_mts else ""
     yield "memory", text
     for node in host.numa:
-        parts = [f"CPUs {format_cpu_list(node.cpus) or 'none'}",
-                 show_bytes(node.memory_bytes) if node.memory_bytes is not None else "memory not known"]
+        parts = [
+            f"CPUs {format_cpu_list(node.cpus) or 'none'}",
+            show_bytes(node.memory_bytes) if node.memory_bytes is not None else "memory not known",
+        ]
         if len(host.numa) > 1:
             parts.append(f"distances {' '.join(map(str, node.distances))}")
         parts += [f"{count} huge pages of {show_bytes(int(size))}" for size, count in node.hugepages.items() if count]
@@ -127,9 +129,22 @@ def _facts(host: Host) -> Iterator[tuple[str, str]]:
     for gpu in host.gpus:
         size = show_bytes(gpu.memory_bytes) if gpu.memory_bytes else "memory not known"
         power = gpu.facts.get("power_limit_w")
-        yield f"GPU {gpu.index}", ", ".join(filter(None, (
-            gpu.name, size, f"PCI {gpu.pci}" if gpu.pci else "", f"driver {gpu.driver}" if gpu.driver else "",
-            f"limit {power:g} W" if isinstance(power, int | float) else "", "MIG on" if gpu.facts.get("mig") else "")))
+        yield (
+            f"GPU {gpu.index}",
+            ", ".join(
+                filter(
+                    None,
+                    (
+                        gpu.name,
+                        size,
+                        f"PCI {gpu.pci}" if gpu.pci else "",
+                        f"driver {gpu.driver}" if gpu.driver else "",
+                        f"limit {power:g} W" if isinstance(power, int | float) else "",
+                        "MIG on" if gpu.facts.get("mig") else "",
+                    ),
+                )
+            ),
+        )
     for network in host.networks:
         if network.kind not in ("virtual", "loopback"):
             yield network.name, _network(network)
@@ -166,7 +181,8 @@ def _clock(host: Host) -> str:
 def _vectors(isa: Sequence[str]) -> list[str]:
     """The extensions without those that a wider one implies."""
     implied = {"sse2", "pni", "sse3", "ssse3", "sse4_1", "f16c"} | (
-        {"sse4_2", "avx512dq", "avx512bw", "avx512vl", "avx512cd"} if "avx512f" in isa else set())
+        {"sse4_2", "avx512dq", "avx512bw", "avx512vl", "avx512cd"} if "avx512f" in isa else set()
+    )
     return [name for name in isa if name not in implied]
 
 
@@ -186,10 +202,15 @@ def _cache(cache: Cache) -> str:
 
 def _network(network: Network) -> str:
     rate = f"{network.rate_bit_s / 1e9:g} Gbit/s" if network.rate_bit_s is not None else "rate not known"
-    parts = [network.kind, network.state, rate if network.state in ("up", "active", "unknown") else "",
-             str(network.facts.get("adapter", "")), f"MTU {network.mtu}" if network.mtu else "",
-             f"driver {network.driver}" if network.driver else "",
-             f"NUMA node {network.numa_node}" if network.numa_node is not None else ""]
+    parts = [
+        network.kind,
+        network.state,
+        rate if network.state in ("up", "active", "unknown") else "",
+        str(network.facts.get("adapter", "")),
+        f"MTU {network.mtu}" if network.mtu else "",
+        f"driver {network.driver}" if network.driver else "",
+        f"NUMA node {network.numa_node}" if network.numa_node is not None else "",
+    ]
     return ", ".join(filter(None, parts))
 
 
@@ -239,8 +260,14 @@ def _software(host: Host) -> Iterator[str]:
 
 def _pairs(pairs: Iterator[tuple[str, str]], width: int) -> Iterator[str]:
     for name, text in pairs:
-        yield from textwrap.wrap(text, width, initial_indent=f"  {name:<18} ", subsequent_indent=" " * 21,
-                                 break_on_hyphens=False, break_long_words=False) or [f"  {name}"]
+        yield from textwrap.wrap(
+            text,
+            width,
+            initial_indent=f"  {name:<18} ",
+            subsequent_indent=" " * 21,
+            break_on_hyphens=False,
+            break_long_words=False,
+        ) or [f"  {name}"]
 
 
 def _wrapped(pairs: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
@@ -249,5 +276,12 @@ def _wrapped(pairs: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
 
 
 def _wrap(text: str, width: int, indent: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent=" " * indent, break_on_hyphens=False, break_long_words=False,
-                         drop_whitespace=True, replace_whitespace=False)
+    return textwrap.wrap(
+        text,
+        width,
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+        drop_whitespace=True,
+        replace_whitespace=False,
+    )

@@ -30,9 +30,16 @@ class Live:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn
 
-            self._bar = Progress(TextColumn("{task.description}"), BarColumn(bar_width=24),
-                                 TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[left]}"),
-                                 console=Console(stderr=True), transient=True, refresh_per_second=2, auto_refresh=False)
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                TextColumn("{task.percentage:>3.0f} %"),
+                TextColumn("{task.fields[left]}"),
+                console=Console(stderr=True),
+                transient=True,
+                refresh_per_second=2,
+                auto_refresh=False,
+            )
             self._task = self._bar.add_task("", total=1.0, left="")
 
     def __enter__(self) -> Live:
@@ -40,7 +47,9 @@ class Live:
             self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._bar:
             self._bar.stop()
 
@@ -48,8 +57,12 @@ class Live:
         self._begun, self._left_s, self._estimate_s = time.monotonic(), left_s, step.run.estimate_s
         again = f", repeat {step.repeat}" if step.repeat > 1 else ""
         if self._bar:
-            self._bar.update(self._task, description=f"{step.run.label}{again}", completed=0.0,
-                             left=f"about {show_seconds(left_s)} left")
+            self._bar.update(
+                self._task,
+                description=f"{step.run.label}{again}",
+                completed=0.0,
+                left=f"about {show_seconds(left_s)} left",
+            )
             self._bar.refresh()
 
     def advance(self, fraction: float | None, text: str) -> None:

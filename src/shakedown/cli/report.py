@@ -16,19 +16,32 @@ if TYPE_CHECKING:
 
 
 def command(
-    runs: Annotated[list[Path] | None, typer.Argument(help="Run directories; 'latest' (the default) is the newest below "
-                                                           "./runs. Several give one report over all of them.")] = None,
-    formats: Annotated[str, typer.Option("--format", help="html, md, csv, json, with commas between.")] = "html,md,csv,json",
-    output: Annotated[Path | None, typer.Option(help="The folder for the report. Default: the run directory; with several "
-                                                     "runs, the current folder.")] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Run directories; 'latest' (the default) is the newest below "
+            "./runs. Several give one report over all of them."
+        ),
+    ] = None,
+    formats: Annotated[
+        str, typer.Option("--format", help="html, md, csv, json, with commas between.")
+    ] = "html,md,csv,json",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder for the report. Default: the run directory; with several runs, the current folder."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,
 ) -> None:
     """Make the report of a run directory again, from its files alone; or one report over many run directories."""
     from ..store import RunDirectory
     from .run import exit_code
 
-    opened = [RunDirectory.open(common.latest_run(Path("runs")) if str(run) == "latest" else run)
-              for run in runs or [Path("latest")]]
+    opened = [
+        RunDirectory.open(common.latest_run(Path("runs")) if str(run) == "latest" else run)
+        for run in runs or [Path("latest")]
+    ]
     if len(opened) == 1:
         analysis, damaged, pages = write_report(opened[0], formats, output)
     else:
@@ -43,7 +56,9 @@ def command(
     raise typer.Exit(COULD_NOT_MEASURE if damaged else exit_code(analysis))
 
 
-def write_report(opened: RunDirectory, formats: str, output: Path | None = None) -> tuple[Analysis, list[Absent], list[Path]]:
+def write_report(
+    opened: RunDirectory, formats: str, output: Path | None = None
+) -> tuple[Analysis, list[Absent], list[Path]]:
     """Analyse one run directory, write every format, and leave the measurements packed beside them."""
     from ..analysis import build
 

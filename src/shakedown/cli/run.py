@@ -17,11 +17,19 @@ if TYPE_CHECKING:
 
 
 def command(
-    campaign: Annotated[str, typer.Argument(help="A shipped campaign (see `shakedown list campaigns`) or a TOML file.")] = "quick",
-    directory: Annotated[Path | None, typer.Option(help="The new run directory. Default: a name made from time, campaign "
-                                                        "and host below ./runs.")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with this run directory; what is whole is not repeated. "
-                                                     "'latest' takes the newest below ./runs.")] = None,
+    campaign: Annotated[
+        str, typer.Argument(help="A shipped campaign (see `shakedown list campaigns`) or a TOML file.")
+    ] = "quick",
+    directory: Annotated[
+        Path | None,
+        typer.Option(help="The new run directory. Default: a name made from time, campaign and host below ./runs."),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="Go on with this run directory; what is whole is not repeated. 'latest' takes the newest below ./runs."
+        ),
+    ] = None,
     retry_failed: Annotated[bool, typer.Option(help="With --resume: measure again what failed.")] = False,
     report: Annotated[bool, typer.Option(help="Analyse and write the report at the end.")] = True,
     formats: Annotated[str, typer.Option("--format", help="Report formats, with commas between.")] = "html,md,csv,json",
@@ -66,8 +74,9 @@ def begin(campaign_name: str, directory: Path | None) -> RunDirectory:
     if not made.runs:
         reasons = "; ".join(f"{one.what}: {one.why}" for one in made.skipped)
         raise CannotMeasure("nothing in this campaign can run here", where=where, hint=reasons)
-    manifest = store.Manifest(schema=store.SCHEMA, campaign=asked.name, created_ns=door.now_ns(), version=__version__,
-                              host=door.name())
+    manifest = store.Manifest(
+        schema=store.SCHEMA, campaign=asked.name, created_ns=door.now_ns(), version=__version__, host=door.name()
+    )
     return store.RunDirectory.create(path, manifest=manifest, campaign_toml=text, machine=found, plan=made)
 
 
@@ -100,8 +109,11 @@ def remember_durations(opened: RunDirectory, plan: Plan, measurements: list[Meas
     from ..store import write
 
     estimates = {run.id: run.estimate_s for run in plan.runs}
-    taken = [(one.run, one.workload, estimates.get(one.run, 0.0), (one.end_ns - one.begin_ns) * 1e-9)
-             for one in measurements if one.state == "ok"]
+    taken = [
+        (one.run, one.workload, estimates.get(one.run, 0.0), (one.end_ns - one.begin_ns) * 1e-9)
+        for one in measurements
+        if one.state == "ok"
+    ]
     try:
         write(opened.path / "durations.json", msgspec.json.encode(taken))
     except StoreFailed as error:

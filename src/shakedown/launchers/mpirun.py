@@ -64,8 +64,14 @@ def _cray(start: Start) -> tuple[tuple[str, ...], dict[str, str]]:
     return ("-n", str(start.ranks), "--cpu-bind", "none"), {}
 
 
-_FLAVOURS = {flavours.OPEN_MPI: _open_mpi, flavours.MPICH: _hydra, flavours.INTEL: _intel, flavours.MVAPICH2: _mvapich,
-             flavours.MVAPICH: _mvapich, flavours.CRAY: _cray}
+_FLAVOURS = {
+    flavours.OPEN_MPI: _open_mpi,
+    flavours.MPICH: _hydra,
+    flavours.INTEL: _intel,
+    flavours.MVAPICH2: _mvapich,
+    flavours.MVAPICH: _mvapich,
+    flavours.CRAY: _cray,
+}
 
 
 def _start(start: Start) -> Started:
@@ -77,5 +83,6 @@ def _start(start: Start) -> Started:
     return (start.mpi.path, *flags, *start.argv), env
 
 
-LAUNCHER = Launcher(name="mpirun", title="mpirun of the MPI that the program is linked to", order=50, refusal=_refusal,
-                    start=_start)
+LAUNCHER = Launcher(
+    name="mpirun", title="mpirun of the MPI that the program is linked to", order=50, refusal=_refusal, start=_start
+)

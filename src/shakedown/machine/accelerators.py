@@ -1,7 +1,7 @@
 """How fast each kind of GPU could be, without its matrix units. Pure.
 
-    flop/s            multiprocessors x lanes x 2 (fused multiply-add) x highest clock
-    memory bandwidth  bus width / 8 x 2 transfers per clock x highest memory clock
+flop/s            multiprocessors x lanes x 2 (fused multiply-add) x highest clock
+memory bandwidth  bus width / 8 x 2 transfers per clock x highest memory clock
 """
 
 from __future__ import annotations

@@ -10,7 +10,10 @@ from ..records import Absent, Cache
 from .kernel import parse_mask, parse_size, read_int, read_word
 
 _KINDS: dict[str, Literal["data", "instruction", "unified"]] = {
-    "Data": "data", "Instruction": "instruction", "Unified": "unified"}
+    "Data": "data",
+    "Instruction": "instruction",
+    "Unified": "unified",
+}
 
 _Shape = tuple[int, Literal["data", "instruction", "unified"], int, int | None, int | None]
 
@@ -35,8 +38,10 @@ def caches(door: Door, online: Sequence[int]) -> tuple[tuple[Cache, ...], tuple[
                 sizeless.add(index)
             elif group not in shapes.setdefault(shape, []):
                 shapes[shape].append(group)
-    found = tuple(Cache(level=level, kind=kind, size_bytes=size, line_bytes=line, ways=ways, groups=tuple(groups))
-                  for (level, kind, size, line, ways), groups in sorted(shapes.items(), key=lambda item: item[0][:3]))
+    found = tuple(
+        Cache(level=level, kind=kind, size_bytes=size, line_bytes=line, ways=ways, groups=tuple(groups))
+        for (level, kind, size, line, ways), groups in sorted(shapes.items(), key=lambda item: item[0][:3])
+    )
     if not found:
         why = "the kernel gives no size for any" if sizeless else "/sys/devices/system/cpu/cpu*/cache is not there"
         return (), (Absent(what="caches", why=why),)
@@ -58,5 +63,10 @@ def _shape(door: Door, folder: str) -> _Shape | None:
     size = read_word(door, f"{folder}/size")
     if level is None or kind is None or size is None or parse_size(size) == 0:
         return None
-    return (level, kind, parse_size(size), read_int(door, f"{folder}/coherency_line_size"),
-            read_int(door, f"{folder}/ways_of_associativity") or None)  # 0: fully associative or not told
+    return (
+        level,
+        kind,
+        parse_size(size),
+        read_int(door, f"{folder}/coherency_line_size"),
+        read_int(door, f"{folder}/ways_of_associativity") or None,
+    )  # 0: fully associative or not told

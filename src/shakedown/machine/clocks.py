@@ -37,8 +37,12 @@ def clocks(door: Door, online: Sequence[int], fields: Mapping[str, str], model: 
         return Clocks(None, max_hz, max_hz, "highest clock (cpufreq cpuinfo_max_freq); the base clock is not shown")
     now = re.match(r"[\d.]+", fields.get("cpu MHz") or fields.get("clock") or "")
     if now and float(now[0]) > 0:
-        return Clocks(None, None, float(now[0]) * 1e6, "clock in /proc/cpuinfo at the moment of reading; neither the "
-                      "base nor the highest clock is shown")
+        return Clocks(
+            None,
+            None,
+            float(now[0]) * 1e6,
+            "clock in /proc/cpuinfo at the moment of reading; neither the base nor the highest clock is shown",
+        )
     return Clocks(None, None, None, "")
 
 

@@ -70,8 +70,18 @@ EXTENSIONS = (
 )
 
 _IMPLEMENTERS = {
-    0x41: "ARM", 0x42: "Broadcom", 0x43: "Cavium", 0x46: "Fujitsu", 0x48: "HiSilicon", 0x4e: "NVIDIA", 0x50: "APM",
-    0x51: "Qualcomm", 0x53: "Samsung", 0x61: "Apple", 0xc0: "Ampere"}
+    0x41: "ARM",
+    0x42: "Broadcom",
+    0x43: "Cavium",
+    0x46: "Fujitsu",
+    0x48: "HiSilicon",
+    0x4E: "NVIDIA",
+    0x50: "APM",
+    0x51: "Qualcomm",
+    0x53: "Samsung",
+    0x61: "Apple",
+    0xC0: "Ampere",
+}
 
 
 class Processor(NamedTuple):
@@ -124,16 +134,31 @@ def cpu(door: Door) -> tuple[Cpu, tuple[Absent, ...]]:
             ),
         )
     return Cpu(
-        model=identity.model, vendor=identity.vendor, architecture=door.architecture(), microarchitecture=match.name,
-        family=identity.family, model_number=identity.number, stepping=identity.stepping,
-        sockets=len({core.socket for core in cores}) or None, cores=cores, offline_cpus=offline,
-        threads_per_core=max((len(core.cpus) for core in cores), default=None), isa=isa, base_hz=clock.base_hz,
-        max_hz=clock.max_hz, clock_hz=clock.clock_hz, clock_basis=clock.basis, caches=found,
+        model=identity.model,
+        vendor=identity.vendor,
+        architecture=door.architecture(),
+        microarchitecture=match.name,
+        family=identity.family,
+        model_number=identity.number,
+        stepping=identity.stepping,
+        sockets=len({core.socket for core in cores}) or None,
+        cores=cores,
+        offline_cpus=offline,
+        threads_per_core=max((len(core.cpus) for core in cores), default=None),
+        isa=isa,
+        base_hz=clock.base_hz,
+        max_hz=clock.max_hz,
+        clock_hz=clock.clock_hz,
+        clock_basis=clock.basis,
+        caches=found,
     ), absent + absent_caches + match.absent
 
 
-def _cores(door: Door, processors: Sequence[Processor], online: Sequence[int],
-           ) -> tuple[tuple[Core, ...], tuple[Absent, ...]]:
+def _cores(
+    door: Door,
+    processors: Sequence[Processor],
+    online: Sequence[int],
+) -> tuple[tuple[Core, ...], tuple[Absent, ...]]:
     nodes = _numa_of(door)
     fields = {processor.number: processor.fields for processor in processors}
     seen: set[int] = set()
@@ -166,22 +191,28 @@ def _from_sysfs(door: Door, number: int) -> tuple[tuple[int, ...], int, int]:
     siblings = parse_cpu_list(listed) if listed else parse_mask(mask) if mask else (number,)
     core_id = int(door.read(f"{folder}/core_id") or number)
     # kernels of its time list the two cores of an AMD module as threads of one, with numbers of their own
-    siblings = tuple(other for other in siblings if other == number
-                     or int(door.read(f"{_CPUS}/cpu{other}/topology/core_id") or core_id) == core_id)
+    siblings = tuple(
+        other
+        for other in siblings
+        if other == number or int(door.read(f"{_CPUS}/cpu{other}/topology/core_id") or core_id) == core_id
+    )
     socket = int(door.read(f"{folder}/physical_package_id") or 0)
     return siblings, core_id, max(socket, 0)  # -1: the firmware does not say
 
 
-def _groups_from_cpuinfo(processors: Iterable[Processor], online: Iterable[int],
-                         ) -> dict[int, tuple[tuple[int, ...], int, int]]:
+def _groups_from_cpuinfo(
+    processors: Iterable[Processor],
+    online: Iterable[int],
+) -> dict[int, tuple[tuple[int, ...], int, int]]:
     keys = {number: (0, number) for number in online}
     for processor in processors:
         if "core id" in processor.fields:
             keys[processor.number] = (int(processor.fields.get("physical id", "0")), int(processor.fields["core id"]))
         elif "physical id" in processor.fields:
             keys[processor.number] = (int(processor.fields["physical id"]), processor.number)
-    return {number: (tuple(other for other in keys if keys[other] == key), key[1], key[0])
-            for number, key in keys.items()}
+    return {
+        number: (tuple(other for other in keys if keys[other] == key), key[1], key[0]) for number, key in keys.items()
+    }
 
 
 def _numa_of(door: Door) -> dict[int, int]:
@@ -189,8 +220,11 @@ def _numa_of(door: Door) -> dict[int, int]:
     for name in door.list("/sys/devices/system/node"):
         if re.fullmatch(r"node\d+", name):
             listed = door.read(f"/sys/devices/system/node/{name}/cpulist")
-            cpus = parse_cpu_list(listed) if listed is not None else parse_mask(
-                door.read(f"/sys/devices/system/node/{name}/cpumap") or "0")
+            cpus = (
+                parse_cpu_list(listed)
+                if listed is not None
+                else parse_mask(door.read(f"/sys/devices/system/node/{name}/cpumap") or "0")
+            )
             found.update(dict.fromkeys(cpus, int(name[4:])))
     return found
 
@@ -218,9 +252,12 @@ def _identity(door: Door, fields: dict[str, str]) -> microarchitecture.Identity:
     """Who made the processor and which it is: CPUID on x86, MIDR on ARM, the processor version on POWER."""
     if "vendor_id" in fields:
         return microarchitecture.Identity(
-            vendor=fields["vendor_id"], model=" ".join(fields.get("model name", "unknown").split()),
-            family=_number(fields.get("cpu family")), number=_number(fields.get("model")),
-            stepping=_number(fields.get("stepping")))
+            vendor=fields["vendor_id"],
+            model=" ".join(fields.get("model name", "unknown").split()),
+            family=_number(fields.get("cpu family")),
+            number=_number(fields.get("model")),
+            stepping=_number(fields.get("stepping")),
+        )
     implementer = _number(fields.get("CPU implementer"))
     if implementer is not None:
         vendor = _IMPLEMENTERS.get(implementer, f"implementer 0x{implementer:02x}")
@@ -228,10 +265,17 @@ def _identity(door: Door, fields: dict[str, str]) -> microarchitecture.Identity:
         named = fields.get("model name", "")
         model = named if named and not named.startswith(("ARMv", "AArch64")) else f"{vendor} part 0x{part or 0:03x}"
         return microarchitecture.Identity(
-            vendor=vendor, model=model, family=implementer, number=part, stepping=_number(fields.get("CPU revision")),
-            soc=(door.read("/sys/devices/soc0/soc_id") or "").strip())
+            vendor=vendor,
+            model=model,
+            family=implementer,
+            number=part,
+            stepping=_number(fields.get("CPU revision")),
+            soc=(door.read("/sys/devices/soc0/soc_id") or "").strip(),
+        )
     if "cpu" in fields:
-        return microarchitecture.Identity(vendor="IBM", model=fields["cpu"].split(",")[0], family=None, number=None,
-                                          stepping=None)
-    return microarchitecture.Identity(vendor="unknown", model=fields.get("model name", "unknown"), family=None,
-                                      number=None, stepping=None)
+        return microarchitecture.Identity(
+            vendor="IBM", model=fields["cpu"].split(",")[0], family=None, number=None, stepping=None
+        )
+    return microarchitecture.Identity(
+        vendor="unknown", model=fields.get("model name", "unknown"), family=None, number=None, stepping=None
+    )

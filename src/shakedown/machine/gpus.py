@@ -23,8 +23,19 @@ LIMIT_S = 20.0
 
 NVML = (sys.executable, "-P", str(Path(__file__).with_name("nvml.py")))
 NVIDIA_SMI = ("nvidia-smi", "-q", "-x")
-ROCM_SMI = ("rocm-smi", "--showproductname", "--showbus", "--showuniqueid", "--showmeminfo", "vram", "--showclocks",
-            "--showdriverversion", "--showtoponuma", "--showmaxpower", "--json")
+ROCM_SMI = (
+    "rocm-smi",
+    "--showproductname",
+    "--showbus",
+    "--showuniqueid",
+    "--showmeminfo",
+    "vram",
+    "--showclocks",
+    "--showdriverversion",
+    "--showtoponuma",
+    "--showmaxpower",
+    "--json",
+)
 
 _Found = tuple[tuple[Gpu, ...], tuple[Absent, ...]]
 
@@ -35,8 +46,11 @@ def gpus(door: Door) -> _Found:
     nvidia, absent_nvidia = _nvidia(door)
     amd, absent_amd = _amd(door, devices)
     found = tuple(_placed(gpu, devices) for gpu in (*nvidia, *amd))
-    absent = absent_nvidia + absent_amd + tuple(_driverless(door, device) for device in devices
-                                                if not _driven(device, found, absent_nvidia))
+    absent = (
+        absent_nvidia
+        + absent_amd
+        + tuple(_driverless(door, device) for device in devices if not _driven(device, found, absent_nvidia))
+    )
     if not found and not absent:
         absent = (Absent(what="GPUs", why="no GPU on the PCI bus and no driver of one"),)
     return found, absent
@@ -45,7 +59,7 @@ def gpus(door: Door) -> _Found:
 def _driven(device: pci.Device, found: tuple[Gpu, ...], absent_nvidia: tuple[Absent, ...]) -> bool:
     if any(_address(gpu.pci) == device.address for gpu in found):
         return True
-    if device.vendor == 0x10de and device.driver == "nvidia":
+    if device.vendor == 0x10DE and device.driver == "nvidia":
         return bool(absent_nvidia)  # the driver is there and its silence is told already
     return device.vendor == 0x8086 and device.driver in ("i915", "xe")  # the graphics of the processor
 
@@ -53,9 +67,12 @@ def _driven(device: pci.Device, found: tuple[Gpu, ...], absent_nvidia: tuple[Abs
 def _driverless(door: Door, device: pci.Device) -> Absent:
     name = f"{pci.VENDORS[device.vendor]} GPU {device.address} [{device.vendor:04x}:{device.device:04x}]"
     if device.driver:
-        return Absent(what=name, why=f"taken by the driver {device.driver}, which does not compute"
-                      if device.driver in ("nouveau", "vfio-pci", "simpledrm") else
-                      f"its driver {device.driver} is there, but no tool that could ask it")
+        return Absent(
+            what=name,
+            why=f"taken by the driver {device.driver}, which does not compute"
+            if device.driver in ("nouveau", "vfio-pci", "simpledrm")
+            else f"its driver {device.driver} is there, but no tool that could ask it",
+        )
     return Absent(what=name, why="there is a GPU, but no driver has taken it: install the vendor's driver")
 
 
@@ -72,8 +89,15 @@ def _placed(gpu: Gpu, devices: tuple[pci.Device, ...]) -> Gpu:
     facts: dict[str, Value] = dict(gpu.facts)
     if device.numa_node is not None:
         facts.setdefault("numa_node", device.numa_node)
-    return Gpu(index=gpu.index, name=gpu.name, vendor=gpu.vendor, memory_bytes=gpu.memory_bytes, pci=gpu.pci,
-               driver=gpu.driver, facts=facts)
+    return Gpu(
+        index=gpu.index,
+        name=gpu.name,
+        vendor=gpu.vendor,
+        memory_bytes=gpu.memory_bytes,
+        pci=gpu.pci,
+        driver=gpu.driver,
+        facts=facts,
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- NVIDIA
@@ -116,10 +140,20 @@ def parse_nvml(text: str) -> _Found:
         if "error" in gpu:
             absent.append(Absent(what=f"NVIDIA GPU {gpu['index']}", why=str(gpu["error"])))
             continue
-        facts: dict[str, Value] = {key: value for key, value in gpu.items()
-                                   if key not in ("index", "name", "memory_bytes", "pci")}
-        found.append(Gpu(index=gpu["index"], name=gpu["name"], vendor="NVIDIA", memory_bytes=gpu.get("memory_bytes"),
-                         pci=gpu.get("pci", ""), driver=driver, facts={**facts, "cuda": str(printed["cuda"])}))
+        facts: dict[str, Value] = {
+            key: value for key, value in gpu.items() if key not in ("index", "name", "memory_bytes", "pci")
+        }
+        found.append(
+            Gpu(
+                index=gpu["index"],
+                name=gpu["name"],
+                vendor="NVIDIA",
+                memory_bytes=gpu.get("memory_bytes"),
+                pci=gpu.get("pci", ""),
+                driver=driver,
+                facts={**facts, "cuda": str(printed["cuda"])},
+            )
+        )
     return tuple(found), tuple(absent)
 
 
@@ -130,8 +164,9 @@ def parse_nvidia_smi(text: str) -> tuple[Gpu, ...]:
     except ElementTree.ParseError as error:
         raise ValueError(f"nvidia-smi -q -x printed no XML: {error}") from error
     driver = log.findtext("driver_version", "")
-    return tuple(_from_xml(index, gpu, driver, log.findtext("cuda_version", ""))
-                 for index, gpu in enumerate(log.findall("gpu")))
+    return tuple(
+        _from_xml(index, gpu, driver, log.findtext("cuda_version", "")) for index, gpu in enumerate(log.findall("gpu"))
+    )
 
 
 def _from_xml(index: int, gpu: ElementTree.Element, driver: str, cuda: str) -> Gpu:
@@ -141,25 +176,47 @@ def _from_xml(index: int, gpu: ElementTree.Element, driver: str, cuda: str) -> G
 
     memory_mib = number("fb_memory_usage/total")
     # the newer format puts the limit into gpu_power_readings and calls it current_power_limit
-    limit_w = next((value for path in ("gpu_power_readings/current_power_limit", "power_readings/enforced_power_limit",
-                                       "power_readings/power_limit") if (value := number(path)) is not None), None)
+    limit_w = next(
+        (
+            value
+            for path in (
+                "gpu_power_readings/current_power_limit",
+                "power_readings/enforced_power_limit",
+                "power_readings/power_limit",
+            )
+            if (value := number(path)) is not None
+        ),
+        None,
+    )
     link = "pci/pci_gpu_link_info"
-    numbers = {"max_sm_mhz": number("max_clocks/sm_clock"), "max_memory_mhz": number("max_clocks/mem_clock"),
-               "pcie_generation": number(f"{link}/pcie_gen/current_link_gen"),
-               "pcie_generation_max": number(f"{link}/pcie_gen/max_link_gen"),
-               "pcie_width": number(f"{link}/link_widths/current_link_width"),
-               "pcie_width_max": number(f"{link}/link_widths/max_link_width")}
+    numbers = {
+        "max_sm_mhz": number("max_clocks/sm_clock"),
+        "max_memory_mhz": number("max_clocks/mem_clock"),
+        "pcie_generation": number(f"{link}/pcie_gen/current_link_gen"),
+        "pcie_generation_max": number(f"{link}/pcie_gen/max_link_gen"),
+        "pcie_width": number(f"{link}/link_widths/current_link_width"),
+        "pcie_width_max": number(f"{link}/link_widths/max_link_width"),
+    }
     facts: dict[str, Value] = {"cuda": cuda}
     facts |= {key: int(value) for key, value in numbers.items() if value is not None}
     if limit_w is not None:
         facts["power_limit_w"] = limit_w
-    for key, path in (("persistence", "persistence_mode"), ("ecc", "ecc_mode/current_ecc"),
-                      ("mig", "mig_mode/current_mig")):
+    for key, path in (
+        ("persistence", "persistence_mode"),
+        ("ecc", "ecc_mode/current_ecc"),
+        ("mig", "mig_mode/current_mig"),
+    ):
         if gpu.findtext(path) in ("Enabled", "Disabled"):
             facts[key] = gpu.findtext(path) == "Enabled"
-    return Gpu(index=index, name=gpu.findtext("product_name", ""), vendor="NVIDIA",
-               memory_bytes=int(memory_mib) << 20 if memory_mib else None, pci=gpu.get("id", ""), driver=driver,
-               facts=facts)
+    return Gpu(
+        index=index,
+        name=gpu.findtext("product_name", ""),
+        vendor="NVIDIA",
+        memory_bytes=int(memory_mib) << 20 if memory_mib else None,
+        pci=gpu.get("id", ""),
+        driver=driver,
+        facts=facts,
+    )
 
 
 def _proc_nvidia(door: Door, version: str) -> tuple[Gpu, ...]:
@@ -168,8 +225,15 @@ def _proc_nvidia(door: Door, version: str) -> tuple[Gpu, ...]:
     for address in door.list("/proc/driver/nvidia/gpus"):
         text = door.read(f"/proc/driver/nvidia/gpus/{address}/information") or ""
         model = re.search(r"^Model:\s*(.+?)\s*$", text, re.MULTILINE)
-        found.append(Gpu(index=len(found), name=model[1] if model else "", vendor="NVIDIA", pci=address,
-                         driver=match[1] if match else ""))
+        found.append(
+            Gpu(
+                index=len(found),
+                name=model[1] if model else "",
+                vendor="NVIDIA",
+                pci=address,
+                driver=match[1] if match else "",
+            )
+        )
     return tuple(found)
 
 
@@ -177,8 +241,9 @@ def _proc_nvidia(door: Door, version: str) -> tuple[Gpu, ...]:
 
 
 def _amd(door: Door, devices: tuple[pci.Device, ...]) -> _Found:
-    if not any(device.vendor == 0x1002 and device.driver == "amdgpu" for device in devices) \
-            and not door.which("rocm-smi"):
+    if not any(device.vendor == 0x1002 and device.driver == "amdgpu" for device in devices) and not door.which(
+        "rocm-smi"
+    ):
         return (), ()
     why = "rocm-smi is not installed"
     if door.which("rocm-smi"):
@@ -193,7 +258,7 @@ def _amd(door: Door, devices: tuple[pci.Device, ...]) -> _Found:
 
 def parse_rocm_smi(text: str) -> tuple[Gpu, ...]:
     """The GPUs in the output of ``rocm-smi --json``. Raises ValueError where it is not that."""
-    printed: dict[str, dict[str, Any]] = json.loads(text[text.index("{"):])  # warnings may stand before it
+    printed: dict[str, dict[str, Any]] = json.loads(text[text.index("{") :])  # warnings may stand before it
     driver = str(printed.get("system", {}).get("Driver version", ""))
     found: list[Gpu] = []
     for key in sorted((key for key in printed if re.fullmatch(r"card\d+", key)), key=lambda key: int(key[4:])):
@@ -229,6 +294,15 @@ def _amd_sysfs(door: Door, devices: tuple[pci.Device, ...]) -> tuple[Gpu, ...]:
         if device.vendor == 0x1002 and device.driver == "amdgpu" and memory_bytes:
             name = read_word(door, f"{folder}/product_name") or f"AMD GPU 1002:{device.device:04x}"
             facts: dict[str, Value] = {"pcie": device.link} if device.link else {}
-            found.append(Gpu(index=len(found), name=name, vendor="AMD", memory_bytes=memory_bytes, pci=device.address,
-                             driver=version or "amdgpu", facts=facts))
+            found.append(
+                Gpu(
+                    index=len(found),
+                    name=name,
+                    vendor="AMD",
+                    memory_bytes=memory_bytes,
+                    pci=device.address,
+                    driver=version or "amdgpu",
+                    facts=facts,
+                )
+            )
     return tuple(found)

@@ -34,9 +34,13 @@ def memory(door: Door) -> tuple[Memory, tuple[Absent, ...]]:
     channels = channel_count(modules)
     speeds = {module.speed_mts for module in modules if module.speed_mts}
     return Memory(
-        total_bytes=meminfo["MemTotal"], available_bytes=meminfo.get("MemAvailable"),
-        limit_bytes=cgroup.limits(door).memory_bytes, swap_bytes=meminfo.get("SwapTotal"), modules=modules,
-        channels=channels, speed_mts=min(speeds, default=None),  # the slowest sets the pace of its channel
+        total_bytes=meminfo["MemTotal"],
+        available_bytes=meminfo.get("MemAvailable"),
+        limit_bytes=cgroup.limits(door).memory_bytes,
+        swap_bytes=meminfo.get("SwapTotal"),
+        modules=modules,
+        channels=channels,
+        speed_mts=min(speeds, default=None),  # the slowest sets the pace of its channel
         bus_bytes=8 if modules and all(module.kind.startswith("DDR") for module in modules) else None,
     ), absent
 
@@ -53,9 +57,17 @@ def _modules(door: Door) -> tuple[tuple[MemoryModule, ...], tuple[Absent, ...]]:
         printed = door.run(["dmidecode", "-t", "17"], limit_s=3)
         found = parse_dmidecode(printed.out) if printed.ok else ()
         if found:
-            missing = [] if channel_count(found) else [Absent(
-                what="memory channels", why="dmidecode names the slots in a way that does not tell their channels: "
-                + ", ".join(module.locator for module in found[:4]))]
+            missing = (
+                []
+                if channel_count(found)
+                else [
+                    Absent(
+                        what="memory channels",
+                        why="dmidecode names the slots in a way that does not tell their channels: "
+                        + ", ".join(module.locator for module in found[:4]),
+                    )
+                ]
+            )
             return found, tuple(missing)
         last = (printed.err or printed.out).strip().splitlines()
         why = f"dmidecode: {last[-1].strip()}" if last else "dmidecode lists no module"
@@ -73,13 +85,22 @@ def parse_dmidecode(text: str) -> tuple[MemoryModule, ...]:
     for block in re.split(r"\n\s*\n", text):
         if "Memory Device" not in block.split("\n\t", 1)[0]:
             continue
-        fields = {key.strip(): value.strip() for key, colon, value in
-                  (line.partition(":") for line in block.splitlines()) if colon}
+        fields = {
+            key.strip(): value.strip()
+            for key, colon, value in (line.partition(":") for line in block.splitlines())
+            if colon
+        }
         size = re.fullmatch(r"(\d+) (kB|MB|GB|TB)", fields.get("Size", ""))
         if size is None:
             continue
-        speed = next((float(match[1]) for key in ("Configured Memory Speed", "Configured Clock Speed", "Speed")
-                      if (match := re.match(r"(\d+) (?:MT/s|MHz)", fields.get(key, "")))), None)
+        speed = next(
+            (
+                float(match[1])
+                for key in ("Configured Memory Speed", "Configured Clock Speed", "Speed")
+                if (match := re.match(r"(\d+) (?:MT/s|MHz)", fields.get(key, "")))
+            ),
+            None,
+        )
         locator = fields.get("Locator", "")
         found.append(
             MemoryModule(
@@ -113,8 +134,12 @@ def _edac(door: Door) -> tuple[MemoryModule, ...]:
             channel = re.search(r"channel[ #]?(\d+)", location)
             kind = re.search(r"DDR\d?", read_word(door, f"{folder}/dimm_mem_type") or "")
             if megabytes:
-                found.append(MemoryModule(
-                    locator=read_word(door, f"{folder}/dimm_label") or f"{controller} {location}",
-                    size_bytes=megabytes << 20, kind=kind[0] if kind else "",
-                    channel=f"{controller}/{channel[1]}" if channel else ""))
+                found.append(
+                    MemoryModule(
+                        locator=read_word(door, f"{folder}/dimm_label") or f"{controller} {location}",
+                        size_bytes=megabytes << 20,
+                        kind=kind[0] if kind else "",
+                        channel=f"{controller}/{channel[1]}" if channel else "",
+                    )
+                )
     return tuple(found)

@@ -13,8 +13,21 @@ import msgspec
 from ..records import Absent
 
 #: Extensions that tell generations apart: one that is shown but that the generation lacks refutes the model number.
-MARKERS = ("avx", "fma4", "avx2", "fma", "avx512f", "avx512er", "avx512_vnni", "avx512_bf16", "avx512_fp16",
-           "avx512_vp2intersect", "avx_vnni", "amx_tile", "amx_fp16")
+MARKERS = (
+    "avx",
+    "fma4",
+    "avx2",
+    "fma",
+    "avx512f",
+    "avx512er",
+    "avx512_vnni",
+    "avx512_bf16",
+    "avx512_fp16",
+    "avx512_vp2intersect",
+    "avx_vnni",
+    "amx_tile",
+    "amx_fp16",
+)
 
 #: Suffix of the name where only the instruction set is known.
 OR_NEWER = " or newer"
@@ -101,8 +114,11 @@ def by_name(name: str, model: str = "", threads_per_core: int | None = None) -> 
         named = bool(variant.model) and re.search(variant.model, model) is not None
         threaded = variant.threads is not None and variant.threads == threads_per_core
         if named or threaded:
-            changed = {key: value for key in ("units", "bits", "channels", "speed_mts", "note")
-                       if (value := getattr(variant, key)) is not None}
+            changed = {
+                key: value
+                for key in ("units", "bits", "channels", "speed_mts", "note")
+                if (value := getattr(variant, key)) is not None
+            }
             entry = msgspec.structs.replace(entry, **changed)
     return msgspec.structs.replace(entry, channels=entry.channels or None)
 
@@ -138,10 +154,17 @@ def _by_numbers(identity: Identity) -> Microarchitecture | None:
         if entry.names:
             if entry.vendor == identity.vendor and re.match(rf"(?:{entry.names})(?!\d)", identity.model):
                 return entry
-        elif (entry.vendor == identity.vendor and entry.family == identity.family and identity.number in entry.models
-              and (entry.steppings is None or identity.stepping is None
-                   or entry.steppings[0] <= identity.stepping <= entry.steppings[1])
-              and identity.soc.startswith(entry.soc)):
+        elif (
+            entry.vendor == identity.vendor
+            and entry.family == identity.family
+            and identity.number in entry.models
+            and (
+                entry.steppings is None
+                or identity.stepping is None
+                or entry.steppings[0] <= identity.stepping <= entry.steppings[1]
+            )
+            and identity.soc.startswith(entry.soc)
+        ):
             return entry
     return None
 

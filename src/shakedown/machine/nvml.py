@@ -68,8 +68,9 @@ def _gpu(nvml: Any, index: int) -> dict[str, Any]:
         "persistence": _flag(_ask(nvml, nvml.nvmlDeviceGetPersistenceMode, device)),
         "ecc": _flag(ecc[0]) if ecc else None,
         "mig": _flag(mig[0]) if mig else None,
-        "nvlinks": sum(_ask(nvml, nvml.nvmlDeviceGetNvLinkState, device, link) == 1
-                       for link in range(nvml.NVML_NVLINK_MAX_LINKS)),
+        "nvlinks": sum(
+            _ask(nvml, nvml.nvmlDeviceGetNvLinkState, device, link) == 1 for link in range(nvml.NVML_NVLINK_MAX_LINKS)
+        ),
     }
     return {key: value for key, value in facts.items() if value is not None}
 

@@ -8,7 +8,7 @@ from ..host import Door
 from .kernel import read_int, read_word
 
 _DEVICES = "/sys/bus/pci/devices"
-VENDORS = {0x10de: "NVIDIA", 0x1002: "AMD", 0x8086: "Intel", 0x1da3: "Habana"}
+VENDORS = {0x10DE: "NVIDIA", 0x1002: "AMD", 0x8086: "Intel", 0x1DA3: "Habana"}
 
 
 class Device(NamedTuple):
@@ -32,8 +32,14 @@ def accelerators(door: Door) -> tuple[Device, ...]:
             continue
         speed, width = read_word(door, f"{folder}/current_link_speed"), read_word(door, f"{folder}/current_link_width")
         node = read_int(door, f"{folder}/numa_node")
-        found.append(Device(
-            address, vendor, int(read_word(door, f"{folder}/device") or "0", 16),
-            (door.link(f"{folder}/driver") or "").rsplit("/", 1)[-1], node if node is not None and node >= 0 else None,
-            f"{speed} x{width}" if speed and width else ""))
+        found.append(
+            Device(
+                address,
+                vendor,
+                int(read_word(door, f"{folder}/device") or "0", 16),
+                (door.link(f"{folder}/driver") or "").rsplit("/", 1)[-1],
+                node if node is not None and node >= 0 else None,
+                f"{speed} x{width}" if speed and width else "",
+            )
+        )
     return tuple(found)

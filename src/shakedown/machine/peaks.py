@@ -58,8 +58,10 @@ def rate(cpu: Cpu, entry: Microarchitecture, bits: int) -> _Rate:
     every = entry.fp64_every if bits == 64 else 1
     total = entry.units * lanes * flop / every
     units = "FMA units" if flop == 2 and entry.units > 1 else "FMA unit" if flop == 2 else "units, add and multiply,"
-    words = f"{total:g} flop/cycle ({entry.units} {units} x {lanes} lane{'s' * (lanes > 1)}" \
-            f"{f' x {flop}' if flop == 2 else ''}{f' / {every} cycles' if every > 1 else ''}{doubts})"
+    words = (
+        f"{total:g} flop/cycle ({entry.units} {units} x {lanes} lane{'s' * (lanes > 1)}"
+        f"{f' x {flop}' if flop == 2 else ''}{f' / {every} cycles' if every > 1 else ''}{doubts})"
+    )
     return _Rate(total, words, entry.shared_by)
 
 
@@ -158,8 +160,11 @@ def memory_peaks(host: Host, entry: Microarchitecture | None) -> _Found:
     if why or entry is None or entry.channels is None or entry.speed_mts is None:
         return (), (Absent(what="peak of memory bandwidth", why=why or "not known"),)
     channels, words = _channels(memory, entry, sockets)
-    speed, speed_words = (memory.speed_mts, "the modules' speed") if memory.speed_mts else (
-        entry.speed_mts, f"the most that {entry.name} takes")
+    speed, speed_words = (
+        (memory.speed_mts, "the modules' speed")
+        if memory.speed_mts
+        else (entry.speed_mts, f"the most that {entry.name} takes")
+    )
     note = f"at most: {words}, {speed_words}; what is fitted could not be read"
     return _memory(sockets, channels, speed, entry.bus_bytes, note), ()
 
@@ -191,8 +196,10 @@ def _memory(sockets: int, channels: int, speed_mts: float, bus: int, note: str) 
 
     if sockets > 1 and channels % sockets == 0:
         each = channels // sockets
-        return (peak("socket", each, f"{each} channels"),
-                peak("node", channels, f"{sockets} sockets x {each} channels"))
+        return (
+            peak("socket", each, f"{each} channels"),
+            peak("node", channels, f"{sockets} sockets x {each} channels"),
+        )
     scopes = ("socket", "node") if sockets == 1 else ("node",)
     return tuple(peak(scope, channels, f"{channels} channel{'s' * (channels > 1)}") for scope in scopes)
 
@@ -220,4 +227,3 @@ def with_measured(host: Host, measured: Iterable[Peak]) -> Host:
 
 
 _AT_MEASURED = "clock measured under vector load"
-

@@ -129,16 +129,24 @@ class RecordingDoor:
             if data is not None and _KEPT.match(path):
                 _write(root, path, _without_private(path, data))
         asked = {argv[0] for argv in self._commands}
-        transcripts = [Transcript(words, result.code, result.out, result.err)
-                       for argv, result in sorted(self._commands.items())
-                       if not (words := _portable(argv))[0].startswith("/")]
+        transcripts = [
+            Transcript(words, result.code, result.out, result.err)
+            for argv, result in sorted(self._commands.items())
+            if not (words := _portable(argv))[0].startswith("/")
+        ]
         transcripts += [Transcript((name,), None, "", "not asked") for name in sorted(self._programs - asked)]
         index = Index(
-            self.name(), self.architecture(), self.affinity(),
+            self.name(),
+            self.architecture(),
+            self.affinity(),
             {name: value for name, value in sorted(self._environment.items()) if "/" not in value},
-            {path: kept for path, names in sorted(self._lists.items())
-             if _KEPT.match(path + "/") and (kept := _public_names(path, names))},
-            tuple(transcripts))
+            {
+                path: kept
+                for path, names in sorted(self._lists.items())
+                if _KEPT.match(path + "/") and (kept := _public_names(path, names))
+            },
+            tuple(transcripts),
+        )
         (folder / "machine.json").write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n")
 
 
@@ -146,8 +154,14 @@ class ReplayedHost(RecordedHost):
     """A recorded machine with the folders as they were listed, those included of which no file was read."""
 
     def __init__(self, root: Path, index: Index, commands: Mapping[tuple[str, ...], Result]) -> None:
-        super().__init__(root, name=index.name, architecture=index.architecture, commands=commands,
-                         affinity=index.affinity, environment=index.environment)
+        super().__init__(
+            root,
+            name=index.name,
+            architecture=index.architecture,
+            commands=commands,
+            affinity=index.affinity,
+            environment=index.environment,
+        )
         self._folders = index.folders
 
     def list(self, path: str) -> list[str]:

@@ -45,9 +45,16 @@ def aslr(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
         )
     if value == 0:
         return (setting(name, "0", "info", "addresses are the same in each run: repeatable, and less secure"),)
-    return (setting(name, None if value is None else str(value), "unknown" if value is None else "info",
-                    "addresses differ from run to run, and with them cache and page conflicts: a part of the spread "
-                    "between runs", "for one run: setarch -R COMMAND"),)
+    return (
+        setting(
+            name,
+            None if value is None else str(value),
+            "unknown" if value is None else "info",
+            "addresses differ from run to run, and with them cache and page conflicts: a part of the spread "
+            "between runs",
+            "for one run: setarch -R COMMAND",
+        ),
+    )
 
 
 def _kernel(door: Door) -> tuple[int, ...]:
@@ -60,17 +67,25 @@ def transparent_hugepages(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     enabled = read_word(door, f"{_THP}/enabled")
     effect = "large pages spare TLB misses: some per cent in STREAM and HPL"
     states: dict[str, tuple[State, str]] = {
-        "always": ("good", ""), "never": ("warn", f"echo always > {_THP}/enabled"),
-        "madvise": ("info", f"programs that do not ask for them run on small pages: echo always > {_THP}/enabled")}
+        "always": ("good", ""),
+        "never": ("warn", f"echo always > {_THP}/enabled"),
+        "madvise": ("info", f"programs that do not ask for them run on small pages: echo always > {_THP}/enabled"),
+    }
     word = chosen(enabled) if enabled else None
     state, advice = states.get(word or "", ("unknown", "the kernel has none built in"))
     found = [setting("transparent huge pages", word, state, effect, advice)]
     defrag = read_word(door, f"{_THP}/defrag")
     if defrag:
         stalls = chosen(defrag) in ("always", "yes")
-        found.append(setting("huge page compaction", chosen(defrag), "warn" if stalls else "good",
-                             "\"always\" makes a page fault wait until memory is compacted: stalls at first touch",
-                             f"echo defer+madvise > {_THP}/defrag" if stalls else ""))
+        found.append(
+            setting(
+                "huge page compaction",
+                chosen(defrag),
+                "warn" if stalls else "good",
+                '"always" makes a page fault wait until memory is compacted: stalls at first touch',
+                f"echo defer+madvise > {_THP}/defrag" if stalls else "",
+            )
+        )
     return tuple(found)
 
 
@@ -85,8 +100,14 @@ def reserved_hugepages(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     value = ", ".join(f"{count} of {show_bytes(int(size))}" for size, count in taken.items()) or (
         "none" if pages else None
     )
-    return (setting("huge pages reserved", value, "info" if pages else "unknown",
-                    "used by programs that map hugetlbfs; taken from all others"),)
+    return (
+        setting(
+            "huge pages reserved",
+            value,
+            "info" if pages else "unknown",
+            "used by programs that map hugetlbfs; taken from all others",
+        ),
+    )
 
 
 def numa_balancing(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
@@ -104,9 +125,14 @@ def numa_balancing(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
 
 def zone_reclaim(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether a node's full memory is reclaimed before that of another node is used."""
-    return from_number(door, "zone reclaim", f"{_VM}/zone_reclaim_mode", {0: ("good", "")},
-                       "not 0: pages of the file cache are thrown away before memory of another node is used",
-                       other=("warn", "sysctl vm.zone_reclaim_mode=0, unless every job fits its node"))
+    return from_number(
+        door,
+        "zone reclaim",
+        f"{_VM}/zone_reclaim_mode",
+        {0: ("good", "")},
+        "not 0: pages of the file cache are thrown away before memory of another node is used",
+        other=("warn", "sysctl vm.zone_reclaim_mode=0, unless every job fits its node"),
+    )
 
 
 def swap(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
@@ -119,15 +145,27 @@ def swap(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     if meminfo["SwapTotal"] == 0:
         return (setting("swap", "none", "good", effect),)
     eager = swappiness is None or swappiness > 10
-    return (setting("swap", f"{show_bytes(meminfo['SwapTotal'])}, swappiness {swappiness}", "warn" if eager else "info",
-                    effect, "swapoff -a, or sysctl vm.swappiness=1" if eager else ""),)
+    return (
+        setting(
+            "swap",
+            f"{show_bytes(meminfo['SwapTotal'])}, swappiness {swappiness}",
+            "warn" if eager else "info",
+            effect,
+            "swapoff -a, or sysctl vm.swappiness=1" if eager else "",
+        ),
+    )
 
 
 def overcommit(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether memory can be promised beyond what there is."""
-    return from_number(door, "memory overcommit", f"{_VM}/overcommit_memory", {0: ("good", ""), 1: ("good", "")},
-                       "2: large sparse allocations (CUDA, sanitizers, big MPI windows) are refused",
-                       other=("warn", "sysctl vm.overcommit_memory=0"))
+    return from_number(
+        door,
+        "memory overcommit",
+        f"{_VM}/overcommit_memory",
+        {0: ("good", ""), 1: ("good", "")},
+        "2: large sparse allocations (CUDA, sanitizers, big MPI windows) are refused",
+        other=("warn", "sysctl vm.overcommit_memory=0"),
+    )
 
 
 def shared_memory(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
@@ -145,8 +183,15 @@ def shared_memory(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     if size is None:
         return (setting("/dev/shm", "half of the memory (the default)", "good", effect),)
     small = size < 1 << 30
-    return (setting("/dev/shm", show_bytes(size), "warn" if small else "good", effect,
-                    "mount -o remount,size=50% /dev/shm; for a container: --shm-size or --ipc=host" if small else ""),)
+    return (
+        setting(
+            "/dev/shm",
+            show_bytes(size),
+            "warn" if small else "good",
+            effect,
+            "mount -o remount,size=50% /dev/shm; for a container: --shm-size or --ipc=host" if small else "",
+        ),
+    )
 
 
 def cross_memory(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
@@ -154,12 +199,27 @@ def cross_memory(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     path = "/proc/sys/kernel/yama/ptrace_scope"
     if read_word(door, path) is None:
         return ()  # Yama is not in the kernel: processes of one user may
-    return from_number(door, "ptrace scope", path, {0: ("good", "")},
-                       "not 0: MPI cannot copy straight from one rank's memory to another's (CMA), so that large "
-                       "messages within the node are copied twice",
-                       other=("warn", "sysctl kernel.yama.ptrace_scope=0, or XPMEM"))
+    return from_number(
+        door,
+        "ptrace scope",
+        path,
+        {0: ("good", "")},
+        "not 0: MPI cannot copy straight from one rank's memory to another's (CMA), so that large "
+        "messages within the node are copied twice",
+        other=("warn", "sysctl kernel.yama.ptrace_scope=0, or XPMEM"),
+    )
 
 
 CHECKS: tuple[Check, ...] = (
-    aslr, transparent_hugepages, reserved_hugepages, numa_balancing, zone_reclaim, swap, overcommit, shared_memory,
-    cross_memory, *settings_cpu.CHECKS, *settings_limits.CHECKS)
+    aslr,
+    transparent_hugepages,
+    reserved_hugepages,
+    numa_balancing,
+    zone_reclaim,
+    swap,
+    overcommit,
+    shared_memory,
+    cross_memory,
+    *settings_cpu.CHECKS,
+    *settings_limits.CHECKS,
+)

@@ -17,8 +17,14 @@ def setting(name: str, value: str | None, state: State, effect: str, advice: str
     return Setting(name=name, value=value, state="unknown" if value is None else state, effect=effect, advice=advice)
 
 
-def from_number(door: Door, name: str, path: str, states: Mapping[int, tuple[State, str]], effect: str,
-                other: tuple[State, str] = ("info", "")) -> tuple[Setting, ...]:
+def from_number(
+    door: Door,
+    name: str,
+    path: str,
+    states: Mapping[int, tuple[State, str]],
+    effect: str,
+    other: tuple[State, str] = ("info", ""),
+) -> tuple[Setting, ...]:
     """The setting that a file's number decides: ``states`` maps it to state and advice, ``other`` is for the rest."""
     value = read_int(door, path)
     if value is None:

@@ -22,12 +22,26 @@ def governor(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     folders = [f"{_CPUS}/cpu{number}/cpufreq" for core in cpu.cores for number in core.cpus]
     governors = {word for folder in folders if (word := read_word(door, f"{folder}/scaling_governor"))}
     if not governors:
-        return (setting("clock governor", None, "unknown", effect, "the kernel shows no cpufreq: a hypervisor or the "
-                        "firmware sets the clock"),)
+        return (
+            setting(
+                "clock governor",
+                None,
+                "unknown",
+                effect,
+                "the kernel shows no cpufreq: a hypervisor or the firmware sets the clock",
+            ),
+        )
     driver = read_word(door, f"{folders[0]}/scaling_driver") or "unknown driver"
     wrong = governors != {"performance"}
-    return (setting("clock governor", f"{', '.join(sorted(governors))} ({driver})", "warn" if wrong else "good", effect,
-                    "cpupower frequency-set -g performance" if wrong else ""),)
+    return (
+        setting(
+            "clock governor",
+            f"{', '.join(sorted(governors))} ({driver})",
+            "warn" if wrong else "good",
+            effect,
+            "cpupower frequency-set -g performance" if wrong else "",
+        ),
+    )
 
 
 def turbo(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
@@ -53,11 +67,25 @@ def threads(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
         return (setting("hardware threads (SMT)", None, "unknown", effect),)
     on = active == 1 if active is not None else (cpu.threads_per_core or 1) > 1
     if on:
-        return (setting("hardware threads (SMT)", f"on, {cpu.threads_per_core} to a core", "info", effect,
-                        "OMP_PLACES=cores; or echo off > /sys/devices/system/cpu/smt/control"),)
+        return (
+            setting(
+                "hardware threads (SMT)",
+                f"on, {cpu.threads_per_core} to a core",
+                "info",
+                effect,
+                "OMP_PLACES=cores; or echo off > /sys/devices/system/cpu/smt/control",
+            ),
+        )
     if virtualisation.layers(door).hypervisor:
-        return (setting("hardware threads (SMT)", "none shown", "unknown", effect,
-                        "ask whoever runs the host whether a virtual CPU is a whole core"),)
+        return (
+            setting(
+                "hardware threads (SMT)",
+                "none shown",
+                "unknown",
+                effect,
+                "ask whoever runs the host whether a virtual CPU is a whole core",
+            ),
+        )
     shown = {"off": "off", "forceoff": "off (forced)", "notsupported": "none", "notimplemented": "none"}
     return (setting("hardware threads (SMT)", shown.get(control or "", "off or none"), "good", effect),)
 
@@ -67,9 +95,15 @@ def offline(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     if not cpu.offline_cpus:
         return ()
     siblings_only = (read_word(door, f"{_CPUS}/smt/control") or "") in ("off", "forceoff")
-    return (setting("CPUs offline", format_cpu_list(cpu.offline_cpus), "info" if siblings_only else "warn",
-                    "their cores and caches take no part", "" if siblings_only else
-                    f"echo 1 > {_CPUS}/cpuN/online, unless it is meant"),)
+    return (
+        setting(
+            "CPUs offline",
+            format_cpu_list(cpu.offline_cpus),
+            "info" if siblings_only else "warn",
+            "their cores and caches take no part",
+            "" if siblings_only else f"echo 1 > {_CPUS}/cpuN/online, unless it is meant",
+        ),
+    )
 
 
 def mitigations(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
@@ -101,8 +135,11 @@ def idle_states(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     if driver is None:
         return (setting("idle states", None, "unknown", effect),)
     first = cpu.cores[0].cpus[0] if cpu.cores else 0
-    states = [f"{_CPUS}/cpu{first}/cpuidle/{name}" for name in door.list(f"{_CPUS}/cpu{first}/cpuidle")
-              if re.fullmatch(r"state\d+", name)]
+    states = [
+        f"{_CPUS}/cpu{first}/cpuidle/{name}"
+        for name in door.list(f"{_CPUS}/cpu{first}/cpuidle")
+        if re.fullmatch(r"state\d+", name)
+    ]
     usable = [state for state in states if read_int(door, f"{state}/disable") in (0, None)]
     latencies = [(read_int(door, f"{state}/latency") or 0, read_word(door, f"{state}/name") or "") for state in usable]
     slowest = max(latencies, default=(0, ""))
@@ -138,9 +175,13 @@ def clock_source(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
 
 def watchdog(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """The watchdog that takes one hardware counter of each CPU."""
-    return from_number(door, "NMI watchdog", "/proc/sys/kernel/nmi_watchdog", {
-        0: ("good", ""), 1: ("info", "for counters and least noise: sysctl kernel.nmi_watchdog=0")},
-        "takes one performance counter of each core and interrupts it now and then")
+    return from_number(
+        door,
+        "NMI watchdog",
+        "/proc/sys/kernel/nmi_watchdog",
+        {0: ("good", ""), 1: ("info", "for counters and least noise: sysctl kernel.nmi_watchdog=0")},
+        "takes one performance counter of each core and interrupts it now and then",
+    )
 
 
 def tick(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
@@ -186,4 +227,13 @@ def kernel_config(door: Door) -> dict[str, str]:
 
 
 CHECKS: tuple[Callable[[Door, Cpu], tuple[Setting, ...]], ...] = (
-    governor, turbo, threads, offline, mitigations, idle_states, clock_source, watchdog, tick)
+    governor,
+    turbo,
+    threads,
+    offline,
+    mitigations,
+    idle_states,
+    clock_source,
+    watchdog,
+    tick,
+)

@@ -29,13 +29,33 @@ def process_limits(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     limits = ulimits(door)
     fabric = bool(door.list("/sys/class/infiniband"))
     rows: tuple[tuple[str, str, int, State, str, str, Callable[[int], str]], ...] = (
-        ("ulimit -l (locked memory)", "Max locked memory", 1 << 30, "warn" if fabric else "info",
-         "InfiniBand and GPU drivers pin buffers: too little makes MPI fail or fall back to sockets",
-         "memlock unlimited in limits.conf, and in the scheduler's service", show_bytes),
-        ("ulimit -s (stack)", "Max stack size", 1 << 26, "info",
-         "Fortran programs with arrays on the stack crash where it is small", "ulimit -s unlimited", show_bytes),
-        ("ulimit -n (open files)", "Max open files", 4096, "warn",
-         "each connection of an MPI rank takes one", "nofile 65536 in limits.conf", str),
+        (
+            "ulimit -l (locked memory)",
+            "Max locked memory",
+            1 << 30,
+            "warn" if fabric else "info",
+            "InfiniBand and GPU drivers pin buffers: too little makes MPI fail or fall back to sockets",
+            "memlock unlimited in limits.conf, and in the scheduler's service",
+            show_bytes,
+        ),
+        (
+            "ulimit -s (stack)",
+            "Max stack size",
+            1 << 26,
+            "info",
+            "Fortran programs with arrays on the stack crash where it is small",
+            "ulimit -s unlimited",
+            show_bytes,
+        ),
+        (
+            "ulimit -n (open files)",
+            "Max open files",
+            4096,
+            "warn",
+            "each connection of an MPI rank takes one",
+            "nofile 65536 in limits.conf",
+            str,
+        ),
     )
     found: list[Setting] = []
     for name, key, enough, state, effect, advice, shown in rows:
@@ -44,13 +64,26 @@ def process_limits(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
             continue
         soft, _ = limits[key]
         good = soft is None or soft >= enough
-        found.append(setting(name, "unlimited" if soft is None else shown(soft), "good" if good else state, effect,
-                             "" if good else advice))
+        found.append(
+            setting(
+                name,
+                "unlimited" if soft is None else shown(soft),
+                "good" if good else state,
+                effect,
+                "" if good else advice,
+            )
+        )
     soft = limits.get("Max core file size", (0, 0))[0]
     if "Max core file size" in limits:
-        found.append(setting("ulimit -c (core files)", "unlimited" if soft is None else show_bytes(soft), "info",
-                             "above 0 a crash writes the memory of every rank to the disk",
-                             "ulimit -c 0 for large runs" if soft != 0 else ""))
+        found.append(
+            setting(
+                "ulimit -c (core files)",
+                "unlimited" if soft is None else show_bytes(soft),
+                "info",
+                "above 0 a crash writes the memory of every rank to the disk",
+                "ulimit -c 0 for large runs" if soft != 0 else "",
+            )
+        )
     return tuple(found)
 
 
@@ -65,30 +98,58 @@ def control_group(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     if limits.cpu_quota is None:
         found.append(setting("control group CPU time", "no limit" if limits.seen else None, state, quota_effect))
     else:
-        found.append(setting("control group CPU time", f"{limits.cpu_quota:g} CPUs", "warn", quota_effect,
-                             "bind CPUs (cpuset, --cpuset-cpus) instead of granting a share of time"))
+        found.append(
+            setting(
+                "control group CPU time",
+                f"{limits.cpu_quota:g} CPUs",
+                "warn",
+                quota_effect,
+                "bind CPUs (cpuset, --cpuset-cpus) instead of granting a share of time",
+            )
+        )
     memory_effect = "past it the kernel reclaims pages, then kills"
     if limits.memory_bytes is None or (total and limits.memory_bytes >= total):
         found.append(setting("control group memory", "no limit" if limits.seen else None, state, memory_effect))
     else:
-        found.append(setting("control group memory", show_bytes(limits.memory_bytes), "info", memory_effect,
-                             "problem sizes must fit this, not the memory of the machine"))
+        found.append(
+            setting(
+                "control group memory",
+                show_bytes(limits.memory_bytes),
+                "info",
+                memory_effect,
+                "problem sizes must fit this, not the memory of the machine",
+            )
+        )
     usable = set(door.affinity())
     if usable and usable < online:
-        found.append(setting("usable CPUs", f"{format_cpu_list(sorted(usable))} of {format_cpu_list(sorted(online))}",
-                             "info", "this process may use only a part of the machine: peaks are those of that part",
-                             "ask the scheduler for the whole node to measure all of it"))
+        found.append(
+            setting(
+                "usable CPUs",
+                f"{format_cpu_list(sorted(usable))} of {format_cpu_list(sorted(online))}",
+                "info",
+                "this process may use only a part of the machine: peaks are those of that part",
+                "ask the scheduler for the whole node to measure all of it",
+            )
+        )
     return tuple(found)
 
 
 def counters(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether performance counters can be read without root."""
     path = "/proc/sys/kernel/perf_event_paranoid"
-    return from_number(door, "perf_event_paranoid", path, {
-        -1: ("good", ""), 0: ("good", ""), 1: ("good", ""),
-        2: ("info", "for memory counters: sysctl kernel.perf_event_paranoid=0")},
+    return from_number(
+        door,
+        "perf_event_paranoid",
+        path,
+        {
+            -1: ("good", ""),
+            0: ("good", ""),
+            1: ("good", ""),
+            2: ("info", "for memory counters: sysctl kernel.perf_event_paranoid=0"),
+        },
         "2: only one's own processes and no uncore; above: no counters without root",
-        other=("warn", "sysctl kernel.perf_event_paranoid=1"))
+        other=("warn", "sysctl kernel.perf_event_paranoid=1"),
+    )
 
 
 def energy(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
@@ -109,8 +170,15 @@ def energy(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     readable = [zone for zone in zones if read_word(door, f"{folder}/{zone}/energy_uj") is not None]
     if len(readable) == len(zones):
         return (setting("energy counters (RAPL)", f"{len(zones)} readable", "good", effect),)
-    return (setting("energy counters (RAPL)", f"{len(readable)} of {len(zones)} readable", "warn", effect,
-                    f"root only since kernel 5.10: chmod a+r {folder}/*/energy_uj (udev rule)"),)
+    return (
+        setting(
+            "energy counters (RAPL)",
+            f"{len(readable)} of {len(zones)} readable",
+            "warn",
+            effect,
+            f"root only since kernel 5.10: chmod a+r {folder}/*/energy_uj (udev rule)",
+        ),
+    )
 
 
 CHECKS: tuple[Callable[[Door, Cpu], tuple[Setting, ...]], ...] = (process_limits, control_group, counters, energy)

@@ -71,9 +71,15 @@ def software(door: Door) -> tuple[tuple[Software, ...], tuple[Absent, ...]]:
     """
     present = [program for program in PROGRAMS if door.which(program.name)]
     tasks: dict[str, Callable[[], tuple[Software, ...]]] = {
-        program.name: (lambda program=program: (_program(door, program),)) for program in present}  # type: ignore[misc]
-    tasks |= {"qstat": lambda: _qstat(door), "python": lambda: _python(door), "drivers": lambda: drivers(door),
-              "mpi": lambda: mpi.mpi(door), "blas": lambda: blas.blas(door)}
+        program.name: (lambda program=program: (_program(door, program),)) for program in present
+    }  # type: ignore[misc]
+    tasks |= {
+        "qstat": lambda: _qstat(door),
+        "python": lambda: _python(door),
+        "drivers": lambda: drivers(door),
+        "mpi": lambda: mpi.mpi(door),
+        "blas": lambda: blas.blas(door),
+    }
     answers = together(tasks, limit_s=4 * _LIMIT_S)
     found = tuple(entry for answer in answers.values() for entry in answer.value or ())
     return found, tuple(Absent(what=name, why=answer.why) for name, answer in answers.items() if answer.value is None)
@@ -94,9 +100,11 @@ def _qstat(door: Door) -> tuple[Software, ...]:
     path = door.which("qstat")
     if path is None:
         return ()
-    for argv, pattern, name in ((("qstat", "-help"), r"^((?:SGE|GE|UGE|OGS/GE|AGE) \S+)", "gridengine"),
-                                (("qstat", "--version"), r"pbs_version = (\S+)", "pbs"),
-                                (("qstat", "--version"), r"Version: (\S+)", "torque")):
+    for argv, pattern, name in (
+        (("qstat", "-help"), r"^((?:SGE|GE|UGE|OGS/GE|AGE) \S+)", "gridengine"),
+        (("qstat", "--version"), r"pbs_version = (\S+)", "pbs"),
+        (("qstat", "--version"), r"Version: (\S+)", "torque"),
+    ):
         answer = door.run(argv, limit_s=_LIMIT_S)
         match = re.search(pattern, answer.out + answer.err, re.MULTILINE)
         if match:
@@ -126,4 +134,3 @@ def drivers(door: Door) -> tuple[Software, ...]:
     if rocm:
         found.append(Software(kind="library", name="rocm", version=rocm, path="/opt/rocm"))
     return tuple(found)
-

@@ -31,8 +31,13 @@ _DMI = (
 _CLOCKS = (("kvm-clock", "kvm"), ("hyperv", "hyper-v"), ("xen", "xen"))
 
 _CONTAINERS = (
-    (r"/docker[/-]|docker-[0-9a-f]{12}", "docker"), (r"libpod", "podman"), (r"kubepods", "kubernetes"),
-    (r"/lxc[/.]|lxc\.payload", "lxc"), (r"containerd", "containerd"), (r"garden", "garden"))
+    (r"/docker[/-]|docker-[0-9a-f]{12}", "docker"),
+    (r"libpod", "podman"),
+    (r"kubepods", "kubernetes"),
+    (r"/lxc[/.]|lxc\.payload", "lxc"),
+    (r"containerd", "containerd"),
+    (r"garden", "garden"),
+)
 
 
 class Layers(NamedTuple):
@@ -53,8 +58,10 @@ def layers(door: Door) -> Layers:
 
 def _hypervisor(door: Door) -> str:
     flags = re.search(r"^flags\s*:.*\bhypervisor\b", door.read("/proc/cpuinfo") or "", re.MULTILINE) is not None
-    product = " ".join(read_word(door, f"/sys/class/dmi/id/{name}") or ""
-                       for name in ("sys_vendor", "product_name", "product_version", "board_vendor"))
+    product = " ".join(
+        read_word(door, f"/sys/class/dmi/id/{name}") or ""
+        for name in ("sys_vendor", "product_name", "product_version", "board_vendor")
+    )
     named = next((name for text, name in _DMI if text in product), "")
     if "Amazon EC2" in product and ".metal" in product:
         named = ""

@@ -19,8 +19,26 @@ import msgspec
 Param = int | float | str
 
 #: The parameters that all files share. A name that is nearly one of these is taken for a slip.
-PARAMETERS = ("nodes", "cores", "threads", "ranks", "gpus", "n", "nb", "p", "q", "bytes", "precision", "device",
-              "library", "binding", "placement", "application", "clock", "case")
+PARAMETERS = (
+    "nodes",
+    "cores",
+    "threads",
+    "ranks",
+    "gpus",
+    "n",
+    "nb",
+    "p",
+    "q",
+    "bytes",
+    "precision",
+    "device",
+    "library",
+    "binding",
+    "placement",
+    "application",
+    "clock",
+    "case",
+)
 
 #: Metrics that need no definition, with their SI unit.
 BUILT_IN = {"peak.flops.*": "flop/s", "peak.*.bandwidth": "B/s"}
@@ -263,8 +281,11 @@ def metrics(known: Mapping[str, HasUnit] | None = None) -> dict[str, MetricDef]:
 
     found = _shipped_metrics()
     for name in sorted(set(found) & set(known or ())):
-        raise BadInput(f"metric {name!r} is defined by a workload too", where="published metrics",
-                       hint="remove the definition among the published ones")
+        raise BadInput(
+            f"metric {name!r} is defined by a workload too",
+            where="published metrics",
+            hint="remove the definition among the published ones",
+        )
     return dict(found)
 
 
@@ -279,8 +300,11 @@ def _shipped_metrics() -> dict[str, MetricDef]:
         for definition in definitions:
             name = definition.name
             if name in found:
-                raise BadInput(f"metric {name!r} is already defined in {homes[name]}", where=place,
-                               hint="define it once; in metrics.toml where several systems need it")
+                raise BadInput(
+                    f"metric {name!r} is already defined in {homes[name]}",
+                    where=place,
+                    hint="define it once; in metrics.toml where several systems need it",
+                )
             found[name], homes[name] = definition, place
     return found
 
@@ -312,19 +336,37 @@ def _flatten(record: Record) -> tuple[list[PublishedValue], list[PublishedPeak],
     for peak in record.stated_peaks:
         where = f"peak {peak.metric!r} in {peak.where!r}"
         if number := _number(peak.value, peak.unit, where, problems):
-            peaks.append(PublishedPeak(
-                metric=peak.metric, scope=peak.scope, value=number.value, unit=number.unit,
-                half_width=number.half_width, printed=peak.value, printed_unit=peak.unit, basis=peak.basis,
-                where=peak.where, document=document,
-            ))
+            peaks.append(
+                PublishedPeak(
+                    metric=peak.metric,
+                    scope=peak.scope,
+                    value=number.value,
+                    unit=number.unit,
+                    half_width=number.half_width,
+                    printed=peak.value,
+                    printed_unit=peak.unit,
+                    basis=peak.basis,
+                    where=peak.where,
+                    document=document,
+                )
+            )
     for stated in record.stated_values:
         where = f"value {stated.metric!r} in {stated.where!r}"
         if number := _number(stated.value, stated.unit, where, problems):
-            values.append(PublishedValue(
-                metric=stated.metric, value=number.value, unit=number.unit, half_width=number.half_width,
-                printed=stated.value, printed_unit=stated.unit, params=stated.params, where=stated.where,
-                document=document, note=stated.note,
-            ))
+            values.append(
+                PublishedValue(
+                    metric=stated.metric,
+                    value=number.value,
+                    unit=number.unit,
+                    half_width=number.half_width,
+                    printed=stated.value,
+                    printed_unit=stated.unit,
+                    params=stated.params,
+                    where=stated.where,
+                    document=document,
+                    note=stated.note,
+                )
+            )
     for table in record.tables:
         flaws = list(_table_problems(table))
         problems += flaws
@@ -337,7 +379,8 @@ def _table_values(table: Table, document: str, problems: list[_Problem]) -> Iter
     for row, cells in enumerate(_cells(table), start=1):
         in_row = {
             column.param: _param(cell)
-            for column, cell in zip(table.columns, cells, strict=True) if column.param and cell != "-"
+            for column, cell in zip(table.columns, cells, strict=True)
+            if column.param and cell != "-"
         }
         for column, cell in zip(table.columns, cells, strict=True):
             if column.param or cell == "-":
@@ -345,9 +388,16 @@ def _table_values(table: Table, document: str, problems: list[_Problem]) -> Iter
             where = f"table {table.where!r}, row {row}, column {column.name!r}"
             if number := _number(cell, column.unit, where, problems):
                 yield PublishedValue(
-                    metric=column.metric, value=number.value, unit=number.unit, half_width=number.half_width,
-                    printed=cell, printed_unit=column.unit, params={**table.params, **in_row, **column.params},
-                    where=f"{table.where}, row {row}", document=document, note=table.note,
+                    metric=column.metric,
+                    value=number.value,
+                    unit=number.unit,
+                    half_width=number.half_width,
+                    printed=cell,
+                    printed_unit=column.unit,
+                    params={**table.params, **in_row, **column.params},
+                    where=f"{table.where}, row {row}",
+                    document=document,
+                    note=table.note,
                 )
 
 
@@ -428,8 +478,11 @@ def _table_problems(table: Table) -> Iterator[_Problem]:
     for number, cells in enumerate(rows, start=1):
         where = f"{place}, row {number}"
         if len(cells) != len(names):
-            yield _Problem(where, f"{len(cells)} cells for {len(names)} columns: {' | '.join(cells)}",
-                           'every row has a cell for every column; "-" where the document prints nothing')
+            yield _Problem(
+                where,
+                f"{len(cells)} cells for {len(names)} columns: {' | '.join(cells)}",
+                'every row has a cell for every column; "-" where the document prints nothing',
+            )
             continue
         for column, cell in zip(table.columns, cells, strict=True):
             if not cell:
@@ -468,7 +521,8 @@ def _recompute(table: Table) -> Iterator[Recomputed]:
         pairs = zip(table.columns, cells, strict=True)
         return {
             column.name: intervals.exact(cell) if column.param else intervals.printed(cell)
-            for column, cell in pairs if cell != "-" and column.name in used
+            for column, cell in pairs
+            if cell != "-" and column.name in used
         }
 
     derived = [column for column in table.columns if column.derived]
@@ -488,8 +542,16 @@ def _recompute(table: Table) -> Iterator[Recomputed]:
                 low, high, agrees = -math.inf, math.inf, True
             else:
                 low, high, agrees = float(result.low), float(result.high), result.overlaps(known[column.name])
-            yield Recomputed(where=table.where, row=row, column=column.name, formula=column.derived, printed=cell,
-                             low=low, high=high, agrees=agrees)
+            yield Recomputed(
+                where=table.where,
+                row=row,
+                column=column.name,
+                formula=column.derived,
+                printed=cell,
+                low=low,
+                high=high,
+                agrees=agrees,
+            )
 
 
 def discrepancies(system: Record) -> tuple[Recomputed, ...]:
@@ -553,8 +615,9 @@ def _use_problems(system: Record, defined: Mapping[str, HasUnit]) -> Iterator[_P
                 yield from _param_problems(column.params, there)
 
 
-def _place_and_metric(place: str, metric: str, unit: str, where: str,
-                      defined: Mapping[str, HasUnit]) -> Iterator[_Problem]:
+def _place_and_metric(
+    place: str, metric: str, unit: str, where: str, defined: Mapping[str, HasUnit]
+) -> Iterator[_Problem]:
     from shakedown import errors, units
 
     if not place.strip():
@@ -591,8 +654,11 @@ def _erratum_problems(system: Record) -> Iterator[_Problem]:
     for one in recompute(system):
         key = (one.where, one.row, one.column)
         if key in cells:
-            yield _Problem(f"table {one.where!r}", f"two tables have this place and a column {one.column!r}",
-                           "name the places apart")
+            yield _Problem(
+                f"table {one.where!r}",
+                f"two tables have this place and a column {one.column!r}",
+                "name the places apart",
+            )
         cells[key] = one
     listed: set[tuple[str, int, str]] = set()
     for erratum in system.errata:
@@ -609,8 +675,11 @@ def _erratum_problems(system: Record) -> Iterator[_Problem]:
             yield _Problem(where, f"is stale: {_shown(cells[key])} agree")
     for key, one in cells.items():
         if not one.agrees and key not in listed:
-            yield _Problem(f"table {one.where!r}, row {one.row}, column {one.column!r}", f"{_shown(one)} disagree",
-                           "mend the transcription, or list an [[erratum]]")
+            yield _Problem(
+                f"table {one.where!r}, row {one.row}, column {one.column!r}",
+                f"{_shown(one)} disagree",
+                "mend the transcription, or list an [[erratum]]",
+            )
 
 
 def _shown(one: Recomputed) -> str:

@@ -80,5 +80,8 @@ def _write(path: Path, content: str | bytes) -> None:
     except OSError as error:
         if temporary and os.path.exists(temporary):
             os.unlink(temporary)
-        raise StoreFailed(f"the report cannot be written: {error.strerror}", where=str(path),
-                          hint="choose a folder with room that you may write to") from error
+        raise StoreFailed(
+            f"the report cannot be written: {error.strerror}",
+            where=str(path),
+            hint="choose a folder with room that you may write to",
+        ) from error

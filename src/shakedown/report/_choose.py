@@ -53,8 +53,11 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 def rows_of(findings: Sequence[Finding]) -> list[Row]:
     """The findings that have a value, with the host among their parameters where there are several hosts."""
     several = len({finding.host for finding in findings}) > 1
-    return [Row({**finding.params, HOST: finding.host} if several else dict(finding.params), finding)
-            for finding in findings if finding.value is not None]
+    return [
+        Row({**finding.params, HOST: finding.host} if several else dict(finding.params), finding)
+        for finding in findings
+        if finding.value is not None
+    ]
 
 
 def varying(rows: Sequence[Row]) -> dict[str, list[Value]]:
@@ -143,7 +146,8 @@ def _as_number(value: Value) -> float:
 
 def _axis(numbers: list[str], vary: dict[str, list[Value]]) -> str | None:
     long_enough = [name for name in numbers if len(vary[name]) >= 3] or [
-        name for name in numbers if name in ("threads", "ranks", "nodes")]
+        name for name in numbers if name in ("threads", "ranks", "nodes")
+    ]
     preferred = [name for name in PREFERRED if name in long_enough]
     return preferred[0] if preferred else max(long_enough, key=lambda name: len(vary[name]), default=None)
 
@@ -165,8 +169,9 @@ def _lines(metric: Metric, rows: list[Row], axis: str) -> tuple[Choice, list[str
         if follows_or_placed and _apart(rows, [axis, *rest]):
             others = rest
             regions = regions or (name if named else "")
-    return Choice(shape="lines", metrics=(metric,), rows=tuple(rows), axis=axis, series=tuple(others),
-                  regions=regions), others
+    return Choice(
+        shape="lines", metrics=(metric,), rows=tuple(rows), axis=axis, series=tuple(others), regions=regions
+    ), others
 
 
 def _apart(rows: Sequence[Row], names: Sequence[str]) -> bool:
@@ -183,8 +188,9 @@ def _follows(rows: Sequence[Row], axis: str, name: str) -> bool:
 
 def _contiguous(rows: Sequence[Row], axis: str, name: str) -> bool:
     """Whether ``name`` keeps each of its values over one stretch of ``axis``."""
-    ordered = sorted({(_as_number(row.dims[axis]), str(row.dims[name])) for row in rows
-                      if axis in row.dims and name in row.dims})
+    ordered = sorted(
+        {(_as_number(row.dims[axis]), str(row.dims[name])) for row in rows if axis in row.dims and name in row.dims}
+    )
     changes = sum(left[1] != right[1] for left, right in pairwise(ordered))
     return changes == len({word for _, word in ordered}) - 1 and len(ordered) > changes + 1
 
@@ -220,8 +226,13 @@ def _heat(metric: Metric, rows: list[Row], stems: list[str]) -> tuple[list[Choic
     left = max(pairs.values(), key=len)
     if len(fullest[1]) < 3 or not _apart(fullest[1], names):
         return [], left
-    choice = Choice(shape="heat", metrics=(metric,), rows=tuple(fullest[1]), axis=stems[0],
-                    fixed=dict(zip(others, fullest[0], strict=True)))
+    choice = Choice(
+        shape="heat",
+        metrics=(metric,),
+        rows=tuple(fullest[1]),
+        axis=stems[0],
+        fixed=dict(zip(others, fullest[0], strict=True)),
+    )
     return [choice], left if len(left) > 1 else []
 
 
@@ -247,7 +258,8 @@ def _merged(choices: list[Choice]) -> list[Choice]:
         for index, other in enumerate(merged):
             if _alike(choice, other) and len(series_of(choice)) + len(series_of(other)) <= MOST_SERIES:
                 merged[index] = msgspec.structs.replace(
-                    other, metrics=other.metrics + choice.metrics, rows=other.rows + choice.rows)
+                    other, metrics=other.metrics + choice.metrics, rows=other.rows + choice.rows
+                )
                 break
         else:
             merged.append(choice)
@@ -256,7 +268,13 @@ def _merged(choices: list[Choice]) -> list[Choice]:
 
 def _alike(one: Choice, other: Choice) -> bool:
     same: Callable[[Choice], tuple[object, ...]] = lambda choice: (  # noqa: E731
-        choice.shape, choice.axis, choice.series, choice.fixed, choice.metrics[0].unit, choice.metrics[0].better)
+        choice.shape,
+        choice.axis,
+        choice.series,
+        choice.fixed,
+        choice.metrics[0].unit,
+        choice.metrics[0].better,
+    )
     return one.shape == "lines" and same(one) == same(other)
 
 
@@ -274,9 +292,18 @@ def _split(choice: Choice) -> list[Choice]:
             return _split(msgspec.structs.replace(choice, rows=rows, left_out=left_out))
     if len(vary) > 1:
         name = min(vary, key=lambda one: (one == HOST, _is_number(vary[one][0]), len(vary[one])))
-        return [part for value in vary[name] for part in _split(msgspec.structs.replace(
-            choice, rows=tuple(row for row in choice.rows if row.dims.get(name, "") == value),
-            series=tuple(one for one in choice.series if one != name), fixed={**choice.fixed, name: value}))]
+        return [
+            part
+            for value in vary[name]
+            for part in _split(
+                msgspec.structs.replace(
+                    choice,
+                    rows=tuple(row for row in choice.rows if row.dims.get(name, "") == value),
+                    series=tuple(one for one in choice.series if one != name),
+                    fixed={**choice.fixed, name: value},
+                )
+            )
+        ]
     return [_best_lines(choice)]
 
 

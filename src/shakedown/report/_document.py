@@ -11,10 +11,24 @@ Kind = Literal["text", "number", "state", "code", "note"]
 Tone = Literal["good", "bad", "doubt", "plain"]
 
 TONES: dict[str, Tone] = {
-    "met": "good", "ok": "good", "good": "good", "better": "good", "measured": "good",
-    "not met": "bad", "failed": "bad", "crashed": "bad", "timeout": "bad", "garbage": "bad", "wrong": "bad",
-    "undecided": "doubt", "not measured": "doubt", "warn": "doubt", "unknown": "doubt", "unavailable": "doubt",
-    "interrupted": "doubt", "slow": "doubt",
+    "met": "good",
+    "ok": "good",
+    "good": "good",
+    "better": "good",
+    "measured": "good",
+    "not met": "bad",
+    "failed": "bad",
+    "crashed": "bad",
+    "timeout": "bad",
+    "garbage": "bad",
+    "wrong": "bad",
+    "undecided": "doubt",
+    "not measured": "doubt",
+    "warn": "doubt",
+    "unknown": "doubt",
+    "unavailable": "doubt",
+    "interrupted": "doubt",
+    "slow": "doubt",
 }
 
 

@@ -30,9 +30,10 @@ def of_workload(findings: Sequence[Finding], metrics: Mapping[str, Metric], besi
 
 def _lines(choice: Choice, beside: Sequence[Beside]) -> Lines | None:
     metric = choice.metrics[0]
-    lines = {key: sorted((row for row in rows if _usable(row, choice.axis)),
-                         key=lambda row: float(row.dims[choice.axis]))
-             for key, rows in _choose.series_of(choice).items()}
+    lines = {
+        key: sorted((row for row in rows if _usable(row, choice.axis)), key=lambda row: float(row.dims[choice.axis]))
+        for key, rows in _choose.series_of(choice).items()
+    }
     rows = [row for group in lines.values() for row in group]
     xs = sorted({float(row.dims[choice.axis]) for row in rows})
     if len(xs) < 2:
@@ -45,11 +46,21 @@ def _lines(choice: Choice, beside: Sequence[Beside]) -> Lines | None:
     rules, above = _rules(rows, choice.axis, axis, max(values), log)
     y_title = " · ".join(one.title for one in choice.metrics)
     return Lines(
-        title=f"{y_title} by {_by(choice.axis)}", caption=_caption(choice, beyond + above),
-        summary=_summary(names, lines, choice.axis), x=axis, unit=metric.unit, y_title=y_title,
-        series=tuple(Series(names[key], tuple(_point(row, choice.axis, axis, names[key]) for row in group))
-                     for key, group in lines.items()),
-        rules=rules, marks=marks, regions=_regions(rows, choice, axis), log=log)
+        title=f"{y_title} by {_by(choice.axis)}",
+        caption=_caption(choice, beyond + above),
+        summary=_summary(names, lines, choice.axis),
+        x=axis,
+        unit=metric.unit,
+        y_title=y_title,
+        series=tuple(
+            Series(names[key], tuple(_point(row, choice.axis, axis, names[key]) for row in group))
+            for key, group in lines.items()
+        ),
+        rules=rules,
+        marks=marks,
+        regions=_regions(rows, choice, axis),
+        log=log,
+    )
 
 
 def _usable(row: Row, axis: str) -> bool:
@@ -111,8 +122,11 @@ def _caption(choice: Choice, left_out: list[str]) -> str:
     first = choice.rows[0].dims
     vary = _choose.varying(choice.rows)
     here = choice.rows[0].finding.host
-    same = {name: value for name, value in first.items()
-            if name not in vary and name not in (_choose.HOST, choice.axis) and value != here}
+    same = {
+        name: value
+        for name, value in first.items()
+        if name not in vary and name not in (_choose.HOST, choice.axis) and value != here
+    }
     conditions = params_of({**choice.fixed, **same})
     sentences = [f"With {conditions}."] if conditions else []
     return " ".join([*sentences, *([choice.left_out] if choice.left_out else []), *left_out])
@@ -123,19 +137,24 @@ def _summary(names: Mapping[tuple[Value, ...], str], lines: Mapping[tuple[Value,
     for key, rows in lines.items():
         if rows:
             first, last = rows[0], rows[-1]
-            parts.append(f"{names[key]}: {show(first.finding.value, first.finding.unit)} at "
-                         f"{value_of(axis, first.dims[axis])} to {show(last.finding.value, last.finding.unit)} at "
-                         f"{value_of(axis, last.dims[axis])}")
+            parts.append(
+                f"{names[key]}: {show(first.finding.value, first.finding.unit)} at "
+                f"{value_of(axis, first.dims[axis])} to {show(last.finding.value, last.finding.unit)} at "
+                f"{value_of(axis, last.dims[axis])}"
+            )
     return "; ".join(parts)
 
 
 def _edges(xs: Sequence[float], index: int, axis: Axis) -> tuple[float, float]:
     """Half way to the neighbours of ``xs[index]``, on the axis' own scale."""
+
     def middle(a: float, b: float) -> float:
         return math.sqrt(a * b) if axis.log else (a + b) / 2
 
-    return (middle(xs[index - 1], xs[index]) if index else axis.low,
-            middle(xs[index], xs[index + 1]) if index + 1 < len(xs) else axis.high)
+    return (
+        middle(xs[index - 1], xs[index]) if index else axis.low,
+        middle(xs[index], xs[index + 1]) if index + 1 < len(xs) else axis.high,
+    )
 
 
 def _rules(rows: Sequence[Row], name: str, axis: Axis, top: float, log: bool) -> tuple[tuple[Rule, ...], list[str]]:
@@ -159,8 +178,9 @@ def _rules(rows: Sequence[Row], name: str, axis: Axis, top: float, log: bool) ->
     return tuple(rules), words
 
 
-def _marks(choice: Choice, beside: Sequence[Beside], axis: Axis, top: float, log: bool
-           ) -> tuple[tuple[Mark, ...], list[str]]:
+def _marks(
+    choice: Choice, beside: Sequence[Beside], axis: Axis, top: float, log: bool
+) -> tuple[tuple[Mark, ...], list[str]]:
     """Published values in the same metric; those far outside are said in words."""
     marks: list[Mark] = []
     beyond: list[str] = []
@@ -187,8 +207,11 @@ def _regions(rows: Sequence[Row], choice: Choice, axis: Axis) -> tuple[Region, .
     if not choice.regions:
         return ()
     xs = sorted({_at(axis, row.dims[choice.axis]) for row in rows})
-    words = {_at(axis, row.dims[choice.axis]): str(row.dims[choice.regions]).rpartition(".")[2] for row in rows
-             if choice.regions in row.dims}
+    words = {
+        _at(axis, row.dims[choice.axis]): str(row.dims[choice.regions]).rpartition(".")[2]
+        for row in rows
+        if choice.regions in row.dims
+    }
     regions: list[Region] = []
     for index, x in enumerate(xs):
         begin, end = _edges(xs, index, axis)
@@ -220,23 +243,50 @@ def _heat(choice: Choice, beside: Sequence[Beside]) -> Heat | None:
             cells.append((index[a], index[b], row.finding.value, says))
     values = sorted(cell[2] for cell in cells)
     conditions = _caption(choice, [])
-    return Heat(title=f"{metric.title} between {what}s ({scale_for(values[-1], metric.unit)[1]})", caption=conditions,
-                summary=f"{len(cells)} pairs: {show(values[0], metric.unit)} to {show(values[-1], metric.unit)}, "
-                        f"median {show(values[len(values) // 2], metric.unit)}",
-                unit=metric.unit, better=metric.better, row_title=f"{what} a", column_title=f"{what} b",
-                labels=tuple(value_of(choice.axis, value) for value in labels), cells=tuple(cells))
+    return Heat(
+        title=f"{metric.title} between {what}s ({scale_for(values[-1], metric.unit)[1]})",
+        caption=conditions,
+        summary=f"{len(cells)} pairs: {show(values[0], metric.unit)} to {show(values[-1], metric.unit)}, "
+        f"median {show(values[len(values) // 2], metric.unit)}",
+        unit=metric.unit,
+        better=metric.better,
+        row_title=f"{what} a",
+        column_title=f"{what} b",
+        labels=tuple(value_of(choice.axis, value) for value in labels),
+        cells=tuple(cells),
+    )
 
 
 def _dots(choice: Choice, beside: Sequence[Beside]) -> Dots | None:
     metric = choice.metrics[0]
-    names = tuple(", ".join(str(row.dims.get(name, "")) if isinstance(row.dims.get(name, ""), str)
-                            else params_of({name: row.dims[name]}) for name in choice.series) for row in choice.rows)
-    points = tuple(Point(index, row.finding.value, row.finding.low, row.finding.high,
-                         f"{names[index]}: {value_with_interval(row.finding)}")
-                   for index, row in enumerate(choice.rows) if row.finding.value is not None)
+    names = tuple(
+        ", ".join(
+            str(row.dims.get(name, ""))
+            if isinstance(row.dims.get(name, ""), str)
+            else params_of({name: row.dims[name]})
+            for name in choice.series
+        )
+        for row in choice.rows
+    )
+    points = tuple(
+        Point(
+            index,
+            row.finding.value,
+            row.finding.low,
+            row.finding.high,
+            f"{names[index]}: {value_with_interval(row.finding)}",
+        )
+        for index, row in enumerate(choice.rows)
+        if row.finding.value is not None
+    )
     if len(points) < 2:
         return None
-    return Dots(title=metric.title, caption=_caption(choice, []), summary="; ".join(point.says for point in points),
-                unit=metric.unit, y_title=metric.title, rows=points, names=names)
-
-
+    return Dots(
+        title=metric.title,
+        caption=_caption(choice, []),
+        summary="; ".join(point.says for point in points),
+        unit=metric.unit,
+        y_title=metric.title,
+        rows=points,
+        names=names,
+    )

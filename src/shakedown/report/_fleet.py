@@ -78,19 +78,40 @@ def _group(findings: list[Finding]) -> Group:
         for rank, one in ranked(finding.fractions).items():
             shares.setdefault((rank, one.limit), []).append(one)
     condensed = Finding(
-        metric=first.metric, unit=first.unit, better=first.better, workload=first.workload, params=first.params,
-        host=count(len(measured), "host"), value=_quantile(ordered, 0.5) if ordered else None,
-        low=_quantile(ordered, 0.05) if ordered else None, high=_quantile(ordered, 0.95) if ordered else None,
-        n_samples=sum(finding.n_samples for finding in findings), n_runs=sum(finding.n_runs for finding in findings),
+        metric=first.metric,
+        unit=first.unit,
+        better=first.better,
+        workload=first.workload,
+        params=first.params,
+        host=count(len(measured), "host"),
+        value=_quantile(ordered, 0.5) if ordered else None,
+        low=_quantile(ordered, 0.05) if ordered else None,
+        high=_quantile(ordered, 0.95) if ordered else None,
+        n_samples=sum(finding.n_samples for finding in findings),
+        n_runs=sum(finding.n_runs for finding in findings),
         outliers=sum(finding.outliers for finding in findings),
         best=(ordered[0] if first.better == "lower" else ordered[-1]) if ordered else None,
-        fractions=tuple(Fraction(limit=limit, kind=group[0].kind, value=_median([one.value for one in group]),
-                                 fraction=_median([one.fraction for one in group]))
-                        for (_, limit), group in shares.items()),
-        notices=tuple(Notice(code=notice.code, text=f"{notice.text} (on {number:,} of {count(len(findings), 'host')})",
-                             advice=notice.advice) for notice, number in notices.items()))
-    return Group(condensed=condensed, hosts=tuple(host for _, host in measured),
-                 values=tuple(value for value, _ in measured))
+        fractions=tuple(
+            Fraction(
+                limit=limit,
+                kind=group[0].kind,
+                value=_median([one.value for one in group]),
+                fraction=_median([one.fraction for one in group]),
+            )
+            for (_, limit), group in shares.items()
+        ),
+        notices=tuple(
+            Notice(
+                code=notice.code,
+                text=f"{notice.text} (on {number:,} of {count(len(findings), 'host')})",
+                advice=notice.advice,
+            )
+            for notice, number in notices.items()
+        ),
+    )
+    return Group(
+        condensed=condensed, hosts=tuple(host for _, host in measured), values=tuple(value for value, _ in measured)
+    )
 
 
 def _median(values: list[float]) -> float:
@@ -141,8 +162,10 @@ def _sentence(found: Fleet) -> str:
     if not found.slow:
         return f"{number}; none is slower than the others by more than {SLOW_DEVIATIONS} robust deviations and 2 %."
     names = listed((f"{host} ({show(found.scores[host], '%')})" for host in found.slow), MOST_NAMED)
-    return (f"{number}; {count(len(found.slow), 'is', 'are')} slower than the others by more than {SLOW_DEVIATIONS} "
-            f"robust deviations and 2 %: {names}. In brackets: the host's speed as a share of the median host's.")
+    return (
+        f"{number}; {count(len(found.slow), 'is', 'are')} slower than the others by more than {SLOW_DEVIATIONS} "
+        f"robust deviations and 2 %: {names}. In brackets: the host's speed as a share of the median host's."
+    )
 
 
 def _histogram(found: Fleet) -> Histogram | None:
@@ -153,13 +176,18 @@ def _histogram(found: Fleet) -> Histogram | None:
     counts = [0] * BINS
     for score in scores:
         counts[min(BINS - 1, int((score - scores[0]) / width))] += 1
-    bins = tuple((scores[0] + index * width, scores[0] + (index + 1) * width, number)
-                 for index, number in enumerate(counts))
+    bins = tuple(
+        (scores[0] + index * width, scores[0] + (index + 1) * width, number) for index, number in enumerate(counts)
+    )
     return Histogram(
-        title="Speed of each host", caption="Each host's speed over the median host's, median over all its values.",
+        title="Speed of each host",
+        caption="Each host's speed over the median host's, median over all its values.",
         summary=f"{count(len(scores), 'host')} between {show(scores[0], '%')} and {show(scores[-1], '%')}",
-        x_title="speed, as a share of the median host's", y_title="hosts", bins=bins,
-        named=tuple((host, found.scores[host]) for host in found.slow[:8]))
+        x_title="speed, as a share of the median host's",
+        y_title="hosts",
+        bins=bins,
+        named=tuple((host, found.scores[host]) for host in found.slow[:8]),
+    )
 
 
 def _slowest(found: Fleet, metrics: dict[str, Metric]) -> Table:
@@ -174,14 +202,33 @@ def _slowest(found: Fleet, metrics: dict[str, Metric]) -> Table:
                 ratio = middle / value if finding.better == "lower" else value / middle
                 if ratio < worst.get(host, (2.0, ""))[0]:
                     title = metrics[finding.metric].title if finding.metric in metrics else finding.metric
-                    worst[host] = (ratio, f"{title}, {params_of(finding.params)}: {show(value, finding.unit)} where "
-                                          f"the median is {show(middle, finding.unit)}")
-    rows = tuple((host, "slow" if host in found.slow else "within the others", show(found.scores[host], "%"),
-                  worst.get(host, (0.0, ""))[1]) for host in named)
+                    worst[host] = (
+                        ratio,
+                        f"{title}, {params_of(finding.params)}: {show(value, finding.unit)} where "
+                        f"the median is {show(middle, finding.unit)}",
+                    )
+    rows = tuple(
+        (
+            host,
+            "slow" if host in found.slow else "within the others",
+            show(found.scores[host], "%"),
+            worst.get(host, (0.0, ""))[1],
+        )
+        for host in named
+    )
     more = len(found.slow) - len(named)
     caption = f"{more:,} further slow hosts; the values of all hosts are in the CSV and JSON files." if more > 0 else ""
-    return Table(title="Slowest hosts", rows=rows, caption=caption, columns=(
-        Column("Host", "code"), Column("State", "state"), Column("Speed", "number"), Column("Furthest behind in")))
+    return Table(
+        title="Slowest hosts",
+        rows=rows,
+        caption=caption,
+        columns=(
+            Column("Host", "code"),
+            Column("State", "state"),
+            Column("Speed", "number"),
+            Column("Furthest behind in"),
+        ),
+    )
 
 
 def spread(found: Fleet, workload: str, metrics: dict[str, Metric], fold_from: int) -> Table:
@@ -190,13 +237,29 @@ def spread(found: Fleet, workload: str, metrics: dict[str, Metric], fold_from: i
     names = [name for name in varying(rows_of([group.condensed for group in groups])) if name != HOST]
     kinds = kinds_of(group.condensed for group in groups)
     rows = tuple(_spread_row(group, names, kinds, metrics) for group in groups)
-    notes = dict.fromkeys(f"{notice.text}: {notice.advice}" if notice.advice else notice.text
-                          for group in groups for notice in group.condensed.notices)
-    return Table(title="Each value over the hosts", folded=len(rows) > fold_from, rows=rows, notes=tuple(notes),
-                 caption="Spread: from the 5th to the 95th percentile of hosts, over the median.", columns=(
-        Column("Metric"), Column("Conditions"), Column("Hosts", "number"), Column("Median", "number"),
-        Column("5 % to 95 % of hosts", "number"), Column("Spread", "number"), Column("Least to most", "number"),
-        *(Column(limit_title(kind), "number") for kind in kinds), Column("Slowest")))
+    notes = dict.fromkeys(
+        f"{notice.text}: {notice.advice}" if notice.advice else notice.text
+        for group in groups
+        for notice in group.condensed.notices
+    )
+    return Table(
+        title="Each value over the hosts",
+        folded=len(rows) > fold_from,
+        rows=rows,
+        notes=tuple(notes),
+        caption="Spread: from the 5th to the 95th percentile of hosts, over the median.",
+        columns=(
+            Column("Metric"),
+            Column("Conditions"),
+            Column("Hosts", "number"),
+            Column("Median", "number"),
+            Column("5 % to 95 % of hosts", "number"),
+            Column("Spread", "number"),
+            Column("Least to most", "number"),
+            *(Column(limit_title(kind), "number") for kind in kinds),
+            Column("Slowest"),
+        ),
+    )
 
 
 def _spread_row(group: Group, names: list[str], kinds: list[str], metrics: dict[str, Metric]) -> tuple[str, ...]:
@@ -205,10 +268,17 @@ def _spread_row(group: Group, names: list[str], kinds: list[str], metrics: dict[
     shares = {kind: show(share.fraction, "%") for kind, share in ranked(one.fractions).items()}
     if one.value is None or one.low is None or one.high is None:
         return (title, params_of(one.params, names), "0", "not measured", "", "", "", *("" for _ in kinds), "")
-    slowest = listed((f"{host} {show(value, one.unit)}" for host, value in
-                      list(zip(group.hosts, group.values, strict=True))[:3]), 3)
-    return (title, params_of(one.params, names), f"{len(group.values):,}", show(one.value, one.unit),
-            f"{show(one.low, one.unit)} to {show(one.high, one.unit)}",
-            show((one.high - one.low) / one.value, "%") if one.value else "not defined",
-            f"{show(min(group.values), one.unit)} to {show(max(group.values), one.unit)}",
-            *(shares.get(kind, "") for kind in kinds), slowest if one.better != "none" else "")
+    slowest = listed(
+        (f"{host} {show(value, one.unit)}" for host, value in list(zip(group.hosts, group.values, strict=True))[:3]), 3
+    )
+    return (
+        title,
+        params_of(one.params, names),
+        f"{len(group.values):,}",
+        show(one.value, one.unit),
+        f"{show(one.low, one.unit)} to {show(one.high, one.unit)}",
+        show((one.high - one.low) / one.value, "%") if one.value else "not defined",
+        f"{show(min(group.values), one.unit)} to {show(max(group.values), one.unit)}",
+        *(shares.get(kind, "") for kind in kinds),
+        slowest if one.better != "none" else "",
+    )

@@ -51,18 +51,32 @@ def _of_kind(hosts: list[Host], *, several: bool) -> list[Block]:
         for one in host.software:
             software.setdefault((one.kind, one.name, one.version or "not known", one.path), set()).add(host.name)
     if software:
-        blocks.append(Table(title="Software found", folded=len(software) > 12, rows=tuple(
-            (*key, *_on(where, hosts)) for key, where in software.items()),
-            columns=(Column("Kind"), Column("Name"), Column("Version", "code"), Column("Path", "code"),
-                     *_hosts_column(hosts))))
+        blocks.append(
+            Table(
+                title="Software found",
+                folded=len(software) > 12,
+                rows=tuple((*key, *_on(where, hosts)) for key, where in software.items()),
+                columns=(
+                    Column("Kind"),
+                    Column("Name"),
+                    Column("Version", "code"),
+                    Column("Path", "code"),
+                    *_hosts_column(hosts),
+                ),
+            )
+        )
     absent: dict[tuple[str, str], set[str]] = {}
     for host in hosts:
         for gap in host.absent:
             absent.setdefault((gap.what, gap.why), set()).add(host.name)
     if absent:
-        blocks.append(Table(title="Could not be read",
-                            rows=tuple((*key, *_on(where, hosts)) for key, where in absent.items()),
-                            columns=(Column("What"), Column("Why"), *_hosts_column(hosts))))
+        blocks.append(
+            Table(
+                title="Could not be read",
+                rows=tuple((*key, *_on(where, hosts)) for key, where in absent.items()),
+                columns=(Column("What"), Column("Why"), *_hosts_column(hosts)),
+            )
+        )
     return blocks
 
 
@@ -88,16 +102,23 @@ def _facts(hosts: list[Host]) -> list[tuple[str, str]]:
         clock = f"{show(cpu.clock_hz, 'Hz')} ({cpu.clock_basis})"
     caches = ", ".join(
         f"L{cache.level}{'' if cache.kind == 'unified' else cache.kind[0]} {show_bytes(cache.size_bytes)}"
-        for cache in cpu.caches)
-    rows = [("Processor", f"{cpu.model} ({cpu.microarchitecture}, {cpu.architecture})"), ("Cores", cores),
-            ("Clock", clock or "not known"), ("Vector extensions", ", ".join(cpu.isa) or "not known"),
-            ("Caches", caches or "not known"), ("Memory", _memory(host)),
-            ("NUMA nodes", f"{len(host.numa)}" if host.numa else "not known"),
-            ("GPUs", _gpus(host)), ("Network", _networks(host)),
-            ("Usable CPUs", format_cpu_list(host.usable_cpus) or "not known"),
-            ("System", ", ".join(_distinct(hosts, "os")) or "not known"),
-            ("Kernel", ", ".join(_distinct(hosts, "kernel")) or "not known"),
-            ("Virtualisation", ", ".join(_distinct(hosts, "virtualisation")) or "none seen")]
+        for cache in cpu.caches
+    )
+    rows = [
+        ("Processor", f"{cpu.model} ({cpu.microarchitecture}, {cpu.architecture})"),
+        ("Cores", cores),
+        ("Clock", clock or "not known"),
+        ("Vector extensions", ", ".join(cpu.isa) or "not known"),
+        ("Caches", caches or "not known"),
+        ("Memory", _memory(host)),
+        ("NUMA nodes", f"{len(host.numa)}" if host.numa else "not known"),
+        ("GPUs", _gpus(host)),
+        ("Network", _networks(host)),
+        ("Usable CPUs", format_cpu_list(host.usable_cpus) or "not known"),
+        ("System", ", ".join(_distinct(hosts, "os")) or "not known"),
+        ("Kernel", ", ".join(_distinct(hosts, "kernel")) or "not known"),
+        ("Virtualisation", ", ".join(_distinct(hosts, "virtualisation")) or "none seen"),
+    ]
     if memory.limit_bytes is not None and memory.limit_bytes < memory.total_bytes:
         rows.insert(6, ("Memory limit", f"{show_bytes(memory.limit_bytes)} (control group)"))
     return rows
@@ -157,8 +178,12 @@ def _peaks(hosts: list[Host]) -> Table:
     caption = "Where hosts differ: the median, and the least and the most." if len(hosts) > 1 else ""
     if not rows:
         caption = "No peak was derived or measured."
-    return Table(title="Peaks and what they rest on", rows=tuple(rows), caption=caption, columns=(
-        Column("Peak", "code"), Column("Value", "number"), Column("Of one"), Column("Kind"), Column("Basis")))
+    return Table(
+        title="Peaks and what they rest on",
+        rows=tuple(rows),
+        caption=caption,
+        columns=(Column("Peak", "code"), Column("Value", "number"), Column("Of one"), Column("Kind"), Column("Basis")),
+    )
 
 
 def _settings(hosts: list[Host]) -> list[Block]:
@@ -170,8 +195,13 @@ def _settings(hosts: list[Host]) -> list[Block]:
             words = f"{one.effect}\n{one.advice}" if one.advice else one.effect
             groups.setdefault((one.name, value, one.state, words), set()).add(host.name)
     ordered = sorted(groups.items(), key=lambda item: ORDER.get(item[0][2], 9))
-    columns = (Column("Setting"), Column("Value", "code"), Column("State", "state"), Column("Effect, and what to do"),
-               *_hosts_column(hosts))
+    columns = (
+        Column("Setting"),
+        Column("Value", "code"),
+        Column("State", "state"),
+        Column("Effect, and what to do"),
+        *_hosts_column(hosts),
+    )
     rows = [(*key, *_on(where, hosts)) for key, where in ordered]
     ask = tuple(row for row in rows if row[2] in ASKING)
     rest = tuple(row for row in rows if row[2] not in ASKING)

@@ -55,13 +55,19 @@ def document(analysis: Analysis) -> Document:
     return Document(
         title=analysis.title or analysis.name,
         subtitle=f"{where} · campaign {analysis.campaign} · {day(analysis.created_ns)}",
-        state=state, counts=counts, lead=analysis.summary or ("No summary was recorded.",), sections=tuple(sections),
-        footer=f"Made by Shakedown {analysis.version} from the run directory {analysis.name}.")
+        state=state,
+        counts=counts,
+        lead=analysis.summary or ("No summary was recorded.",),
+        sections=tuple(sections),
+        footer=f"Made by Shakedown {analysis.version} from the run directory {analysis.name}.",
+    )
 
 
 def _state(analysis: Analysis) -> tuple[str, tuple[tuple[str, int], ...]]:
-    counts = {state: sum(verdict.state == state for verdict in analysis.verdicts)
-              for state in ("met", "not met", "undecided", "not measured")}
+    counts = {
+        state: sum(verdict.state == state for verdict in analysis.verdicts)
+        for state in ("met", "not met", "undecided", "not measured")
+    }
     worst_first = ("not met", "undecided", "not measured", "met")
     whole = next((state for state in worst_first if counts[state]), "nothing required")
     return whole, tuple((state, number) for state, number in counts.items() if number)
@@ -70,25 +76,41 @@ def _state(analysis: Analysis) -> tuple[str, tuple[tuple[str, int], ...]]:
 def _verdicts(analysis: Analysis) -> Section:
     blocks: list[Block] = []
     if analysis.verdicts:
-        rows = tuple((one.requirement, one.state, one.evidence,
-                      f"{value_with_interval(one.finding)}, {one.finding.host}" if one.finding else "no value")
-                     for one in analysis.verdicts)
-        blocks.append(Table(title="Requirements", rows=rows, columns=(
-            Column("Requirement"), Column("Verdict", "state"), Column("Evidence"), Column("Value"))))
+        rows = tuple(
+            (
+                one.requirement,
+                one.state,
+                one.evidence,
+                f"{value_with_interval(one.finding)}, {one.finding.host}" if one.finding else "no value",
+            )
+            for one in analysis.verdicts
+        )
+        blocks.append(
+            Table(
+                title="Requirements",
+                rows=rows,
+                columns=(Column("Requirement"), Column("Verdict", "state"), Column("Evidence"), Column("Value")),
+            )
+        )
     else:
         blocks.append(Text(text="The campaign sets no requirement, so nothing was judged."))
     if analysis.notices:
-        blocks.append(Table(title="To mend first", columns=(Column("What was seen"), Column("What to do")),
-                            rows=tuple((notice.text, notice.advice or "nothing is known to help")
-                                       for notice in analysis.notices)))
+        blocks.append(
+            Table(
+                title="To mend first",
+                columns=(Column("What was seen"), Column("What to do")),
+                rows=tuple((notice.text, notice.advice or "nothing is known to help") for notice in analysis.notices),
+            )
+        )
     return Section(id="verdict", title="Requirements and verdicts", short="Verdicts", blocks=tuple(blocks))
 
 
 # ----------------------------------------------------------------------------------------------------------- workloads
 
 
-def _workload(name: str, analysis: Analysis, findings: list[Finding], metrics: dict[str, Metric],
-              fleet: _fleet.Fleet | None) -> Section:
+def _workload(
+    name: str, analysis: Analysis, findings: list[Finding], metrics: dict[str, Metric], fleet: _fleet.Fleet | None
+) -> Section:
     beside = [one for one in analysis.beside if one.ours.workload == name]
     blocks: list[Block] = []
     bars = _headline(findings, metrics, many=fleet is not None)
@@ -101,8 +123,9 @@ def _workload(name: str, analysis: Analysis, findings: list[Finding], metrics: d
         blocks.append(_beside(beside, findings, metrics))
     blocks.append(_fleet.spread(fleet, name, metrics, FOLD_FROM) if fleet else _values(findings, metrics))
     title = analysis.workload_titles.get(name, "")
-    return Section(id=f"workload-{_slug(name)}", title=f"{name}: {title}" if title else name, short=name,
-                   blocks=tuple(blocks))
+    return Section(
+        id=f"workload-{_slug(name)}", title=f"{name}: {title}" if title else name, short=name, blocks=tuple(blocks)
+    )
 
 
 def _slug(text: str) -> str:
@@ -130,15 +153,22 @@ def _headline(findings: list[Finding], metrics: dict[str, Metric], *, many: bool
         if key[0] in placed and not all(key[1:]):
             continue  # not of one level, so it heads none
         best = better(group)
-        detail = params_of(best.params, [name for name in names[best.metric] if name in best.params
-                                         and str(best.params[name]) not in key[1:]])
+        detail = params_of(
+            best.params,
+            [name for name in names[best.metric] if name in best.params and str(best.params[name]) not in key[1:]],
+        )
         where = "" if many or len({one.host for one in findings}) == 1 else best.host
-        bars.append(Bar(
-            title=", ".join([_title(key[0], metrics), *(word for word in key[1:] if word)]),
-            detail=", ".join(part for part in (detail, where) if part), value=show(best.value, best.unit),
-            interval=interval_of(best),
-            fractions=tuple((f"of {one.kind} {one.limit}, {show(one.value, best.unit)}", one.fraction)
-                            for one in best.fractions)))
+        bars.append(
+            Bar(
+                title=", ".join([_title(key[0], metrics), *(word for word in key[1:] if word)]),
+                detail=", ".join(part for part in (detail, where) if part),
+                value=show(best.value, best.unit),
+                interval=interval_of(best),
+                fractions=tuple(
+                    (f"of {one.kind} {one.limit}, {show(one.value, best.unit)}", one.fraction) for one in best.fractions
+                ),
+            )
+        )
     if not bars:
         return None
     words = "Median over hosts at the best setting; in brackets the 5th to the 95th percentile of hosts."
@@ -151,27 +181,46 @@ def _values(findings: list[Finding], metrics: dict[str, Metric]) -> Table:
     same = {name: value for name, value in findings[0].params.items() if name not in vary}
     kinds = kinds_of(findings)
     noted = _Notes(findings)
-    columns = [Column("Metric"), *([Column("Host", "code")] if len({one.host for one in findings}) > 1 else []),
-               *(Column(title_of(name), "number" if _numeric(name, findings) else "text") for name in vary),
-               Column("Value", "number"), Column("Interval", "number"),
-               *(Column(limit_title(kind), "number") for kind in kinds),
-               *(Column(title, "number") for title in ("Samples", "Runs", "Outliers")), Column("Notes", "note")]
+    columns = [
+        Column("Metric"),
+        *([Column("Host", "code")] if len({one.host for one in findings}) > 1 else []),
+        *(Column(title_of(name), "number" if _numeric(name, findings) else "text") for name in vary),
+        Column("Value", "number"),
+        Column("Interval", "number"),
+        *(Column(limit_title(kind), "number") for kind in kinds),
+        *(Column(title, "number") for title in ("Samples", "Runs", "Outliers")),
+        Column("Notes", "note"),
+    ]
     rows = []
     for one in findings:
         shares = {kind: show(share.fraction, "%") for kind, share in ranked(one.fractions).items()}
         missing = "" if one.value is None else "no interval"
-        rows.append((_title(one.metric, metrics), *([one.host] if columns[1].title == "Host" else []),
-                     *(value_of(name, one.params[name]) if name in one.params else "" for name in vary),
-                     show(one.value, one.unit), interval_of(one) or missing, *(shares.get(kind, "") for kind in kinds),
-                     f"{one.n_samples:,}", f"{one.n_runs:,}", f"{one.outliers:,}" if one.outliers else "",
-                     noted.cell(one)))
+        rows.append(
+            (
+                _title(one.metric, metrics),
+                *([one.host] if columns[1].title == "Host" else []),
+                *(value_of(name, one.params[name]) if name in one.params else "" for name in vary),
+                show(one.value, one.unit),
+                interval_of(one) or missing,
+                *(shares.get(kind, "") for kind in kinds),
+                f"{one.n_samples:,}",
+                f"{one.n_runs:,}",
+                f"{one.outliers:,}" if one.outliers else "",
+                noted.cell(one),
+            )
+        )
     one_metric = len({one.metric for one in findings}) == 1 and len(columns) > 2
     title = f"All values: {rows[0][0]}" if one_metric else "All values"
     kept = [index for index in range(one_metric, len(columns)) if any(row[index] for row in rows)]
     conditions = params_of(same)
-    return Table(title=title, columns=tuple(columns[index] for index in kept), folded=len(rows) > FOLD_FROM,
-                 rows=tuple(tuple(row[index] for index in kept) for row in rows), notes=noted.texts,
-                 caption=f"The same for all: {conditions}." if conditions else "")
+    return Table(
+        title=title,
+        columns=tuple(columns[index] for index in kept),
+        folded=len(rows) > FOLD_FROM,
+        rows=tuple(tuple(row[index] for index in kept) for row in rows),
+        notes=noted.texts,
+        caption=f"The same for all: {conditions}." if conditions else "",
+    )
 
 
 def _numeric(name: str, findings: list[Finding]) -> bool:
@@ -215,11 +264,30 @@ def _beside(beside: list[Beside], findings: list[Finding], metrics: dict[str, Me
         here = params_of(one.ours.params, vary)
         theirs = params_of(one.theirs_params) or "conditions not stated"
         system = f"{one.system_name}{f' ({one.year})' if one.year else ''}"
-        rows.append((_title(one.metric, metrics), f"{value_with_interval(one.ours)}\n{here}", system,
-                     f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{theirs}", ratio, one.verdict, one.where))
-    return Table(title="Beside published systems", rows=tuple(rows), columns=(
-        Column("Metric"), Column("Here"), Column("Published system"), Column("Published"),
-        Column("Here / published", "number"), Column("Here is", "state"), Column("Where it stands")))
+        rows.append(
+            (
+                _title(one.metric, metrics),
+                f"{value_with_interval(one.ours)}\n{here}",
+                system,
+                f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{theirs}",
+                ratio,
+                one.verdict,
+                one.where,
+            )
+        )
+    return Table(
+        title="Beside published systems",
+        rows=tuple(rows),
+        columns=(
+            Column("Metric"),
+            Column("Here"),
+            Column("Published system"),
+            Column("Published"),
+            Column("Here / published", "number"),
+            Column("Here is", "state"),
+            Column("Where it stands"),
+        ),
+    )
 
 
 # ------------------------------------------------------------------------------------- failures, methods and provenance
@@ -236,17 +304,37 @@ def _failures(analysis: Analysis) -> Section:
         blocks.append(Text(text=f"All {ended} ended well." if several else "The one run ended well."))
     else:
         blocks.append(Text(text=f"{len(bad):,} of {ended} did not end well; they have no values above."))
-        rows = tuple((one.label, one.state, one.reason or "no reason was recorded", one.host, show(one.seconds, "s"),
-                      one.log) for one in bad[:MOST_ROWS])
-        blocks.append(Table(title="Runs that did not end well", rows=rows, folded=len(rows) > FOLD_FROM, columns=(
-            Column("Run"), Column("State", "state"), Column("Reason"), Column("Host", "code"), Column("Time", "number"),
-            Column("Output", "code")), caption=_rest(len(bad), MOST_ROWS, "run")))
+        rows = tuple(
+            (one.label, one.state, one.reason or "no reason was recorded", one.host, show(one.seconds, "s"), one.log)
+            for one in bad[:MOST_ROWS]
+        )
+        blocks.append(
+            Table(
+                title="Runs that did not end well",
+                rows=rows,
+                folded=len(rows) > FOLD_FROM,
+                columns=(
+                    Column("Run"),
+                    Column("State", "state"),
+                    Column("Reason"),
+                    Column("Host", "code"),
+                    Column("Time", "number"),
+                    Column("Output", "code"),
+                ),
+                caption=_rest(len(bad), MOST_ROWS, "run"),
+            )
+        )
         logs = tuple(Log(title=f"{one.label} ({one.host})", state=one.state, text=one.tail) for one in bad if one.tail)
         if logs:
             blocks.append(Logs(title="What they printed last", logs=logs[:MOST_LOGS]))
     if analysis.skipped:
-        blocks.append(Table(title="Asked for and not possible here", columns=(Column("What"), Column("Why")),
-                            rows=tuple((one.what, one.why) for one in analysis.skipped)))
+        blocks.append(
+            Table(
+                title="Asked for and not possible here",
+                columns=(Column("What"), Column("Why")),
+                rows=tuple((one.what, one.why) for one in analysis.skipped),
+            )
+        )
     return Section(id="failures", title="Runs that failed or were not possible", short="Failures", blocks=tuple(blocks))
 
 
@@ -264,18 +352,43 @@ def formula(metric: Metric) -> str:
 
 def _methods(analysis: Analysis) -> Section:
     direction = {"higher": "higher is better", "lower": "lower is better", "none": "neither is better"}
-    rows = tuple((f"{metric.title}\n{metric.name}", metric.unit, direction[metric.better],
-                  f"{formula(metric)}\n{f'of the kernel {metric.kernel}' if metric.kernel else 'of all kernels'}",
-                  metric.limit or "none is known", metric.source or "not stated") for metric in analysis.metrics)
-    return Section(id="methods", title="How each number was made", short="Methods", blocks=(
-        Text(text="The programs record the seconds of every sample and the work that was done in it; every rate is "
-                  "derived from those by the formula below. A value stands with its interval, the number of its "
-                  "samples and of the runs that they come from. Its fraction is the value over its limit, or the limit "
-                  "over the value where lower is better. A value that was not measured says so; it is never "
-                  "zero and never a pass."),
-        Table(title="Metrics", rows=rows, columns=(
-            Column("Metric"), Column("Unit", "code"), Column("Direction"), Column("Formula"), Column("Limit"),
-            Column("Source")))))
+    rows = tuple(
+        (
+            f"{metric.title}\n{metric.name}",
+            metric.unit,
+            direction[metric.better],
+            f"{formula(metric)}\n{f'of the kernel {metric.kernel}' if metric.kernel else 'of all kernels'}",
+            metric.limit or "none is known",
+            metric.source or "not stated",
+        )
+        for metric in analysis.metrics
+    )
+    return Section(
+        id="methods",
+        title="How each number was made",
+        short="Methods",
+        blocks=(
+            Text(
+                text="The programs record the seconds of every sample and the work that was done in it; every rate is "
+                "derived from those by the formula below. A value stands with its interval, the number of its "
+                "samples and of the runs that they come from. Its fraction is the value over its limit, or the limit "
+                "over the value where lower is better. A value that was not measured says so; it is never "
+                "zero and never a pass."
+            ),
+            Table(
+                title="Metrics",
+                rows=rows,
+                columns=(
+                    Column("Metric"),
+                    Column("Unit", "code"),
+                    Column("Direction"),
+                    Column("Formula"),
+                    Column("Limit"),
+                    Column("Source"),
+                ),
+            ),
+        ),
+    )
 
 
 def _flat(value: dict[str, Any], prefix: str = "") -> dict[str, str]:
@@ -309,15 +422,36 @@ def _provenance(analysis: Analysis) -> Section:
                 rows.append((name, f"and {len(texts) - 4:,} other values", "see the JSON file"))
                 break
             workloads = sorted({one.workload for one in outcomes}, key=natural)
-            rows.append((name, text, "all runs" if len(outcomes) == total else
-                         f"{count(len(outcomes), 'run')} of {listed(workloads)}"))
-    blocks: list[Block] = [Facts(pairs=(
-        ("Run directory", analysis.name), ("Campaign", analysis.campaign), ("Shakedown", analysis.version),
-        ("Machine described by", f"Shakedown {analysis.machine.version}, {day(analysis.machine.discovered_ns)}"),
-        ("Analysed", day(analysis.created_ns)), ("Runs", f"{len(analysis.outcomes):,}")))]
+            rows.append(
+                (
+                    name,
+                    text,
+                    "all runs" if len(outcomes) == total else f"{count(len(outcomes), 'run')} of {listed(workloads)}",
+                )
+            )
+    blocks: list[Block] = [
+        Facts(
+            pairs=(
+                ("Run directory", analysis.name),
+                ("Campaign", analysis.campaign),
+                ("Shakedown", analysis.version),
+                (
+                    "Machine described by",
+                    f"Shakedown {analysis.machine.version}, {day(analysis.machine.discovered_ns)}",
+                ),
+                ("Analysed", day(analysis.created_ns)),
+                ("Runs", f"{len(analysis.outcomes):,}"),
+            )
+        )
+    ]
     if rows:
-        blocks.append(Table(title="Programs and libraries", rows=tuple(rows), columns=(
-            Column("What", "code"), Column("Value", "code"), Column("Of"))))
+        blocks.append(
+            Table(
+                title="Programs and libraries",
+                rows=tuple(rows),
+                columns=(Column("What", "code"), Column("Value", "code"), Column("Of")),
+            )
+        )
     if analysis.outcomes:
         blocks.append(_runs(analysis.outcomes))
     return Section(id="provenance", title="Provenance", blocks=tuple(blocks))
@@ -327,10 +461,35 @@ def _runs(outcomes: Sequence[Outcome]) -> Table:
     rows = []
     for one in outcomes[:MOST_ROWS]:
         seen = one.disturbance
-        rows.append((one.run, f"{one.repeat}", one.workload, one.label, one.host, one.state, show(one.seconds, "s"),
-                     "not known" if seen.load_before is None else f"{seen.load_before:.2f}",
-                     show(seen.steal_fraction, "%"), one.log))
-    return Table(title="Runs", rows=tuple(rows), folded=True, caption=_rest(len(outcomes), MOST_ROWS, "run"), columns=(
-        Column("Run", "code"), Column("Repeat", "number"), Column("Workload"), Column("Label"), Column("Host", "code"),
-        Column("State", "state"), Column("Time", "number"), Column("Load before", "number"), Column("Stolen", "number"),
-        Column("Output", "code")))
+        rows.append(
+            (
+                one.run,
+                f"{one.repeat}",
+                one.workload,
+                one.label,
+                one.host,
+                one.state,
+                show(one.seconds, "s"),
+                "not known" if seen.load_before is None else f"{seen.load_before:.2f}",
+                show(seen.steal_fraction, "%"),
+                one.log,
+            )
+        )
+    return Table(
+        title="Runs",
+        rows=tuple(rows),
+        folded=True,
+        caption=_rest(len(outcomes), MOST_ROWS, "run"),
+        columns=(
+            Column("Run", "code"),
+            Column("Repeat", "number"),
+            Column("Workload"),
+            Column("Label"),
+            Column("Host", "code"),
+            Column("State", "state"),
+            Column("Time", "number"),
+            Column("Load before", "number"),
+            Column("Stolen", "number"),
+            Column("Output", "code"),
+        ),
+    )

@@ -18,8 +18,20 @@ from ..records import Analysis, Finding, Host, Notice
 from . import Report
 from ._text import kinds_of, ranked
 
-_PLAIN = ("workload", "metric", "host", "value", "unit", "better", "low", "high", "n_samples", "n_runs", "outliers",
-          "best")
+_PLAIN = (
+    "workload",
+    "metric",
+    "host",
+    "value",
+    "unit",
+    "better",
+    "low",
+    "high",
+    "n_samples",
+    "n_runs",
+    "outliers",
+    "best",
+)
 
 
 def _text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -55,9 +67,21 @@ def _findings(analysis: Analysis) -> str:
 
 
 def _row(finding: Finding, params: Mapping[str, None], kinds: Mapping[str, None]) -> list[Any]:
-    row: list[Any] = [finding.workload, finding.metric, finding.host, *(finding.params.get(name) for name in params),
-                      finding.value, finding.unit, finding.better, finding.low, finding.high, finding.n_samples,
-                      finding.n_runs, finding.outliers, finding.best]
+    row: list[Any] = [
+        finding.workload,
+        finding.metric,
+        finding.host,
+        *(finding.params.get(name) for name in params),
+        finding.value,
+        finding.unit,
+        finding.better,
+        finding.low,
+        finding.high,
+        finding.n_samples,
+        finding.n_runs,
+        finding.outliers,
+        finding.best,
+    ]
     shares = ranked(finding.fractions)
     for kind in kinds:
         one = shares.get(kind)
@@ -93,22 +117,59 @@ def _verdict_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
 def _published_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
     for one in analysis.beside:
         ours = one.ours
-        yield (one.metric, one.unit, ours.host, _params(ours.params), ours.value, ours.low, ours.high, one.system,
-               one.system_name, one.year, one.theirs, one.theirs_half, _params(one.theirs_params), one.ratio,
-               one.verdict, one.where)
+        yield (
+            one.metric,
+            one.unit,
+            ours.host,
+            _params(ours.params),
+            ours.value,
+            ours.low,
+            ours.high,
+            one.system,
+            one.system_name,
+            one.year,
+            one.theirs,
+            one.theirs_half,
+            _params(one.theirs_params),
+            one.ratio,
+            one.verdict,
+            one.where,
+        )
 
 
 def _run_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
     for one in analysis.outcomes:
         seen, provenance = one.disturbance, msgspec.json.encode(one.provenance).decode()
-        yield (one.run, one.repeat, one.workload, one.label, one.host, one.state, one.reason, one.seconds, one.log,
-               one.tail, _notices(one.notices), seen.load_before, seen.load_after, seen.steal_fraction,
-               seen.other_cpu_fraction, seen.throttle_events, seen.swap_pages, provenance)
+        yield (
+            one.run,
+            one.repeat,
+            one.workload,
+            one.label,
+            one.host,
+            one.state,
+            one.reason,
+            one.seconds,
+            one.log,
+            one.tail,
+            _notices(one.notices),
+            seen.load_before,
+            seen.load_after,
+            seen.steal_fraction,
+            seen.other_cpu_fraction,
+            seen.throttle_events,
+            seen.swap_pages,
+            provenance,
+        )
 
 
 def _note_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
-    for name, value in (("name", analysis.name), ("campaign", analysis.campaign), ("title", analysis.title),
-                        ("created_ns", analysis.created_ns), ("version", analysis.version)):
+    for name, value in (
+        ("name", analysis.name),
+        ("campaign", analysis.campaign),
+        ("title", analysis.title),
+        ("created_ns", analysis.created_ns),
+        ("version", analysis.version),
+    ):
         yield name, value, None
     yield from (("summary", text, None) for text in analysis.summary)
     yield from ((one.code, one.text, one.advice) for one in analysis.notices)
@@ -117,11 +178,44 @@ def _note_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
 
 _METRIC = ("name", "title", "unit", "better", "kernel", "per", "limit", "measures", "source")
 _VERDICT = ("requirement", "state", "evidence", "metric", "host", "value", "unit", "params")
-_PUBLISHED = ("metric", "unit", "host", "params", "value", "low", "high", "system", "system_name", "year", "published",
-              "published_half", "published_params", "ratio", "verdict", "where")
-_RUN = ("run", "repeat", "workload", "label", "host", "state", "reason", "seconds", "log", "tail", "notices",
-        "load_before", "load_after", "steal_fraction", "other_cpu_fraction", "throttle_events", "swap_pages",
-        "provenance")
+_PUBLISHED = (
+    "metric",
+    "unit",
+    "host",
+    "params",
+    "value",
+    "low",
+    "high",
+    "system",
+    "system_name",
+    "year",
+    "published",
+    "published_half",
+    "published_params",
+    "ratio",
+    "verdict",
+    "where",
+)
+_RUN = (
+    "run",
+    "repeat",
+    "workload",
+    "label",
+    "host",
+    "state",
+    "reason",
+    "seconds",
+    "log",
+    "tail",
+    "notices",
+    "load_before",
+    "load_after",
+    "steal_fraction",
+    "other_cpu_fraction",
+    "throttle_events",
+    "swap_pages",
+    "provenance",
+)
 
 
 def _companions(analysis: Analysis) -> dict[str, str | bytes]:

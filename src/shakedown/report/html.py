@@ -28,9 +28,14 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "templates"
 _SIGNS = {"good": "✓", "bad": "✗", "doubt": "?", "plain": ""}
 _PATHS = {
-    "circle": "M10 8a4 4 0 1 1 8 0a4 4 0 1 1-8 0", "square": "M10.5 4.5h7v7h-7z", "triangle-up": "M14 3.5l4.5 8h-9z",
-    "cross": "M12.5 3.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z", "triangle-down": "M14 12.5l4.5-8h-9z",
-    "triangle-right": "M18.5 8l-8-4.5v9z", "triangle-left": "M9.5 8l8-4.5v9z", "wedge": "M14 3.5l3 9h-6z",
+    "circle": "M10 8a4 4 0 1 1 8 0a4 4 0 1 1-8 0",
+    "square": "M10.5 4.5h7v7h-7z",
+    "triangle-up": "M14 3.5l4.5 8h-9z",
+    "cross": "M12.5 3.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
+    "triangle-down": "M14 12.5l4.5-8h-9z",
+    "triangle-right": "M18.5 8l-8-4.5v9z",
+    "triangle-left": "M9.5 8l8-4.5v9z",
+    "wedge": "M14 3.5l3 9h-6z",
 }
 
 
@@ -52,14 +57,18 @@ def _swatch(key: _charts.Key) -> Markup:
 
     line = Markup('<svg class="swatch" viewBox="0 0 28 16" aria-hidden="true">{}</svg>')
     if key.look in _PATHS:
-        return line.format(Markup('<path d="M2 8h24" stroke="{0}" stroke-width="2"/><path d="{1}" fill="{0}"/>').format(
-            key.colour, _PATHS[key.look]))
+        return line.format(
+            Markup('<path d="M2 8h24" stroke="{0}" stroke-width="2"/><path d="{1}" fill="{0}"/>').format(
+                key.colour, _PATHS[key.look]
+            )
+        )
     if key.look == "published":
         diamond = Markup('<path d="M14 2.5l5.5 5.5l-5.5 5.5l-5.5-5.5z" fill="none" stroke="{}" stroke-width="2"/>')
         return line.format(diamond.format(key.colour))
     dash = " ".join(map(str, _charts.DASHES.get(key.look, _charts.ANYWHERE))) if key.look != "derived" else "none"
-    return line.format(Markup('<path d="M2 8h24" stroke="{0}" stroke-width="2" stroke-dasharray="{1}"/>').format(
-        key.colour, dash))
+    return line.format(
+        Markup('<path d="M2 8h24" stroke="{0}" stroke-width="2" stroke-dasharray="{1}"/>').format(key.colour, dash)
+    )
 
 
 @cache
@@ -67,11 +76,22 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True)
-    environment.filters |= {"tone": _tone, "sign": lambda state: _SIGNS[_tone(state)], "drawing": _drawing,
-                            "legend": _charts.legend, "swatch": _swatch, "percent": lambda value: show(value, "%"),
-                            "heat_key": _charts.heat_key, "kind": lambda block: type(block).__name__.lower()}
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "tone": _tone,
+        "sign": lambda state: _SIGNS[_tone(state)],
+        "drawing": _drawing,
+        "legend": _charts.legend,
+        "swatch": _swatch,
+        "percent": lambda value: show(value, "%"),
+        "heat_key": _charts.heat_key,
+        "kind": lambda block: type(block).__name__.lower(),
+    }
     environment.tests |= {"heat": lambda figure: isinstance(figure, Heat)}
     return environment
 
@@ -93,17 +113,26 @@ def render_document(page: Document) -> str:
     dark = _charts.dark_rules(":is(.drawing, .swatch)") + "\n" + _heat_colours(dark=True)
     style = (FOLDER / "page.css").read_text().replace("/* dark figures */", dark)
     style = style.replace("/* heat colours */", _heat_colours())
-    text = _environment().get_template("page.html.j2").render(
-        page=page, script=Markup(script), style=Markup(style), script_hash=_hash(script),
-        contents=[(section.id, section.short or section.title) for section in page.sections])
+    text = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            page=page,
+            script=Markup(script),
+            style=Markup(style),
+            script_hash=_hash(script),
+            contents=[(section.id, section.short or section.title) for section in page.sections],
+        )
+    )
     return without_controls(text)
 
 
 def _heat_colours(*, dark: bool = False) -> str:
     """The steps of a heat map's key. The dark ones outweigh the others by their selector."""
     scope = ":root .scale" if dark else ".scale"
-    return "\n".join(f"{scope} i:nth-of-type({step}){{background:{_charts.PALETTE[f'heat{step}'][dark]}}}"
-                     for step in range(1, 8))
+    return "\n".join(
+        f"{scope} i:nth-of-type({step}){{background:{_charts.PALETTE[f'heat{step}'][dark]}}}" for step in range(1, 8)
+    )
 
 
 REPORT = Report(name="html", suffix="html", render=render)

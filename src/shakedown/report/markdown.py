@@ -34,8 +34,10 @@ def _table(table: Table) -> list[str]:
         lines.append("| " + " | ".join(_plain(column.title) for column in table.columns) + " |")
         lines.append("|" + "|".join("--:" if column.kind == "number" else "---" for column in table.columns) + "|")
     for row in table.rows:
-        cells = (_code(cell) if column.kind == "code" else _plain(cell.replace("\n", "; "))
-                 for column, cell in zip(table.columns, row, strict=True))
+        cells = (
+            _code(cell) if column.kind == "code" else _plain(cell.replace("\n", "; "))
+            for column, cell in zip(table.columns, row, strict=True)
+        )
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", *(f"{number}. {_plain(note)}" for number, note in enumerate(table.notes, 1))]
     return lines
@@ -77,8 +79,11 @@ def _block(block: Block, pictures: list[str]) -> list[str]:
         case Figures():
             lines = []
             for figure in block.figures:
-                lines += [f"![{_plain(figure.title)}. {_plain(figure.summary)}]({pictures.pop(0)})", "",
-                          *([_plain(figure.caption), ""] if figure.caption else [])]
+                lines += [
+                    f"![{_plain(figure.title)}. {_plain(figure.summary)}]({pictures.pop(0)})",
+                    "",
+                    *([_plain(figure.caption), ""] if figure.caption else []),
+                ]
             return lines[:-1] if lines else lines
     raise TypeError(f"markdown has no form for a {type(block).__name__}")
 
@@ -97,8 +102,13 @@ def render(analysis: Analysis) -> str:
 def render_document(page: Document) -> str:
     """A Document as markdown."""
     counts = ", ".join(f"{number} {state}" for state, number in page.counts)
-    lines = [f"# {_plain(page.title)}", "", _plain(page.subtitle), "",
-             f"**{page.state.capitalize()}**{f' ({counts})' if counts else ''}. {' '.join(map(_plain, page.lead))}"]
+    lines = [
+        f"# {_plain(page.title)}",
+        "",
+        _plain(page.subtitle),
+        "",
+        f"**{page.state.capitalize()}**{f' ({counts})' if counts else ''}. {' '.join(map(_plain, page.lead))}",
+    ]
     for section in page.sections:
         pictures = picture_names(section)
         lines += ["", f"## {_plain(section.title)}"]

@@ -104,10 +104,15 @@ def check_params(workload: Workload, given: Mapping[str, Value], *, where: str =
         if name not in workload.params:
             near = nearest(name, workload.params)
             hint = f"did you mean {near!r}? " if near else ""
-            raise BadInput(f"workload {workload.name!r} has no parameter {name!r}", where=where,
-                           hint=f"{hint}known: {', '.join(sorted(workload.params))}")
-    return {name: _checked(workload.name, name, param, given.get(name, param.default), where)
-            for name, param in workload.params.items()}
+            raise BadInput(
+                f"workload {workload.name!r} has no parameter {name!r}",
+                where=where,
+                hint=f"{hint}known: {', '.join(sorted(workload.params))}",
+            )
+    return {
+        name: _checked(workload.name, name, param, given.get(name, param.default), where)
+        for name, param in workload.params.items()
+    }
 
 
 def _checked(workload: str, name: str, param: Param, value: Value, where: str) -> Value:

@@ -6,7 +6,7 @@ from ..errors import BadInput
 from ..launchers.mpirun import cores
 from ..records import Host
 
-HELP = "threads: all (one for each core), sweep (1, 2, 4 ... to all), or numbers between commas"
+HELP = "threads: all (one for each core), sweep (1, 2, 4 ... to all), or numbers and all between commas"
 
 
 def counts(text: str, host: Host, *, where: str) -> tuple[int, ...]:
@@ -20,10 +20,12 @@ def counts(text: str, host: Host, *, where: str) -> tuple[int, ...]:
     if text == "sweep":
         powers = [2**power for power in range(most.bit_length()) if 2**power < most]
         return (*powers, most)
-    words = [word.strip() for word in text.split(",")]
+    words = [str(most) if word.strip() == "all" else word.strip() for word in text.split(",")]
     usable = len(host.usable_cpus) or most
     for word in words:
         if not word.isdigit() or not 1 <= int(word) <= usable:
-            raise BadInput(f"{where}: {word!r} is no number of threads from 1 to {usable}, the CPUs that may be used",
-                           hint="write all, sweep, or numbers between commas: 1,2,4")
+            raise BadInput(
+                f"{where}: {word!r} is no number of threads from 1 to {usable}, the CPUs that may be used",
+                hint="write all, sweep, or numbers between commas: 1,2,4",
+            )
     return tuple(dict.fromkeys(int(word) for word in words))

@@ -11,18 +11,18 @@ from . import Command, Param, Workload
 
 _SCRIPTS = {
     "ok": 'printf \'{"event":"start","program":"empty","schema":1}\\n'
-          '{"event":"case","kernel":"empty","params":{},"work":{},"seconds":[%s],'
-          '"residual":{"value":0,"limit":1,"kind":"none"}}\\n{"event":"end","ok":true}\\n\' "$1"; '
-          'test "$1" = 0 || sleep "$1"',
+    '{"event":"case","kernel":"empty","params":{},"work":{},"seconds":[%s],'
+    '"residual":{"value":0,"limit":1,"kind":"none"}}\\n{"event":"end","ok":true}\\n\' "$1"; '
+    'test "$1" = 0 || sleep "$1"',
     "wrong": 'printf \'{"event":"start","program":"empty","schema":1}\\n'
-             '{"event":"case","kernel":"empty","params":{},"work":{},"seconds":[%s],'
-             '"residual":{"value":2,"limit":1,"kind":"none"}}\\n{"event":"end","ok":false}\\n\' "$1"; exit 1',
+    '{"event":"case","kernel":"empty","params":{},"work":{},"seconds":[%s],'
+    '"residual":{"value":2,"limit":1,"kind":"none"}}\\n{"event":"end","ok":false}\\n\' "$1"; exit 1',
     "fail": "echo 'it failed: no such device' >&2; exit 3",
     "crash": "kill -SEGV $$",
     "hang": "sleep 1000",
     "garbage": "echo 'not an event at all'; echo '{\"event\":'",
     "cut": 'printf \'{"event":"start","program":"empty","schema":1}\\n'
-           '{"event":"case","kernel":"empty","params":{},"work":{},"seconds":[1]}\\n\'',
+    '{"event":"case","kernel":"empty","params":{},"work":{},"seconds":[1]}\\n\'',
     "silent": "true",
 }
 
@@ -34,8 +34,17 @@ def _command(params: Params, host: Host) -> Command:
 WORKLOAD = Workload(
     name="empty",
     title="Empty run (measures the harness)",
-    metrics=(Metric(name="empty.time", title="Time asked for", unit="s", better="none", kernel="empty", per="s",
-                    source="the harness's own fake"),),
+    metrics=(
+        Metric(
+            name="empty.time",
+            title="Time asked for",
+            unit="s",
+            better="none",
+            kernel="empty",
+            per="s",
+            source="the harness's own fake",
+        ),
+    ),
     params={
         "behaviour": Param(kind="word", default="ok", choices=tuple(_SCRIPTS), help="what the run does"),
         "seconds": Param(kind="real", default=0, low=0, unit="s", help="how long it sleeps before it ends"),

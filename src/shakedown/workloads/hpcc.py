@@ -40,13 +40,21 @@ FIGURES = (
     Figure("PTRANS_GBs", "hpcc.ptrans.bandwidth", "PTRANS in hpcc", "B/s", 1e9),
     Figure("MPIRandomAccess_GUPs", "hpcc.random_access.rate", "RandomAccess in hpcc, all ranks", "update/s", 1e9),
     Figure("MPIFFT_Gflops", "hpcc.fft.rate", "FFT in hpcc, all ranks", "flop/s", 1e9),
-    Figure("MinPingPongLatency_usec", "hpcc.pingpong.latency", "Ping-pong in hpcc, 8 B, least over pairs", "s", 1e-6,
-           "lower"),
-    Figure("MaxPingPongBandwidth_GBytes", "hpcc.pingpong.bandwidth", "Ping-pong in hpcc, 2 MB, most over pairs", "B/s",
-           1e9),
+    Figure(
+        "MinPingPongLatency_usec",
+        "hpcc.pingpong.latency",
+        "Ping-pong in hpcc, 8 B, least over pairs",
+        "s",
+        1e-6,
+        "lower",
+    ),
+    Figure(
+        "MaxPingPongBandwidth_GBytes", "hpcc.pingpong.bandwidth", "Ping-pong in hpcc, 2 MB, most over pairs", "B/s", 1e9
+    ),
     Figure("RandomlyOrderedRingLatency_usec", "hpcc.ring.latency", "Random ring in hpcc, 8 B", "s", 1e-6, "lower"),
-    Figure("RandomlyOrderedRingBandwidth_GBytes", "hpcc.ring.bandwidth", "Random ring in hpcc, 2 MB, each rank", "B/s",
-           1e9),
+    Figure(
+        "RandomlyOrderedRingBandwidth_GBytes", "hpcc.ring.bandwidth", "Random ring in hpcc, 2 MB, each rank", "B/s", 1e9
+    ),
 )
 
 _INPUT = """HPLinpack benchmark input file
@@ -102,19 +110,29 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     memory = host.memory.available_bytes or host.memory.total_bytes
     n = int(params["n"])
     if 8 * n * n > 0.8 * memory:
-        raise BadInput(f"hpcc's matrix of N = {n} takes {8 * n * n / 2**30:.1f} GiB, more than 80 % of the "
-                       f"{memory / 2**30:.1f} GiB that are free", hint=f"at most n = {math.isqrt(int(0.1 * memory))}")
+        raise BadInput(
+            f"hpcc's matrix of N = {n} takes {8 * n * n / 2**30:.1f} GiB, more than 80 % of the "
+            f"{memory / 2**30:.1f} GiB that are free",
+            hint=f"at most n = {math.isqrt(int(0.1 * memory))}",
+        )
     if not any(one.kind == "mpi" for one in host.software):
-        raise Unavailable("hpcc needs the MPI that it was built with; no mpirun was found",
-                          hint="load the site's MPI module, or install openmpi-bin")
+        raise Unavailable(
+            "hpcc needs the MPI that it was built with; no mpirun was found",
+            hint="load the site's MPI module, or install openmpi-bin",
+        )
     return ({**params, "ranks": ranks},)
 
 
 def _command(params: Params, host: Host) -> Command:
     p, q = grid(int(params["ranks"]))
     text = _INPUT.format(n=params["n"], nb=params["nb"], p=p, q=q)
-    return Command(argv=(str(params["program"]),), ranks=int(params["ranks"]), files={"hpccinf.txt": text},
-                   output="hpccoutf.txt", site_mpi=True)
+    return Command(
+        argv=(str(params["program"]),),
+        ranks=int(params["ranks"]),
+        files={"hpccinf.txt": text},
+        output="hpccoutf.txt",
+        site_mpi=True,
+    )
 
 
 def parse(text: str, params: Params) -> tuple[Case, ...]:
@@ -124,8 +142,11 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
         raise Garbage("there is no whole summary section ('Begin of Summary section.' to 'End of Summary section.')")
     lines = dict(line.split("=", 1) for line in found[1].split() if "=" in line)
     residuals = [float(value) for value in re.findall(r"\|\|Ax-b\|\|_oo/\(eps\*\([^=]*=\s*([\d.eE+-]+|nan)", text)]
-    base: Params = {"ranks": int(lines.get("CommWorldProcs", 0)), "n": int(lines.get("HPL_N", 0)),
-                    "nb": int(lines.get("HPL_NB", 0))}
+    base: Params = {
+        "ranks": int(lines.get("CommWorldProcs", 0)),
+        "n": int(lines.get("HPL_N", 0)),
+        "nb": int(lines.get("HPL_NB", 0)),
+    }
     cases = []
     for figure in FIGURES:
         try:
@@ -138,8 +159,11 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
         if figure.key == "HPL_Tflops" and residuals:
             check = Residual(value=max(residuals), limit=16.0, kind="HPL residual")
         elif figure.key == "MPIRandomAccess_GUPs":
-            check = Residual(value=float(lines.get("MPIRandomAccess_ErrorsFraction", "nan")), limit=0.01,
-                             kind="fraction of wrong updates")
+            check = Residual(
+                value=float(lines.get("MPIRandomAccess_ErrorsFraction", "nan")),
+                limit=0.01,
+                kind="fraction of wrong updates",
+            )
         cases.append(Case(kernel=figure.key, params=base, work={"value": value}, residual=check))
     return tuple(cases)
 
@@ -147,9 +171,19 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
 WORKLOAD = Workload(
     name="hpcc",
     title="HPC Challenge, as the site installed it",
-    metrics=tuple(Metric(name=one.metric, title=one.title, unit=one.unit, better=one.better, kernel=one.key,  # type: ignore[arg-type]
-                         per="value", limit=one.limit, source="HPC Challenge 1.5, README")
-                  for one in FIGURES),
+    metrics=tuple(
+        Metric(
+            name=one.metric,
+            title=one.title,
+            unit=one.unit,
+            better=one.better,
+            kernel=one.key,  # type: ignore[arg-type]
+            per="value",
+            limit=one.limit,
+            source="HPC Challenge 1.5, README",
+        )
+        for one in FIGURES
+    ),
     params={
         "program": Param(kind="word", default="hpcc", help="the site's hpcc: a name on PATH or a path"),
         "n": Param(kind="integer", default=4000, low=100, help="HPL's N"),
@@ -161,9 +195,17 @@ WORKLOAD = Workload(
     resolve=_resolve,
     estimate_s=lambda params, host: 10 + 2e-10 * float(params["n"]) ** 3,
     samples=(
-        Sample(recording="hpcc/hpccoutf-1.5.0-debian-2-ranks.txt", expect={
-            "hpcc.hpl.rate": 1.634e9, "hpcc.dgemm.star": 2.05315e9, "hpcc.triad.star": 30.0909e9,
-            "hpcc.random_access.rate": 0.0174664e9, "hpcc.fft.rate": 8.25448e9, "hpcc.pingpong.latency": 0.233759e-6,
-            "hpcc.ring.bandwidth": 12.5797e9}),
+        Sample(
+            recording="hpcc/hpccoutf-1.5.0-debian-2-ranks.txt",
+            expect={
+                "hpcc.hpl.rate": 1.634e9,
+                "hpcc.dgemm.star": 2.05315e9,
+                "hpcc.triad.star": 30.0909e9,
+                "hpcc.random_access.rate": 0.0174664e9,
+                "hpcc.fft.rate": 8.25448e9,
+                "hpcc.pingpong.latency": 0.233759e-6,
+                "hpcc.ring.bandwidth": 12.5797e9,
+            },
+        ),
     ),
 )

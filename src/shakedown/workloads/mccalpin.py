@@ -40,9 +40,18 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
         if row is None:
             raise Garbage(f"there is no row '{kernel.capitalize()}:'")
         rate, mean, least, most = (float(word) for word in row.groups())
-        cases.append(Case(kernel=kernel, residual=check, params={
-            "threads": int(threads[1]) if threads else 1, "bytes": elements * 8, "level": "memory",
-        }, work={"best_bytes_per_s": rate * 1e6, "mean_s": mean, "min_s": least, "max_s": most}))
+        cases.append(
+            Case(
+                kernel=kernel,
+                residual=check,
+                params={
+                    "threads": int(threads[1]) if threads else 1,
+                    "bytes": elements * 8,
+                    "level": "memory",
+                },
+                work={"best_bytes_per_s": rate * 1e6, "mean_s": mean, "min_s": least, "max_s": most},
+            )
+        )
     return tuple(cases)
 
 
@@ -50,10 +59,18 @@ WORKLOAD = Workload(
     name="mccalpin",
     title="STREAM 5.10 by McCalpin, as the site compiled it",
     metrics=tuple(
-        Metric(name=f"mccalpin.{kernel}.best", title=f"STREAM 5.10 {kernel}, best of its repeats", unit="B/s",
-               better="higher", kernel=kernel, per="best_bytes_per_s", limit="{level}.bandwidth",
-               source="stream.c 5.10: bytes of the kernel over the least time, the first repeat left out")
-        for kernel in KERNELS),
+        Metric(
+            name=f"mccalpin.{kernel}.best",
+            title=f"STREAM 5.10 {kernel}, best of its repeats",
+            unit="B/s",
+            better="higher",
+            kernel=kernel,
+            per="best_bytes_per_s",
+            limit="{level}.bandwidth",
+            source="stream.c 5.10: bytes of the kernel over the least time, the first repeat left out",
+        )
+        for kernel in KERNELS
+    ),
     params={
         "program": Param(kind="word", default="stream", help="the site's compiled STREAM: a name on PATH or a path"),
         "threads": Param(kind="integer", default="all", words=("all",), low=1, help="OpenMP threads"),
@@ -62,8 +79,15 @@ WORKLOAD = Workload(
     parse=parse,
     estimate_s=lambda params, host: 20.0,
     samples=(
-        Sample(recording="mccalpin/stream-5.10-zen4.log", source="microsoft/superbenchmark", expect={
-            "mccalpin.copy.best": 342008.3e6, "mccalpin.scale.best": 342409.6e6, "mccalpin.add.best": 343827.7e6,
-            "mccalpin.triad.best": 363208.7e6}),
+        Sample(
+            recording="mccalpin/stream-5.10-zen4.log",
+            source="microsoft/superbenchmark",
+            expect={
+                "mccalpin.copy.best": 342008.3e6,
+                "mccalpin.scale.best": 342409.6e6,
+                "mccalpin.add.best": 343827.7e6,
+                "mccalpin.triad.best": 363208.7e6,
+            },
+        ),
     ),
 )

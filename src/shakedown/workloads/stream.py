@@ -25,7 +25,7 @@ from .. import programs, units
 from ..errors import BadInput, Unavailable, unknown
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Sample, Workload
+from . import Command, Param, Workload
 from ._threads import HELP, counts
 
 KERNELS = ("copy", "scale", "add", "triad", "read", "write")
