@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Callable
@@ -64,6 +65,10 @@ PROGRAMS: tuple[Program, ...] = (
 )
 
 
+def _of_program(door: Door, program: Program) -> tuple[Software, ...]:
+    return (_program(door, program),)
+
+
 def software(door: Door) -> tuple[tuple[Software, ...], tuple[Absent, ...]]:
     """All that is found, programs first, and what did not answer.
 
@@ -71,8 +76,8 @@ def software(door: Door) -> tuple[tuple[Software, ...], tuple[Absent, ...]]:
     """
     present = [program for program in PROGRAMS if door.which(program.name)]
     tasks: dict[str, Callable[[], tuple[Software, ...]]] = {
-        program.name: (lambda program=program: (_program(door, program),)) for program in present
-    }  # type: ignore[misc]
+        program.name: functools.partial(_of_program, door, program) for program in present
+    }
     tasks |= {
         "qstat": lambda: _qstat(door),
         "python": lambda: _python(door),

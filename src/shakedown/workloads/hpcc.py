@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..errors import BadInput, Unavailable
 from ..records import Case, Host, Machine, Metric, Params, Residual
@@ -26,7 +26,7 @@ class Figure(NamedTuple):
     title: str
     unit: str
     factor: float  # from the printed unit to SI
-    better: str = "higher"
+    better: Literal["higher", "lower"] = "higher"
     limit: str = ""
 
 
@@ -177,7 +177,7 @@ WORKLOAD = Workload(
             title=one.title,
             unit=one.unit,
             better=one.better,
-            kernel=one.key,  # type: ignore[arg-type]
+            kernel=one.key,
             per="value",
             limit=one.limit,
             source="HPC Challenge 1.5, README",
