@@ -61,7 +61,7 @@ Options parse(int argc, char** argv) {
 }
 
 /// How many threads worked: CPU time of the process over that of the calling thread, which is busy as long as a call
-/// lasts. Other load on the machine slows both alike.
+/// lasts.
 class Workers {
  public:
   void begin() {
@@ -131,7 +131,7 @@ void warm_up(const Blas& blas, const Timed<T>& timed) {
 
 /// The samples of one case, each of a fixed number of calls, so that the repeats of a run do the same work.
 template <class T>
-Case sample(Bench& bench, const Timed<T>& timed, Workers& workers) {
+Case sample(Bench& bench, const Timed<T>& timed) {
   const auto calls =
       std::max<std::int64_t>(1, std::llround(std::ceil(bench.options.sample_flop / timed.problem.flop())));
   const double flop = timed.problem.flop() * static_cast<double>(calls);
@@ -142,11 +142,9 @@ Case sample(Bench& bench, const Timed<T>& timed, Workers& workers) {
   series.begin_ns = unix_ns();
   const double begin = now_s();
   while (std::ssize(series.seconds) < bench.options.samples || now_s() - begin < bench.options.seconds) {
-    workers.begin();
     const double start = now_s();
     for (std::int64_t i = 0; i < calls; ++i) timed.call(bench.blas);
     series.seconds.push_back(now_s() - start);
-    workers.end();
     bench.done_flop += flop;
     bench.emitter.progress(std::min(1.0, bench.done_flop / bench.total_flop),
                            series.kernel + ' ' + std::to_string(timed.problem.n));
@@ -195,13 +193,11 @@ Residual check(const Bench& bench, const Timed<T>& timed) {
   return {residual(team, timed.problem, seed, timed.a, timed.b, timed.c), kLimit, "eps n max|A| max|B|"};
 }
 
-/// The cause is the library's where too few threads worked on a product that is large enough for all.
+/// On a product that is large enough for all, threads that do not work are missing by the library's doing.
 template <class T>
-void tell_idle(Bench& bench, const Timed<T>& timed, const std::string& what, double workers) {
-  if (timed.problem.n < kPartOrder || workers >= 0.7 * timed.threads) return;
-  char count[32];
-  std::snprintf(count, sizeof count, "%.1f", workers);
-  bench.emitter.notice("blas-threads-idle", what + ": only " + count + " threads worked",
+void tell_idle(Bench& bench, const Timed<T>& timed, const std::string& what, int working) {
+  if (timed.problem.n < kPartOrder || working == 0 || working >= timed.threads) return;
+  bench.emitter.notice("blas-threads-idle", what + ": only " + std::to_string(working) + " worked",
                        "the library may be limited by its build or by a variable such as OMP_NUM_THREADS");
 }
 
@@ -209,19 +205,18 @@ template <class T>
 void run_case(Bench& bench, const Timed<T>& timed) {
   const auto cpus = bench.first_cpus(timed.threads);
   const std::string what = timed.words(cpus);
-  bool each = false;
+  Bound bound;
   {
     const PhaseMark mark(bench.emitter, "warmup", what);
-    each = bind_each(cpus, [&] { timed.call_part(bench.blas); });
+    bound = bind_each(cpus, [&] { timed.call_part(bench.blas); });
     warm_up(bench.blas, timed);
   }
-  Workers workers;
+  tell_idle(bench, timed, what, bound.working);
   Case series;
   {
-    const PhaseMark mark(bench.emitter, "measure", what + (each ? ", one each" : ", not bound one to one"));
-    series = sample(bench, timed, workers);
+    const PhaseMark mark(bench.emitter, "measure", what + (bound.each ? ", one each" : ", not bound one to one"));
+    series = sample(bench, timed);
   }
-  tell_idle(bench, timed, what, workers.threads());
   bind_all(bench.cpus);
   if (!bench.options.verify) return bench.emitter.series(series, nullptr);
   const PhaseMark mark(bench.emitter, "verify", what);

@@ -4,7 +4,7 @@
 
 #include "common/isa.hpp"
 #include "common/team.hpp"
-#include "place.hpp"
+#include "layout.hpp"
 #include "testing.hpp"
 
 namespace shakedown::stream {
@@ -61,12 +61,12 @@ void placements() {
   one_node.write("/sys/devices/system/node/online", "0");
   one_node.write("/sys/devices/system/node/has_memory", "0");
   const auto& root = one_node.path();
-  expect_error(kCouldNotMeasure, "one NUMA node", [&] { resolve_place("remote", 1, "", root); });
-  expect_error(kCouldNotMeasure, "no NUMA node 3", [&] { resolve_place("node:3", 1, "", root); });
+  expect_error(kCouldNotMeasure, "one NUMA node", [&] { resolve_layout("remote", 1, "", root); });
+  expect_error(kCouldNotMeasure, "no NUMA node 3", [&] { resolve_layout("node:3", 1, "", root); });
   for (const char* wrong : {"far", "node:", "node:x", "node:1x"}) {
-    expect_error(kUsage, "unknown placement", [&] { resolve_place(wrong, 1, "", root); });
+    expect_error(kUsage, "unknown placement", [&] { resolve_layout(wrong, 1, "", root); });
   }
-  expect(resolve_place("interleave", 1, "", root).memory.nodes == List{0}, "interleaved over all nodes");
+  expect(resolve_layout("interleave", 1, "", root).memory.nodes == List{0}, "interleaved over all nodes");
   expect_error(kUsage, "threads asked for", [] { choose_cpus(1'000'000, ""); });
   expect_error(kUsage, "threads asked for", [] { choose_cpus(0, ""); });
   expect_error(kUsage, "may not be used", [] { choose_cpus(1, "60000"); });

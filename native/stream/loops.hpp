@@ -13,14 +13,15 @@ namespace {
 inline constexpr std::size_t kLine = 8;  // doubles in 64 bytes
 
 /// How a loop walks: `streams` runs of `gap` bytes side by side, so that more pages are open and more hardware
-/// prefetchers at work; `lines` lines of each in turn; software prefetch `ahead` bytes into the second-level cache, 0
-/// for none.
-template <int streams, std::size_t gap, int lines, std::size_t ahead>
+/// prefetchers at work; `lines` lines of each in turn; software prefetch `ahead` bytes, 0 for none, into cache level
+/// `into`.
+template <int streams, std::size_t gap, int lines, std::size_t ahead, int into = 2>
 struct Shape {
   static constexpr int kStreams = streams;
   static constexpr std::size_t kGap = gap / 8;  // in doubles from here on
   static constexpr int kLines = lines;
   static constexpr std::size_t kAhead = ahead / 8;
+  static constexpr int kLocality = 4 - into;  // of __builtin_prefetch: 3 for the first level, 2 for the second
   static constexpr std::size_t kStep = static_cast<std::size_t>(lines) * kLine;
   static constexpr std::size_t kBlock = streams == 1 ? kStep : static_cast<std::size_t>(streams) * kGap;
 };
@@ -46,7 +47,8 @@ SHAKEDOWN_INLINE void walk(std::size_t n, Visit visit) {
 
 template <class S>
 SHAKEDOWN_INLINE void prefetch(const double* at) {
-  if constexpr (S::kAhead > 0) __builtin_prefetch(at + S::kAhead, 0, 2);  // past the end: a prefetch never faults
+  if constexpr (S::kAhead > 0)
+    __builtin_prefetch(at + S::kAhead, 0, S::kLocality);  // past the end: a prefetch never faults
 }
 
 /// The line operations of an instruction set with vectors of a fixed width V::T of V::kDoubles.
@@ -112,22 +114,26 @@ constexpr LoopChoice choice(const char* name) {
   return {name, S::kBlock * 8, &run_loop<I, K, nt, S>};
 }
 
-// The candidates: README.md has the measurements behind them. `write` has nothing to prefetch.
+// The candidates: README.md has the measurements behind them. `write` has nothing to prefetch: it takes those without.
+inline constexpr std::size_t kWithoutPrefetch = 5;
 inline constexpr std::size_t kKi = 1024;
 template <class I, Kernel K, bool nt>
 struct Choices {
   static constexpr LoopChoice kList[] = {
       choice<I, K, nt, Shape<1, 0, 4, 0>>("u4"),
       choice<I, K, nt, Shape<1, 0, 8, 0>>("u8"),
-      choice<I, K, nt, Shape<4, 64 * kKi, 1, 0>>("s4u1"),
-      choice<I, K, nt, Shape<4, 16 * kKi, 2, 0>>("s4u2"),
       choice<I, K, nt, Shape<1, 0, 2, 0>>("u2"),
+      choice<I, K, nt, Shape<4, 64 * kKi, 1, 0>>("s4u1"),
+      choice<I, K, nt, Shape<4, 64 * kKi, 2, 0>>("s4u2"),
       choice<I, K, nt, Shape<1, 0, 2, kKi>>("u2p1k"),
-      choice<I, K, nt, Shape<1, 0, 4, kKi>>("u4p1k"),
       choice<I, K, nt, Shape<1, 0, 1, 4 * kKi>>("u1p4k"),
+      choice<I, K, nt, Shape<4, 64 * kKi, 2, kKi / 2>>("s4u2p512"),
       choice<I, K, nt, Shape<2, 64 * kKi, 2, kKi / 2>>("s2u2p512"),
+      choice<I, K, nt, Shape<2, 64 * kKi, 4, kKi / 2, 1>>("s2u4p512"),
   };
-  static constexpr LoopList list() { return {kList, K == Kernel::write ? 5 : sizeof kList / sizeof kList[0]}; }
+  static constexpr LoopList list() {
+    return {kList, K == Kernel::write ? kWithoutPrefetch : sizeof kList / sizeof kList[0]};
+  }
 };
 
 template <class I, bool nt>

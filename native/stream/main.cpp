@@ -5,9 +5,9 @@
 
 #include "common/emit.hpp"
 #include "common/isa.hpp"
+#include "layout.hpp"
 #include "level.hpp"
 #include "options.hpp"
-#include "place.hpp"
 
 namespace shakedown::stream {
 namespace {
@@ -160,7 +160,7 @@ void measure(const Stage& stage, Runner& runner, const Subject& subject, double 
 }
 
 /// All kernels on arrays of one size with one team. `done` and `share`: this part of the whole program, for progress.
-void measure_size(const Options& options, const IsaLoops& loops, Emitter& emitter, Team& team, const Place& place,
+void measure_size(const Options& options, const IsaLoops& loops, Emitter& emitter, Team& team, const Layout& layout,
                   std::int64_t bytes, double done, double share) {
   const std::size_t elements = (static_cast<std::size_t>(bytes) + 63) / 64 * 8;
   std::optional<Arrays> arrays;
@@ -169,13 +169,13 @@ void measure_size(const Options& options, const IsaLoops& loops, Emitter& emitte
   {
     const PhaseMark phase(emitter, "init",
                           std::to_string(team.size()) + " threads, " + show_bytes(elements * 8) + " each");
-    arrays.emplace(elements, team.size(), ArrayOptions{parse_pages(options.pages), place.memory});
+    arrays.emplace(elements, team.size(), ArrayOptions{parse_pages(options.pages), layout.memory});
     arrays->fill(team);
     runner.emplace(team, *arrays);
     pages = pages_got(*arrays);
   }
   note_pages(emitter, options.pages, pages);
-  const auto room = options.caches.empty() ? cache_room(place.cpus) : cache_room(options.caches, team.size());
+  const auto room = options.caches.empty() ? cache_room(layout.cpus) : cache_room(options.caches, team.size());
   note_size(emitter, elements * 8, touched_bytes(options.kernels.front(), elements * 8), room);
   const Stage stage{options, loops, emitter, team, *arrays, room};
   for (const Kernel kernel : options.kernels) {
@@ -192,13 +192,13 @@ void measure_size(const Options& options, const IsaLoops& loops, Emitter& emitte
 
 Object facts_of_run(const Options& options, const IsaLoops& loops) {
   const auto most = static_cast<int>(*std::max_element(options.threads.begin(), options.threads.end()));
-  const Place place = resolve_place(options.placement, most, options.cpus);
-  const auto room = options.caches.empty() ? cache_room(place.cpus) : cache_room(options.caches, most);
-  const Team team(place.cpus);
+  const Layout layout = resolve_layout(options.placement, most, options.cpus);
+  const auto room = options.caches.empty() ? cache_room(layout.cpus) : cache_room(options.caches, most);
+  const Team team(layout.cpus);
   Object facts;
   facts.add("isa", loops.name).add("isa_machine", machine_isas());
   facts.add("threads", options.threads).add("cpus", team.binding_words()).add("placement", options.placement);
-  if (place.memory.kind != Placement::Kind::local) facts.add("memory_nodes", place.memory.nodes);
+  if (layout.memory.kind != Placement::Kind::local) facts.add("memory_nodes", layout.memory.nodes);
   facts.add("pages", options.pages);
   facts.add("transparent_hugepage", read_line("/sys/kernel/mm/transparent_hugepage/enabled"));
   facts.add("cache_bytes_of_team", std::vector<std::uint64_t>(room.begin(), room.end()));
@@ -217,10 +217,10 @@ int run(int argc, char** argv) {
   const double share = 1.0 / static_cast<double>(options.threads.size() * options.sizes.size());
   double done = 0;
   for (const auto threads : options.threads) {
-    const Place place = resolve_place(options.placement, static_cast<int>(threads), options.cpus);
-    Team team(place.cpus);
+    const Layout layout = resolve_layout(options.placement, static_cast<int>(threads), options.cpus);
+    Team team(layout.cpus);
     for (const auto bytes : options.sizes) {
-      measure_size(options, loops, emitter, team, place, bytes, done, share);
+      measure_size(options, loops, emitter, team, layout, bytes, done, share);
       done += share;
     }
   }

@@ -104,20 +104,15 @@ class Silent:
 
 def left_s(plan: Plan, done: History, spent_s: float) -> float:
     """Seconds that the rest of the plan is expected to take: what must run, and repeats as far as the budget goes."""
-    must = sum(run.estimate_s * max(0, run.repeat_min - _count(run, done)) for run in plan.runs)
-    may = sum(
-        run.estimate_s
-        for run in plan.runs
-        for repeat in range(run.repeat_min + 1, run.repeat_max + 1)
-        if ((run.id, repeat) not in done and wants(run, repeat, done, None, 0)) or repeat > _count(run, done) + 1
-    )
-    if plan.budget_s is None:
-        return must + may
-    return max(must, min(must + may, plan.budget_s - spent_s))
-
-
-def _count(run: Run, done: History) -> int:
-    return sum(1 for number in range(1, run.repeat_max + 1) if (run.id, number) in done)
+    must = may = 0.0
+    for run in plan.runs:
+        count = sum((run.id, number) in done for number in range(1, run.repeat_max + 1))
+        left = range(count + 1, run.repeat_max + 1)
+        if not left or not wants(run, left[0], done, None, 0):
+            continue
+        must += run.estimate_s * sum(number <= run.repeat_min for number in left)
+        may += run.estimate_s * sum(number > run.repeat_min for number in left)
+    return must + may if plan.budget_s is None else max(must, min(must + may, plan.budget_s - spent_s))
 
 
 def execute(

@@ -239,3 +239,16 @@ def test_the_harness_says_what_it_costs(tmp_path: Path) -> None:
     record = carry_out(opened, made)["ok"]
     assert record.harness_s is not None and record.harness_s > 0
     assert record.disturbance.other_cpu_fraction is None or 0 <= record.disturbance.other_cpu_fraction <= 1
+
+
+def test_the_time_left_counts_what_must_run_and_repeats_within_the_budget() -> None:
+    runs = (run("a", repeat_min=2, repeat_max=4, repeat_interval=0.01), run("b"))
+    open_end = Plan(campaign="c", title="c", runs=runs)
+    assert execute.left_s(open_end, {}, 0) == 5.0
+    assert execute.left_s(open_end, {("a", 1): Done("failed", ())}, 1) == 1.0  # it is not repeated
+    assert execute.left_s(open_end, {("b", 1): Done("ok", (1.0,))}, 1) == 4.0
+    settled = {("a", 1): Done("ok", (1.0,)), ("a", 2): Done("ok", (1.0,)), ("b", 1): Done("ok", (1.0,))}
+    assert execute.left_s(open_end, settled, 3) == 0.0
+    tight = Plan(campaign="c", title="c", runs=runs, budget_s=4)
+    assert execute.left_s(tight, {}, 0) == 4.0
+    assert execute.left_s(tight, {}, 10) == 3.0  # what must run does, whatever the budget says

@@ -25,12 +25,21 @@ def command(
     all_: Annotated[
         bool, typer.Option("--all", help="Show also the settings that are good and the empty interfaces.")
     ] = False,
+    probe: Annotated[
+        bool, typer.Option(help="Measure the clock under vector load and the FLOP rate (two seconds).")
+    ] = True,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Measure the limits of caches, memory and core to core too (a minute).")
+    ] = False,
 ) -> None:
     """Show what this machine is, how fast it could be, and what is set wrongly."""
     from .. import machine
     from ..host import RealHost
 
-    found = machine.machine(RealHost())
+    door = RealHost()
+    found = machine.machine(door)
+    if measure or probe:
+        found = _with_limits(found, door, "limits" if measure else "clock")
     if json:
         common.print_json(found)
         return

@@ -10,7 +10,7 @@
 
 namespace shakedown::stream {
 
-struct Place {
+struct Layout {
   std::vector<int> cpus;  // of the threads, in order
   Placement memory;
 };
@@ -68,8 +68,8 @@ inline std::vector<int> first_of(std::vector<int> cpus, int threads, const std::
 
 /// Resolve --placement, --cpus and a number of threads. Throws a usage error for what makes no sense, "could not
 /// measure" for a machine without what is asked.
-inline Place resolve_place(const std::string& word, int threads, const std::string& cpu_list,
-                           const std::string& root = "") {
+inline Layout resolve_layout(const std::string& word, int threads, const std::string& cpu_list,
+                             const std::string& root = "") {
   using Kind = Placement::Kind;
   if (word == "local") return {choose_cpus(threads, cpu_list), {}};
   if (word == "interleave") return {choose_cpus(threads, cpu_list), {Kind::interleave, memory_nodes(root)}};
