@@ -192,8 +192,10 @@ class Buffer {
     madvise(data_, whole, pages == Pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   }
   void map_hugetlb() {
+    constexpr int kHuge2MiB = 21 << 26;  // MAP_HUGE_2MB of <linux/mman.h>: the default pool may be of 1 GiB pages
     mapped_bytes_ = round_up(bytes_, kHugePage);
-    mapped_ = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | kHuge2MiB;
+    mapped_ = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, kFlags, -1, 0);
     if (mapped_ == MAP_FAILED) {
       mapped_ = nullptr;
       throw cannot("no hugetlb pages for " + show_bytes(bytes_) + ": " + std::strerror(errno),

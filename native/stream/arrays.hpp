@@ -62,6 +62,12 @@ struct ArrayOptions {
   Placement placement;
 };
 
+/// Throw "could not measure" where three arrays of that size do not fit. Pages of the reserved pool are not free
+/// memory: there the allocation itself is the test.
+inline void require_arrays(std::uint64_t bytes, Pages pages) {
+  if (pages != Pages::hugetlb) require_memory(3 * bytes, "three arrays of " + shakedown::show_bytes(bytes));
+}
+
 /// Three arrays of `elements` doubles each, split into one chunk for each thread of a team.
 class Arrays {
  public:
@@ -69,7 +75,7 @@ class Arrays {
   /// suffice.
   Arrays(std::size_t elements, int threads, const ArrayOptions& options) : elements_(elements), threads_(threads) {
     const std::size_t bytes = elements * sizeof(double);
-    require_memory(3 * std::uint64_t{bytes}, "three arrays of " + shakedown::show_bytes(bytes));
+    require_arrays(bytes, options.pages);
     for (auto& buffer : buffers_) buffer = Buffer(bytes, options.pages, options.placement);
   }
 

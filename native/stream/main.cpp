@@ -211,7 +211,7 @@ int run(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
   const IsaLoops& loops = loops_of(options.isa);
   const auto largest = static_cast<std::uint64_t>(*std::max_element(options.sizes.begin(), options.sizes.end()));
-  require_memory(3 * largest, "three arrays of " + show_bytes(largest));  // before the first hour, not after it
+  require_arrays(largest, parse_pages(options.pages));  // before the first hour, not after it
   Emitter emitter;
   emitter.start("stream", argc, argv, facts_of_run(options, loops));
   const double share = 1.0 / static_cast<double>(options.threads.size() * options.sizes.size());

@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +105,8 @@ def hpcc(ranks: int) -> Rates:
         run(["mpirun", "-np", str(ranks), "--bind-to", "core", "hpcc"], cwd=folder,
             env={**root, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
         text = Path(folder, "hpccoutf.txt").read_text()
-    return {kernel: float(re.search(rf"^StarSTREAM_{kernel.title()}=([0-9.]+)", text, re.MULTILINE)[1]) * 1e9 * ranks
-            for kernel in ("copy", "triad")}
+    found = dict(re.findall(r"^StarSTREAM_(\w+)=([0-9.]+)", text, re.MULTILINE))
+    return {kernel: float(found[kernel.title()]) * 1e9 * ranks for kernel in ("copy", "triad")}
 
 
 def memcpy(program: Path, threads: int, size: int) -> tuple[float, float, float]:
@@ -119,7 +120,7 @@ def memcpy(program: Path, threads: int, size: int) -> tuple[float, float, float]
 def one_round(args: argparse.Namespace, turn: int, folder: Path) -> dict[str, Any]:
     """The rates of every program in one round, by name; None for one that is absent or failed."""
     size = int(args.gib * 2**30)
-    parts = {"shakedown": lambda: ours(folder / "stream", args.threads, size)}
+    parts: dict[str, Callable[[], Any]] = {"shakedown": lambda: ours(folder / "stream", args.threads, size)}
     if shutil.which("likwid-bench"):
         parts["likwid-bench"] = lambda: likwid(args.threads, size, huge=False)
         parts["likwid-bench, huge pages"] = lambda: likwid(args.threads, size, huge=True)
@@ -133,7 +134,7 @@ def one_round(args: argparse.Namespace, turn: int, folder: Path) -> dict[str, An
     for name in names:
         try:
             results[name] = parts[name]()
-        except (subprocess.CalledProcessError, OSError, RuntimeError, TypeError) as error:
+        except (subprocess.CalledProcessError, OSError, RuntimeError, KeyError) as error:
             if name == "shakedown":
                 raise
             print(f"{name}: failed: {getattr(error, 'stderr', '') or error}", file=sys.stderr)

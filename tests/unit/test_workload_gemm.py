@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import programs
+from shakedown import events, programs
 from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Params, Software, Value
 from shakedown.workloads import check_params, gemm
@@ -168,3 +168,18 @@ def test_larger_products_and_longer_loads_are_estimated_longer() -> None:
 
     assert 0 < seconds(sizes="512") < seconds(sizes="512,2048") < seconds(sizes="4096")
     assert seconds(sizes="512", seconds=60) > 60
+
+
+def test_a_recorded_wrong_product_is_a_failed_check(recordings: Path) -> None:
+    found = events.parse((recordings / "native/gemm-wrong.jsonl").read_bytes())
+    assert found.ended
+    (case,) = found.cases
+    assert case.residual is not None and not case.residual.passed
+
+
+def test_the_recorded_products_passed_their_check(recordings: Path) -> None:
+    found = events.parse((recordings / "native/gemm-openblas.jsonl").read_bytes())
+    assert len(found.cases) == 12
+    assert all(case.residual is not None and case.residual.passed for case in found.cases)
+    for case in found.cases:
+        assert case.work["flop"] == 2 * float(case.params["n"]) ** 3 * case.work["calls"]

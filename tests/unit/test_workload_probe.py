@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 
 import pytest
 
+from shakedown import events
 from shakedown.errors import BadInput
 from shakedown.records import Params
 from shakedown.workloads import check_params, probe
@@ -62,3 +64,19 @@ def test_its_metrics_are_the_peaks_that_others_are_compared_with() -> None:
         "probe.fma.fp64": "flops.fp64",
         "probe.fma.fp32": "flops.fp32",
     }
+
+
+def test_the_recorded_machine_has_two_units_of_avx512(recordings: Path) -> None:
+    """Multiply-adds over the clock under vector load: 2 x 8 lanes x 2 units in double precision, within two per cent."""
+    cases = events.parse((recordings / "native/probe-avx512.jsonl").read_bytes()).cases
+    assert all(case.residual is not None and case.residual.value == 0 for case in cases)
+
+    def rate(kernel: str, work: str, threads: int) -> float:
+        return statistics.mean(case.work[work] / statistics.median(case.seconds) for case in cases
+                               if case.kernel == kernel and case.params["threads"] == threads)
+
+    for threads in (1, 2):
+        clock = rate("clock_vector", "cycles", threads)
+        assert rate("fma_fp64", "flop", threads) / (threads * clock) == pytest.approx(32, rel=0.02)
+        assert rate("fma_fp32", "flop", threads) / (threads * clock) == pytest.approx(64, rel=0.02)
+        assert clock < rate("clock_scalar", "cycles", threads)

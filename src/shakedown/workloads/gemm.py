@@ -20,7 +20,7 @@ from .. import programs
 from ..errors import BadInput, Unavailable, unknown
 from ..records import Host, Machine, Metric, Params, Software
 from ..units import show_bytes
-from . import Command, Param, Workload
+from . import Command, Param, Sample, Workload
 from ._threads import HELP, counts
 
 _SOURCE = "2 n^3 operations; native/gemm/README.md"
@@ -185,5 +185,13 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(),
+    samples=(
+        Sample(recording="native/gemm-openblas.jsonl", source="two virtual CPUs with AVX-512, OpenBLAS 0.3.34", expect={
+            "gemm.dgemm.rate[n=256,threads=1]": 66254568756.87,
+            "gemm.dgemm.rate[n=2048,threads=1]": 80495753336.31,
+            "gemm.dgemm.rate[n=2048,threads=2]": 156999445279.7,
+            "gemm.sgemm.rate[n=1024,threads=2]": 342362250226.3,
+            "gemm.sgemm.rate[n=2048,threads=2,library=openblas 0.3.34]": 345255757560.4,
+        }),
+    ),
 )

@@ -15,7 +15,7 @@ from .. import programs
 from ..errors import BadInput
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Workload
+from . import Command, Param, Sample, Workload
 
 _SOURCE = "native/probe/README.md"
 _METRICS = (
@@ -72,5 +72,15 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(),
+    samples=(
+        Sample(recording="native/probe-avx512.jsonl", source="two virtual CPUs with AVX-512 and two units", expect={
+            "probe.clock.scalar[threads=1]": 4058492289.595,
+            "probe.clock.scalar[threads=2,cpu=1]": 4052425088.693,
+            "probe.clock.vector[threads=1]": 3745620241.921,
+            "probe.clock.vector[threads=2,cpu=1]": 3746871694.863,
+            "probe.fma.fp64[threads=1]": 119767291858.4,
+            "probe.fma.fp64[threads=2]": 239012806562.0,
+            "probe.fma.fp32[threads=2]": 477192126393.0,
+        }),
+    ),
 )
