@@ -37,14 +37,14 @@ inline CacheRoom cache_room(const std::vector<std::int64_t>& sizes, int threads)
   return room;
 }
 
-/// "l1", "l2", "l3" where `touched` bytes fill at most 3/4 of that level and at least twice the level below; "memory"
+/// "l1", "l2", "l3" where `touched` bytes fill at most half of that level and at least twice the level below; "memory"
 /// where they are at least twice the last level; empty in between, where the time is a mixture, and where no cache is
 /// known.
 inline std::string level_of(std::uint64_t touched, const CacheRoom& room) {
   std::uint64_t below = 0;
   for (std::size_t i = 0; i < room.size(); ++i) {
     if (room[i] == 0) continue;
-    if (touched <= room[i] / 4 * 3) return touched >= 2 * below ? "l" + std::to_string(i + 1) : "";
+    if (touched <= room[i] / 2) return touched >= 2 * below ? "l" + std::to_string(i + 1) : "";
     below = room[i];
   }
   return below > 0 && touched >= 2 * below ? "memory" : "";

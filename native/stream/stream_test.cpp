@@ -148,9 +148,9 @@ void samples_are_joined_in_pairs() {
 void levels_follow_the_rule() {
   constexpr std::uint64_t kKi = 1024, kMi = kKi * kKi;
   const CacheRoom room = {48 * kKi, 2 * kMi, 32 * kMi};
+  expect(level_of(8 * kKi, room) == "l1", "a part of level 1");
   expect(level_of(24 * kKi, room) == "l1", "half of level 1");
-  expect(level_of(36 * kKi, room) == "l1", "three quarters of level 1");
-  expect(level_of(48 * kKi, room).empty(), "all of level 1 is no level");
+  expect(level_of(25 * kKi, room).empty(), "more than half of level 1 is no level");
   expect(level_of(96 * kKi, room) == "l2", "twice level 1");
   expect(level_of(2 * kMi, room).empty(), "all of level 2 is no level");
   expect(level_of(4 * kMi, room) == "l3", "twice level 2");

@@ -78,7 +78,7 @@ def parse(text: bytes) -> Events:
     return Events(
         cases=tuple(cases),
         phases=tuple(phases),
-        notices=tuple(notices),
+        notices=tuple(dict.fromkeys(notices)),
         provenance=provenance,
         started=started,
         ended=ended,
