@@ -25,7 +25,7 @@ from .. import programs, units
 from ..errors import BadInput, Unavailable, unknown
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Workload
+from . import Command, Param, Sample, Workload
 from ._threads import HELP, counts
 
 KERNELS = ("copy", "scale", "add", "triad", "read", "write")
@@ -203,5 +203,15 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(),
+    samples=(
+        Sample(recording="native/stream-2c.jsonl", source="two cores of a Sapphire-Rapids-class virtual machine", expect={
+            "stream.copy.bandwidth[threads=2,variant=nt,level=memory]": 53254201112.70509,
+            "stream.triad.bandwidth[threads=2,variant=nt,level=memory]": 47226565515.93947,
+            "stream.triad.bandwidth[threads=2,variant=cached,level=memory]": 31934211207.229343,
+            "stream.triad.traffic[threads=2,variant=cached,level=memory]": 42578948276.305786,
+            "stream.read.bandwidth[threads=2,level=memory]": 38576285630.29873,
+            "stream.add.bandwidth[threads=2,variant=cached,level=l2]": 235694959267.38748,
+            "stream.triad.bandwidth[threads=1,variant=cached,level=l1]": 444444095475.3982,
+        }),
+    ),
 )
