@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import workloads
+from shakedown import events, workloads
 from shakedown.analysis import derive, table
 from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Cache, Case, Host, Machine, Measurement, Memory, NumaNode, Params, Value
@@ -185,3 +185,20 @@ def test_only_what_counts_moved_bytes_measures_a_peak() -> None:
     for metric in WORKLOAD.metrics:
         moved = metric.per == "bytes_moved/s" or metric.kernel == "read"
         assert (metric.measures == "{level}.bandwidth") == moved, metric.name
+
+
+def test_the_loop_of_every_case_is_a_fact_of_the_run(recordings: Path) -> None:
+    found = events.parse((recordings / "native/stream-2c.jsonl").read_bytes())
+    loops = [name for name in found.provenance["facts"] if name.startswith("loop of ")]
+    assert len(loops) == len(found.cases) == 66
+    assert found.provenance["facts"]["isa"] == "avx512"  # those of the start are still there
+
+
+def test_a_case_names_its_level_only_where_the_time_is_of_that_level(recordings: Path) -> None:
+    found = events.parse((recordings / "native/stream-2c.jsonl").read_bytes())
+    for case in found.cases:
+        if case.params["variant"] == "nt":
+            assert case.params.get("level") in (None, "memory")
+        elif case.params["bytes"] == GIB:
+            assert case.params["level"] == "memory"
+            assert case.work["bytes_moved"] == case.work["bytes"] + (case.kernel != "read") * 8 * GIB / 8

@@ -35,7 +35,17 @@ MOST_ROWS = 400  # of runs on a page; CSV and JSON hold all
 MOST_LOGS = 50
 
 
+_made: list[tuple[Analysis, Document]] = []  # the last one: every format of a report asks for the same
+
+
 def document(analysis: Analysis) -> Document:
+    """The report of an analysis, whatever its format."""
+    if not _made or _made[0][0] is not analysis:
+        _made[:] = [(analysis, _document(analysis))]
+    return _made[0][1]
+
+
+def _document(analysis: Analysis) -> Document:
     """Everything that a page says, in order: verdict, machine, hosts, workloads, failures, methods, provenance."""
     metrics = {metric.name: metric for metric in analysis.metrics}
     fleet = _fleet.fleet(analysis)
