@@ -5,8 +5,9 @@ export PYTHON
 
 .PHONY: run test bench build wheelhouse docs clean help
 
+# A limit that is not met (1) or undecided (4) is a result, told in the report; what is an error to make is no result.
 run: build
-	@.venv/bin/shakedown run quick
+	@.venv/bin/shakedown run quick || case $$? in 1|4) ;; *) exit 1;; esac
 
 build:
 	@scripts/setup

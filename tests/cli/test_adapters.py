@@ -1,0 +1,57 @@
+"""The shipped adapters with the real programs of a site: started, read, judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.command import shakedown
+
+
+def run(tmp_path: Path, workload: str, params: str) -> dict[str, float]:
+    (tmp_path / "mine.toml").write_text(
+        f'name = "m"\ntitle = "M"\n[[run]]\nworkload = "{workload}"\nparams = {params}\noptional = false\n'
+    )
+    done = shakedown("run", tmp_path / "mine.toml", "--directory", tmp_path / "run", "--format", "json", limit_s=300)
+    assert done.returncode == 0, done.stderr
+    findings = json.loads((tmp_path / "run" / "report.json").read_text())["findings"]
+    return {one["metric"]: one["value"] for one in findings}
+
+
+@pytest.mark.needs("fio")
+def test_fio_writes_and_is_read(tmp_path: Path) -> None:
+    found = run(tmp_path, "fio", '{ pattern = "rw", size = "8m", block = "64k" }')
+    assert found["fio.write.bandwidth"] > 0 and found["fio.read.bandwidth"] > 0
+    assert 0 < found["fio.write.latency"] < 10
+
+
+@pytest.mark.slow
+@pytest.mark.needs("hpcc", "mpirun")
+def test_hpcc_runs_on_its_own_mpi_and_its_residual_is_checked(tmp_path: Path) -> None:
+    found = run(tmp_path, "hpcc", "{ n = 500, nb = 64, ranks = 2 }")
+    assert found["hpcc.hpl.rate"] > 1e8 and found["hpcc.triad.star"] > 1e8
+    assert 0 < found["hpcc.pingpong.latency"] < 1e-3
+    residuals = [
+        case["residual"]
+        for path in (tmp_path / "run").glob("runs/*/1/measurement.json")
+        for case in json.loads(path.read_text())["cases"]
+        if case.get("residual")
+    ]
+    assert any(one["kind"] == "HPL residual" and 0 < one["value"] < one["limit"] for one in residuals)
+
+
+def test_a_site_stream_is_run_where_it_is_named(tmp_path: Path) -> None:
+    fake = tmp_path / "stream"
+    recording = Path(__file__).parent.parent / "recordings" / "mccalpin" / "stream-5.10-zen4.log"
+    fake.write_text(f"#!/bin/sh\ncat {recording}\n")
+    fake.chmod(0o755)
+    assert run(tmp_path, "mccalpin", f'{{ program = "{fake}" }}')["mccalpin.triad.best"] == pytest.approx(363208.7e6)
+
+
+def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'name = "m"\ntitle = "M"\n[[run]]\nworkload = "mccalpin"\nparams = { program = "no-such-stream" }\n'
+    )
+    done = shakedown("run", tmp_path / "mine.toml", "--directory", tmp_path / "run", "--format", "json")
+    assert done.returncode == 3 and "could not be started" in done.stderr and "no-such-stream" in done.stderr
