@@ -101,5 +101,7 @@ def test_a_disturbed_run_is_warned_of_with_advice() -> None:
     )
     assert [one.code for one in notices] == ["load", "steal", "other-work", "throttling", "swap"]
     assert all(one.advice for one in notices)
+    own_load = Disturbance(load_before=2.0, other_cpu_fraction=0.01)  # of the run before: nothing else ran
+    assert advice.disturbed(own_load, cpus=2) == ()
     assert advice.disturbed(Disturbance(load_before=0.1, steal_fraction=0.0, other_cpu_fraction=0.01), cpus=2) == ()
     assert advice.disturbed(Disturbance(), cpus=2) == ()

@@ -16,7 +16,9 @@ WIDE = 0.05  # half the interval over the value
 def disturbed(what: Disturbance, cpus: int) -> tuple[Notice, ...]:
     """What else the machine did while a run was under way, with advice."""
     notices = []
-    if what.load_before is not None and what.load_before > LOAD_PER_CPU * max(cpus, 1):
+    quiet = what.other_cpu_fraction is not None and what.other_cpu_fraction <= OTHER
+    # the load average still holds our own run before this one: it counts only where something else really ran
+    if what.load_before is not None and what.load_before > LOAD_PER_CPU * max(cpus, 1) and not quiet:
         notices.append(
             Notice(
                 code="load",
