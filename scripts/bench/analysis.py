@@ -45,7 +45,10 @@ def cases_of(host: str, speed: float, measurements: int, rng: np.random.Generato
             if workload == "gemm"
             else {"bytes": size, "window": 64}
         )
-        kernel = {"stream": ("copy", "scale", "add", "triad")[number // 3 % 4], "gemm": "dgemm", "pingpong": "latency"}[workload]
+        streams = ("copy", "scale", "add", "triad")
+        kernel = {"stream": streams[number // 3 % 4], "gemm": "dgemm", "pingpong": "latency"}[workload]
+            workload
+        ]
         work = {"bytes": 1e9, "bytes_moved": 1e9, "flop": 1e12, "messages": 1000.0}
         run = plan.content_hash(workload, params, "bench")
         runs.append(

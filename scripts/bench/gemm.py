@@ -41,9 +41,23 @@ def bare_loop(library: str, n: int, threads: int, precision: str, samples: int) 
     a, b = (random.random((n, n), dtype=kind) - kind(0.5) for _ in range(2))
     c = np.zeros((n, n), dtype=kind)
     order, one, zero = ctypes.byref(ctypes.c_int64(n)), ctypes.byref(real(1)), ctypes.byref(real(0))
-    arguments = (b"N", b"N", order, order, order, one, a.ctypes.data_as(ctypes.c_void_p), order,
-                 b.ctypes.data_as(ctypes.c_void_p), order, zero, c.ctypes.data_as(ctypes.c_void_p), order,
-                 ctypes.c_size_t(1), ctypes.c_size_t(1))
+    arguments = (
+        b"N",
+        b"N",
+        order,
+        order,
+        order,
+        one,
+        a.ctypes.data_as(ctypes.c_void_p),
+        order,
+        b.ctypes.data_as(ctypes.c_void_p),
+        order,
+        zero,
+        c.ctypes.data_as(ctypes.c_void_p),
+        order,
+        ctypes.c_size_t(1),
+        ctypes.c_size_t(1),
+    )
     routine(*arguments)
     seconds = []
     for _ in range(samples):
@@ -69,15 +83,36 @@ def flop_rate(seconds: list[float], flop: float) -> float:
 
 
 def run_bare(args: argparse.Namespace, n: int, threads: int, precision: str) -> float:
-    done = subprocess.run([sys.executable, __file__, "--library", args.library, "--bare",
-                           f"{n},{threads},{precision},{args.samples}"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, __file__, "--library", args.library, "--bare", f"{n},{threads},{precision},{args.samples}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return flop_rate(json.loads(done.stdout), 2 * n**3)
 
 
 def run_program(args: argparse.Namespace, n: int, threads: int, precision: str) -> float:
-    done = subprocess.run([args.program, "--library", args.library, "--sizes", str(n), "--threads", str(threads),
-                           "--precision", precision, "--samples", str(args.samples), "--pages", args.pages],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [
+            args.program,
+            "--library",
+            args.library,
+            "--sizes",
+            str(n),
+            "--threads",
+            str(threads),
+            "--precision",
+            precision,
+            "--samples",
+            str(args.samples),
+            "--pages",
+            args.pages,
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     case = next(event for event in map(json.loads, done.stdout.splitlines()) if event["event"] == "case")
     return flop_rate(case["seconds"], case["work"]["flop"])
 
@@ -111,9 +146,11 @@ def main() -> None:
                     pairs.append((rates[run_program], rates[run_bare]))
                 ratio = statistics.median(ours / theirs for ours, theirs in pairs)
                 ours, theirs = (statistics.median(side) / 1e9 for side in zip(*pairs, strict=True))
-                print(f"{precision}gemm {n:6d} {threads:3d} threads: program {ours:8.1f} bare {theirs:8.1f} Gflop/s "
-                      f"ratio {ratio:.3f} ({min(o / t for o, t in pairs):.3f} to {max(o / t for o, t in pairs):.3f})",
-                      flush=True)
+                print(
+                    f"{precision}gemm {n:6d} {threads:3d} threads: program {ours:8.1f} bare {theirs:8.1f} Gflop/s "
+                    f"ratio {ratio:.3f} ({min(o / t for o, t in pairs):.3f} to {max(o / t for o, t in pairs):.3f})",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -74,8 +74,21 @@ def run(argv: list[str], *, env: dict[str, str] | None = None, cwd: str | None =
 
 def ours(program: Path, threads: int, size: int) -> Rates:
     """Median rates of our copy and triad."""
-    text = run([str(program), "--threads", str(threads), "--sizes", str(size), "--kernels", "copy,triad",
-                "--variant", "nt", "--samples", "15"])
+    text = run(
+        [
+            str(program),
+            "--threads",
+            str(threads),
+            "--sizes",
+            str(size),
+            "--kernels",
+            "copy,triad",
+            "--variant",
+            "nt",
+            "--samples",
+            "15",
+        ]
+    )
     cases = [event for event in map(json.loads, text.splitlines()) if event["event"] == "case"]
     return {case["kernel"]: case["work"]["bytes"] / statistics.median(case["seconds"]) for case in cases}
 
@@ -84,12 +97,17 @@ def likwid(threads: int, size: int, *, huge: bool) -> Rates:
     """likwid-bench's copy and triad with non-temporal stores, in the widest instruction set that it has here."""
     known = run(["likwid-bench", "-a"])
     flags = Path("/proc/cpuinfo").read_text().split()
-    isa = next(i for i, flag in (("avx512", "avx512f"), ("avx", "avx"), ("sse", "sse2"))
-               if flag in flags and f"stream_mem_{i} " in known)
+    isa = next(
+        i
+        for i, flag in (("avx512", "avx512f"), ("avx", "avx"), ("sse", "sse2"))
+        if flag in flags and f"stream_mem_{i} " in known
+    )
     rates = {}
     for kernel, test, arrays in (("copy", f"copy_mem_{isa}", 2), ("triad", f"stream_mem_{isa}", 3)):
-        text = run(["likwid-bench", "-t", test, "-w", f"N:{arrays * size // 1000}kB:{threads}"],
-                   env={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"} if huge else None)
+        text = run(
+            ["likwid-bench", "-t", test, "-w", f"N:{arrays * size // 1000}kB:{threads}"],
+            env={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"} if huge else None,
+        )
         found = re.search(r"^MByte/s:\s+([0-9.]+)", text, re.MULTILINE)
         if found is None:
             raise RuntimeError(f"likwid-bench printed no MByte/s: {text[-300:]}")
@@ -102,8 +120,11 @@ def hpcc(ranks: int) -> Rates:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "hpccinf.txt").write_text(_HPCC_INPUT.format(n=10_000, ranks=ranks))
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        run(["mpirun", "-np", str(ranks), "--bind-to", "core", "hpcc"], cwd=folder,
-            env={**root, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+        run(
+            ["mpirun", "-np", str(ranks), "--bind-to", "core", "hpcc"],
+            cwd=folder,
+            env={**root, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        )
         text = Path(folder, "hpccoutf.txt").read_text()
     found = dict(re.findall(r"^StarSTREAM_(\w+)=([0-9.]+)", text, re.MULTILINE))
     return {kernel: float(found[kernel.title()]) * 1e9 * ranks for kernel in ("copy", "triad")}
@@ -129,7 +150,7 @@ def one_round(args: argparse.Namespace, turn: int, folder: Path) -> dict[str, An
     if shutil.which("hpcc") and shutil.which("mpirun") and turn < args.hpcc_rounds:
         parts["hpcc StarSTREAM"] = lambda: hpcc(args.threads)
     names = list(parts)
-    names = names[turn % len(names):] + names[:turn % len(names)]
+    names = names[turn % len(names) :] + names[: turn % len(names)]
     results: dict[str, Any] = {}
     for name in names:
         try:
@@ -143,9 +164,16 @@ def one_round(args: argparse.Namespace, turn: int, folder: Path) -> dict[str, An
 
 def row(peer: str, kernel: str, ratios: list[float], mine: list[float], theirs: list[float]) -> dict[str, Any]:
     """One comparison: median rates in GB/s, and the ratios' median, least and most."""
-    return {"peer": peer, "kernel": kernel, "rounds": len(ratios),
-            "ratio": statistics.median(ratios), "low": min(ratios), "high": max(ratios),
-            "ours_gb_s": statistics.median(mine) / 1e9, "theirs_gb_s": statistics.median(theirs) / 1e9}
+    return {
+        "peer": peer,
+        "kernel": kernel,
+        "rounds": len(ratios),
+        "ratio": statistics.median(ratios),
+        "low": min(ratios),
+        "high": max(ratios),
+        "ours_gb_s": statistics.median(mine) / 1e9,
+        "theirs_gb_s": statistics.median(theirs) / 1e9,
+    }
 
 
 def compare(rounds: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -183,8 +211,10 @@ def main() -> None:
         print(json.dumps({"rows": rows, "absent": absent, "threads": args.threads, "gib": args.gib}))
         return
     for one in rows:
-        print(f"{one['kernel']:6s} beside {one['peer']:25s} ours {one['ours_gb_s']:5.1f} theirs {one['theirs_gb_s']:5.1f} "
-              f"GB/s  ratio {one['ratio']:.3f} ({one['low']:.3f} to {one['high']:.3f}, {one['rounds']} rounds)")
+        print(
+            f"{one['kernel']:6s} beside {one['peer']:25s} ours {one['ours_gb_s']:5.1f} theirs {one['theirs_gb_s']:5.1f} "
+            f"GB/s  ratio {one['ratio']:.3f} ({one['low']:.3f} to {one['high']:.3f}, {one['rounds']} rounds)"
+        )
     for peer in absent:
         print(f"{peer}: absent, not measured")
 

@@ -74,9 +74,7 @@ def test_parameters_that_must_agree_keep_rows_apart() -> None:
 
 
 def test_published_values_stand_beside_ours_with_their_place() -> None:
-    triad = Metric(
-        name="stream.triad.bandwidth", title="Triad", unit="B/s", better="higher", limit="{level}.bandwidth"
-    )
+    triad = Metric(name="stream.triad.bandwidth", title="Triad", unit="B/s", better="higher", limit="{level}.bandwidth")
     mine = Finding(
         metric=triad.name,
         unit="B/s",

@@ -72,8 +72,11 @@ def test_the_recorded_machine_has_two_units_of_avx512(recordings: Path) -> None:
     assert all(case.residual is not None and case.residual.value == 0 for case in cases)
 
     def rate(kernel: str, work: str, threads: int) -> float:
-        return statistics.mean(case.work[work] / statistics.median(case.seconds) for case in cases
-                               if case.kernel == kernel and case.params["threads"] == threads)
+        return statistics.mean(
+            case.work[work] / statistics.median(case.seconds)
+            for case in cases
+            if case.kernel == kernel and case.params["threads"] == threads
+        )
 
     for threads in (1, 2):
         clock = rate("clock_vector", "cycles", threads)

@@ -57,6 +57,8 @@ def read(directory: RunDirectory) -> Part:
     plan, machine, manifest = directory.plan(), directory.machine(), directory.manifest()
     loaded = directory.load()
     labels = {run.id: run.label for run in plan.runs}
+    place = {run.id: index for index, run in enumerate(plan.runs)}  # the report follows the campaign's order
+    loaded.measurements.sort(key=lambda one: (place.get(one.run, len(place)), one.repeat))
     outcomes = tuple(_outcome(directory, record, labels, machine) for record in loaded.measurements)
     return Part(
         plan,
@@ -283,13 +285,18 @@ def _headline_sentences(analysis: Analysis) -> list[str]:
     sentences = []
     for metric in analysis.metrics:
         if one := shown.get(metric.name):
-            parts = [
-                f"{part.fraction:.0%} of the {part.kind} peak"
-                for part in one.fractions
-                if part.kind != "measured" or len(one.fractions) == 1
-            ]
-            sentences.append(f"{metric.title}: {show(one.value, one.unit)}" + (f", {parts[0]}" if parts else "") + ".")
+            sentences.append(f"{metric.title}: {show(one.value, one.unit)}{_of_peak(one)}.")
     return sentences
+
+
+def _of_peak(finding: Finding) -> str:
+    """The fraction of the derived peak, at the measured clock where there is one; else of the measured peak."""
+    derived = [part for part in finding.fractions if part.kind != "measured"]
+    if derived:
+        most = max(derived, key=lambda part: part.value)
+        clock = " at the measured clock" if "clock measured" in most.basis else ""
+        return f", {most.fraction:.0%} of the {most.kind} peak{clock}"
+    return f", {finding.fractions[0].fraction:.0%} of the measured peak" if finding.fractions else ""
 
 
 def read_analysis(path: Path) -> Analysis:

@@ -31,48 +31,109 @@ class _Kind(NamedTuple):
 _SO = r"\.so(?:\.\d+)*"
 _FOLDERS = ((r"[-_]pthreads?/", "pthread"), (r"[-_](?:openmp|omp)/", "openmp"), (r"[-_]serial/", "serial"))
 _KINDS = (
-    _Kind("openblas",
-          rf"lib(?:scipy_)?openblas(?:64_?|ilp64)?[op]?(?:64_?)?(?:_\w+?p?)?(?:-r(?P<version>\d[\d.]*\d))?{_SO}",
-          "openblas", (*_FOLDERS, (r"libscipy_openblas", "pthread"), (r"libopenblas(?:64)?o(?:64_?)?[-.]", "openmp"),
-                       (r"libopenblas(?:64)?p(?:64_?)?[-.]", "pthread"), (r"libopenblas-r", "serial"))),
+    _Kind(
+        "openblas",
+        rf"lib(?:scipy_)?openblas(?:64_?|ilp64)?[op]?(?:64_?)?(?:_\w+?p?)?(?:-r(?P<version>\d[\d.]*\d))?{_SO}",
+        "openblas",
+        (
+            *_FOLDERS,
+            (r"libscipy_openblas", "pthread"),
+            (r"libopenblas(?:64)?o(?:64_?)?[-.]", "openmp"),
+            (r"libopenblas(?:64)?p(?:64_?)?[-.]", "pthread"),
+            (r"libopenblas-r", "serial"),
+        ),
+    ),
     _Kind("aocl", rf"lib(?:blis|aocl)(?:-mt)?{_SO}", "aocl", ((r"-mt\.so", "openmp"), (r"libblis\.so", "serial"))),
     _Kind("blis", rf"libblis(?:64)?(?:-mt)?{_SO}", "blis", (*_FOLDERS, (r"-mt\.so", "openmp"))),
     _Kind("mkl", rf"libmkl_rt{_SO}", "i?mkl", ((r"libmkl_rt", "openmp"),)),
-    _Kind("nvpl", r"libnvpl_blas_i?lp64_(?:seq|gomp)\.so(?:\.(?P<version>\d+\.\d[\d.]*)|\.\d+)?", "nvpl",
-          ((r"_seq\.so", "serial"), (r"_gomp\.so", "openmp"))),
-    _Kind("armpl", rf"libarmpl(?:_i?lp64)?(?:_int64)?(?:_mp)?{_SO}", "armpl",
-          ((r"_mp\.so", "openmp"), (r"libarmpl", "serial"))),
-    _Kind("libsci", rf"libsci_(?:cray|gnu|amd|intel|nvidia|aocc)\w*?(?:_mp)?{_SO}", "libsci",
-          ((r"_mp\.so", "openmp"), (r"libsci", "serial"))),
+    _Kind(
+        "nvpl",
+        r"libnvpl_blas_i?lp64_(?:seq|gomp)\.so(?:\.(?P<version>\d+\.\d[\d.]*)|\.\d+)?",
+        "nvpl",
+        ((r"_seq\.so", "serial"), (r"_gomp\.so", "openmp")),
+    ),
+    _Kind(
+        "armpl",
+        rf"libarmpl(?:_i?lp64)?(?:_int64)?(?:_mp)?{_SO}",
+        "armpl",
+        ((r"_mp\.so", "openmp"), (r"libarmpl", "serial")),
+    ),
+    _Kind(
+        "libsci",
+        rf"libsci_(?:cray|gnu|amd|intel|nvidia|aocc)\w*?(?:_mp)?{_SO}",
+        "libsci",
+        ((r"_mp\.so", "openmp"), (r"libsci", "serial")),
+    ),
     _Kind("flexiblas", r"libflexiblas(?:64)?\.so(?:\.(?P<version>\d+\.\d[\d.]*)|\.\d+)?", "flexiblas"),
     _Kind("atlas", rf"lib[ts]atlas{_SO}", "atlas", ((r"libtatlas", "pthread"), (r"libsatlas", "serial"))),
     _Kind("atlas", rf"(?<=/atlas/)libblas(?:\.so\.(?P<version>\d+\.\d[\d.]*)|{_SO})", "atlas"),
-    _Kind("netlib", r"(?:librefblas|libblas(?:64)?)\.so(?:\.(?P<version>\d+\.\d[\d.]*)|\.\d+)?", "blas",
-          ((r"lib(?:ref)?blas", "serial"),)),
+    _Kind(
+        "netlib",
+        r"(?:librefblas|libblas(?:64)?)\.so(?:\.(?P<version>\d+\.\d[\d.]*)|\.\d+)?",
+        "blas",
+        ((r"lib(?:ref)?blas", "serial"),),
+    ),
 )
 #: How a file or a link to one of these may be called.
 _NAMES = re.compile(
-    r"lib(?:(?:scipy_)?openblas|blis|aocl|mkl_rt|nvpl_blas|armpl|sci_|flexiblas|[ts]atlas|(?:ref)?blas)\S*\.so")
+    r"lib(?:(?:scipy_)?openblas|blis|aocl|mkl_rt|nvpl_blas|armpl|sci_|flexiblas|[ts]atlas|(?:ref)?blas)\S*\.so"
+)
 #: Folders of Debian's alternatives whose ``libblas.so`` is a wrapper.
 _WRAPPERS = re.compile(r"/(?:openblas|blis|mkl|flexiblas)[^/]*/lib(?:blas|cblas)(?:64)?\.so[^/]*$")
 
 #: Where modules and users say that a library lies: the variable, and the folders below what it holds.
 _LIBRARY_FOLDERS = ("lib", "lib64", "lib/intel64", "lib_LP64", "lib_ILP64", "lib/LP64", "lib/ILP64")
-_VARIABLES = ("MKLROOT", "AOCL_ROOT", "AOCL_HOME", "OPENBLAS_ROOT", "OPENBLAS_HOME", "OPENBLAS_DIR", "OPENBLAS",
-              "BLIS_ROOT", "BLIS_HOME", "BLIS_DIR", "BLAS_ROOT", "NVPL_ROOT", "NVPL_HOME", "ARMPL_DIR",
-              "FLEXIBLAS_ROOT", "CRAY_LIBSCI_PREFIX_DIR", "CONDA_PREFIX", "EBROOTOPENBLAS", "EBROOTBLIS", "EBROOTIMKL",
-              "EBROOTFLEXIBLAS", "EBROOTAOCL")
+_VARIABLES = (
+    "MKLROOT",
+    "AOCL_ROOT",
+    "AOCL_HOME",
+    "OPENBLAS_ROOT",
+    "OPENBLAS_HOME",
+    "OPENBLAS_DIR",
+    "OPENBLAS",
+    "BLIS_ROOT",
+    "BLIS_HOME",
+    "BLIS_DIR",
+    "BLAS_ROOT",
+    "NVPL_ROOT",
+    "NVPL_HOME",
+    "ARMPL_DIR",
+    "FLEXIBLAS_ROOT",
+    "CRAY_LIBSCI_PREFIX_DIR",
+    "CONDA_PREFIX",
+    "EBROOTOPENBLAS",
+    "EBROOTBLIS",
+    "EBROOTIMKL",
+    "EBROOTFLEXIBLAS",
+    "EBROOTAOCL",
+)
 #: The usual folders, as patterns.
 _USUAL = (
-    "/usr/lib/*-linux-gnu*", "/usr/lib/*-linux-gnu*/*blas*", "/usr/lib/*-linux-gnu*/blis*",
+    "/usr/lib/*-linux-gnu*",
+    "/usr/lib/*-linux-gnu*/*blas*",
+    "/usr/lib/*-linux-gnu*/blis*",
     "/usr/lib/*-linux-gnu*/atlas",
-    "/usr/lib64", "/usr/lib64/atlas", "/usr/lib64/*blas*", "/usr/lib", "/usr/local/lib", "/usr/local/lib64",
+    "/usr/lib64",
+    "/usr/lib64/atlas",
+    "/usr/lib64/*blas*",
+    "/usr/lib",
+    "/usr/local/lib",
+    "/usr/local/lib64",
     "/usr/local/lib/*-linux-gnu*",
-    "/opt/intel/oneapi/mkl/*/lib", "/opt/intel/oneapi/mkl/*/lib/intel64", "/opt/intel/mkl/lib/intel64",
-    "/opt/AMD/aocl/*/lib*", "/opt/AMD/aocl/*/*/lib*", "/opt/AMD/*/lib*", "/opt/aocl/*/lib*",
-    "/opt/OpenBLAS/lib", "/opt/[Oo]pen[Bb][Ll][Aa][Ss]*/lib*", "/opt/blis*/lib*",
-    "/opt/nvidia/nvpl*/lib", "/opt/nvidia/hpc_sdk/Linux_*/*/compilers/lib",
-    "/opt/arm/armpl*/lib", "/opt/cray/pe/libsci/*/*/*/*/lib",
+    "/opt/intel/oneapi/mkl/*/lib",
+    "/opt/intel/oneapi/mkl/*/lib/intel64",
+    "/opt/intel/mkl/lib/intel64",
+    "/opt/AMD/aocl/*/lib*",
+    "/opt/AMD/aocl/*/*/lib*",
+    "/opt/AMD/*/lib*",
+    "/opt/aocl/*/lib*",
+    "/opt/OpenBLAS/lib",
+    "/opt/[Oo]pen[Bb][Ll][Aa][Ss]*/lib*",
+    "/opt/blis*/lib*",
+    "/opt/nvidia/nvpl*/lib",
+    "/opt/nvidia/hpc_sdk/Linux_*/*/compilers/lib",
+    "/opt/arm/armpl*/lib",
+    "/opt/cray/pe/libsci/*/*/*/*/lib",
 )
 #: Python distributions that hold a BLAS: the distribution, and its folder among the packages ("": the prefix's lib).
 _WHEELS = (("scipy_openblas32", "scipy_openblas32/lib"), ("scipy_openblas64", "scipy_openblas64/lib"), ("mkl", ""))
@@ -144,8 +205,12 @@ def _matching(door: Door, pattern: str) -> list[str]:
     found = ["/"]
     for part in pattern.strip("/").split("/"):
         if any(sign in part for sign in "*?["):
-            found = [posixpath.join(folder, name) for folder in found for name in door.list(folder)
-                     if fnmatchcase(name, part)]
+            found = [
+                posixpath.join(folder, name)
+                for folder in found
+                for name in door.list(folder)
+                if fnmatchcase(name, part)
+            ]
         else:
             found = [posixpath.join(folder, part) for folder in found]
     return found
@@ -221,9 +286,11 @@ def _software(door: Door, path: str, source: str, wheels: dict[str, str]) -> Sof
     threading = next((word for pattern, word in kind.threading if re.search(pattern, path)), "unknown")
     name = posixpath.basename(path)
     facts: dict[str, Value] = {
-        "source": source, "threading": threading,
+        "source": source,
+        "threading": threading,
         "ilp64": bool(re.search(r"(?:openblas|flexiblas|blis|libblas)[op]?_?64|ilp64|int64|openblas64", path)),
-        "symbol_prefix": "scipy_" if name.startswith("libscipy_") else ""}
+        "symbol_prefix": "scipy_" if name.startswith("libscipy_") else "",
+    }
     if kind.name == "netlib":
         facts["reference"] = True
     version = _version(door, kind, path, source, wheels)
@@ -237,10 +304,17 @@ def _version(door: Door, kind: _Kind, path: str, source: str, wheels: dict[str, 
     if match and match.groupdict().get("version"):
         return str(match["version"])
     if source == "wheel":
-        return next((version for distribution, version in wheels.items()
-                     if (dict(_WHEELS)[distribution] or "/lib/libmkl") in path), "")
-    match = re.search(rf"(?i)\b{kind.title}\w*(?:-linux)?(?:-\w+)?[-_/](?:\w+/)?v?(\d+\.\d[\d.]*)",
-                      posixpath.dirname(path))
+        return next(
+            (
+                version
+                for distribution, version in wheels.items()
+                if (dict(_WHEELS)[distribution] or "/lib/libmkl") in path
+            ),
+            "",
+        )
+    match = re.search(
+        rf"(?i)\b{kind.title}\w*(?:-linux)?(?:-\w+)?[-_/](?:\w+/)?v?(\d+\.\d[\d.]*)", posixpath.dirname(path)
+    )
     return match[1].rstrip(".") if match else _debian_version(door, kind, path)
 
 

@@ -25,10 +25,27 @@ from ._threads import HELP, counts
 
 _SOURCE = "2 n^3 operations; native/gemm/README.md"
 _METRICS = (
-    Metric(name="gemm.dgemm.rate", title="DGEMM rate", unit="flop/s", better="higher", kernel="dgemm", per="flop/s",
-           limit="flops.fp64", headline=True, source=_SOURCE),
-    Metric(name="gemm.sgemm.rate", title="SGEMM rate", unit="flop/s", better="higher", kernel="sgemm", per="flop/s",
-           limit="flops.fp32", source=_SOURCE),
+    Metric(
+        name="gemm.dgemm.rate",
+        title="DGEMM rate",
+        unit="flop/s",
+        better="higher",
+        kernel="dgemm",
+        per="flop/s",
+        limit="flops.fp64",
+        headline=True,
+        source=_SOURCE,
+    ),
+    Metric(
+        name="gemm.sgemm.rate",
+        title="SGEMM rate",
+        unit="flop/s",
+        better="higher",
+        kernel="sgemm",
+        per="flop/s",
+        limit="flops.fp32",
+        source=_SOURCE,
+    ),
 )
 #: What ``auto`` prefers, by the processor's vendor.
 _ORDER = {
@@ -46,13 +63,14 @@ def sizes(params: Params) -> tuple[int, ...]:
     words = [word.strip() for word in str(params["sizes"]).split(",")]
     for word in words:
         if not word.isdigit() or not 1 <= int(word) < 2**31:
-            raise BadInput(f"gemm.sizes: {word!r} is no order of a matrix",
-                           hint="write whole numbers between commas: 1024,4096")
+            raise BadInput(
+                f"gemm.sizes: {word!r} is no order of a matrix", hint="write whole numbers between commas: 1024,4096"
+            )
     return tuple(dict.fromkeys(int(word) for word in words))
 
 
 def precisions(params: Params) -> tuple[str, ...]:
-    """"d", "s" or both. Raises BadInput."""
+    """ "d", "s" or both. Raises BadInput."""
     words = tuple(dict.fromkeys(word.strip() for word in str(params["precision"]).split(",")))
     for word in words:
         if word not in ("d", "s"):
@@ -66,8 +84,12 @@ def ordered(found: tuple[Software, ...], vendor: str) -> list[Software]:
 
     def rank(one: Software) -> tuple[int, int, bool, bool]:
         threading = str(one.facts.get("threading", "unknown"))
-        return (_THREADING.index(threading) // 2, names.index(one.name) if one.name in names else len(names),
-                bool(one.facts.get("ilp64")), one.facts.get("source") != "site")
+        return (
+            _THREADING.index(threading) // 2,
+            names.index(one.name) if one.name in names else len(names),
+            bool(one.facts.get("ilp64")),
+            one.facts.get("source") != "site",
+        )
 
     return sorted((one for one in found if not one.facts.get("reference")), key=rank)
 
@@ -83,8 +105,9 @@ def labels(found: tuple[Software, ...]) -> dict[str, str]:
     stages: list[dict[str, str]] = [{}, {}, {}]
     for one in found:
         plain = f"{one.name} {short_version(one.version)}".strip()
-        finer = " ".join([plain, *(["ilp64"] if one.facts.get("ilp64") else []),
-                          str(one.facts.get("threading", "unknown"))])
+        finer = " ".join(
+            [plain, *(["ilp64"] if one.facts.get("ilp64") else []), str(one.facts.get("threading", "unknown"))]
+        )
         stages[0][one.path], stages[1][one.path] = plain, finer
         stages[2][one.path] = f"{finer} {posixpath.dirname(one.path)}"
     chosen: dict[str, str] = {}
@@ -109,8 +132,10 @@ def _choose(word: str, host: Host) -> tuple[tuple[str, str], ...]:
             raise unknown("BLAS library", word, {one.name for one in found} | set(named.values()))
         return ((chosen[0].path, named[chosen[0].path]),)
     if not usable:
-        raise Unavailable(f"no optimised BLAS library was found on {host.name}",
-                          hint="load its module, or: pip install scipy-openblas32; a path can be given as library")
+        raise Unavailable(
+            f"no optimised BLAS library was found on {host.name}",
+            hint="load its module, or: pip install scipy-openblas32; a path can be given as library",
+        )
     return tuple((one.path, named[one.path]) for one in (usable if word == "all" else usable[:1]))
 
 
@@ -119,20 +144,37 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     threads = counts(str(params["threads"]), host, where="gemm.threads")
     entry_bytes = 8 if "d" in precisions(params) else 4
     need = 3 * max(sizes(params)) ** 2 * entry_bytes
-    room = min(bound for bound in (host.memory.available_bytes, host.memory.limit_bytes, host.memory.total_bytes)
-               if bound is not None)
+    room = min(
+        bound
+        for bound in (host.memory.available_bytes, host.memory.limit_bytes, host.memory.total_bytes)
+        if bound is not None
+    )
     if need > _SHARE * room:
         most = int((_SHARE * room / 3 / entry_bytes) ** 0.5)
-        raise BadInput(f"gemm.sizes: three matrices of order {max(sizes(params))} need {show_bytes(need)}, and "
-                       f"{show_bytes(room)} are free", hint=f"at most order {most} fits here")
-    return tuple({**params, "library": path, "label": label, "threads": ",".join(map(str, threads))}
-                 for path, label in _choose(str(params["library"]), host))
+        raise BadInput(
+            f"gemm.sizes: three matrices of order {max(sizes(params))} need {show_bytes(need)}, and "
+            f"{show_bytes(room)} are free",
+            hint=f"at most order {most} fits here",
+        )
+    return tuple(
+        {**params, "library": path, "label": label, "threads": ",".join(map(str, threads))}
+        for path, label in _choose(str(params["library"]), host)
+    )
 
 
 def _command(params: Params, host: Host) -> Command:
-    options = {"library": params["library"], "label": params["label"], "sizes": ",".join(map(str, sizes(params))),
-               "threads": params["threads"], "precision": ",".join(precisions(params)), "samples": params["samples"],
-               "seconds": params["seconds"], "alpha": params["alpha"], "beta": params["beta"], "pages": params["pages"]}
+    options = {
+        "library": params["library"],
+        "label": params["label"],
+        "sizes": ",".join(map(str, sizes(params))),
+        "threads": params["threads"],
+        "precision": ",".join(precisions(params)),
+        "samples": params["samples"],
+        "seconds": params["seconds"],
+        "alpha": params["alpha"],
+        "beta": params["beta"],
+        "pages": params["pages"],
+    }
     words = [word for name, value in options.items() if value != "" for word in (f"--{name}", str(value))]
     return Command(argv=(programs.path("gemm"), *words))
 
@@ -169,8 +211,9 @@ WORKLOAD = Workload(
     title="Products of matrices (DGEMM, SGEMM)",
     metrics=_METRICS,
     params={
-        "library": Param(kind="word", default="all",
-                         help="all, auto, a name such as openblas, or the path of a library"),
+        "library": Param(
+            kind="word", default="all", help="all, auto, a name such as openblas, or the path of a library"
+        ),
         "sizes": Param(kind="list", default="1024,2048,4096", help="orders of the matrices between commas"),
         "threads": Param(kind="list", default="all", help=HELP),
         "precision": Param(kind="list", default="d,s", help="d (double), s (single) or both"),
@@ -186,12 +229,16 @@ WORKLOAD = Workload(
     resolve=_resolve,
     label=_label,
     samples=(
-        Sample(recording="native/gemm-openblas.jsonl", source="two virtual CPUs with AVX-512, OpenBLAS 0.3.34", expect={
-            "gemm.dgemm.rate[n=256,threads=1]": 66254568756.87,
-            "gemm.dgemm.rate[n=2048,threads=1]": 80495753336.31,
-            "gemm.dgemm.rate[n=2048,threads=2]": 156999445279.7,
-            "gemm.sgemm.rate[n=1024,threads=2]": 342362250226.3,
-            "gemm.sgemm.rate[n=2048,threads=2,library=openblas 0.3.34]": 345255757560.4,
-        }),
+        Sample(
+            recording="native/gemm-openblas.jsonl",
+            source="two virtual CPUs with AVX-512, OpenBLAS 0.3.34",
+            expect={
+                "gemm.dgemm.rate[n=256,threads=1]": 66254568756.87,
+                "gemm.dgemm.rate[n=2048,threads=1]": 80495753336.31,
+                "gemm.dgemm.rate[n=2048,threads=2]": 156999445279.7,
+                "gemm.sgemm.rate[n=1024,threads=2]": 342362250226.3,
+                "gemm.sgemm.rate[n=2048,threads=2,library=openblas 0.3.34]": 345255757560.4,
+            },
+        ),
     ),
 )

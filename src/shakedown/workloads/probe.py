@@ -19,14 +19,49 @@ from . import Command, Param, Sample, Workload
 
 _SOURCE = "native/probe/README.md"
 _METRICS = (
-    Metric(name="probe.clock.scalar", title="Clock under scalar work", unit="Hz", better="higher",
-           kernel="clock_scalar", per="cycles/s", measures="clock.scalar", source=_SOURCE),
-    Metric(name="probe.clock.vector", headline=True, title="Clock under vector work", unit="Hz", better="higher",
-           kernel="clock_vector", per="cycles/s", measures="clock.vector", source=_SOURCE),
-    Metric(name="probe.fma.fp64", title="Multiply-adds in double precision", unit="flop/s", better="higher",
-           kernel="fma_fp64", per="flop/s", limit="flops.fp64", measures="flops.fp64", source=_SOURCE),
-    Metric(name="probe.fma.fp32", title="Multiply-adds in single precision", unit="flop/s", better="higher",
-           kernel="fma_fp32", per="flop/s", limit="flops.fp32", measures="flops.fp32", source=_SOURCE),
+    Metric(
+        name="probe.clock.scalar",
+        title="Clock under scalar work",
+        unit="Hz",
+        better="higher",
+        kernel="clock_scalar",
+        per="cycles/s",
+        measures="clock.scalar",
+        source=_SOURCE,
+    ),
+    Metric(
+        name="probe.clock.vector",
+        headline=True,
+        title="Clock under vector work",
+        unit="Hz",
+        better="higher",
+        kernel="clock_vector",
+        per="cycles/s",
+        measures="clock.vector",
+        source=_SOURCE,
+    ),
+    Metric(
+        name="probe.fma.fp64",
+        title="Multiply-adds in double precision",
+        unit="flop/s",
+        better="higher",
+        kernel="fma_fp64",
+        per="flop/s",
+        limit="flops.fp64",
+        measures="flops.fp64",
+        source=_SOURCE,
+    ),
+    Metric(
+        name="probe.fma.fp32",
+        title="Multiply-adds in single precision",
+        unit="flop/s",
+        better="higher",
+        kernel="fma_fp32",
+        per="flop/s",
+        limit="flops.fp32",
+        measures="flops.fp32",
+        source=_SOURCE,
+    ),
 )
 
 
@@ -35,15 +70,17 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     usable = len(host.usable_cpus) or cores(host)
     threads = cores(host) if params["threads"] == "all" else int(params["threads"])
     if threads > usable:
-        raise BadInput(f"probe.threads = {threads}, but this process may use {usable} CPUs",
-                       hint=f"at most threads = {usable}")
+        raise BadInput(
+            f"probe.threads = {threads}, but this process may use {usable} CPUs", hint=f"at most threads = {usable}"
+        )
     return ({**params, "threads": threads},)
 
 
 def _command(params: Params, host: Host) -> Command:
     options = ("threads", "isa", "samples", "seconds")
-    return Command(argv=(programs.path("probe"),
-                         *(word for name in options for word in (f"--{name}", str(params[name])))))
+    return Command(
+        argv=(programs.path("probe"), *(word for name in options for word in (f"--{name}", str(params[name]))))
+    )
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -63,8 +100,12 @@ WORKLOAD = Workload(
     metrics=_METRICS,
     params={
         "threads": Param(kind="integer", default="all", low=1, words=("all",), help="threads; all: one for each core"),
-        "isa": Param(kind="list", default="auto", words=("auto",),
-                     help="instruction sets between commas, such as avx512,avx2; auto: the widest"),
+        "isa": Param(
+            kind="list",
+            default="auto",
+            words=("auto",),
+            help="instruction sets between commas, such as avx512,avx2; auto: the widest",
+        ),
         "samples": Param(kind="integer", default=9, low=1, help="at least so many samples of each case"),
         "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
     },
@@ -73,14 +114,18 @@ WORKLOAD = Workload(
     resolve=_resolve,
     label=_label,
     samples=(
-        Sample(recording="native/probe-avx512.jsonl", source="two virtual CPUs with AVX-512 and two units", expect={
-            "probe.clock.scalar[threads=1]": 4058492289.595,
-            "probe.clock.scalar[threads=2,cpu=1]": 4052425088.693,
-            "probe.clock.vector[threads=1]": 3745620241.921,
-            "probe.clock.vector[threads=2,cpu=1]": 3746871694.863,
-            "probe.fma.fp64[threads=1]": 119767291858.4,
-            "probe.fma.fp64[threads=2]": 239012806562.0,
-            "probe.fma.fp32[threads=2]": 477192126393.0,
-        }),
+        Sample(
+            recording="native/probe-avx512.jsonl",
+            source="two virtual CPUs with AVX-512 and two units",
+            expect={
+                "probe.clock.scalar[threads=1]": 4058492289.595,
+                "probe.clock.scalar[threads=2,cpu=1]": 4052425088.693,
+                "probe.clock.vector[threads=1]": 3745620241.921,
+                "probe.clock.vector[threads=2,cpu=1]": 3746871694.863,
+                "probe.fma.fp64[threads=1]": 119767291858.4,
+                "probe.fma.fp64[threads=2]": 239012806562.0,
+                "probe.fma.fp32[threads=2]": 477192126393.0,
+            },
+        ),
     ),
 )

@@ -40,15 +40,34 @@ _SWEEP_FROM_BYTES = 4096  # of each array, for each thread
 def _metrics() -> tuple[Metric, ...]:
     found = []
     for kernel in KERNELS:
-        found.append(Metric(
-            name=f"stream.{kernel}.bandwidth", title=f"STREAM {kernel}", unit="B/s", better="higher", kernel=kernel,
-            per="bytes/s", limit="{level}.bandwidth", source=_SOURCE, headline=kernel == "triad",
-            measures="{level}.bandwidth" if kernel == "read" else ""))
+        found.append(
+            Metric(
+                name=f"stream.{kernel}.bandwidth",
+                title=f"STREAM {kernel}",
+                unit="B/s",
+                better="higher",
+                kernel=kernel,
+                per="bytes/s",
+                limit="{level}.bandwidth",
+                source=_SOURCE,
+                headline=kernel == "triad",
+                measures="{level}.bandwidth" if kernel == "read" else "",
+            )
+        )
         if kernel != "read":
-            found.append(Metric(
-                name=f"stream.{kernel}.traffic", title=f"Bytes moved by STREAM {kernel}", unit="B/s", better="higher",
-                kernel=kernel, per="bytes_moved/s", limit="{level}.bandwidth", measures="{level}.bandwidth",
-                source=_SOURCE))
+            found.append(
+                Metric(
+                    name=f"stream.{kernel}.traffic",
+                    title=f"Bytes moved by STREAM {kernel}",
+                    unit="B/s",
+                    better="higher",
+                    kernel=kernel,
+                    per="bytes_moved/s",
+                    limit="{level}.bandwidth",
+                    measures="{level}.bandwidth",
+                    source=_SOURCE,
+                )
+            )
     return tuple(found)
 
 
@@ -57,8 +76,11 @@ def last_level_bytes(host: Host) -> int:
     caches = [cache for cache in host.cpu.caches if cache.kind != "instruction"]
     level = max((cache.level for cache in caches), default=0)
     usable = set(host.usable_cpus)
-    return sum(cache.size_bytes * max(1, sum(1 for group in cache.groups if not usable or usable & set(group)))
-               for cache in caches if cache.level == level)
+    return sum(
+        cache.size_bytes * max(1, sum(1 for group in cache.groups if not usable or usable & set(group)))
+        for cache in caches
+        if cache.level == level
+    )
 
 
 def room_bytes(host: Host) -> int:
@@ -78,7 +100,7 @@ def memory_bytes(host: Host) -> int:
 
 
 def parse_bytes(word: str) -> int:
-    """"64 MiB", "1GB" or a plain number of bytes. Raises BadInput."""
+    """ "64 MiB", "1GB" or a plain number of bytes. Raises BadInput."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", word.strip())
     try:
         if found is None:
@@ -87,8 +109,10 @@ def parse_bytes(word: str) -> int:
     except ValueError:
         unit, factor = "", 0.0
     if found is None or unit != "B" or not float(found[1]) * factor >= 64:
-        raise BadInput(f"stream.sizes: {word.strip()!r} is no size of an array",
-                       hint="write memory, sweep, or sizes of at least 64 B between commas: 32 KiB, 1 GiB")
+        raise BadInput(
+            f"stream.sizes: {word.strip()!r} is no size of an array",
+            hint="write memory, sweep, or sizes of at least 64 B between commas: 32 KiB, 1 GiB",
+        )
     return int(float(found[1]) * factor)
 
 
@@ -104,9 +128,11 @@ def _sizes(text: str, host: Host, threads: tuple[int, ...]) -> tuple[int, ...]:
     else:
         sizes = tuple(dict.fromkeys(parse_bytes(word) for word in text.split(",")))
     if 3 * max(sizes) > _MOST * room:
-        raise BadInput(f"stream.sizes: three arrays of {show_bytes(max(sizes))} need {show_bytes(3 * max(sizes))}, and "
-                       f"{show_bytes(room)} are free on {host.name}",
-                       hint=f"at most {show_bytes(int(_MOST * room / 3) // 2**20 * 2**20)} each fit here")
+        raise BadInput(
+            f"stream.sizes: three arrays of {show_bytes(max(sizes))} need {show_bytes(3 * max(sizes))}, and "
+            f"{show_bytes(room)} are free on {host.name}",
+            hint=f"at most {show_bytes(int(_MOST * room / 3) // 2**20 * 2**20)} each fit here",
+        )
     return sizes
 
 
@@ -126,15 +152,17 @@ def _check_placement(word: str, host: Host) -> None:
         return
     if word == "remote":
         if len(nodes) < 2:
-            raise Unavailable(f"remote memory cannot be measured: {host.name} has one NUMA node",
-                              hint="use placement = local")
+            raise Unavailable(
+                f"remote memory cannot be measured: {host.name} has one NUMA node", hint="use placement = local"
+            )
         return
     found = re.fullmatch(r"node:(\d+)", word)
     if found is None:
         raise unknown("placement of stream", word, ("local", "interleave", "remote", "node:0"))
     if int(found[1]) not in nodes:
-        raise Unavailable(f"{host.name} has no NUMA node {found[1]} with memory",
-                          hint=f"nodes: {', '.join(map(str, nodes))}")
+        raise Unavailable(
+            f"{host.name} has no NUMA node {found[1]} with memory", hint=f"nodes: {', '.join(map(str, nodes))}"
+        )
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
@@ -142,8 +170,14 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     threads = counts(str(params["threads"]), host, where="stream.threads")
     _check_placement(str(params["placement"]), host)
     sizes = _sizes(str(params["sizes"]).strip(), host, threads)
-    return ({**params, "threads": ",".join(map(str, threads)), "sizes": ",".join(map(str, sizes)),
-             "kernels": ",".join(kernels(str(params["kernels"])))},)
+    return (
+        {
+            **params,
+            "threads": ",".join(map(str, threads)),
+            "sizes": ",".join(map(str, sizes)),
+            "kernels": ",".join(kernels(str(params["kernels"]))),
+        },
+    )
 
 
 def _command(params: Params, host: Host) -> Command:
@@ -170,8 +204,11 @@ def _label(params: Params) -> str:
     sizes = [show_bytes(int(size)) for size in str(params["sizes"]).split(",")]
     span = sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     words = [f"stream {params['kernels']}", f"{params['threads']} threads", f"{span} an array"]
-    words += [f"{name} {params[name]}" for name, usual in (("variant", "auto"), ("isa", "auto"), ("placement", "local"),
-                                                           ("pages", "huge")) if params[name] != usual]
+    words += [
+        f"{name} {params[name]}"
+        for name, usual in (("variant", "auto"), ("isa", "auto"), ("placement", "local"), ("pages", "huge"))
+        if params[name] != usual
+    ]
     return ", ".join(words)
 
 
@@ -181,37 +218,66 @@ WORKLOAD = Workload(
     metrics=_metrics(),
     params={
         "threads": Param(kind="list", default="all", help=HELP),
-        "sizes": Param(kind="list", default="memory", unit="B",
-                       help="of each of the three arrays: memory, sweep (4 KiB a thread to memory, doubling), or sizes "
-                            "with units between commas: 32 KiB, 1 GiB"),
-        "kernels": Param(kind="list", default="copy,scale,add,triad",
-                         help="all, or of copy, scale, add, triad, read, write, between commas"),
-        "variant": Param(kind="word", default="auto", choices=("auto", "nt", "cached", "both"),
-                         help="nt: stores past the caches; cached: ordinary stores; auto: nt beyond the caches"),
-        "isa": Param(kind="word", default="auto", choices=("auto", "avx512", "avx2", "sse2", "sve", "neon", "plain"),
-                     help="instruction set of the loops; auto: the widest that runs"),
+        "sizes": Param(
+            kind="list",
+            default="memory",
+            unit="B",
+            help="of each of the three arrays: memory, sweep (4 KiB a thread to memory, doubling), or sizes "
+            "with units between commas: 32 KiB, 1 GiB",
+        ),
+        "kernels": Param(
+            kind="list",
+            default="copy,scale,add,triad",
+            help="all, or of copy, scale, add, triad, read, write, between commas",
+        ),
+        "variant": Param(
+            kind="word",
+            default="auto",
+            choices=("auto", "nt", "cached", "both"),
+            help="nt: stores past the caches; cached: ordinary stores; auto: nt beyond the caches",
+        ),
+        "isa": Param(
+            kind="word",
+            default="auto",
+            choices=("auto", "avx512", "avx2", "sse2", "sve", "neon", "plain"),
+            help="instruction set of the loops; auto: the widest that runs",
+        ),
         "loop": Param(kind="word", default="auto", help="shape of the loop (see the program); auto: the fastest"),
         "pages": Param(kind="word", default="huge", choices=("huge", "base", "hugetlb"), help="pages of the arrays"),
-        "placement": Param(kind="word", default="local",
-                           help="where the arrays lie: local, interleave, remote (another NUMA node) or node:K"),
-        "cpus": Param(kind="word", default="", help="pin thread i to the i-th CPU of this list (0-3,8); else cores first"),
+        "placement": Param(
+            kind="word",
+            default="local",
+            help="where the arrays lie: local, interleave, remote (another NUMA node) or node:K",
+        ),
+        "cpus": Param(
+            kind="word", default="", help="pin thread i to the i-th CPU of this list (0-3,8); else cores first"
+        ),
         "samples": Param(kind="integer", default=20, low=1, high=1_000_000, help="samples of each case at least"),
-        "seconds": Param(kind="real", default=0, low=0, unit="s",
-                         help="repeat each case's kernel for at least so long: a constant load for power meters"),
+        "seconds": Param(
+            kind="real",
+            default=0,
+            low=0,
+            unit="s",
+            help="repeat each case's kernel for at least so long: a constant load for power meters",
+        ),
     },
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     samples=(
-        Sample(recording="native/stream-2c.jsonl", source="two cores of a Sapphire-Rapids-class virtual machine", expect={
-            "stream.copy.bandwidth[threads=2,variant=nt,level=memory]": 53254201112.70509,
-            "stream.triad.bandwidth[threads=2,variant=nt,level=memory]": 47226565515.93947,
-            "stream.triad.bandwidth[threads=2,variant=cached,level=memory]": 31934211207.229343,
-            "stream.triad.traffic[threads=2,variant=cached,level=memory]": 42578948276.305786,
-            "stream.read.bandwidth[threads=2,level=memory]": 38576285630.29873,
-            "stream.add.bandwidth[threads=2,variant=cached,level=l2]": 235694959267.38748,
-            "stream.triad.bandwidth[threads=1,variant=cached,level=l1]": 444444095475.3982,
-        }),
+        Sample(
+            recording="native/stream-2c.jsonl",
+            source="two cores of a Sapphire-Rapids-class virtual machine",
+            expect={
+                "stream.copy.bandwidth[threads=2,variant=nt,level=memory]": 53254201112.70509,
+                "stream.triad.bandwidth[threads=2,variant=nt,level=memory]": 47226565515.93947,
+                "stream.triad.bandwidth[threads=2,variant=cached,level=memory]": 31934211207.229343,
+                "stream.triad.traffic[threads=2,variant=cached,level=memory]": 42578948276.305786,
+                "stream.read.bandwidth[threads=2,level=memory]": 38576285630.29873,
+                "stream.add.bandwidth[threads=2,variant=cached,level=l2]": 235694959267.38748,
+                "stream.triad.bandwidth[threads=1,variant=cached,level=l1]": 444444095475.3982,
+            },
+        ),
     ),
 )
