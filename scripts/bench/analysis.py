@@ -47,8 +47,6 @@ def cases_of(host: str, speed: float, measurements: int, rng: np.random.Generato
         )
         streams = ("copy", "scale", "add", "triad")
         kernel = {"stream": streams[number // 3 % 4], "gemm": "dgemm", "pingpong": "latency"}[workload]
-            workload
-        ]
         work = {"bytes": 1e9, "bytes_moved": 1e9, "flop": 1e12, "messages": 1000.0}
         run = plan.content_hash(workload, params, "bench")
         runs.append(
