@@ -252,7 +252,7 @@ def series_of(choice: Choice) -> dict[tuple[Value, ...], list[Row]]:
 
 
 def _merged(choices: list[Choice]) -> list[Choice]:
-    """Lines over the same axis and in the same unit share a figure while they are few."""
+    """Lines over the same axis, in the same unit and of the same quantity share a figure while they are few."""
     merged: list[Choice] = []
     for choice in choices:
         for index, other in enumerate(merged):
@@ -274,6 +274,7 @@ def _alike(one: Choice, other: Choice) -> bool:
         choice.fixed,
         choice.metrics[0].unit,
         choice.metrics[0].better,
+        choice.metrics[0].per,  # bytes as STREAM counts them and bytes moved are two figures
     )
     return one.shape == "lines" and same(one) == same(other)
 
