@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 
 DECIMAL = {
     "p": 1e-12,
@@ -178,10 +179,12 @@ def round_to(value: float, digits: int) -> str:
 
 
 def parse_quantity(text: str) -> tuple[float, str]:
-    """``"40 GB/s"`` or ``"5 min"`` as a number in SI and its SI unit. Raises UnknownUnit or ValueError."""
-    number, _, unit = text.strip().partition(" ")
-    name, factor = si(unit.strip() or "1")
-    return float(number) * factor, name
+    """``"40 GB/s"``, ``"40GB/s"`` or ``"5 min"`` as a number in SI and its SI unit. Raises UnknownUnit or ValueError."""
+    found = re.fullmatch(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*(.*)", text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} does not begin with a number")
+    name, factor = si(found[2] or "1")
+    return float(found[1]) * factor, name
 
 
 def parse_bytes(text: str) -> int:

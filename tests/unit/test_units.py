@@ -79,7 +79,8 @@ def test_quantities_with_their_unit() -> None:
     assert units.parse_quantity("5 min") == (300.0, "s")
     assert units.parse_bytes("64 KiB") == 65536
     assert units.parse_bytes("4096") == 4096
+    assert units.parse_bytes("1.5GiB") == 1536 * 2**20
     with pytest.raises(units.UnknownUnit):
         units.parse_bytes("5 min")
-    with pytest.raises(ValueError, match="could not convert"):
+    with pytest.raises(ValueError, match="does not begin with a number"):
         units.parse_quantity("five min")

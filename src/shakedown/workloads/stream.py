@@ -101,19 +101,16 @@ def memory_bytes(host: Host) -> int:
 
 def parse_bytes(word: str) -> int:
     """ "64 MiB", "1GB" or a plain number of bytes. Raises BadInput."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", word.strip())
     try:
-        if found is None:
-            raise ValueError(word)
-        unit, factor = units.si(found[2] or "B")
+        size = units.parse_bytes(word)
     except ValueError:
-        unit, factor = "", 0.0
-    if found is None or unit != "B" or not float(found[1]) * factor >= 64:
+        size = 0
+    if size < 64:
         raise BadInput(
             f"stream.sizes: {word.strip()!r} is no size of an array",
             hint="write memory, sweep, or sizes of at least 64 B between commas: 32 KiB, 1 GiB",
         )
-    return int(float(found[1]) * factor)
+    return size
 
 
 def _sizes(text: str, host: Host, threads: tuple[int, ...]) -> tuple[int, ...]:
