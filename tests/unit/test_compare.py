@@ -106,3 +106,23 @@ def test_published_values_stand_beside_ours_with_their_place() -> None:
     for one in laid:
         assert one.ours is mine and one.where and one.ratio == pytest.approx(44e9 / one.theirs)
         assert one.verdict == ("better" if one.theirs < 43e9 else one.verdict)
+
+
+def test_a_run_stands_beside_a_document_that_knows_no_levels() -> None:
+    triad = Metric(name="stream.triad.bandwidth", title="Triad", unit="B/s", better="higher", limit="{level}.bandwidth")
+    mine = Finding(
+        metric=triad.name,
+        unit="B/s",
+        better="higher",
+        workload="stream",
+        params={"level": "memory"},
+        host="h",
+        value=44e9,
+        low=43e9,
+        high=45e9,
+        n_samples=9,
+        n_runs=1,
+    )
+    document = next(compare.from_published(one) for one in systems() if one.id == "bsc-2")
+    rows = compare.side_by_side([entry("mine", mine), document], {triad.name: triad})
+    assert len(rows) == 1 and compare.winner(rows[0]) == 0

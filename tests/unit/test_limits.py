@@ -105,3 +105,13 @@ def test_a_disturbed_run_is_warned_of_with_advice() -> None:
     assert advice.disturbed(own_load, cpus=2) == ()
     assert advice.disturbed(Disturbance(load_before=0.1, steal_fraction=0.0, other_cpu_fraction=0.01), cpus=2) == ()
     assert advice.disturbed(Disturbance(), cpus=2) == ()
+
+
+def test_a_measured_latency_is_the_least() -> None:
+    metric = Metric(name="m", title="L", unit="s", better="lower", measures="core_to_core.latency")
+    found = [
+        Finding(metric="m", unit="s", better="lower", workload="w", params={"bytes": size}, host="n", value=value)
+        for size, value in ((8, 3e-7), (0, 2e-7), (64, 4e-7))
+    ]
+    (got,) = limits.measured_peaks(found, {"m": metric})["n"]
+    assert (got.name, got.value, got.scope) == ("core_to_core.latency", 2e-7, "node") and "0 B" in got.basis

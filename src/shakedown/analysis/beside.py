@@ -61,15 +61,18 @@ def beside(findings: Sequence[Finding], metrics: Mapping[str, Metric], systems: 
     return tuple(found)
 
 
-def headlines(findings: Iterable[Finding], metrics: Mapping[str, Metric]) -> dict[tuple[str, str], Finding]:
+def headlines(
+    findings: Iterable[Finding], metrics: Mapping[str, Metric], *, published: bool = False
+) -> dict[tuple[str, str], Finding]:
     """Our best finding for each metric and each set of matching parameters: over threads, variants, libraries, hosts.
 
-    Of a metric measured at several levels of the memory hierarchy only "memory" is a headline.
+    Of a metric measured at several levels of the memory hierarchy only "memory" is a headline; what a document prints
+    (``published``) is taken as such.
     """
     best: dict[tuple[str, str], Finding] = {}
     for one in findings:
         metric = metrics[one.metric]
-        if one.value is None or not is_headline(metric, one.params):
+        if one.value is None or not (published or is_headline(metric, one.params)):
             continue
         key = (one.metric, matched(metric, one.params))
         held = best.get(key)

@@ -69,7 +69,10 @@ def from_published(system: System) -> Entry:
 def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tuple[Row, ...]:
     """The rows in which at least two systems have a value: headlines first, then equal parameters of runs."""
     rows = []
-    tops = [headlines([one for one in entry.findings if one.metric in metrics], metrics) for entry in entries]
+    tops = [
+        headlines((one for one in entry.findings if one.metric in metrics), metrics, published=entry.published)
+        for entry in entries
+    ]
     for name, match in dict.fromkeys(key for top in tops for key in top):
         found = [top.get((name, match)) for top in tops]
         if sum(one is not None for one in found) > 1:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from ..records import Finding, Fraction, Host, Limit, Metric, Notice, Params, Peak, Verdict
-from ..units import show
+from ..units import show, show_bytes
 
 #: A measured value this far above a derived peak says that the peak's basis is wrong (a clock above base, mostly).
 ABOVE_PEAK = 1.02
@@ -52,11 +52,17 @@ def measured_peaks(findings: Iterable[Finding], metrics: Mapping[str, Metric]) -
                 value=value,
                 unit=one.unit,
                 kind="measured",
-                basis=f"{metrics[one.metric].title}, {threads} thread{'s' * (threads > 1)}, "
-                f"median of {one.n_samples} samples",
+                basis=f"{metrics[one.metric].title}, {_circumstance(one.params)}median of {one.n_samples} samples",
             )
         )
     return peaks
+
+
+def _circumstance(params: Params) -> str:
+    """With how many threads, or messages of which size, a peak was measured."""
+    if "threads" in params:
+        return f"{params['threads']} thread{'s' * (params['threads'] != 1)}, "
+    return f"{show_bytes(float(params['bytes']))}, " if "bytes" in params else ""
 
 
 def fractions(finding: Finding, metric: Metric, peaks: Sequence[Peak]) -> tuple[Fraction, ...]:
