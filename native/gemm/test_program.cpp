@@ -134,6 +134,7 @@ void serial_threads(Checks& checks) {
 
 int main() {
   setenv("ASAN_OPTIONS", "handle_segv=0", 1);  // else a sanitizer turns the fake's signal into an exit code
+  setenv("TSAN_OPTIONS", "handle_segv=0", 1);
   Checks checks;
   right_and_wrong(checks);
   broken(checks);
