@@ -45,7 +45,7 @@ struct Placement {
 /// The NUMA nodes that hold memory; {0} where the kernel tells of none.
 inline std::vector<int> memory_nodes(const std::string& root = "") {
   try {
-    const auto nodes = parse_cpu_list(read_line(root + "/sys/devices/system/node/has_memory"));
+    auto nodes = parse_cpu_list(read_line(root + "/sys/devices/system/node/has_memory"));
     if (!nodes.empty()) return nodes;
   } catch (const Error&) {  // not a list: as if there were none
   }
@@ -185,8 +185,8 @@ class Buffer {
     mapped_bytes_ = whole + 3 * kHugePage;  // room to align, and a guard on either side
     mapped_ = mmap(nullptr, mapped_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped_ == MAP_FAILED) refuse("map");
-    const auto begin = round_up(reinterpret_cast<std::uintptr_t>(mapped_) + kHugePage, kHugePage);
-    data_ = reinterpret_cast<void*>(begin);
+    const auto mapped_at = reinterpret_cast<std::uintptr_t>(mapped_);
+    data_ = static_cast<char*>(mapped_) + (round_up(mapped_at + kHugePage, kHugePage) - mapped_at);
     if (mprotect(data_, whole, PROT_READ | PROT_WRITE) != 0) refuse("use");
     // Advice that a kernel without transparent huge pages refuses: page_report() tells what was got.
     madvise(data_, whole, pages == Pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);

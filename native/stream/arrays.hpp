@@ -86,7 +86,7 @@ class Arrays {
   /// First element and number of elements of a thread's chunk: whole lines, and whole pages where there are many.
   [[nodiscard]] std::pair<std::size_t, std::size_t> chunk(int thread) const {
     const auto count = static_cast<std::size_t>(threads_);
-    const std::size_t grain = elements_ / count >= 64 * 512 ? 512 : 8;
+    const std::size_t grain = elements_ / count >= std::size_t{64} * 512 ? 512 : 8;
     const auto edge = [&](std::size_t t) { return t == count ? elements_ : elements_ / grain * t / count * grain; };
     const auto t = static_cast<std::size_t>(thread);
     return {edge(t), edge(t + 1) - edge(t)};

@@ -51,7 +51,7 @@ struct Stage {
 
 /// The pages that the arrays really got, in a word.
 std::string pages_got(const Arrays& arrays) {
-  const std::string first = page_report(arrays.buffer(0).data()).word();
+  std::string first = page_report(arrays.buffer(0).data()).word();
   for (int array = 1; array < 3; ++array) {
     if (page_report(arrays.buffer(array).data()).word() != first) return "mixed";
   }

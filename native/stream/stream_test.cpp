@@ -11,6 +11,7 @@ namespace {
 std::vector<int> team_cpus(int threads) {
   const auto usable = default_cpu_order();
   std::vector<int> cpus;
+  cpus.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) cpus.push_back(usable[static_cast<std::size_t>(i) % usable.size()]);
   return cpus;
 }
@@ -55,7 +56,7 @@ void every_loop_is_exact(std::size_t elements, int threads) {
 /// Stores past an end would hit a guard page, but within a page of it they would not: the neighbouring bytes stay.
 void loops_keep_to_their_chunk() {
   Team team(team_cpus(1));
-  Arrays arrays(8 * 1024, 1, {Pages::base, {}});
+  Arrays arrays(std::size_t{8} * 1024, 1, {Pages::base, {}});
   arrays.fill(team);
   const auto built = isas_built();
   const auto runs = machine_isas();
