@@ -109,11 +109,6 @@ def si(unit: str) -> tuple[str, float]:
     return "/".join([name, *below]), factor
 
 
-def to_si(value: float, unit: str) -> float:
-    """``value`` in ``unit``, as a number in SI units."""
-    return value * si(unit)[1]
-
-
 _SCALES = (
     (1e18, "E"),
     (1e15, "P"),

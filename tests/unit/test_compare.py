@@ -73,56 +73,22 @@ def test_parameters_that_must_agree_keep_rows_apart() -> None:
     assert [row.params for row in rows] == ["bytes=64"]
 
 
+#: A metric that is measured in caches and in memory, as our STREAM is.
+TRIAD = Metric(name="stream.triad.bandwidth", title="Triad", unit="B/s", better="higher", limit="{level}.bandwidth")
+IN_MEMORY = finding(TRIAD, 44e9, 43e9, 45e9, level="memory")
+
+
 def test_published_values_stand_beside_ours_with_their_place() -> None:
-    triad = Metric(name="stream.triad.bandwidth", title="Triad", unit="B/s", better="higher", limit="{level}.bandwidth")
-    mine = Finding(
-        metric=triad.name,
-        unit="B/s",
-        better="higher",
-        workload="stream",
-        params={"level": "memory"},
-        host="h",
-        value=44e9,
-        low=43e9,
-        high=45e9,
-        n_samples=9,
-        n_runs=1,
-    )
-    cached = Finding(
-        metric=triad.name,
-        unit="B/s",
-        better="higher",
-        workload="stream",
-        params={"level": "l1"},
-        host="h",
-        value=999e9,
-        low=998e9,
-        high=1000e9,
-        n_samples=9,
-        n_runs=1,
-    )
-    laid = beside.beside([cached, mine], {triad.name: triad}, systems())
+    in_cache = finding(TRIAD, 999e9, 998e9, 1000e9, level="l1")
+    laid = beside.beside([in_cache, IN_MEMORY], {TRIAD.name: TRIAD}, systems())
     assert {one.system for one in laid} >= {"bsc-2", "snic-dsp"}
     for one in laid:
-        assert one.ours is mine and one.where and one.ratio == pytest.approx(44e9 / one.theirs)
-        assert one.verdict == ("better" if one.theirs < 43e9 else one.verdict)
+        assert one.ours is IN_MEMORY and one.where and one.ratio == pytest.approx(44e9 / one.theirs)
+        low, high = one.theirs - one.theirs_half, one.theirs + one.theirs_half
+        assert one.verdict == ("better" if high < 43e9 else "worse" if low > 45e9 else "not told apart")
 
 
 def test_a_run_stands_beside_a_document_that_knows_no_levels() -> None:
-    triad = Metric(name="stream.triad.bandwidth", title="Triad", unit="B/s", better="higher", limit="{level}.bandwidth")
-    mine = Finding(
-        metric=triad.name,
-        unit="B/s",
-        better="higher",
-        workload="stream",
-        params={"level": "memory"},
-        host="h",
-        value=44e9,
-        low=43e9,
-        high=45e9,
-        n_samples=9,
-        n_runs=1,
-    )
     document = next(compare.from_published(one) for one in systems() if one.id == "bsc-2")
-    rows = compare.side_by_side([entry("mine", mine), document], {triad.name: triad})
+    rows = compare.side_by_side([entry("mine", IN_MEMORY), document], {TRIAD.name: TRIAD})
     assert len(rows) == 1 and compare.winner(rows[0]) == 0
