@@ -234,3 +234,11 @@ function(shakedown_mpi_program name)
   set_target_properties(${name} PROPERTIES BUILD_RPATH "${SHAKEDOWN_MPI_BUILD_RPATH}"
                         INSTALL_RPATH "${SHAKEDOWN_MPI_INSTALL_RPATH}")
 endfunction()
+
+# shakedown_mpi_library(name source...): sources that several programs with MPI link; no target where there is no MPI.
+function(shakedown_mpi_library name)
+  if(SHAKEDOWN_MPI_FOUND)
+    add_library(${name} STATIC ${ARGN})
+    target_link_libraries(${name} PUBLIC shakedown_common shakedown_mpi)
+  endif()
+endfunction()

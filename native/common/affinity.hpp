@@ -174,6 +174,23 @@ inline std::vector<int> spread_order(const std::vector<CpuPlace>& places) {
   return order;
 }
 
+/// The CPUs in the order in which neighbouring ranks take them: one logical CPU of each core first, and neighbours next
+/// to each other, so that ranks 0 and 1 are two cores of one socket.
+inline std::vector<int> compact_order(std::vector<CpuPlace> places) {
+  std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.cpu < b.cpu; });
+  std::map<int, int> siblings_seen;                        // core -> logical CPUs so far
+  std::vector<std::tuple<int, int, int, int, int>> keyed;  // sibling, socket, node, core, CPU
+  keyed.reserve(places.size());
+  for (const auto& place : places) {
+    keyed.emplace_back(siblings_seen[place.core]++, place.socket, place.node, place.core, place.cpu);
+  }
+  std::sort(keyed.begin(), keyed.end());
+  std::vector<int> order;
+  order.reserve(keyed.size());
+  for (const auto& key : keyed) order.push_back(std::get<4>(key));
+  return order;
+}
+
 /// The usable CPUs in the default order.
 inline std::vector<int> default_cpu_order() { return spread_order(cpu_places(allowed_cpus())); }
 

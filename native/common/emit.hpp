@@ -38,9 +38,12 @@ struct Case {
   std::int64_t end_ns = 0;
 };
 
-/// Writes events to standard output, each in one flushed line. Use from one thread (of rank 0).
+/// Writes events, each in one flushed line. Use from one thread (of rank 0).
 class Emitter {
  public:
+  /// To standard output, or to another stream; null: nowhere.
+  explicit Emitter(std::FILE* out = stdout) : out_(out) {}
+
   void start(std::string_view program, int argc, char** argv, const Object& facts) {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
@@ -113,11 +116,13 @@ class Emitter {
     event.add("event", name);
     return event;
   }
-  static void write(const Object& event) {
+  void write(const Object& event) {
+    if (out_ == nullptr) return;
     const std::string line = to_json(event) + '\n';
-    std::fwrite(line.data(), 1, line.size(), stdout);
-    std::fflush(stdout);
+    std::fwrite(line.data(), 1, line.size(), out_);
+    std::fflush(out_);
   }
+  std::FILE* out_;
   double last_progress_s_ = 0;
   bool ok_ = true;
 };

@@ -114,37 +114,14 @@ int run(int argc, char** argv, const Options& options) {
   return code;
 }
 
-int report(const Error& error) {
-  std::fprintf(stderr, "pingpong: %s\n", error.what());
-  return error.code;
-}
-
 }  // namespace
 }  // namespace shakedown::pingpong
 
 int main(int argc, char** argv) {
   using namespace shakedown;
   using namespace shakedown::pingpong;
-  std::optional<Options> options;
-  std::optional<Error> refused;
-  try {
-    options = read_options(argc, argv);  // before MPI, so that --help needs no mpirun
-  } catch (const Error& error) {
-    refused = error;
-  }
-  MPI_Init(&argc, &argv);
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  int code = kOk;
-  try {
-    if (refused) throw *refused;
-    code = run(argc, argv, *options);
-  } catch (const Error& error) {  // every rank has it, and one says it
-    code = rank == 0 ? report(error) : error.code;
-  } catch (const std::exception& error) {  // this rank alone: the others wait for it
-    std::fprintf(stderr, "pingpong: rank %d: %s\n", rank, error.what());
-    MPI_Abort(MPI_COMM_WORLD, kCouldNotMeasure);
-  }
-  MPI_Finalize();
-  return code;
+  Options options;
+  return mpi_main(
+      "pingpong", argc, argv, MPI_THREAD_SINGLE, [&] { options = read_options(argc, argv); },
+      [&] { return run(argc, argv, options); });
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/emit.hpp"
+#include "common/job.hpp"
 #include "common/memory.hpp"
 #include "kernels.hpp"
 #include "rounds.hpp"
@@ -59,23 +60,6 @@ struct World {
 /// Pin every rank and gather where all of them are. Throws on every rank alike: a usage error for fewer than two ranks,
 /// "could not measure" where two would share a CPU and that was not allowed.
 World join(const Options& options);
-
-/// Throw, on all ranks alike, the error of the lowest rank whose `code` is not kOk. Every rank calls it.
-void agree(MPI_Comm comm, int code, const std::string& text);
-
-/// Run `work` on every rank; where it fails on one, all throw that error.
-template <class Work>
-void together(MPI_Comm comm, Work&& work) {
-  int code = kOk;
-  std::string text;
-  try {
-    work();
-  } catch (const Error& error) {
-    code = error.code;
-    text = error.what();
-  }
-  agree(comm, code, text);
-}
 
 /// Wait asleep: a rank that waits leaves its core and the memory to those that are measured.
 void rest(MPI_Request& request);

@@ -121,19 +121,4 @@ std::vector<int> place_ranks(const std::vector<std::vector<int>>& allowed, const
   return chosen;
 }
 
-std::vector<int> compact_order(std::vector<CpuPlace> places) {
-  std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.cpu < b.cpu; });
-  std::map<int, int> siblings_seen;                        // core -> logical CPUs so far
-  std::vector<std::tuple<int, int, int, int, int>> keyed;  // sibling, socket, node, core, CPU
-  keyed.reserve(places.size());
-  for (const auto& place : places) {
-    keyed.emplace_back(siblings_seen[place.core]++, place.socket, place.node, place.core, place.cpu);
-  }
-  std::sort(keyed.begin(), keyed.end());
-  std::vector<int> order;
-  order.reserve(keyed.size());
-  for (const auto& key : keyed) order.push_back(std::get<4>(key));
-  return order;
-}
-
 }  // namespace shakedown::pingpong

@@ -21,8 +21,4 @@ std::vector<Round> plan_rounds(int ranks, const std::string& pairs, bool tournam
 /// empty) gives rank i its i-th. Each takes, of its CPUs, the first that the fewest lower ranks took.
 std::vector<int> place_ranks(const std::vector<std::vector<int>>& allowed, const std::vector<int>& list);
 
-/// The CPUs in the order in which ranks take them: one logical CPU of each core first, and neighbours next to each
-/// other, so that ranks 0 and 1 are two cores of one socket.
-std::vector<int> compact_order(std::vector<CpuPlace> places);
-
 }  // namespace shakedown::pingpong

@@ -13,44 +13,6 @@ namespace {
 
 constexpr long kNapNs = 200'000;
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
-std::string library_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  MPI_Get_library_version(text.data(), &length);
-  std::string version(text.data(), static_cast<std::size_t>(length));
-  version.resize(std::min(version.find_first_of(std::string("\n\0", 2)), version.size()));
-  return version;
-}
-
-/// Every rank's list, in the order of ranks.
-std::vector<std::vector<int>> gather_lists(MPI_Comm comm, const std::vector<int>& mine) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  const auto count = static_cast<std::size_t>(size);
-  std::vector<int> counts(count), begins(count);
-  const int length = static_cast<int>(mine.size());
-  MPI_Allgather(&length, 1, MPI_INT, counts.data(), 1, MPI_INT, comm);
-  int total = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    begins[i] = total;
-    total += counts[i];
-  }
-  std::vector<int> all(static_cast<std::size_t>(total));
-  MPI_Allgatherv(mine.data(), length, MPI_INT, all.data(), counts.data(), begins.data(), MPI_INT, comm);
-  std::vector<std::vector<int>> lists;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto begin = all.begin() + begins[i];
-    lists.emplace_back(begin, begin + counts[i]);
-  }
-  return lists;
-}
-
 /// Pin this rank; the ranks of its host choose together.
 void pin(MPI_Comm world, const Options& options) {
   MPI_Comm host = MPI_COMM_NULL;
@@ -103,21 +65,6 @@ void refuse_shared_cpus(const std::vector<Rank>& ranks) {
 
 }  // namespace
 
-void agree(MPI_Comm comm, int code, const std::string& text) {
-  int rank = 0;
-  int size = 0;
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
-  int failed = code == kOk ? size : rank;
-  MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MIN, comm);
-  if (failed == size) return;
-  std::array<char, 2048> shown{};
-  std::copy_n(text.begin(), std::min(text.size(), shown.size() - 1), shown.begin());
-  MPI_Bcast(shown.data(), static_cast<int>(shown.size()), MPI_CHAR, failed, comm);
-  MPI_Bcast(&code, 1, MPI_INT, failed, comm);
-  throw Error(static_cast<ExitCode>(code), shown.data());
-}
-
 void rest(MPI_Request& request) {
   for (int done = 0;;) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -153,7 +100,7 @@ Object World::facts() const {
   }
   Object facts;
   facts.add("world_size", size).add("hosts", std::vector<std::string>(hosts.begin(), hosts.end()));
-  facts.add("ranks", places).add("mpi", library_version());
+  facts.add("ranks", places).add("mpi", mpi_version());
   return facts;
 }
 

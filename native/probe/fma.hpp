@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "chain.hpp"
+#include "common/chain.hpp"
 #include "probe.hpp"
 
 namespace shakedown::probe {

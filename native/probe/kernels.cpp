@@ -1,5 +1,5 @@
 // Which kernels were built in, and the scalar chain.
-#include "chain.hpp"
+#include "common/chain.hpp"
 #include "common/error.hpp"
 #include "probe.hpp"
 

@@ -2,7 +2,7 @@
 // are written out here over named variables, by one macro for the list of accumulators.
 #include <arm_sve.h>
 
-#include "chain.hpp"
+#include "common/chain.hpp"
 #include "probe.hpp"
 
 namespace shakedown::probe {

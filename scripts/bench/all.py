@@ -1,6 +1,6 @@
 """make bench: every side-by-side measurement, one after another, on a machine that should be quiet.
 
-    python scripts/bench/all.py [harness] [analysis] [stream] [gemm] [pingpong]
+    python scripts/bench/all.py [harness] [analysis] [stream] [gemm] [pingpong] [hpl]
 
 Each part runs ours and its peers interleaved in one run and prints medians and ratios; a peer that is not installed is
 said. The figures of record stand in docs/performance.md. The native programs are built into build/bench, with the
@@ -24,6 +24,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "stream": ("--build", str(BUILD)),
     "gemm": ("--program", str(BUILD / "native/gemm/gemm"), "--precision", "d", "--threads", str(CORES)),
     "pingpong": ("--program", str(BUILD / "native/pingpong/pingpong")),
+    "hpl": ("--program", str(BUILD / "native/hpl/hpl")),
 }
 
 
@@ -44,7 +45,7 @@ def main() -> None:
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         sys.exit(f"bench: no part {unknown[0]!r}\n  next: one of {', '.join(PARTS)}")
-    if {"stream", "gemm", "pingpong"} & set(parts):
+    if {"stream", "gemm", "pingpong", "hpl"} & set(parts):
         build()
     failed = []
     for part in parts:

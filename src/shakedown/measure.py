@@ -34,6 +34,7 @@ def measurement(
             garbage = "the output ends before the program said that it ended" if found.started else "there is no output"
     else:
         cases, garbage = _parse(workload, run, stdout)
+    cases = _marked(cases, workload, run)
     state, reason = judge(job, cases, stderr, garbage, limit_s=run.limit_s)
     return Measurement(
         run=run.id,
@@ -52,6 +53,14 @@ def measurement(
         end_ns=job.end_ns or 0,
         harness_s=harness_s,
     )
+
+
+def _marked(cases: tuple[Case, ...], workload: workloads.Workload, run: Run) -> tuple[Case, ...]:
+    """The cases with the parameters of the run that tell them apart; what the program printed stays."""
+    marks = {name: run.params[name] for name in workload.marks if run.params.get(name, "") != ""}
+    if not marks:
+        return cases
+    return tuple(msgspec.structs.replace(case, params={**marks, **case.params}) for case in cases)
 
 
 def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple[Case, ...], str]:

@@ -325,7 +325,8 @@ class Metric(Record, frozen=True, kw_only=True):
     better: Literal["higher", "lower", "none"]
     kernel: str = ""  # the case's kernel that it comes from
     per: str = (
-        ""  # "bytes/s": work bytes over seconds; "s/messages": seconds over work; "s": seconds; "bytes": work itself
+        ""  # "bytes/s": work bytes over seconds; "s/messages": seconds over work; "s": seconds; "bytes": work itself;
+        # "hpl.rate/flops.fp64": one metric over another, or over a peak
     )
     limit: str = ""  # the peak that bounds it; "{level}.bandwidth" takes the case's parameter `level`
     measures: str = ""  # the peak that this metric is a measurement of (its best value over the run), same braces

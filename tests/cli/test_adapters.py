@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from shakedown import programs
+from shakedown.errors import Unavailable
 from support.command import shakedown
 
 
@@ -48,6 +50,32 @@ def test_a_site_stream_is_run_where_it_is_named(tmp_path: Path) -> None:
     fake.write_text(f"#!/bin/sh\ncat {recording}\n")
     fake.chmod(0o755)
     assert run(tmp_path, "mccalpin", f'{{ program = "{fake}" }}')["mccalpin.triad.best"] == pytest.approx(363208.7e6)
+
+
+def test_a_sites_own_hpl_is_run_with_the_input_that_was_written(tmp_path: Path) -> None:
+    fake = tmp_path / "run_hpl.sh"
+    recording = Path(__file__).parent.parent / "recordings" / "hpl" / "nvidia-25.02-8-gpus.log"
+    fake.write_text(f"#!/bin/sh\ngrep -q '^1024  *NBs' HPL.dat && test $# = 2 && cat {recording}\n")
+    fake.chmod(0o755)
+    params = f'{{ program = "{fake}", ranks = 0, p = 2, q = 4, nb = 1024, n = 2048, arguments = "--dat HPL.dat" }}'
+    assert run(tmp_path, "xhpl", params)["hpl.rate"] == pytest.approx(3.254e14, rel=2e-4)
+
+
+def test_our_own_hpl_runs_by_the_name_and_the_files_of_a_sites(tmp_path: Path) -> None:
+    try:
+        (tmp_path / "xhpl").symlink_to(programs.path("hpl"))
+    except Unavailable as error:
+        pytest.skip(f"needs hpl: {error.what}; {error.hint}")
+    params = f'{{ program = "{tmp_path / "xhpl"}", ranks = 0, n = 1500, nb = "32,64", p = 1, q = 1, threads = 1 }}'
+    found = run(tmp_path, "xhpl", params)
+    assert found["hpl.rate"] > 1e8 and found["hpl.time"] > 0
+    cases = [
+        case
+        for path in (tmp_path / "run").glob("runs/*/1/measurement.json")
+        for case in json.loads(path.read_text())["cases"]
+    ]
+    assert [case["params"]["nb"] for case in cases] == [32, 64]
+    assert all(0 < case["residual"]["value"] < 1 and case["residual"]["limit"] == 16 for case in cases)
 
 
 def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from shakedown.records import Cache, Core, Cpu, Host, Machine, Memory, NumaNode, Peak, Software
 
+#: What a site has: a BLAS, an MPI, and what build.json then says of the programs.
+OPENBLAS = Software(
+    kind="blas",
+    name="openblas",
+    version="0.3.34",
+    path="/lib/libopenblas.so",
+    facts={"source": "site", "threading": "pthread", "ilp64": False},
+)
+OPEN_MPI = Software(kind="mpi", name="openmpi", version="4.1.4", path="/usr/bin/mpirun", facts={"source": "site"})
+BUILD = {"mpi": {"flavour": "openmpi", "version": "4.1.4", "source": "site"}}
+
 
 def host(
     cores: int = 2,

@@ -115,3 +115,20 @@ def test_a_measured_latency_is_the_least() -> None:
     ]
     (got,) = limits.measured_peaks(found, {"m": metric})["n"]
     assert (got.name, got.value, got.scope) == ("core_to_core.latency", 2e-7, "node") and "0 B" in got.basis
+
+
+def test_what_ran_on_gpus_is_not_laid_over_the_peak_of_the_cores() -> None:
+    metric = Metric(name="m", title="M", unit="flop/s", better="higher", limit="flops.fp64")
+    node = Peak(name="flops.fp64", scope="node", value=8e11, unit="flop/s", kind="derived", basis="8 cores x 2 GHz")
+    core = Peak(name="flops.fp64", scope="core", value=1e11, unit="flop/s", kind="derived", basis="1 core x 2 GHz")
+
+    def share(**params: int) -> list[float]:
+        finding = Finding(
+            metric="m", unit="flop/s", better="higher", workload="w", params={**params}, host="h", value=2e11
+        )
+        return [one.fraction for one in limits.fractions(finding, metric, (core, node))]
+
+    assert share(gpus=8, threads=1) == []
+    assert share(threads=4) == [0.5]
+    assert share(threads=2, ranks=2) == [0.5]
+    assert share(ranks=2) == [0.25]

@@ -22,6 +22,9 @@ UNITS = {
     **{f"stream.{kernel}.bandwidth": "B/s" for kernel in ("copy", "scale", "add", "triad")},
     "gemm.dgemm.rate": "flop/s",
     "gemm.sgemm.rate": "flop/s",
+    "hpl.rate": "flop/s",
+    "hpl.time": "s",
+    "hpl.efficiency": "1",
     "pingpong.latency": "s",
     "pingpong.bandwidth": "B/s",
     "pingpong.bidirectional.bandwidth": "B/s",
@@ -131,13 +134,13 @@ def test_systems_of_one_document_describe_it_alike() -> None:
 
 def test_metrics_are_those_of_all_files() -> None:
     found = published.metrics(KNOWN)
-    assert found["hpl.rate"].unit == "flop/s"
+    assert found["hpl.power"].unit == "W" and "hpl.rate" not in found
     assert found["emane.nodes"].better == "higher"  # defined in a system's own file
 
 
 def test_a_metric_of_a_workload_is_not_defined_again() -> None:
-    clash = {"hpl.rate": Metric(name="hpl.rate", title="", unit="flop/s", better="higher")}
-    with pytest.raises(BadInput, match=r"'hpl.rate' is defined by a workload too"):
+    clash = {"hpl.power": Metric(name="hpl.power", title="", unit="W", better="lower")}
+    with pytest.raises(BadInput, match=r"'hpl.power' is defined by a workload too"):
         published.metrics(clash)
 
 
@@ -347,8 +350,8 @@ METRIC = '\n[[metric]]\nname = "{name}"\ntitle = "T"\nunit = "{unit}"\nbetter = 
 def test_metrics_of_a_users_own_file(tmp_path: Path) -> None:
     own = changed('metric = "pingpong.latency"', 'metric = "own.time"')
     assert problems(tmp_path, own + METRIC.format(name="own.time", unit="s")) == []
-    (found,) = problems(tmp_path, GOOD + METRIC.format(name="hpl.rate", unit="flop/s"))
-    assert found.startswith("metric 'hpl.rate': is already defined elsewhere")
+    (found,) = problems(tmp_path, GOOD + METRIC.format(name="hpl.power", unit="W"))
+    assert found.startswith("metric 'hpl.power': is already defined elsewhere")
     (found,) = problems(tmp_path, GOOD + METRIC.format(name="pingpong.latency", unit="s"))
     assert found.startswith("metric 'pingpong.latency': is already defined elsewhere")
     (found,) = problems(tmp_path, GOOD + METRIC.format(name="own.time", unit="us"))

@@ -9,7 +9,7 @@ import pytest
 from shakedown import events, programs
 from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Params, Software, Value
-from shakedown.workloads import check_params, gemm
+from shakedown.workloads import _blas, check_params, gemm
 from support.machines import machine
 
 
@@ -49,7 +49,7 @@ def test_all_is_one_run_for_each_library_but_the_reference() -> None:
     ("vendor", "first"), [("GenuineIntel", "mkl"), ("AuthenticAMD", "openblas"), ("ARM", "openblas")]
 )
 def test_auto_takes_the_one_that_suits_the_processor(vendor: str, first: str) -> None:
-    assert gemm.ordered(ALL, vendor)[0].name == first
+    assert _blas.ordered(ALL, vendor)[0].name == first
 
 
 def test_auto_prefers_threads_then_small_integers_then_the_site() -> None:
@@ -57,7 +57,7 @@ def test_auto_prefers_threads_then_small_integers_then_the_site() -> None:
     wide = library("openblas", path="/b", ilp64=True)
     wheel = library("openblas", path="/c", source="wheel")
     site = library("openblas", path="/d")
-    assert [one.path for one in gemm.ordered((serial, wide, wheel, site), "GenuineIntel")] == ["/d", "/c", "/b", "/a"]
+    assert [one.path for one in _blas.ordered((serial, wide, wheel, site), "GenuineIntel")] == ["/d", "/c", "/b", "/a"]
 
 
 def test_a_name_a_label_or_a_path() -> None:
@@ -87,7 +87,7 @@ def test_labels_tell_all_libraries_apart() -> None:
         library("blis", "", "/x/libblis.so"),
         library("blis", "", "/y/libblis.so"),
     )
-    named = gemm.labels(found)
+    named = _blas.labels(found)
     assert named["/n/a.so"] == "openblas 0.3.26"
     assert named["/o/a.so"] == "openblas 0.3.21 openmp"
     assert named["/i/a.so"] == "openblas 0.3.21 ilp64 pthread"

@@ -88,16 +88,20 @@ def weak(finding: Finding) -> tuple[Notice, ...]:
 
 
 def common(groups: Sequence[tuple[Notice, ...]]) -> tuple[Notice, ...]:
-    """The notices of many runs, once each by code, with how many runs they touch."""
-    first: dict[str, Notice] = {}
+    """The notices of many runs, by code in the words of the first run that has it, with how many runs they touch."""
+    first: dict[str, list[Notice]] = {}
     count: dict[str, int] = {}
     for group in groups:
+        by_code: dict[str, list[Notice]] = {}
         for one in group:
-            first.setdefault(one.code, one)
-            count[one.code] = count.get(one.code, 0) + 1
+            by_code.setdefault(one.code, []).append(one)
+        for code, notices in by_code.items():
+            first.setdefault(code, notices)
+            count[code] = count.get(code, 0) + 1
     return tuple(
         one
         if count[code] == 1
         else Notice(code=code, text=f"{one.text}; {count[code]} of {len(groups)} runs", advice=one.advice)
-        for code, one in first.items()
+        for code, notices in first.items()
+        for one in notices
     )

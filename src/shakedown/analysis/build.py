@@ -14,7 +14,7 @@ from ..errors import StoreFailed
 from ..records import Absent, Analysis, Finding, Host, Limit, Machine, Measurement, Notice, Outcome, Peak, Plan
 from ..store import RunDirectory, read_record, write
 from ..units import show
-from . import advice, beside, derive, limits, table
+from . import advice, beside, derive, limits, ratios, stragglers, table
 
 TAIL_LINES = 12
 PACKED, OUTCOMES = "measurements.parquet", "outcomes.json"
@@ -163,8 +163,10 @@ def build(
     machine = _with_measured(machine, limits.measured_peaks(found, metrics))
     peaks: dict[str, tuple[Peak, ...]] = {host.name: host.peaks for host in machine.hosts}
     if len(machine.hosts) == 1:  # a host that is unknown to the machine is of its one kind
-        peaks = collections.defaultdict(lambda: machine.hosts[0].peaks, peaks)
-    found = [_warned(one) for one in limits.with_fractions(found, metrics, peaks)]
+        peaks = dict.fromkeys({one.host for one in found}, machine.hosts[0].peaks)
+    found = ratios.ratios(limits.with_fractions(found, metrics, peaks), by_workload)
+    slow = stragglers.behind(found, metrics)
+    found = [_warned(one) for one in stragglers.with_notices(found, slow)]
     verdicts = limits.verdicts(plan.limits, found, metrics, machine.hosts)
     systems = [one for one in published.systems() if not plan.compare_with or one.id in plan.compare_with]
     laid = beside.beside(found, metrics, systems)
@@ -183,7 +185,7 @@ def build(
         outcomes=outcomes,
         beside=laid,
         skipped=plan.skipped,
-        notices=(*notices, *disturbances),
+        notices=(*notices, *stragglers.notices(slow, metrics), *disturbances),
     )
     return msgspec.structs.replace(analysis, summary=summarise(analysis, plan))
 
@@ -241,7 +243,8 @@ def _tail(folder: Path) -> str:
 
 
 def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
-    """The verdict in a paragraph, one sentence each: the limits first, then the values, then what was not measured."""
+    """The verdict in a paragraph, one sentence each: the limits first, then the values, the hosts that are slow, and
+    what was not measured."""
     sentences = []
     states = collections.Counter(verdict.state for verdict in analysis.verdicts)
     if analysis.verdicts:
@@ -252,6 +255,7 @@ def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
         missed = [verdict for verdict in analysis.verdicts if verdict.state == "not met"]
         sentences += [f"Not met: {verdict.requirement} ({verdict.evidence})." for verdict in missed[:3]]
     sentences += _headline_sentences(analysis)
+    sentences += [f"{one.text}." for one in analysis.notices if one.code == "slow-host"]
     bad = [one for one in analysis.outcomes if one.state != "ok"]
     if bad:
         named = ", ".join(f"{one.label} ({one.state})" for one in bad[:3])

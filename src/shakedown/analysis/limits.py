@@ -68,12 +68,15 @@ def _circumstance(params: Params) -> str:
 def fractions(finding: Finding, metric: Metric, peaks: Sequence[Peak]) -> tuple[Fraction, ...]:
     """The finding as a fraction of each limit that bounds it.
 
-    With the threads of the case the limit is that many core peaks where there are any, and never more than the node's.
+    With the threads of the case (on each of its ranks, where it has both) the limit is that many core peaks where there
+    are any, and never more than the node's. What ran on GPUs is not bounded by the peak of the cores.
     """
     name = limit_name(metric.limit, finding.params) if metric.limit else ""
-    if not name or not finding.value:
+    if not name or not finding.value or "gpus" in finding.params:
         return ()
-    threads = finding.params.get("threads")
+    threads, ranks = finding.params.get("threads"), finding.params.get("ranks")
+    if isinstance(threads, int) and isinstance(ranks, int):
+        threads *= ranks
     found = []
     by_basis: dict[tuple[str, str], list[Peak]] = defaultdict(list)
     for peak in peaks:
@@ -126,6 +129,7 @@ def verdicts(
     With several findings (sizes, thread counts) the best counts; on several hosts each must meet it.
     """
     peaks = {host.name: host.peaks for host in hosts}
+    others = hosts[0].peaks if len(hosts) == 1 else ()  # a host that is unknown to the machine is of its one kind
     found = []
     for limit in limits:
         spoken = [
@@ -133,9 +137,11 @@ def verdicts(
             for one in findings
             if one.metric == limit.metric and all(one.params.get(name) == value for name, value in limit.params.items())
         ]
-        for host in sorted({one.host for one in spoken}) or [""]:
+        names = sorted({one.host for one in spoken}) or [""]
+        for host in names:
             best = _best([one for one in spoken if one.host == host])
-            found.append(_verdict(limit, metrics[limit.metric], host, best, peaks.get(host, ()), len(peaks) > 1))
+            many = len(peaks) > 1 or len(names) > 1
+            found.append(_verdict(limit, metrics[limit.metric], host, best, peaks.get(host, others), many))
     return tuple(found)
 
 

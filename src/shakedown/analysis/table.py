@@ -6,7 +6,7 @@ packed ``measurements.parquet`` of a finished run directory give the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,13 +50,15 @@ def from_measurements(measurements: Iterable[Measurement]) -> Cases:
         if record.state != "ok":
             continue
         for case in record.cases:
+            told = dict(case.params)
+            place = str(told.pop("host", record.host))  # one job over many hosts says which one a case is of
             row = (
                 record.run,
                 record.repeat,
                 record.workload,
-                record.host,
+                place,
                 case.kernel,
-                key(case.params),
+                key(told),
                 key(case.work),
                 len(case.seconds),
             )
@@ -85,7 +87,7 @@ def _ints(values: Iterable[object]) -> Ints:
     return np.array(list(values), np.int64)
 
 
-def key(params: dict[str, object] | dict[str, float] | dict[str, int | float | str | bool]) -> str:
+def key(params: Mapping[str, object]) -> str:
     """Parameters as JSON text with sorted keys: equal parameters give equal text."""
     return msgspec.json.encode(params, order="sorted").decode()
 

@@ -6,6 +6,7 @@ A metric's ``per`` says how; with t the seconds of a sample and W its work,
     "s/messages"  t / W[messages]   a time for each
     "s"           t                 the time itself
     "bytes"       W[bytes]          a figure that an existing program printed itself: there are no samples of ours behind it
+    "hpl.rate/flops.fp64"           a metric over another or over a peak: made of those, in ratios.py
 """
 
 from __future__ import annotations
@@ -34,7 +35,12 @@ def is_reported(metric: Metric) -> bool:
 
 
 def applies(metric: Metric, work: Mapping[str, float]) -> bool:
-    """Whether a case has the work that the metric needs: a message of 0 bytes has a latency and no bandwidth."""
+    """Whether a case has the work that the metric needs: a message of 0 bytes has a latency and no bandwidth.
+
+    A figure that the program printed itself counts when it is 0, too.
+    """
+    if is_reported(metric):
+        return metric.per in work
     return all(work.get(word) for word in metric.per.split("/") if word != "s")
 
 

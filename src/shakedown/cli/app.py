@@ -8,7 +8,7 @@ import typer
 
 from .. import __version__
 from ..errors import COULD_NOT_MEASURE, ShakedownError
-from . import compare, list_, machine, plan, report, run
+from . import compare, list_, machine, plan, predict, report, run, tune
 
 app = typer.Typer(
     name="shakedown",
@@ -41,6 +41,8 @@ app.command("run")(run.command)
 app.command("plan")(plan.command)
 app.command("report")(report.command)
 app.command("compare")(compare.command)
+app.command("predict")(predict.command)
+app.add_typer(tune.app, name="tune")
 app.command("list")(list_.command)
 
 

@@ -226,4 +226,9 @@ def with_measured(host: Host, measured: Iterable[Peak]) -> Host:
     return msgspec.structs.replace(host, peaks=(*kept, *derived, *new.values()))
 
 
+def is_at_measured_clock(basis: str) -> bool:
+    """Whether a derived peak's basis has the clock that a probe measured, rather than the base clock."""
+    return _AT_MEASURED in basis
+
+
 _AT_MEASURED = "clock measured under vector load"

@@ -206,7 +206,7 @@ class _Scale(NamedTuple):
     log: bool
 
 
-def _scale(values: Sequence[float], unit: str, log: bool, headroom: float = 0.06) -> _Scale:
+def _scale(values: Sequence[float], unit: str, log: bool, headroom: float = 0.06, *, from_zero: bool = True) -> _Scale:
     """``headroom`` is kept free above the greatest value, as a share of the height."""
     top, bottom = max(values), min(values)
     factor, name = (0.01, "%") if unit == "%" else scale_for(top, unit)
@@ -217,6 +217,9 @@ def _scale(values: Sequence[float], unit: str, log: bool, headroom: float = 0.06
         return _Scale(factor, "", low, high, ticks, True)
     high = (top if top > 0 else 1.0) / factor * (1 + headroom)
     low = min(0.0, bottom / factor * 1.06)
+    if not from_zero and top > bottom > 0:
+        low = max(low, (bottom - (top - bottom) * 0.15) / factor)
+        high = (top + (top - bottom) * max(headroom, 0.1)) / factor
     step = _step((high - low) / 5)
     digits = max(0, -math.floor(math.log10(step)) + (1 if f"{step:e}".startswith("2.5") else 0))
     ticks = {index * step: f"{index * step:.{digits}f}" for index in range(math.ceil(low / step), int(high / step) + 1)}
@@ -272,7 +275,8 @@ def _lines(figure: Lines, standalone: bool) -> Spec:
     extent += [rule.y for rule in figure.rules] + [mark.y for mark in figure.marks]
     if figure.log:
         extent = [value for value in extent if value > 0]
-    scale = _scale(extent, figure.unit, figure.log, 0.12 if figure.regions else 0.06)  # regions are named at the top
+    headroom = 0.12 if figure.regions else 0.06  # regions are named at the top
+    scale = _scale(extent, figure.unit, figure.log, headroom, from_zero=figure.from_zero)
     floor = scale.low if figure.log else None
     rows = [
         {

@@ -172,6 +172,7 @@ class Lines(Figure, frozen=True, kw_only=True):
     marks: tuple[Mark, ...] = ()
     regions: tuple[Region, ...] = ()
     log: bool = False
+    from_zero: bool = True  # the axis of y; without it, small differences of large values can be seen
 
 
 class Heat(Figure, frozen=True, kw_only=True):

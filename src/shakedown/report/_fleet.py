@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..analysis.statistics import MAD_TO_SIGMA, OUTLIER_DEVIATIONS
+from ..analysis.stragglers import SLOW_AT_LEAST
 from ..records import Analysis, Finding, Fraction, Metric, Notice
 from ..units import show
 from ._choose import HOST, rows_of, varying
 from ._document import Block, Column, Figures, Histogram, Section, Table, Text
 from ._text import FEW_HOSTS, count, kinds_of, limit_title, listed, natural, params_of, ranked
 
-SLOW_DEVIATIONS = 3.5  # robust standard deviations below the median host
-SLOW_AT_LEAST = 0.02  # and at least so far behind, as a fraction: below that nobody sends a node back
 MOST_NAMED = 12
 BINS = 40
 
@@ -136,8 +136,8 @@ def _slow(scores: dict[str, float]) -> tuple[str, ...]:
     if not scores:
         return ()
     middle = _median(list(scores.values()))
-    deviation = 1.4826 * _median([abs(score - middle) for score in scores.values()])
-    bound = middle - max(SLOW_DEVIATIONS * deviation, SLOW_AT_LEAST)
+    deviation = MAD_TO_SIGMA * _median([abs(score - middle) for score in scores.values()])
+    bound = middle - max(OUTLIER_DEVIATIONS * deviation, SLOW_AT_LEAST)
     return tuple(host for host, score in scores.items() if score < bound)
 
 
@@ -160,10 +160,10 @@ def _sentence(found: Fleet) -> str:
     if not found.scores:
         return f"{number}; no value was measured on three hosts or more, so they cannot be told apart."
     if not found.slow:
-        return f"{number}; none is slower than the others by more than {SLOW_DEVIATIONS} robust deviations and 2 %."
+        return f"{number}; none is slower than the others by more than {OUTLIER_DEVIATIONS} robust deviations and 2 %."
     names = listed((f"{host} ({show(found.scores[host], '%')})" for host in found.slow), MOST_NAMED)
     return (
-        f"{number}; {count(len(found.slow), 'is', 'are')} slower than the others by more than {SLOW_DEVIATIONS} "
+        f"{number}; {count(len(found.slow), 'is', 'are')} slower than the others by more than {OUTLIER_DEVIATIONS} "
         f"robust deviations and 2 %: {names}. In brackets: the host's speed as a share of the median host's."
     )
 

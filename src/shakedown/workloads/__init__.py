@@ -79,6 +79,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     Raises ``Garbage`` where the text is not what the program prints when it works.
     """
     label: Callable[[Params], str] | None = None
+    marks: tuple[str, ...] = ()
+    """Parameters of the run that join those of its cases, where the program does not print them: two libraries apart."""
     samples: tuple[Sample, ...] = ()
 
 

@@ -73,8 +73,9 @@ def _case(direction: str, done: dict[str, object], given: dict[str, str], job: d
     work = {
         "bytes": number(done["io_bytes"]),
         "op": number(done.get("total_ios")),
-        "latency_mean_s": number(latency.get("mean")) * 1e-9,
     }
+    if latency.get("mean"):
+        work["latency_mean_s"] = number(latency["mean"]) * 1e-9
     if "99.000000" in percentiles:
         work["latency_p99_s"] = number(percentiles["99.000000"]) * 1e-9
     params: dict[str, Value] = {

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from ..errors import BadInput, Unavailable
 from ..records import Case, Host, Machine, Metric, Params, Residual
 from . import Command, Garbage, Param, Sample, Workload
+from ._hpl import grid
 
 
 class Figure(NamedTuple):
@@ -94,14 +95,6 @@ separator, ignored
 0            number of additional blocking sizes for PTRANS
 40           values of NB
 """
-
-
-def grid(ranks: int) -> tuple[int, int]:
-    """The squarest P x Q with P <= Q."""
-    p = math.isqrt(ranks)
-    while ranks % p:
-        p -= 1
-    return p, ranks // p
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:

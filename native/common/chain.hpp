@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace shakedown::probe {
+namespace shakedown {
 namespace {
 
 /// One addition that the compiler can neither fold nor move before the one above it. Both operands are registers: since
@@ -37,4 +37,4 @@ template <int Count>
 }
 
 }  // namespace
-}  // namespace shakedown::probe
+}  // namespace shakedown

@@ -1,0 +1,58 @@
+// The memory of one run on one rank: its part of [A b], row by row, the panels and the rows on their way.
+#pragma once
+
+#include <vector>
+
+#include "common/team.hpp"
+#include "exchange.hpp"
+#include "hpl.hpp"
+#include "matrix.hpp"
+#include "panel.hpp"
+
+namespace shakedown::hpl {
+
+/// Rows are stored one after another: then an exchange of rows copies whole cache lines, where a column-major matrix
+/// moves one entry of eight of each line. A BLAS sees the transposed matrix.
+class System {
+ public:
+  System(const Config& config, const Grid& grid, Pages pages);
+  /// What the constructor takes on the rank that has most.
+  static std::uint64_t bytes(const Config& config);
+
+  /// Fill [A b] by every thread of the team, each the rows that it will work on most.
+  void generate(Team& team);
+  /// The residual ||Ax-b|| / (eps (||A|| ||x|| + ||b||) N) in infinity norms, from A and b generated again. The same on
+  /// every rank.
+  struct Check {
+    double residual = 0, error_norm = 0, b_norm = 0;
+    double a_norm = 0, x_norm = 0;  // infinity
+    double a_one = 0, x_one = 0;    // the norms of columns, which netlib prints where the check fails
+  };
+  [[nodiscard]] Check check(Team& team, const Grid& grid, const Kernels& loops, const std::vector<double>& x) const;
+
+  /// The pages that hold the matrix now: huge, base or in between.
+  [[nodiscard]] std::string pages() const { return page_report(a_).word(); }
+  [[nodiscard]] double* row(Index local) const { return a_ + local * lda; }
+
+  Index n, nb;
+  Cyclic row_map, column_map;
+  int my_row, my_column;
+  Index height, width, lda;  // local rows and columns; b is the last column of all
+  std::vector<Panel> panels;
+  std::vector<RowExchange> exchanges;  // left part, right part, look-ahead; none with one process row
+
+ private:
+  [[nodiscard]] double largest_column(Team& team, const Grid& grid) const;
+
+  Buffer memory_;
+  double* a_ = nullptr;
+};
+
+/// How many panels a rank keeps: the one in use, those ahead, and with several ranks one whose last readers may lag.
+inline int panel_slots(const Config& config) { return config.depth + (config.p * config.q == 1 ? 1 : 2); }
+
+/// Of so many local columns, the first of those whose rows are exchanged second; all are the first with one process
+/// row.
+Index split_column(const Config& config, Index width);
+
+}  // namespace shakedown::hpl

@@ -1,0 +1,216 @@
+"""What run directories of our own programs bring to a forecast: runs to calibrate with, and ranges that were measured.
+
+hpl, cases `hpl`                  rows: N, grid, rate, exactly as they were run
+hpl, cases `ceiling`              the DGEMM rate of a rank at k = NB, all ranks at once
+hpl, shares `solve rows panel`    the rates of these, by the work that the model counts for them
+hpl, cases `hpl` with `host`      one system a host (verify mode): the spread of the speed of nodes
+pingpong                          latency and bandwidth of a message, within a node and between nodes
+hpl_probe                         what none of these brought, and bandwidths under load (probed.py)
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from ..errors import BadInput
+from ..records import Case, Measurement, Record
+from ..store import RunDirectory
+from . import probed
+from .inputs import Config, Rates, netlib
+from .model import arrays, evaluate
+from .priors import DEFAULTS, Prior
+from .setup import Row, RunAs
+
+_LARGE_BYTES = 1 << 20
+
+
+class Measured(Record, frozen=True, kw_only=True):
+    """``run`` is how the largest run was made; ``memory_bytes`` is that of the smallest node."""
+
+    rows: tuple[Row, ...]
+    run: RunAs
+    priors: dict[str, Prior]
+    memory_bytes: int | None = None
+
+
+def from_runs(paths: Iterable[Path]) -> Measured:
+    """Read run directories. Raises BadInput where no run of ``hpl`` in them was whole, StoreFailed for unreadable ones."""
+    measurements: list[Measurement] = []
+    memory: list[int] = []
+    for path in paths:
+        opened = RunDirectory.open(path)
+        measurements += opened.load().measurements
+        for host in opened.machine().hosts:
+            memory += [one for one in (host.memory.total_bytes, host.memory.limit_bytes) if one]
+    return from_measurements(measurements, memory_bytes=min(memory, default=None))
+
+
+def from_measurements(measurements: Sequence[Measurement], *, memory_bytes: int | None = None) -> Measured:
+    """The same from measurements that were read; those that are not "ok" do not count. Raises BadInput."""
+    whole = [one for one in measurements if one.state == "ok"]
+    pairs = [(_row(case, one), one) for one in whole for case in one.cases if _is_run(case)]
+    if not pairs:
+        raise BadInput(
+            "there is no run of hpl that ended well",
+            where="run directories",
+            hint="measure one, two and four nodes with the workload hpl, or describe the machine with --model FILE",
+        )
+    pairs.sort(key=lambda pair: (pair[0].count, pair[0].n))
+    largest, its = pairs[-1]
+    assert largest.config is not None
+    probes = probed.cases_of(whole)
+    priors = {
+        **probed.compute(probes, nb=largest.config.nb, threads=largest.config.threads),
+        **_dgemm(pairs, largest.config.nb),
+        **_spread(whole),
+        **_messages(whole),
+        **probed.network(probes),
+    }
+    if "dgemm" in priors:
+        priors |= _shares(its, largest, priors["dgemm"])
+    return Measured(
+        rows=_merged([row for row, _ in pairs]), run=_run_as(largest.config), priors=priors, memory_bytes=memory_bytes
+    )
+
+
+def _merged(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """One row for runs of one configuration, with their median rate: repeats do not weigh more than others."""
+    groups: dict[tuple[int, Config | None], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.count, row.config), []).append(row)
+    return tuple(
+        msgspec.structs.replace(same[0], rate=statistics.median(row.rate or 0.0 for row in same))
+        for same in groups.values()
+    )
+
+
+def _is_run(case: Case) -> bool:
+    return case.kernel == "hpl" and "host" not in case.params and {"n", "nb", "p", "q"} <= set(case.params)
+
+
+def _row(case: Case, one: Measurement) -> Row:
+    """A run as a row. Raises BadInput for parameters that are none of HPL's."""
+    nodes = nodes_of(one)
+    params = {name: value for name, value in case.params.items() if name in Config.__struct_fields__}
+    p, q = int(case.params["p"]), int(case.params["q"])
+    try:
+        config = msgspec.convert({**params, "ranks_per_node": math.ceil(p * q / nodes)}, Config, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadInput(
+            f"a case of hpl cannot be read: {error}", where=f"run {one.run}", hint="measure it again"
+        ) from None
+    if one.workload == "xhpl":  # a site's own HPL
+        config = netlib(config)
+    rate = case.work["flop"] / statistics.median(case.seconds)
+    return Row(count=nodes, n=config.n, p=p, q=q, rate=rate, where=f"run {one.run}", config=config)
+
+
+def nodes_of(one: Measurement) -> int:
+    """Distinct hosts among the ranks of a run, by its fact ``grid``; one where it tells of none."""
+    facts = one.provenance.get("facts")
+    places = facts.get("grid") if isinstance(facts, dict) else None
+    if not isinstance(places, list):
+        return 1
+    return max(1, len({place["host"] for place in places if isinstance(place, dict) and "host" in place}))
+
+
+def _run_as(config: Config) -> RunAs:
+    fields = {name: getattr(config, name) for name in RunAs.__struct_fields__ if name in Config.__struct_fields__}
+    return RunAs(**fields, program="netlib" if config.chunked else "shakedown")
+
+
+# ------------------------------------------------------------------------------------------------------ measured ranges
+
+
+def _range(name: str, value: float, factor: float, source: str) -> Prior:
+    """A measured value, known to a factor."""
+    title, unit = (DEFAULTS[name].title, DEFAULTS[name].unit) if name in DEFAULTS else ("DGEMM of a rank", "flop/s")
+    return Prior(low=value / factor, high=value * factor, source=source, title=title, unit=unit, measured=True)
+
+
+def _dgemm(pairs: Sequence[tuple[Row, Measurement]], nb: int) -> dict[str, Prior]:
+    """From the fewest nodes, where the slowest of them matters least, and there from the largest run."""
+    for row, one in sorted(pairs, key=lambda pair: (pair[0].count, -pair[0].n)):
+        for case in one.cases:
+            if case.kernel == "ceiling" and case.seconds and row.config and _belongs(case, row.config):
+                if case.params.get("nb", nb) != nb:
+                    continue
+                rate = case.work["flop"] / statistics.median(case.seconds) / row.ranks
+                return {"dgemm": _range("dgemm", rate, 1.02, f"run {one.run}: DGEMM with k = NB, all ranks at once")}
+    return {}
+
+
+def _shares(one: Measurement, row: Row, dgemm: Prior) -> dict[str, Prior]:
+    """Rates from the shares of the run's time: the work that the model counts, over the seconds that were spent."""
+    assert row.config is not None and row.rate is not None
+    shares = {case.kernel: case.work.get("value", 0.0) for case in one.cases if _belongs(case, row.config)}
+    rate = math.sqrt(dgemm.low * dgemm.high)
+    unit = arrays(Rates(dgemm=((row.config.nb, rate),), panel=rate, trsm=rate, rows=1.0), row.config.nb)
+    model = evaluate(row.config, unit)
+    time_s = _time_s(one, row.config)
+    priors = {}
+    for kernel, name, factor in (("panel", "panel", 1.5), ("solve", "trsm", 1.3), ("rows", "rows", 1.5)):
+        spent = shares.get(kernel, 0.0) * time_s
+        if spent > 0:
+            source = f"run {one.run}: share of the time, {shares[kernel]:.1%}"
+            priors[name] = _range(name, float(model.parts[kernel][0]) / spent, factor, source)
+    return priors
+
+
+def _belongs(case: Case, config: Config) -> bool:
+    """Whether a case speaks of the run of that configuration."""
+    return all(
+        case.params.get(name, value) == value for name, value in (("n", config.n), ("p", config.p), ("q", config.q))
+    )
+
+
+def _time_s(one: Measurement, config: Config) -> float:
+    return statistics.median(
+        second for case in one.cases if _is_run(case) and _belongs(case, config) for second in case.seconds
+    )
+
+
+def _spread(measurements: Sequence[Measurement]) -> dict[str, Prior]:
+    """The relative standard deviation of the rates of hosts that solved a system each; four hosts at least."""
+    rates: dict[str, list[float]] = {}
+    for one in measurements:
+        for case in one.cases:
+            if case.kernel == "hpl" and "host" in case.params and case.seconds:
+                host = str(case.params["host"])
+                rates.setdefault(host, []).append(case.work["flop"] / statistics.median(case.seconds))
+    if len(rates) < 4:
+        return {}
+    each = np.array([statistics.median(values) for values in rates.values()])
+    spread = max(float(each.std(ddof=1) / each.mean()), 0.001)
+    return {"spread": _range("spread", spread, 1.4, f"{len(rates)} hosts, each with a system of its own")}
+
+
+def _messages(measurements: Sequence[Measurement]) -> dict[str, Prior]:
+    """Latency of the least and bandwidth of the largest messages, alone: half of it may be left under load."""
+    found: dict[str, Prior] = {}
+    cases = [case for one in measurements if one.workload == "pingpong" for case in one.cases if case.seconds]
+    for where, same in (("on", True), ("off", False)):
+        here = [case for case in cases if (case.params.get("host_a") == case.params.get("host_b")) == same]
+        small = [case for case in here if case.kernel == "latency" and int(case.params.get("bytes", 0)) <= 8]
+        large = [
+            case for case in here if case.kernel == "bandwidth" and int(case.params.get("bytes", 0)) >= _LARGE_BYTES
+        ]
+        if small:
+            value = statistics.median(statistics.median(case.seconds) / case.work["messages"] for case in small)
+            name = f"latency_{where}_s"
+            found[name] = _range(name, value, 1.5, "pingpong, messages of 8 bytes at most")
+        if large:
+            value = statistics.median(case.work["bytes"] / statistics.median(case.seconds) for case in large)
+            name = f"stream_{where}"
+            alone = _range(name, value, 1.0, "pingpong, messages of 1 MiB or more: all of it or half under load")
+            found[name] = msgspec.structs.replace(alone, low=value / 2)
+            if not same:
+                shared = _range("node_off", value, 1.0, "pingpong: a node carries one to four such messages at once")
+                found["node_off"] = msgspec.structs.replace(shared, low=value / 2, high=value * 4)
+    return found

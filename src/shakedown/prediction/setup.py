@@ -1,0 +1,345 @@
+"""The description of a cluster and of how HPL is run there: one TOML file, strict, or one that is shipped.
+
+    title = "..."              what is described, in words
+    counts = "nodes"           what --from and --to count: nodes, or gpus (one rank each)
+    [run]                      program, ranks_per_node, threads, nb, mapping, bcast, depth, swap, swap_threshold ...
+    [[run_at]]                 what differs from so many nodes on: nodes_from, bcast, mapping
+    [memory]                   per_node = "32 GiB"   share = 0.8
+    [network]                  leaf_nodes = 109
+    [input.NAME]               value, or low and high: numbers with units; source; replaces the default range
+    [error]                    noise, discrepancy, uncalibrated
+    [[measured]]               count, n, p, q, rate: a run to calibrate with
+    [published]                which rows of the published system are such runs: where, params
+
+``mapping`` and ``bcast`` may be lists: where it is not known which one was used, the forecast covers them all.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from .. import strict
+from ..errors import BadInput, unknown
+from ..records import Record
+from ..units import UnknownUnit, parse_bytes, parse_quantity, show_bytes
+from ..workloads._hpl import grid
+from .inputs import Broadcast, Config, Mapping, Swap
+from .inputs import netlib as as_netlib
+from .priors import DEFAULTS, Prior, known
+
+Program = Literal["netlib", "shakedown"]
+Counts = Literal["nodes", "gpus"]
+_HINT = "the format is in docs/forecast.md"
+
+
+class RunAs(Record, frozen=True, kw_only=True):
+    """How HPL is run."""
+
+    ranks_per_node: int
+    nb: int
+    program: Program = "shakedown"
+    threads: int = 1
+    mapping: Mapping | tuple[Mapping, ...] = "row"
+    bcast: Broadcast | tuple[Broadcast, ...] = "1ringM"
+    depth: int = 1
+    swap: Swap = "mix"
+    swap_threshold: int = 64
+    split: float = 0.5
+    segment_bytes: int = 1 << 20
+    progress: bool = True
+    progress_thread: bool = False
+
+
+class RunAt(Record, frozen=True, kw_only=True):
+    """What is different from ``nodes_from`` nodes on."""
+
+    nodes_from: int
+    bcast: Broadcast | tuple[Broadcast, ...] | None = None
+    mapping: Mapping | tuple[Mapping, ...] | None = None
+
+
+class Memory(Record, frozen=True, kw_only=True):
+    per_node: str
+    share: float = 0.8
+
+
+class Network(Record, frozen=True, kw_only=True):
+    leaf_nodes: int = 0
+
+
+class Input(Record, frozen=True, kw_only=True):
+    """A known ``value``, or a range; numbers, or texts with a unit such as "6 us"."""
+
+    source: str
+    value: float | str | None = None
+    low: float | str | None = None
+    high: float | str | None = None
+
+
+class Error(Record, frozen=True, kw_only=True):
+    """Relative standard deviations: ``noise`` of one run against its repetition; ``discrepancy`` of the model for each
+    root of a doubling of P or Q; ``uncalibrated`` of the model where no run of HPL was measured."""
+
+    noise: float = 0.008
+    discrepancy: float = 0.01
+    uncalibrated: float = 0.1
+
+
+class Row(Record, frozen=True, kw_only=True):
+    """A run: on how many nodes (or GPUs), of which size, on which grid, how fast (flop/s; None: to be forecast)."""
+
+    count: int
+    n: int
+    p: int
+    q: int
+    rate: float | None = None
+    where: str = ""
+    config: Config | None = None  # exactly as it was run, where that is known
+
+    @property
+    def ranks(self) -> int:
+        return self.p * self.q
+
+
+class MeasuredRow(Record, frozen=True, kw_only=True):
+    count: int
+    n: int
+    rate: str
+    p: int = 0
+    q: int = 0
+
+
+class PublishedRows(Record, frozen=True, kw_only=True):
+    """Rows of a published system: their place begins with one of ``where``, their parameters are among those given."""
+
+    where: tuple[str, ...]
+    params: dict[str, tuple[int | float | str, ...]] = msgspec.field(default_factory=dict)
+
+
+class SetupFile(Record, frozen=True, kw_only=True):
+    """The file, key for key."""
+
+    title: str
+    run: RunAs
+    counts: Counts = "nodes"
+    published: PublishedRows | None = None
+    run_at: tuple[RunAt, ...] = ()
+    memory: Memory | None = None
+    network: Network = Network()
+    input: dict[str, Input] = msgspec.field(default_factory=dict)
+    error: Error = Error()
+    measured: tuple[MeasuredRow, ...] = ()
+
+
+class Setup(Record, frozen=True, kw_only=True):
+    """A cluster and how HPL is run there. ``priors`` has every input of the model; ``dgemm`` only where it is known."""
+
+    title: str
+    run: RunAs
+    priors: dict[str, Prior]
+    counts: Counts = "nodes"
+    published: PublishedRows | None = None
+    run_at: tuple[RunAt, ...] = ()
+    memory_bytes: int | None = None
+    memory_share: float = 0.8
+    leaf_nodes: int = 0
+    error: Error = Error()
+    measured: tuple[Row, ...] = ()
+
+
+# ---------------------------------------------------------------------------------------------------------------- reading
+
+
+def load(path: Path) -> Setup:
+    """A user's file. Raises BadInput."""
+    return parse(strict.read_text(path, hint="give the path of a TOML file"), path.name)
+
+
+def shipped(name: str) -> Setup | None:
+    """The description that comes with a published system; None where there is none."""
+    file = resources.files(__package__) / "clusters" / f"{name}.toml"
+    return parse(file.read_text(encoding="utf-8"), f"{name}.toml") if file.is_file() else None
+
+
+def parse(text: str, file: str) -> Setup:
+    """A setup from the text of its file. Raises BadInput that says which entry is wrong."""
+    read = strict.convert(strict.read_toml(text, file), SetupFile, file, hint=_HINT)
+    for name, value, low in (
+        ("ranks_per_node", read.run.ranks_per_node, 1),
+        ("nb", read.run.nb, 1),
+        ("threads", read.run.threads, 1),
+        ("depth", read.run.depth, 0),
+    ):
+        if value < low:
+            raise BadInput(f"{name} = {value} is below {low}", where=f"{file}: run", hint=_HINT)
+    priors = dict(DEFAULTS)
+    for name, given in read.input.items():
+        if name != "dgemm" and name not in DEFAULTS:
+            raise unknown("input", name, [*DEFAULTS, "dgemm"], where=file)
+        priors[name] = _prior(name, given, f"{file}: input.{name}")
+    memory = _bytes(read.memory.per_node, f"{file}: memory.per_node") if read.memory else None
+    share = read.memory.share if read.memory else 0.8
+    if not 0 < share <= 1:
+        raise BadInput(f"share = {share} is no share of the memory", where=f"{file}: memory", hint="above 0, at most 1")
+    measured = tuple(
+        _row(one, read.run, read.counts, f"{file}: measured {index}") for index, one in enumerate(read.measured, 1)
+    )
+    return Setup(
+        title=read.title,
+        run=read.run,
+        priors=priors,
+        counts=read.counts,
+        published=read.published,
+        run_at=read.run_at,
+        memory_bytes=memory,
+        memory_share=share,
+        leaf_nodes=read.network.leaf_nodes,
+        error=read.error,
+        measured=measured,
+    )
+
+
+def _prior(name: str, given: Input, where: str) -> Prior:
+    default = DEFAULTS.get(name) or known(0.0, "", title="DGEMM of one rank", unit="flop/s")
+    numbers = [_number(one, default.unit, where) for one in (given.value, given.low, given.high)]
+    value, low, high = numbers
+    if (value is None) == (low is None and high is None) or (low is None) != (high is None):
+        raise BadInput("an input has either a value or low and high", where=where, hint=_HINT)
+    low, high = (value, value) if value is not None else (low, high)
+    assert low is not None and high is not None
+    if not 0 <= low <= high or (default.scale == "log" and low == 0 and high > 0):
+        raise BadInput(f"the range from {low:g} to {high:g} is none", where=where, hint="low is above 0 and below high")
+    return msgspec.structs.replace(default, low=low, high=high, source=given.source, measured=value is not None)
+
+
+def _number(given: float | str | None, unit: str, where: str) -> float | None:
+    """A number, or a text with a unit of that dimension, in SI. Raises BadInput."""
+    if given is None or not isinstance(given, str):
+        return given
+    try:
+        value, found = parse_quantity(given)
+    except (UnknownUnit, ValueError) as error:
+        raise BadInput(str(error), where=where, hint=f"give a number with its unit, {unit}") from None
+    if found != unit and not (unit == "element/s" and found == "1"):
+        raise BadInput(f"{given!r} is in {found}, not in {unit}", where=where, hint=f"give it in {unit}")
+    return value
+
+
+def _bytes(text: str, where: str) -> int:
+    try:
+        return parse_bytes(text)
+    except (UnknownUnit, ValueError) as error:
+        raise BadInput(str(error), where=where, hint="give a size such as '32 GiB'") from None
+
+
+def _row(given: MeasuredRow, run: RunAs, counts: Counts, where: str) -> Row:
+    rate = _number(given.rate, "flop/s", where)
+    assert rate is not None
+    if given.n < 1 or rate <= 0:
+        raise BadInput(f"n = {given.n} and rate = {given.rate} are no run", where=where, hint="both are above 0")
+    p, q = checked_grid(given.count, run.ranks_per_node if counts == "nodes" else 1, given.p, given.q, where)
+    return Row(count=given.count, n=given.n, p=p, q=q, rate=rate, where=where)
+
+
+# ---------------------------------------------------------------------------------------------------------------- targets
+
+
+def ranks_each(setup: Setup) -> int:
+    """Ranks of one of what the setup counts."""
+    return setup.run.ranks_per_node if setup.counts == "nodes" else 1
+
+
+def checked_grid(count: int, each: int, p: int, q: int, where: str = "") -> tuple[int, int]:
+    """The grid of a run on ``count`` times ``each`` ranks: as given, or nearly square with P <= Q. Raises BadInput."""
+    ranks = count * each
+    if count < 1:
+        raise BadInput(f"{count} nodes are none", where=where, hint="give a number from 1")
+    if not p and not q:
+        return grid(ranks)
+    if p * q != ranks:
+        near = " x ".join(map(str, grid(ranks)))
+        raise BadInput(
+            f"the grid {p} x {q} has {p * q} ranks, and {count} times {each} are {ranks}",
+            where=where,
+            hint=f"{near} is nearly square",
+        )
+    return p, q
+
+
+def room_bytes(setup: Setup, count: int) -> int | None:
+    """Memory of ``count`` nodes (of the nodes of so many GPUs); None where it is not known."""
+    if setup.memory_bytes is None:
+        return None
+    return setup.memory_bytes * count * ranks_each(setup) // setup.run.ranks_per_node
+
+
+def order(setup: Setup, count: int, where: str = "") -> int:
+    """The largest N, a multiple of NB, that fills the setup's share of the memory. Raises BadInput."""
+    room = room_bytes(setup, count)
+    if room is None:
+        raise BadInput(
+            "N is not given and the memory of a node is not known",
+            where=where,
+            hint="give --n, or --memory-per-node such as 64GiB",
+        )
+    fits = math.isqrt(int(setup.memory_share * room) // 8)
+    return max(1, fits // setup.run.nb) * setup.run.nb
+
+
+def check_memory(setup: Setup, count: int, n: int, where: str = "") -> None:
+    """Raises BadInput where a matrix of order ``n`` has no place in the memory."""
+    room = room_bytes(setup, count)
+    if room is not None and 8 * n * n > room:
+        raise BadInput(
+            f"N = {n} needs {show_bytes(8 * n * n)}, and {count} {setup.counts} have {show_bytes(room)}",
+            where=where,
+            hint=f"N = {order(setup, count)} fills {setup.memory_share:.0%} of it",
+        )
+
+
+def configs(setup: Setup, row: Row) -> tuple[Config, ...]:
+    """The ways in which that run may have been made: one for each mapping and broadcast that is possible.
+
+    The number of ways is the same for every row of a setup, in the same order.
+    """
+    run = setup.run
+    mapping, bcast = _words(run.mapping), _words(run.bcast)
+    number = len(mapping) * len(bcast)
+    if row.config is not None:
+        return (row.config,) * number
+    nodes = -(-row.ranks // run.ranks_per_node)
+    for one in sorted(setup.run_at, key=lambda one: one.nodes_from):
+        if nodes >= one.nodes_from:
+            mapping, bcast = _words(one.mapping or mapping), _words(one.bcast or bcast)
+    made = tuple(_config(run, row, one, other) for one in mapping for other in bcast)
+    return (made * number)[: max(number, 1)] if len(made) != number else made
+
+
+def _words(one: Any) -> tuple[Any, ...]:
+    return one if isinstance(one, tuple) else (one,)
+
+
+def _config(run: RunAs, row: Row, mapping: Mapping, bcast: Broadcast) -> Config:
+    made = Config(
+        n=row.n,
+        nb=run.nb,
+        p=row.p,
+        q=row.q,
+        ranks_per_node=run.ranks_per_node,
+        threads=run.threads,
+        mapping=mapping,
+        depth=run.depth,
+        bcast=bcast,
+        swap=run.swap,
+        swap_threshold=run.swap_threshold,
+        split=run.split,
+        segment_bytes=run.segment_bytes,
+        progress=run.progress,
+        progress_thread=run.progress_thread,
+    )
+    return as_netlib(made) if run.program == "netlib" else made

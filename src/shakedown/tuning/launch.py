@@ -1,0 +1,76 @@
+"""What a person needs to run the chosen configuration without the tuner: HPL.dat and the command lines."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from .. import launchers, workloads
+from ..errors import ShakedownError
+from ..records import Host, Params, Software, Value
+from ..workloads import _hpl_dat
+from .records import Point
+from .space import pair
+
+_DAT = ("pfact", "nbmin", "ndiv", "rfact", "bcast", "depth")
+
+
+def hpl_dat(point: Point, n: int, ran: Params) -> str:
+    """The text of HPL.dat for a configuration. ``ran``: what the program said it ran, for what it chose by itself; what
+    HPL.dat has no line for is in the command line."""
+    chosen = {**ran, **{name: value for name, value in point.items() if value != "auto"}}
+    lists = {name: (_number(name, chosen[name]),) for name in _DAT if name in chosen}
+    rest = {name: chosen[name] for name in ("mapping", "swap", "swap_threshold") if name in chosen}
+    dat = _hpl_dat.HplDat(n=(n,), nb=(int(point["nb"]),), grids=(pair(str(point["grid"])),), **lists, **rest)  # type: ignore[arg-type]
+    return _hpl_dat.text(dat)
+
+
+def _number(name: str, value: Value) -> Value:
+    return int(value) if name in ("nbmin", "ndiv", "depth") else value
+
+
+def lines(
+    point: Point, params: Params, host: Host, *, hosts: int, slurm: bool, names: tuple[str, ...] = ()
+) -> list[str]:
+    """Command lines that run the configuration, the one for here first: as the tuner ran it; under Slurm with srun."""
+    made = []
+    ranks, threads = pair(str(point["layout"]))
+    command = workloads.get("hpl").command(params, host)
+    program = shlex.join(command.argv)
+    if slurm:
+        made.append(
+            f"srun --nodes={hosts} --ntasks-per-node={ranks} --cpus-per-task={threads} --cpu-bind=cores {program}"
+        )
+    try:
+        argv, env = launchers.wrap(command, host)
+    except ShakedownError:
+        return made or [program]
+    words = list(argv)
+    if hosts > 1 and ranks:
+        words[1:1] = _placed(host.software, words[0], ranks, names)
+    shown = shlex.join([*(f"{name}={value}" for name, value in env.items() if name != "SHAKEDOWN_HARNESS"), *words])
+    return [*made, f"env {shown}" if env else shown]
+
+
+def _placed(software: tuple[Software, ...], launcher: str, ranks: int, names: tuple[str, ...]) -> list[str]:
+    """Options that put so many ranks on each named host, in the words of that mpirun."""
+    found = next((one for one in software if one.kind == "mpi" and one.path == launcher), None)
+    if found is not None and "open" in found.name.lower():
+        hosts = ",".join(f"{name}:{ranks}" for name in names)
+        return [*(("--host", hosts) if hosts else ()), "--map-by", f"ppr:{ranks}:node"]
+    return [*(("-hosts", ",".join(names)) if names else ()), "-ppn", str(ranks)]
+
+
+def host_file(names: tuple[str, ...], ranks: int, software: tuple[Software, ...]) -> tuple[str, tuple[str, ...]]:
+    """The text of a host file, and the variables by which an mpirun is told of it without an option."""
+    open_mpi = any(one.kind == "mpi" and "open" in one.name.lower() for one in software)
+    text = "".join(f"{name} slots={ranks}\n" if open_mpi else f"{name}:{ranks}\n" for name in names)
+    variables = (
+        ("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile") if open_mpi else ("HYDRA_HOST_FILE",)
+    )
+    return text, variables
+
+
+def in_slurm(environment: Mapping[str, str]) -> bool:
+    """Whether this is a Slurm allocation."""
+    return "SLURM_JOB_ID" in environment

@@ -1,0 +1,331 @@
+"""High-Performance Linpack: the solution of A x = b by LU factorization with row partial pivoting, by our own program.
+
+The matrix, the operation count and the check are netlib HPL 2.3's: the rate is (2/3 N^3 + 3/2 N^2) operations over the
+largest wall time of any rank, factorization and solve, and a scaled residual of 16 or more is no score. A team of
+threads on each rank factors the next panel beside the update of the rest, and rows and panels are sent while it computes;
+the BLAS is loaded at run time and called on one thread. Each run is laid beside a DGEMM with k = NB that all its threads
+do at once, the most that the update could reach: ``hpl.ceiling.fraction`` is its rate over that one, ``hpl.efficiency``
+its rate over the derived peak. The shares say where the thread-seconds went; they sum to 1. See native/hpl/README.md.
+
+``n = "auto"`` is the largest order whose matrix and buffers fit ``memory_share`` of the memory that is free (or that the
+control group grants) and whose solution is guessed to end within ``time_limit_s``; a multiple of NB. ``ranks = "auto"`` is
+one for each NUMA node, ``p`` and ``q`` the squarest grid with P <= Q. One rank is started without MPI. Lists are swept. With
+``per_host`` every host solves a system of its own at the same time; the report names those that are slow. With
+``windows`` no system is solved whole: at each share of N so many panels are factored and timed.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from .. import programs
+from ..errors import BadInput
+from ..records import Host, Machine, Metric, Params, Value
+from . import Command, Param, Sample, Workload, _blas, _hpl, _ranks
+from ._hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS
+
+_README = "native/hpl/README.md"
+_AUTO = ("auto",)
+#: Parts of the thread-seconds, in the words of the program.
+SHARES = {
+    "update": "in the DGEMM of the trailing matrix",
+    "panel": "in panels",
+    "solve": "in triangular solves",
+    "rows": "moving rows in memory",
+    "messages": "in MPI",
+    "wait": "with nothing to do",
+    "other": "elsewhere",
+}
+_METRICS = (
+    _hpl.RATE,
+    _hpl.TIME,
+    _hpl.EFFICIENCY,
+    Metric(
+        name="hpl.ceiling.rate",
+        title="DGEMM with k = NB on all threads at once, beside HPL",
+        unit="flop/s",
+        better="higher",
+        kernel="ceiling",
+        per="flop/s",
+        limit="flops.fp64",
+        source=_README,
+    ),
+    Metric(
+        name="hpl.ceiling.fraction",
+        title="HPL rate as a fraction of its own DGEMM",
+        unit="1",
+        better="higher",
+        kernel="hpl",
+        per="hpl.rate/hpl.ceiling.rate",
+        source=f"{_README}: the rate over that of the DGEMM with k = NB of the same run",
+    ),
+    Metric(
+        name="hpl.window.rate",
+        title="HPL rate of a window of panels",
+        unit="flop/s",
+        better="higher",
+        kernel="window",
+        per="flop/s",
+        limit="flops.fp64",
+        match=("order",),
+        source=_README,
+    ),
+    *(
+        Metric(
+            name=f"hpl.share.{word}",
+            title=f"Share of HPL's thread-seconds {words}",
+            unit="1",
+            better="none",
+            kernel=word,
+            per="value",
+            source=_README,
+        )
+        for word, words in SHARES.items()
+    ),
+)
+
+
+def _swept(params: Params) -> dict[str, tuple[Value, ...]]:
+    """The lists of the algorithm that are not left to the program. Raises BadInput."""
+    known = {"bcast": BCASTS, "pfact": FACTS, "rfact": FACTS}
+    found: dict[str, tuple[Value, ...]] = {}
+    for name in ("bcast", "depth", "pfact", "rfact", "nbmin", "ndiv"):
+        text = str(params[name])
+        if text == "auto":
+            continue
+        where = f"hpl.{name}"
+        if name in known:
+            found[name] = _hpl.words(text, known[name], where)
+        else:
+            found[name] = _hpl.whole(text, where, low={"depth": 0, "ndiv": 2}.get(name, 1))
+    return found
+
+
+def windows(params: Params) -> tuple[float, ...]:
+    """The shares of N at which windows begin; empty for whole runs. Raises BadInput."""
+    text = str(params["windows"])
+    try:
+        shares = tuple(float(word) for word in text.split(",")) if text else ()
+    except ValueError:
+        shares = (0.0,)
+    if not all(0 < share <= 1 for share in shares):
+        raise BadInput(f"hpl.windows = {text!r} is no list of shares of N", hint="write them as 1,0.7,0.4,0.15")
+    return shares
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    ranks = _ranks.count(params, host)
+    threads = _ranks.threads(params, host, ranks, where="hpl")
+    shapes = _hpl.grids(params, ranks, "hpl")
+    nbs = (_hpl.block(host),) if params["nb"] == "auto" else _hpl.whole(str(params["nb"]), "hpl.nb")
+    _swept(params)
+    windows(params)
+    if params["n"] == "auto":
+        orders: tuple[int, ...] = (
+            min(
+                _hpl.largest_order(
+                    host,
+                    nbs,
+                    p,
+                    q,
+                    ranks * threads,
+                    share=float(params["memory_share"]),
+                    limit_s=float(params["time_limit_s"]),
+                    where="hpl.n",
+                )
+                for p, q in shapes
+            ),
+        )
+    else:
+        orders = _hpl.whole(str(params["n"]), "hpl.n")
+        for n, nb, (p, q) in itertools.product(orders, nbs, shapes):
+            _hpl.refuse_too_large(host, n, nb, p, q, where="hpl")
+    return tuple(
+        {
+            **params,
+            "n": _text(orders),
+            "nb": _text(nbs),
+            "ranks": ranks,
+            "threads": threads,
+            "p": _text(tuple(p for p, _ in shapes)),
+            "q": _text(tuple(q for _, q in shapes)),
+            "library": label or path,
+            "library_path": path,
+            "check": "" if float(params["threshold"]) > 0 else "not verified",
+        }
+        for path, label in _blas.choose(str(params["library"]), host)
+    )
+
+
+def _text(values: tuple[int, ...]) -> str:
+    return ",".join(map(str, values))
+
+
+def _command(params: Params, host: Host) -> Command:
+    options: dict[str, object] = {name: params[name] for name in ("n", "nb", "p", "q", "mapping", "threads")}
+    for name, values in _swept(params).items():
+        options[name] = ",".join(str(BCASTS.index(str(one)) if name == "bcast" else one) for one in values)
+    if params["swap"] != "auto":
+        options["swap"] = SWAPS.index(str(params["swap"]))
+    names = {
+        "cpus": "cpus",
+        "swap_threshold": "swap-threshold",
+        "panel_threads": "panel-threads",
+        "trsm": "trsm",
+        "split": "split",
+        "segment_bytes": "segment",
+        "pages": "pages",
+    }
+    options |= {option: params[name] for name, option in names.items() if params[name] != "auto"}
+    options |= {"library": params["library_path"], "threshold": float(params["threshold"])}
+    options |= {"samples": params["samples"], "seconds": params["seconds"]}
+    if windows(params):
+        options |= {"windows": params["windows"], "window-panels": params["window_panels"]}
+    flags = ("progress_thread", "per_host", "repeat_in_place")
+    argv = [
+        programs.path("hpl"),
+        *(word for name, value in options.items() for word in (f"--{name}", str(value))),
+        *(f"--{name.replace('_', '-')}" for name in flags if params[name]),
+        *(() if params["ceiling"] else ("--no-ceiling",)),
+    ]
+    ranks = int(params["ranks"])
+    return Command(argv=tuple(argv), ranks=ranks if ranks > 1 else 0)
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, and for each combination the DGEMM beside it, the matrix made twice, the samples and the check."""
+    ranks, threads = int(params["ranks"]), int(params["ranks"]) * int(params["threads"])
+    times = 1
+    for values in _swept(params).values():
+        times *= len(values)
+    times *= len(str(params["p"]).split(","))
+    samples, least_s = int(params["samples"]), float(params["seconds"])
+    total = 0.3 + (0.5 + 0.01 * ranks if ranks > 1 else 0.0)
+    for n, nb in itertools.product(*(map(int, str(params[name]).split(",")) for name in ("n", "nb"))):
+        if shares := windows(params):
+            panels = int(params["window_panels"])
+            one_s = sum(
+                2.0 * nb * panels * (share * n) ** 2 / _hpl.rate_guess(share * n, threads, host) for share in shares
+            )
+            one_s += n**2 * 4e-9 / threads
+        else:
+            one_s = _hpl.run_s(n, threads, host)
+        total += times * (0.3 * bool(params["ceiling"]) + max(least_s, samples * one_s))
+    return total
+
+
+def _label(params: Params) -> str:
+    ranks, threads = int(params["ranks"]), int(params["threads"])
+    shapes = [f"{p} x {q}" for p, q in zip(str(params["p"]).split(","), str(params["q"]).split(","), strict=True)]
+    team = f"{threads} thread{'s' * (threads != 1)}" + (f" on each of {ranks} ranks" if ranks > 1 else "")
+    kind = "hpl windows" if windows(params) else "hpl on each host" if params["per_host"] else "hpl"
+    return f"{kind} N {params['n']}, NB {params['nb']}, {', '.join(shapes)}, {team}, {params['library']}"
+
+
+def _list(help: str, default: str = "auto") -> Param:
+    return Param(kind="list", default=default, words=_AUTO, help=help)
+
+
+def _number(help: str, low: float = 0, **more: object) -> Param:
+    return Param(kind="integer", default="auto", words=_AUTO, low=low, help=help, **more)  # type: ignore[arg-type]
+
+
+WORKLOAD = Workload(
+    name="hpl",
+    title="High-Performance Linpack, our own program",
+    metrics=_METRICS,
+    params={
+        "n": _list("orders N between commas; auto: the largest that memory_share and time_limit_s allow"),
+        "nb": _list("block sizes between commas; auto: 192 up to 8 cores, 256, 384 from 32 cores with AVX-512"),
+        "p": _list("process rows of the grids between commas; auto: the largest divisor up to the root of the ranks"),
+        "q": _list("process columns, paired with p; auto: ranks / p"),
+        "ranks": Param(
+            kind="integer",
+            default="auto",
+            low=1,
+            words=("auto", "all"),
+            help=_ranks.HELP,
+        ),
+        "threads": _number("threads of a rank; auto: its share of the cores", 1),
+        "cpus": _list("the CPUs of the host, dealt to its ranks in order: 0-7,16-23; auto: as the program chooses"),
+        "mapping": Param(kind="word", default="row", choices=MAPPINGS, help="how ranks fill the grid"),
+        "bcast": _list(f"broadcast of panels: {', '.join(BCASTS)}; auto: as the program chooses, here and below"),
+        "depth": _list("depth of the look-ahead, 0 or more"),
+        "pfact": _list(f"factorization of a panel: {', '.join(FACTS)}"),
+        "rfact": _list(f"its recursion: {', '.join(FACTS)}"),
+        "nbmin": _list("width at which the recursion ends"),
+        "ndiv": _list("parts that the recursion divides a panel into"),
+        "swap": Param(kind="word", default="auto", choices=("auto", *SWAPS), help="exchange of rows"),
+        "swap_threshold": _number("columns up to which mix exchanges rows pairwise"),
+        "panel_threads": _number("threads that factor a panel beside the update; 0: chosen for each panel"),
+        "library": Param(kind="word", default="auto", help=f"the BLAS: {_blas.HELP}"),
+        "pages": Param(
+            kind="word", default="auto", choices=("auto", "huge", "base", "hugetlb"), help="pages of the matrix"
+        ),
+        "trsm": Param(
+            kind="word",
+            default="auto",
+            choices=("auto", "recursive", "inverse", "blas"),
+            help="how the rows of U are solved",
+        ),
+        "split": Param(
+            kind="real",
+            default="auto",
+            words=_AUTO,
+            low=0,
+            high=1,
+            help="part of the columns whose row exchange hides behind the update of the rest",
+        ),
+        "segment_bytes": _number("a panel is sent in pieces of so many bytes", 8, unit="B"),
+        "progress_thread": Param(kind="flag", default=False, help="a thread of its own for MPI on each rank"),
+        "threshold": Param(kind="real", default=16.0, help="of the scaled residual; 0 or less: no check"),
+        "samples": Param(kind="integer", default=1, low=1, help="solve at least so many times"),
+        "seconds": Param(kind="real", default=0, low=0, unit="s", help="solve again for at least so long"),
+        "repeat_in_place": Param(
+            kind="flag",
+            default=False,
+            help="further samples without making the matrix again; only the first is checked",
+        ),
+        "ceiling": Param(kind="flag", default=True, help="measure the DGEMM with k = NB beside it"),
+        "memory_share": Param(kind="real", default=0.8, low=0.001, high=1, help="of the free memory, for n = auto"),
+        "time_limit_s": Param(
+            kind="real", default=0, low=0, unit="s", help="of one solution, for n = auto; 0: no limit"
+        ),
+        "per_host": Param(kind="flag", default=False, help="every host solves its own system at the same time"),
+        "windows": Param(
+            kind="list", default="", help="no whole run: time panels at these shares of N: 1,0.7,0.4,0.15"
+        ),
+        "window_panels": Param(kind="integer", default=4, low=1, help="panels of a window"),
+        "library_path": Param(kind="word", default="", help="where that library lies; filled in"),
+        "check": Param(
+            kind="word", default="", help='"not verified" where threshold switches the check off; filled in'
+        ),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="native/hpl-2-ranks.jsonl",
+            source="two ranks on two virtual CPUs with AVX-512, Open MPI 4.1.4, OpenBLAS 0.3.21",
+            expect={
+                "hpl.rate[n=1000,nb=64,p=1,q=2]": 79885914397.35,
+                "hpl.time[n=1000]": 0.008364010998775,
+                "hpl.ceiling.rate[nb=64]": 133894997752.88,
+                "hpl.share.update": 0.5104039995335,
+                "hpl.share.messages": 0.1262324668976,
+            },
+        ),
+        Sample(
+            recording="native/hpl-windows.jsonl",
+            source="one rank of two threads on the same machine",
+            expect={
+                "hpl.window.rate[order=4000,threads=2]": 127218498512.44,
+                "hpl.window.rate[order=2000]": 116085682249.57,
+            },
+        ),
+    ),
+    marks=("library", "check"),
+)

@@ -1,0 +1,234 @@
+"""The pieces that HPL is made of, each timed alone by HPL's own code, on all threads of all ranks at once.
+
+A product is the update of the trailing matrix, C -= L U with depth k, random numbers in rows stored one after another;
+narrow ones have few rows or columns. A triangular solve is that for the rows of U, chunk by chunk of columns; a panel is
+factored by a gang of threads, alone or beside products of the others; rows are gathered and put back as random pivots ask.
+Messages go round a ring of the ranks of a host, and one across hosts: one pair alone or all at once, and beside products of
+the other threads or not. All are one rank's work over the time of the slowest rank; only the product of whole hosts counts a
+host's. Every result is checked: products, solves and panels by what a random vector makes of them, against the bound of
+rounding, rows and messages word by word. See native/hpl_probe/README.md.
+
+These are the rates that a forecast of HPL and its tuner begin with: a run directory that holds them replaces their
+assumptions.
+"""
+
+from __future__ import annotations
+
+from .. import programs
+from ..errors import BadInput, unknown
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Sample, Workload, _blas, _hpl, _ranks
+from ._hpl_dat import FACTS
+
+PROBES = ("gemm", "narrow", "solve", "panel", "rows", "ring", "latency", "node")
+TRSM = ("recursive", "inverse", "blas")
+_SOURCE = "native/hpl_probe/README.md"
+
+
+def _rate(probe: str, title: str, match: tuple[str, ...], work: str = "flop", unit: str = "flop/s") -> Metric:
+    return Metric(
+        name=f"hpl_probe.{probe}.{'bandwidth' if unit == 'B/s' else 'rate'}",
+        title=title,
+        unit=unit,
+        better="higher",
+        kernel=f"probe.{probe}",
+        per=f"{work}/s",
+        match=match,
+        source=_SOURCE,
+    )
+
+
+_METRICS = (
+    _rate("gemm", "HPL's update, a rank's DGEMM with all ranks at work", ("k", "threads", "ranks")),
+    _rate("narrow", "HPL's update in few rows or columns", ("m", "n", "k", "threads", "ranks")),
+    _rate("solve", "HPL's triangular solve of a rank", ("nb", "trsm", "threads", "ranks")),
+    _rate("panel", "HPL's panel factorization of a rank", ("rows", "nb", "threads", "busy", "ranks")),
+    _rate("rows", "HPL's rows moved in memory by a rank", ("nb", "threads", "ranks"), "bytes", "B/s"),
+    _rate("ring", "Messages of a rank to its neighbour", ("bytes", "scope", "contended", "busy"), "bytes", "B/s"),
+    Metric(
+        name="hpl_probe.latency",
+        title="Message latency between neighbours",
+        unit="s",
+        better="lower",
+        kernel="probe.latency",
+        per="s/messages",
+        match=("scope", "busy"),
+        source=_SOURCE,
+    ),
+    _rate("node", "DGEMM of a whole host, all hosts at once", ("k", "threads", "ranks")),
+)
+
+
+def _lists(params: Params) -> dict[str, str]:
+    """The options that are lists. Raises BadInput."""
+    found = {}
+    for name in ("k", "nb", "panel_rows", "panel_threads", "nbmin", "sizes"):
+        if params[name] != "auto":
+            values = _hpl.whole(str(params[name]), f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
+            found[name] = ",".join(map(str, values))
+    for name, known in (("only", PROBES), ("pfact", FACTS), ("trsm", TRSM)):
+        if params[name] != "all" and params[name] != "auto":
+            chosen = tuple(word.strip() for word in str(params[name]).split(","))
+            for word in chosen:
+                if word not in known:
+                    raise unknown(f"hpl_probe.{name}", word, known)
+            found[name] = ",".join(dict.fromkeys(chosen))
+    return found
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    ranks = _ranks.count(params, host)
+    threads = _ranks.threads(params, host, ranks, where="hpl_probe")
+    chosen = _lists(params).get("only", "").split(",")
+    if ranks == 1 and set(chosen) <= {"ring", "latency"}:
+        raise BadInput(
+            f"hpl_probe.only = {params['only']} needs two ranks, and there is one", hint="give ranks = 2 or more"
+        )
+    return tuple(
+        {**params, "ranks": ranks, "threads": threads, "library": label or path, "library_path": path}
+        for path, label in _blas.choose(str(params["library"]), host)
+    )
+
+
+def _command(params: Params, host: Host) -> Command:
+    options: dict[str, object] = {"threads": params["threads"], "library": params["library_path"]}
+    options |= {name.replace("_", "-"): value for name, value in _lists(params).items()}
+    options |= {name: params[name] for name in ("rows", "columns", "cpus", "pages") if params[name] != "auto"}
+    options |= {"samples": params["samples"], "seconds-total": float(params["seconds_total"]), "seed": params["seed"]}
+    argv = (
+        programs.path("hpl_probe"),
+        *(word for name, value in options.items() for word in (f"--{name}", str(value))),
+    )
+    ranks = int(params["ranks"])
+    return Command(argv=argv, ranks=ranks if ranks > 1 else 0)
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, and for each case its samples of 20 ms or one product, with as long again to find their length and to
+    check."""
+    ranks, threads = int(params["ranks"]), int(params["threads"])
+    chosen = _lists(params)
+
+    def length(name: str, otherwise: int) -> int:
+        return len(chosen[name].split(",")) if name in chosen else otherwise
+
+    gangs = 2 * threads.bit_length() - 1  # alone and beside products, which all of a rank's threads leave to nobody
+    scopes = 0 if ranks == 1 else 2
+    busy = 2 if threads > 1 else 1
+    cases = {
+        "gemm": length("k", 8),
+        "narrow": 10,
+        "solve": length("nb", 3) * length("trsm", 3),
+        "panel": length("nb", 3) * length("panel_rows", 2) * gangs * length("pfact", 1) * length("nbmin", 1),
+        "rows": length("nb", 3),
+        "ring": scopes * busy * 2 * length("sizes", 6),
+        "latency": scopes * busy,
+        "node": 1,
+    }
+    columns = max(3072, 256 * threads) if params["columns"] == "auto" else int(params["columns"])
+    product_s = 2.0 * 1536 * columns * 256 / 2e10
+    one_s = {"gemm": product_s, "narrow": 0.03, "panel": 0.06, "node": 0.1 + product_s}
+    probes = chosen["only"].split(",") if "only" in chosen else PROBES
+    total = sum(cases[name] * one_s.get(name, 0.02) for name in probes) * 2 * (int(params["samples"]) + 2)
+    limit_s = float(params["seconds_total"])
+    return 0.5 + 0.01 * ranks + (min(total, limit_s) if limit_s > 0 else total)
+
+
+def _label(params: Params) -> str:
+    ranks, threads = int(params["ranks"]), int(params["threads"])
+    team = f"{threads} thread{'s' * (threads != 1)}" + (f" on each of {ranks} ranks" if ranks > 1 else "")
+    which = "" if params["only"] == "all" else f" {params['only']}"
+    return f"hpl_probe{which}, {team}, {params['library']}"
+
+
+def _list(help: str) -> Param:
+    return Param(kind="list", default="auto", words=("auto",), help=f"{help}; auto: as the program chooses")
+
+
+WORKLOAD = Workload(
+    name="hpl_probe",
+    title="The pieces of HPL, one by one",
+    metrics=_METRICS,
+    params={
+        "only": Param(
+            kind="list", default="all", words=("all",), help=f"what to measure between commas: {', '.join(PROBES)}; all"
+        ),
+        "ranks": Param(kind="integer", default="auto", low=1, words=("auto", "all"), help=_ranks.HELP),
+        "threads": Param(
+            kind="integer",
+            default="auto",
+            low=1,
+            words=("auto",),
+            help="threads of a rank; auto: its share of the cores",
+        ),
+        "k": _list("depths of the products"),
+        "nb": _list("block sizes of solves, panels and rows; the middle one is that of the narrow products"),
+        "panel_rows": _list("rows of the panels"),
+        "panel_threads": _list("threads that factor a panel"),
+        "pfact": _list(f"factorization of a panel: {', '.join(FACTS)}"),
+        "nbmin": _list("width at which its recursion ends"),
+        "trsm": _list(f"how the rows of U are solved: {', '.join(TRSM)}"),
+        "sizes": Param(
+            kind="list", default="auto", unit="B", words=("auto",), help="message sizes; auto: 64 KiB to 64 MiB"
+        ),
+        "rows": Param(
+            kind="integer", default="auto", low=1, words=("auto",), help="rows of each thread's product; auto: 1536"
+        ),
+        "columns": Param(
+            kind="integer",
+            default="auto",
+            low=8,
+            words=("auto",),
+            help="columns of the matrix; auto: 3072, or 256 for each thread",
+        ),
+        "samples": Param(kind="integer", default=7, low=1, help="samples of each case"),
+        "seconds_total": Param(
+            kind="real", default=0, low=0, unit="s", help="for all cases: fewer samples, then fewer cases; 0: any"
+        ),
+        "seed": Param(kind="integer", default=1, low=0, help="of the order of the cases"),
+        "library": Param(kind="word", default="auto", help=f"the BLAS: {_blas.HELP}"),
+        "cpus": Param(
+            kind="list",
+            default="auto",
+            words=("auto",),
+            help="the CPUs of the host, dealt to its ranks in order: 0-7,16-23; auto: as the program chooses",
+        ),
+        "pages": Param(
+            kind="word", default="auto", choices=("auto", "huge", "base", "hugetlb"), help="pages of the matrix"
+        ),
+        "library_path": Param(kind="word", default="", help="where that library lies; filled in"),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="native/hpl-probe-2-ranks.jsonl",
+            source="two ranks of one thread on two virtual CPUs that others used too",
+            expect={
+                "hpl_probe.gemm.rate[k=192]": 23459752600.0,
+                "hpl_probe.narrow.rate[m=32]": 14487393700.0,
+                "hpl_probe.solve.rate[nb=192,trsm=recursive]": 7782778110.0,
+                "hpl_probe.panel.rate[rows=16384,nb=192]": 10813550100.0,
+                "hpl_probe.rows.bandwidth[nb=192]": 5757690840.0,
+                "hpl_probe.ring.bandwidth[bytes=1048576,contended=0]": 24596561300.0,
+                "hpl_probe.ring.bandwidth[bytes=1048576,contended=1]": 4664644510.0,
+                "hpl_probe.latency[scope=on]": 2.34856052e-06,
+                "hpl_probe.node.rate": 49864705900.0,
+            },
+        ),
+        Sample(
+            recording="native/hpl-probe-2-threads.jsonl",
+            source="one rank of two threads on two virtual CPUs that others used too",
+            expect={
+                "hpl_probe.gemm.rate[k=64]": 66150823700.0,
+                "hpl_probe.panel.rate[rows=16384,nb=192,threads=1,busy=0]": 23279838900.0,
+                "hpl_probe.panel.rate[rows=16384,nb=192,threads=1,busy=1]": 13383834200.0,
+                "hpl_probe.panel.rate[rows=16384,nb=192,threads=2,busy=0]": 41047001300.0,
+                "hpl_probe.node.rate": 90220015900.0,
+            },
+        ),
+    ),
+)

@@ -1,0 +1,360 @@
+"""A site's own HPL, as it is installed: an adapter that writes HPL.dat, runs the program and reads what it prints.
+
+The result lines (``WR11C2R4 ...``) and the residual lines are those of netlib HPL 2.3, which Intel's, NVIDIA's, AMD's Zen
+HPL and rocHPL print too; which one it was is told from the text and kept as ``implementation``. A line gives N, Time and
+Gflops; the seconds are the middle of those that Time and (2/3 N^3 + 3/2 N^2) / Gflops both allow, each within half its
+last printed place, and a line whose three numbers do not agree is refused. Each line is one case. A residual above its
+threshold, or the word FAILED, is no score; where the threshold was 0 or less nothing was checked, and the case says "not
+verified". What ran on GPUs says on how many, and is not laid over the peak of the processor's cores.
+
+``dat`` names an HPL.dat of the site's that is used unchanged; otherwise one is written from the other parameters, with the
+same choice of N as ``hpl``. The program is started by the site's mpirun; with ``ranks = 0`` it is started as it is (a
+script that starts its own ranks). ``arguments`` are words behind it: NVIDIA's hpl.sh wants ``--dat HPL.dat``.
+
+Formats: netlib HPL 2.3 (testing/ptest/HPL_pdtest.c) and a log of it; logs of AMD's Zen HPL, of Intel's xhpl (oneMKL's
+Distribution for LINPACK) and of NVIDIA's HPL 1.0 and 25.02. Of rocHPL no log was at hand: its lines follow its source
+(src/HPL_pdtest.cpp).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import BadInput, Unavailable
+from ..launchers.mpirun import cores
+from ..records import Case, Host, Machine, Params, Residual, Value
+from . import Command, Garbage, Param, Sample, Workload, _hpl, _hpl_dat
+from ._hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS, HplDat
+
+_NUMBER = r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?"
+_RESULT = re.compile(
+    rf"^(?P<variant>W\S+) +(?P<n>\d+) +(?P<nb>\d+) +(?P<p>\d+) +(?P<q>\d+) +(?P<time>{_NUMBER}) +"
+    rf"(?P<gflops>{_NUMBER})(?: *\( *(?P<each>{_NUMBER}) *\))?\s*$",
+    re.MULTILINE,
+)
+_RESIDUAL = re.compile(
+    r"^\|\|Ax-b\|\|_oo ?/ ?\(eps\*\(\|\|A\|\|_oo\*\|\|x\|\|_oo\+\|\|b\|\|_oo\)\*N\) ?= *(\S+) +\.+ *(PASSED|FAILED)",
+    re.MULTILINE,
+)
+_VARIANT = re.compile(r"W([RC])(\d)(\d)([LCR])(\d+)([LCR])(\d+)")
+_LETTERS = {"L": "left", "C": "crout", "R": "right"}
+#: What only one implementation prints, the first that is found decides.
+_SIGNS = (
+    ("nvidia", re.compile(r"HPL-NVIDIA|Gflops +\( *per GPU\)")),
+    ("rochpl", re.compile(r"rocHPL|^Final Score: |^p {6}: ", re.MULTILINE)),
+    ("amd-zen", re.compile(r"BCAST +: +HybBcast|Column=\d+ +Fraction= *[\d.]+% +Gflops=")),
+    (
+        "intel",
+        re.compile(
+            r"Column=\d+ +Fraction=[\d.]+ +Kernel=|Intel\(R\) Xeon Phi|HPL Efficiency by CPU Cycle|^NB {7}: ",
+            re.MULTILINE,
+        ),
+    ),
+)
+_OF_GPUS = re.compile(r"GPU_COLS:")
+
+
+class _Line(NamedTuple):
+    """One result line, understood."""
+
+    params: Params
+    seconds: float
+    end: int  # where it ends in the text
+
+
+def parse(text: str, params: Params) -> tuple[Case, ...]:
+    """Every result line with its residual. Raises Garbage."""
+    if "T/V " not in text:
+        raise Garbage("this is no output of HPL: there is no table 'T/V  N  NB  P  Q  Time  Gflops'")
+    if "End of Tests." not in text:
+        raise Garbage("the output ends before HPL said 'End of Tests.'")
+    kind = implementation(text)
+    lines = [_line(found, kind, text) for found in _RESULT.finditer(text)]
+    if not lines:
+        skipped = re.search(r"(\d+) tests skipped because of illegal input values", text)
+        why = f": {skipped[1]} tests were skipped because of illegal input values" if skipped else ""
+        raise Garbage(f"HPL's table has no result{why}")
+    counted = re.search(r"^Finished +(\d+) tests? with the following results", text, re.MULTILINE)
+    if counted and int(counted[1]) < len(lines):
+        raise Garbage(f"there are {len(lines)} result lines, and HPL counted {counted[1]} tests")
+    cases = []
+    for line, following in zip(lines, [*lines[1:], None], strict=True):
+        check = _check(text, line.end, following.end if following else len(text))
+        threads = params.get("threads")
+        told: Params = {**line.params, **({"threads": threads} if isinstance(threads, int) else {})}
+        if check is None:
+            told["check"] = "not verified"
+        cases.append(
+            Case(
+                kernel="hpl",
+                params=told,
+                work={"flop": _hpl.flop(int(line.params["n"]))},
+                seconds=(line.seconds,),
+                residual=check,
+            )
+        )
+    return tuple(cases)
+
+
+def implementation(text: str) -> str:
+    """Whose HPL printed a text: netlib (or one that prints no more than it), intel, nvidia, amd-zen or rochpl."""
+    return next((name for name, sign in _SIGNS if sign.search(text)), "netlib")
+
+
+def _line(found: re.Match[str], kind: str, text: str) -> _Line:
+    n, nb, p, q = (int(found[name]) for name in ("n", "nb", "p", "q"))
+    told: Params = {
+        "n": n,
+        "nb": nb,
+        "p": p,
+        "q": q,
+        "ranks": p * q,
+        "implementation": kind,
+        **_variant(found["variant"]),
+    }
+    gflops = float(found["gflops"])
+    if found["each"] and float(found["each"]) > 0:
+        told["gpus"] = round(gflops / float(found["each"]))
+    elif kind == "rochpl" or (kind == "nvidia" and _OF_GPUS.search(text)):
+        told["gpus"] = p * q  # one GPU a rank
+    return _Line(told, _seconds(found[0], n, found["time"], found["gflops"]), found.end())
+
+
+def _variant(code: str) -> Params:
+    """``WR11C2R4``: mapping, depth, broadcast, RFACT, NDIV, PFACT and NBMIN; a code of another form is kept as it is."""
+    found = _VARIANT.fullmatch(code)
+    if found is None or int(found[3]) >= len(BCASTS):
+        return {"mapping": {"R": "row", "C": "column"}.get(code[1:2], ""), "variant": code}
+    told: dict[str, Value] = {
+        "mapping": "row" if found[1] == "R" else "column",
+        "depth": int(found[2]),
+        "bcast": BCASTS[int(found[3])],
+        "rfact": _LETTERS[found[4]],
+        "ndiv": int(found[5]),
+        "pfact": _LETTERS[found[6]],
+        "nbmin": int(found[7]),
+    }
+    return told
+
+
+def _seconds(line: str, n: int, time: str, gflops: str) -> float:
+    """The middle of the times that both numbers of a line allow, each within half its last place.
+
+    Raises Garbage where they allow none."""
+    seconds, rate = float(time), float(gflops) * 1e9
+    half, rate_half = half_place(time), half_place(gflops) * 1e9
+    if not (seconds > 0 and rate > rate_half and math.isfinite(rate)):
+        raise Garbage(f"a result without a time or a rate: {line.strip()!r}")
+    low = max(seconds - half, _hpl.flop(n) / (rate + rate_half))
+    high = min(seconds + half, _hpl.flop(n) / (rate - rate_half))
+    if low > high * (1 + 1e-6):  # numbers half-way between two places may be rounded either way
+        raise Garbage(f"N, Time and Gflops do not agree (2/3 N^3 + 3/2 N^2 operations): {line.strip()!r}")
+    return (low + high) / 2
+
+
+def half_place(number: str) -> float:
+    """Half a unit of the last printed place: 0.005 of "370.12", 5e6 of "8.12e+09"."""
+    mantissa, _, exponent = number.lower().partition("e")
+    return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+
+
+def _check(text: str, begin: int, end: int) -> Residual | None:
+    """The residual between two result lines; None where HPL was told to check nothing."""
+    stated = re.search(r"scaled residuals are less than +(\S+)", text)
+    limit = float(stated[1]) if stated else 16.0
+    found = _RESIDUAL.search(text, begin, end)
+    if found is None:
+        if "without checking" in text or limit <= 0:
+            return None
+        raise Garbage("a result has no residual line behind it ('||Ax-b||_oo/(eps*...')")
+    try:
+        value = float(found[1])
+    except ValueError:
+        value = math.nan
+    passed = found[2] == "PASSED" and value <= limit  # false for NaN
+    known = value if math.isfinite(value) and (passed or value > limit) else None
+    return Residual(value=known, limit=limit, kind="HPL scaled residual")
+
+
+# --------------------------------------------------------------------------------------------------------------- start
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    text = _text(str(params["dat"])) if params["dat"] else ""
+    dat = _hpl_dat.read(text, where=str(params["dat"])) if text else None
+    ranks = cores(host) if params["ranks"] == "all" else int(params["ranks"])
+    if dat and params["ranks"] == "all":
+        ranks = dat.ranks
+    if ranks and not any(one.kind == "mpi" for one in host.software):
+        raise Unavailable(
+            "a site's HPL needs the MPI that it was built with; no mpirun was found",
+            hint="load the site's MPI module, install openmpi-bin, or give ranks = 0 for a program that starts its own",
+        )
+    threads = max(1, cores(host) // max(1, ranks)) if params["threads"] == "auto" else int(params["threads"])
+    dat = dat or _written(params, host, ranks, threads)
+    if ranks and dat.ranks > ranks:
+        raise BadInput(
+            f"xhpl: a grid of the HPL.dat needs {dat.ranks} ranks, and {ranks} are asked for",
+            hint=f"ranks = {dat.ranks}",
+        )
+    if dat.device == _hpl_dat.STDERR:
+        raise BadInput("sends the result to standard error (device 7)", where=str(params["dat"]), hint="make it 6 or 8")
+    return ({**params, "ranks": ranks, "threads": threads, "dat_text": text or _hpl_dat.text(dat)},)
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "replace")
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", where=path, hint="give the path of an HPL.dat") from None
+
+
+def _written(params: Params, host: Host, ranks: int, threads: int) -> HplDat:
+    """What the HPL.dat says that is written from the parameters."""
+    if not ranks and "auto" in (params["p"], params["q"]):
+        raise BadInput("xhpl.ranks = 0 leaves the grid open", hint="give p and q, or the site's HPL.dat as dat")
+    shapes = _hpl.grids(params, ranks, "xhpl")
+    nbs = (_hpl.block(host),) if params["nb"] == "auto" else _hpl.whole(str(params["nb"]), "xhpl.nb")
+    if params["n"] == "auto":
+        share, limit_s = float(params["memory_share"]), float(params["time_limit_s"])
+        team = max(1, ranks) * threads
+        orders: tuple[int, ...] = (
+            min(
+                _hpl.largest_order(host, nbs, p, q, team, share=share, limit_s=limit_s, where="xhpl.n")
+                for p, q in shapes
+            ),
+        )
+    else:
+        orders = _hpl.whole(str(params["n"]), "xhpl.n")
+        for p, q in shapes:
+            _hpl.refuse_too_large(host, max(orders), max(nbs), p, q, where="xhpl")
+    return HplDat(
+        n=orders,
+        nb=nbs,
+        grids=shapes,
+        mapping=str(params["mapping"]),
+        threshold=float(params["threshold"]),
+        pfact=_hpl.words(str(params["pfact"]), FACTS, "xhpl.pfact"),
+        rfact=_hpl.words(str(params["rfact"]), FACTS, "xhpl.rfact"),
+        nbmin=_hpl.whole(str(params["nbmin"]), "xhpl.nbmin"),
+        ndiv=_hpl.whole(str(params["ndiv"]), "xhpl.ndiv", low=2),
+        bcast=_hpl.words(str(params["bcast"]), BCASTS, "xhpl.bcast"),
+        depth=_hpl.whole(str(params["depth"]), "xhpl.depth", low=0),
+        swap=str(params["swap"]),
+        swap_threshold=int(params["swap_threshold"]),
+    )
+
+
+def _command(params: Params, host: Host) -> Command:
+    dat = _hpl_dat.read(str(params["dat_text"]))
+    threads = str(params["threads"])
+    return Command(
+        argv=(str(params["program"]), *str(params["arguments"]).split()),
+        env=dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"), threads),
+        ranks=int(params["ranks"]),
+        files={"HPL.dat": str(params["dat_text"])},
+        output="" if dat.device in (_hpl_dat.STDOUT, _hpl_dat.STDERR) else dat.output,
+        site_mpi=True,
+    )
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Every combination of the HPL.dat once, at the rate that is guessed for this machine."""
+    dat = _hpl_dat.read(str(params["dat_text"]))
+    threads = min(cores(host), max(1, int(params["ranks"])) * int(params["threads"]))
+    systems = len(dat.nb) * len(dat.grids) * dat.combinations
+    return 1.0 + systems * sum(1.2 * _hpl.run_s(n, threads, host) for n in dat.n)
+
+
+def _label(params: Params) -> str:
+    dat = _hpl_dat.read(str(params["dat_text"]))
+    many = len(dat.nb) * len(dat.grids) * len(dat.n) * dat.combinations
+    shape = f"N {','.join(map(str, dat.n))}, {' and '.join(f'{p} x {q}' for p, q in dat.grids)}"
+    return f"{params['program']} {shape}" + (f", {many} systems" if many > 1 else "")
+
+
+WORKLOAD = Workload(
+    name="xhpl",
+    title="High-Performance Linpack, as the site installed it",
+    metrics=(_hpl.RATE, _hpl.TIME, _hpl.EFFICIENCY),
+    params={
+        "program": Param(kind="word", default="xhpl", help="the site's HPL: a name on PATH or a path"),
+        "arguments": Param(kind="word", default="", help="words behind it, with spaces between: --dat HPL.dat"),
+        "dat": Param(
+            kind="word", default="", help="the path of a site's HPL.dat, used unchanged in place of what follows"
+        ),
+        "ranks": Param(
+            kind="integer",
+            default="all",
+            low=0,
+            words=("all",),
+            help="MPI ranks; all: one for each core, or those of dat's grid; 0: the program starts its own",
+        ),
+        "threads": Param(
+            kind="integer",
+            default="auto",
+            low=1,
+            words=("auto",),
+            help="OpenMP and BLAS threads of a rank; auto: its share",
+        ),
+        "n": Param(kind="list", default="auto", words=("auto",), help="orders N between commas; auto: as in hpl"),
+        "nb": Param(kind="list", default="auto", words=("auto",), help="block sizes between commas; auto: as in hpl"),
+        "p": Param(
+            kind="list", default="auto", words=("auto",), help="process rows between commas; auto: the squarest grid"
+        ),
+        "q": Param(kind="list", default="auto", words=("auto",), help="process columns, paired with p"),
+        "mapping": Param(kind="word", default="row", choices=MAPPINGS, help="how ranks fill the grid"),
+        "bcast": Param(kind="list", default="1ringM", help=f"broadcast of panels: {', '.join(BCASTS)}"),
+        "depth": Param(kind="list", default="1", help="depth of the look-ahead"),
+        "pfact": Param(kind="list", default="right", help=f"factorization of a panel: {', '.join(FACTS)}"),
+        "rfact": Param(kind="list", default="crout", help=f"its recursion: {', '.join(FACTS)}"),
+        "nbmin": Param(kind="list", default="4", help="width at which the recursion ends"),
+        "ndiv": Param(kind="list", default="2", help="parts that the recursion divides a panel into"),
+        "swap": Param(kind="word", default="mix", choices=SWAPS, help="exchange of rows"),
+        "swap_threshold": Param(
+            kind="integer", default=64, low=0, help="columns up to which mix exchanges rows pairwise"
+        ),
+        "threshold": Param(kind="real", default=16.0, help="of the scaled residual; 0 or less: no check"),
+        "memory_share": Param(kind="real", default=0.8, low=0.001, high=1, help="of the free memory, for n = auto"),
+        "time_limit_s": Param(
+            kind="real", default=0, low=0, unit="s", help="of one solution, for n = auto; 0: no limit"
+        ),
+        "dat_text": Param(kind="word", default="", help="the HPL.dat itself; filled in"),
+    },
+    command=_command,
+    parse=parse,
+    resolve=_resolve,
+    estimate_s=_estimate_s,
+    label=_label,
+    samples=(
+        Sample(
+            recording="hpl/netlib-2.3-1-rank.log",
+            source="dbkinghorn/Notes, notes/EPYC-testing/EPYC-testing.md (fc30526): HPL 2.3 with BLIS on 120 threads",
+            expect={"hpl.rate[implementation=netlib,bcast=2ring,nbmin=4]": 1.1155333e12, "hpl.time": 885.42},
+        ),
+        Sample(
+            recording="hpl/amd-zen-2.3-2-ranks.log",
+            source="microsoft/superbenchmark, tests/data/hpl_results.log (6461d4f), progress lines cut",
+            expect={"hpl.rate[implementation=amd-zen]": 8.12614388e12, "hpl.time[n=384000]": 4645.3715},
+        ),
+        Sample(
+            recording="hpl/intel-2.3-12-ranks.log",
+            source="rangsimanketkaew/hpl, demo_xhpl_intel64_dynamic_outputs.txt (04b26de)",
+            expect={"hpl.rate[implementation=intel,bcast=1ring,p=3]": 7.10290e6, "hpl.time": 94.0695584},
+        ),
+        Sample(
+            recording="hpl/nvidia-25.02-8-gpus.log",
+            source="eth-cscs/cray-network-stack, examples/container/nv-hpc-bench/README.md (aa0c538)",
+            expect={"hpl.rate[implementation=nvidia,gpus=8]": 3.25439908e14, "hpl.time": 54.7633018},
+        ),
+        Sample(
+            recording="hpl/nvidia-1.0-2-gpus.log",
+            source="dbkinghorn/Notes, 2023/NV-4090-P2P/2x4090-notes.md (eba2a9a), measurements before the run cut",
+            expect={"hpl.rate[implementation=nvidia,gpus=2]": 2.23758357e12, "hpl.time": 111.209154},
+        ),
+    ),
+)
