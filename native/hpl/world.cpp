@@ -45,8 +45,8 @@ bool same(const std::vector<std::vector<int>>& masks) {
 
 /// `count` CPUs from `from` on, round again where they do not suffice.
 std::vector<int> take(const std::vector<int>& cpus, std::size_t from, int count) {
-  std::vector<int> taken;
-  for (int i = 0; i < count; ++i) taken.push_back(cpus[(from + static_cast<std::size_t>(i)) % cpus.size()]);
+  std::vector<int> taken(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < taken.size(); ++i) taken[i] = cpus[(from + i) % cpus.size()];
   return taken;
 }
 
@@ -63,16 +63,17 @@ std::vector<std::vector<int>> deal(const std::vector<std::vector<int>>& masks, c
   std::vector<std::vector<int>> dealt;
   for (std::size_t r = 0; r < ranks; ++r) {
     const auto& cpus = list.empty() ? masks[r] : list;
-    const auto sharers = shared ? static_cast<int>(ranks) : 1;
-    const int count = threads > 0 ? threads : std::max(1, cores_of(cpus) / sharers);
-    if (static_cast<std::size_t>(count * sharers) > cpus.size() && !oversubscribe) {
+    const std::size_t sharers = shared ? ranks : 1;
+    const int count = threads > 0 ? threads : std::max(1, cores_of(cpus) / static_cast<int>(sharers));
+    const std::size_t wanted = sharers * static_cast<std::size_t>(count);
+    if (wanted > cpus.size() && !oversubscribe) {
       throw cannot(std::to_string(sharers) + " rank" + (sharers > 1 ? "s" : "") + " of " + std::to_string(count) +
                        " thread" + (count > 1 ? "s" : "") + " on a host have only the CPUs " + format_cpu_list(cpus),
                    "start fewer ranks, ask for fewer --threads, or bind the ranks to more CPUs");
     }
     auto mine = take(cpus, shared ? r * static_cast<std::size_t>(count) : 0, count);
     if (progress_thread) {  // a CPU that nobody computes on, or the one where the panel's leader runs
-      const std::size_t spare = static_cast<std::size_t>(count * sharers) + (shared ? r : 0);
+      const std::size_t spare = wanted + (shared ? r : 0);
       mine.insert(mine.begin(), spare < cpus.size() ? cpus[spare] : mine.front());
     }
     dealt.push_back(std::move(mine));
