@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -257,6 +258,9 @@ inline void narrow(const Blas& blas, std::initializer_list<Int> numbers) {
 }  // namespace blas_detail
 
 inline Blas Blas::load(const std::string& path, int threads) {
+  // setenv and a library's own start are for one thread at a time; ranks of a test are threads of one process.
+  static std::mutex one_at_a_time;
+  const std::scoped_lock guard(one_at_a_time);
   const std::string count = std::to_string(threads);
   for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
                                "GOTO_NUM_THREADS", "NVPL_BLAS_NUM_THREADS"}) {
