@@ -1,0 +1,146 @@
+"""What one channel said over time: arrays in memory, Parquet on disk.
+
+A trace keeps every answer, those without a value too: a gap is an entry with its status and NaN, never a zero and never
+left out. ``t_ns`` is the device's own stamp where it gives one, else the middle between asking and answering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput, StoreFailed
+from ..meters import Channel, Status, channel_key
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Trace(NamedTuple):
+    """Columns of equal length, ordered by time."""
+
+    channel: Channel
+    t_ns: Ints  # Unix time
+    half_ns: Ints  # half of how long the answer took: how far the stamp may be off
+    value: Floats  # SI; NaN unless the status is OK
+    status: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.t_ns)
+
+    @property
+    def ok(self) -> NDArray[np.bool_]:
+        """Which entries have a value that counts."""
+        out: NDArray[np.bool_] = (self.status == Status.OK) & np.isfinite(self.value)
+        return out
+
+    def seconds(self, origin_ns: int) -> Floats:
+        """The stamps in seconds after an origin: differences are taken in whole nanoseconds first."""
+        out: Floats = (self.t_ns - origin_ns).astype(np.float64) * 1e-9
+        return out
+
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Trace:
+        """Some entries, in order."""
+        return Trace(self.channel, self.t_ns[chosen], self.half_ns[chosen], self.value[chosen], self.status[chosen])
+
+
+def trace(
+    channel: Channel,
+    t_ns: Sequence[int] | Ints,
+    value: Sequence[float] | Floats,
+    *,
+    half_ns: Sequence[int] | Ints | int = 0,
+    status: Sequence[int] | NDArray[np.uint8] | None = None,
+) -> Trace:
+    """A trace from columns: ordered by time (stable), NaN made a gap where no status says otherwise. Raises BadInput for
+    columns of unequal length."""
+    times = np.asarray(t_ns, np.int64)
+    values = np.asarray(value, np.float64)
+    halves = np.broadcast_to(np.asarray(half_ns, np.int64), times.shape)
+    states = np.zeros(times.shape, np.uint8) if status is None else np.asarray(status, np.uint8)
+    if not len(times) == len(values) == len(states):
+        raise BadInput(f"{len(times)} stamps, {len(values)} values, {len(states)} states", where=channel_key(channel))
+    states = np.where((states == Status.OK) & ~np.isfinite(values), np.uint8(Status.GAP), states)
+    values = np.where(states == Status.OK, values, np.nan)
+    if np.any(np.diff(times) < 0):
+        order = np.argsort(times, kind="stable")
+        times, halves, values, states = times[order], halves[order], values[order], states[order]
+    return Trace(channel, times, halves, values, states)
+
+
+_CHANNELS = "shakedown.channels"
+
+
+def write(path: Path, traces: Iterable[Trace]) -> None:
+    """All traces as one Parquet file: columns channel, t_ns, half_ns, value (null unless it counts), status; the channels
+    in full stand in its metadata. Raises StoreFailed."""
+    import duckdb
+
+    kept = list(traces)
+    columns = {
+        "channel": np.repeat(np.array([channel_key(one.channel) for one in kept], object), [len(one) for one in kept]),
+        "t_ns": np.concatenate([one.t_ns for one in kept] or [np.empty(0, np.int64)]),
+        "half_ns": np.concatenate([one.half_ns for one in kept] or [np.empty(0, np.int64)]),
+        "value": np.concatenate([one.value for one in kept] or [np.empty(0)]),
+        "status": np.concatenate([one.status for one in kept] or [np.empty(0, np.uint8)]),
+    }
+    told = msgspec.json.encode([one.channel for one in kept]).decode()
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with duckdb.connect() as db:
+            db.register("columns", columns)
+            quoted = str(temporary).replace("'", "''")
+            meta = told.replace("'", "''")
+            db.execute(
+                "copy (select channel, t_ns, half_ns, case when status = 0 then value end as value, status from columns) "
+                f"to '{quoted}' (format parquet, compression zstd, kv_metadata {{'{_CHANNELS}': '{meta}'}})"
+            )
+        temporary.replace(path)
+    except (OSError, duckdb.Error) as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreFailed(f"the trace cannot be written: {error}", where=str(path)) from None
+
+
+def read(path: Path) -> tuple[Trace, ...]:
+    """The traces of a Parquet file that ``write`` made, in its order. Raises StoreFailed."""
+    import duckdb
+
+    if not path.exists():
+        raise StoreFailed("there is no such trace", where=str(path))
+    try:
+        with duckdb.connect() as db:
+            found = db.execute("select key, value from parquet_kv_metadata(?)", [str(path)]).fetchall()
+            told = {bytes(key).decode(): bytes(value) for key, value in found}
+            if _CHANNELS not in told:
+                raise StoreFailed(
+                    "the Parquet file holds no channels of Shakedown's",
+                    where=str(path),
+                    hint="read another tool's file with the meter csv:FILE",
+                )
+            channels = msgspec.json.decode(told[_CHANNELS], type=list[Channel])
+            rows = db.execute(
+                "select channel, t_ns, half_ns, value, status from read_parquet(?) order by t_ns", [str(path)]
+            ).fetchnumpy()
+    except (duckdb.Error, msgspec.DecodeError) as error:
+        raise StoreFailed(f"the trace is damaged: {error}", where=str(path)) from None
+    values = np.ma.filled(rows["value"].astype(np.float64), np.nan)
+    keys = np.asarray(rows["channel"]).astype(str)
+    traces = []
+    for channel in channels:
+        mine = keys == channel_key(channel)
+        traces.append(
+            trace(
+                channel,
+                rows["t_ns"][mine],
+                values[mine],
+                half_ns=rows["half_ns"][mine],
+                status=rows["status"][mine],
+            )
+        )
+    return tuple(traces)
