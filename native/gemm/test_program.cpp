@@ -93,6 +93,13 @@ void refusals(Checks& checks) {
 }
 
 void identity(Checks& checks) {
+  unsetenv("OPENBLAS_CORETYPE");
+  checks.that(Blas::load(fake("right") + "@SkylakeX", 1).path == Blas::load(fake("right"), 1).path &&
+                  std::string(std::getenv("OPENBLAS_CORETYPE")) == "SkylakeX",
+              "PATH@KERNELS is that library, told which kernels to take");
+  Blas::load(fake("right") + "@Zen", 1);
+  checks.that(std::string(std::getenv("OPENBLAS_CORETYPE")) == "SkylakeX", "what the environment says comes first");
+  unsetenv("OPENBLAS_CORETYPE");
   checks.that(!Blas::load(fake("right"), 1).ilp64, "32-bit integers are recognised");
   const Blas wide = Blas::load(fake("ilp64"), 1);
   checks.that(wide.ilp64, "64-bit integers too, though the symbol has the usual name");

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdarg>
 
-#include "common/isa.hpp"
-
 namespace shakedown::hpl {
 namespace {
 
@@ -26,13 +24,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-/// Kernels that a library chooses for processors without AVX-512, in the names that OpenBLAS and BLIS give them.
-bool below_avx512(const std::string& kernel) {
-  static const char* const kNames[] = {"Haswell", "Zen",     "Sandybridge", "Nehalem",   "Prescott", "Core2",
-                                       "generic", "haswell", "sandybridge", "Excavator", "Bulldozer"};
-  return std::any_of(std::begin(kNames), std::end(kNames), [&](const char* name) { return kernel == name; });
 }
 
 void by_phase(std::vector<Diagnosis>& found, const Report& report, const Config& config) {
@@ -87,10 +78,10 @@ std::vector<Diagnosis> diagnose(const Report& report, const Config& config, cons
          words("the slowest core's clock fell from %.2f to %.2f GHz over the run", before / 1e9, after / 1e9),
          "look at the power limit and the cooling: 'shakedown machine' shows the settings"});
   }
-  const auto isas = machine_isas();
-  if (below_avx512(blas.kernel) && std::find(isas.begin(), isas.end(), "avx512") != isas.end()) {
+  if (blas.misses_avx512()) {
     found.push_back({0.3, "the BLAS uses its kernels for " + blas.kernel + ", and this processor has AVX-512",
-                     "take a newer BLAS or one made for this processor, or unset OPENBLAS_CORETYPE"});
+                     "take an OpenBLAS's other kernels (--library " + blas.path +
+                         "@SkylakeX), a newer BLAS or one made for this processor; unset OPENBLAS_CORETYPE"});
   }
   if (around.huge_asked && around.pages != "huge" && around.matrix_bytes > (std::uint64_t{64} << 20)) {
     found.push_back({0.05, "the matrix lies in " + around.pages + " pages, not in huge ones",

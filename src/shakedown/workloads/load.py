@@ -1,0 +1,114 @@
+"""Load on command: constant, a step, a square wave, a staircase or marks, as a burn-in, as idle, or to try a meter.
+
+The cores work at multiply-adds on registers, whose results are checked bit for bit; the part of full load is threads at
+work, and within one thread a part of its time. Level 0 is an idle node. Every edge is told with the time at which it really
+was, and how late that is against the schedule is measured. See native/load/README.md.
+"""
+
+from __future__ import annotations
+
+from .. import programs
+from ..errors import BadInput
+from ..launchers.mpirun import cores
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Sample, Workload
+
+_SOURCE = "native/load/README.md"
+_METRICS = (
+    Metric(
+        name="load.rate",
+        headline=True,
+        title="Multiply-adds under load",
+        unit="flop/s",
+        better="none",
+        kernel="load_work",
+        per="flop/s",
+        limit="flops.fp64",
+        source=_SOURCE,
+    ),
+    Metric(
+        name="load.lateness",
+        title="Lateness of the edges",
+        unit="s",
+        better="lower",
+        kernel="load_edges",
+        per="s",
+        source=_SOURCE,
+    ),
+)
+_PATTERNS = ("constant", "step", "square", "staircase", "markers")
+_MARKERS_S = 662.0  # of the pattern at scale 1
+_LEVELS = 5  # of the staircase, which goes up and down
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    usable = len(host.usable_cpus) or cores(host)
+    threads = cores(host) if params["threads"] == "all" else int(params["threads"])
+    if threads > usable:
+        raise BadInput(
+            f"load.threads = {threads}, but this process may use {usable} CPUs", hint=f"at most threads = {usable}"
+        )
+    if float(params["low"]) > float(params["level"]):
+        raise BadInput(
+            f"load.low = {params['low']} is above load.level = {params['level']}", hint="low is the lower of the two"
+        )
+    return ({**params, "threads": threads},)
+
+
+def _command(params: Params, host: Host) -> Command:
+    """The pattern fitted into ``seconds``: three holds of a step, nine of a staircase, marks by their scale."""
+    seconds = float(params["seconds"])
+    words = ["--pattern", str(params["pattern"]), "--threads", str(params["threads"]), "--high", str(params["level"])]
+    match params["pattern"]:
+        case "constant":
+            words += ["--seconds", f"{seconds:g}"]
+        case "step":
+            words += ["--low", str(params["low"]), "--hold", f"{seconds / 3:g}"]
+        case "square":
+            words += ["--low", str(params["low"]), "--period", str(params["period"]), "--seconds", f"{seconds:g}"]
+        case "staircase":
+            low, high = float(params["low"]), float(params["level"])
+            levels = [low + (high - low) * step / (_LEVELS - 1) for step in range(_LEVELS)]
+            hold = seconds / (2 * _LEVELS - 1)
+            words += ["--levels", ",".join(f"{level:g}" for level in levels), "--hold", f"{hold:g}"]
+        case _:
+            words += ["--low", str(params["low"]), "--scale", f"{seconds / _MARKERS_S:g}"]
+    return Command(argv=(programs.path("load"), *words))
+
+
+def _label(params: Params) -> str:
+    if params["pattern"] == "constant":
+        what = "idle" if params["level"] == 0 else f"constant at {float(params['level']):.0%}"
+    else:
+        what = str(params["pattern"])
+    return f"load, {what}, {float(params['seconds']):g} s"
+
+
+WORKLOAD = Workload(
+    name="load",
+    title="Load on command",
+    metrics=_METRICS,
+    params={
+        "pattern": Param(kind="word", default="constant", choices=_PATTERNS, help="how the load changes"),
+        "seconds": Param(kind="real", default=10, low=0.1, unit="s", help="how long in all"),
+        "level": Param(kind="real", default=1, low=0, high=1, help="share of full load, in its high parts; 0: idle"),
+        "low": Param(kind="real", default=0, low=0, high=1, help="share of full load in the low parts of a pattern"),
+        "period": Param(kind="real", default=1, low=0.002, unit="s", help="of a square wave"),
+        "threads": Param(
+            kind="integer", default="all", low=1, words=("all",), help="threads at full load; all: one for each core"
+        ),
+    },
+    command=_command,
+    estimate_s=lambda params, host: 0.3 + float(params["seconds"]),
+    resolve=_resolve,
+    label=_label,
+    marks=("level",),
+    samples=(
+        Sample(
+            recording="native/load-square.jsonl",
+            source="two virtual CPUs with AVX-512, 5 periods of 50 ms",
+            expect={"load.rate[pattern=square]": 45496690076.614586, "load.lateness[pattern=square]": 4.2642e-05},
+        ),
+    ),
+)
