@@ -42,13 +42,15 @@ struct Blas {
 
   /// Load the library at `path` for at most `threads` threads: the usual environment variables are set to that number
   /// first, for those libraries that read nothing else, and the affinity of the calling thread is what a library sees
-  /// as its machine. `library` is a path, or PATH@KERNELS for an OpenBLAS that is to take its kernels for another
-  /// processor than the one that it recognises (PATH@SkylakeX); OPENBLAS_CORETYPE in the environment comes first.
-  /// Throws "could not measure" where it cannot be loaded or holds no DGEMM.
-  static Blas load(const std::string& library, int threads);
+  /// as its machine. Throws "could not measure" where it cannot be loaded or holds no DGEMM.
+  static Blas load(const std::string& path, int threads);
 
-  /// Whether its kernels are for processors without AVX-512, and this processor has it: up to half of the rate is lost.
-  [[nodiscard]] bool misses_avx512() const;
+  /// What is wrong with its kernels (text) and what to do about it (advice): that they are for processors without
+  /// AVX-512, and this processor has it, which costs up to half of the rate. Empty where nothing is.
+  struct Doubt {
+    std::string text, advice;
+  };
+  [[nodiscard]] Doubt kernel_doubt() const;
 
   /// "openblas 0.3.21": the name and at most three parts of the version, or the name alone.
   [[nodiscard]] std::string title() const;
@@ -264,16 +266,23 @@ inline void narrow(const Blas& blas, std::initializer_list<Int> numbers) {
 
 }  // namespace blas_detail
 
-inline bool Blas::misses_avx512() const {
+inline Blas::Doubt Blas::kernel_doubt() const {
   // As OpenBLAS and BLIS call them.
   static const char* const kWithout[] = {"Haswell", "Zen",     "Sandybridge", "Nehalem",   "Prescott", "Core2",
                                          "generic", "haswell", "sandybridge", "Excavator", "Bulldozer"};
   const auto isas = machine_isas();
-  return std::any_of(std::begin(kWithout), std::end(kWithout), [&](const char* one) { return kernel == one; }) &&
-         std::find(isas.begin(), isas.end(), "avx512") != isas.end();
+  if (std::find(isas.begin(), isas.end(), "avx512") == isas.end()) return {};
+  if (std::find(std::begin(kWithout), std::end(kWithout), kernel) == std::end(kWithout)) return {};
+  Doubt doubt{"the BLAS uses its kernels for " + kernel + ", and this processor has AVX-512",
+              "take a newer library, or one made for this processor"};
+  for (const char* variable : {"OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE"}) {
+    if (const char* value = std::getenv(variable))
+      doubt.advice = std::string("unset ") + variable + ", which is " + value;
+  }
+  return doubt;
 }
 
-inline Blas Blas::load(const std::string& library, int threads) {
+inline Blas Blas::load(const std::string& path, int threads) {
   // setenv and a library's own start are for one thread at a time; ranks of a test are threads of one process.
   static std::mutex one_at_a_time;
   const std::scoped_lock guard(one_at_a_time);
@@ -283,10 +292,6 @@ inline Blas Blas::load(const std::string& library, int threads) {
     setenv(variable, count.c_str(), 1);
   }
   setenv("MKL_DYNAMIC", "FALSE", 1);  // else MKL takes fewer threads than it was told to
-  const auto at_sign = library.rfind('@');
-  const bool asks = at_sign != std::string::npos && library.find('/', at_sign) == std::string::npos;
-  const std::string path = asks ? library.substr(0, at_sign) : library;
-  if (asks) setenv("OPENBLAS_CORETYPE", library.substr(at_sign + 1).c_str(), 0);
   Blas blas;
   blas.handle = dlopen(path.c_str(), RTLD_LOCAL | RTLD_NOW);
   if (blas.handle == nullptr) {

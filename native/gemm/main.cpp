@@ -33,8 +33,7 @@ struct Options {
 Options parse(int argc, char** argv) {
   Args args(argc, argv, "gemm: C = alpha A B + beta C by the BLAS library that is named, verified");
   Options o;
-  o.library = args.text(
-      "library", "", "path of the BLAS library (required); PATH@KERNELS: an OpenBLAS's kernels for another processor");
+  o.library = args.text("library", "", "path of the BLAS library (required)");
   o.label = args.text("label", "", "what the cases call the library (default: the name and version that it gives)");
   o.sizes = args.integers("sizes", "1024,2048,4096", 1, "orders n of the square matrices");
   o.threads = args.integers("threads", std::to_string(usable_cores()), 1,
@@ -299,10 +298,8 @@ int run(int argc, char** argv) {
   facts.add("threads", options.threads).add("cpus", format_cpu_list(allowed_cpus())).add("alpha", options.alpha);
   facts.add("beta", options.beta).add("pages_asked", options.page_word);
   emitter.start("gemm", argc, argv, facts);
-  if (blas.misses_avx512()) {
-    emitter.notice(
-        "blas-kernels", bench.label + " uses its kernels for " + blas.kernel + ", and this processor has AVX-512",
-        "an OpenBLAS: name it as " + blas.path + "@SkylakeX; else a newer library, or one made for this processor");
+  if (const auto doubt = blas.kernel_doubt(); !doubt.text.empty()) {
+    emitter.notice("blas-kernels", doubt.text, doubt.advice);
   }
   if (in_double) run_precision<double>(bench);
   if (options.precision.find('s') != std::string::npos) run_precision<float>(bench);

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -93,12 +94,18 @@ void refusals(Checks& checks) {
 }
 
 void identity(Checks& checks) {
-  unsetenv("OPENBLAS_CORETYPE");
-  checks.that(Blas::load(fake("right") + "@SkylakeX", 1).path == Blas::load(fake("right"), 1).path &&
-                  std::string(std::getenv("OPENBLAS_CORETYPE")) == "SkylakeX",
-              "PATH@KERNELS is that library, told which kernels to take");
-  Blas::load(fake("right") + "@Zen", 1);
-  checks.that(std::string(std::getenv("OPENBLAS_CORETYPE")) == "SkylakeX", "what the environment says comes first");
+  Blas held = Blas::load(fake("right"), 1);
+  const auto isas = shakedown::machine_isas();
+  const bool wide_vectors = std::find(isas.begin(), isas.end(), "avx512") != isas.end();
+  for (const char* kernel : {"SkylakeX", "Zen4", ""}) {
+    held.kernel = kernel;
+    checks.that(held.kernel_doubt().text.empty(), std::string("nothing is wrong with the kernels '") + kernel + "'");
+  }
+  held.kernel = "Haswell";
+  checks.that(held.kernel_doubt().text.empty() != wide_vectors, "Haswell's kernels are doubted where there is AVX-512");
+  setenv("OPENBLAS_CORETYPE", "Haswell", 1);
+  checks.that((held.kernel_doubt().advice == "unset OPENBLAS_CORETYPE, which is Haswell") == wide_vectors,
+              "and the variable that is behind it is named");
   unsetenv("OPENBLAS_CORETYPE");
   checks.that(!Blas::load(fake("right"), 1).ilp64, "32-bit integers are recognised");
   const Blas wide = Blas::load(fake("ilp64"), 1);

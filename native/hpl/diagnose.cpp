@@ -78,11 +78,7 @@ std::vector<Diagnosis> diagnose(const Report& report, const Config& config, cons
          words("the slowest core's clock fell from %.2f to %.2f GHz over the run", before / 1e9, after / 1e9),
          "look at the power limit and the cooling: 'shakedown machine' shows the settings"});
   }
-  if (blas.misses_avx512()) {
-    found.push_back({0.3, "the BLAS uses its kernels for " + blas.kernel + ", and this processor has AVX-512",
-                     "take an OpenBLAS's other kernels (--library " + blas.path +
-                         "@SkylakeX), a newer BLAS or one made for this processor; unset OPENBLAS_CORETYPE"});
-  }
+  if (const auto doubt = blas.kernel_doubt(); !doubt.text.empty()) found.push_back({0.3, doubt.text, doubt.advice});
   if (around.huge_asked && around.pages != "huge" && around.matrix_bytes > (std::uint64_t{64} << 20)) {
     found.push_back({0.05, "the matrix lies in " + around.pages + " pages, not in huge ones",
                      "allow transparent huge pages for madvise, or free memory that is in pieces"});

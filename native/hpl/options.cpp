@@ -145,10 +145,8 @@ Options read_options(int argc, char** argv, const std::optional<std::string>& da
   o.cpus = args.text("cpus", "", "the CPUs of each host, dealt to its ranks in order, such as 0-7,16-23");
   o.panel_threads =
       static_cast<int>(args.integer("panel-threads", 0, 0, "threads that factor a panel; 0: chosen for each", 1 << 15));
-  o.library = args.text(
-      "library", "",
-      "path of the BLAS library, PATH@KERNELS for an OpenBLAS's kernels for another processor (default: libopenblas, "
-      "libblis, libmkl_rt or libblas)");
+  o.library =
+      args.text("library", "", "path of the BLAS library (default: libopenblas, libblis, libmkl_rt or libblas)");
   o.pages_word = args.text("pages", "huge", "huge, base or hugetlb pages for the matrix");
   o.pages = parse_pages(o.pages_word);
   o.solve = static_cast<Solve>(

@@ -73,10 +73,8 @@ Options read_options(int argc, char** argv) {
   o.threads = static_cast<int>(
       args.integer("threads", 0, 0, "threads of a rank; 0: its binding's cores, or its share", 1 << 15));
   o.cpus = args.text("cpus", "", "the CPUs of each host, dealt to its ranks in order, such as 0-7,16-23");
-  o.library = args.text(
-      "library", "",
-      "path of the BLAS library, PATH@KERNELS for an OpenBLAS's kernels for another processor (default: libopenblas, "
-      "libblis, libmkl_rt or libblas)");
+  o.library =
+      args.text("library", "", "path of the BLAS library (default: libopenblas, libblis, libmkl_rt or libblas)");
   o.pages = parse_pages(args.text("pages", "huge", "huge, base or hugetlb pages"));
   o.samples = args.integer("samples", o.samples, 1, "of each case; those that find its length are discarded");
   o.seconds_total = args.real("seconds-total", 0, 0, "for all cases together: fewer samples, then fewer cases; 0: any");

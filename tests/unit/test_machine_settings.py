@@ -37,6 +37,12 @@ def test_a_node_that_is_set_well_has_nothing_to_warn_of(tmp_path: Path) -> None:
     assert found["energy counters (RAPL)"].value == "2 readable" and found["/dev/shm"].state == "good"
 
 
+def test_a_variable_that_holds_a_library_to_another_processor_is_named(tmp_path: Path) -> None:
+    found = changed(tmp_path, {}, environment={"OPENBLAS_CORETYPE": "Haswell"})["kernels of libraries"]
+    assert found.state == "warn" and found.value == "OPENBLAS_CORETYPE=Haswell"
+    assert found.advice == "unset OPENBLAS_CORETYPE"
+
+
 @pytest.mark.parametrize(
     ("path", "text", "name", "state", "advice"),
     [

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from shakedown import events, programs
 from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Params, Software, Value
 from shakedown.workloads import _blas, check_params, gemm
-from support.machines import host, machine
+from support.machines import machine
 
 
 def library(name: str, version: str = "", path: str = "", **facts: Value) -> Software:
@@ -70,27 +69,6 @@ def test_a_name_a_label_or_a_path() -> None:
     with pytest.raises(BadInput, match="openbla") as caught:
         resolve({"library": "openbla"})
     assert "openblas" in caught.value.hint
-
-
-def test_an_openblas_that_does_not_know_the_processor_is_told_which_kernels_to_take() -> None:
-    zen5 = ("AuthenticAMD", 26, ("avx512f", "avx512dq", "avx512bw", "avx512vl"))
-    zen4 = ("AuthenticAMD", 25, zen5[2])
-
-    def chosen(word: str, processor: tuple[str, int, tuple[str, ...]], *software: Software) -> list[tuple[str, str]]:
-        one = host(2, software=software)
-        vendor, family, isa = processor
-        cpu = msgspec.structs.replace(one.cpu, vendor=vendor, family=family, isa=isa)
-        return list(_blas.choose(word, msgspec.structs.replace(one, cpu=cpu)))
-
-    own = ("/lib/libopenblas.so", "openblas 0.3.34")
-    told = ("/lib/libopenblas.so@SkylakeX", "openblas 0.3.34 SkylakeX")
-    assert chosen("auto", zen5, OPENBLAS) == [told]
-    assert chosen("all", zen5, OPENBLAS) == [told, own]
-    assert chosen("all", zen4, OPENBLAS) == [own]
-    assert chosen("/lib/libopenblas.so", zen5, OPENBLAS) == [own]
-    assert chosen("/lib/libopenblas.so@Zen", zen5, OPENBLAS) == [("/lib/libopenblas.so@Zen", "openblas 0.3.34 Zen")]
-    assert chosen("auto", zen5, library("openblas", "0.3.40"))[0][1] == "openblas 0.3.40"
-    assert chosen("auto", zen5, BLIS)[0][1].startswith("blis")
 
 
 def test_without_a_library_it_says_how_to_get_one() -> None:

@@ -57,6 +57,34 @@ def aslr(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
+#: Variables that make a library take other kernels than those for the processor that it finds.
+_OVERRIDES = (
+    "OPENBLAS_CORETYPE",
+    "BLIS_ARCH_TYPE",
+    "MKL_DEBUG_CPU_TYPE",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "NVPL_BLAS_DEBUG_CPU_TYPE",
+    "ARMPL_ARCH",
+)
+
+
+def library_overrides(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+    """Environment variables, set for reproducibility somewhere and forgotten, that hold a BLAS to an older processor."""
+    found = {name: value for name in _OVERRIDES if (value := door.env(name))}
+    if not found:
+        return ()
+    return (
+        setting(
+            "kernels of libraries",
+            ", ".join(f"{name}={value}" for name, value in found.items()),
+            "warn",
+            "a library held to another processor's kernels loses up to half of DGEMM: 122 instead of 214 Gflop/s with "
+            "OPENBLAS_CORETYPE=Haswell on two cores of Zen 5",
+            f"unset {' '.join(found)}",
+        ),
+    )
+
+
 def _kernel(door: Door) -> tuple[int, ...]:
     match = re.match(r"(\d+)\.(\d+)", door.read("/proc/sys/kernel/osrelease") or "")
     return (int(match[1]), int(match[2])) if match else (99,)
@@ -220,6 +248,7 @@ CHECKS: tuple[Check, ...] = (
     overcommit,
     shared_memory,
     cross_memory,
+    library_overrides,
     *settings_cpu.CHECKS,
     *settings_limits.CHECKS,
 )

@@ -1,7 +1,6 @@
 """Which BLAS library a workload loads: what several take as their parameter ``library``.
 
-``all``, ``auto``, a name such as ``openblas``, a label such as ``openblas 0.3.34``, or a path. ``PATH@KERNELS`` takes an
-OpenBLAS's kernels for another processor than the one that it recognises.
+``all``, ``auto``, a name such as ``openblas``, a label such as ``openblas 0.3.34``, or a path.
 """
 
 from __future__ import annotations
@@ -12,11 +11,7 @@ from collections import Counter
 from ..errors import Unavailable, unknown
 from ..records import Host, Software
 
-HELP = "all, auto, a name such as openblas, or the path of a library (PATH@KERNELS: an OpenBLAS's kernels of that name)"
-#: OpenBLAS up to this version takes Haswell's kernels on AMD's Zen 5, though SkylakeX's run there: DGEMM 122 -> 214
-#: Gflop/s on two cores (0.3.34). It knows processors by their family; a newer one may know this.
-_KNOWS_NO_ZEN5 = (0, 3, 34)
-_AVX512 = {"avx512f", "avx512dq", "avx512bw", "avx512vl"}
+HELP = "all, auto, a name such as openblas, or the path of a library"
 #: What ``auto`` prefers, by the processor's vendor.
 _ORDER = {
     "GenuineIntel": ("mkl", "openblas", "aocl", "blis"),
@@ -67,41 +62,21 @@ def labels(found: tuple[Software, ...]) -> dict[str, str]:
     return chosen
 
 
-def better_kernels(one: Software, host: Host) -> str:
-    """The kernels that an OpenBLAS should be told to take on this host, since it does not know its processor; or empty."""
-    unknown_to_it = host.cpu.vendor == "AuthenticAMD" and (host.cpu.family or 0) >= 26 and _AVX512 <= set(host.cpu.isa)
-    version = tuple(int(part) for part in short_version(one.version).split(".") if part.isdigit())
-    return "SkylakeX" if one.name == "openblas" and unknown_to_it and version <= _KNOWS_NO_ZEN5 else ""
-
-
 def choose(word: str, host: Host) -> tuple[tuple[str, str], ...]:
-    """Path and label of each library that ``library`` asks for, the better kernels of one before its own. Raises BadInput
-    and Unavailable."""
-    chosen = []
-    for one, label in _chosen(word, host):
-        kernels = better_kernels(one, host) if "@" not in word else ""
-        if kernels:
-            chosen.append((f"{one.path}@{kernels}", f"{label} {kernels}"))
-        if not kernels or word == "all":
-            chosen.append((one.path, label))
-    return tuple(chosen)
-
-
-def _chosen(word: str, host: Host) -> list[tuple[Software, str]]:
+    """Path and label of each library that ``library`` asks for. Raises BadInput and Unavailable."""
     found = tuple(one for one in host.software if one.kind == "blas")
     named = labels(found)
     if "/" in word:
-        path, _, kernels = word.partition("@")
-        return [(Software(kind="blas", name="", path=word), f"{named[path]} {kernels}".strip() if path in named else "")]
+        return ((word, named.get(word, "")),)
     usable = ordered(found, host.cpu.vendor)
     if word not in ("all", "auto"):
         chosen = [one for one in (*usable, *found) if word in (one.name, named[one.path])]
         if not chosen:
             raise unknown("BLAS library", word, {one.name for one in found} | set(named.values()))
-        return [(chosen[0], named[chosen[0].path])]
+        return ((chosen[0].path, named[chosen[0].path]),)
     if not usable:
         raise Unavailable(
             f"no optimised BLAS library was found on {host.name}",
             hint="load its module, or: pip install scipy-openblas32; a path can be given as library",
         )
-    return [(one, named[one.path]) for one in (usable if word == "all" else usable[:1])]
+    return tuple((one.path, named[one.path]) for one in (usable if word == "all" else usable[:1]))
