@@ -123,8 +123,11 @@ def execute(
     progress: Progress | None = None,
     *,
     retry_failed: bool = False,
+    rest: Callable[[], None] | None = None,
 ) -> list[Measurement]:
     """Do what is left of the plan in a run directory, and return all its measurements.
+
+    ``rest`` is called before the first run and after each: meters need the machine idle there.
 
     A run that fails is recorded and does not stop the rest. Raises StoreFailed when a result cannot be kept (after
     saving it elsewhere), CannotMeasure when another harness is at work in the directory. On KeyboardInterrupt the run
@@ -138,14 +141,20 @@ def execute(
     done = {(record.run, record.repeat): summary(record) for record in records}
     spent_s = sum((record.end_ns - record.begin_ns) * 1e-9 for record in records)
     host = machine.hosts[0]
+    rested = rest is None
     while step := next_step(plan, done, spent_s):
         begun = time.monotonic()
+        if rest and not rested:
+            rest()
+            rested = True
         total = len(plan.runs) if step.repeat == 1 else sum(run.repeat_max >= step.repeat for run in plan.runs)
         progress.begin(step, plan.runs.index(step.run) + 1, total, left_s(plan, done, spent_s))
         record = run_once(directory, step, host, door, progress.advance)
         records.append(record)
         done[step.run.id, step.repeat] = summary(record)
         progress.end(step, record)
+        if rest:
+            rest()
         spent_s += time.monotonic() - begun
     return records
 

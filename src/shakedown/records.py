@@ -375,6 +375,95 @@ class Verdict(Record, frozen=True, kw_only=True):
     finding: Finding | None = None
 
 
+# --------------------------------------------------------------------------------------------------------------- power
+
+
+class Term(Record, frozen=True, kw_only=True):
+    """One source of uncertainty. ``u`` is signed where it is shared: how far the value moves by one deviation of it."""
+
+    name: str  # "meter class", "window", "noise"...
+    u: float  # standard uncertainty, in the value's unit
+    dof: float | None = None  # degrees of freedom; None: known (infinitely many)
+    common: str = ""  # what it is shared through: "gain of node7:ipmi/power", "clock of pdu3"
+    text: str = ""  # how it was found, with its numbers
+    remedy: str = ""  # what would make it smaller: "read every second"
+
+
+class Quantity(Record, frozen=True, kw_only=True):
+    """A value (None: not known, with the reason among the notices), its standard uncertainty and where it comes from."""
+
+    name: str
+    unit: str
+    value: float | None
+    u: float | None = None  # combined standard uncertainty
+    k: float | None = None  # coverage factor for 95 %
+    dof: float | None = None  # effective, Welch-Satterthwaite; None: infinitely many
+    terms: tuple[Term, ...] = ()
+    method: str = ""  # which integration, in words
+    seen: float | None = None  # share of the window that readings cover
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def expanded(self) -> float | None:
+        """U = k u: the half width of the 95 % interval."""
+        return None if self.u is None or self.k is None else self.u * self.k
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval."""
+        if self.value is None or self.expanded is None:
+            return None
+        return self.value - self.expanded, self.value + self.expanded
+
+
+class PowerLine(Record, frozen=True, kw_only=True):
+    """One channel over the run, in stretches of equal length for the eye; NaN-free: a stretch without a reading is left out."""
+
+    channel: str  # host:id
+    title: str
+    host: str
+    place: str  # facility | rack | node | board | component
+    unit: str
+    t_s: tuple[float, ...]  # the middle of each stretch, after ``begin_ns`` of the view
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+class PowerSpan(Record, frozen=True, kw_only=True):
+    """What happened when: a run, or idleness between runs."""
+
+    name: str
+    kind: Literal["run", "idle"]
+    begin_s: float
+    end_s: float
+
+
+class MeterSeen(Record, frozen=True, kw_only=True):
+    """One channel that was read: what it stands for, and how well it answered."""
+
+    channel: str
+    title: str
+    place: str
+    stands_for: str  # "mean of the 1 s before its stamp"
+    readings: int
+    missing: int
+    refresh_s: float | None = None
+    characterised: bool = False
+    note: str = ""
+
+
+class PowerView(Record, frozen=True, kw_only=True):
+    """What the meters saw over a run directory."""
+
+    begin_ns: int
+    lines: tuple[PowerLine, ...] = ()
+    spans: tuple[PowerSpan, ...] = ()
+    meters: tuple[MeterSeen, ...] = ()
+    budgets: tuple[Quantity, ...] = ()  # of the values that matter most, each with its terms
+    notices: tuple[Notice, ...] = ()
+
+
 # -------------------------------------------------------------------------------------------------------------- report
 
 
@@ -429,6 +518,7 @@ class Analysis(Record, frozen=True, kw_only=True):
     verdicts: tuple[Verdict, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     beside: tuple[Beside, ...] = ()
+    power: PowerView | None = None  # where meters were read during the run
     skipped: tuple[Absent, ...] = ()
     notices: tuple[Notice, ...] = ()
     summary: tuple[str, ...] = ()  # the verdict in a paragraph: one sentence each

@@ -5,16 +5,19 @@ from __future__ import annotations
 import collections
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .. import published, workloads
+from .. import metering, published, workloads
 from ..errors import StoreFailed
 from ..records import Absent, Analysis, Finding, Host, Limit, Machine, Measurement, Notice, Outcome, Peak, Plan
 from ..store import RunDirectory, read_record, write
 from ..units import show
 from . import advice, beside, derive, limits, ratios, stragglers, table
+
+if TYPE_CHECKING:
+    from .power import Power
 
 TAIL_LINES = 12
 PACKED, OUTCOMES = "measurements.parquet", "outcomes.json"
@@ -35,6 +38,7 @@ def from_part(directory: RunDirectory, part: Part) -> tuple[Analysis, list[Absen
         part.outcomes,
         part.created_ns,
         part.version,
+        power=part.power,
         notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in part.damaged),
     )
     return analysis, part.damaged
@@ -50,6 +54,7 @@ class Part(NamedTuple):
     cases: table.Cases
     outcomes: tuple[Outcome, ...]
     damaged: list[Absent]
+    power: Power | None = None
 
 
 def read(directory: RunDirectory) -> Part:
@@ -60,6 +65,7 @@ def read(directory: RunDirectory) -> Part:
     place = {run.id: index for index, run in enumerate(plan.runs)}  # the report follows the campaign's order
     loaded.measurements.sort(key=lambda one: (place.get(one.run, len(place)), one.repeat))
     outcomes = tuple(_outcome(directory, record, labels, machine) for record in loaded.measurements)
+    power, broken = _power(directory, loaded.measurements, labels)
     return Part(
         plan,
         machine,
@@ -67,8 +73,24 @@ def read(directory: RunDirectory) -> Part:
         manifest.version,
         table.from_measurements(loaded.measurements),
         outcomes,
-        loaded.damaged,
+        [*loaded.damaged, *broken],
+        power,
     )
+
+
+def _power(
+    directory: RunDirectory, measurements: list[Measurement], labels: dict[str, str]
+) -> tuple[Power | None, list[Absent]]:
+    """What the meters saw, where any was read. Readings that are damaged cost the energy, not the rest."""
+    if not metering.folders(directory.path):
+        return None, []
+    from . import power  # scipy: only where there is power
+
+    metrics = {name: workloads.get(name).metrics for name in {one.workload for one in measurements}}
+    try:
+        return power.read(directory, measurements, metrics, labels), []
+    except StoreFailed as error:
+        return None, [Absent(what=error.where or str(directory.path), why=error.what)]
 
 
 def pack(directory: RunDirectory, part: Part) -> None:
@@ -97,9 +119,10 @@ def analyse_many(directories: Sequence[RunDirectory]) -> tuple[Analysis, list[Ab
     damaged: list[Absent] = []
     parts: list[table.Cases] = []
     packed: list[Path] = []
+    powers: list[Power] = []
     newest, version = 0, ""
     for directory in directories:
-        if is_packed(directory):
+        if is_packed(directory) and not metering.folders(directory.path):
             manifest = directory.manifest()
             created_ns, made_by, plan, machine = (
                 manifest.created_ns,
@@ -110,7 +133,8 @@ def analyse_many(directories: Sequence[RunDirectory]) -> tuple[Analysis, list[Ab
             packed.append(directory.path / PACKED)
             outcomes += read_record(directory.path / OUTCOMES, list[Outcome])
         else:
-            plan, machine, created_ns, made_by, cases, ended, broken = read(directory)
+            plan, machine, created_ns, made_by, cases, ended, broken, power = read(directory)
+            powers += [power] if power else []
             parts.append(cases)
             outcomes += ended
             damaged += broken
@@ -139,9 +163,21 @@ def analyse_many(directories: Sequence[RunDirectory]) -> tuple[Analysis, list[Ab
         tuple(outcomes),
         newest,
         version,
+        power=_together(powers),
         notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in damaged),
     )
     return analysis, damaged
+
+
+def _together(powers: Sequence[Power]) -> Power | None:
+    """What the meters of several run directories saw: the values and the meters; each has a time line of its own."""
+    if not powers:
+        return None
+    if len(powers) == 1:
+        return powers[0]
+    from . import power
+
+    return power.together(powers)
 
 
 def build(
@@ -153,6 +189,7 @@ def build(
     created_ns: int,
     version: str,
     *,
+    power: Power | None = None,
     notices: tuple[Notice, ...] = (),
 ) -> Analysis:
     """Everything from the cases on: findings, limits, verdicts, the published beside, the summary. Pure."""
@@ -167,6 +204,11 @@ def build(
     found = ratios.ratios(limits.with_fractions(found, metrics, peaks), by_workload)
     slow = stragglers.behind(found, metrics)
     found = [_warned(one) for one in stragglers.with_notices(found, slow)]
+    titles = {workload: workloads.get(workload).title for workload in by_workload}
+    if power is not None:
+        found += power.findings
+        metrics |= {metric.name: metric for group in power.metrics.values() for metric in group}
+        titles |= {name: "Between the runs" for name in power.metrics if name not in titles}
     verdicts = limits.verdicts(plan.limits, found, metrics, machine.hosts)
     systems = [one for one in published.systems() if not plan.compare_with or one.id in plan.compare_with]
     laid = beside.beside(found, metrics, systems)
@@ -180,10 +222,11 @@ def build(
         machine=machine,
         findings=tuple(found),
         metrics=tuple(metrics.values()),
-        workload_titles={workload: workloads.get(workload).title for workload in by_workload},
+        workload_titles=titles,
         verdicts=verdicts,
         outcomes=outcomes,
         beside=laid,
+        power=None if power is None else power.view,
         skipped=plan.skipped,
         notices=(*notices, *stragglers.notices(slow, metrics), *disturbances),
     )

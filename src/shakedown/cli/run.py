@@ -12,6 +12,7 @@ from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, Canno
 from . import common
 
 if TYPE_CHECKING:
+    from ..metering import Metered
     from ..records import Analysis, Measurement, Plan
     from ..store import RunDirectory
 
@@ -31,13 +32,28 @@ def command(
         ),
     ] = None,
     retry_failed: Annotated[bool, typer.Option(help="With --resume: measure again what failed.")] = False,
+    meter: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Read this power meter meanwhile; may be given again. 'auto': all that this machine shows. "
+            "See `shakedown meter list`."
+        ),
+    ] = None,
+    meter_interval: Annotated[float | None, typer.Option(help="Seconds between readings of every meter.")] = None,
+    rest: Annotated[
+        float | None,
+        typer.Option(help="With meters: seconds of idleness before the first run and after each. Default: 5."),
+    ] = None,
     report: Annotated[bool, typer.Option(help="Analyse and write the report at the end.")] = True,
     formats: Annotated[str, typer.Option("--format", help="Report formats, with commas between.")] = "html,md,csv,json",
     json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,
 ) -> None:
     """Measure this machine: run a campaign, live progress on standard error, the report's path at the end."""
+    from .. import metering
+    from ..host import RealHost
     from ..store import RunDirectory
 
+    asked = metering.ask(meter or (), meter_interval, rest, RealHost())
     if resume is not None:
         if directory is not None:
             raise BadInput("--directory and --resume exclude each other", hint="--resume goes on where it stopped")
@@ -45,7 +61,8 @@ def command(
     else:
         opened = begin(campaign, directory)
     plan = opened.plan()
-    measurements = carry_out(opened, plan, retry_failed=retry_failed)
+    metered = metering.remember(opened.path, asked)
+    measurements = carry_out(opened, plan, metered, retry_failed=retry_failed)
     if not report:
         common.say(f"run directory: {opened.path}")
         raise typer.Exit(code_of_states(measurements))
@@ -80,9 +97,12 @@ def begin(campaign_name: str, directory: Path | None) -> RunDirectory:
     return store.RunDirectory.create(path, manifest=manifest, campaign_toml=text, machine=found, plan=made)
 
 
-def carry_out(opened: RunDirectory, plan: Plan, *, retry_failed: bool) -> list[Measurement]:
-    """Execute the plan with live progress; Ctrl-C leaves a directory that can be resumed, and says how."""
-    from .. import execute
+def carry_out(
+    opened: RunDirectory, plan: Plan, metered: Metered | None = None, *, retry_failed: bool
+) -> list[Measurement]:
+    """Execute the plan with live progress, meters read meanwhile; Ctrl-C leaves a directory that can be resumed, and says
+    how."""
+    from .. import execute, metering
     from ..host import RealHost
     from ..plan import total_s
     from ..units import show_seconds
@@ -92,8 +112,10 @@ def carry_out(opened: RunDirectory, plan: Plan, *, retry_failed: bool) -> list[M
     for one in plan.skipped:
         common.say(f"  not here     {one.what}: {one.why}")
     try:
-        with Live() as live:
-            measurements = execute.execute(opened, plan, opened.machine(), RealHost(), live, retry_failed=retry_failed)
+        with metering.beside(opened.path, metered, RealHost(), common.say) as rest, Live() as live:
+            measurements = execute.execute(
+                opened, plan, opened.machine(), RealHost(), live, retry_failed=retry_failed, rest=rest
+            )
     except KeyboardInterrupt:
         common.say(f"shakedown: stopped; what is whole was kept\n  next: shakedown run --resume {opened.path}")
         sys.exit(130)

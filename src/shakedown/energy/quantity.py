@@ -11,47 +11,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ..records import Notice, Record
+from ..records import Notice
+from ..records import Quantity as Quantity
+from ..records import Term as Term
 
 LEVEL = 0.95
-
-
-class Term(Record, frozen=True, kw_only=True):
-    """One source of uncertainty. ``u`` is signed where it is shared: how far the value moves by one deviation of it."""
-
-    name: str  # "meter class", "window", "noise"...
-    u: float  # standard uncertainty, in the value's unit
-    dof: float | None = None  # degrees of freedom; None: known (infinitely many)
-    common: str = ""  # what it is shared through: "gain of node7:ipmi/power", "clock of pdu3"
-    text: str = ""  # how it was found, with its numbers
-    remedy: str = ""  # what would make it smaller: "read every second"
-
-
-class Quantity(Record, frozen=True, kw_only=True):
-    """A value (None: not known, with the reason among the notices), its standard uncertainty and where it comes from."""
-
-    name: str
-    unit: str
-    value: float | None
-    u: float | None = None  # combined standard uncertainty
-    k: float | None = None  # coverage factor for 95 %
-    dof: float | None = None  # effective, Welch-Satterthwaite; None: infinitely many
-    terms: tuple[Term, ...] = ()
-    method: str = ""  # which integration, in words
-    seen: float | None = None  # share of the window that readings cover
-    notices: tuple[Notice, ...] = ()
-
-    @property
-    def expanded(self) -> float | None:
-        """U = k u: the half width of the 95 % interval."""
-        return None if self.u is None or self.k is None else self.u * self.k
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval."""
-        if self.value is None or self.expanded is None:
-            return None
-        return self.value - self.expanded, self.value + self.expanded
 
 
 def quantity(

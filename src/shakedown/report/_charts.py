@@ -48,6 +48,8 @@ PALETTE: dict[str, tuple[str, str]] = {
     "heat-ink1": ("#1b2028", "#e4e8ef"),
     "heat-ink2": ("#fdfeff", "#0c1116"),
 }
+#: Points in a line from which they are not drawn one by one.
+CROWDED = 80
 SHAPES = ("circle", "square", "triangle-up", "cross", "triangle-down", "triangle-right", "triangle-left", "wedge")
 DASHES = {"derived": [1, 0], "measured": [6, 3], "stated": [2, 3]}
 ANYWHERE = [1, 3]  # the dash of a published value that is not told at which x it was taken
@@ -292,6 +294,7 @@ def _lines(figure: Lines, standalone: bool) -> Spec:
     ]
     names = [one.name for one in figure.series]
     tell = len(names) > 1
+    crowded = max((len(one.points) for one in figure.series), default=0) > CROWDED
     guide = {"legend": {"columns": 2, "symbolLimit": 20} if standalone and tell else None}
     hue = {
         "field": "s",
@@ -320,7 +323,8 @@ def _lines(figure: Lines, standalone: bool) -> Spec:
     layers.append(
         {
             "data": {"values": rows},
-            "mark": {"type": "point", "filled": True, "size": 34, "opacity": 1},
+            # Points that would run into each other stay there for the pointer, unseen.
+            "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0 if crowded else 1},
             "encoding": {"x": x, "y": y, "color": hue, "shape": shape, "description": {"field": "d"}},
         }
     )

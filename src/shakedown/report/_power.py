@@ -1,0 +1,191 @@
+"""The report's section on power: the time line with the runs, the meters, the budgets behind the energies. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..energy.quantity import advice
+from ..records import Analysis, MeterSeen, PowerLine, PowerSpan, PowerView, Quantity
+from ..units import round_to, scale_for, show, show_seconds
+from ._document import Axis, Block, Column, Figures, Lines, Point, Region, Section, Series, Table, Text
+
+#: Runs that a time line can name without their names running into each other.
+MOST_REGIONS = 14
+LEAST_REGION = 0.02  # of the axis: a shorter run is not named
+MOST_LINES = 6  # in one figure
+TERMS = 5  # of a budget that are shown
+LEAST_SHARE = 0.001  # of the variance, below which a term is not shown
+
+
+def section(analysis: Analysis) -> Section | None:
+    """What the meters saw; None where none was read."""
+    view = analysis.power
+    if view is None:
+        return None
+    blocks: list[Block] = []
+    figures = [figure for figure in _time_lines(view) if figure is not None]
+    if figures:
+        blocks.append(Figures(figures=tuple(figures)))
+    blocks.append(_meters(view.meters))
+    if view.budgets:
+        blocks += [_budgets(view.budgets), _terms(view.budgets)]
+    if view.notices:
+        rows = tuple((one.text, one.advice) for one in view.notices)
+        blocks.append(Table(title="What has no energy", columns=(Column("What"), Column("What to do")), rows=rows))
+    if not figures and not view.budgets:
+        blocks.append(Text(text="The meters answered, but no run lasted long enough for an energy."))
+    return Section(id="power", title="Power and energy", short="Power", blocks=tuple(blocks))
+
+
+# ------------------------------------------------------------------------------------------------------------ time lines
+
+
+def _time_lines(view: PowerView) -> list[Lines | None]:
+    """One figure for each host and side of the power supply: a node's input and its sockets differ too much for one axis."""
+    groups: dict[tuple[str, str], list[PowerLine]] = {}
+    for line in view.lines:
+        groups.setdefault((line.host, "node" if line.place != "component" else "part"), []).append(line)
+    return [_time_line(view, host, kind, lines) for (host, kind), lines in groups.items()]
+
+
+def _time_line(view: PowerView, host: str, kind: str, lines: Sequence[PowerLine]) -> Lines | None:
+    shown = sorted(lines, key=lambda line: -max(line.mean))[:MOST_LINES]
+    ends = [t for line in shown for t in (line.t_s[0], line.t_s[-1])]
+    low, high = min(ends), max(ends)
+    if high <= low:
+        return None
+    what = {"node": "Power at the input", "part": "Power of the parts"}[kind]
+    where = f" of {host}" if host else ""
+    left = f"; {len(lines) - len(shown)} more channels are in the readings" if len(lines) > len(shown) else ""
+    regions = _regions(view.spans, low, high)
+    named = "; named: the runs" if regions else ""
+    return Lines(
+        title=f"{what}{where} over time",
+        caption=f"Mean of stretches of {show_seconds((high - low) / max(1, len(shown[0].t_s) - 1))}; bars from the least to "
+        f"the greatest reading{named}{left}.",
+        summary="; ".join(f"{line.title}: {_range(line)}" for line in shown),
+        x=_axis(low, high),
+        unit="W",
+        y_title="power",
+        series=tuple(Series(line.title, _points(line)) for line in shown),
+        regions=regions,
+    )
+
+
+def _range(line: PowerLine) -> str:
+    factor, unit = scale_for(max(line.high), line.unit)
+    return f"{round_to(min(line.low) / factor, 3)} to {round_to(max(line.high) / factor, 3)} {unit}"
+
+
+def _points(line: PowerLine) -> tuple[Point, ...]:
+    return tuple(
+        Point(t, mean, low, high, f"{line.title}, {show_seconds(t)}: {show(mean, line.unit)}")
+        for t, mean, low, high in zip(line.t_s, line.mean, line.low, line.high, strict=True)
+    )
+
+
+def _axis(low: float, high: float) -> Axis:
+    span = high - low
+    step = next(
+        size
+        for size in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400, 1e9)
+        if span / size <= 8
+    )
+    marks = [step * i for i in range(int(low // step), int(high // step) + 2) if low <= step * i <= high]
+    return Axis(
+        title="time since the first reading",
+        labels={float(mark): show_seconds(mark) if mark else "0" for mark in marks},
+        low=low,
+        high=high,
+    )
+
+
+def _regions(spans: Sequence[PowerSpan], low: float, high: float) -> tuple[Region, ...]:
+    runs = [one for one in spans if one.kind == "run" and (one.end_s - one.begin_s) >= LEAST_REGION * (high - low)]
+    if len(runs) > MOST_REGIONS:
+        return ()
+    short = [one.name.split(",")[0] for one in runs]
+    return tuple(
+        Region(name=name, begin=max(low, one.begin_s), end=min(high, one.end_s))
+        for name, one in zip(short, runs, strict=True)
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------- tables
+
+
+def _meters(meters: Sequence[MeterSeen]) -> Table:
+    rows = tuple(
+        (
+            one.channel,
+            f"{one.title}\n{one.note}" if one.note else one.title,
+            one.place,
+            one.stands_for,
+            show_seconds(one.refresh_s) if one.refresh_s else "not known",
+            f"{one.readings:,}",
+            f"{one.missing:,}" if one.missing else "",
+            "yes" if one.characterised else "no",
+        )
+        for one in meters
+    )
+    return Table(
+        title="Meters",
+        columns=(
+            Column("Channel", "code"),
+            Column("What it measures"),
+            Column("Where"),
+            Column("A reading stands for"),
+            Column("New value each", "number"),
+            Column("Readings", "number"),
+            Column("Without a value", "number"),
+            Column("Characterised"),
+        ),
+        rows=rows,
+        caption="A meter that was not characterised counts with what its maker states; `shakedown meter characterise` "
+        "finds its window, delay, gain and offset.",
+    )
+
+
+def _budgets(budgets: Sequence[Quantity]) -> Table:
+    rows = []
+    for one in budgets:
+        assert one.value is not None
+        wide = "" if one.expanded is None else f"± {show(one.expanded, one.unit, 2)}"
+        share = "" if not one.value or one.expanded is None else f"{one.expanded / abs(one.value):.1%}"
+        rows.append((one.name, show(one.value, one.unit, 4), wide, share, one.method, advice(one)))
+    return Table(
+        title="Energies and how well they are known",
+        columns=(
+            Column("Energy of"),
+            Column("Value", "number"),
+            Column("U (95 %)", "number"),
+            Column("U of the value", "number"),
+            Column("How it was made"),
+            Column("What to improve"),
+        ),
+        rows=tuple(rows),
+        folded=len(rows) > TERMS,
+    )
+
+
+def _terms(budgets: Sequence[Quantity]) -> Table:
+    """The largest terms of the energy that is known worst, relatively, of those with a value."""
+    worst = max(budgets, key=lambda one: (one.u or 0.0) / abs(one.value) if one.value else 0.0)
+    total = sum(term.u**2 for term in worst.terms) or 1.0
+    rows = tuple(
+        (term.name, show(abs(term.u), worst.unit, 2), f"{term.u**2 / total:.0%}", term.text, term.remedy)
+        for term in worst.terms[:TERMS]
+        if term.u**2 >= LEAST_SHARE * total
+    )
+    return Table(
+        title=f"Budget: {worst.name}",
+        columns=(
+            Column("Term"),
+            Column("u", "number"),
+            Column("Share of the variance", "number"),
+            Column("How it was found"),
+            Column("Remedy"),
+        ),
+        rows=rows,
+        caption="The energy that is known worst of those above. u is one standard uncertainty (GUM).",
+    )
