@@ -2,6 +2,7 @@
 
     RUN/meters.json          what was asked for: a resume reads the same
     RUN/power/1, 2, ...      one folder of readings for each time that the campaign went on (sampling.py)
+        characters.json      what was known of the meters then: a report made years later uses the same
 
 Imports nothing heavy: the harness holds this module while it measures.
 """
@@ -13,13 +14,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 from . import sampling
+from .energy import known as characters
+from .energy.character import Character
 from .errors import BadInput, CannotMeasure
 from .host import Door
+from .meters import Channel, channel_key
 from .records import Record
-from .store import read_record, write_record
+from .store import read_record, write, write_record
 
 ASKED = "meters.json"
+CHARACTERS = "characters.json"
 FOLDER = "power"
 #: Rest between runs unless asked otherwise: a meter with an average of 1 s settles, and leaves four readings of idleness.
 REST_S = 5.0
@@ -88,6 +95,30 @@ def beside(
             why = "; ".join(f"{one.what}: {one.why}" for one in sampler.refused)
             raise CannotMeasure("no meter can be read", hint=why or "`shakedown meter list` says why")
         say(f"  meters       {', '.join(channel.id for channel in channels)}")
+        _keep_characters(folder, channels, say)
         yield lambda: time.sleep(asked.rest_s)
         if not sampler.alive:
             say("shakedown: the sampler ended before the campaign did; what it read until then is kept")
+
+
+def _keep_characters(folder: Path, channels: Sequence[Channel], say: Callable[[str], None]) -> None:
+    """Lay the characters that hold for these channels beside their readings; say of those that no longer do."""
+    found = []
+    for channel in channels:
+        known = characters.find(channel)
+        if known.state == "known" and known.character is not None:
+            found.append(known.character)
+        for notice in known.notices:
+            say(f"  {channel.id}: {notice.text}" + (f" ({notice.advice})" if notice.advice else ""))
+    if found:
+        write(folder / CHARACTERS, msgspec.json.encode(found))
+
+
+def characters_of(run: Path) -> dict[str, Character]:
+    """By channel: the characters that were known when a run directory's meters were read, the newest. Raises StoreFailed."""
+    found: dict[str, Character] = {}
+    for folder in folders(run):
+        if (folder / CHARACTERS).exists():
+            for one in read_record(folder / CHARACTERS, list[Character]):
+                found[channel_key(one.channel)] = one
+    return found

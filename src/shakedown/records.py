@@ -417,7 +417,7 @@ class Quantity(Record, frozen=True, kw_only=True):
 
 
 class PowerLine(Record, frozen=True, kw_only=True):
-    """One channel over the run, in stretches of equal length for the eye; NaN-free: a stretch without a reading is left out."""
+    """One channel over the run, in stretches of equal length for the eye; one without a reading is left out."""
 
     channel: str  # host:id
     title: str
@@ -453,6 +453,16 @@ class MeterSeen(Record, frozen=True, kw_only=True):
     note: str = ""
 
 
+class PowerPart(Record, frozen=True, kw_only=True):
+    """Where the power of one case goes: a channel's mean, or the rest of a feed that none of its parts accounts for."""
+
+    case: str
+    part: str  # a channel's key, or "rest of ..."
+    within: str  # the feed that contains it
+    power: Quantity
+    over_idle_w: float | None = None  # what it draws more than in idleness
+
+
 class PowerView(Record, frozen=True, kw_only=True):
     """What the meters saw over a run directory."""
 
@@ -460,6 +470,7 @@ class PowerView(Record, frozen=True, kw_only=True):
     lines: tuple[PowerLine, ...] = ()
     spans: tuple[PowerSpan, ...] = ()
     meters: tuple[MeterSeen, ...] = ()
+    parts: tuple[PowerPart, ...] = ()
     budgets: tuple[Quantity, ...] = ()  # of the values that matter most, each with its terms
     notices: tuple[Notice, ...] = ()
 

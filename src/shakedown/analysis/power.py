@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from .. import metering, sampling
-from ..energy import phase
+from ..energy import feeds, phase
 from ..energy.character import Character
 from ..energy.intervals import refresh_s
 from ..energy.quantity import scaled
@@ -34,6 +34,7 @@ from ..records import (
     Notice,
     Params,
     PowerLine,
+    PowerPart,
     PowerSpan,
     PowerView,
     Quantity,
@@ -74,19 +75,23 @@ def read(
     measurements: Sequence[Measurement],
     metrics: Mapping[str, tuple[Metric, ...]],
     labels: Mapping[str, str],
-    known: Callable[[Trace], Character | None] = lambda one: None,
 ) -> Power | None:
     """Everything that the meters of a run directory say of its measurements; None where none was read.
 
-    ``metrics`` is by workload, ``labels`` by run; ``known`` gives a channel's characterisation where there is one. Raises
-    StoreFailed for readings that are damaged.
+    ``metrics`` is by workload, ``labels`` by run. Raises StoreFailed for readings that are damaged.
     """
     traces = _traces(directory)
     if not traces:
         return None
     ended_well = [record for record in measurements if record.state == "ok"]
     host = measurements[0].host if measurements else ""
-    made = _Made(traces, {id(one): known(one) for one in traces}, _idle_windows(measurements, traces), host)
+    known = metering.characters_of(directory.path)
+    made = _Made(
+        traces,
+        {id(one): known.get(channel_key(one.channel)) for one in traces},
+        _idle_windows(measurements, traces),
+        host,
+    )
     for record in ended_well:
         for case in record.cases:
             if metric := _rate_of(case, metrics.get(record.workload, ())):
@@ -170,6 +175,8 @@ class _Made:
         self.refresh_s = {id(one): refresh_s(one) for one in traces}
         self.metrics: dict[str, tuple[Metric, ...]] = {}
         self._budgets: dict[tuple[str, str], tuple[tuple[bool, bool, float], Quantity]] = {}
+        self._longest: dict[str, tuple[tuple[bool, float], str, tuple[int, int]]] = {}  # by workload: a case's window
+        self.checks: list[Notice] = []
         self.short: dict[str, list[float]] = defaultdict(list)  # channel -> lengths of cases that were too short
         self.failed: dict[str, list[str]] = defaultdict(list)  # channel -> reasons
         self._groups: dict[tuple[str, str, str, str], tuple[_Group, list[tuple[str, Quantity]]]] = {}
@@ -180,6 +187,9 @@ class _Made:
         window = (case.begin_ns, case.end_ns)
         seconds = (case.end_ns - case.begin_ns) * 1e-9
         place = str(case.params.get("host", record.host))
+        longest = self._longest.get(record.workload)
+        if longest is None or longest[0] < (metric.headline, seconds):
+            self._longest[record.workload] = ((metric.headline, seconds), metric.title, window)
         for one in self.traces:
             if one.channel.host not in ("", place) or not len(one):
                 continue
@@ -248,6 +258,48 @@ class _Made:
                 group = _Group(metric, "idle", {"meter": one.channel.id}, one.channel.host or self.host)
                 self._put(group, "", value)
 
+    def parts(self) -> tuple[PowerPart, ...]:
+        """For the longest case of each workload: every channel's mean power, what no part accounts for, and how far two
+        meters on one load are apart (which adds to ``checks``)."""
+        tree = feeds.tree([one.channel for one in self.traces])
+        idle = self._idle_w()
+        found: list[PowerPart] = []
+        for _, title, window in self._longest.values():
+            powers = {}
+            for one in self.traces:
+                key = channel_key(one.channel)
+                energy = self._energy(one, window, key)
+                if energy is not None:
+                    powers[key] = scaled(energy, 1e9 / (window[1] - window[0]), unit="W")
+            for key, power in powers.items():
+                more = None if key not in idle or power.value is None else power.value - idle[key]
+                found.append(PowerPart(case=title, part=key, within=tree.parent(key), power=power, over_idle_w=more))
+                if tree.canonical(key) == key:
+                    found += self._rest(tree, key, powers, title)
+            self.checks += [
+                Notice(code="meters-differ", text=f"{title}: {one.text}", advice="characterise both on one load")
+                for one in feeds.checks(tree, powers)
+                if one.agree is False
+            ]
+        return tuple(found)
+
+    def _rest(self, tree: feeds.Tree, key: str, powers: dict[str, Quantity], title: str) -> list[PowerPart]:
+        inner = [feed.name for feed in tree.children(key)]
+        if not inner or any(name not in powers for name in inner):
+            return []
+        rest = feeds.rest(tree, key, powers)
+        self.checks += rest.notices
+        return [PowerPart(case=title, part=f"rest of {key}", within=key, power=rest.value)]
+
+    def _idle_w(self) -> dict[str, float]:
+        """By channel: the median power of idleness."""
+        watts: dict[str, list[float]] = defaultdict(list)
+        for group, values in self._groups.values():
+            if group.workload == "idle":
+                key = next(channel_key(one.channel) for one in self.traces if one.channel.id == group.params["meter"])
+                watts[key] += [value.value for _, value in values if value.value is not None]
+        return {key: statistics.median(found) for key, found in watts.items() if found}
+
     def _energy(self, one: Trace, window: tuple[int, int], name: str) -> Quantity | None:
         character = self.characters[id(one)]
         try:
@@ -282,7 +334,7 @@ class _Made:
 
     def notices(self) -> list[Notice]:
         """What could not be had, one notice for each channel and reason."""
-        made = []
+        made = list(dict.fromkeys(self.checks))
         for key, lengths in self.short.items():
             made.append(
                 Notice(
@@ -378,8 +430,10 @@ def _view(
         PowerSpan(name="idle", kind="idle", begin_s=(begin - begin_ns) * 1e-9, end_s=(end - begin_ns) * 1e-9)
         for begin, end in made.idle
     ]
+    parts = made.parts()
     return PowerView(
         begin_ns=begin_ns,
+        parts=parts,
         lines=tuple(line for one in traces if (line := _line(one, begin_ns, end_ns)) is not None),
         spans=tuple(sorted(spans, key=lambda span: span.begin_s)),
         meters=tuple(_seen(one, made) for one in traces),

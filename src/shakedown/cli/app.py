@@ -8,7 +8,21 @@ import typer
 
 from .. import __version__
 from ..errors import COULD_NOT_MEASURE, ShakedownError
-from . import compare, list_, machine, plan, predict, report, run, tune
+from . import (
+    compare,
+    energy,
+    energy_archive,
+    energy_check,
+    facility,
+    list_,
+    machine,
+    meter,
+    plan,
+    predict,
+    report,
+    run,
+    tune,
+)
 
 app = typer.Typer(
     name="shakedown",
@@ -43,6 +57,13 @@ app.command("report")(report.command)
 app.command("compare")(compare.command)
 app.command("predict")(predict.command)
 app.add_typer(tune.app, name="tune")
+energy.app.command("check")(energy_check.check)
+energy.app.command("draw")(energy_check.draw)
+energy.app.command("bundle")(energy_check.bundle)
+energy.app.command("archive")(energy_archive.command)
+app.add_typer(meter.app, name="meter")
+app.add_typer(energy.app, name="energy")
+app.add_typer(facility.app, name="facility")
 app.command("list")(list_.command)
 
 

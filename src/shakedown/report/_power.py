@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..energy.quantity import advice
-from ..records import Analysis, MeterSeen, PowerLine, PowerSpan, PowerView, Quantity
+from ..records import Analysis, MeterSeen, PowerLine, PowerPart, PowerSpan, PowerView, Quantity
 from ..units import round_to, scale_for, show, show_seconds
 from ._document import Axis, Block, Column, Figures, Lines, Point, Region, Section, Series, Table, Text
 
@@ -27,11 +27,13 @@ def section(analysis: Analysis) -> Section | None:
     if figures:
         blocks.append(Figures(figures=tuple(figures)))
     blocks.append(_meters(view.meters))
+    if view.parts:
+        blocks.append(_parts(view.parts))
     if view.budgets:
         blocks += [_budgets(view.budgets), _terms(view.budgets)]
     if view.notices:
         rows = tuple((one.text, one.advice) for one in view.notices)
-        blocks.append(Table(title="What has no energy", columns=(Column("What"), Column("What to do")), rows=rows))
+        blocks.append(Table(title="What to mind", columns=(Column("What was seen"), Column("What to do")), rows=rows))
     if not figures and not view.budgets:
         blocks.append(Text(text="The meters answered, but no run lasted long enough for an energy."))
     return Section(id="power", title="Power and energy", short="Power", blocks=tuple(blocks))
@@ -143,6 +145,36 @@ def _meters(meters: Sequence[MeterSeen]) -> Table:
         rows=rows,
         caption="A meter that was not characterised counts with what its maker states; `shakedown meter characterise` "
         "finds its window, delay, gain and offset.",
+    )
+
+
+def _parts(parts: Sequence[PowerPart]) -> Table:
+    rows = tuple(
+        (
+            one.case,
+            one.part,
+            one.within,
+            show(one.power.value, "W"),
+            "" if one.power.expanded is None else f"± {show(one.power.expanded, 'W', 2)}",
+            "" if one.over_idle_w is None else show(one.over_idle_w, "W"),
+        )
+        for one in parts
+    )
+    kept = [index for index in range(6) if index < 2 or any(row[index] for row in rows)]
+    columns = (
+        Column("During"),
+        Column("Channel", "code"),
+        Column("Within", "code"),
+        Column("Mean power", "number"),
+        Column("U (95 %)", "number"),
+        Column("More than idle", "number"),
+    )
+    return Table(
+        title="Where the power goes",
+        columns=tuple(columns[index] for index in kept),
+        rows=tuple(tuple(row[index] for index in kept) for row in rows),
+        caption="The longest case of each workload. A rest is what flows into a feed and into none of its metered parts: "
+        "fans, losses of the power supply, what has no meter.",
     )
 
 

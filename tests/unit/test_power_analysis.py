@@ -1,0 +1,215 @@
+"""Meters beside a campaign: the energies of a run directory's cases against a load whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from shakedown import metering, sampling, store
+from shakedown.analysis import build
+from shakedown.energy import trace as traces
+from shakedown.energy.simulate import Load, Truth, observe
+from shakedown.errors import BadInput, CannotMeasure
+from shakedown.host import RecordedHost
+from shakedown.meters import Channel, Status
+from shakedown.records import Analysis, Case, Finding, Measurement, Plan, Run
+from support.machines import machine
+
+T0 = 1_780_000_000 * 10**9
+NODE = Channel(id="sim/node", title="input", quantity="power", unit="W", scope="last", place="node")
+SOCKET = Channel(id="sim/socket", title="socket", quantity="energy", unit="J", scope="counter", place="component")
+#: 100 W, then DGEMM at 300 W from 10 to 70 s, idle, and again at 310 W from 80 to 140 s.
+LOAD = Load(np.array([0.0, 10, 70, 80, 140]), np.array([100.0, 300, 100, 310, 100]))
+
+
+def at(seconds: float) -> int:
+    return T0 + round(seconds * 1e9)
+
+
+def measured(repeat: int, begin_s: float, end_s: float, samples: int = 12, **changes: object) -> Measurement:
+    each = (end_s - begin_s) / samples
+    case = Case(
+        kernel="dgemm",
+        params={"n": 4096, "threads": 2, "library": "openblas"},
+        work={"flop": 1e12},
+        seconds=(each,) * samples,
+        begin_ns=at(begin_s),
+        end_ns=at(end_s),
+    )
+    record = Measurement(
+        run="r1",
+        repeat=repeat,
+        workload="gemm",
+        params={},
+        host="node1",
+        state="ok",
+        cases=(case,),
+        begin_ns=at(begin_s - 1),
+        end_ns=at(end_s),
+    )
+    return msgspec.structs.replace(record, **changes)
+
+
+def directory(path: Path, measurements: list[Measurement], sessions: list[list[traces.Trace]]) -> store.RunDirectory:
+    manifest = store.Manifest(schema=store.SCHEMA, campaign="c", created_ns=T0, version="1", host="node1")
+    run = Run(id="r1", workload="gemm", params={}, label="dgemm 4096", estimate_s=1, limit_s=9)
+    made = store.RunDirectory.create(
+        path,
+        manifest=manifest,
+        campaign_toml="",
+        machine=machine(2),
+        plan=Plan(campaign="c", title="C", runs=(run,)),
+    )
+    for one in measurements:
+        folder = made.folder(one.run, one.repeat)
+        folder.mkdir(parents=True)
+        store.write_record(folder / "measurement.json", one)
+    for number, session in enumerate(sessions, 1):
+        traces.write(path / metering.FOLDER / str(number) / sampling.TRACE_FILE, session)
+    return made
+
+
+def seen(channel: Channel, begin_s: float = 0, end_s: float = 150, **truth: float) -> traces.Trace:
+    return observe(LOAD, Truth(**{"refresh_s": 1.0, **truth}), channel, begin_s, end_s, origin_ns=T0, seed=1)
+
+
+def finding(analysis: Analysis, metric: str) -> Finding:
+    found = [one for one in analysis.findings if one.metric == metric]
+    assert len(found) == 1, [one.metric for one in analysis.findings]
+    return found[0]
+
+
+def test_energy_power_and_efficiency_of_two_repeats_are_the_truth(tmp_path: Path) -> None:
+    both = [measured(1, 10, 70), measured(2, 80, 140)]
+    trace = seen(NODE, window_s=1.0, resolution=1.0, noise=0.5)
+    socket = seen(SOCKET, refresh_s=0.1, gain=0.5)
+    analysis, damaged = build.analyse(directory(tmp_path / "run", both, [[trace, socket]]))
+    assert damaged == []
+    assert finding(analysis, "gemm.dgemm.power").value == pytest.approx(305, rel=0.002)
+    energy = finding(analysis, "gemm.dgemm.energy")
+    assert energy.value == pytest.approx(305 * 5, rel=0.002) and energy.n_runs == 2
+    efficiency = finding(analysis, "gemm.dgemm.energy_efficiency")
+    assert efficiency.unit == "flop/J" and efficiency.value == pytest.approx(1e12 / (305 * 5), rel=0.002)
+    assert efficiency.low is not None and efficiency.high is not None
+    assert efficiency.low < efficiency.value < efficiency.high  # type: ignore[operator]
+    assert finding(analysis, "gemm.dgemm.edp").value == pytest.approx(305 * 5 * 5, rel=0.002)
+    part = finding(analysis, "gemm.dgemm.part_power")
+    assert part.value == pytest.approx(152.5, rel=0.005) and part.params["meter"] == "sim/socket"
+    assert finding(analysis, "idle.power").value == pytest.approx(100, rel=0.01)
+    assert analysis.power is not None
+    assert [one.place for one in analysis.power.meters] == ["node", "component"]
+    assert {one.kind for one in analysis.power.spans} == {"run", "idle"}
+    assert any("energy efficiency" in sentence for sentence in analysis.summary)
+
+
+def test_where_the_power_goes_is_told_by_parts_and_by_difference(tmp_path: Path) -> None:
+    inner = msgspec.structs.replace(SOCKET, id="sim/socket", within="")
+    run = directory(
+        tmp_path / "run",
+        [measured(1, 10, 70)],
+        [[seen(NODE, 0, 79, window_s=1.0), seen(inner, 0, 79, refresh_s=0.1, gain=0.6)]],
+    )
+    view = build.analyse(run)[0].power
+    assert view is not None
+    watts = {one.part: one for one in view.parts}
+    assert watts["sim/node"].power.value == pytest.approx(300, rel=0.002)
+    assert watts["sim/node"].over_idle_w == pytest.approx(200, rel=0.02)
+    assert watts["sim/socket"].within == "sim/node"
+    assert watts["rest of sim/node"].power.value == pytest.approx(0.4 * 300, rel=0.01)
+    assert view.notices == ()
+
+
+def test_two_meters_on_one_load_that_differ_and_parts_above_the_whole_are_named(tmp_path: Path) -> None:
+    second = msgspec.structs.replace(NODE, id="sim/node/average")
+    first = msgspec.structs.replace(NODE, id="sim/node/instant")
+    fat = seen(SOCKET, refresh_s=0.1, gain=1.3)
+    two = [seen(first, window_s=1.0, noise=0.1), seen(second, window_s=1.0, gain=1.1, noise=0.1), fat]
+    view = build.analyse(directory(tmp_path / "run", [measured(1, 10, 70)], [two]))[0].power
+    assert view is not None
+    assert {one.code for one in view.notices} == {"meters-differ", "negative-rest"}
+
+
+def test_a_part_s_efficiency_is_no_machine_s(tmp_path: Path) -> None:
+    analysis, _ = build.analyse(directory(tmp_path / "run", [measured(1, 10, 70)], [[seen(SOCKET, refresh_s=0.1)]]))
+    names = {one.metric for one in analysis.findings}
+    assert "gemm.dgemm.part_efficiency" in names and "gemm.dgemm.energy_efficiency" not in names
+    assert not [one for one in analysis.beside if "efficiency" in one.metric]
+
+
+def test_what_two_sessions_read_of_one_channel_is_one_trace(tmp_path: Path) -> None:
+    both = [measured(1, 10, 70), measured(2, 80, 140)]
+    sessions = [[seen(NODE, 0, 75, window_s=1.0)], [seen(NODE, 75, 150, window_s=1.0)]]
+    analysis, _ = build.analyse(directory(tmp_path / "run", both, sessions))
+    assert finding(analysis, "gemm.dgemm.energy").n_runs == 2
+    assert analysis.power is not None and len(analysis.power.meters) == 1
+
+
+def test_a_case_that_is_too_short_for_its_meter_has_no_energy_and_is_named(tmp_path: Path) -> None:
+    trace = seen(NODE, refresh_s=10.0, window_s=10.0)
+    analysis, _ = build.analyse(directory(tmp_path / "run", [measured(1, 10, 22)], [[trace]]))
+    assert not [one for one in analysis.findings if one.metric.startswith("gemm.dgemm.energy")]
+    assert analysis.power is not None
+    assert [one.code for one in analysis.power.notices] == ["too-short"]
+    assert "12 s" in analysis.power.notices[0].text and "seconds" in analysis.power.notices[0].advice
+
+
+def test_other_work_in_a_case_s_time_is_said(tmp_path: Path) -> None:
+    half = measured(1, 10, 70)
+    case = msgspec.structs.replace(half.cases[0], seconds=(2.5,) * 12)
+    run = directory(tmp_path / "run", [msgspec.structs.replace(half, cases=(case,))], [[seen(NODE, window_s=1.0)]])
+    found = finding(build.analyse(run)[0], "gemm.dgemm.energy")
+    said = [one.text for one in found.notices if one.code == "energy-of-more"]
+    assert len(said) == 1 and "50%" in said[0]
+
+
+@pytest.mark.parametrize("state", [Status.GAP, Status.REFUSED])
+def test_readings_that_are_missing_are_no_zero(tmp_path: Path, state: Status) -> None:
+    whole = seen(NODE, window_s=1.0)
+    t = whole.seconds(T0)
+    missing = (t > 30) & (t < 36)
+    status = np.where(missing, state, Status.OK).astype(np.uint8)
+    holed = traces.trace(NODE, whole.t_ns, whole.value, status=status)
+    found = finding(build.analyse(directory(tmp_path / "run", [measured(1, 10, 70)], [[holed]]))[0], "gemm.dgemm.power")
+    assert found.low is not None and found.high is not None and found.low < 300 < found.high
+    assert found.value == pytest.approx(300, rel=0.02)  # a zero for each would give 270
+    nothing = traces.trace(NODE, whole.t_ns, whole.value, status=np.full(len(whole), state, np.uint8))
+    analysis, _ = build.analyse(directory(tmp_path / "none", [measured(1, 10, 70)], [[nothing]]))
+    assert not [one for one in analysis.findings if "power" in one.metric or "energy" in one.metric]
+
+
+def test_damaged_readings_cost_the_energy_and_nothing_else(tmp_path: Path) -> None:
+    run = directory(tmp_path / "run", [measured(1, 10, 70)], [[seen(NODE)]])
+    (tmp_path / "run" / metering.FOLDER / "1" / sampling.TRACE_FILE).write_bytes(b"PAR1 no")
+    analysis, damaged = build.analyse(run)
+    assert finding(analysis, "gemm.dgemm.rate").value is not None and analysis.power is None
+    assert len(damaged) == 1 and "power.parquet" in damaged[0].what
+
+
+def test_only_runs_that_ended_well_have_an_energy(tmp_path: Path) -> None:
+    wrong = measured(1, 10, 70, state="wrong", reason="a check failed")
+    analysis, _ = build.analyse(directory(tmp_path / "run", [wrong], [[seen(NODE, window_s=1.0)]]))
+    assert not [one for one in analysis.findings if one.workload == "gemm"]
+
+
+def test_many_directories_lie_side_by_side(tmp_path: Path) -> None:
+    one = directory(tmp_path / "a", [measured(1, 10, 70)], [[seen(NODE, window_s=1.0)]])
+    two = directory(tmp_path / "b", [measured(1, 80, 140, host="node2")], [[seen(NODE, window_s=1.0)]])
+    analysis, _ = build.analyse_many([one, two])
+    values = {f.host: f.value for f in analysis.findings if f.metric == "gemm.dgemm.power"}
+    assert values == {"node1": pytest.approx(300, rel=0.002), "node2": pytest.approx(310, rel=0.002)}
+
+
+def test_what_the_user_may_not_ask_for(tmp_path: Path) -> None:
+    door = RecordedHost(tmp_path)
+    with pytest.raises(BadInput, match="belong to --meter"):
+        metering.ask((), 1.0, None, door)
+    with pytest.raises(BadInput, match="rest of -1 s"):
+        metering.ask(("simulated:x",), None, -1.0, door)
+    with pytest.raises(BadInput, match="rapll") as caught:
+        metering.ask(("rapll",), None, None, door)
+    assert "rapl" in caught.value.hint
+    with pytest.raises(CannotMeasure, match="no meter that needs no address"):
+        metering.ask(("auto",), None, None, door)
