@@ -1,4 +1,4 @@
-"""make docs: docs/methods.md from the docstrings of the workloads and the definitions of their metrics.
+"""make docs: docs/methods.md from the docstrings of the workloads and meters and the definitions of their metrics.
 
     python scripts/docs.py [--check]
 
@@ -12,7 +12,7 @@ import inspect
 import sys
 from pathlib import Path
 
-from shakedown import workloads
+from shakedown import meters, workloads
 from shakedown.analysis import statistics, values
 
 HEAD = """# Methods
@@ -51,6 +51,10 @@ def page() -> str:
             f"| `{key}` | {one.default} | {one.unit or '-'} | {one.help} |" for key, one in workload.params.items()
         ]
         parts.append("")
+    for name in meters.names():
+        meter = meters.get(name)
+        parts.append(section(f"Meter `{name}`: {meter.title}", importlib.import_module(f"shakedown.meters.{name}")))
+        parts.append(f"Target: `{meter.address}`\n")
     return "\n".join(parts)
 
 

@@ -1,0 +1,261 @@
+"""shakedown energy of TRACE: the energy of a phase from a trace, with its uncertainty and what would shrink it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import COULD_NOT_MEASURE, BadInput, CannotMeasure, unknown
+from . import common
+
+if TYPE_CHECKING:
+    from ..energy.character import Character
+    from ..energy.methods import Idle
+    from ..energy.quantity import Quantity
+    from ..energy.trace import Trace
+    from ..records import Notice, Phase
+
+app = typer.Typer(
+    no_args_is_help=True, help="Energy and power of phases, the rules of the Green500, a facility's figures."
+)
+
+
+@app.callback()
+def _root() -> None:
+    pass
+
+
+File = Annotated[
+    Path, typer.Argument(metavar="TRACE", help="A trace that `shakedown meter record` or a run wrote (Parquet).")
+]
+Begin = Annotated[
+    str,
+    typer.Option(
+        help="Unix seconds, ISO 8601 with its zone, or +SECONDS after the trace's first stamp. Default: its begin."
+    ),
+]
+End = Annotated[str, typer.Option(help="The same, or +SECONDS after the begin where that was given. Default: its end.")]
+PhaseName = Annotated[
+    str, typer.Option("--phase", help="With --run: the phase of this name, each time that it occurs.")
+]
+Run = Annotated[Path | None, typer.Option("--run", help="The run directory whose phase marks are meant.")]
+ChannelName = Annotated[str, typer.Option("--channel", help="The channel, where the trace has several: HOST:ID or ID.")]
+CharacterFile = Annotated[Path | None, typer.Option("--character", help="The channel's characterisation (JSON).")]
+Method = Annotated[str, typer.Option(help="auto, counter, step, trapezoid, inside-mean or padded. See docs/energy.md.")]
+Before = Annotated[
+    float, typer.Option("--idle-before", help="For how many seconds before the phase the nodes were idle.")
+]
+After = Annotated[float, typer.Option("--idle-after", help="And for how many after it.")]
+Marks = Annotated[
+    float, typer.Option("--window-u", help="How exactly begin and end are known, in s: 0.29 for whole seconds.")
+]
+Clock = Annotated[
+    float, typer.Option("--clock-u", help="How exactly the phase's clock is known against the meter's, in s.")
+]
+Steady = Annotated[
+    str, typer.Option("--steady", help="Also the power of the steady part: auto, prace2013 or hpl-core.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+
+
+@app.command("of")
+def of(
+    file: File,
+    begin: Begin = "",
+    end: End = "",
+    phase: PhaseName = "",
+    run: Run = None,
+    channel: ChannelName = "",
+    character: CharacterFile = None,
+    method: Method = "auto",
+    idle_before: Before = 0.0,
+    idle_after: After = 0.0,
+    window_u: Marks = 0.0,
+    clock_u: Clock = 0.0,
+    steady: Steady = "",
+    json: Json = False,
+) -> None:
+    """Energy and mean power between two times or of a run's phase, with the uncertainty budget."""
+    from ..energy import phase as phases
+    from ..energy import trace as traces
+
+    chosen = _chosen(traces.read(file), channel, str(file))
+    known = _character(character) if character else None
+    found = []
+    windows = _phases(run, phase) if run or phase else [_window(chosen, begin, end)]
+    for one in windows:
+        given = {
+            "character": known,
+            "idle": _idle(one.begin_ns, one.end_ns, idle_before, idle_after),
+            "window_u_s": window_u,
+            "clock_u_s": clock_u,
+            "method": method,
+        }
+        energy = phases.energy_of(chosen, one.begin_ns, one.end_ns, name="energy", **given)  # type: ignore[arg-type]
+        power = phases.power_of(chosen, one.begin_ns, one.end_ns, name="mean power", **given)  # type: ignore[arg-type]
+        settled = (
+            phases.power_of(chosen, one.begin_ns, one.end_ns, name="steady power", character=known, preset=steady)
+            if steady
+            else None
+        )
+        found.append((one, [value for value in (energy, power, settled) if value is not None]))
+    _show(chosen, found, phases.warnings_of(chosen, windows), json)
+    if any(values[0].value is None for _, values in found):
+        raise typer.Exit(COULD_NOT_MEASURE)
+
+
+# ------------------------------------------------------------------------------------------------------- what is asked
+
+
+def _chosen(read: tuple[Trace, ...], channel: str, where: str) -> Trace:
+    """The one channel of power or energy that is meant. Raises BadInput."""
+    from ..meters import channel_key
+
+    useful = [one for one in read if one.channel.quantity in ("power", "energy")]
+    if channel:
+        named = [one for one in useful if channel in (channel_key(one.channel), one.channel.id)]
+        if not named:
+            raise unknown("channel", channel, [channel_key(one.channel) for one in useful], where=where)
+        useful = named
+    if len(useful) != 1:
+        names = ", ".join(channel_key(one.channel) for one in useful) or "none"
+        raise BadInput(
+            f"the trace has {len(useful)} channels of power or energy that this may mean",
+            where=where,
+            hint=f"name one with --channel: {names}",
+        )
+    return useful[0]
+
+
+def _character(path: Path) -> Character:
+    import msgspec
+
+    from ..energy.character import Character
+
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Character)
+    except OSError as error:
+        raise BadInput(f"the characterisation cannot be read: {error.strerror}", where=str(path)) from None
+    except msgspec.DecodeError as error:
+        raise BadInput(
+            f"this is no characterisation: {error}", where=str(path), hint="shakedown meter characterise makes one"
+        ) from None
+
+
+def _window(trace: Trace, begin: str, end: str) -> Phase:
+    from ..records import Phase
+
+    if not len(trace):
+        raise CannotMeasure("the trace is empty", where=trace.channel.id)
+    first, last = int(trace.t_ns[0]), int(trace.t_ns[-1])
+    begin_ns = _time(begin, first, "--begin") if begin else first
+    end_ns = _time(end, begin_ns if begin else first, "--end") if end else last
+    return Phase(name="window", begin_ns=begin_ns, end_ns=end_ns)
+
+
+def _time(text: str, origin_ns: int, option: str) -> int:
+    """Unix nanoseconds. Raises BadInput; a stamp without its zone is refused, since a guess may be an hour off."""
+    import datetime
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        if text.startswith("+"):
+            return origin_ns + int(Decimal(text[1:]) * 10**9)
+        return int(Decimal(text) * 10**9)
+    except (InvalidOperation, ValueError, OverflowError):
+        pass
+    try:
+        stamp = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(
+            f"{text!r} is no time",
+            where=option,
+            hint="Unix seconds, 2026-11-20T10:00:00Z, or +90 for seconds after the begin",
+        ) from None
+    if stamp.tzinfo is None:
+        raise BadInput(f"{text!r} does not say its zone", where=option, hint=f"write {text}Z for UTC, or {text}+01:00")
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    return (stamp - epoch) // datetime.timedelta(microseconds=1) * 1000
+
+
+def _phases(run: Path | None, name: str) -> list[Phase]:
+    """Every phase of that name in a run directory. Raises BadInput."""
+    import msgspec
+
+    from ..store import RunDirectory
+
+    if run is None or not name:
+        raise BadInput("--phase and --run go together", hint="shakedown energy of TRACE --run RUN --phase NAME")
+    there = [(one, each) for one in RunDirectory.open(run).load().measurements for each in one.phases]
+    found = [
+        msgspec.structs.replace(each, name=f"{each.name} ({one.workload}, repeat {one.repeat})")
+        for one, each in there
+        if each.name == name
+    ]
+    if not found:
+        raise unknown("phase", name, {each.name for _, each in there}, where=str(run))
+    return sorted(found, key=lambda each: each.begin_ns)
+
+
+def _idle(begin_ns: int, end_ns: int, before_s: float, after_s: float) -> Idle | None:
+    if before_s < 0 or after_s < 0:
+        raise BadInput("idle time is not negative", where="--idle-before, --idle-after")
+    before = (begin_ns - round(before_s * 1e9), begin_ns) if before_s else None
+    after = (end_ns, end_ns + round(after_s * 1e9)) if after_s else None
+    return (before, after) if before or after else None
+
+
+# -------------------------------------------------------------------------------------------------------- what is shown
+
+
+def _show(trace: Trace, found: list[tuple[Phase, list[Quantity]]], warnings: tuple[Notice, ...], json: bool) -> None:
+    from ..energy.quantity import advice
+    from ..meters import channel_key
+
+    if json:
+        common.print_json(
+            {
+                "channel": channel_key(trace.channel),
+                "phases": [
+                    {"phase": one, "values": values, "advice": [advice(value) for value in values]}
+                    for one, values in found
+                ],
+                "warnings": warnings,
+            }
+        )
+        return
+    for one, values in found:
+        seconds = (one.end_ns - one.begin_ns) * 1e-9
+        print(f"{channel_key(trace.channel)}, {one.name}: {seconds:.6g} s\n")
+        for value in values:
+            _print(value)
+        energy = values[0]
+        if energy.value is not None:
+            _print_budget(energy)
+        for notice in dict.fromkeys(notice for value in values for notice in value.notices):
+            common.say(f"  {notice.code}: {notice.text}" + (f"\n    next: {notice.advice}" if notice.advice else ""))
+    for notice in warnings:
+        common.say(f"  {notice.code}: {notice.text}" + (f"\n    next: {notice.advice}" if notice.advice else ""))
+
+
+def _print(value: Quantity) -> None:
+    if value.value is None or value.expanded is None:
+        print(f"  {value.name}: not known")
+        return
+    share = f" ({value.expanded / abs(value.value):.2%})" if value.value else ""
+    print(f"  {value.name}: {value.value:.6g} {value.unit} +- {value.expanded:.2g} {value.unit}{share}, 95 %")
+    seen = "" if value.seen is None else f"; readings stand for {value.seen:.1%} of it"
+    print(f"    {value.method}{seen}")
+
+
+def _print_budget(value: Quantity) -> None:
+    from ..energy.quantity import advice, shares
+
+    rows = [
+        (term.name, f"{share:.1%}", f"{abs(term.u):.3g}", term.text) for term, share in shares(value) if share >= 5e-4
+    ]
+    common.print_table(("term", "share", f"u [{value.unit}]", "from"), rows, "Uncertainty budget of the energy")
+    if sentence := advice(value):
+        print(f"\n  {sentence}")

@@ -1,0 +1,129 @@
+"""shakedown energy check, draw and bundle: the level of a power submission, the nodes to measure, what to hand in."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import common
+
+if TYPE_CHECKING:
+    from ..energy.levels import Assessment
+    from ..energy.rules import Rules
+    from ..energy.submission import Submission
+
+File = Annotated[Path, typer.Argument(help="The submission's description in TOML (docs/green500.md).")]
+RuleSet = Annotated[str, typer.Option("--rules", help="Which rules: eehpcwg-2.0, eehpcwg-3.0-draft.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Wanted = Annotated[int | None, typer.Option("--level", min=1, max=3, help="The level that must be reached.")]
+
+
+def check(file: File, rules: RuleSet = "eehpcwg-2.0", level: Wanted = None, json: Json = False) -> None:
+    """Say which level each aspect of a power submission reaches, which rule fails, and what the next level needs."""
+    from ..energy import levels
+
+    _, found, _ = _assessed(file, rules)
+    if json:
+        common.print_json(found)
+    else:
+        _print(found)
+    code = levels.exit_code(found, level)
+    if code:
+        common.say(f"shakedown: Level {level or 1} is not reached")
+        raise typer.Exit(code)
+
+
+def draw(
+    file: File,
+    level: Annotated[int, typer.Option("--level", min=1, max=3, help="The level to draw for.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="Of the draw; default: a fresh one, which is recorded.")] = None,
+    rules: RuleSet = "eehpcwg-2.0",
+    output: Annotated[Path | None, typer.Option(help="Where to keep it. Default: DESCRIPTION.draw.toml.")] = None,
+    json: Json = False,
+) -> None:
+    """Draw the nodes to measure at random: the fewest that a level needs, whole groups that share supplies."""
+    from .. import store
+    from ..energy import draw as drawing
+    from ..energy import rules as rule_sets
+    from ..energy import submission
+
+    chosen = secrets.randbits(32) if seed is None else seed
+    found = drawing.draw(submission.read(file), rule_sets.load(rules), level, chosen)
+    text = drawing.selection_toml(found)
+    path = output or file.with_suffix(".draw.toml")
+    store.write(path, text)
+    if json:
+        common.print_json(found)
+    else:
+        print(text, end="")
+    common.say(f"kept: {path}; put its [selection] into {file.name}, and meters on the nodes")
+
+
+def bundle(
+    file: File,
+    output: Annotated[Path, typer.Option("--output", "-o", help="A folder, or a file that ends in .zip.")],
+    rules: RuleSet = "eehpcwg-2.0",
+    level: Wanted = None,
+    json: Json = False,
+) -> None:
+    """Write what is handed in: series, summary, schematic, meters, losses, the evidence for every rule, checksums."""
+    from ..energy import bundle as bundles
+    from ..energy import levels
+    from ..strict import read_text
+
+    given, found, chosen = _assessed(file, rules)
+    contents = bundles.files(given, found, chosen, read_text(file))
+    bundles.write(output, contents)
+    if json:
+        common.print_json({"path": str(output), "files": sorted(contents), "level": found.level})
+    else:
+        print(levels.summary(found))
+        for name in sorted(contents):
+            print(f"  {name}")
+    common.say(f"bundle: {output}")
+    code = levels.exit_code(found, level)
+    if code:
+        common.say(f"shakedown: Level {level or 1} is not reached")
+        raise typer.Exit(code)
+
+
+def _assessed(file: Path, rules: str) -> tuple[Submission, Assessment, Rules]:
+    from ..energy import levels, submission
+    from ..energy import rules as rule_sets
+
+    chosen = rule_sets.load(rules)
+    given = submission.load(file)
+    return given, levels.assess(given, chosen), chosen
+
+
+def _print(found: Assessment) -> None:
+    from ..energy import bundle, levels
+    from ..energy.quantity import advice
+
+    print(levels.summary(found))
+    for aspect in found.aspects:
+        print(f"\n  {aspect.id:<3} {aspect.title}: Level {aspect.level}")
+        for text in aspect.evidence:
+            print(f"        {text}")
+        for one in aspect.failed:
+            print(f"      - not Level {one.level} [{one.rule}]: {one.text}")
+    print()
+    for name, value, unit in (
+        ("core phase", found.core, ""),
+        ("full run", found.full_run, ""),
+        ("idle", found.idle, ""),
+        ("efficiency", found.efficiency, "flop/s/W"),
+    ):
+        if value is not None:
+            print(f"  {name:<12} {bundle.with_u(value, unit)}")
+    if words := advice(found.core):
+        print(f"  {words}")
+    if found.next:
+        print(f"\nTo reach Level {found.level + 1}:")
+        for sentence in found.next:
+            print(f"  - {sentence}")
+    for notice in dict.fromkeys((*found.notices, *found.core.notices)):
+        common.say(f"note: {notice.text}" + (f" -> {notice.advice}" if notice.advice else ""))

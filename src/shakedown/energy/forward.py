@@ -1,0 +1,318 @@
+"""The power of each phase, through what the meter does to it: no deconvolution, a fit of few unknowns.
+
+With known bounds the readings are r = A p + noise, A_kj = S(t_k - b_j) - S(t_k - b_j+1), S the meter's answer to a unit step
+(response.step_answer): for a boxcar, the share of the window that lies in phase j. What lies before, between and after the
+named phases is a phase of its own. Weighted least squares, with p >= 0 (Lawson and Hanson) where a power would come out
+negative; cov(p) = s^2 tau_int (A' A)^-1 with s^2 from the residuals. A fit whose columns, scaled to one length, have a
+condition number above 100, or a power with u above 5 % of itself, is refused: phases are merged with a neighbour until it
+passes, and what was merged is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import BadInput, CannotMeasure
+from ..records import Notice, Phase, Record
+from .budget import calibration_terms
+from .character import Character
+from .correlated import tau_int
+from .integrate import ordered, refreshed, watts
+from .quantity import Quantity, Term, quantity, scaled
+from .response import Response, response_of, step_answer
+from .trace import Floats, Trace
+
+MOST_CONDITION = 100.0
+MOST_U = 0.05
+#: A fit that leaves this many times what the meter's noise would is told.
+MISFIT = 3.0
+#: Singular values below this share of the largest count as none: what lies along them cannot be told.
+ESTIMABLE = 1e-6
+
+
+class PhasePower(Record, frozen=True, kw_only=True):
+    """One phase, or several that could only be told together."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+    power: Quantity
+    energy: Quantity
+
+
+class PhasePowers(Record, frozen=True, kw_only=True):
+    """All named phases in order, and how good the fit is."""
+
+    phases: tuple[PhasePower, ...]
+    condition: float
+    residual_w: float  # standard deviation of what the fit leaves
+    expected_w: float | None  # and what the meter's noise and resolution would leave
+    readings: int
+    notices: tuple[Notice, ...] = ()
+
+
+class _Fit(NamedTuple):
+    """Powers of all stretches between two bounds."""
+
+    edges_s: Floats
+    powers: Floats
+    covariance: Floats
+    hidden: Floats  # what the readings say nothing of: I - A+ A
+    condition: float
+    residual_w: float
+    dof: float
+    bounded: bool  # p >= 0 held one at zero
+
+
+class _Group(NamedTuple):
+    """Phases that are told together; one alone at first."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+
+
+def phase_powers(
+    trace: Trace, phases: Sequence[Phase], *, character: Character | None = None, merge: bool = True
+) -> PhasePowers:
+    """The mean power and energy of each phase from a power trace whose meter averages for longer than they last.
+
+    Readings from one settling time before the first phase to one after the last take part. Raises BadInput for no phase or
+    phases that overlap, CannotMeasure where even one phase alone cannot be told (or, without ``merge``, where not all can).
+    """
+    named = _in_order(phases)
+    response = response_of(trace, character)
+    origin = named[0].begin_ns
+    t_s, readings = _readings(trace, response, named)
+    least_s = max(response.settle_s, response.refresh_s) / 20
+    groups, merged = [_Group(one.name, one.begin_ns, one.end_ns) for one in named], list[str]()
+    finest = _solve(response, t_s, readings, _edges(groups, least_s))
+    while True:
+        own = _solve(response, t_s, readings, _edges(groups, least_s))
+        # The mean over merged phases is taken from the finest fit that has readings to spare, though their own powers
+        # cannot be told in it: fitting them as one would take their power as constant.
+        if finest.dof < 3:
+            finest = own
+        fit = finest
+        worst = _worst(own.condition, fit, groups, origin)
+        if worst is None:
+            break
+        index, why = worst
+        if len(groups) == 1 or not merge:
+            raise CannotMeasure(
+                f"the power of {groups[index].name!r} cannot be told from these readings: {why}",
+                where=response.key,
+                hint=_hint(response, fit),
+            )
+        groups, words = _merge(groups, index)
+        merged.append(f"{words}: {why}")
+    return _answer(trace, response, groups, fit._replace(condition=own.condition), len(readings), merged)
+
+
+def _hint(response: Response, fit: _Fit) -> str:
+    expected = _expected_w(response)
+    if expected and fit.residual_w > MISFIT * expected:
+        return (
+            f"the fit leaves {fit.residual_w:.1f} W where the meter's noise would leave {expected:.1f} W: give finer "
+            "phases, or check the marks and the meter's characterisation"
+        )
+    return f"make the phase longer than {response.settle_s + response.refresh_s:.0f} s, or read a faster meter"
+
+
+def _expected_w(response: Response) -> float:
+    """What a right model would leave: the meter's noise and resolution; 0 where neither is known."""
+    return math.sqrt((response.noise or 0.0) ** 2 + response.resolution**2 / 12) / abs(response.gain)
+
+
+def _in_order(phases: Sequence[Phase]) -> list[Phase]:
+    if not phases:
+        raise BadInput("there is no phase", hint="give the phases whose powers are wanted")
+    named = sorted(phases, key=lambda one: one.begin_ns)
+    for one in named:
+        if one.end_ns <= one.begin_ns:
+            raise BadInput(f"the phase {one.name!r} ends before it begins")
+    for one, following in pairwise(named):
+        if following.begin_ns < one.end_ns:
+            raise BadInput(
+                f"the phases {one.name!r} and {following.name!r} overlap", hint="give phases that follow one another"
+            )
+    return named
+
+
+def _readings(trace: Trace, response: Response, named: Sequence[Phase]) -> tuple[Floats, Floats]:
+    """Stamps in seconds after the first phase's begin, and power. Raises CannotMeasure for a trace that misses them."""
+    kept = refreshed(ordered(trace), response)
+    origin = named[0].begin_ns
+    wide = round((response.settle_s + response.refresh_s) * 1e9)
+    kept = kept.take(kept.ok & (kept.t_ns > origin - wide) & (kept.t_ns <= named[-1].end_ns + wide))
+    if len(kept) < 4 or kept.t_ns[-1] <= named[0].begin_ns:
+        raise CannotMeasure(
+            f"{len(kept)} readings lie around the phases",
+            where=response.key,
+            hint="check the clocks of the meter and of the phase marks, or read more often",
+        )
+    return kept.seconds(origin), watts(kept, response)
+
+
+def _edges(groups: Sequence[_Group], least_s: float) -> Floats:
+    """The bounds in seconds after the first, with -inf and inf at the ends. A pause shorter than ``least_s`` counts to the
+    phase before it."""
+    origin = groups[0].begin_ns
+    edges = [-math.inf, 0.0]
+    for one, following in pairwise(groups):
+        end, begin = (one.end_ns - origin) * 1e-9, (following.begin_ns - origin) * 1e-9
+        if begin - end > least_s:
+            edges.append(end)
+        edges.append(begin)
+    return np.array([*edges, (groups[-1].end_ns - origin) * 1e-9, math.inf])
+
+
+def design(response: Response, t_s: Floats, edges_s: Floats) -> Floats:
+    """A: how much of each stretch between two bounds a reading stamped t holds; its rows add up to 1."""
+    answers: Floats = np.column_stack(
+        [
+            np.full(len(t_s), 0.0 if edge > 0 else 1.0) if math.isinf(edge) else step_answer(response, t_s - edge)
+            for edge in edges_s
+        ]
+    )
+    out: Floats = answers[:, :-1] - answers[:, 1:]
+    return out
+
+
+def _solve(response: Response, t_s: Floats, readings: Floats, edges_s: Floats) -> _Fit:
+    matrix = design(response, t_s, edges_s)
+    used = matrix.sum(axis=0) > 1e-9
+    full = matrix
+    matrix = matrix[:, used]
+    lengths = np.linalg.norm(matrix, axis=0)
+    condition = float(np.linalg.cond(matrix / lengths)) if matrix.shape[1] else math.inf
+    n, m = matrix.shape
+    inverse = np.linalg.pinv(matrix / lengths, rcond=ESTIMABLE) / lengths[:, None]
+    rank = int(np.linalg.matrix_rank(matrix / lengths, tol=ESTIMABLE))
+    found = inverse @ readings
+    bounded = bool(np.any(found < 0)) and rank == m
+    if bounded:
+        from scipy.optimize import nnls
+
+        found = nnls(matrix, readings)[0]
+    residuals = readings - matrix @ found
+    spread = float(residuals @ residuals) / (n - rank) if n > rank else math.inf
+    floor = _expected_w(response) ** 2
+    powers = np.full(full.shape[1], np.nan)
+    covariance = np.full((full.shape[1], full.shape[1]), np.nan)
+    hidden = np.full_like(covariance, np.nan)
+    powers[used] = found
+    covariance[np.ix_(used, used)] = inverse @ inverse.T * max(spread * tau_int(residuals), floor)
+    hidden[np.ix_(used, used)] = np.eye(m) - inverse @ matrix
+    return _Fit(edges_s, powers, covariance, hidden, condition, math.sqrt(spread), n - rank, bounded)
+
+
+def _of(fit: _Fit, group: _Group, origin: int) -> tuple[float, float]:
+    """Mean power of a group and its standard uncertainty: its stretches weighted by their lengths."""
+    begin, end = (group.begin_ns - origin) * 1e-9, (group.end_ns - origin) * 1e-9
+    low, high = np.maximum(fit.edges_s[:-1], begin), np.minimum(fit.edges_s[1:], end)
+    share = np.maximum(high - low, 0.0) / (end - begin)
+    used = share > 1e-12
+    weights = share[used]
+    if not np.max(np.abs(weights @ fit.hidden[np.ix_(used, used)])) < 1e-3 * np.max(weights):
+        return math.nan, math.inf
+    variance = float(weights @ fit.covariance[np.ix_(used, used)] @ weights)
+    return float(weights @ fit.powers[used]), math.sqrt(max(variance, 0.0))
+
+
+def _worst(condition: float, fit: _Fit, groups: Sequence[_Group], origin: int) -> tuple[int, str] | None:
+    """The group that is known least, and why that is not enough; None where all pass."""
+    found = [_of(fit, one, origin) for one in groups]
+    for index, (power, u) in enumerate(found):
+        if not (math.isfinite(power) and math.isfinite(u)):
+            return index, "the readings cannot part it from its neighbours"
+    if condition > MOST_CONDITION:
+        shortest = min(range(len(groups)), key=lambda one: groups[one].end_ns - groups[one].begin_ns)
+        return (
+            shortest,
+            f"the condition number is {condition:.3g}, above {MOST_CONDITION:.0f}: it is shorter than what the meter "
+            "resolves",
+        )
+    share, index = max((u / max(abs(power), 1e-12), index) for index, (power, u) in enumerate(found))
+    return (index, f"its uncertainty would be {share:.1%} of it, above {MOST_U:.0%}") if share > MOST_U else None
+
+
+def _merge(groups: list[_Group], index: int) -> tuple[list[_Group], str]:
+    """The groups with one joined to its shorter neighbour, and in words which."""
+    beside = [one for one in (index - 1, index + 1) if 0 <= one < len(groups)]
+    other = min(beside, key=lambda one: groups[one].end_ns - groups[one].begin_ns)
+    first, last = groups[min(index, other)], groups[max(index, other)]
+    joined = _Group(f"{first.name} + {last.name}", first.begin_ns, last.end_ns)
+    words = f"{first.name!r} and {last.name!r} can only be told together"
+    return [*groups[: min(index, other)], joined, *groups[max(index, other) + 1 :]], words
+
+
+def _notices(fit: _Fit, expected: float | None, merged: Sequence[str]) -> tuple[Notice, ...]:
+    """What was merged, held at zero, or does not fit."""
+    notices = [Notice(code="phases-merged", text=words, advice="make the phases longer") for words in merged]
+    if fit.bounded:
+        notices.append(
+            Notice(
+                code="power-bounded",
+                text="a power came out negative and was held at zero: the phase marks or the meter's model are off",
+                advice="check the clocks, and characterise the meter",
+            )
+        )
+    if expected and fit.residual_w > MISFIT * expected:
+        notices.append(
+            Notice(
+                code="model-misfit",
+                text=f"the fit leaves {fit.residual_w:.1f} W where the meter's noise would leave {expected:.1f} W: the "
+                "power is not constant within the phases, or the marks or the meter's model are off",
+                advice="give finer phases, or characterise the meter",
+            )
+        )
+    return tuple(notices)
+
+
+def _answer(
+    trace: Trace,
+    response: Response,
+    groups: Sequence[_Group],
+    fit: _Fit,
+    readings: int,
+    merged: Sequence[str],
+) -> PhasePowers:
+    expected = _expected_w(response) or None
+    found = []
+    for group in groups:
+        value, u = _of(fit, group, groups[0].begin_ns)
+        noise = Term(
+            name="fit",
+            u=u,
+            dof=max(1.0, fit.dof),
+            text=f"least squares over {readings} readings, {fit.residual_w:.2f} W left, condition "
+            f"number {fit.condition:.1f}",
+            remedy="make the phase longer, or repeat it",
+        )
+        terms, more = calibration_terms(trace.channel, response, value, 1.0)
+        power = quantity(
+            f"power of {group.name}",
+            "W",
+            value,
+            [noise, *terms],
+            method="phase power through the meter's model",
+            notices=more,
+        )
+        energy = scaled(power, (group.end_ns - group.begin_ns) * 1e-9, name=f"energy of {group.name}", unit="J")
+        found.append(
+            PhasePower(name=group.name, begin_ns=group.begin_ns, end_ns=group.end_ns, power=power, energy=energy)
+        )
+    return PhasePowers(
+        phases=tuple(found),
+        condition=fit.condition,
+        residual_w=fit.residual_w,
+        expected_w=expected,
+        readings=readings,
+        notices=_notices(fit, expected, merged),
+    )

@@ -1,0 +1,233 @@
+"""What is known of how a channel answers the truth, from its record, its characterisation and the trace itself.
+
+reading(t) = gain x (kernel * power)(t - delay) + offset. The kernel is a point, a boxcar of length W, an exponential with
+time constant tau, or both in series. Whatever it is, a reading's centre of weight lies ``lag_s`` = delay + W/2 + tau before
+its stamp. Corrections (gain, offset) are applied only where a characterisation against a better meter gave them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..meters import Channel, Scope, channel_key
+from .character import Character, Estimate
+from .trace import Floats, Ints, Trace
+
+#: How many time constants until an exponential's rest does not count: e^-7 = 0.1 %.
+SETTLED_TAUS = 7.0
+#: A spacing above this many refreshes is a gap.
+GAP = 2.5
+#: Read more often than this many refreshes, a value is seen to repeat and its refresh to happen.
+OFTEN = 0.7
+#: Fewer changes of the value tell no refresh period.
+LEAST_CHANGES = 12
+
+
+class Response(NamedTuple):
+    """Times in seconds, gain without a unit, the rest in the channel's unit."""
+
+    key: str  # host:id of the channel
+    scope: Scope
+    refresh_s: float  # how often the device makes a new value
+    window_s: float | None  # boxcar; None: not known, taken as one refresh where the scope says that it is an interval
+    tau_s: float
+    delay_s: float
+    timing_u_s: float  # standard uncertainty of the lag, common to all readings
+    age_u_s: float  # how old a value is when it is read, each reading by itself
+    gain: float
+    offset: float
+    gain_u: float
+    offset_u: float
+    covariance: float  # of gain and offset
+    calibrated: bool  # gain and offset are known against a better meter
+    reference: str  # that meter's channel
+    resolution: float  # 0: not known
+    noise: float | None
+
+    @property
+    def boxcar_s(self) -> float:
+        """The window that is reckoned with."""
+        if self.window_s is not None:
+            return self.window_s
+        return 0.0 if self.scope in ("point", "counter") else self.refresh_s
+
+    @property
+    def lag_s(self) -> float:
+        """From a reading's centre of weight to its stamp."""
+        if self.scope == "next" and self.window_s is None:
+            return self.delay_s - self.refresh_s / 2
+        return self.delay_s + self.boxcar_s / 2 + self.tau_s
+
+    @property
+    def settle_s(self) -> float:
+        """How long after a step a reading still holds something of what was before it."""
+        return self.delay_s + self.boxcar_s + SETTLED_TAUS * self.tau_s
+
+    @property
+    def smear_s(self) -> float:
+        """The boxcar that spreads as much as the whole kernel: sqrt(12) standard deviations."""
+        return math.sqrt(self.boxcar_s**2 + 12 * self.tau_s**2)
+
+    @property
+    def covered(self) -> float:
+        """The share of the time that readings see."""
+        if self.scope == "counter":
+            return 1.0
+        return min(1.0, (self.boxcar_s + self.tau_s) / self.refresh_s) if self.refresh_s > 0 else 1.0
+
+
+def response_of(trace: Trace, character: Character | None = None) -> Response:
+    """All that is known of the trace's channel. The characterisation comes before the channel's own record; what neither
+    says of the refresh period is taken from the trace."""
+    channel = trace.channel
+    refresh = _value(character.refresh_s if character else None) or channel.refresh_s or spacing_s(trace)
+    window, tau, timing = channel.window_s, 0.0, 0.0
+    delay = channel.delay_s or 0.0
+    if character is not None:
+        window = 0.0 if character.kernel in ("point", "exponential") else _value(character.window_s, window)
+        tau = _value(character.tau_s) or 0.0 if "exponential" in character.kernel else 0.0
+        delay = _value(character.delay_s, delay) or 0.0
+        timing = math.sqrt(_u(character.delay_s) ** 2 + (_u(character.window_s) / 2) ** 2 + _u(character.tau_s) ** 2)
+    age, age_u = _age(trace, refresh)
+    gain = character.gain if character else None
+    offset = character.offset if character else None
+    return Response(
+        key=channel_key(channel),
+        scope="counter" if channel.quantity == "energy" else channel.scope,
+        refresh_s=refresh,
+        window_s=window,
+        tau_s=tau,
+        delay_s=delay if character is not None else delay + age,
+        timing_u_s=timing,
+        age_u_s=age_u,
+        gain=_value(gain, 1.0) or 1.0,
+        offset=_value(offset, 0.0) or 0.0,
+        gain_u=_u(gain),
+        offset_u=_u(offset),
+        covariance=(character.gain_offset_covariance or 0.0) if character else 0.0,
+        calibrated=gain is not None,
+        reference=character.reference if character else "",
+        resolution=_resolution(trace, channel, character),
+        noise=character.noise if character else None,
+    )
+
+
+def _value(estimate: Estimate | None, otherwise: float | None = None) -> float | None:
+    return estimate.value if estimate is not None else otherwise
+
+
+def _u(estimate: Estimate | None) -> float:
+    return estimate.u if estimate is not None else 0.0
+
+
+def _age(trace: Trace, refresh_s: float) -> tuple[float, float]:
+    """How old a value is when it is read, in the mean and as a standard uncertainty, where the stamp is the time of the
+    reading and not the device's own (which leaves ``half_ns`` 0): anything up to a refresh; nothing in the mean where it is
+    read often enough to see the refresh, which is then known to one reading (integrate.refreshed)."""
+    if len(trace) < 2 or refresh_s <= 0:
+        return 0.0, 0.0
+    poll_s = float(np.median(np.diff(trace.t_ns))) * 1e-9
+    if poll_s <= OFTEN * refresh_s:
+        return 0.0, poll_s / math.sqrt(12)
+    if not np.any(trace.half_ns) and abs(poll_s / refresh_s - 1) < 0.02:
+        return 0.0, 0.0
+    return refresh_s / 2, refresh_s / math.sqrt(12)
+
+
+def _resolution(trace: Trace, channel: Channel, character: Character | None) -> float:
+    known = character.resolution if character and character.resolution is not None else channel.resolution
+    return known if known is not None else least_step(trace)
+
+
+def least_step(trace: Trace) -> float:
+    """The step between values where few different ones occur again and again; 0 where no step shows."""
+    values = trace.value[trace.ok]
+    different = np.unique(values)
+    if len(values) < 40 or len(different) < 2 or len(different) > len(values) / 4:
+        return 0.0
+    steps = np.diff(different)
+    least = float(steps.min())
+    return least if np.allclose(steps / least, np.round(steps / least), atol=0.01) else 0.0
+
+
+#: Changes of the value from which their rhythm is believed to be the meter's and not the load's.
+FEWEST_CHANGES = 20
+
+
+def spacing_s(trace: Trace) -> float:
+    """How often the value is new: the usual time between changes where most readings repeat the one before and the changes
+    keep one rhythm, else the median time between readings. 0 for fewer than two.
+
+    A value that stays may be new all the same: a quiet load on a meter with coarse steps changes when the load does. Few
+    changes, or times between them that differ, say nothing of the meter, which is then believed to be as fast as it is read.
+    """
+    if len(trace) < 2:
+        return 0.0
+    spacing = float(np.median(np.diff(trace.t_ns))) * 1e-9
+    good = trace.take(trace.ok)
+    changed = changes(good)
+    if FEWEST_CHANGES <= len(changed) < 0.6 * len(good):
+        between = np.diff(good.t_ns[changed]) * 1e-9
+        # Equal values in a row make some of the times two or three refreshes long; the shortest tell the period.
+        usual = float(between[between <= 1.5 * np.quantile(between, 0.1)].mean())
+        if np.median(between) <= 1.5 * usual:
+            return max(spacing, usual)
+    return spacing
+
+
+def changes(good: Trace) -> Ints:
+    """Where the value differs from the one before; the first counts."""
+    if not len(good):
+        return np.empty(0, np.int64)
+    out: Ints = np.concatenate([[0], np.flatnonzero(np.diff(good.value) != 0) + 1]).astype(np.int64)
+    return out
+
+
+def scatter(values: Floats) -> float:
+    """The standard deviation of readings about a load that changes slowly or in few steps: median |difference| / 0.954."""
+    if len(values) < 3:
+        return 0.0
+    return float(np.median(np.abs(np.diff(values)))) / (0.6745 * math.sqrt(2))
+
+
+def cadence_s(trace: Trace, response: Response) -> float:
+    """How often a new value is in the trace: the refresh, or the spacing of the readings where that is longer."""
+    if len(trace) < 2:
+        return response.refresh_s
+    return max(response.refresh_s, float(np.median(np.diff(trace.t_ns))) * 1e-9)
+
+
+def step_answer(response: Response, x_s: Floats) -> Floats:
+    """What a reading stamped ``x_s`` after a unit step shows of it: 0 before the delay, 1 when all is settled.
+
+    boxcar: x/W; exponential: 1 - e^(-x/tau); both in series: the integral of the one over the window of the other.
+    """
+    x = np.asarray(x_s, float) - response.delay_s
+    window, tau = response.boxcar_s, response.tau_s
+    if tau <= 0 and window <= 0:
+        return np.where(x >= 0, 1.0, 0.0)
+    if tau <= 0:
+        return np.clip(x / window, 0.0, 1.0)
+    if window <= 0:
+        out: Floats = -np.expm1(-np.maximum(x, 0.0) / tau)
+        return out
+
+    def ramp(y: Floats) -> Floats:
+        positive = np.maximum(y, 0.0)
+        found: Floats = positive + tau * np.expm1(-positive / tau)
+        return found
+
+    return (ramp(x) - ramp(x - window)) / window
+
+
+def caught(response: Response, length_s: float) -> float:
+    """Of a constant load's energy above its surroundings, the share that readings show between its ends when they are moved
+    back by their lag: 1 - w/(4T) for a boxcar w <= 2T, T/w for longer ones; any kernel counts as the boxcar that spreads
+    as much. What is missing lies before and after."""
+    smear = response.smear_s
+    if smear <= 0 or length_s <= 0:
+        return 1.0
+    return 1 - smear / (4 * length_s) if smear <= 2 * length_s else length_s / smear

@@ -1,0 +1,73 @@
+"""What the tests of the network meters share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+from shakedown import meters
+from shakedown.host import Door
+from shakedown.meters import Reading, Source, Status
+
+from .servers import DOOR, Device
+
+
+@contextmanager
+def opened(target: str, door: Door = DOOR) -> Iterator[Source]:
+    """The source behind a target, closed afterwards."""
+    parsed = meters.parse_target(target)
+    source = meters.get(parsed.meter).open(parsed, door)
+    try:
+        yield source
+    finally:
+        source.close()
+        source.close()  # twice is allowed
+
+
+def by_id(source: Source, readings: Sequence[Reading]) -> dict[str, Reading]:
+    """The last reading of each channel; every channel must have one."""
+    assert {one.channel for one in readings} == set(range(len(source.channels)))
+    for one in readings:
+        assert (one.value is not None) == (one.status is Status.OK)
+        assert one.before_ns <= one.after_ns
+    return {source.channels[one.channel].id: one for one in readings}
+
+
+def follows(
+    source: Source, channel: str, device: Device, *, lag_s: float = 0.0, step: float = 0.0, moves: int = 2
+) -> None:
+    """Every reading is what the device showed while it was asked (or up to ``lag_s`` before), to a step; and it moves."""
+    seen = set()
+    deadline = time.monotonic() + 10
+    while len(seen) <= moves:
+        assert time.monotonic() < deadline, f"it does not move: {seen}"
+        reading = by_id(source, source.read())[channel]
+        assert reading.status is Status.OK and reading.value is not None
+        seen.add(reading.value)
+        shown = device.shown(reading.before_ns - round(lag_s * 1e9), reading.after_ns)
+        far = min(abs(reading.value - value) for value in shown)
+        assert far <= step + 1e-6 * abs(reading.value), f"{reading.value} is none of {sorted(shown)}"
+        time.sleep(0.02)
+
+
+def until(source: Source, channel: str, status: Status, limit_s: float = 5.0) -> Reading:
+    """Read until a channel has a status."""
+    return wait(lambda: _has(source, channel, status), limit_s, f"{channel} never was {status.name}")
+
+
+def _has(source: Source, channel: str, status: Status) -> Reading | None:
+    reading = by_id(source, source.read())[channel]
+    return reading if reading.status is status else None
+
+
+def wait(what: Callable[[], Reading | None], limit_s: float, why: str) -> Reading:
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        found = what()
+        if found is not None:
+            return found
+        time.sleep(0.03)
+    pytest.fail(why)

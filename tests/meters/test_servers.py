@@ -1,0 +1,85 @@
+"""One simulated load drives all servers at once; they agree with it, and are gone afterwards."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from shakedown.meters import Reading, Status
+
+from .conftest import Shared
+from .helpers import opened
+from .load import Device
+from .servers import DOOR, OPEN_DOOR, Drive, Truth, ipmi, modbus, redfish, redfish_static, snmp, square
+
+
+def test_a_device_shows_what_its_truth_says() -> None:
+    with Drive(square(100.0, 300.0, 2.0, 10.0), seconds=10.0) as drive:
+        late = drive.device(Truth(refresh_s=0.5, window_s=1.0, delay_s=0.5, gain=1.1, offset=3.0, clock_s=2.0))
+        at = drive.origin_ns + 2_250_000_000  # refreshed at 2.0: the mean of 0.5 to 1.5, which is half of each
+        stamp, value = late.latest(at)
+        assert stamp == drive.origin_ns + 4_000_000_000 and value == pytest.approx(1.1 * 200.0 + 3.0)
+        counter = drive.device(Truth(refresh_s=0.5, resolution=10.0, modulus=500.0), "energy")
+        begin, end = counter.latest(drive.origin_ns + 10)[1], counter.latest(drive.origin_ns + 4_000_000_010)[1]
+        assert (end - begin) % 500.0 == pytest.approx(800.0 % 500.0)
+        assert drive.energy_j(drive.origin_ns, drive.origin_ns + 4_000_000_000) == pytest.approx(800.0)
+
+
+def test_all_agree_at_once_and_are_gone_afterwards(tmp_path: Path, shared: Shared) -> None:
+    """Each server has a device of its own window and step; the energy that its readings add up to is the device's."""
+    drive = shared.drive
+    made: dict[str, Device] = {}
+
+    def power(name: str, window_s: float, resolution: float = 1.0) -> Device:
+        made[name] = drive.device(Truth(refresh_s=0.1, window_s=window_s, resolution=resolution))
+        return made[name]
+
+    threads = threading.active_count()
+    with (
+        ipmi(tmp_path, drive, power("ipmi/dcmi", 0.1)) as bmc,
+        redfish(power("redfish/power", 0.2), shared.energy) as service,
+        redfish_static(tmp_path, drive, power("static", 0.4)) as static,
+        snmp(tmp_path, power("snmp/raritan-power-1.1", 0.5), shared.energy, "raritan") as pdu,
+        modbus(power("modbus/power", 0.3), shared.energy) as transducer,
+        opened(bmc.target) as one,
+        opened(service.target) as two,
+        opened(static, OPEN_DOOR) as three,
+        opened(pdu.target, DOOR) as four,
+        opened(transducer.target) as five,
+    ):
+        names = ["ipmi/dcmi", "redfish/power", "static", "snmp/raritan-power-1.1", "modbus/power"]
+        got: dict[str, list[Reading]] = {name: [] for name in names}
+        begin = time.monotonic()
+        while time.monotonic() - begin < 2.1:  # a period and a half
+            for name, source in zip(names, (one, two, three, four, five), strict=True):
+                wanted = "redfish/power" if name == "static" else name
+                index = [channel.id for channel in source.channels].index(wanted)
+                got[name] += [reading for reading in source.read() if reading.channel == index]
+            time.sleep(0.02)
+        for name, readings in got.items():
+            assert {reading.status for reading in readings} == {Status.OK}
+            joules = true_j = 0.0
+            for a, b in itertools.pairwise(readings):
+                assert a.value is not None
+                seconds = (b.before_ns - a.before_ns) * 1e-9
+                joules += a.value * seconds
+                true_j += made[name].latest(a.before_ns)[1] * seconds
+            assert joules == pytest.approx(true_j, rel=0.03), name
+        ports = [int(target.rpartition(":")[2].partition("?")[0]) for target in (bmc.target, pdu.target)]
+        streams = [service.port, transducer.port]
+    for port in ports:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.bind(("127.0.0.1", port))
+    for port in streams:
+        with socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind(("127.0.0.1", port))
+    deadline = time.monotonic() + 5
+    while threading.active_count() > threads + 1:  # pyghmi keeps one thread for the whole process
+        assert time.monotonic() < deadline, threading.enumerate()
+        time.sleep(0.02)
