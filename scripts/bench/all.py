@@ -1,6 +1,7 @@
 """make bench: every side-by-side measurement, one after another, on a machine that should be quiet.
 
-    python scripts/bench/all.py [harness] [analysis] [stream] [gemm] [pingpong] [hpl]
+    python scripts/bench/all.py [harness] [analysis] [stream] [gemm] [pingpong] [hpl] [energy] [counters] [sampling]
+        [archive]
 
 Each part runs ours and its peers interleaved in one run and prints medians and ratios; a peer that is not installed is
 said. The figures of record stand in docs/performance.md. The native programs are built into build/bench, with the
@@ -25,6 +26,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     "gemm": ("--program", str(BUILD / "native/gemm/gemm"), "--precision", "d", "--threads", str(CORES)),
     "pingpong": ("--program", str(BUILD / "native/pingpong/pingpong")),
     "hpl": ("--program", str(BUILD / "native/hpl/hpl")),
+    "energy": (),
+    "counters": (),
+    "sampling": (),
+    "archive": ("--nodes", "8", "--days", "25"),
 }
 
 

@@ -42,11 +42,11 @@ def target(request: pytest.FixtureRequest, bmc: Ipmi) -> str:
 def test_dcmi_follows_the_load(target: str, shared: Shared) -> None:
     with opened(target) as source:
         channel = source.channels[0]
-        assert (channel.id, channel.unit, channel.resolution, channel.window_s) == ("ipmi/dcmi", "W", 1.0, None)
+        assert (channel.id, channel.unit, channel.resolution, channel.window_s) == ("ipmi/dcmi/current", "W", 1.0, None)
         assert "window" in channel.note and channel.firmware == "9.08"
         rolling = source.channels[1]
-        assert (rolling.window_s, rolling.within) == (5.0, "ipmi/dcmi")
-        follows(source, "ipmi/dcmi", shared.power)
+        assert (rolling.id, rolling.window_s) == ("ipmi/dcmi/average", 5.0)
+        follows(source, "ipmi/dcmi/current", shared.power)
 
 
 def test_a_sensor_has_its_step_and_range_from_its_record(target: str, shared: Shared) -> None:
@@ -58,7 +58,7 @@ def test_a_sensor_has_its_step_and_range_from_its_record(target: str, shared: Sh
             1020.0,
             "point",
         )
-        assert channel.within == "ipmi/dcmi"
+        assert channel.within == "ipmi/dcmi/current"
         follows(source, "ipmi/pwr-total", shared.power, lag_s=0.8, step=4.0)
 
 
@@ -72,10 +72,10 @@ def test_a_measurement_that_is_off_or_refused_is_a_status(target: str, bmc: Ipmi
                 (True, 0xC0, Status.GAP),
             ):
                 bmc.set(active=active, code=code)
-                until(source, "ipmi/dcmi", status)
+                until(source, "ipmi/dcmi/current", status)
         finally:
             bmc.set()
-        until(source, "ipmi/dcmi", Status.OK)
+        until(source, "ipmi/dcmi/current", Status.OK)
 
 
 def test_stamps_of_the_bmc_have_whole_seconds(target: str) -> None:
@@ -122,9 +122,9 @@ def test_a_wrong_password_is_named(bmc: Ipmi) -> None:
 def test_a_bmc_that_was_reset_is_logged_in_to_again(bmc: Ipmi) -> None:
     pytest.importorskip("pyghmi")
     with opened(f"{bmc.target}?rolling=0&timeout=1") as source:
-        assert by_id(source, source.read())["ipmi/dcmi"].status is Status.OK
+        assert by_id(source, source.read())["ipmi/dcmi/current"].status is Status.OK
         bmc.restart()
-        until(source, "ipmi/dcmi", Status.OK, 15.0)
+        until(source, "ipmi/dcmi/current", Status.OK, 15.0)
 
 
 def test_a_bmc_that_is_away_is_a_gap_within_the_limit(tmp_path: Path, shared: Shared) -> None:
@@ -145,7 +145,7 @@ def test_a_saturated_byte_is_over_range(tmp_path: Path) -> None:
         power = drive.device(Truth(refresh_s=0.1))
         with ipmi(tmp_path, drive, power) as high, opened(f"{high.target}?sensors=all") as source:
             until(source, "ipmi/pwr-total", Status.OVERRANGE)
-            assert by_id(source, source.read())["ipmi/dcmi"].value == 1200.0
+            assert by_id(source, source.read())["ipmi/dcmi/current"].value == 1200.0
 
 
 class Bytes:

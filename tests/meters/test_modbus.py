@@ -47,21 +47,21 @@ def address(server: Modbus) -> str:
 def test_power_and_energy_follow_the_load_in_one_request(transducer: Modbus, shared: Shared) -> None:
     with opened(transducer.target) as source:
         power, energy = source.channels
-        assert (power.id, power.unit, power.scope) == ("modbus/power", "W", "last")
-        assert (energy.id, energy.unit, energy.scope, energy.modulus) == ("modbus/energy", "J", "counter", None)
+        assert (power.id, power.unit, power.scope) == ("modbus/meter/power", "W", "last")
+        assert (energy.id, energy.unit, energy.scope, energy.modulus) == ("modbus/meter/energy", "J", "counter", None)
         assert energy.resolution is not None and 0 < energy.resolution < 36 and "grows" in energy.note
         transducer.requests.clear()
         readings = source.read()
         assert transducer.requests == [(4, 52, 22)]
         assert readings[0].before_ns == readings[1].before_ns
-        follows(source, "modbus/power", shared.power)
-        follows(source, "modbus/energy", shared.energy, step=1.0)
+        follows(source, "modbus/meter/power", shared.power)
+        follows(source, "modbus/meter/energy", shared.energy, step=1.0)
 
 
 def test_a_shipped_profile_is_the_same_as_its_registers(transducer: Modbus, shared: Shared) -> None:
     with opened(f"{address(transducer)}?profile=eastron-sdm630") as source:
         assert "Eastron" in source.channels[0].device and source.channels[0].note
-        follows(source, "modbus/power", shared.power)
+        follows(source, "modbus/meter/power", shared.power)
 
 
 def test_a_profile_of_one_s_own(transducer: Modbus, shared: Shared, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_profile_of_one_s_own(transducer: Modbus, shared: Shared, tmp_path: Pa
         'name = "mine"\ntitle = "Mine"\nsource = "me"\n[power]\ntable = "input"\naddress = 52\ntype = "float32"\n'
     )
     with opened(f"{address(transducer)}?profile={mine}") as source:
-        follows(source, "modbus/power", shared.power)
+        follows(source, "modbus/meter/power", shared.power)
     mine.write_text(
         'name = "mine"\ntitle = "Mine"\nsource = "me"\n[power]\ntabel = "input"\naddress = 52\ntype = "float32"\n'
     )
@@ -88,8 +88,8 @@ def test_other_types_and_orders(
 ) -> None:
     transducer.order = order
     with opened(f"{address(transducer)}?power={power}&energy={energy}&words={order}") as source:
-        follows(source, "modbus/power", shared.power)
-        follows(source, "modbus/energy", shared.energy, step=step)
+        follows(source, "modbus/meter/power", shared.power)
+        follows(source, "modbus/meter/energy", shared.energy, step=step)
         if "uint" in power:
             assert source.channels[1].modulus == 2.0**32 and source.channels[1].resolution == 1.0
 
@@ -105,14 +105,14 @@ def test_swapped_words_are_named_with_the_option_that_mends_them(
     ):
         pass
     with opened(f"{address(transducer)}?power={register}&words=little") as source:
-        follows(source, "modbus/power", shared.power)
+        follows(source, "modbus/meter/power", shared.power)
 
 
 def test_words_that_swap_while_it_runs_are_no_values(transducer: Modbus) -> None:
     with opened(transducer.target) as source:
         assert {one.status for one in source.read()} == {Status.OK}
         transducer.order = "little"
-        reading = by_id(source, source.read())["modbus/power"]
+        reading = by_id(source, source.read())["modbus/meter/power"]
         assert reading.status is Status.OVERRANGE or (reading.value is not None and reading.value < 1e-3)
 
 
@@ -125,7 +125,7 @@ def test_registers_that_are_not_there_are_not_asked_for(shared: Shared) -> None:
 
 def test_serial_framing_over_tcp(shared: Shared) -> None:
     with modbus(shared.power, shared.energy, rtu=True) as device, opened(f"{device.target}&framing=rtu") as source:
-        follows(source, "modbus/power", shared.power)
+        follows(source, "modbus/meter/power", shared.power)
 
 
 @pytest.mark.parametrize(("code", "status"), [(2, Status.UNSUPPORTED), (4, Status.GAP), (6, Status.GAP)])
@@ -134,7 +134,7 @@ def test_an_exception_of_the_device_is_a_status(transducer: Modbus, code: int, s
         transducer.code = code
         assert {one.status for one in source.read()} == {status}
         transducer.code = 0
-        until(source, "modbus/power", Status.OK)
+        until(source, "modbus/meter/power", Status.OK)
 
 
 def test_a_slow_answer_is_a_gap_within_the_limit_and_is_never_taken_for_the_next(
@@ -146,8 +146,8 @@ def test_a_slow_answer_is_a_gap_within_the_limit_and_is_never_taken_for_the_next
         assert {one.status for one in source.read()} == {Status.GAP}
         assert time.monotonic() - begin < 0.3 + 0.5
         transducer.delay_s = 0.0
-        until(source, "modbus/power", Status.OK)
-        follows(source, "modbus/power", shared.power)
+        until(source, "modbus/meter/power", Status.OK)
+        follows(source, "modbus/meter/power", shared.power)
 
 
 def test_a_device_that_is_away_is_a_gap_and_comes_back(shared: Shared) -> None:
@@ -157,7 +157,7 @@ def test_a_device_that_is_away_is_a_gap_and_comes_back(shared: Shared) -> None:
             assert {one.status for one in source.read()} == {Status.OK}
         assert {one.status for one in source.read()} == {Status.GAP}
         stack.enter_context(modbus(shared.power, shared.energy, port=first.port))
-        until(source, "modbus/power", Status.OK)
+        until(source, "modbus/meter/power", Status.OK)
 
 
 def test_nobody_there_is_unavailable() -> None:

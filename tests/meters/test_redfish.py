@@ -37,17 +37,22 @@ def service(shared: Shared) -> Iterator[RedfishServer]:
 def test_a_live_service_follows_the_load(service: RedfishServer, shared: Shared) -> None:
     with opened(service.target) as source:
         named = {channel.id: channel for channel in source.channels}
-        assert sorted(named) == ["redfish/energy", "redfish/power", "redfish/power-average", "redfish/totalpower"]
-        assert named["redfish/power"].place == "node" and named["redfish/power"].device == "Nobody M1 7"
-        assert named["redfish/power-average"].window_s == 60.0
-        assert named["redfish/energy"].scope == "counter" and named["redfish/energy"].unit == "J"
-        total = named["redfish/totalpower"]
+        assert sorted(named) == [
+            "redfish/1/average",
+            "redfish/1/energy",
+            "redfish/1/power",
+            "redfish/1/power-totalpower",
+        ]
+        assert named["redfish/1/power"].place == "node" and named["redfish/1/power"].device == "Nobody M1 7"
+        assert named["redfish/1/average"].window_s == 60.0
+        assert named["redfish/1/energy"].scope == "counter" and named["redfish/1/energy"].unit == "J"
+        total = named["redfish/1/power-totalpower"]
         assert (total.refresh_s, total.full_scale, total.scope) == (0.2, 2000.0, "point")
         assert total.accuracy == Accuracy(reading=0.015, source="Redfish Sensor.Accuracy")
-        assert total.within == named["redfish/power-average"].within == "redfish/power"
-        follows(source, "redfish/power", shared.power)
-        follows(source, "redfish/energy", shared.energy, step=0.01)
-        follows(source, "redfish/totalpower", shared.power)
+        assert {channel.within for channel in source.channels} == {""}  # four views of one chassis
+        follows(source, "redfish/1/power", shared.power)
+        follows(source, "redfish/1/energy", shared.energy, step=0.01)
+        follows(source, "redfish/1/power-totalpower", shared.power)
         assert service.log_ins == 1
     assert not service.sessions  # given back
 
@@ -55,7 +60,7 @@ def test_a_live_service_follows_the_load(service: RedfishServer, shared: Shared)
 def test_a_reading_has_the_device_s_own_stamp(service: RedfishServer, shared: Shared) -> None:
     with opened(service.target) as source:
         for _ in range(10):
-            reading = by_id(source, source.read())["redfish/totalpower"]
+            reading = by_id(source, source.read())["redfish/1/power-totalpower"]
             assert reading.device_ns is not None and reading.value is not None
             assert 0 <= reading.after_ns - reading.device_ns < 0.3e9
             assert reading.value in shared.power.shown(reading.device_ns + 1000, reading.device_ns + 1000)
@@ -66,8 +71,8 @@ def test_a_static_server_follows_the_load(tmp_path: Path, shared: Shared) -> Non
         redfish_static(tmp_path, shared.drive, shared.power, shared.energy) as target,
         opened(target, OPEN_DOOR) as source,
     ):
-        follows(source, "redfish/power", shared.power, lag_s=0.5)
-        follows(source, "redfish/energy", shared.energy, lag_s=0.5, step=0.01)
+        follows(source, "redfish/1/power", shared.power, lag_s=0.5)
+        follows(source, "redfish/1/energy", shared.energy, lag_s=0.5, step=0.01)
 
 
 def test_each_resource_is_asked_for_once(service: RedfishServer) -> None:
@@ -110,7 +115,7 @@ def test_a_wrong_password_is_named_at_once(service: RedfishServer) -> None:
 def test_a_service_without_sessions_is_asked_by_basic(service: RedfishServer, shared: Shared) -> None:
     service.basic = True
     with opened(service.target) as source:
-        follows(source, "redfish/power", shared.power)
+        follows(source, "redfish/1/power", shared.power)
 
 
 def test_a_refusal_is_a_status(service: RedfishServer) -> None:
@@ -118,7 +123,7 @@ def test_a_refusal_is_a_status(service: RedfishServer) -> None:
         service.refuse = 403
         assert {one.status for one in source.read()} == {Status.REFUSED}
         service.refuse = 0
-        until(source, "redfish/power", Status.OK)
+        until(source, "redfish/1/power", Status.OK)
 
 
 def test_a_service_that_asks_for_quiet_gets_it(service: RedfishServer) -> None:
@@ -132,7 +137,7 @@ def test_a_service_that_asks_for_quiet_gets_it(service: RedfishServer) -> None:
             assert {one.status for one in source.read()} == {Status.GAP}
             time.sleep(0.05)
         assert service.gets == asked
-        until(source, "redfish/power", Status.OK)
+        until(source, "redfish/1/power", Status.OK)
 
 
 @pytest.mark.parametrize("how", ["slow_s", "dribble_s"])
@@ -144,7 +149,7 @@ def test_a_slow_answer_is_a_gap_within_the_limit(service: RedfishServer, how: st
         assert time.monotonic() - begin < 2 * 0.3 + 0.5
         assert Status.GAP in {one.status for one in readings}
         setattr(service, how, 0.0)
-        until(source, "redfish/power", Status.OK)
+        until(source, "redfish/1/power", Status.OK)
 
 
 def test_an_answer_that_is_no_json_is_a_gap(service: RedfishServer) -> None:
@@ -160,15 +165,15 @@ def test_one_broken_resource_takes_no_other_with_it(service: RedfishServer) -> N
         service.changed[f"{CHASSIS}/EnvironmentMetrics"] = {"EnergykWh": {"Reading": None}}
         service.changed[f"{CHASSIS}/Sensors/TotalPower"] = {"Reading": 5, "Status": {"State": "Absent"}}
         got = by_id(source, source.read())
-        assert got["redfish/power"].status is Status.OK
-        assert got["redfish/energy"].status is got["redfish/totalpower"].status is Status.UNSUPPORTED
+        assert got["redfish/1/power"].status is Status.OK
+        assert got["redfish/1/energy"].status is got["redfish/1/power-totalpower"].status is Status.UNSUPPORTED
 
 
 @pytest.mark.parametrize("watts", [None, "N/A", True, -1, "-1", []])
 def test_sentinels_are_no_values(service: RedfishServer, watts: Any) -> None:
     with opened(service.target) as source:
         service.changed[f"{CHASSIS}/Power"] = {"PowerControl": [{"PowerConsumedWatts": watts}]}
-        assert by_id(source, source.read())["redfish/power"].status is Status.UNSUPPORTED
+        assert by_id(source, source.read())["redfish/1/power"].status is Status.UNSUPPORTED
 
 
 def test_a_service_that_is_away_is_a_gap_and_comes_back(shared: Shared) -> None:
@@ -178,7 +183,7 @@ def test_a_service_that_is_away_is_a_gap_and_comes_back(shared: Shared) -> None:
             assert {one.status for one in source.read()} == {Status.OK}
         assert {one.status for one in source.read()} == {Status.GAP}
         again = stack.enter_context(redfish(shared.power, port=first.port))
-        until(source, "redfish/power", Status.OK)
+        until(source, "redfish/1/power", Status.OK)
         assert again.log_ins == 1  # it did not know the old session
         source.close()
 
@@ -241,13 +246,13 @@ def test_chassis_within_chassis_are_not_counted_twice(service: RedfishServer) ->
         within = {channel.id: channel.within for channel in source.channels}
         assert within["redfish/Blade1/power"] == "redfish/1/power" and within["redfish/1/power"] == ""
     with opened(service.target.replace("?", "/Chassis/Blade1?")) as source:
-        assert [channel.id for channel in source.channels] == ["redfish/power"]
+        assert [channel.id for channel in source.channels] == ["redfish/Blade1/power"]
 
 
 def test_a_sensor_is_found_by_its_name(service: RedfishServer) -> None:
     service.changed[f"{CHASSIS}/Power"] = service.changed[f"{CHASSIS}/EnvironmentMetrics"] = {}
     with opened(service.target) as source:
-        assert [channel.id for channel in source.channels] == ["redfish/totalpower"]
+        assert [channel.id for channel in source.channels] == ["redfish/1/totalpower/power"]
     assert f"{CHASSIS}/Sensors/InletTemp" not in service.gets  # its name says that it is something else
 
 

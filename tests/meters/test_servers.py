@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import shutil
 import socket
 import threading
 import time
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from shakedown.energy.feeds import same_load
 from shakedown.meters import Reading, Status
 
 from .conftest import Shared
@@ -41,23 +44,23 @@ def test_all_agree_at_once_and_are_gone_afterwards(tmp_path: Path, shared: Share
 
     threads = threading.active_count()
     with (
-        ipmi(tmp_path, drive, power("ipmi/dcmi", 0.1)) as bmc,
-        redfish(power("redfish/power", 0.2), shared.energy) as service,
+        ipmi(tmp_path, drive, power("ipmi/dcmi/current", 0.1)) as bmc,
+        redfish(power("redfish/1/power", 0.2), shared.energy) as service,
         redfish_static(tmp_path, drive, power("static", 0.4)) as static,
-        snmp(tmp_path, power("snmp/raritan-power-1.1", 0.5), shared.energy, "raritan") as pdu,
-        modbus(power("modbus/power", 0.3), shared.energy) as transducer,
+        snmp(tmp_path, power("snmp/raritan-inlet-1.1/power", 0.5), shared.energy, "raritan") as pdu,
+        modbus(power("modbus/meter/power", 0.3), shared.energy) as transducer,
         opened(bmc.target) as one,
         opened(service.target) as two,
         opened(static, OPEN_DOOR) as three,
         opened(pdu.target, DOOR) as four,
         opened(transducer.target) as five,
     ):
-        names = ["ipmi/dcmi", "redfish/power", "static", "snmp/raritan-power-1.1", "modbus/power"]
+        names = ["ipmi/dcmi/current", "redfish/1/power", "static", "snmp/raritan-inlet-1.1/power", "modbus/meter/power"]
         got: dict[str, list[Reading]] = {name: [] for name in names}
         begin = time.monotonic()
         while time.monotonic() - begin < 2.1:  # a period and a half
             for name, source in zip(names, (one, two, three, four, five), strict=True):
-                wanted = "redfish/power" if name == "static" else name
+                wanted = "redfish/1/power" if name == "static" else name
                 index = [channel.id for channel in source.channels].index(wanted)
                 got[name] += [reading for reading in source.read() if reading.channel == index]
             time.sleep(0.02)
@@ -83,3 +86,17 @@ def test_all_agree_at_once_and_are_gone_afterwards(tmp_path: Path, shared: Share
     while threading.active_count() > threads + 1:  # pyghmi keeps one thread for the whole process
         assert time.monotonic() < deadline, threading.enumerate()
         time.sleep(0.02)
+
+
+def test_views_of_one_load_are_known_as_such(tmp_path: Path, shared: Shared) -> None:
+    """Whoever adds up feeds must not count a counter, an average and a power of one input as three."""
+    with contextlib.ExitStack() as stack:
+        enter = stack.enter_context
+        sources = [enter(opened(enter(redfish(shared.power, shared.energy)).target))]
+        sources.append(enter(opened(enter(modbus(shared.power, shared.energy)).target)))
+        sources.append(enter(opened(enter(snmp(tmp_path, shared.power, shared.energy)).target)))
+        if shutil.which("ipmi_sim"):
+            sources.append(enter(opened(enter(ipmi(tmp_path, shared.drive, shared.power)).target)))
+        for source in sources:
+            first, *others = source.channels
+            assert others and all(same_load(first, other) for other in others), [one.id for one in source.channels]

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from shakedown import units
 from shakedown.errors import BadInput, Unavailable
-from shakedown.meters import Status
-from shakedown.meters._snmp import MODULI, Spot, parse_oid, table, value_of
+from shakedown.meters import Reading, Status, parse_target
+from shakedown.meters._snmp import MODULI, Oid, Spot, Vendor, parse_oid, table, value_of
+from shakedown.meters.snmp import _Pdu
 
 from .conftest import Shared
 from .helpers import by_id, follows, opened, until
@@ -39,9 +40,14 @@ def apc(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sn
 def test_a_pdu_is_known_by_its_object_id_and_follows_the_load(raritan: Snmp, shared: Shared) -> None:
     with opened(raritan.target) as source:
         power, energy = source.channels
-        assert (power.id, power.unit, power.resolution, power.place) == ("snmp/raritan-power-1.1", "W", 1.0, "rack")
+        assert (power.id, power.unit, power.resolution, power.place) == (
+            "snmp/raritan-inlet-1.1/power",
+            "W",
+            1.0,
+            "rack",
+        )
         # a step is a tenth of a watt-hour, by the digits that the device tells, and the type has 32 bits
-        assert (energy.id, energy.unit, energy.resolution) == ("snmp/raritan-energy-1.1", "J", 360.0)
+        assert (energy.id, energy.unit, energy.resolution) == ("snmp/raritan-inlet-1.1/energy", "J", 360.0)
         assert energy.modulus == 2.0**32 * 360.0 and energy.scope == "counter"
         follows(source, power.id, shared.power)
         follows(source, energy.id, shared.energy, step=360.0, moves=1)
@@ -51,19 +57,20 @@ def test_scales_differ_by_maker(apc: Snmp, shared: Shared) -> None:
     with opened(f"{apc.target}?outlets=1") as source:
         named = {channel.id: channel for channel in source.channels}
         # the second outlet says -1: it is not there
-        assert sorted(named) == ["snmp/apc-energy-1", "snmp/apc-outlet-power-1", "snmp/apc-power-1"]
-        assert named["snmp/apc-power-1"].resolution == 10.0
-        assert named["snmp/apc-energy-1"].modulus == 2.0**31 * 360_000.0
-        assert by_id(source, source.read())["snmp/apc-outlet-power-1"].value == 77.0
-        follows(source, "snmp/apc-power-1", shared.power, step=5.0)
-    with opened(f"{apc.target}?only=*outlet-power*") as source:
-        assert [channel.id for channel in source.channels] == ["snmp/apc-outlet-power-1"]
+        assert sorted(named) == ["snmp/apc-inlet-1/energy", "snmp/apc-inlet-1/power", "snmp/apc-outlet-1/power"]
+        assert named["snmp/apc-outlet-1/power"].within == "snmp/apc-inlet-1/power"
+        assert named["snmp/apc-inlet-1/power"].resolution == 10.0
+        assert named["snmp/apc-inlet-1/energy"].modulus == 2.0**31 * 360_000.0
+        assert by_id(source, source.read())["snmp/apc-outlet-1/power"].value == 77.0
+        follows(source, "snmp/apc-inlet-1/power", shared.power, step=5.0)
+    with opened(f"{apc.target}?only=*outlet*") as source:
+        assert [channel.id for channel in source.channels] == ["snmp/apc-outlet-1/power"]
 
 
 def test_version_3_with_authentication_and_privacy(apc: Snmp, shared: Shared) -> None:
     target = apc.target.replace("snmp://", f"snmp://{USER}@")
     with opened(f"{target}?auth=sha256&priv=aes") as source:
-        follows(source, "snmp/apc-power-1", shared.power, step=5.0)
+        follows(source, "snmp/apc-inlet-1/power", shared.power, step=5.0)
     with pytest.raises(Unavailable, match="SHAKEDOWN_SNMP_PASSWORD"), opened(f"{target}?auth=md5&priv=aes&timeout=0.8"):
         pass
     with pytest.raises(BadInput, match="8 characters"), opened(f"{target}?auth=sha256", OPEN_DOOR):
@@ -76,11 +83,11 @@ def test_what_is_gone_is_unsupported_and_comes_back(raritan: Snmp) -> None:
     with opened(raritan.target) as source:
         raritan.set(gone=True)
         try:
-            assert until(source, "snmp/raritan-power-1.1", Status.UNSUPPORTED).value is None
-            until(source, "snmp/raritan-energy-1.1", Status.UNSUPPORTED)
+            assert until(source, "snmp/raritan-inlet-1.1/power", Status.UNSUPPORTED).value is None
+            until(source, "snmp/raritan-inlet-1.1/energy", Status.UNSUPPORTED)
         finally:
             raritan.set()
-        until(source, "snmp/raritan-power-1.1", Status.OK)
+        until(source, "snmp/raritan-inlet-1.1/power", Status.OK)
 
 
 def test_any_object_can_be_read(raritan: Snmp, shared: Shared) -> None:
@@ -127,7 +134,7 @@ def test_the_table_is_whole() -> None:
     enterprises = [parse_oid(vendor.enterprise) for vendor in table().vendor]
     assert len(set(enterprises)) == len(enterprises)
     for vendor in table().vendor:
-        assert len({column.id for column in vendor.column}) == len(vendor.column)
+        assert len({(column.level, column.quantity) for column in vendor.column}) == len(vendor.column)
         for column in vendor.column:
             root = parse_oid(column.oid)
             assert root[: len(parse_oid(vendor.enterprise))] == parse_oid(vendor.enterprise)
@@ -175,3 +182,49 @@ def test_what_is_not_there_is_unsupported(raw: object) -> None:
 def test_counters_start_again_at_the_range_of_their_type() -> None:
     assert MODULI[type(rfc1902.Counter32(1)).__name__] == 2.0**32
     assert MODULI[type(rfc1902.Counter64(1)).__name__] == 2.0**64
+
+
+class Tree:
+    """An agent whose objects stand in a dictionary."""
+
+    def __init__(self, rows: dict[Oid, object], whose: str) -> None:
+        self.rows = rows
+        self.whose = whose
+        self.questions = 0
+
+    def get(self, oids: list[Oid]) -> list[object]:
+        self.questions += 1
+        system = {(1, 3, 6, 1, 2, 1, 1, 1, 0): rfc1902.OctetString("a PDU")}
+        system[1, 3, 6, 1, 2, 1, 1, 2, 0] = rfc1902.ObjectIdentifier(self.whose)
+        return [{**self.rows, **system}.get(oid, rfc1905.noSuchInstance) for oid in oids]
+
+    def walk(self, root: Oid, most: int = 2000) -> list[tuple[Oid, object]]:
+        return sorted((oid, raw) for oid, raw in self.rows.items() if oid[: len(root)] == root)
+
+
+@pytest.mark.parametrize("vendor", table().vendor, ids=lambda one: one.name)
+def test_every_column_of_every_maker_is_found_and_scaled(vendor: Vendor) -> None:
+    rows: dict[Oid, object] = {}
+    expected: dict[tuple[str, str], float] = {}
+    for at, column in enumerate(vendor.column):
+        instance = (1, at + 1, *((column.last,) if column.last is not None else ()))
+        rows[*parse_oid(column.oid), *instance] = rfc1902.Gauge32(1000 + at)
+        if column.where:
+            rows[*parse_oid(column.where.oid), *instance] = rfc1902.Integer32(column.where.values[0])
+        if column.digits:
+            rows[*parse_oid(column.digits), *instance] = rfc1902.Gauge32(1)
+        expected[column.level, column.quantity] = (1000 + at) * column.scale / (10 if column.digits else 1)
+    agent = Tree(rows, f"{vendor.enterprise}.1.2.3")
+    target = parse_target("snmp://pdu?outlets=1&phases=1")
+    pdu = _Pdu(agent, target, OPEN_DOOR)  # type: ignore[arg-type]
+    channels = pdu.discover()
+    readings: list[Reading] = []
+    agent.questions = 0
+    pdu.ask(readings)
+    assert agent.questions == 1  # all in one GET
+    got = {
+        (one.id.split("/")[1].rsplit("-", 2)[1], one.quantity): readings[at].value for at, one in enumerate(channels)
+    }
+    assert got == pytest.approx(expected)
+    for one in channels:
+        assert one.host == "pdu" and one.place == "rack" and one.unit == {"power": "W", "energy": "J"}[one.quantity]

@@ -139,7 +139,7 @@ def test_a_load_that_is_not_constant_within_its_phases_is_said() -> None:
     t = np.arange(0, 120.0, 1.0)
     load = Load(np.concatenate([[-1000.0], t, [120.0]]), np.concatenate([[100.0], 300 + 15 * np.sin(t / 8), [100.0]]))
     one = simulate.observe(load, Truth(1.0, 10.0, resolution=1.0), blade(1.0, 10.0), -100, 220, origin_ns=ORIGIN)
-    found = forward.phase_powers(Trace(blade(1.0, 10.0), *one[1:]), phases([60.0, 60.0]), character=_noise(one.channel))
+    found = forward.phase_powers(one.of(blade(1.0, 10.0)), phases([60.0, 60.0]), character=_noise(one.channel))
     assert "model-misfit" in {notice.code for notice in found.notices}
 
 

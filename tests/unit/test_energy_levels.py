@@ -569,7 +569,7 @@ def test_a_second_meter_on_a_load_adds_nothing() -> None:
     import msgspec
 
     channel = msgspec.structs.replace(twin.channel, host="lab")
-    traces["lab:snmp/energy"] = Trace(channel, *twin[1:])
+    traces["lab:snmp/energy"] = twin.of(channel)
     raw["feeds"].append(
         {"name": "lab", "channel": "lab:snmp/energy", "of": "cpu", "node_count": 16, "meter": "pdu", "same_as": "rack0"}
     )

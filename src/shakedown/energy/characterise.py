@@ -192,29 +192,17 @@ def _refresh_of(recorded: Sequence[Recorded]) -> refresh.Refresh:
     """One clock over all recordings that were read often enough to see it: the device's runs on in between. Where it does
     not, the longest recording of the best alone."""
     least = min(one.experiment.interval_s for one in recorded)
-    traces = [(one.experiment.interval_s, one.trace.take(one.trace.ok)) for one in recorded]
-    stamped = all(_stamped(one) for _, one in traces)
+    traces = [(one.experiment.interval_s, one.trace) for one in recorded]
+    stamped = all(refresh.repeats(one.take(one.ok)) for _, one in traces)
     fast = [one for interval, one in traces if interval <= 1.5 * least]
     alone = refresh.refresh(max(fast, key=len), stamped=stamped)
     if alone.period_s is None or alone.how == "bounded":
         return alone
     enough = max(1.5 * least, 0.45 * alone.period_s.value)
-    fast = [one for interval, one in traces if interval <= enough]
-    if len(fast) == 1:
-        return alone
-    whole = Trace(
-        fast[0].channel,
-        *(np.concatenate([getattr(one, name) for one in fast]) for name in ("t_ns", "half_ns", "value", "status")),
-    )
-    together = refresh.refresh(whole, stamped=stamped, gap_s=3 * enough)
+    together = refresh.refresh(*(one for interval, one in traces if interval <= enough), stamped=stamped)
     if together.period_s is None or together.jitter_s > 2 * alone.jitter_s + 0.02 * alone.period_s.value:
         return alone
     return together
-
-
-def _stamped(trace: Trace) -> bool:
-    """Whether the stamps are the device's own: some stand twice or more where it was read again too early."""
-    return len(trace) > 1 and bool((np.diff(trace.t_ns) == 0).mean() > 0.05)
 
 
 def _shift(found: refresh.Refresh) -> float:
@@ -459,7 +447,9 @@ def run(
         so_far = _known(recorded) if step.kind in FITTED else so_far._replace(done=(*so_far.done, step))
     if not recorded:
         raise BadInput(
-            f"{limits.budget_s:.0f} s are too short for any experiment", where="--minutes", hint="give at least 2 minutes"
+            f"{limits.budget_s:.0f} s are too short for any experiment",
+            where="--minutes",
+            hint="give at least 2 minutes",
         )
     return recorded, analyse(recorded)
 

@@ -22,7 +22,6 @@ from .measured import SetPower, Total
 from .quantity import Quantity
 from .rules import Rules
 from .submission import MeteredFeed, Submission
-from .trace import Trace
 
 
 class Aspect(Record, frozen=True, kw_only=True):
@@ -188,7 +187,7 @@ def _second_meters(case: Case) -> Iterator[Notice]:
         trace = case.submission.traces[feed.channel]
         stated = case.submission.accuracy(feed)
         channel = msgspec.structs.replace(trace.channel, accuracy=stated)
-        return feeds.mean_power(Trace(channel, *trace[1:]), window.begin_ns, window.end_ns, name=feed.name)
+        return feeds.mean_power(trace.of(channel), window.begin_ns, window.end_ns, name=feed.name)
 
     for one in by_name.values():
         other = by_name.get(one.same_as)

@@ -7,6 +7,7 @@ programming: its interval holds the truth for certain where the device keeps tim
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from ..meters import Status
 from ..records import Notice
 from .character import Estimate
-from .trace import Floats, Trace
+from .trace import Floats, Ints, Trace
 
 FEWEST = 8  # changes, below which no period is told
 _MOST_CHANGES = 20_000  # taken into the fit
@@ -56,32 +57,47 @@ class _Brackets(NamedTuple):
         return float(np.median(self.high - self.low))
 
 
-def refresh(trace: Trace, *, stamped: bool = False, gap_s: float | None = None) -> Refresh:
-    """The refresh period of a channel of power that was read while it changed.
+def refresh(*traces: Trace, stamped: bool = False) -> Refresh:
+    """The refresh period of a channel that was read while its value changed: one trace, or several of one device whose
+    clock ran on in between.
 
     ``stamped``: the stamps are the device's own, one for each new value; it is seen without being told where stamps repeat.
-    ``gap_s``: a change between readings further apart tells nothing (default: three times their usual distance).
     """
-    ok = trace.take(trace.ok)
-    if len(ok) < FEWEST:
-        return _unknown(f"{len(ok)} readings are too few")
-    if stamped or bool((np.diff(ok.t_ns) == 0).mean() > 0.05):
-        return _from_stamps(ok)
-    origin = int(ok.t_ns[0])
-    t, half = ok.seconds(origin), ok.half_ns * 1e-9
-    changed = np.flatnonzero(np.diff(ok.value) != 0) + 1
-    if len(changed) < FEWEST:
-        return _unknown(f"the value changed {len(changed)} times in {t[-1]:.0f} s of {len(ok)} readings")
-    poll = float(np.median(np.diff(t)))
-    gap = 3 * poll if gap_s is None else gap_s
-    close = changed[t[changed] - t[changed - 1] <= gap]
-    brackets = _Brackets(t[close - 1] - half[close - 1], t[close] + half[close])
-    spacing = float(np.minimum(np.diff(t), gap).sum()) / len(changed)
-    if len(changed) > 0.6 * (len(ok) - 1):
-        return _bounded(origin, len(changed), len(ok), poll, spacing)
-    if len(close) < FEWEST:
-        return _unknown(f"only {len(close)} changes lie between readings that follow one another closely")
+    parts = [part for one in traces if len(part := one.take(one.ok)) > 1]
+    readings = sum(len(part) for part in parts)
+    if readings < FEWEST:
+        return _unknown(f"{readings} readings are too few")
+    if stamped or all(repeats(part) for part in parts):
+        return _from_stamps(np.concatenate([part.t_ns for part in parts]))
+    origin = int(parts[0].t_ns[0])
+    steps = sum(len(part) - 1 for part in parts)
+    poll = float(np.median(np.concatenate([np.diff(part.t_ns) for part in parts]))) * 1e-9
+    brackets, changes, seconds = _changes(parts, origin)
+    if changes < FEWEST or len(brackets.low) < FEWEST:
+        return _unknown(f"the value changed {changes} times in {seconds:.0f} s of {readings} readings")
+    if changes > 0.6 * steps:
+        return _bounded(origin, changes / steps, changes, poll, seconds / changes)
     return _from_changes(origin, brackets, poll)
+
+
+def repeats(trace: Trace) -> bool:
+    """Whether the stamps are the device's own: some stand twice, where it was read again before it refreshed."""
+    return len(trace) > 1 and bool((np.diff(trace.t_ns) == 0).mean() > 0.05)
+
+
+def _changes(parts: Sequence[Trace], origin: int) -> tuple[_Brackets, int, float]:
+    """Where the value changed, how often, and in how many seconds of reading. A change across a gap tells nothing."""
+    low, high, changes, seconds = [], [], 0, 0.0
+    for part in parts:
+        t, half = part.seconds(origin), part.half_ns * 1e-9
+        gap = 3 * float(np.median(np.diff(t)))
+        changed = np.flatnonzero(np.diff(part.value) != 0) + 1
+        close = changed[t[changed] - t[changed - 1] <= gap]
+        low.append(t[close - 1] - half[close - 1])
+        high.append(t[close] + half[close])
+        changes += len(changed)
+        seconds += float(np.minimum(np.diff(t), gap).sum())
+    return _Brackets(np.concatenate(low), np.concatenate(high)), changes, seconds
 
 
 def _unknown(why: str) -> Refresh:
@@ -90,9 +106,8 @@ def _unknown(why: str) -> Refresh:
     return Refresh(None, 0, "unknown", 0, notices=(Notice(code="refresh-unknown", text=text, advice=advice),))
 
 
-def _bounded(origin: int, changes: int, readings: int, poll: float, spacing: float) -> Refresh:
+def _bounded(origin: int, share: float, changes: int, poll: float, spacing: float) -> Refresh:
     """Nearly every reading is new: it refreshes about as often as it was read, or more often."""
-    share = changes / (readings - 1)
     text = f"{share:.0%} of the readings, one every {poll:.3g} s, brought a new value: it refreshes at least about as often"
     notice = Notice(code="refresh-bounded", text=text, advice="read faster, if the meter allows it")
     low = 0.0 if share > 0.95 else poll
@@ -102,9 +117,9 @@ def _bounded(origin: int, changes: int, readings: int, poll: float, spacing: flo
 # ------------------------------------------------------------------------------------------------------------ from stamps
 
 
-def _from_stamps(ok: Trace) -> Refresh:
+def _from_stamps(t_ns: Ints) -> Refresh:
     """Least squares through the device's own stamps, each counted once."""
-    stamps = np.unique(ok.t_ns)
+    stamps = np.unique(t_ns)
     if len(stamps) < FEWEST:
         return _unknown(f"{len(stamps)} different stamps are too few")
     t = (stamps - stamps[0]).astype(np.float64) * 1e-9

@@ -7,8 +7,8 @@ left out. ``t_ns`` is the device's own stamp where it gives one, else the middle
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,7 +21,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Trace(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Trace:
     """Columns of equal length, ordered by time."""
 
     channel: Channel
@@ -43,6 +44,10 @@ class Trace(NamedTuple):
         """The stamps in seconds after an origin: differences are taken in whole nanoseconds first."""
         out: Floats = (self.t_ns - origin_ns).astype(np.float64) * 1e-9
         return out
+
+    def of(self, channel: Channel) -> Trace:
+        """The same readings under another description of their channel."""
+        return replace(self, channel=channel)
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Trace:
         """Some entries, in order."""

@@ -161,6 +161,8 @@ class PyghmiLink:
         session, self._session = self._session, None
         if session is not None and session.logged:
             session.logout()
+            # its answer must not come in the midst of the next session's log-in, which would lose most of a second
+            self._wait([], time.monotonic() + 0.05)
 
 
 class Power(NamedTuple):

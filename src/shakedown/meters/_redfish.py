@@ -96,22 +96,22 @@ def found_in_chassis(path: str, body: Any, name: str, common: dict[str, Any]) ->
     for index, control in enumerate(_list(body.get("PowerControl"))):
         if "PowerConsumedWatts" in control:
             spots += _control(path, index, control, name, common)
-    for key, what in (("PowerWatts", "power"), ("EnergykWh", "energy"), ("EnergyJoules", "energy")):
+    for key, what in (("PowerWatts", "power-metrics"), ("EnergykWh", "energy"), ("EnergyJoules", "energy")):
         excerpt = body.get(key)
         if isinstance(excerpt, dict) and "Reading" in excerpt and not (key == "EnergyJoules" and "EnergykWh" in body):
-            spots.append(_excerpt(path, key, excerpt, f"redfish/{name}{what}", common))
+            spots.append(_excerpt(path, key, excerpt, f"redfish/{name}/{what}", common))
     return spots
 
 
 def _control(path: str, index: int, control: Any, name: str, common: dict[str, Any]) -> list[Spot]:
     title = str(control.get("Name") or "power")
-    identity = f"redfish/{name}power" + (f"-{index}" if index else "")
+    part = f"redfish/{name}" + (f"/control-{index}" if index else "")
     note = "the controller's own average over a window that it does not tell"
     about: dict[str, Any] = {"quantity": "power", "unit": "W", "scope": "last", **common}
     whole = isinstance(control["PowerConsumedWatts"], int)
     at = ("PowerControl", index)
     first = Channel(
-        id=identity,
+        id=f"{part}/power",
         title=f"{title}, PowerConsumedWatts",
         note=note,
         resolution=1.0 if whole else None,
@@ -123,7 +123,7 @@ def _control(path: str, index: int, control: Any, name: str, common: dict[str, A
     minutes = number(metrics.get("IntervalInMin")) if isinstance(metrics, dict) else None
     if isinstance(metrics, dict) and minutes and number(metrics.get("AverageConsumedWatts")) is not None:
         average = Channel(
-            id=f"{identity}-average",
+            id=f"{part}/average",
             title=f"{title}, mean of {minutes:g} min",
             window_s=minutes * 60,
             note="a mean of whole minutes: for cross-checks, not for short runs",
@@ -158,15 +158,16 @@ def _step(reading: Any, scale: float) -> float | None:
     return scale * 10.0**-decimals if 1 <= decimals <= 6 else None
 
 
-def sensor_spots(path: str, body: Any, name: str, common: dict[str, Any]) -> list[Spot]:
-    """The values of a Sensor of watts or energy; none for any other resource."""
+def sensor_spots(path: str, body: Any, name: str, common: dict[str, Any], *, whole: bool = False) -> list[Spot]:
+    """The values of a Sensor of watts or energy; none for any other resource. ``whole``: it sees the whole chassis."""
     unit = _UNITS.get(str(body.get("ReadingUnits", "")))
     if unit is None or "Reading" not in body:
         return []
     quantity, si, scale = unit
     energy = quantity == "energy"
-    identity = f"redfish/{name}" + str(body.get("Id") or path.rsplit("/", 1)[-1]).lower().replace(" ", "-")
-    title = str(body.get("Name") or identity)
+    own = str(body.get("Id") or path.rsplit("/", 1)[-1]).lower().replace(" ", "-")
+    identity = f"redfish/{name}/{quantity}-{own}" if whole else f"redfish/{name}/{own}/{quantity}"
+    title = str(body.get("Name") or own)
     averages = duration_s(body.get("AveragingInterval"))
     about: dict[str, Any] = {
         **common,
@@ -182,7 +183,7 @@ def sensor_spots(path: str, body: Any, name: str, common: dict[str, Any]) -> lis
     spots = [Spot(path, ("Reading",), main, scale, "ReadingTime")]
     if averages and not energy and number(body.get("AverageReading")) is not None:
         mean = Channel(
-            id=f"{identity}-average",
+            id=f"redfish/{name}/average-{own}" if whole else f"redfish/{name}/{own}/average",
             title=f"{title}, mean of {averages:g} s",
             quantity=quantity,
             unit=si,
@@ -234,7 +235,7 @@ def report_spots(path: str, report: Any, units: dict[str, str], common: dict[str
             continue
         quantity, si, scale = unit
         channel = Channel(
-            id=f"redfish/report/{metric or where}",
+            id=f"redfish/report/{metric or where.rpartition('/')[2]}",
             title=f"{metric} {where}".strip(),
             quantity=quantity,
             unit=si,

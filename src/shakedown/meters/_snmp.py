@@ -19,10 +19,16 @@ PORT = 161
 Oid = tuple[int, ...]
 
 
+class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Only instances whose value in another column is one of some."""
+
+    oid: str
+    values: tuple[int, ...]
+
+
 class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One column of ``snmp_oids.toml``."""
 
-    id: str
     title: str
     oid: str
     quantity: Literal["power", "energy"]
@@ -30,6 +36,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     level: Literal["inlet", "phase", "outlet"]
     source: str
     last: int | None = None
+    where: Where | None = None
     digits: str = ""
     absent: tuple[int, ...] = (-1,)
     modulus: float | None = None

@@ -45,13 +45,11 @@ class Loaded(NamedTuple):
 
 def load(source: Target | Path | str, options: Mapping[str, str] | None = None) -> tuple[Trace, ...]:
     """The traces of a whole file; what was noticed stands in the channels' notes. Raises BadInput (see ``examine``)."""
-    from ..energy.trace import Trace as Trace_
-
     found = examine(source, options)
     note = "; ".join(notice.text for notice in found.notices)
     if not note:
         return found.traces
-    return tuple(Trace_(msgspec.structs.replace(one.channel, note=note), *one[1:]) for one in found.traces)
+    return tuple(one.of(msgspec.structs.replace(one.channel, note=note)) for one in found.traces)
 
 
 def examine(source: Target | Path | str, options: Mapping[str, str] | None = None) -> Loaded:

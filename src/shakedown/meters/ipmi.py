@@ -92,7 +92,7 @@ class _Bmc:
         wanted = self._target.options.get("sensors", "auto")
         if wanted != "none" and (wanted != "auto" or not self._dcmi):
             self._sensors = self._find_sensors("*" if wanted in ("auto", "all") else wanted)
-            inside = "ipmi/dcmi" if self._dcmi else ""
+            inside = "ipmi/dcmi/current" if self._dcmi else ""
             channels += [_sensor_channel(sensor, {**common, "within": inside}) for sensor in self._sensors]
         if not channels:
             raise Lost(f"the BMC has no power reading ({why or 'no sensor of that name'}; sensors of watts: none)")
@@ -117,14 +117,12 @@ class _Bmc:
         if power.stamp_s > 946_684_800 and abs(off_s) > 2:
             note += f"; the BMC's clock was {off_s:+.0f} s off"
         common = {**common, "quantity": "power", "unit": "W", "scope": "last", "resolution": 1.0, "full_scale": 65535.0}
-        out = [Channel(id="ipmi/dcmi", title="node power, DCMI", note=note, **common)]
+        out = [Channel(id="ipmi/dcmi/current", title="node power, DCMI", note=note, **common)]
         if switch(self._target, "rolling", True):
             self._rolling, window_s = self._shortest_rolling()
             if self._rolling is not None:
                 title = f"node power, DCMI, rolling average of {window_s:g} s"
-                out.append(
-                    Channel(id="ipmi/dcmi-rolling", title=title, within="ipmi/dcmi", window_s=window_s, **common)
-                )
+                out.append(Channel(id="ipmi/dcmi/average", title=title, window_s=window_s, **common))
         return out
 
     def _shortest_rolling(self) -> tuple[int | None, float]:
@@ -282,7 +280,7 @@ METER = Meter(
         Sample(
             recording="meters/ipmi",
             target="ipmi?sensors=all",
-            expect={"ipmi/dcmi": 432.0, "ipmi/pwr-total": 400.0},
+            expect={"ipmi/dcmi/current": 432.0, "ipmi/pwr-total": 400.0},
             commands={
                 "ipmitool raw 0x2c 0x02 0xdc 0x01 0x00 0x00": "power.txt",
                 "ipmitool raw 0x06 0x01": "device.txt",
@@ -295,7 +293,7 @@ METER = Meter(
         Sample(
             recording="meters/ipmi",
             target="ipmi",
-            expect={"ipmi/dcmi": "UNSUPPORTED"},
+            expect={"ipmi/dcmi/current": "UNSUPPORTED"},
             commands={
                 "ipmitool raw 0x2c 0x02 0xdc 0x01 0x00 0x00": "power-off.txt",
                 "ipmitool raw 0x06 0x01": "device.txt",

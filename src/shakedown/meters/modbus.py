@@ -277,7 +277,7 @@ class _Transducer:
         modulus = register.modulus or (2.0**bits if whole else None)
         step = 1.0 if whole else _float_step(value, register.type) if energy and math.isfinite(value) else None
         return Channel(
-            id=f"modbus/{spot.quantity}",
+            id=f"modbus/meter/{spot.quantity}",
             title=f"{self._profile.title}, {register.table} register {register.address}",
             quantity=spot.quantity,
             unit="J" if energy else "W",

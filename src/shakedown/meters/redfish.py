@@ -140,7 +140,7 @@ class _Meter:
             spots = self._single()
         else:
             for path in wanted:
-                spots += self._of_chassis(path, several=len(wanted) > 1)
+                spots += self._of_chassis(path)
             if "report" in self._target.options:
                 spots += self._of_report(self._target.options["report"])
         if not spots:
@@ -152,7 +152,8 @@ class _Meter:
         body = self._get("")
         own = str(body.get("@odata.id", "/")).rstrip("/")
         common: dict[str, Any] = {"place": place(self._target, "node")}
-        return [*found_in_chassis(own, body, "", common), *sensor_spots(own, body, "", common)]
+        name = own.split("/Chassis/", 1)[-1].split("/", 1)[0] or "chassis"
+        return [*found_in_chassis(own, body, name, common), *sensor_spots(own, body, name, common)]
 
     def _full(self, path: str) -> str:
         path = path.rstrip("/")
@@ -177,21 +178,21 @@ class _Meter:
         members = self._get(f"{ROOT}/Chassis").get("Members", [])
         return [str(one["@odata.id"]).rstrip("/") for one in members if isinstance(one, dict) and "@odata.id" in one]
 
-    def _of_chassis(self, path: str, *, several: bool) -> list[Spot]:
+    def _of_chassis(self, path: str) -> list[Spot]:
         chassis = self._try(path)
-        name = f"{path.rsplit('/', 1)[1]}/" if several else ""
+        name = path.rsplit("/", 1)[1]
         rack = str(chassis.get("ChassisType", "")) in ("Rack", "RackGroup", "Row", "Pod")
         common: dict[str, Any] = {"place": place(self._target, "rack" if rack else "node")}
         words = (str(chassis.get(key) or "") for key in ("Manufacturer", "Model", "SerialNumber"))
         common["device"] = " ".join(word for word in words if word)
         spots: list[Spot] = []
-        for key in ("EnvironmentMetrics", "Power"):
+        for key in ("Power", "EnvironmentMetrics"):
             link = chassis.get(key)
             at = str(link.get("@odata.id", "")) if isinstance(link, dict) else f"{path}/{key}"
             spots += found_in_chassis(at, self._try(at), name, common)
         named = {spot.source for spot in spots if spot.source}
         for uri in sorted(named):
-            better = sensor_spots(uri, self._try(uri), name, common)
+            better = sensor_spots(uri, self._try(uri), name, common, whole=True)
             if better:
                 spots = [spot for spot in spots if spot.source != uri] + better
         if "sensors" in self._target.options or not spots:
@@ -199,20 +200,20 @@ class _Meter:
         return self._nested(path, chassis, spots)
 
     def _nested(self, path: str, chassis: Any, spots: list[Spot]) -> list[Spot]:
-        """Further views of one chassis's power lie within the first, and that within the chassis that contains it: whoever
-        adds up must not count them twice."""
-        powers = [spot.channel.id for spot in spots if spot.channel.quantity == "power"]
-        if not powers:
-            return spots
+        """Other views of a chassis's power are twins of the first by their id; parts of it lie within the first, and all of
+        it within the chassis that contains it: whoever adds up must not count them twice."""
+        whole = f"redfish/{path.rsplit('/', 1)[1]}"
+        tops = [one.channel.id for one in spots if one.channel.id.rpartition("/")[0] == whole]
         links = chassis.get("Links")
         outer = links.get("ContainedBy") if isinstance(links, dict) else None
         above = self._tops.get(str(outer.get("@odata.id", "")).rstrip("/"), "") if isinstance(outer, dict) else ""
-        self._tops[path] = powers[0]
-        within = dict.fromkeys(powers[1:], powers[0]) | {powers[0]: above}
-        return [
-            spot._replace(channel=msgspec.structs.replace(spot.channel, within=within.get(spot.channel.id, "")))
-            for spot in spots
-        ]
+        if tops:
+            self._tops[path] = tops[0]
+        out = []
+        for spot in spots:
+            within = above if spot.channel.id in tops else tops[0] if tops else above
+            out.append(spot._replace(channel=msgspec.structs.replace(spot.channel, within=within)))
+        return out
 
     def _sensors(self, path: str, chassis: Any, name: str, common: dict[str, Any], had: set[str]) -> list[Spot]:
         """Sensors whose name matches ?sensors= or speaks of power or energy; others are not even asked for."""
@@ -349,19 +350,19 @@ METER = Meter(
         Sample(
             recording=_FOLDER,
             target="redfish:/dell-power.json",
-            expect={"redfish/power": 429.0, "redfish/power-average": 426.0},
+            expect={"redfish/System.Embedded.1/power": 429.0, "redfish/System.Embedded.1/average": 426.0},
             source="a Dell iDRAC 9",
         ),
         Sample(
             recording=_FOLDER,
             target="redfish:/hp-power.json",
-            expect={"redfish/power": 221.0, "redfish/power-average": 221.0},
+            expect={"redfish/1/power": 221.0, "redfish/1/average": 221.0},
             source="an HPE iLO 5",
         ),
         Sample(
             recording=_FOLDER,
             target="redfish:/tree",
-            expect={"redfish/power": 344.0, "redfish/totalpower": 344.2, "redfish/energy": 325_675_800.0},
+            expect={"redfish/1/power": 344.0, "redfish/1/power-totalpower": 344.2, "redfish/1/energy": 325_675_800.0},
             source="made by hand after DSP2043",
         ),
     ),

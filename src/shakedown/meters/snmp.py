@@ -18,11 +18,13 @@ from __future__ import annotations
 import fnmatch
 from typing import Any, cast
 
+import msgspec
+
 from ..errors import BadInput
 from ..host import Door
 from . import Channel, Meter, Quantity, Reading, Source, Status, Target
 from ._network import OPTIONS, Bounded, Lost, Polled, choice, connect, limit_s, measured, place, switch
-from ._snmp import MISSING, MODULI, PORT, Agent, Column, Spot, Vendor, parse_oid, table, value_of
+from ._snmp import MISSING, MODULI, PORT, Agent, Column, Oid, Spot, Vendor, parse_oid, table, value_of
 
 _SYS_OBJECT_ID = (1, 3, 6, 1, 2, 1, 1, 2, 0)
 _SYS_DESCRIPTION = (1, 3, 6, 1, 2, 1, 1, 1, 0)
@@ -50,6 +52,7 @@ class _Pdu:
             return self._given(common)
         vendor = self._vendor(str(whose.prettyPrint()))
         channels = [channel for column in vendor.column for channel in self._column(vendor, column, common)]
+        channels = _nested(channels)
         if not channels:
             raise Lost(
                 f"the device has none of {vendor.name}'s columns of power (with ?outlets=1 it may)", broken=False
@@ -75,7 +78,7 @@ class _Pdu:
         if pattern == "*" and column.level == "phase" and not switch(self._target, "phases"):
             return []
         root = parse_oid(column.oid)
-        rows = [(oid, raw) for oid, raw in self.agent.walk(root) if column.last is None or oid[-1] == column.last]
+        rows = self._rows(column, root)
         digits = dict(self.agent.walk(parse_oid(column.digits))) if column.digits and rows else {}
         channels = []
         for oid, raw in rows:
@@ -85,12 +88,25 @@ class _Pdu:
             spot = Spot(oid, column.scale / 10.0 ** int(decimal or 0), column.absent, column.quantity == "power")
             if value_of(raw, spot)[1] != Status.OK:
                 continue  # a column that this model does not have
-            identity = f"snmp/{vendor.name}-{column.id}-{name}"
-            if fnmatch.fnmatch(identity, f"*{pattern}*"):
+            identity = f"snmp/{vendor.name}-{column.level}-{name}/{column.quantity}"
+            if fnmatch.fnmatch(identity, pattern):
                 note = column.source + ("" if column.sure else "; not checked against the maker's own definition")
                 self._spots.append(spot)
                 channels.append(_channel(identity, f"{column.title}.{name}", raw, spot, common, note, column.modulus))
         return channels
+
+    def _rows(self, column: Column, root: Oid) -> list[tuple[Oid, Any]]:
+        """The instances of a column that are what it says."""
+        rows = [(oid, raw) for oid, raw in self.agent.walk(root) if column.last is None or oid[-1] == column.last]
+        if column.where is None or not rows:
+            return rows
+        other = parse_oid(column.where.oid)
+        kinds = {oid[len(other) :]: raw for oid, raw in self.agent.walk(other)}
+        return [
+            row
+            for row in rows
+            if row[0][len(root) :] in kinds and int(kinds[row[0][len(root) :]]) in column.where.values
+        ]
 
     def _given(self, common: dict[str, Any]) -> list[Channel]:
         """The objects of ?oid=, with lists in ?scale= and ?quantity= where they differ."""
@@ -127,6 +143,26 @@ class _Pdu:
 
 
 _UNITS = {"power": "W", "energy": "J", "temperature": "degC", "flow": "m3/s", "speed": "Hz", "ratio": "1"}
+
+
+def _nested(channels: list[Channel]) -> list[Channel]:
+    """Phases and outlets lie within the inlet of the same unit, or within the only one there is."""
+    inlets = {
+        channel.id: _unit(channel.id) for channel in channels if "-inlet-" in channel.id and channel.quantity == "power"
+    }
+    out = []
+    for channel in channels:
+        same = [one for one, unit in inlets.items() if unit == _unit(channel.id)]
+        above = same or list(inlets)
+        if "-inlet-" not in channel.id and len(above) == 1:
+            channel = msgspec.structs.replace(channel, within=above[0])
+        out.append(channel)
+    return out
+
+
+def _unit(identity: str) -> str:
+    """The first number of a channel's instance: the unit of a chain of PDUs."""
+    return identity.split("/")[1].rsplit("-", 1)[1].partition(".")[0]
 
 
 def _each(text: str, count: int, name: str, target: Target) -> list[str]:
