@@ -114,7 +114,7 @@ class RedfishServer:
         self.gets: dict[str, int] = {}
         self._power, self._energy = power, energy
         self._user, self._password = user, password
-        self._http = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"owner": self}))
         self._http.daemon_threads = True
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -175,68 +175,67 @@ class RedfishServer:
         self.sessions.add(token)
         return token
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
+class _Handler(BaseHTTPRequestHandler):
+    owner: RedfishServer
 
-            def setup(self) -> None:
-                super().setup()
-                server._open.add(self.connection)
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
-            def finish(self) -> None:
-                server._open.discard(self.connection)
-                with contextlib.suppress(OSError):
-                    super().finish()
+    def setup(self) -> None:
+        super().setup()
+        self.owner._open.add(self.connection)
 
-            def log_message(self, *_: Any) -> None:
-                pass
+    def finish(self) -> None:
+        self.owner._open.discard(self.connection)
+        with contextlib.suppress(OSError):
+            super().finish()
 
-            def answer(self, code: int, body: bytes = b"", headers: Iterator[tuple[str, str]] | Any = ()) -> None:
-                try:
-                    self.send_response(code)
-                    self.send_header("Content-Length", str(len(body)))
-                    for name, value in headers:
-                        self.send_header(name, value)
-                    self.end_headers()
-                    if not server.dribble_s:
-                        self.wfile.write(body)
-                        return
-                    for at in range(len(body)):
-                        self.wfile.write(body[at : at + 1])
-                        self.wfile.flush()
-                        time.sleep(server.dribble_s)
-                except OSError:  # the client did not wait
-                    self.close_connection = True
+    def log_message(self, *_: Any) -> None:
+        pass
 
-            def do_GET(self) -> None:
-                path = self.path.rstrip("/")
-                server.gets[path] = server.gets.get(path, 0) + 1
-                time.sleep(server.slow_s)
-                if server.refuse:
-                    headers = [("Retry-After", server.retry_after)] if server.retry_after else []
-                    return self.answer(server.refuse, b"{}", headers)
-                if path != ROOT and not server.allows(self.headers):
-                    return self.answer(401)
-                body = server.body(path)
-                if body is None:
-                    return self.answer(404)
-                self.answer(200, (b"1\n{\n" if server.broken else b"") + json.dumps(body).encode())
+    def answer(self, code: int, body: bytes = b"", headers: Iterator[tuple[str, str]] | Any = ()) -> None:
+        try:
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(body)))
+            for name, value in headers:
+                self.send_header(name, value)
+            self.end_headers()
+            if not self.owner.dribble_s:
+                self.wfile.write(body)
+                return
+            for at in range(len(body)):
+                self.wfile.write(body[at : at + 1])
+                self.wfile.flush()
+                time.sleep(self.owner.dribble_s)
+        except OSError:  # the client did not wait
+            self.close_connection = True
 
-            def do_POST(self) -> None:
-                raw = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-                if server.basic:
-                    return self.answer(405)
-                token = server.log_in(raw)
-                if token is None:
-                    return self.answer(401)
-                where = f"{ROOT}/SessionService/Sessions/{token}"
-                self.answer(201, b"{}", [("X-Auth-Token", token), ("Location", where)])
+    def do_GET(self) -> None:
+        path = self.path.rstrip("/")
+        self.owner.gets[path] = self.owner.gets.get(path, 0) + 1
+        time.sleep(self.owner.slow_s)
+        if self.owner.refuse:
+            headers = [("Retry-After", self.owner.retry_after)] if self.owner.retry_after else []
+            return self.answer(self.owner.refuse, b"{}", headers)
+        if path != ROOT and not self.owner.allows(self.headers):
+            return self.answer(401)
+        body = self.owner.body(path)
+        if body is None:
+            return self.answer(404)
+        self.answer(200, (b"1\n{\n" if self.owner.broken else b"") + json.dumps(body).encode())
 
-            def do_DELETE(self) -> None:
-                server.sessions.discard(self.path.rsplit("/", 1)[-1])
-                self.answer(204)
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        if self.owner.basic:
+            return self.answer(405)
+        token = self.owner.log_in(raw)
+        if token is None:
+            return self.answer(401)
+        where = f"{ROOT}/SessionService/Sessions/{token}"
+        self.answer(201, b"{}", [("X-Auth-Token", token), ("Location", where)])
 
-        return Handler
+    def do_DELETE(self) -> None:
+        self.owner.sessions.discard(self.path.rsplit("/", 1)[-1])
+        self.answer(204)
+

@@ -93,7 +93,7 @@ def status_of(body: Any, keys: Sequence[str | int]) -> tuple[Status, Any]:
 def found_in_chassis(path: str, body: Any, name: str, common: dict[str, Any]) -> list[Spot]:
     """The values of a Power or EnvironmentMetrics resource."""
     spots: list[Spot] = []
-    for index, control in enumerate(_list(body.get("PowerControl"))):
+    for index, control in enumerate(dicts(body.get("PowerControl"))):
         if "PowerConsumedWatts" in control:
             spots += _control(path, index, control, name, common)
     for key, what in (("PowerWatts", "power-metrics"), ("EnergykWh", "energy"), ("EnergyJoules", "energy")):
@@ -138,7 +138,7 @@ def _excerpt(path: str, key: str, excerpt: Any, identity: str, common: dict[str,
     scale = _KWH if key == "EnergykWh" else 1.0
     channel = Channel(
         id=identity,
-        title=f"{path.rsplit('/', 2)[-2] if '/' in path else ''} {key}".strip(),
+        title=f"{path.rpartition('/')[2]}, {key}",
         quantity="energy" if energy else "power",
         unit="J" if energy else "W",
         scope="counter" if energy else "last",
@@ -228,7 +228,7 @@ def _place(body: Any, otherwise: Place) -> Place:
 def report_spots(path: str, report: Any, units: dict[str, str], common: dict[str, Any]) -> list[Spot]:
     """The metrics of a report that are power or energy by their definition's unit or by the name of their property."""
     spots: dict[tuple[str, str], Spot] = {}
-    for value in _list(report.get("MetricValues")):
+    for value in dicts(report.get("MetricValues")):
         metric, where = str(value.get("MetricId", "")), str(value.get("MetricProperty", ""))
         unit = _UNITS.get(units.get(metric, "")) or _by_name(f"{metric} {where}")
         if unit is None or (metric, where) in spots:
@@ -258,7 +258,7 @@ def _by_name(text: str) -> tuple[Quantity, str, float] | None:
 def new_values(spot: Spot, report: Any, after_ns: int) -> list[tuple[int | None, float | None, Status]]:
     """The values of one metric with a stamp after ``after_ns``, in order of time."""
     out: list[tuple[int | None, float | None, Status]] = []
-    for value in _list(report.get("MetricValues") if isinstance(report, dict) else None):
+    for value in dicts(report.get("MetricValues") if isinstance(report, dict) else None):
         where = str(value.get("MetricProperty", ""))
         if (str(value.get("MetricId", "")) or where) != spot.metric or where != spot.property:
             continue
@@ -273,5 +273,6 @@ def new_values(spot: Spot, report: Any, after_ns: int) -> list[tuple[int | None,
     return sorted(out, key=lambda one: one[0] or 0)
 
 
-def _list(raw: Any) -> list[Any]:
+def dicts(raw: Any) -> list[Any]:
+    """The objects of a JSON array; none where it is something else."""
     return [one for one in raw if isinstance(one, dict)] if isinstance(raw, list) else []

@@ -32,7 +32,7 @@ from . import Channel, Meter, Reading, Sample, Source, Status, Target, secret
 from ._http import OPTIONS as HTTP_OPTIONS
 from ._http import Answer, Http, HttpLost
 from ._network import OPTIONS, Bounded, Lost, Polled, connect, limit_s, measured, place, switch
-from ._redfish import Spot, device_ns, found_in_chassis, new_values, number, report_spots, sensor_spots, status_of
+from ._redfish import Spot, device_ns, dicts, found_in_chassis, new_values, number, report_spots, sensor_spots, status_of
 
 ROOT = "/redfish/v1"
 
@@ -175,8 +175,8 @@ class _Meter:
             raise
 
     def _chassis(self) -> list[str]:
-        members = self._get(f"{ROOT}/Chassis").get("Members", [])
-        return [str(one["@odata.id"]).rstrip("/") for one in members if isinstance(one, dict) and "@odata.id" in one]
+        members = dicts(self._get(f"{ROOT}/Chassis").get("Members"))
+        return [str(one["@odata.id"]).rstrip("/") for one in members if "@odata.id" in one]
 
     def _of_chassis(self, path: str) -> list[Spot]:
         chassis = self._try(path)
@@ -221,7 +221,7 @@ class _Meter:
         at = str(link.get("@odata.id", "")) if isinstance(link, dict) else f"{path}/Sensors"
         pattern = self._target.options.get("sensors", "*").lower()
         spots: list[Spot] = []
-        for member in self._try(at).get("Members", []):
+        for member in dicts(self._try(at).get("Members")):
             uri = str(member.get("@odata.id", ""))
             word = uri.rsplit("/", 1)[-1].lower()
             speaks = any(part in word for part in ("power", "watt", "pwr", "energy", "kwh"))
@@ -234,7 +234,7 @@ class _Meter:
         path = f"{ROOT}/TelemetryService/MetricReports/{name}"
         units: dict[str, str] = {}
         report = self._get(path)
-        for value in report.get("MetricValues", []):
+        for value in dicts(report.get("MetricValues")):
             metric = str(value.get("MetricId", ""))
             if metric and metric not in units:
                 told = self._try(f"{ROOT}/TelemetryService/MetricDefinitions/{metric}")
@@ -296,7 +296,7 @@ def _reading(index: int, spot: Spot, body: Any, before: int, after: int) -> Read
     if status != Status.OK:
         return Reading(index, before, after, None, None, status)
     value = number(raw)
-    if value is None or (spot.channel.quantity == "power" and spot.never_negative and value < 0):
+    if value is None or math.isnan(value) or (spot.channel.quantity == "power" and spot.never_negative and value < 0):
         return Reading(index, before, after, None, None, Status.UNSUPPORTED)
     if not math.isfinite(value):
         return Reading(index, before, after, None, None, Status.OVERRANGE)

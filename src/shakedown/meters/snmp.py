@@ -115,7 +115,7 @@ class _Pdu:
         kinds = _each(options.get("quantity", "power"), len(oids), "quantity", self._target)
         scales = _each(options.get("scale", "1"), len(oids), "scale", self._target)
         absent = tuple(int(word) for word in options.get("absent", "-1").split(",") if word.lstrip("-").isdigit())
-        for index, (oid, kind, scale) in enumerate(zip(oids, kinds, scales, strict=True)):
+        for oid, kind, scale in zip(oids, kinds, scales, strict=True):
             if kind not in _UNITS:
                 raise BadInput(
                     f"quantity={kind} is none of {', '.join(_UNITS)}", where=str(self._target), hint="mend it"
@@ -124,7 +124,6 @@ class _Pdu:
                 factor = float(scale)
             except ValueError:
                 raise BadInput(f"scale={scale} is no number", where=str(self._target), hint="scale=10") from None
-            oids[index] = oid
             self._spots.append(Spot(oid, factor, absent, kind == "power"))
         values = self.agent.get(oids)
         return [
