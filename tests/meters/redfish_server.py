@@ -53,11 +53,26 @@ def tree(
         "PowerConsumedWatts": round(watts),
         "PowerMetrics": {"IntervalInMin": 1, "AverageConsumedWatts": round(watts)},
     }
-    total = {
+    report = f"{ROOT}/TelemetryService/MetricReports/Power"
+    return {
+        ROOT: {"@odata.id": ROOT, "RedfishVersion": "1.15.0"},
+        f"{ROOT}/Chassis": {"@odata.id": f"{ROOT}/Chassis", "Members": [{"@odata.id": CHASSIS}]},
+        CHASSIS: chassis,
+        f"{CHASSIS}/Power": {"@odata.id": f"{CHASSIS}/Power", "PowerControl": [control]},
+        f"{CHASSIS}/EnvironmentMetrics": environment,
+        f"{CHASSIS}/Sensors": {"Members": [{"@odata.id": sensor}, {"@odata.id": f"{CHASSIS}/Sensors/InletTemp"}]},
+        sensor: _total(sensor, power),
+        report: {"@odata.id": report, "Id": "Power", "MetricValues": _metrics(sensor, samples or [power])},
+        f"{ROOT}/TelemetryService/MetricDefinitions/SystemPower": {"Id": "SystemPower", "Units": "W"},
+    }
+
+
+def _total(sensor: str, power: tuple[int, float]) -> dict[str, Any]:
+    return {
         "@odata.id": sensor,
         "Id": "TotalPower",
         "Name": "Total power",
-        "Reading": watts,
+        "Reading": power[1],
         "ReadingUnits": "W",
         "ReadingType": "Power",
         "ReadingTime": iso(power[0]),
@@ -66,27 +81,11 @@ def tree(
         "ReadingRangeMax": 2000,
         "Status": {"State": "Enabled", "Health": "OK"},
     }
-    values = [
-        {
-            "MetricId": "SystemPower",
-            "MetricProperty": f"{sensor}#/Reading",
-            "MetricValue": f"{value:g}",
-            "Timestamp": iso(at),
-        }
-        for at, value in samples or [power]
-    ]
-    report = {"@odata.id": f"{ROOT}/TelemetryService/MetricReports/Power", "Id": "Power", "MetricValues": values}
-    return {
-        ROOT: {"@odata.id": ROOT, "RedfishVersion": "1.15.0"},
-        f"{ROOT}/Chassis": {"@odata.id": f"{ROOT}/Chassis", "Members": [{"@odata.id": CHASSIS}]},
-        CHASSIS: chassis,
-        f"{CHASSIS}/Power": {"@odata.id": f"{CHASSIS}/Power", "PowerControl": [control]},
-        f"{CHASSIS}/EnvironmentMetrics": environment,
-        f"{CHASSIS}/Sensors": {"Members": [{"@odata.id": sensor}, {"@odata.id": f"{CHASSIS}/Sensors/InletTemp"}]},
-        sensor: total,
-        f"{ROOT}/TelemetryService/MetricReports/Power": report,
-        f"{ROOT}/TelemetryService/MetricDefinitions/SystemPower": {"Id": "SystemPower", "Units": "W"},
-    }
+
+
+def _metrics(sensor: str, samples: list[tuple[int, float]]) -> list[dict[str, Any]]:
+    metric = {"MetricId": "SystemPower", "MetricProperty": f"{sensor}#/Reading"}
+    return [{**metric, "MetricValue": f"{value:.10g}", "Timestamp": iso(at)} for at, value in samples]
 
 
 class RedfishServer:
@@ -238,4 +237,3 @@ class _Handler(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         self.owner.sessions.discard(self.path.rsplit("/", 1)[-1])
         self.answer(204)
-

@@ -342,6 +342,13 @@ def _words(kind: str, value: float, order: str) -> list[int]:
     return words if order == "big" else words[::-1]
 
 
+def _registers(hole: bool) -> list[Any]:
+    simulator = pytest.importorskip("pymodbus.simulator")
+    blocks = [(52, 2), (72, 2), (200, 8), (300, 8)] if hole else [(52, 22), (200, 8), (300, 8)]
+    kind = simulator.DataType.REGISTERS
+    return [simulator.SimData(at, values=[0] * count, datatype=kind) for at, count in blocks]
+
+
 @contextlib.contextmanager
 def modbus(power: Device, energy: Device, *, hole: bool = False, rtu: bool = False, port: int = 0) -> Iterator[Modbus]:
     """A transducer with the registers of an Eastron SDM630: float32, watts at 52 and kWh at 72; the same as uint32 (watts,
@@ -367,16 +374,7 @@ def modbus(power: Device, energy: Device, *, hole: bool = False, rtu: bool = Fal
                 registers[at - start : at - start + len(words)] = words
         return None
 
-    data = simulator.DataType.REGISTERS
-    blocks = [simulator.SimData(52, values=[0] * 2, datatype=data)]
-    if not hole:
-        blocks.append(simulator.SimData(54, values=[0] * 18, datatype=data))
-    blocks += [
-        simulator.SimData(72, values=[0] * 2, datatype=data),
-        simulator.SimData(200, values=[0] * 8, datatype=data),
-    ]
-    blocks.append(simulator.SimData(300, values=[0] * 8, datatype=data))
-    device = simulator.SimDevice(1, simdata=blocks, action=action)
+    device = simulator.SimDevice(1, simdata=_registers(hole), action=action)
     loop = asyncio.new_event_loop()
     up = threading.Event()
     made: list[Any] = []

@@ -75,12 +75,9 @@ def test_all_agree_at_once_and_are_gone_afterwards(tmp_path: Path, shared: Share
             assert joules == pytest.approx(true_j, rel=0.03), name
         ports = [int(target.rpartition(":")[2].partition("?")[0]) for target in (bmc.target, pdu.target)]
         streams = [service.port, transducer.port]
-    for port in ports:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            sock.bind(("127.0.0.1", port))
-    for port in streams:
-        with socket.socket() as sock:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for port, kind in [(one, socket.SOCK_DGRAM) for one in ports] + [(one, socket.SOCK_STREAM) for one in streams]:
+        with socket.socket(socket.AF_INET, kind) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, kind == socket.SOCK_STREAM)
             sock.bind(("127.0.0.1", port))
     deadline = time.monotonic() + 5
     while threading.active_count() > threads + 1:  # pyghmi keeps one thread for the whole process

@@ -32,7 +32,17 @@ from . import Channel, Meter, Reading, Sample, Source, Status, Target, secret
 from ._http import OPTIONS as HTTP_OPTIONS
 from ._http import Answer, Http, HttpLost
 from ._network import OPTIONS, Bounded, Lost, Polled, connect, limit_s, measured, place, switch
-from ._redfish import Spot, device_ns, dicts, found_in_chassis, new_values, number, report_spots, sensor_spots, status_of
+from ._redfish import (
+    Spot,
+    device_ns,
+    dicts,
+    found_in_chassis,
+    new_values,
+    number,
+    report_spots,
+    sensor_spots,
+    status_of,
+)
 
 ROOT = "/redfish/v1"
 

@@ -1,0 +1,188 @@
+"""shakedown meter characterise: what a meter does to the truth, found by a load that we drive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import BadInput, CannotMeasure
+from . import common
+
+if TYPE_CHECKING:
+    from ..energy.character import Character
+    from ..energy.characterise import Findings, Recorded
+    from ..energy.experiments import Experiment, Known
+    from ..meters import Channel, Target
+
+Name = Annotated[
+    str,
+    typer.Argument(metavar="TARGET", help="The meter, as `shakedown meter list` writes it. Not needed with --from."),
+]
+ChannelId = Annotated[
+    str, typer.Option("--channel", help="Which of its channels, by id. Default: its only one of power.")
+]
+Reference = Annotated[
+    str,
+    typer.Option(
+        help="A better meter on the same load, as TARGET or TARGET#CHANNEL: gain and offset are relative to it. Without "
+        "one they stay unknown. With --from: the id of its channel."
+    ),
+]
+Minutes = Annotated[float, typer.Option(help="How long it may take. 10 minutes do for most; slow meters need 60.")]
+From = Annotated[
+    Path | None, typer.Option("--from", help="Take the recordings of this folder, and record nothing more.")
+]
+Directory = Annotated[
+    Path | None,
+    typer.Option(help="Where recordings go, and are gone on from. Default: meter-NAME in the working directory."),
+]
+Store = Annotated[
+    Path | None, typer.Option(help="Where characters are kept. Default: $XDG_STATE_HOME/shakedown/meters.")
+]
+Keep = Annotated[bool, typer.Option("--keep/--no-keep", help="Keep the character, for runs with this meter.")]
+Output = Annotated[
+    Path | None, typer.Option(help="The page with figures. Default: character.html beside the recordings.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the character as JSON.")]
+
+
+def command(
+    target: Name = "",
+    channel: ChannelId = "",
+    reference: Reference = "",
+    minutes: Minutes = 10.0,
+    recordings: From = None,
+    directory: Directory = None,
+    output: Output = None,
+    store: Store = None,
+    keep: Keep = True,
+    json: Json = False,
+) -> None:
+    """Find a meter's refresh, window, delay, gain, offset, resolution, noise and drift, by a load that is driven."""
+    import time
+
+    from ..energy import characterise, known
+
+    if recordings is not None:
+        folder = recordings
+        recorded = characterise.read(folder, channel, reference)
+        if not recorded:
+            raise BadInput(
+                "there is no recording in this folder", where=str(folder), hint="name a folder with experiments"
+            )
+        findings = characterise.analyse(recorded)
+    else:
+        if not target:
+            raise BadInput("no meter is named", where="TARGET", hint="`shakedown meter list` shows what there is")
+        folder, recorded, findings = _record(target, channel, reference, minutes, directory)
+    made_ns = recorded[-1].edges_ns[-1] if recordings is not None else time.time_ns()
+    character = characterise.character(recorded, findings, made_ns=made_ns)
+    if json:
+        common.print_json(character)
+    else:
+        _print(character)
+    if keep:
+        common.say(f"\nkept: {known.save(character, store)}")
+    if output or not json:
+        path = output or folder / "character.html"
+        _write_page(path, character, findings, recorded)
+        common.say(f"page: {path}")
+
+
+def _record(
+    target: str, channel: str, reference: str, minutes: float, directory: Path | None
+) -> tuple[Path, list[Recorded], Findings]:
+    """Record what is missing. Raises BadInput, Unavailable, CannotMeasure."""
+    import re
+
+    from .. import meters
+    from ..energy import characterise, driving
+    from ..energy.experiments import Limits
+    from ..host import RealHost
+
+    if not 1 <= minutes <= 24 * 60:
+        raise BadInput(f"{minutes:g} minutes", where="--minutes", hint="give from 1 to 1440")
+    door = RealHost()
+    asked = meters.parse_target(target)
+    targets = [asked]
+    wanted = _channel(asked, channel, target)
+    beside = ""
+    if reference:
+        name, _, of = reference.partition("#")
+        better = meters.parse_target(name)
+        if str(better) != str(asked):
+            targets.append(better)
+        beside = meters.channel_key(_channel(better, of, name))
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", meters.channel_key(wanted)).strip("-")
+    folder = directory or Path(f"meter-{slug}")
+    least = max(meters.get(asked.meter).least_poll_s, 0.001)
+    _say_what_is_known(wanted)
+    common.say(f"recording into {folder}, at most {minutes:g} minutes; the machine should do nothing else")
+    recorded, findings = characterise.run(
+        folder,
+        driving.recorder(targets, door),
+        Limits(60 * minutes, least),
+        channel=meters.channel_key(wanted),
+        reference=beside,
+        progress=_progress,
+    )
+    return folder, recorded, findings
+
+
+def _channel(target: Target, wanted: str, where: str) -> Channel:
+    """Open the meter once, to know its channels. Raises what opening raises, and BadInput for an unknown channel."""
+    from .. import meters
+    from ..energy import characterise
+    from ..host import RealHost
+    from ..meters import Status
+
+    source = meters.get(target.meter).open(target, RealHost())
+    try:
+        chosen = characterise.choose(source.channels, wanted)
+        answer = [one for one in source.read() if one.channel == chosen]
+        if answer and all(one.status in (Status.REFUSED, Status.UNSUPPORTED) for one in answer):
+            raise CannotMeasure(
+                f"{source.channels[chosen].id} cannot be read: {answer[0].status.name.lower()}",
+                where=where,
+                hint="see `shakedown meter read` for why",
+            )
+        return source.channels[chosen]
+    finally:
+        source.close()
+
+
+def _say_what_is_known(channel: Channel) -> None:
+    from ..energy import known
+
+    before = known.find(channel)
+    for notice in before.notices:
+        common.say(f"{notice.text}; {notice.advice}" if notice.advice else notice.text)
+
+
+def _progress(step: Experiment, known: Known) -> None:
+    from ..units import show_seconds
+
+    common.say(f"  {step.name}: {show_seconds(step.seconds)}, for {step.why}")
+
+
+def _print(character: Character) -> None:
+    from ..energy import character_page
+
+    print(f"{character.channel.title or character.channel.id}\n")
+    for sentence in character_page.lead(character):
+        print(f"  {sentence}")
+    common.print_table(("what", "value", "95 % interval"), character_page.rows(character), "Character")
+    for notice in character.notices:
+        common.say(f"\n{notice.text}" + (f"\n  next: {notice.advice}" if notice.advice else ""))
+
+
+def _write_page(path: Path, character: Character, findings: Findings, recorded: list[Recorded]) -> None:
+    from .. import __version__
+    from .. import store as files
+    from ..energy import character_page
+    from ..report import html
+
+    page = character_page.document(character, findings, recorded, version=__version__)
+    files.write(path, html.render_document(page))
