@@ -615,3 +615,18 @@ def test_the_command_asks_which_channel(tmp_path: Path) -> None:
     assert "n1:m/power, n2:m/power" in refused.value.hint
     found = CliRunner().invoke(app, ["of", str(path), "--channel", "n2:m/power", "--json"])
     assert values(found.stdout)[1] == pytest.approx(400, rel=1e-3)
+
+
+def test_a_meter_of_which_nothing_is_known_is_late_by_an_unknown_time() -> None:
+    load = Load(np.array([0.0, 100.0, 130.0, 160.0]), np.array([200.0, 500.0, 800.0, 200.0]))
+    for late_s in (0.0, 0.3, 0.8):
+        truth = Truth(refresh_s=0.5, window_s=0.5, delay_s=late_s, resolution=1.0)
+        shown = simulate.observe(load, truth, channel(window_s=None), 60.0, 220.0, origin_ns=ORIGIN)
+        asked = replace(shown, half_ns=np.full(len(shown), 10**6))  # read at these times, stamped by the reader
+        window = (ORIGIN + 100 * SECOND, ORIGIN + 160 * SECOND)
+        found = phase.energy_of(asked, *window)
+        assert found.interval is not None and found.interval[0] < 39_000 < found.interval[1]
+        assert found.terms[0].name == "lag" and "characterise" in found.terms[0].remedy
+        idle = ((window[0] - 30 * SECOND, window[0]), (window[1], window[1] + 30 * SECOND))
+        padded = phase.energy_of(asked, *window, idle=idle)
+        assert "how late" in padded.method and padded.value == pytest.approx(39_000, rel=0.002)

@@ -67,6 +67,8 @@ def _boxcars(looks: Looks, period_s: float, tau: float = 0.0, most: int = 6) -> 
         near = looks.sse_pairs(b, e, tau)
         for i, j in _minima(near, most):
             found.append(polish(looks, float(b[i]), float(e[j]), fine, tau))
+    if not found:  # nothing explains anything: a window of one refresh is as good as any
+        found = [Minimum(period_s, tau, 0.0, looks.sse((period_s, tau, 0.0)))]
     return _distinct(found, fine)
 
 

@@ -39,7 +39,7 @@ def recorder(targets: Sequence[Target], door: Door) -> Recorder:
                 raise CannotMeasure(f"a meter cannot be read: {why}", hint="try it alone: shakedown meter read TARGET")
             words = (program, "--schedule", str(place / "schedule.txt"))
             argv = (*words, "--threads", str(len(driven)), "--cpus", format_cpu_list(driven))
-            _drive(argv, place / "load.jsonl", step.seconds + _SLACK_S)
+            drive(argv, place / "load.jsonl", step.seconds + _SLACK_S)
             if not sampler.alive:
                 raise CannotMeasure(
                     "the sampler ended early", where=str(place / "power"), hint="see sampler.stderr there"
@@ -48,7 +48,8 @@ def recorder(targets: Sequence[Target], door: Door) -> Recorder:
     return record
 
 
-def _drive(argv: Sequence[str], output: Path, limit_s: float) -> None:
+def drive(argv: Sequence[str], output: Path, limit_s: float) -> None:
+    """Run the native load with its events into a file. Raises CannotMeasure where it fails or does not end."""
     with open(output, "wb") as file:
         try:
             done = subprocess.run(argv, stdout=file, stderr=subprocess.PIPE, timeout=limit_s, check=False)

@@ -78,6 +78,14 @@ def made_by(trace: Trace, response: Response, asked: Asked, method: str, idle: I
         return _by(trace, response, asked, method, idle), ""
     slow = response.smear_s > 1.2 * cadence_s(trace, response)
     more: list[Notice] = []
+    if not response.timing_known and idle is not None and all(idle):
+        # The padded window does not ask how late the readings are, as long as the idle time holds all of it.
+        wide = response._replace(window_s=_latest_s(trace, response))
+        try:
+            why = f"nothing says how late its readings are: at most {wide.window_s:.3g} s is assumed"
+            return _by_padding(trace, wide, asked, idle), why
+        except CannotMeasure:
+            pass  # not idle for long enough: the lag has its own term below
     if slow and idle is not None and any(idle):
         try:
             return _by_padding(trace, response, asked, idle), f"readings average over {response.smear_s:.3g} s"
@@ -125,10 +133,44 @@ def _by_tiles(trace: Trace, response: Response, asked: Asked, method: str) -> Ma
         if abs(late_j) > 0.01 * abs(whole.joules):
             notices.append(Notice(code="averaging", text=averaging.text, advice=averaging.remedy))
 
-    def energy_at(begin_ns: int, end_ns: int) -> float:
-        return integrate.window_energy(tiles, begin_ns, end_ns) + late_j / 2
+    lag_j = 0.0
+    if not response.timing_known:
+        lag_j, lag = _lag(trace, tiles, response, asked, whole.joules)
+        terms.append(lag)
 
-    return Made(method, whole.joules + late_j / 2, terms, whole.seen, energy_at, notices)
+    def energy_at(begin_ns: int, end_ns: int) -> float:
+        return integrate.window_energy(tiles, begin_ns, end_ns) + late_j / 2 + lag_j
+
+    return Made(method, whole.joules + late_j / 2 + lag_j, terms, whole.seen, energy_at, notices)
+
+
+#: A meter of which nothing is known is taken to be late by up to this many of its refreshes, and by a second at least.
+LATE_REFRESHES, LATE_S = 2.0, 1.0
+
+
+def _latest_s(trace: Trace, response: Response) -> float:
+    return max(LATE_S, LATE_REFRESHES * cadence_s(trace, response))
+
+
+def _lag(trace: Trace, tiles: Tiles, response: Response, asked: Asked, joules: float) -> tuple[float, Term]:
+    """What the energy moves by, and its term, when nothing says how late the readings are: any lag from none to the most
+    that is assumed is as likely, so the window is moved by each."""
+    latest_s = _latest_s(trace, response)
+    lags_ns = np.round(np.linspace(0.0, latest_s, 11) * 1e9).astype(np.int64)
+    last = int(tiles.end_ns[-1])
+    moved = [
+        integrate.window_energy(tiles, asked.begin_ns + int(lag), asked.end_ns + int(lag))
+        for lag in lags_ns
+        if asked.end_ns + int(lag) <= last
+    ] or [joules]
+    term = Term(
+        name="lag",
+        u=float(np.std(moved)) if len(moved) > 1 else 0.5 * latest_s * float(np.ptp(tiles.right_w)) / math.sqrt(3),
+        common=f"lag of {response.key}",
+        text=f"nothing says how late its readings are: between 0 and {latest_s:.3g} s is assumed",
+        remedy="characterise the meter: shakedown meter characterise; or rest longer around the run",
+    )
+    return float(np.mean(moved)) - joules, term
 
 
 def _by_counter(trace: Trace, response: Response, asked: Asked) -> Made:

@@ -164,7 +164,7 @@ def _coarse(brackets: _Brackets) -> tuple[float, float]:
     changes, then on twice as many each time, so that n never slips."""
     mid, width = brackets.mid, brackets.width
     gaps = np.diff(mid)
-    longest = float(np.quantile(gaps, 0.02)) + width
+    longest = 1.25 * (float(np.quantile(gaps, 0.02)) + width)  # a quarter for what the device does not keep time
     shortest = min(
         max(longest / 6, 2.5 * width), longest
     )  # brackets lie on the grid of the readings, which is no refresh

@@ -46,6 +46,7 @@ class Response(NamedTuple):
     reference: str  # that meter's channel
     resolution: float  # 0: not known
     noise: float | None
+    timing_known: bool = True  # whether its window and delay are known, or its stamps are the device's own
 
     @property
     def boxcar_s(self) -> float:
@@ -112,6 +113,11 @@ def response_of(trace: Trace, character: Character | None = None) -> Response:
         reference=character.reference if character else "",
         resolution=_resolution(trace, channel, character),
         noise=character.noise if character else None,
+        timing_known=character is not None
+        or channel.quantity == "energy"
+        or channel.window_s is not None
+        or channel.delay_s is not None
+        or not np.any(trace.half_ns),
     )
 
 
