@@ -621,7 +621,7 @@ def test_a_meter_of_which_nothing_is_known_is_late_by_an_unknown_time() -> None:
     load = Load(np.array([0.0, 100.0, 130.0, 160.0]), np.array([200.0, 500.0, 800.0, 200.0]))
     for late_s in (0.0, 0.3, 0.8):
         truth = Truth(refresh_s=0.5, window_s=0.5, delay_s=late_s, resolution=1.0)
-        shown = simulate.observe(load, truth, channel(window_s=None), 60.0, 220.0, origin_ns=ORIGIN)
+        shown = simulate.observe(load, truth, channel(resolution=1.0), 60.0, 220.0, origin_ns=ORIGIN)
         asked = replace(shown, half_ns=np.full(len(shown), 10**6))  # read at these times, stamped by the reader
         window = (ORIGIN + 100 * SECOND, ORIGIN + 160 * SECOND)
         found = phase.energy_of(asked, *window)

@@ -20,6 +20,7 @@ from .trace import Floats, Trace
 
 _FAR_S = 1e6
 _MOST_EDGES = 20_000
+_PIECES = 12  # of a better meter's readings within one stretch of the load
 
 
 class Recording(NamedTuple):
@@ -58,6 +59,31 @@ def load_of(trace: Trace, origin_ns: int) -> Load:
         mean = np.diff(whole.energy_j(grid)) / np.diff(grid)
         return Load(grid, np.append(mean, w[-1]))
     return Load(t, w)
+
+
+def sharpened(better: Load, edges_s: Floats, levels: Floats) -> Load:
+    """A better meter's power with the edges where the load says that they were: what a reading blurs over an edge takes the
+    power of its neighbours in the same stretch; a stretch too short for a whole reading that of the others of its level."""
+    t, w = better.t_s, better.w
+    pieces: list[tuple[Floats, Floats] | None] = []
+    for begin, end in zip(edges_s[:-1], edges_s[1:], strict=True):
+        first, last = int(np.searchsorted(t, begin)), int(np.searchsorted(t, end, side="right")) - 1
+        if last <= first:  # readings from `first` to before `last` lie within it whole
+            pieces.append(None)
+            continue
+        cuts = np.unique(np.linspace(first, last, min(_PIECES, last - first) + 1).astype(int))
+        mean = np.diff(better.energy_j(t[cuts])) / np.diff(t[cuts])
+        pieces.append((np.append(begin, t[cuts[1:-1]]), mean))
+    known: dict[float, list[float]] = {}
+    for level, piece in zip(levels.tolist(), pieces, strict=True):
+        if piece is not None:
+            known.setdefault(level, []).append(float(piece[1].mean()))
+    whole = float(w.mean())
+    out = [
+        piece or (edges_s[index : index + 1], np.array([float(np.mean(known.get(float(levels[index]), [whole])))]))
+        for index, piece in enumerate(pieces)
+    ]
+    return Load(np.concatenate([one[0] for one in out]), np.concatenate([one[1] for one in out]))
 
 
 class _Knots(NamedTuple):

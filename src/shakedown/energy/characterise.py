@@ -22,7 +22,8 @@ from ..errors import BadInput, CannotMeasure, StoreFailed
 from ..meters import Channel, channel_key
 from ..records import Notice
 from . import experiments, refresh
-from ._looks import load_of
+from ._looks import load_of, sharpened
+from .align import meter_clock
 from .character import Character
 from .experiments import Experiment, Known, Limits
 from .identify import FEWEST, Fit, Recording, identify
@@ -154,12 +155,15 @@ def analyse(recorded: Sequence[Recorded]) -> Findings:
         return Findings(found, None, notices=found.notices)
     origin = recorded[0].edges_ns[0]
     absolute = all(one.reference is not None for one in recorded if one.experiment.kind in FITTED)
+    notices = list(found.notices)
+    shift, doubts = _reference_shift(recorded, origin) if absolute else (0.0, ())
+    notices += doubts
+    powers = [_power(one, origin, absolute, shift) for one in recorded]
     recordings = [
         made
-        for one in recorded
-        if one.experiment.kind in FITTED and (made := _recording(one, found, origin, absolute)) is not None
+        for one, power in zip(recorded, powers, strict=True)
+        if one.experiment.kind in FITTED and (made := _recording(one, power, found, origin)) is not None
     ]
-    notices = list(found.notices)
     fit = None
     if sum(len(one.t_s) for one in recordings) >= FEWEST:
         try:
@@ -176,7 +180,7 @@ def analyse(recorded: Sequence[Recorded]) -> Findings:
         found,
         fit,
         tuple(recordings),
-        _plateaus(recorded, found, origin, memory, absolute),
+        _plateaus(recorded, powers, found, origin, memory),
         warm_up,
         warm_trace,
         cadences,
@@ -231,15 +235,47 @@ def _updates(one: Recorded, found: refresh.Refresh, origin: int) -> tuple[Floats
     return t[1:][kept], (gained / np.diff(t))[kept]
 
 
-def _recording(one: Recorded, found: refresh.Refresh, origin: int, absolute: bool) -> Recording | None:
+def _reference_shift(recorded: Sequence[Recorded], origin: int) -> tuple[float, tuple[Notice, ...]]:
+    """How far the better meter's stamps are ahead of the load's edges, from the longest recording that has some."""
+    chosen = max(
+        (one for one in recorded if one.experiment.kind in FITTED), key=lambda one: one.edges_ns[-1] - one.edges_ns[0]
+    )
+    assert chosen.reference is not None
+    ok = chosen.reference.take(chosen.reference.ok)
+    t = ok.seconds(origin)
+    if len(t) < FEWEST:
+        return 0.0, ()
+    spacing = float(np.median(np.diff(t)))
+    window = spacing if ok.channel.scope == "last" else 0.0
+    try:
+        seen = Recording(channel_key(ok.channel), chosen.load(origin), t, ok.value)
+        clock = meter_clock(seen, window_s=window, period_s=spacing, reach_s=max(5.0, 20 * spacing))
+    except BadInput as error:
+        return 0.0, (Notice(code="reference-apart", text=error.what, advice=error.hint),)
+    if clock.explained > 0.8:
+        return clock.offset_s.value, ()
+    text = f"the load explains {clock.explained:.0%} of what the reference {seen.name} said"
+    advice = "see whether it sees the same load, and nothing else"
+    return 0.0, (Notice(code="reference-apart", text=text, advice=advice),)
+
+
+def _power(one: Recorded, origin: int, absolute: bool, shift: float) -> Load:
+    """What the power was: the better meter's readings with the load's own edges, or the commanded levels."""
+    load = one.load(origin)
+    if not absolute or one.reference is None:
+        return load
+    better = load_of(one.reference, origin)
+    edges = (np.array(one.edges_ns, np.int64) - origin).astype(np.float64) * 1e-9
+    return sharpened(Load(better.t_s - shift, better.w), edges, load.w)
+
+
+def _recording(one: Recorded, power: Load, found: refresh.Refresh, origin: int) -> Recording | None:
     t, value = _updates(one, found, origin)
-    load = load_of(one.reference, origin) if absolute and one.reference is not None else one.load(origin)
-    if absolute and len(load.t_s):  # what the reference did not see cannot be explained
-        inside = (t > load.t_s[0] + 1e-9) & (t <= load.t_s[-1])
-        t, value = t[inside], value[inside]
-    if len(t) < 3 or np.ptp(load.w) == 0:
+    end = (one.edges_ns[-1] - origin) * 1e-9
+    inside = t <= end  # what comes after, nobody drove
+    if int(inside.sum()) < 3 or np.ptp(power.w) == 0:
         return None
-    return Recording(one.experiment.name, load, t, value)
+    return Recording(one.experiment.name, power, t[inside], value[inside])
 
 
 def _settled(one: Recorded, t: Floats, origin: int, memory: float, period: float) -> list[tuple[int, Floats]]:
@@ -267,23 +303,20 @@ def _noise(recorded: Sequence[Recorded], found: refresh.Refresh, memory: float) 
 
 
 def _plateaus(
-    recorded: Sequence[Recorded], found: refresh.Refresh, origin: int, memory: float, absolute: bool
+    recorded: Sequence[Recorded], powers: Sequence[Load], found: refresh.Refresh, origin: int, memory: float
 ) -> tuple[Plateau, ...]:
     assert found.period_s is not None
     points: list[tuple[float, float, float]] = []
-    for one in recorded:
+    for one, power in zip(recorded, powers, strict=True):
         if one.experiment.kind != "staircase":
             continue
         t, value = _updates(one, found, origin)
-        reference = load_of(one.reference, origin) if absolute and one.reference is not None else None
-        for index, inside in _settled(one, t, origin, memory, found.period_s.value):
+        for _, inside in _settled(one, t, origin, memory, found.period_s.value):
             if int(inside.sum()) < 4:
                 continue
-            power = one.levels[index]
-            if reference is not None:
-                power = reference.mean_w(float(t[inside][0]) - memory, float(t[inside][-1]))
+            true = power.mean_w(float(t[inside][0]) - memory, float(t[inside][-1]))
             mean, u = float(value[inside].mean()), float(value[inside].std(ddof=1) / np.sqrt(inside.sum()))
-            points.append((power, mean, u))
+            points.append((true, mean, u))
     if len(points) < 3:
         return ()
     x, y = np.array([p[0] for p in points]), np.array([p[1] for p in points])

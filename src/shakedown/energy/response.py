@@ -149,10 +149,11 @@ def _resolution(trace: Trace, channel: Channel, character: Character | None) -> 
 
 
 def least_step(trace: Trace) -> float:
-    """The step between values where few different ones occur again and again; 0 where no step shows."""
+    """The step between values where few different ones occur again and again; 0 where no step shows. Fewer than five
+    levels may be the load's and not the meter's."""
     values = trace.value[trace.ok]
     different = np.unique(values)
-    if len(values) < 40 or len(different) < 2 or len(different) > len(values) / 4:
+    if len(values) < 40 or len(different) < 5 or len(different) > len(values) / 4:
         return 0.0
     steps = np.diff(different)
     least = float(steps.min())
