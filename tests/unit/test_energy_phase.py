@@ -626,7 +626,7 @@ def test_a_meter_of_which_nothing_is_known_is_late_by_an_unknown_time() -> None:
         window = (ORIGIN + 100 * SECOND, ORIGIN + 160 * SECOND)
         found = phase.energy_of(asked, *window)
         assert found.interval is not None and found.interval[0] < 39_000 < found.interval[1]
-        assert found.terms[0].name == "lag" and "characterise" in found.terms[0].remedy
+        assert ["characterise" in term.remedy for term in found.terms if term.name == "lag"] == [True]
         idle = ((window[0] - 30 * SECOND, window[0]), (window[1], window[1] + 30 * SECOND))
         padded = phase.energy_of(asked, *window, idle=idle)
         assert "how late" in padded.method and padded.value == pytest.approx(39_000, rel=0.002)

@@ -10,7 +10,7 @@ solved for in closed form).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ def sharpened(better: Load, edges_s: Floats, levels: Floats) -> Load:
     power of its neighbours in the same stretch; a stretch too short for a whole reading that of the others of its level."""
     t, w = better.t_s, better.w
     pieces: list[tuple[Floats, Floats] | None] = []
-    for begin, end in zip(edges_s[:-1], edges_s[1:], strict=True):
+    for begin, end in pairwise(edges_s.tolist()):
         first, last = int(np.searchsorted(t, begin)), int(np.searchsorted(t, end, side="right")) - 1
         if last <= first:  # readings from `first` to before `last` lie within it whole
             pieces.append(None)

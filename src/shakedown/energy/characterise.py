@@ -35,6 +35,7 @@ Recorder = Callable[[Experiment, Path], None]
 #: Told of each experiment before it is recorded.
 Progress = Callable[[Experiment, Known], None]
 FITTED = ("irregular", "step", "square")
+_ALIGNED = 1500  # readings of a better meter, to align it
 
 
 class Recorded(NamedTuple):
@@ -237,9 +238,8 @@ def _updates(one: Recorded, found: refresh.Refresh, origin: int) -> tuple[Floats
 
 def _reference_shift(recorded: Sequence[Recorded], origin: int) -> tuple[float, tuple[Notice, ...]]:
     """How far the better meter's stamps are ahead of the load's edges, from the longest recording that has some."""
-    chosen = max(
-        (one for one in recorded if one.experiment.kind in FITTED), key=lambda one: one.edges_ns[-1] - one.edges_ns[0]
-    )
+    fitted = [one for one in recorded if one.experiment.kind in FITTED]
+    chosen = max(fitted, key=lambda one: one.edges_ns[-1] - one.edges_ns[0])
     assert chosen.reference is not None
     ok = chosen.reference.take(chosen.reference.ok)
     t = ok.seconds(origin)
@@ -247,8 +247,9 @@ def _reference_shift(recorded: Sequence[Recorded], origin: int) -> tuple[float, 
         return 0.0, ()
     spacing = float(np.median(np.diff(t)))
     window = spacing if ok.channel.scope == "last" else 0.0
+    some = np.sort(np.random.default_rng(1).permutation(len(t))[:_ALIGNED])
     try:
-        seen = Recording(channel_key(ok.channel), chosen.load(origin), t, ok.value)
+        seen = Recording(channel_key(ok.channel), chosen.load(origin), t[some], ok.value[some])
         clock = meter_clock(seen, window_s=window, period_s=spacing, reach_s=max(5.0, 20 * spacing))
     except BadInput as error:
         return 0.0, (Notice(code="reference-apart", text=error.what, advice=error.hint),)
@@ -489,7 +490,8 @@ def run(
 
 def _known(recorded: Sequence[Recorded]) -> Known:
     """What the plan needs of the recordings."""
-    fitted = [one for one in recorded if one.experiment.kind in FITTED]
+    # Gain and offset decide nothing here: the commanded levels do.
+    fitted = [one._replace(reference=None) for one in recorded if one.experiment.kind in FITTED]
     done = tuple(one.experiment for one in recorded)
     return known(fitted, analyse(fitted))._replace(done=done) if fitted else Known(done)
 
