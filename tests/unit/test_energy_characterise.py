@@ -126,7 +126,7 @@ def test_the_blades_of_2013_are_characterised_with_their_warm_up(tmp_path: Path)
 
 
 def test_a_lag_is_told_from_a_window(tmp_path: Path) -> None:
-    recorded, findings = run(tmp_path, Bench(K40, 5), 0.9, 0.0015)
+    recorded, findings = run(tmp_path, Bench(K40._replace(refresh_s=0.03), 5), 1.2, 0.003)
     found = characterise.character(recorded, findings, made_ns=1)
     assert found.kernel == "exponential" and holds(found.tau_s, 0.25, 0.2) and found.covered == 1.0
 
@@ -135,7 +135,7 @@ def test_a_counter_is_characterised_by_the_power_between_its_refreshes(tmp_path:
     """An energy counter is a mean over its own refresh, and wraps."""
     channel = msgspec.structs.replace(METER, quantity="energy", unit="J", scope="counter", modulus=65536.0)
     truth = Truth(refresh_s=0.1, delay_s=0.02, gain=1.03, modulus=65536.0, resolution=1e-3)
-    recorded, findings = run(tmp_path, Bench(truth, 2, channel=channel), 1.2, 0.002)
+    recorded, findings = run(tmp_path, Bench(truth, 2, channel=channel), 1, 0.005)
     found = characterise.character(recorded, findings, made_ns=1)
     assert found.kernel == "boxcar" and found.window_s is not None
     assert found.window_s.value == pytest.approx(0.1, rel=0.02) and holds(found.refresh_s, 0.1, 0.5)
@@ -143,8 +143,7 @@ def test_a_counter_is_characterised_by_the_power_between_its_refreshes(tmp_path:
 
 
 def test_a_meter_that_its_reading_disturbs_is_seen(tmp_path: Path) -> None:
-    bench = Bench(A100, 4)
-    recorded, _ = run(tmp_path, bench, 1.7, 0.005)
+    recorded, _ = run(tmp_path, Bench(PRACE, 4), 60, 0.2)
     idle = [one for one in recorded if one.experiment.kind == "cadence"]
     assert len(idle) >= 2 and not characterise.analyse(recorded).notices
     least = min(one.experiment.interval_s for one in idle)
@@ -159,7 +158,7 @@ def test_a_meter_that_its_reading_disturbs_is_seen(tmp_path: Path) -> None:
 
 def test_recordings_are_gone_on_from(tmp_path: Path) -> None:
     """What an interrupted session left is not recorded again, and its half experiment is made anew."""
-    first = Bench(A100, 6)
+    first = Bench(PRACE, 6)
     made: list[str] = []
 
     def interrupted(experiment: Experiment, place: Path) -> None:
@@ -170,17 +169,17 @@ def test_recordings_are_gone_on_from(tmp_path: Path) -> None:
         first(experiment, place)
 
     with pytest.raises(KeyboardInterrupt):
-        characterise.run(tmp_path, interrupted, Limits(80, 0.005), channel=METER.id)
+        characterise.run(tmp_path, interrupted, Limits(3600, 0.2), channel=METER.id)
     assert len(characterise.read(tmp_path, METER.id)) == 3
 
     def counted(experiment: Experiment, place: Path) -> None:
         made.append(experiment.name)
         first(experiment, place)
 
-    recorded, findings = characterise.run(tmp_path, counted, Limits(80, 0.005), channel=METER.id)
+    recorded, findings = characterise.run(tmp_path, counted, Limits(3600, 0.2), channel=METER.id)
     assert made == [one.experiment.name for one in recorded] and len(set(made)) == len(made)
     assert findings.fit is not None
-    again, _ = characterise.run(tmp_path, interrupted, Limits(80, 0.005), channel=METER.id)
+    again, _ = characterise.run(tmp_path, interrupted, Limits(3600, 0.2), channel=METER.id)
     assert len(again) == len(recorded)
 
 

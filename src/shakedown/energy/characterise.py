@@ -35,6 +35,7 @@ Recorder = Callable[[Experiment, Path], None]
 #: Told of each experiment before it is recorded.
 Progress = Callable[[Experiment, Known], None]
 FITTED = ("irregular", "step", "square")
+_DECIDING = ("irregular", "step")
 _ALIGNED = 1500  # readings of a better meter, to align it
 
 
@@ -477,8 +478,8 @@ def run(
         place = folder / f"{len(recorded) + 1:02}-{step.name}"
         _record(place, step, record)
         recorded.append(_read(place, channel, reference))
-        # The rest tells nothing that decides what comes next.
-        so_far = _known(recorded) if step.kind in FITTED else so_far._replace(done=(*so_far.done, step))
+        # The others tell nothing that decides what comes next.
+        so_far = _known(recorded) if step.kind in _DECIDING else so_far._replace(done=(*so_far.done, step))
     if not recorded:
         raise BadInput(
             f"{limits.budget_s:.0f} s are too short for any experiment",
