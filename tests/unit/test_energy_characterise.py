@@ -191,6 +191,13 @@ def test_a_meter_that_never_changes_cannot_be_characterised(tmp_path: Path) -> N
         characterise.character(recorded, findings, made_ns=1)
 
 
+def test_a_meter_of_something_else_gets_no_character(tmp_path: Path) -> None:
+    other = Truth(refresh_s=0.1, window_s=0.1, gain=0.0, offset=200.0, noise=1.0)
+    recorded, findings = run(tmp_path, Bench(other, 1), 1, 0.01)
+    with pytest.raises(CannotMeasure, match="does not see this load"):
+        characterise.character(recorded, findings, made_ns=1)
+
+
 def test_damage_is_named(tmp_path: Path, a100: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(a100, copy)
@@ -357,6 +364,18 @@ def test_the_recorder_leaves_a_whole_experiment(tmp_path: Path) -> None:
     (one,) = characterise.read(tmp_path)
     assert one.levels == (0.0, 1.0, 0.0) and len(one.edges_ns) == 4
     assert len(one.trace) > 30  # at the experiment's rate, not at the target's own
+    script = tmp_path / "load.sh"
+    script.write_text(f'#!/bin/sh\nexec {programs.path("load")} --threads 1 "$@"\n')
+    script.chmod(0o755)
+    other = tmp_path / "02-step-2"
+    other.mkdir()
+    (other / "schedule.txt").write_text("0.1 0\n0.1 1\n")
+    driving.recorder([target], RealHost(), load=str(script))(step, other)
+    assert "load_work" in (other / "load.jsonl").read_text()
+    third = tmp_path / "03"
+    third.mkdir()
+    with pytest.raises(CannotMeasure, match="cannot be started"):
+        driving.recorder([target], RealHost(), load="/nonexistent")(step, third)
     missing = parse_target(f"simulated:{tmp_path / 'none.json'}")
     with pytest.raises(CannotMeasure, match="cannot be read"):
         driving.recorder([missing], RealHost())(step, tmp_path / "02")

@@ -17,6 +17,7 @@ from . import (
     list_,
     machine,
     meter,
+    meter_characterise,
     plan,
     predict,
     report,
@@ -57,6 +58,7 @@ app.command("report")(report.command)
 app.command("compare")(compare.command)
 app.command("predict")(predict.command)
 app.add_typer(tune.app, name="tune")
+meter.app.command("characterise")(meter_characterise.command)
 energy.app.command("check")(energy_check.check)
 energy.app.command("draw")(energy_check.draw)
 energy.app.command("bundle")(energy_check.bundle)

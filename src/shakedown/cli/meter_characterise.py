@@ -30,6 +30,13 @@ Reference = Annotated[
         "one they stay unknown. With --from: the id of its channel."
     ),
 ]
+Load = Annotated[
+    str,
+    typer.Option(
+        help="A program that drives what the meter sees instead of the cores, such as a GPU: it takes --schedule FILE and "
+        "prints the events of native/load (see docs/characterise.md)."
+    ),
+]
 Minutes = Annotated[float, typer.Option(help="How long it may take. 10 minutes do for most; slow meters need 60.")]
 From = Annotated[
     Path | None, typer.Option("--from", help="Take the recordings of this folder, and record nothing more.")
@@ -52,6 +59,7 @@ def command(
     target: Name = "",
     channel: ChannelId = "",
     reference: Reference = "",
+    load: Load = "",
     minutes: Minutes = 10.0,
     recordings: From = None,
     directory: Directory = None,
@@ -76,7 +84,7 @@ def command(
     else:
         if not target:
             raise BadInput("no meter is named", where="TARGET", hint="`shakedown meter list` shows what there is")
-        folder, recorded, findings = _record(target, channel, reference, minutes, directory)
+        folder, recorded, findings = _record(target, channel, reference, load, minutes, directory)
     made_ns = recorded[-1].edges_ns[-1] if recordings is not None else time.time_ns()
     character = characterise.character(recorded, findings, made_ns=made_ns)
     if json:
@@ -92,7 +100,7 @@ def command(
 
 
 def _record(
-    target: str, channel: str, reference: str, minutes: float, directory: Path | None
+    target: str, channel: str, reference: str, load: str, minutes: float, directory: Path | None
 ) -> tuple[Path, list[Recorded], Findings]:
     """Record what is missing. Raises BadInput, Unavailable, CannotMeasure."""
     import re
@@ -122,7 +130,7 @@ def _record(
     common.say(f"recording into {folder}, at most {minutes:g} minutes; the machine should do nothing else")
     recorded, findings = characterise.run(
         folder,
-        driving.recorder(targets, door),
+        driving.recorder(targets, door, load=load),
         Limits(60 * minutes, least),
         channel=meters.channel_key(wanted),
         reference=beside,

@@ -14,7 +14,7 @@ from ..units import round_to, scale_for, show, show_seconds
 from ._looks import Looks, Recording
 from .align import meter_clock
 from .character import Character, Estimate
-from .characterise import Findings, Plateau, Recorded
+from .findings import Findings, Plateau, Recorded
 from .identify import Fit
 from .trace import Floats
 
@@ -88,7 +88,7 @@ def rows(character: Character) -> list[tuple[str, str, str]]:
     out: list[tuple[str, str, str]] = [("kernel", character.kernel, "")]
     for name, estimate, of in (
         ("refresh period", character.refresh_s, "s"),
-        ("window", character.window_s if character.kernel != "exponential" else None, "s"),
+        ("window", character.window_s if "boxcar" in character.kernel else None, "s"),
         ("time constant", character.tau_s, "s"),
         ("delay", character.delay_s, "s"),
         ("gain", character.gain, "1"),

@@ -54,6 +54,7 @@ class Fit(NamedTuple):
     minima: tuple[Minimum, ...]  # those that cannot be ruled out, the best first
     profile: tuple[tuple[float, float], ...]
     residual: float  # standard deviation, in the readings' unit
+    explained: float  # share of the readings' sum of squares, each recording about its mean
     notices: tuple[Notice, ...] = ()
 
     @property
@@ -212,6 +213,7 @@ def _fit(
         minima=allowed.minima,
         profile=allowed.profile,
         residual=float(np.sqrt(best.sse / max(looks.n - found.parameters - 1 - len(looks.recordings), 1))),
+        explained=1 - best.sse / looks.total,
     )
     return fit._replace(notices=_doubts(fit, looks, period_s))
 
@@ -275,7 +277,7 @@ def _doubts(fit: Fit, looks: Looks, period_s: float) -> tuple[Notice, ...]:
                 f"({period_s:.3g} s): a step does not resolve a window shorter than that",
             )
         )
-    share = 1 - fit.sse / looks.total
+    share = fit.explained
     if share < 0.9:
         out.append(
             Notice(
