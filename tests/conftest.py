@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+# Small fits on a busy machine wait for numpy's threads most of the time. Our own programs set theirs themselves.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 #: Program -> the Debian package that brings it.
 PACKAGES = {

@@ -17,9 +17,11 @@ from shakedown.meters import channel_key
 from . import servers
 from .servers import Device, Drive, Truth
 
-#: Idle, a run of 6 s in two levels, idle: seconds after the servers are up.
+#: Idle, a run of 6 s in two levels, idle.
 IDLE_W, LOW_W, HIGH_W = 200.0, 500.0, 800.0
-BEGIN_S, MIDDLE_S, END_S, LAST_S = 12.0, 15.0, 18.0, 21.5
+RUN_S, AFTER_S = 6.0, 3.5
+#: How long the servers may take to come up, and on a busy machine.
+LEADS_S = (12.0, 45.0)
 TRUTHS = {
     "ipmi": Truth(refresh_s=0.5, window_s=0.5, resolution=1.0),
     "redfish": Truth(refresh_s=0.25, window_s=1.0, resolution=1.0, noise=0.5),
@@ -37,26 +39,43 @@ def test_all_energies_agree_with_the_truth_within_their_uncertainty(
 ) -> None:
     for name in ("IPMI", "REDFISH", "SNMP"):
         monkeypatch.setenv(f"SHAKEDOWN_{name}_PASSWORD", servers.PASSWORD)
-    load = Load(np.array([0.0, BEGIN_S, MIDDLE_S, END_S]), np.array([IDLE_W, LOW_W, HIGH_W, IDLE_W]))
-    with Drive(load, seconds=60.0) as drive:
+    for lead_s in LEADS_S:
+        measured = measure(tmp_path / f"{lead_s:g}", lead_s)
+        if measured is not None:
+            break
+    assert measured is not None, "the servers came up too late for the run's idle time, twice"
+    truth_j, off = measured
+    assert len(off) >= 8, off
+    assert {id.partition("/")[0] for id in off} == {"ipmi", "redfish", "snmp", "modbus", "prometheus"}
+    outside = {id: pair for id, pair in off.items() if abs(pair[0]) > pair[1]}
+    assert len(outside) <= len(off) // 10, (truth_j, off)
+    assert all(abs(error) <= 0.05 * truth_j for error, _ in off.values()), (truth_j, off)
+
+
+def measure(folder: Path, lead_s: float) -> tuple[float, dict[str, tuple[float, float]]] | None:
+    """The run's true energy, and by channel how far the measured one is off, beside its U. None where the servers came up
+    after the run's idle time had begun."""
+    folder.mkdir()
+    load = Load(np.array([0.0, lead_s, lead_s + RUN_S / 2, lead_s + RUN_S]), np.array([IDLE_W, LOW_W, HIGH_W, IDLE_W]))
+    with Drive(load, seconds=lead_s + 60.0) as drive:
 
         def devices(name: str) -> tuple[Device, Device]:
             truth = TRUTHS[name]
             counter = Truth(refresh_s=truth.refresh_s, resolution=1.0)
             return drive.device(truth, seed=1), drive.device(counter, "energy")
 
-        begin_ns, end_ns = (drive.origin_ns + round(at * 1e9) for at in (BEGIN_S, END_S))
-        with servers.everything(tmp_path, devices, drive) as targets:
+        begin_ns, end_ns = (drive.origin_ns + round(at * 1e9) for at in (lead_s, lead_s + RUN_S))
+        with servers.everything(folder, devices, drive) as targets:
             parsed = sampling.resolve(list(targets.values()), servers.DOOR)
-            with sampling.start(parsed, tmp_path / "readings", interval_s=0.1) as sampler:
+            with sampling.start(parsed, folder / "readings", interval_s=0.1) as sampler:
                 assert sampler.refused == ()
-                late_s = time.time() - drive.origin_ns * 1e-9
-                assert late_s < BEGIN_S - 1.5, "the servers came up too late for the run's idle time"
-                time.sleep(LAST_S - late_s)
+                if time.time_ns() > begin_ns - 15 * 10**8:
+                    return None
+                time.sleep((end_ns - time.time_ns()) * 1e-9 + AFTER_S)
         truth_j = drive.energy_j(begin_ns, end_ns)
     idle = ((begin_ns - 15 * 10**8, begin_ns), (end_ns, end_ns + 3 * 10**9))
     off: dict[str, tuple[float, float]] = {}
-    for trace in sampling.collect(tmp_path / "readings"):
+    for trace in sampling.collect(folder / "readings"):
         if trace.channel.quantity not in ("power", "energy"):
             continue
         if (trace.channel.window_s or 0) > 30:
@@ -66,8 +85,4 @@ def test_all_energies_agree_with_the_truth_within_their_uncertainty(
         found = phase.energy_of(trace, begin_ns, end_ns, idle=idle)
         assert found.value is not None and found.expanded, (channel_key(trace.channel), found.notices)
         off[trace.channel.id] = (found.value - truth_j, found.expanded)
-    assert len(off) >= 8, off
-    assert {id.partition("/")[0] for id in off} == {"ipmi", "redfish", "snmp", "modbus", "prometheus"}
-    outside = {id: pair for id, pair in off.items() if abs(pair[0]) > pair[1]}
-    assert len(outside) <= len(off) // 10, (truth_j, off)
-    assert all(abs(error) <= 0.05 * truth_j for error, _ in off.values()), (truth_j, off)
+    return truth_j, off
