@@ -129,11 +129,15 @@ def test_ctrl_c_keeps_everything(load: str, tmp_path: Path) -> None:
     )
     raw = folder / "00-simulated.raw"
     deadline = time.monotonic() + 20
-    while not (raw.exists() and raw.stat().st_size > 2000):
-        assert child.poll() is None and time.monotonic() < deadline
-        time.sleep(0.02)
-    os.killpg(child.pid, signal.SIGINT)
-    out, err = child.communicate(timeout=30)
+    try:
+        while not (raw.exists() and raw.stat().st_size > 2000):
+            assert child.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+        os.killpg(child.pid, signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
     assert child.returncode == 0, err
     assert "simulated/package" in out
     assert len(sampling.collect(folder)[0]) > 10
