@@ -1,6 +1,6 @@
 """Do our stated uncertainties hold? Simulated meters are characterised, then measure runs whose energy is known.
 
-    python scripts/bench/agreement.py [--seeds 100] [--json]
+    python scripts/bench/agreement.py [--seeds 100] [--first 0] [--json]
 
 Each seed draws a meter of one kind (refresh, window, delay, gain, offset, step and noise of its own), has it characterised
 beside a better meter by the same controller that drives real ones (`shakedown meter characterise`), and then lets it see
@@ -104,10 +104,11 @@ def trial(kind: str, seed: int) -> list[tuple[float, float, float]]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seeds", type=int, default=100)
+    options.add_argument("--first", type=int, default=0, help="the first seed: parts of the whole can run side by side")
     options.add_argument("--json", action="store_true")
     args = options.parse_args()
     results: dict[str, list[list[tuple[float, float, float]]]] = {kind: [] for kind in KINDS}
-    for seed in range(args.seeds):
+    for seed in range(args.first, args.first + args.seeds):
         kind = list(KINDS)[seed % len(KINDS)]
         results[kind].append(trial(kind, seed))
     rows = []

@@ -33,6 +33,7 @@ from ..records import (
     Metric,
     Notice,
     Params,
+    Phase,
     PowerLine,
     PowerPart,
     PowerSpan,
@@ -97,6 +98,14 @@ def read(
             if metric := _rate_of(case, metrics.get(record.workload, ())):
                 made.add(record, case, metric)
     made.add_idle()
+    runs = [
+        Phase(name=labels.get(one.run, one.workload), begin_ns=one.begin_ns, end_ns=one.end_ns) for one in measurements
+    ]
+    for one in traces:
+        found = phase.warnings_of(one, runs) if len(one) else ()
+        made.checks += [
+            msgspec.structs.replace(notice, text=f"{channel_key(one.channel)}: {notice.text}") for notice in found
+        ]
     view = _view(traces, made, measurements, labels)
     return Power(made.findings(), made.metrics, view)
 
