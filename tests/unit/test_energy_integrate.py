@@ -75,7 +75,7 @@ def test_all_three_agree_on_linear_power() -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(
-    st.lists(st.floats(50, 500), min_size=12, max_size=30),
+    st.lists(st.floats(50, 500), min_size=14, max_size=30),
     st.integers(-(10**12), 10**12),
     st.floats(2.1, 5.9),
     st.floats(0.05, 0.95),
