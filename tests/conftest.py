@@ -8,6 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -31,6 +32,10 @@ PACKAGES = {
 def pytest_configure(config: pytest.Config) -> None:
     # A shell that starts the tests in the background ignores Ctrl-C for them, and what they start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # CI tries the same examples each time; a developer's run tries new ones.
+    hypothesis.settings.register_profile("ci", derandomize=True)
+    if os.environ.get("CI"):
+        hypothesis.settings.load_profile("ci")
     config.addinivalue_line(
         "markers", "needs(*programs): skipped, with the command that enables it, where one is absent"
     )
