@@ -7,8 +7,8 @@ unit, 2^-14 J, to whole nanojoules), in which a load with a known energy counts.
 leaves that answers nothing. Time is simulated, so that hours pass in a second. The peers live in a venv of their own, since
 their dependencies are many:
 
-    python3 -m venv /tmp/peers && /tmp/peers/bin/pip install codecarbon perun
-    python scripts/bench/counters.py --peers /tmp/peers/bin/python
+    python3 -m venv peers && peers/bin/pip install codecarbon perun
+    python scripts/bench/counters.py --peers peers/bin/python
 
 codecarbon is driven through IntelRAPL.start() and get_cpu_details(), perun through its PowercapRAPLBackend's sensor and
 processEnergyData(): what their monitors call, without their threads. Ours is the meter rapl and energy.counters.unroll.

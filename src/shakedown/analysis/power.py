@@ -154,17 +154,23 @@ def _traces(directory: RunDirectory) -> list[Trace]:
 def _idle_windows(measurements: Iterable[Measurement], traces: Sequence[Trace]) -> list[tuple[int, int]]:
     """The stretches in which nothing ran, between the first and the last reading."""
     busy = sorted((one.begin_ns, one.end_ns) for one in measurements)
-    stamps = [int(one.t_ns[index]) for one in traces if len(one) for index in (0, -1)]
-    if not stamps:
-        return []
-    found, at = [], min(stamps)
+    at, last = _span(traces)
+    found: list[tuple[int, int]] = []
+    if not last:
+        return found
     for begin, end in busy:
         if begin > at:
             found.append((at, begin))
         at = max(at, end)
-    if max(stamps) > at:
-        found.append((at, max(stamps)))
+    if last > at:
+        found.append((at, last))
     return found
+
+
+def _span(traces: Sequence[Trace]) -> tuple[int, int]:
+    """From the first reading to the last, Unix ns; nothing from 0 to 0 where there is none."""
+    stamps = [int(one.t_ns[index]) for one in traces if len(one) for index in (0, -1)]
+    return (min(stamps), max(stamps)) if stamps else (0, 0)
 
 
 class _Made:
@@ -424,8 +430,7 @@ def _finding(group: _Group, values: Sequence[tuple[str, Quantity]]) -> Finding:
 def _view(
     traces: Sequence[Trace], made: _Made, measurements: Sequence[Measurement], labels: Mapping[str, str]
 ) -> PowerView:
-    stamps = [int(one.t_ns[index]) for one in traces if len(one) for index in (0, -1)]
-    begin_ns, end_ns = (min(stamps), max(stamps)) if stamps else (0, 0)
+    begin_ns, end_ns = _span(traces)
     spans = [
         PowerSpan(
             name=labels.get(one.run, one.workload),

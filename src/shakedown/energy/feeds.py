@@ -26,9 +26,10 @@ from ..meters import PLACES, UPSTREAM, Channel, channel_key
 from ..records import Notice, Record
 from . import intervals
 from .budget import divisor
-from .quantity import Quantity, Term, power_law, quantity
+from .quantity import Quantity, Term, quantity
 from .quantity import total as add
 from .quantity import unknown as not_known
+from .ratios import agreement
 from .trace import Floats, Trace
 
 
@@ -417,10 +418,9 @@ def _within(found: Tree, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def cross_check(first: Quantity, second: Quantity) -> Check:
     """The ratio of two meters on one load, held against their combined 95 % uncertainty."""
-    ratio = power_law("ratio", "1", 1.0, {"first": (1, first), "second": (-1, second)})
-    if ratio.value is None:
+    ratio, agree = agreement(first, second)
+    if ratio.value is None or agree is None:
         return Check(first=first.name, second=second.name, ratio=ratio, agree=None, text="one of them is not known")
-    agree = abs(ratio.value - 1) <= (ratio.expanded or 0.0)
     words = f"{first.name} reads {ratio.value - 1:+.2%} against {second.name}, U = {ratio.expanded or 0.0:.2%}"
     verdict = "they agree" if agree else "more than both uncertainties explain: one of them is wrong"
     return Check(first=first.name, second=second.name, ratio=ratio, agree=agree, text=f"{words}: {verdict}")

@@ -20,6 +20,7 @@ from ..errors import BadInput
 from ..meters import Accuracy
 from ..records import Notice
 from . import water
+from .budget import divisor
 from .cut import Pieces, Series, at, pieces, series
 from .plant import Loop, Plant, Sensor
 from .quantity import Quantity, Term, quantity, unknown
@@ -27,7 +28,6 @@ from .trace import Floats, Trace
 
 #: Less than this share of a window seen is no measurement of it.
 LEAST_SEEN = 0.5
-_DIVISOR = {"bound": math.sqrt(3), "sigma": 1.0, "fwhm": 2.355}
 
 
 # ------------------------------------------------------------------------------------------------- what is not certain
@@ -35,7 +35,7 @@ _DIVISOR = {"bound": math.sqrt(3), "sigma": 1.0, "fwhm": 2.355}
 
 def standard(accuracy: Accuracy, bound: float) -> float:
     """The standard uncertainty of what a maker states: a bound is rectangular (JCGM 100, 4.3.7)."""
-    return bound / _DIVISOR[accuracy.kind]
+    return bound / divisor(accuracy)
 
 
 def _readings_terms(cut: Pieces, name: str) -> list[Term]:

@@ -47,15 +47,22 @@ def edp(energy: Quantity, seconds: Quantity | float, weight: float = 1.0, *, nam
     return power_law(told, unit, seconds**weight, {"energy": (1.0, energy)})
 
 
+def agreement(first: Quantity, second: Quantity) -> tuple[Quantity, bool | None]:
+    """The first over the second, and whether that is 1 within its combined U (95 %); None where one is not known."""
+    ratio = power_law(f"{first.name} over {second.name}", "1", 1.0, {"first": (1.0, first), "second": (-1.0, second)})
+    if ratio.value is None or ratio.expanded is None:
+        return ratio, None
+    return ratio, abs(ratio.value - 1) <= ratio.expanded
+
+
 def cross_check(first: Quantity, second: Quantity) -> Check:
     """Two meters on one load, or a counter against the integral of the power beside it: the ratio must be 1 within its
     combined U (95 %). What the two share, such as one gain, does not count towards U."""
-    ratio = power_law(f"{first.name} over {second.name}", "1", 1.0, {"first": (1.0, first), "second": (-1.0, second)})
+    ratio, agrees = agreement(first, second)
     if ratio.value is None or ratio.expanded is None:
         which = first if first.value is None else second
         return Check(ratio=ratio, agrees=None, text=f"{which.name} is not known")
     off, allowed = ratio.value - 1, ratio.expanded
-    agrees = abs(off) <= allowed
     told = f"{first.name} is {first.value:.6g} {first.unit}, {second.name} {second.value:.6g} {second.unit}: {off:+.2%}"
     if agrees:
         return Check(ratio=ratio, agrees=True, text=f"{told}, within the {allowed:.2%} that their uncertainties allow")

@@ -7,6 +7,7 @@ grow (``Pauses``); while one lasts, a reading costs nothing and is a GAP.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import queue
 import threading
@@ -171,6 +172,41 @@ class Bounded:
         self._todo.put((end, Future()))
         self._todo.put(None)
         self._thread.join(limit)
+
+
+class Guarded:
+    """A Source over a library whose driver may hang: asked in a thread of its own, with a limit.
+
+    What opens it fills ``channels`` and says how all are read (``_read``) and how the library is let go of (``_shut``).
+    """
+
+    def __init__(self, door: Door, thread: Bounded, limit_s: float) -> None:
+        self.channels: tuple[Channel, ...] = ()
+        self._now, self._thread, self._limit_s = door.now_ns, thread, limit_s
+        self._closed = False
+
+    def _read(self) -> list[Reading]:
+        raise NotImplementedError
+
+    def _shut(self) -> object:
+        raise NotImplementedError
+
+    def read(self) -> list[Reading]:
+        """All channels once, or gaps where the driver does not answer in time."""
+        before = self._now()
+        with contextlib.suppress(TimeoutError):
+            if not self._closed:
+                return self._thread.call(self._read, self._limit_s)
+        after = self._now()
+        return [Reading(index, before, after, None, None, Status.GAP) for index in range(len(self.channels))]
+
+    def close(self) -> None:
+        """Shut the library down, unless a call hangs in it."""
+        if not self._closed:
+            self._closed = True
+            with contextlib.suppress(TimeoutError):
+                self._thread.call(self._shut, self._limit_s)
+            self._thread.close(0.1)
 
 
 class Polled:

@@ -24,7 +24,7 @@ from ..errors import Unavailable
 from ..host import Door
 from . import Channel, Meter, Reading, Source, Status, Target
 from ._local import Facts, no_address, seconds
-from ._network import Bounded
+from ._network import Bounded, Guarded
 
 _LIMIT_S = 1.0
 _OPEN_LIMIT_S = 30.0
@@ -67,15 +67,14 @@ def whole(value: Any) -> float | None:
     return float(value)
 
 
-class _Gpus:
+class _Gpus(Guarded):
     """The open library."""
 
     def __init__(self, smi: Any, door: Door, thread: Bounded, limit_s: float) -> None:
-        self._smi, self._now, self._thread, self._limit_s = smi, door.now_ns, thread, limit_s
-        self._closed = False
+        super().__init__(door, thread, limit_s)
+        self._smi = smi
         self._handles: list[Any] = []
         self._items: list[Item] = []
-        self.channels: tuple[Channel, ...] = ()
 
     def start(self) -> None:
         """Find the GPUs and what each answers. Runs in the thread of its own."""
@@ -154,15 +153,6 @@ class _Gpus:
             " ".join(str(driver[key]) for key in ("driver_name", "driver_version") if driver.get(key)),
         )
 
-    def read(self) -> list[Reading]:
-        """All GPUs once, or gaps where the driver does not answer in time."""
-        before = self._now()
-        with contextlib.suppress(TimeoutError):
-            if not self._closed:
-                return self._thread.call(self._read, self._limit_s)
-        after = self._now()
-        return [Reading(index, before, after, None, None, Status.GAP) for index in range(len(self.channels))]
-
     def _read(self) -> list[Reading]:
         out: list[Reading] = []
         for index, (gpu, ask, silent) in enumerate(self._items):
@@ -180,13 +170,8 @@ class _Gpus:
             out.append(Reading(index, before, self._now(), None, value, status))
         return out
 
-    def close(self) -> None:
-        """Shut the library down, unless a call hangs in it."""
-        if not self._closed:
-            self._closed = True
-            with contextlib.suppress(TimeoutError):
-                self._thread.call(lambda: self._ask(self._smi.amdsmi_shut_down), self._limit_s)
-            self._thread.close(0.1)
+    def _shut(self) -> object:
+        return self._ask(self._smi.amdsmi_shut_down)
 
 
 def _channels(facts: Facts, items: list[Item], name: str, most_w: float | None) -> list[Channel]:

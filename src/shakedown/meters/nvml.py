@@ -17,7 +17,6 @@ be ended from outside; until it comes back every further reading is a gap at onc
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -27,7 +26,7 @@ from ..errors import Unavailable
 from ..host import Door
 from . import Accuracy, Channel, Meter, Reading, Source, Status, Target
 from ._local import no_address, seconds
-from ._network import Bounded
+from ._network import Bounded, Guarded
 
 _LIMIT_S = 1.0
 _OPEN_LIMIT_S = 30.0  # a driver without persistence mode takes seconds to start
@@ -100,15 +99,14 @@ def name_has(name: str, words: Sequence[str]) -> bool:
     return any(set(word.split()) <= set(cut) for word in words)
 
 
-class _Gpus:
+class _Gpus(Guarded):
     """The open library."""
 
     def __init__(self, nvml: Any, door: Door, thread: Bounded, limit_s: float) -> None:
-        self._nvml, self._now, self._thread, self._limit_s = nvml, door.now_ns, thread, limit_s
-        self._closed = False
+        super().__init__(door, thread, limit_s)
+        self._nvml = nvml
         self._handles: list[Any] = []
         self._asks: list[tuple[list[tuple[int, int]], list[str]]] = []  # of each GPU: fields, then functions
-        self.channels: tuple[Channel, ...] = ()
 
     def start(self) -> None:
         """Find the GPUs and what each answers. Runs in the thread of its own."""
@@ -150,15 +148,6 @@ class _Gpus:
             return [(None, _status(nvml, error))] * len(asked)
         return [_field(one) for one in said]
 
-    def read(self) -> list[Reading]:
-        """All GPUs once, or gaps where the driver does not answer in time."""
-        before = self._now()
-        with contextlib.suppress(TimeoutError):
-            if not self._closed:
-                return self._thread.call(self._read, self._limit_s)
-        after = self._now()
-        return [Reading(index, before, after, None, None, Status.GAP) for index in range(len(self.channels))]
-
     def _read(self) -> list[Reading]:
         nvml, now = self._nvml, self._now
         out: list[Reading] = []
@@ -174,13 +163,8 @@ class _Gpus:
                 out += [Reading(len(out) + at, before, after, None, *one) for at, one in enumerate(said)]
         return out
 
-    def close(self) -> None:
-        """Shut the library down, unless a call hangs in it."""
-        if not self._closed:
-            self._closed = True
-            with contextlib.suppress(TimeoutError):
-                self._thread.call(lambda: _ask(self._nvml, self._nvml.nvmlShutdown), self._limit_s)
-            self._thread.close(0.1)
+    def _shut(self) -> object:
+        return _ask(self._nvml, self._nvml.nvmlShutdown)
 
 
 def _field(said: Any) -> tuple[float | None, Status]:
