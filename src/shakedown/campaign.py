@@ -28,6 +28,7 @@ class RunEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     workload: str
     params: Params = {}
     sweep: dict[str, tuple[Value, ...]] = {}  # each combination is a run of its own
+    nodes: int | str | tuple[int | str, ...] = ()  # "each": a copy on every host; "all", 4 or [1, 2, "all"]: jobs over so many
     limit: str = ""  # "2 min": killed past it; otherwise ten times the estimate, at least 30 s
     repeat: Repeat | None = None
     optional: bool = True  # what is not possible here is skipped and said; false makes it an error
@@ -86,6 +87,20 @@ def parse(text: str, where: str) -> Campaign:
                 hint=_HINT,
             )
     return campaign
+
+
+def nodes(entry: RunEntry, where: str) -> tuple[int | str, ...]:
+    """Over how many hosts a run goes: numbers, "all", "each"; empty where that is not asked. Raises BadInput."""
+    words = entry.nodes if isinstance(entry.nodes, tuple) else (entry.nodes,)
+    for word in words:
+        good = word in ("each", "all") if isinstance(word, str) else word >= 1
+        if not good or (word == "each" and len(words) > 1):
+            raise BadInput(
+                f"nodes = {entry.nodes!r} is neither a number of hosts nor a word for them",
+                where=where,
+                hint='write "each" (a copy on every host), "all", 4, or a list such as [1, 2, 4, "all"]',
+            )
+    return words
 
 
 def seconds(text: str, where: str) -> float:

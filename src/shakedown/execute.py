@@ -10,18 +10,20 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
 
-from . import launchers, workloads
+from . import beside, hostlist, launchers, workloads
 from .analysis.statistics import relative_width
 from .errors import CannotMeasure, ShakedownError, StoreFailed
 from .host import Door
+from .machine.span import span
 from .measure import measurement, result_of
 from .process import Exit, Process, alive, kill_group
 from .records import Host, Job, Machine, Measurement, Notice, Plan, Run, State
+from .schedulers import Allocation
 from .store import RunDirectory
 from .watch import Watch
 
@@ -124,10 +126,12 @@ def execute(
     *,
     retry_failed: bool = False,
     rest: Callable[[], None] | None = None,
+    allocation: Allocation | None = None,
 ) -> list[Measurement]:
     """Do what is left of the plan in a run directory, and return all its measurements.
 
-    ``rest`` is called before the first run and after each: meters need the machine idle there.
+    ``rest`` is called before the first run and after each: meters need the machine idle there. In an ``allocation`` runs
+    may go over several of its hosts, or side by side on each.
 
     A run that fails is recorded and does not stop the rest. Raises StoreFailed when a result cannot be kept (after
     saving it elsewhere), CannotMeasure when another harness is at work in the directory. On KeyboardInterrupt the run
@@ -138,25 +142,62 @@ def execute(
     records = directory.load().measurements
     if retry_failed:
         records = [record for record in records if record.state == "ok"]
-    done = {(record.run, record.repeat): summary(record) for record in records}
-    spent_s = sum((record.end_ns - record.begin_ns) * 1e-9 for record in records)
-    host = machine.hosts[0]
+    hosts = allocation.hosts if allocation else ()
+    spent_s = spent(records)
     rested = rest is None
-    while step := next_step(plan, done, spent_s):
+    while step := next_step(plan, done := history(plan, records, hosts), spent_s):
         begun = time.monotonic()
         if rest and not rested:
             rest()
             rested = True
         total = len(plan.runs) if step.repeat == 1 else sum(run.repeat_max >= step.repeat for run in plan.runs)
         progress.begin(step, plan.runs.index(step.run) + 1, total, left_s(plan, done, spent_s))
-        record = run_once(directory, step, host, door, progress.advance)
-        records.append(record)
-        done[step.run.id, step.repeat] = summary(record)
-        progress.end(step, record)
+        if step.run.each and allocation:
+            whole = {one.host for one in records if (one.run, one.repeat) == step_key(step)}
+            left = tuple(host for host in hosts if host not in whole)
+            found = beside.run(directory, step, machine, allocation, left, door, progress.advance)
+        else:
+            found = [run_once(directory, step, machine, door, progress.advance, allocation=allocation)]
+        records += found
+        for record in found:
+            progress.end(step, record)
         if rest:
             rest()
         spent_s += time.monotonic() - begun
     return records
+
+
+def step_key(step: Step) -> tuple[str, int]:
+    """What names a step in a history."""
+    return step.run.id, step.repeat
+
+
+def spent(records: Iterable[Measurement]) -> float:
+    """Seconds that runs took; copies that ran side by side took theirs once."""
+    longest: dict[tuple[str, int], float] = {}
+    for one in records:
+        key = (one.run, one.repeat)
+        longest[key] = max(longest.get(key, 0.0), (one.end_ns - one.begin_ns) * 1e-9)
+    return sum(longest.values())
+
+
+def history(plan: Plan, records: Iterable[Measurement], hosts: Sequence[str] = ()) -> dict[tuple[str, int], Done]:
+    """What is whole. A run on each host is whole when it is on every one of ``hosts``; it can be repeated while any is ok."""
+    each = {run.id for run in plan.runs if run.each}
+    copies: dict[tuple[str, int], list[Measurement]] = {}
+    done: dict[tuple[str, int], Done] = {}
+    for one in records:
+        if one.run in each and hosts:
+            copies.setdefault((one.run, one.repeat), []).append(one)
+        else:
+            done[one.run, one.repeat] = summary(one)
+    for key, group in copies.items():
+        if {one.host for one in group} >= set(hosts):
+            parts = [summary(one) for one in group if one.host in hosts]
+            good = [part for part in parts if part.state == "ok"]
+            medians = tuple(median for part in good for median in part.medians)
+            done[key] = Done("ok", medians) if good else parts[0]
+    return done
 
 
 def clear_leftovers(directory: RunDirectory) -> None:
@@ -177,34 +218,30 @@ def clear_leftovers(directory: RunDirectory) -> None:
 
 
 def run_once(
-    directory: RunDirectory, step: Step, host: Host, door: Door, advance: Callable[[float | None, str], None]
+    directory: RunDirectory,
+    step: Step,
+    machine: Machine,
+    door: Door,
+    advance: Callable[[float | None, str], None],
+    *,
+    allocation: Allocation | None = None,
+    copy_on: str = "",
 ) -> Measurement:
-    """Start one run, wait for it within its limit, judge it and keep it."""
+    """Start one run, wait for it within its limit, judge it and keep it. ``copy_on``: the host, as the allocation names
+    it, that this process is on, for one of the copies that run side by side."""
     entered = time.monotonic()
     run = step.run
-    job = Job(run=run.id, repeat=step.repeat, argv=(), host=door.name())
+    where = place(run, machine, allocation, copy_on or door.name())
+    job = Job(run=run.id, repeat=step.repeat, argv=(), host=where.host.name, hosts=where.hosts, beside=bool(copy_on))
     try:
-        command = workloads.get(run.workload).command(run.params, host)
-        argv, env = launchers.wrap(command, host)
+        command = workloads.get(run.workload).command(run.params, where.host)
+        argv, env = launchers.wrap(command, where.host, allocation=allocation, hosts=where.hosts or where.alone)
     except ShakedownError as error:  # what is missing now was there when the plan was made
         now = door.now_ns()
         job = msgspec.structs.replace(job, begin_ns=now, end_ns=now)
         directory.begin(job)
-        return _keep(
-            directory,
-            job,
-            Measurement(
-                run=run.id,
-                repeat=step.repeat,
-                workload=run.workload,
-                params=run.params,
-                host=job.host,
-                state="unavailable",
-                reason=f"{error.what}. Next: {error.hint}" if error.hint else error.what,
-                begin_ns=now,
-                end_ns=now,
-            ),
-        )
+        reason = f"{error.what}. Next: {error.hint}" if error.hint else error.what
+        return _keep(directory, job, without(run, job, "unavailable", reason))
     job = msgspec.structs.replace(job, argv=argv, env={**env, "SHAKEDOWN_HARNESS": _identity()})
     folder = directory.begin(job)
     for name, text in command.files.items():
@@ -231,6 +268,7 @@ def run_once(
         ended.stderr,
         disturbance=disturbance,
         harness_s=time.monotonic() - entered - ended.wall_s,
+        ranks=command.ranks,
     )
     if ended.lost:
         record = msgspec.structs.replace(
@@ -247,11 +285,44 @@ def run_once(
     return _keep(directory, job, record)
 
 
+class Place(NamedTuple):
+    """Where a run goes."""
+
+    host: Host  # one host, or all of a job as one
+    hosts: tuple[str, ...]  # of a job over several
+    alone: tuple[str, ...]  # the one host, where an allocation has others that a launcher must leave out
+
+
+def place(run: Run, machine: Machine, allocation: Allocation | None, here: str) -> Place:
+    """The host or hosts of a run: those of the allocation where it is a job over some, else the one that this is."""
+    known = {host.name: host for host in machine.hosts}
+    if allocation and run.nodes > 1:
+        names = allocation.hosts[: run.nodes]
+        return Place(span([known[name] for name in names], hostlist.fold(names)), names, ())
+    own = known.get(here) or (known[allocation.hosts[0]] if allocation else machine.hosts[0])
+    return Place(own, (), (own.name,) if allocation else ())
+
+
+def without(run: Run, job: Job, state: State, reason: str) -> Measurement:
+    """The record of a run that has no result, and why."""
+    return Measurement(
+        run=run.id,
+        repeat=job.repeat,
+        workload=run.workload,
+        params=run.params,
+        host=job.host,
+        state=state,
+        reason=reason,
+        begin_ns=job.begin_ns or 0,
+        end_ns=job.end_ns or 0,
+    )
+
+
 def _note_pid(directory: RunDirectory, job: Job) -> None:
     """Rewrite job.json with the process id, so that a resume can end what a killed harness left running."""
     from .store import write_record
 
-    write_record(directory.folder(job.run, job.repeat) / "job.json", job)
+    write_record(directory.folder_of(job) / "job.json", job)
 
 
 def _identity() -> str:
@@ -275,7 +346,7 @@ def _keep(directory: RunDirectory, job: Job, record: Measurement) -> Measurement
                 rescue.write_bytes(msgspec.json.encode(record))
             except OSError:
                 continue
-            target = directory.folder(record.run, record.repeat) / "measurement.json"
+            target = directory.folder_of(job) / "measurement.json"
             raise StoreFailed(
                 f"{error.what}; the result was saved as {rescue}",
                 where=error.where,

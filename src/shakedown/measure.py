@@ -18,9 +18,11 @@ def measurement(
     *,
     disturbance: Disturbance | None = None,
     harness_s: float | None = None,
+    ranks: int = 0,
 ) -> Measurement:
     """Judge what a run left. A wrong residual, a crash, a time limit and garbage are states with their reasons; what
-    was measured before stays in the record, and only an "ok" counts as a result."""
+    was measured before stays in the record, and only an "ok" counts as a result. With ``ranks`` started over several
+    hosts, the program must have seen them all."""
     workload = workloads.get(run.workload)
     provenance: dict[str, object] = {}
     phases: tuple[Phase, ...] = ()
@@ -36,6 +38,10 @@ def measurement(
         cases, garbage = _parse(workload, run, stdout)
     cases = _marked(cases, workload, run)
     state, reason = judge(job, cases, stderr, garbage, limit_s=run.limit_s)
+    if state in ("ok", "garbage") and (why := alone(job, provenance.get("facts"), ranks)):
+        state, reason = "failed", why
+    if run.nodes:
+        cases = tuple(msgspec.structs.replace(case, params={"nodes": run.nodes, **case.params}) for case in cases)
     return Measurement(
         run=run.id,
         repeat=job.repeat,
@@ -52,6 +58,30 @@ def measurement(
         begin_ns=job.begin_ns or 0,
         end_ns=job.end_ns or 0,
         harness_s=harness_s,
+    )
+
+
+def alone(job: Job, facts: object, ranks: int) -> str:
+    """Why this is not the job over several hosts that was asked for; empty where it is, or was not asked for.
+
+    A launcher that does not fit the MPI starts every rank as a world of its own, and such a job ends well: only what the
+    ranks themselves saw of their world proves it.
+    """
+    if len(job.hosts) < 2 or ranks < 2:
+        return ""
+    told = facts if isinstance(facts, dict) else {}
+    seen, size = told.get("hosts"), told.get("world_size", told.get("ranks"))
+    if isinstance(size, list):
+        size = len(size)
+    if not isinstance(seen, list) or not isinstance(size, int):
+        return "" if facts is None else "the program does not say over which hosts it ran"
+    found = {str(name).split(".")[0] for name in seen}
+    wanted = {name.split(".")[0] for name in job.hosts}
+    if size == ranks and found == wanted:
+        return ""
+    return (
+        f"asked for {ranks} ranks on {len(wanted)} hosts, and the program saw {size} on {len(found)} "
+        f"({', '.join(sorted(found)[:8])}): the launcher does not fit the MPI that it is linked to, or left hosts out"
     )
 
 

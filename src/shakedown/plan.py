@@ -6,12 +6,14 @@ import hashlib
 import itertools
 import statistics
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
 from . import campaign as campaigns
-from . import workloads
+from . import hostlist, workloads
 from .errors import BadInput, Unavailable, unknown
+from .machine.span import span
 from .records import Absent, Limit, Machine, Metric, Params, Plan, Run
 
 #: Durations of earlier runs in seconds: by run id, and by workload as measured over estimated.
@@ -69,18 +71,18 @@ def _runs(
         raise BadInput(error.what, where=place, hint=error.hint) from None
     repeat = entry.repeat or campaign.repeat
     runs = []
-    for combination in itertools.product(*entry.sweep.values()):
+    for where, combination in itertools.product(_places(entry, machine, place), itertools.product(*entry.sweep.values())):
         given = {**entry.params, **dict(zip(entry.sweep, combination, strict=True))}
         asked = workloads.check_params(workload, given, where=place)
         try:
-            resolved = workload.resolve(asked, machine)
+            resolved = workload.resolve(asked, where.machine)
         except BadInput as error:
             raise BadInput(error.what, where=error.where or place, hint=error.hint) from None
         for params in resolved:
-            run_id = content_hash(workload.name, params, version)
-            estimate_s = estimate(workload, params, machine, run_id, history)
+            run_id = content_hash(workload.name, params, version, nodes=where.nodes, each=where.each)
+            estimate_s = estimate(workload, params, where.machine, run_id, history)
             limit_s = campaigns.seconds(entry.limit, f"{place}: limit") if entry.limit else max(30.0, 10 * estimate_s)
-            label = workload.label(params) if workload.label else label_of(workload, params)
+            label = (workload.label(params) if workload.label else label_of(workload, params)) + where.words
             runs.append(
                 Run(
                     id=run_id,
@@ -92,17 +94,56 @@ def _runs(
                     repeat_min=repeat.min,
                     repeat_max=repeat.max,
                     repeat_interval=repeat.interval,
+                    nodes=where.nodes,
+                    each=where.each,
                 )
             )
     return runs
 
 
-def content_hash(workload: str, params: Params, version: str) -> str:
-    """Twelve hexadecimal digits: the same workload, resolved parameters and version are the same run.
+class _Place(NamedTuple):
+    """Where a run goes: the machine as its workload sees it (one host, or all of a job's hosts as one)."""
+
+    machine: Machine
+    nodes: int = 0
+    each: bool = False
+    words: str = ""
+
+
+def _places(entry: campaigns.RunEntry, machine: Machine, place: str) -> list[_Place]:
+    """Raises BadInput for words that are none, Unavailable for more hosts than there are."""
+    here = len(machine.hosts)
+    first = _view(machine, 1)
+    found: list[_Place] = []
+    for word in campaigns.nodes(entry, place):
+        if word == "each":
+            found.append(_Place(first, each=here > 1, words=f" on each of {here} hosts" if here > 1 else ""))
+            continue
+        count = here if word == "all" else int(word)
+        if count > here:
+            raise Unavailable(
+                f"a job over {count} hosts was asked for, and there {'are' if here > 1 else 'is'} {here}",
+                hint=f"shakedown run ... --on slurm --nodes {count}",
+            )
+        words = f" over {count} host{'s' * (count > 1)}"
+        if all(one.nodes != count for one in found):  # [4, "all"] on four hosts is one job
+            found.append(_Place(_view(machine, count), nodes=count, words=words))
+    return found or [_Place(first)]
+
+
+def _view(machine: Machine, count: int) -> Machine:
+    hosts = machine.hosts[:count]
+    name = hosts[0].name if count == 1 else hostlist.fold([host.name for host in hosts])
+    return msgspec.structs.replace(machine, hosts=(span(hosts, name),))
+
+
+def content_hash(workload: str, params: Params, version: str, *, nodes: int = 0, each: bool = False) -> str:
+    """Twelve hexadecimal digits: the same workload, resolved parameters, version and place are the same run.
 
     The order of the parameters does not matter.
     """
-    content = msgspec.json.encode([workload, sorted(params.items()), version])
+    place: list[object] = [nodes, each] if nodes or each else []
+    content = msgspec.json.encode([workload, sorted(params.items()), version, *place])
     return hashlib.blake2b(content, digest_size=6).hexdigest()
 
 

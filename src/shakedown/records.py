@@ -153,9 +153,10 @@ class Software(Record, frozen=True, kw_only=True):
 
 
 class Host(Record, frozen=True, kw_only=True):
-    """Everything that is known of one host."""
+    """Everything that is known of one host; or of several as one (machine/span.py), for a job that runs over them."""
 
     name: str
+    count: int = 1  # hosts that this stands for
     kernel: str = ""
     os: str = ""
     virtualisation: str = ""  # "", "kvm", "docker" ...: with what it hides in `absent`
@@ -193,6 +194,8 @@ class Run(Record, frozen=True, kw_only=True):
     repeat_min: int = 1
     repeat_max: int = 1
     repeat_interval: float | None = None  # relative width of the 95 % interval at which repeats end
+    nodes: int = 0  # one job over so many hosts of the allocation; 0: not asked, the first host alone
+    each: bool = False  # a copy on every host of the allocation, side by side
 
 
 class Limit(Record, frozen=True, kw_only=True):
@@ -270,6 +273,8 @@ class Job(Record, frozen=True, kw_only=True):
     repeat: int
     argv: tuple[str, ...]
     env: dict[str, str] = {}  # what was set beyond the inherited environment
+    hosts: tuple[str, ...] = ()  # that it ran over, where that is more than `host`
+    beside: bool = False  # one of the copies that ran side by side on every host
     cwd: str = ""
     output: str = ""  # the file in the run's folder that holds the result, where that is not standard output
     host: str = ""

@@ -4,6 +4,9 @@
       manifest.json  campaign.toml  machine.json  plan.json     written once, before anything runs
       runs/<run id>/<repeat>/job.json  stdout  stderr           while it runs
                               measurement.json                  its presence means: this repeat is whole
+      runs/<run id>/<repeat>@<host>/                            the same of each copy, where every host runs one
+      hosts/<host>.json                                         what each host of an allocation is
+      jobs/1, 2, ...                                            what was submitted, and what became of it
       measurements.parquet  report.html  ...                    made from the above, and made again at will
 
 Files are written to a temporary name, flushed to the disk and renamed, so that a file that is there is whole: after a
@@ -22,11 +25,14 @@ from typing import TypeVar
 import msgspec
 
 from .errors import BadInput, ShakedownError, StoreFailed
-from .records import Absent, Job, Machine, Measurement, Plan
+from .records import Absent, Host, Job, Machine, Measurement, Plan
 
 _T = TypeVar("_T")
 
 SCHEMA = 1
+
+#: What may lie in a run directory before its plan is written: it was submitted, or its hosts were asked what they are.
+PREPARED = ("campaign.toml", "jobs", "hosts", "meters.json")
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,13 +115,13 @@ class RunDirectory:
         """Make a run directory that holds a plan and no measurement yet. Raises StoreFailed, BadInput."""
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if any(path.iterdir()):
+            if any(one.name not in PREPARED for one in path.iterdir()):
                 raise BadInput(
                     "the folder is not empty",
                     where=str(path),
                     hint=f"choose another with --directory, or go on with it: --resume {path}",
                 )
-            (path / "runs").mkdir()
+            (path / "runs").mkdir(exist_ok=True)
         except OSError as error:
             raise failed(error, path, "create the run directory") from None
         write(path / "campaign.toml", campaign_toml)
@@ -153,18 +159,35 @@ class RunDirectory:
         return read_record(self.path / "manifest.json", Manifest)
 
     def machine(self) -> Machine:
-        return read_record(self.path / "machine.json", Machine)
+        """The machine of the plan, and hosts that joined since: a campaign that goes on in another allocation."""
+        found = read_record(self.path / "machine.json", Machine)
+        known = {host.name for host in found.hosts}
+        joined = tuple(host for host in self.hosts() if host.name not in known)
+        return msgspec.structs.replace(found, hosts=(*found.hosts, *joined)) if joined else found
+
+    def hosts(self) -> list[Host]:
+        """What the hosts of its allocations said of themselves, by name; empty where it ran on one host alone."""
+        return hosts_in(self.path)
 
     def plan(self) -> Plan:
         return read_record(self.path / "plan.json", Plan)
 
-    def folder(self, run: str, repeat: int) -> Path:
-        """The folder of one repeat of one run."""
-        return self.path / "runs" / run / str(repeat)
+    def folder(self, run: str, repeat: int, host: str = "") -> Path:
+        """The folder of one repeat of one run; of the copy on a host, where every host runs one."""
+        return self.path / "runs" / run / (f"{repeat}@{host}" if host else str(repeat))
+
+    def folder_of(self, job: Job) -> Path:
+        """The folder of a job."""
+        return self.folder(job.run, job.repeat, job.host if job.beside else "")
+
+    def folder_with(self, record: Measurement) -> Path:
+        """The folder that holds a measurement."""
+        beside = self.folder(record.run, record.repeat, record.host)
+        return beside if beside.is_dir() else self.folder(record.run, record.repeat)
 
     def begin(self, job: Job) -> Path:
         """The empty folder of a repeat, with its job written into it. What an attempt cut short left is replaced."""
-        folder = self.folder(job.run, job.repeat)
+        folder = self.folder_of(job)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for left in folder.iterdir():
@@ -177,7 +200,7 @@ class RunDirectory:
 
     def finish(self, job: Job, measurement: Measurement) -> None:
         """Keep a measurement: from here on this repeat is whole. Raises StoreFailed."""
-        folder = self.folder(measurement.run, measurement.repeat)
+        folder = self.folder_of(job)
         write_record(folder / "job.json", job)
         write_record(folder / "measurement.json", measurement)
 
@@ -187,10 +210,10 @@ class RunDirectory:
             return  # archived: only what was packed is left
         try:
             for run in sorted(path for path in (self.path / "runs").iterdir() if path.is_dir()):
-                for repeat in sorted(
-                    (path for path in run.iterdir() if path.name.isdigit()), key=lambda p: int(p.name)
-                ):
-                    yield run.name, int(repeat.name), repeat
+                found = [(*path.name.partition("@"), path) for path in run.iterdir()]
+                numbered = [(int(number), host, path) for number, _, host, path in found if number.isdigit()]
+                for number, _, path in sorted(numbered, key=lambda one: one[:2]):
+                    yield run.name, number, path
         except OSError as error:
             raise failed(error, self.path / "runs", "read") from None
 
@@ -226,6 +249,17 @@ class RunDirectory:
                 except ShakedownError:
                     continue  # cut short while the job was being written: nothing was started
         return jobs
+
+
+def hosts_in(path: Path) -> list[Host]:
+    """The hosts that left what they are in a folder's ``hosts``, by name; one that is damaged is left out."""
+    found = []
+    for file in sorted((path / "hosts").glob("*.json")):
+        try:
+            found.append(read_record(file, Host))
+        except StoreFailed:
+            continue  # cut short: it is asked again
+    return found
 
 
 def durations(parent: Path, most: int = 20) -> list[tuple[str, str, float, float]]:

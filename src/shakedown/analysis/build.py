@@ -253,7 +253,7 @@ def _with_measured(machine: Machine, peaks: dict[str, list[Peak]]) -> Machine:
 
 
 def _outcome(directory: RunDirectory, record: Measurement, labels: dict[str, str], machine: Machine) -> Outcome:
-    folder = directory.folder(record.run, record.repeat)
+    folder = directory.folder_with(record)
     cpus = len(machine.hosts[0].usable_cpus) or 1
     notices = (*record.notices, *advice.disturbed(record.disturbance, cpus))
     return Outcome(

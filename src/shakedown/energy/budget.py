@@ -337,6 +337,15 @@ def padded_terms(found: Padded) -> list[Term]:
             remedy="repeat the run at another time of the refresh cycle",
         )
     )
+    terms.append(
+        Term(
+            name="stamps",
+            u=found.stamps_u_j,
+            text="when each value was made is known to the time between two readings: where the power moves, it counts for "
+            "longer or shorter than it held",
+            remedy="read the meter more often",
+        )
+    )
     return terms
 
 

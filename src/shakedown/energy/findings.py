@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import BadInput
 from ..meters import channel_key
@@ -13,6 +14,7 @@ from ..records import Notice
 from . import refresh
 from ._looks import load_of, sharpened
 from .align import meter_clock
+from .character import Estimate
 from .experiments import Experiment
 from .identify import FEWEST, Fit, Recording, identify
 from .simulate import Load
@@ -21,6 +23,8 @@ from .trace import Floats, Trace
 #: The experiments that window, delay, gain and offset come from.
 FITTED = ("irregular", "step", "square")
 _ALIGNED = 1500  # readings of a better meter, to align it
+_EXPLAINED = 0.8  # of what it said, without which it does not see the load
+_ABOUT = 6.0  # times what is known of the shift: as far from the load's edges lie the readings that tell it exactly
 
 
 class Recorded(NamedTuple):
@@ -91,9 +95,9 @@ def analyse(recorded: Sequence[Recorded]) -> Findings:
     origin = recorded[0].edges_ns[0]
     absolute = all(one.reference is not None for one in recorded if one.experiment.kind in FITTED)
     notices = list(found.notices)
-    shift, doubts = _reference_shift(recorded, origin) if absolute else (0.0, ())
+    shift, doubts = _reference_shift(recorded, origin) if absolute else (_UNMOVED, ())
     notices += doubts
-    powers = [_power(one, origin, absolute, shift) for one in recorded]
+    powers = [_power(one, origin, absolute, shift.value) for one in recorded]
     recordings = [
         made
         for one, power in zip(recorded, powers, strict=True)
@@ -102,7 +106,8 @@ def analyse(recorded: Sequence[Recorded]) -> Findings:
     fit = None
     if sum(len(one.t_s) for one in recordings) >= FEWEST:
         try:
-            fit = identify(recordings, found.period_s.value, shift_s=_shift(found), stretch_s=found.stretch_s)
+            apart = float(np.hypot(_shift(found), (shift.high - shift.low) / 2))
+            fit = identify(recordings, found.period_s.value, shift_s=apart, stretch_s=found.stretch_s)
             notices += fit.notices
         except BadInput as error:
             notices.append(Notice(code="not-fitted", text=error.what, advice=error.hint))
@@ -170,28 +175,56 @@ def _updates(one: Recorded, found: refresh.Refresh, origin: int) -> tuple[Floats
     return t[1:][kept], (gained / np.diff(t))[kept]
 
 
-def _reference_shift(recorded: Sequence[Recorded], origin: int) -> tuple[float, tuple[Notice, ...]]:
-    """How far the better meter's stamps are ahead of the load's edges, from the longest recording that has some."""
+_UNMOVED = Estimate(value=0.0, low=0.0, high=0.0)
+
+
+def _reference_shift(recorded: Sequence[Recorded], origin: int) -> tuple[Estimate, tuple[Notice, ...]]:
+    """How far the better meter's stamps are ahead of the load's edges, in s, from the irregular load where there is one.
+
+    A better meter gives more readings than a search bears. Some, drawn at random, tell the shift to about the time between
+    them; the readings about the edges, which alone hold it, then tell it to a part of the meter's own spacing. What is
+    still wrong with it afterwards would go into the delay of the meter that is characterised.
+    """
     fitted = [one for one in recorded if one.experiment.kind in FITTED]
-    chosen = max(fitted, key=lambda one: one.edges_ns[-1] - one.edges_ns[0])
+    chosen = max(fitted, key=lambda one: (one.experiment.kind == "irregular", len(one.levels), one.edges_ns[-1]))
     assert chosen.reference is not None
     ok = chosen.reference.take(chosen.reference.ok)
     t = ok.seconds(origin)
     if len(t) < FEWEST:
-        return 0.0, ()
+        return _UNMOVED, ()
     spacing = float(np.median(np.diff(t)))
+    load, name = chosen.load(origin), channel_key(ok.channel)
     window = spacing if ok.channel.scope == "last" else 0.0
-    some = np.sort(np.random.default_rng(1).permutation(len(t))[:_ALIGNED])
+
+    def clock(some: NDArray[np.intp], at_s: float, reach_s: float) -> tuple[Estimate, float]:
+        seen = Recording(name, load, t[some] - at_s, ok.value[some])
+        found = meter_clock(seen, window_s=window, period_s=spacing, reach_s=reach_s)
+        value, low, high = (at_s + end for end in (found.offset_s.value, found.offset_s.low, found.offset_s.high))
+        return Estimate(value=value, low=low, high=high), found.explained
+
     try:
-        seen = Recording(channel_key(ok.channel), chosen.load(origin), t[some], ok.value[some])
-        clock = meter_clock(seen, window_s=window, period_s=spacing, reach_s=max(5.0, 20 * spacing))
+        some = np.sort(np.random.default_rng(1).permutation(len(t))[:_ALIGNED])
+        shift, explained = clock(some, 0.0, max(5.0, 20 * spacing))
+        if len(t) > _ALIGNED and explained > _EXPLAINED:
+            about = _ABOUT * max(spacing * len(t) / _ALIGNED, shift.high - shift.low)
+            away = _from_edges(load, t - shift.value)
+            near = np.argsort(away, kind="stable")[: min(_ALIGNED, int(np.sum(away <= about)))]
+            shift, explained = clock(np.sort(near), shift.value, about)
     except BadInput as error:
-        return 0.0, (Notice(code="reference-apart", text=error.what, advice=error.hint),)
-    if clock.explained > 0.8:
-        return clock.offset_s.value, ()
-    text = f"the load explains {clock.explained:.0%} of what the reference {seen.name} said"
+        return _UNMOVED, (Notice(code="reference-apart", text=error.what, advice=error.hint),)
+    if explained > _EXPLAINED:
+        return shift, ()
+    text = f"the load explains {explained:.0%} of what the reference {name} said"
     advice = "see whether it sees the same load, and nothing else"
-    return 0.0, (Notice(code="reference-apart", text=text, advice=advice),)
+    return _UNMOVED, (Notice(code="reference-apart", text=text, advice=advice),)
+
+
+def _from_edges(load: Load, t_s: Floats) -> Floats:
+    """How far each time lies from the nearest edge of a load, in s."""
+    edges = load.t_s[1:]
+    after = np.clip(np.searchsorted(edges, t_s), 1, len(edges) - 1) if len(edges) > 1 else np.zeros(len(t_s), np.intp)
+    out: Floats = np.minimum(np.abs(t_s - edges[after]), np.abs(t_s - edges[after - 1]))
+    return out
 
 
 def _power(one: Recorded, origin: int, absolute: bool, shift: float) -> Load:

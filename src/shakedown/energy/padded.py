@@ -20,7 +20,7 @@ from ..errors import CannotMeasure
 from .correlated import mean_of
 from .integrate import Gap, Tiles, gaps_of, inside, integrate, ordered, refreshed, step_tiles, watts
 from .response import Response, scatter
-from .trace import Trace
+from .trace import Floats, Trace
 
 Window = tuple[int, int]  # begin and end, Unix ns
 
@@ -41,6 +41,7 @@ class Padded(NamedTuple):
     pad_s: tuple[float, float]
     drift_u_j: float  # idle before and after differ
     sampling_u_j: float  # the window is no whole number of refreshes
+    stamps_u_j: float  # when each value was made is not known exactly
     gaps: tuple[Gap, ...]
     gap_u_j: float
     seen: float
@@ -61,10 +62,12 @@ def padded_energy(
     idle: tuple[Window | None, Window | None],
     *,
     margin_s: float = 0.0,
+    stamp_u_s: float = 0.0,
 ) -> Padded:
     """The energy of the run between two times, with the node idle in the two windows beside it (one may be None: its power
-    is then taken from the other). ``margin_s``: how far the run may reach beyond its marks. Raises CannotMeasure where the
-    windows do not reach far enough for this meter, or hold no reading that saw idle alone."""
+    is then taken from the other). ``margin_s``: how far the run may reach beyond its marks; ``stamp_u_s``: how exactly it is
+    known when a value was made, each by itself. Raises CannotMeasure where the windows do not reach far enough for this
+    meter, or hold no reading that saw idle alone."""
     kept = refreshed(ordered(trace), response)
     tiles = step_tiles(kept, response._replace(scope="last"), moved=False)
     margin_ns = round(margin_s * 1e9)
@@ -88,18 +91,37 @@ def padded_energy(
     pads = ((begin_ns - ends[0]) * 1e-9, (ends[1] - end_ns) * 1e-9)
     joules = whole.joules - first.watts * pads[0] - last.watts * pads[1]
     over = max(0.0, joules / ((end_ns - begin_ns) * 1e-9) - (first.watts + last.watts) / 2)
+    summed = tiles.right_w[(tiles.end_ns > ends[0]) & (tiles.end_ns <= ends[1])]
+    moves = np.diff(np.concatenate([[first.watts], summed]))
     return Padded(
         joules=joules,
         idle=(first, last),
         pad_s=pads,
         drift_u_j=abs(last.watts - first.watts) / math.sqrt(12) * (pads[0] + pads[1]),
-        sampling_u_j=over * sampling_u_s(response, tiles.cadence_s),
+        sampling_u_j=max(over, steps_w(summed, response, tiles.cadence_s) / math.sqrt(2))
+        * sampling_u_s(response, tiles.cadence_s),
+        stamps_u_j=stamp_u_s * float(np.sqrt(moves @ moves)),
         gaps=gaps_of(tiles, *ends),
         gap_u_j=whole.gap_u_j,
         seen=whole.seen,
         readings=whole.readings,
         ends=ends,
     )
+
+
+def steps_w(readings_w: Floats, response: Response, cadence_s: float) -> float:
+    """The root of the sum of the squares of the load's steps, in W, from readings that each smear a step over their window.
+
+    The difference between two readings L = m cadences apart, L >= W, holds a step in the shape of a trapezoid whose square
+    has the integral L - W/3; the noise's part, 2 s^2 for each pair, is taken away.
+    """
+    lag = max(1, math.ceil(response.smear_s / cadence_s - 1e-9)) if cadence_s > 0 else 1
+    if len(readings_w) <= lag:
+        return 0.0
+    apart = readings_w[lag:] - readings_w[:-lag]
+    noise = (response.noise or 0.0) / abs(response.gain)
+    squares = float(apart @ apart) - 2 * noise**2 * len(apart)
+    return math.sqrt(max(squares, 0.0) * cadence_s / (lag * cadence_s - min(response.smear_s, lag * cadence_s) / 3))
 
 
 def sampling_u_s(response: Response, cadence_s: float) -> float:

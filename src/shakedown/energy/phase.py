@@ -191,8 +191,10 @@ _STATUS = {
 
 
 def _window(trace: Trace, response: Response, asked: Asked, made: Made) -> list[Term]:
-    half_s = float(np.median(trace.half_ns)) * 1e-9 / math.sqrt(3) if len(trace) else 0.0
-    age_s = 0.0 if made.method == "counter" else response.age_u_s
+    # The padded window sums whole readings: what their own stamps do to it has its own term there.
+    padded = made.method == "padded"
+    half_s = float(np.median(trace.half_ns)) * 1e-9 / math.sqrt(3) if len(trace) and not padded else 0.0
+    age_s = 0.0 if padded or made.method == "counter" else response.age_u_s
     per_power = asked.want == "power"
 
     def value_at(begin_ns: int, end_ns: int) -> float:

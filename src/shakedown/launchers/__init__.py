@@ -16,6 +16,7 @@ import msgspec
 from .. import plugins, programs
 from ..errors import BadInput, Unavailable
 from ..records import Host, Software
+from ..schedulers import Allocation
 from ..workloads import Command
 
 Started = tuple[tuple[str, ...], dict[str, str]]
@@ -28,7 +29,9 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     ranks: int  # 0: a program without MPI
     host: Host  # where the harness runs, as it was discovered
     mpi: Software | None = None  # what the program is linked to, as found here
-    hosts: tuple[str, ...] = ()  # of the allocation, where there is one; empty: this host alone
+    hosts: tuple[str, ...] = ()  # where the ranks go, in equal numbers, in this order; empty: this host alone
+    allocation: Allocation | None = None  # that the hosts belong to; None: no engine gave them
+    whole: bool = False  # one task a host that is no MPI program itself and gets the whole host
     root: bool = False
     library_path: str = ""  # LD_LIBRARY_PATH as it is inherited
 
@@ -61,12 +64,16 @@ def wrap(
     command: Command,
     host: Host,
     *,
+    allocation: Allocation | None = None,
+    hosts: tuple[str, ...] = (),
+    whole: bool = False,
     build: Mapping[str, Any] | None = None,
     root: bool | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Started:
-    """argv and environment that start ``command`` on ``host``. ``build`` (what programs.build() returns), ``root`` and
-    ``environment`` are given by tests only.
+    """argv and environment that start ``command`` on ``host``, or in equal numbers of ranks on each of ``hosts`` (then
+    ``host`` is all of them as one). ``whole``: the command is no MPI program; one task a host gets all of that host's CPUs.
+    ``build`` (what programs.build() returns), ``root`` and ``environment`` are given by tests only.
 
     Raises BadInput for fewer than no ranks, Unavailable where no launcher or no fitting MPI is there.
     """
@@ -80,6 +87,9 @@ def wrap(
         argv=command.argv,
         ranks=command.ranks,
         host=host,
+        hosts=hosts,
+        allocation=allocation,
+        whole=whole,
         mpi=mpi,
         root=os.geteuid() == 0 if root is None else root,
         library_path=environment.get("LD_LIBRARY_PATH", ""),

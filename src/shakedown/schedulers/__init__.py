@@ -25,6 +25,16 @@ JobState = Literal[
 ENDED: tuple[JobState, ...] = ("done", "failed", "timeout", "oom", "node_fail", "cancelled", "preempted")
 
 
+class Component(Record, frozen=True, kw_only=True):
+    """A further kind of node in a heterogeneous job."""
+
+    nodes: int = 1
+    partition: str = ""
+    constraint: str = ""
+    gres: str = ""
+    hosts: tuple[str, ...] = ()
+
+
 class Request(Record, frozen=True, kw_only=True):
     """What is asked of an engine: whole nodes for one job. Empty and None: the engine's default."""
 
@@ -42,6 +52,9 @@ class Request(Record, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()  # these nodes and no others
     exclusive: bool = True
     parallel_environment: str = ""  # Grid Engine
+    slots: int | None = None  # of each node, where the engine counts slots and not nodes (Grid Engine), or CPUs (PBS)
+    requeue: bool = False  # whether the engine may start it again after a failure of a node
+    components: tuple[Component, ...] = ()  # beyond the first, of a heterogeneous job (Slurm)
     env: dict[str, str] = {}  # set in the job beyond what the engine gives it; never a secret
     extra: tuple[str, ...] = ()  # words for the engine's own command, as the site wants them: --licenses=foo
 
@@ -57,6 +70,7 @@ class Allocation(Record, frozen=True, kw_only=True):
     partition: str = ""
     attempt: int = 0  # how often the engine has restarted the job
     end_s: float | None = None  # Unix time at which the engine ends it
+    mpi: tuple[str, ...] = ()  # the interfaces through which the engine's own launcher starts MPI programs: pmix, pmi2
 
 
 class JobStep(Record, frozen=True, kw_only=True):
@@ -128,6 +142,10 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     """What they said, all attempts in order. None: the accounting did not answer."""
     cancel: Callable[[str], tuple[str, ...]]
     """The words that end a job."""
+    hopeless: Callable[[JobRecord], str] = lambda record: ""
+    """Why a job that waits will not start unless somebody acts, with what to do; empty where it may."""
+    one_by_one: bool = False
+    """The accounting is asked for one job a call."""
 
 
 def names() -> tuple[str, ...]:

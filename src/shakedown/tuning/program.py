@@ -101,7 +101,7 @@ def measure(
             ),
             request.repeat,
         )
-        return trial(asked, execute.run_once(directory, step, machine.hosts[0], door, advance))
+        return trial(asked, execute.run_once(directory, step, machine, door, advance))
 
     return run
 

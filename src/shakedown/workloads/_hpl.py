@@ -118,7 +118,7 @@ def words(text: str, known: Sequence[str], where: str) -> tuple[str, ...]:
 
 def block(host: Host) -> int:
     """NB to begin with: 192 on up to 8 cores, 384 on 32 cores or more with AVX-512, 256 on others."""
-    count = cores(host)
+    count = cores(host) // host.count
     if count <= 8:
         return 192
     return 384 if count >= 32 and "avx512f" in host.cpu.isa else 256
