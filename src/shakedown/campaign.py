@@ -28,7 +28,9 @@ class RunEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     workload: str
     params: Params = {}
     sweep: dict[str, tuple[Value, ...]] = {}  # each combination is a run of its own
-    nodes: int | str | tuple[int | str, ...] = ()  # "each": a copy on every host; "all", 4 or [1, 2, "all"]: jobs over so many
+    nodes: (
+        int | str | tuple[int | str, ...]
+    ) = ()  # "each": a copy on every host; "all", 4 or [1, 2, "all"]: jobs over so many
     limit: str = ""  # "2 min": killed past it; otherwise ten times the estimate, at least 30 s
     repeat: Repeat | None = None
     optional: bool = True  # what is not possible here is skipped and said; false makes it an error

@@ -27,6 +27,9 @@ from .schedulers import Allocation
 from .store import RunDirectory
 from .watch import Watch
 
+#: What a harness needs before its job's end: to end the run under way, write it down, and stop.
+END_S = 15.0
+
 
 class Done(NamedTuple):
     """What the next step needs to know of a repeat that is whole."""
@@ -89,6 +92,8 @@ class Progress(Protocol):
     def begin(self, step: Step, index: int, total: int, left_s: float) -> None: ...
     def advance(self, fraction: float | None, text: str) -> None: ...
     def end(self, step: Step, record: Measurement) -> None: ...
+    def stop(self, step: Step) -> None:
+        """The rest, from this step on, does not fit before the allocation ends."""
 
 
 class Silent:
@@ -101,6 +106,9 @@ class Silent:
         pass
 
     def end(self, step: Step, record: Measurement) -> None:
+        pass
+
+    def stop(self, step: Step) -> None:
         pass
 
 
@@ -147,6 +155,9 @@ def execute(
     rested = rest is None
     while step := next_step(plan, done := history(plan, records, hosts), spent_s):
         begun = time.monotonic()
+        if allocation and allocation.end_s and allocation.end_s - door.now_ns() * 1e-9 < step.run.estimate_s + END_S:
+            progress.stop(step)
+            break
         if rest and not rested:
             rest()
             rested = True
@@ -182,7 +193,7 @@ def spent(records: Iterable[Measurement]) -> float:
 
 
 def history(plan: Plan, records: Iterable[Measurement], hosts: Sequence[str] = ()) -> dict[tuple[str, int], Done]:
-    """What is whole. A run on each host is whole when it is on every one of ``hosts``; it can be repeated while any is ok."""
+    """What is whole. A run on each host is so when it is on every one of ``hosts``, and is repeated while any is ok."""
     each = {run.id for run in plan.runs if run.each}
     copies: dict[tuple[str, int], list[Measurement]] = {}
     done: dict[tuple[str, int], Done] = {}

@@ -71,7 +71,9 @@ def _runs(
         raise BadInput(error.what, where=place, hint=error.hint) from None
     repeat = entry.repeat or campaign.repeat
     runs = []
-    for where, combination in itertools.product(_places(entry, machine, place), itertools.product(*entry.sweep.values())):
+    for where, combination in itertools.product(
+        _places(entry, machine, place), itertools.product(*entry.sweep.values())
+    ):
         given = {**entry.params, **dict(zip(entry.sweep, combination, strict=True))}
         asked = workloads.check_params(workload, given, where=place)
         try:

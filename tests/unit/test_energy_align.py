@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shakedown.energy.align import Exchange, from_edges, host_clock, jumps, markers, meter_clock
+from shakedown.energy.align import from_edges, jumps, markers, meter_clock
+from shakedown.energy.hostclock import Exchange, host_clock
 from shakedown.energy.identify import Recording
 from shakedown.energy.simulate import Load, Truth, observe
 from shakedown.errors import BadInput

@@ -6,7 +6,6 @@ import pytest
 
 from shakedown.analysis import advice, limits
 from shakedown.records import Disturbance, Finding, Limit, Metric, Peak
-from support.machines import host
 
 METRIC = Metric(
     name="m", title="M", unit="B/s", better="higher", limit="{level}.bandwidth", measures="{level}.bandwidth"
@@ -79,18 +78,18 @@ def test_measured_peaks_are_the_best_value_for_one_thread_and_for_all() -> None:
     ],
 )
 def test_the_interval_decides(one: Finding, state: str) -> None:
-    assert limits.verdicts([Limit(metric="m", at_least=40)], [one], METRICS, [host()])[0].state == state
+    assert limits.verdicts([Limit(metric="m", at_least=40)], [one], METRICS, {})[0].state == state
 
 
 def test_a_fraction_of_a_peak_needs_the_peak() -> None:
     bound = Limit(metric="m", at_least=0.5, of="memory.bandwidth")
-    assert limits.verdicts([bound], [finding(60, 55, 65)], METRICS, [host(peaks=(peak(100),))])[0].state == "met"
-    got = limits.verdicts([bound], [finding(60, 55, 65)], METRICS, [host()])[0]
+    assert limits.verdicts([bound], [finding(60, 55, 65)], METRICS, {"node1": (peak(100),)})[0].state == "met"
+    got = limits.verdicts([bound], [finding(60, 55, 65)], METRICS, {})[0]
     assert got.state == "undecided" and "not known" in got.evidence
 
 
 def test_what_was_never_measured_is_not_met_silently() -> None:
-    got = limits.verdicts([Limit(metric="m", at_least=1)], [], METRICS, [host()])
+    got = limits.verdicts([Limit(metric="m", at_least=1)], [], METRICS, {})
     assert [one.state for one in got] == ["not measured"]
 
 

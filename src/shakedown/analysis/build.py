@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .. import metering, published, workloads
-from ..errors import StoreFailed
+from .. import hostlist, metering, published, workloads
+from ..errors import BadInput, StoreFailed
+from ..machine.span import span
 from ..records import Absent, Analysis, Finding, Host, Limit, Machine, Measurement, Notice, Outcome, Peak, Plan
 from ..store import RunDirectory, read_record, write
 from ..units import show
@@ -200,7 +201,8 @@ def build(
     machine = _with_measured(machine, limits.measured_peaks(found, metrics))
     peaks: dict[str, tuple[Peak, ...]] = {host.name: host.peaks for host in machine.hosts}
     if len(machine.hosts) == 1:  # a host that is unknown to the machine is of its one kind
-        peaks = dict.fromkeys({one.host for one in found}, machine.hosts[0].peaks)
+        peaks = dict.fromkeys({"", *(one.host for one in found)}, machine.hosts[0].peaks)
+    peaks |= _of_jobs({one.host for one in found} - peaks.keys(), machine)
     found = ratios.ratios(limits.with_fractions(found, metrics, peaks), by_workload)
     slow = stragglers.behind(found, metrics)
     found = [_warned(one) for one in stragglers.with_notices(found, slow)]
@@ -209,7 +211,7 @@ def build(
         found += power.findings
         metrics |= {metric.name: metric for group in power.metrics.values() for metric in group}
         titles |= {name: "Between the runs" for name in power.metrics if name not in titles}
-    verdicts = limits.verdicts(plan.limits, found, metrics, machine.hosts)
+    verdicts = limits.verdicts(plan.limits, found, metrics, peaks)
     systems = [one for one in published.systems() if not plan.compare_with or one.id in plan.compare_with]
     laid = beside.beside(found, metrics, systems)
     disturbances = advice.common([one.notices for one in outcomes])
@@ -231,6 +233,20 @@ def build(
         notices=(*notices, *stragglers.notices(slow, metrics), *disturbances),
     )
     return msgspec.structs.replace(analysis, summary=summarise(analysis, plan))
+
+
+def _of_jobs(names: Iterable[str], machine: Machine) -> dict[str, tuple[Peak, ...]]:
+    """The peaks of jobs over several hosts, by the folded list that names them."""
+    known = {host.name: host for host in machine.hosts}
+    found = {}
+    for name in names:
+        try:
+            members = hostlist.expand(name)
+        except BadInput:
+            continue  # a host's own name, of a machine that is not in the directory
+        if len(members) > 1 and all(one in known for one in members):
+            found[name] = span([known[one] for one in members], name).peaks
+    return found
 
 
 def _warned(finding: Finding) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from ..records import Finding, Fraction, Host, Limit, Metric, Notice, Params, Peak, Verdict
+from ..records import Finding, Fraction, Limit, Metric, Notice, Params, Peak, Verdict
 from ..units import show, show_bytes
 
 #: A measured value this far above a derived peak says that the peak's basis is wrong (a clock above base, mostly).
@@ -122,14 +122,16 @@ def with_fractions(
 
 
 def verdicts(
-    limits: Sequence[Limit], findings: Sequence[Finding], metrics: Mapping[str, Metric], hosts: Sequence[Host]
+    limits: Sequence[Limit],
+    findings: Sequence[Finding],
+    metrics: Mapping[str, Metric],
+    peaks: Mapping[str, Sequence[Peak]],
 ) -> tuple[Verdict, ...]:
     """Each limit against the findings that it speaks of: met, not met, undecided where the interval straddles it.
 
-    With several findings (sizes, thread counts) the best counts; on several hosts each must meet it.
+    With several findings (sizes, thread counts) the best counts; on several hosts each must meet it. ``peaks`` is by host,
+    or by the folded list of a job's hosts.
     """
-    peaks = {host.name: host.peaks for host in hosts}
-    others = hosts[0].peaks if len(hosts) == 1 else ()  # a host that is unknown to the machine is of its one kind
     found = []
     for limit in limits:
         spoken = [
@@ -141,7 +143,7 @@ def verdicts(
         for host in names:
             best = _best([one for one in spoken if one.host == host])
             many = len(peaks) > 1 or len(names) > 1
-            found.append(_verdict(limit, metrics[limit.metric], host, best, peaks.get(host, others), many))
+            found.append(_verdict(limit, metrics[limit.metric], host, best, peaks.get(host, ()), many))
     return tuple(found)
 
 

@@ -85,6 +85,10 @@ class Live:
             print(line.rstrip(), file=sys.stderr, flush=True)
 
 
+    def stop(self, step: Step) -> None:
+        print(f"  not begun   {step.run.label}: the allocation ends before it would", file=sys.stderr, flush=True)
+
+
 def outcome(record: Measurement) -> str:
     """What a run gave, in a few words: its first metric at its best, or why there is none."""
     if record.state != "ok":

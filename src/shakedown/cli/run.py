@@ -6,14 +6,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
-from . import common
+from . import _submitted, _where, common
 
 if TYPE_CHECKING:
+    from ..campaign import Campaign
     from ..metering import Metered
     from ..records import Analysis, Measurement, Plan
+    from ..schedulers import Allocation
     from ..store import RunDirectory
 
 
@@ -44,25 +47,67 @@ def command(
         float | None,
         typer.Option(help="With meters: seconds of idleness before the first run and after each. Default: 5."),
     ] = None,
+    on: _where.On = "",
+    nodes: _where.Nodes = 0,
+    hosts: _where.Hosts = "",
+    partition: _where.Partition = "",
+    account: _where.Account = "",
+    qos: _where.Qos = "",
+    constraint: _where.Constraint = "",
+    reservation: _where.Reservation = "",
+    gres: _where.Gres = "",
+    parallel_environment: _where.Environment = "",
+    job_limit: _where.JobLimit = "",
+    engine_option: _where.Options = None,
+    attempts: _where.Attempts = 1,
+    detach: _where.Detach = False,
     report: Annotated[bool, typer.Option(help="Analyse and write the report at the end.")] = True,
     formats: Annotated[str, typer.Option("--format", help="Report formats, with commas between.")] = "html,md,csv,json",
     json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,
+    inside: Annotated[Path | None, typer.Option(hidden=True, help="What a submitted job calls.")] = None,
 ) -> None:
-    """Measure this machine: run a campaign, live progress on standard error, the report's path at the end."""
+    """Measure this machine, or a cluster: run a campaign, live progress on standard error, the report's path at the end."""
     from .. import metering
     from ..host import RealHost
     from ..store import RunDirectory
 
-    asked = metering.ask(meter or (), meter_interval, rest, RealHost())
-    if resume is not None:
-        if directory is not None:
-            raise BadInput("--directory and --resume exclude each other", hint="--resume goes on where it stopped")
-        opened = RunDirectory.open(common.latest_run(Path("runs")) if str(resume) == "latest" else resume)
+    if inside is not None:
+        raise typer.Exit(code_of_states(_submitted.inside(inside)))
+    where = _where.asked(
+        on,
+        nodes,
+        hosts,
+        partition=partition,
+        account=account,
+        qos=qos,
+        constraint=constraint,
+        reservation=reservation,
+        gres=gres,
+        parallel_environment=parallel_environment,
+        job_limit=job_limit,
+        options=engine_option,
+        attempts=attempts,
+    )
+    if resume is not None and directory is not None:
+        raise BadInput("--directory and --resume exclude each other", hint="--resume goes on where it stopped")
+    if resume is not None and str(resume) == "latest":
+        resume = common.latest_run(Path("runs"))
+    metered = metering.ask(meter or (), meter_interval, rest, RealHost())
+    if where is not None or _submitted.is_one(resume):
+        opened = _submitted.run(campaign, directory, resume, where, metered, detach=detach)
+        if opened is None:
+            return
+        measurements = opened.load().measurements
     else:
-        opened = begin(campaign, directory)
-    plan = opened.plan()
-    metered = metering.remember(opened.path, asked)
-    measurements = carry_out(opened, plan, metered, retry_failed=retry_failed)
+        named = _where.by_name(hosts)
+        opened = RunDirectory.open(resume) if resume else begin(campaign, directory, named)
+        measurements = carry_out(
+            opened,
+            opened.plan(),
+            metering.remember(opened.path, metered),
+            retry_failed=retry_failed,
+            allocation=_resumed(opened, named),
+        )
     if not report:
         common.say(f"run directory: {opened.path}")
         raise typer.Exit(code_of_states(measurements))
@@ -76,16 +121,54 @@ def command(
     raise typer.Exit(COULD_NOT_MEASURE if damaged else exit_code(analysis))
 
 
-def begin(campaign_name: str, directory: Path | None) -> RunDirectory:
-    """Read the campaign, look at the machine, make the plan, and write all three into a new run directory."""
-    from .. import __version__, campaign, machine, plan, store
+def begin(campaign_name: str, directory: Path | None, allocation: Allocation | None = None) -> RunDirectory:
+    """Read the campaign, look at the machine, make the plan, and write all three into a new run directory.
+
+    In an ``allocation`` (else in the one that this process is in, where the campaign asks for several hosts) every host is
+    asked what it is.
+    """
+    from .. import campaign, store
     from ..host import RealHost
 
     text, where = campaign.text_of(campaign_name)
     asked = campaign.parse(text, where)
+    path = directory or Path("runs") / store.new_name(asked.name, RealHost().now_ns())
+    return plan_into(path, text, where, allocation or around(asked))
+
+
+def around(asked: Campaign) -> Allocation | None:
+    """The allocation that this process is in, where the campaign has use for several hosts and this is one of them."""
+    import os
+
+    from .. import beside, schedulers
+    from ..host import RealHost
+
+    if not any(entry.nodes for entry in asked.runs):
+        return None
+    door = RealHost()
+    found = schedulers.inside(os.environ, door)
+    if found is None:
+        return None
+    try:
+        beside.me(found.hosts, os.environ, door.name())
+    except CannotMeasure as error:
+        common.say(f"shakedown: not in the allocation {found.job}: {error.what}")
+        return None
+    return found
+
+
+def plan_into(path: Path, text: str, where: str, allocation: Allocation | None) -> RunDirectory:
+    """A new run directory with machine and plan. Raises BadInput, CannotMeasure where nothing of it can run here."""
+    from .. import __version__, beside, campaign, machine, plan, store
+    from ..dispatch import ALLOCATION
+    from ..host import RealHost
+
+    asked = campaign.parse(text, where)
     door = RealHost()
     found = machine.machine(door)
-    path = directory or Path("runs") / store.new_name(asked.name, door.now_ns())
+    if allocation:
+        hosts = beside.machines(path, found.hosts[0], allocation)
+        found = msgspec.structs.replace(found, hosts=hosts)
     history = plan.learn(store.durations(path.parent))
     made = plan.make(asked, found, where=where, history=history, version=__version__)
     if not made.runs:
@@ -94,27 +177,58 @@ def begin(campaign_name: str, directory: Path | None) -> RunDirectory:
     manifest = store.Manifest(
         schema=store.SCHEMA, campaign=asked.name, created_ns=door.now_ns(), version=__version__, host=door.name()
     )
-    return store.RunDirectory.create(path, manifest=manifest, campaign_toml=text, machine=found, plan=made)
+    opened = store.RunDirectory.create(path, manifest=manifest, campaign_toml=text, machine=found, plan=made)
+    if allocation:
+        store.write_record(path / ALLOCATION, allocation)
+    return opened
+
+
+def _resumed(opened: RunDirectory, named: Allocation | None) -> Allocation | None:
+    """The allocation to go on in: that of hosts by name, of the engine around this process, else what it had by name."""
+    from .. import campaign, dispatch
+
+    path = opened.path
+    found = named or around(campaign.parse((path / "campaign.toml").read_text("utf-8"), str(path / "campaign.toml")))
+    if found is None and (path / dispatch.ALLOCATION).exists():
+        before = dispatch.allocation_of(path)
+        found = None if before.engine else before
+    return found
 
 
 def carry_out(
-    opened: RunDirectory, plan: Plan, metered: Metered | None = None, *, retry_failed: bool
+    opened: RunDirectory,
+    plan: Plan,
+    metered: Metered | None = None,
+    *,
+    retry_failed: bool,
+    allocation: Allocation | None = None,
 ) -> list[Measurement]:
     """Execute the plan with live progress, meters read meanwhile; Ctrl-C leaves a directory that can be resumed, and says
     how."""
-    from .. import execute, metering
+    from .. import beside, dispatch, execute, metering, store
     from ..host import RealHost
     from ..plan import total_s
     from ..units import show_seconds
     from .progress import Live
 
+    door = RealHost()
+    if allocation:
+        store.write_record(opened.path / dispatch.ALLOCATION, allocation)
+        beside.machines(opened.path, opened.machine().hosts[0], allocation)  # of hosts that are new since the plan
     common.say(f"{plan.title}: {len(plan.runs)} runs, about {show_seconds(total_s(plan))}, into {opened.path}")
     for one in plan.skipped:
         common.say(f"  not here     {one.what}: {one.why}")
     try:
-        with metering.beside(opened.path, metered, RealHost(), common.say) as rest, Live() as live:
+        with metering.beside(opened.path, metered, door, common.say) as rest, Live() as live:
             measurements = execute.execute(
-                opened, plan, opened.machine(), RealHost(), live, retry_failed=retry_failed, rest=rest
+                opened,
+                plan,
+                opened.machine(),
+                door,
+                live,
+                retry_failed=retry_failed,
+                rest=rest,
+                allocation=allocation,
             )
     except KeyboardInterrupt:
         common.say(f"shakedown: stopped; what is whole was kept\n  next: shakedown run --resume {opened.path}")
@@ -125,8 +239,6 @@ def carry_out(
 
 def remember_durations(opened: RunDirectory, plan: Plan, measurements: list[Measurement]) -> None:
     """Leave what the runs took, so that later plans estimate better."""
-    import msgspec
-
     from ..errors import StoreFailed
     from ..store import write
 

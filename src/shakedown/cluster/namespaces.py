@@ -93,10 +93,15 @@ def words_of(pid: int) -> list[str]:
 
 
 def marked(directory: Path) -> list[int]:
-    """The processes, this one apart, in whose environment stands that they belong to this cluster."""
-    mark = os.fsencode(f"SHAKEDOWN_CLUSTER={directory}")
+    """The processes, this one apart, that belong to this cluster: their environment says so, or, for munged, which lets no
+    one read its environment, its command line."""
+    mark, socket = os.fsencode(f"SHAKEDOWN_CLUSTER={directory}"), os.fsencode(f"--socket={directory}/munge/sock")
     return [
-        pid for pid in pids() if pid != os.getpid() and mark in _read(f"/proc/{pid}/environ").split(b"\0") and alive(pid)
+        pid
+        for pid in pids()
+        if pid != os.getpid()
+        and (mark in _read(f"/proc/{pid}/environ").split(b"\0") or socket in _read(f"/proc/{pid}/cmdline").split(b"\0"))
+        and alive(pid)
     ]
 
 

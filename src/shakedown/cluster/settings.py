@@ -123,7 +123,9 @@ def check_link(link: Link) -> None:
     if not 0 <= link.delay_s <= 10:
         raise BadInput(f"a link delay of {link.delay_s:g} s", hint="between 0 and 10 s")
     if not 0 <= link.loss < 1:
-        raise BadInput(f"a link loss of {100 * link.loss:g} %", hint="from 0 to below 100 %; `node cut` takes a link away")
+        raise BadInput(
+            f"a link loss of {100 * link.loss:g} %", hint="from 0 to below 100 %; `node cut` takes a link away"
+        )
 
 
 def check_directory(directory: Path) -> None:
@@ -200,7 +202,9 @@ def load(directory: Path) -> Description | None:
         found = msgspec.json.decode(text, type=Description)
     except msgspec.DecodeError as error:
         raise BadInput(
-            f"is no description of a cluster: {error}", where=str(directory / "cluster.json"), hint="another --directory"
+            f"is no description of a cluster: {error}",
+            where=str(directory / "cluster.json"),
+            hint="another --directory",
         ) from None
     if found.schema != SCHEMA:
         raise BadInput(f"has schema {found.schema}; this version knows {SCHEMA}", where=str(directory / "cluster.json"))

@@ -1,4 +1,4 @@
-"""Which time a stamp means: clocks of two hosts, a meter's clock against a load, jumps of an hour.
+"""Which time a stamp means: a meter's clock against a load, jumps of an hour. ``hostclock.py`` has those of two hosts.
 
 Offsets are positive where the other clock (the server's, the meter's) is ahead of ours: subtract them from its stamps.
 A meter's clock is found through its own forward model, by a load whose edges are known: the offset with which the model
@@ -9,7 +9,6 @@ which says nothing at a flat bottom. The pattern must be irregular: a regular on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,8 @@ from ..errors import BadInput
 from ..records import Notice
 from ._looks import Looks, Recording
 from .character import Estimate
+from .correlated import tau_int
+from .response import kernel_answer
 from .simulate import Load
 from .trace import Floats, Ints
 
@@ -25,110 +26,8 @@ MARKERS = 13
 QUARTER_S = 900.0  # every zone differs from UTC by whole quarters of an hour
 _WIDEST_ZONE = 14 * 4
 _FEWEST = 8
-
-
-# -------------------------------------------------------------------------------------------------------------- two hosts
-
-
-class Exchange(NamedTuple):
-    """Four stamps in ns: sent by us, received and sent back by the server (its clock), received by us."""
-
-    sent: int
-    received: int
-    returned: int
-    back: int
-
-    @property
-    def offset_ns(self) -> float:
-        """((t2 - t1) + (t3 - t4)) / 2, RFC 5905 section 8."""
-        return ((self.received - self.sent) + (self.returned - self.back)) / 2
-
-    @property
-    def delay_ns(self) -> int:
-        """(t4 - t1) - (t3 - t2): the offset is off by at most half of it."""
-        return (self.back - self.sent) - (self.returned - self.received)
-
-
-class HostClock(NamedTuple):
-    """offset(t) = offset_s + drift (t - at_ns). ``drift`` is 0 and unknown where all exchanges lie close together."""
-
-    at_ns: int
-    offset_s: Estimate
-    drift: Estimate | None
-    used: int
-    notices: tuple[Notice, ...] = ()
-
-    def offset_at(self, t_ns: int) -> float:
-        """Seconds to subtract from the server's stamps at that time."""
-        drift = self.drift.value if self.drift else 0.0
-        return self.offset_s.value + drift * (t_ns - self.at_ns) * 1e-9
-
-    def u_at(self, t_ns: int) -> float:
-        """The standard uncertainty of that, in seconds."""
-        drift = self.drift.u if self.drift else 1e-5  # a crystal without NTP: 10 millionths
-        return float(np.hypot(self.offset_s.u, drift * (t_ns - self.at_ns) * 1e-9))
-
-
-def host_clock(exchanges: Sequence[Exchange]) -> HostClock:
-    """The server's clock against ours from NTP-style exchanges, best at least 50 before and 50 after a run.
-
-    In each sitting (parts more than a minute apart) the tenth with the least delay counts: those were queued least. The
-    systematic part of the error, up to half the delay, is taken as rectangular. Raises BadInput for fewer than four.
-    """
-    usable = [one for one in exchanges if one.delay_ns >= 0]
-    if len(usable) < 4:
-        raise BadInput(f"{len(usable)} exchanges are too few to compare two clocks", hint="make at least 50")
-    usable.sort(key=lambda one: one.sent)
-    origin = usable[len(usable) // 2].sent
-    sittings = [_sitting(part, origin) for part in _parts(usable)]
-    t = np.array([one[0] for one in sittings])
-    offset, u = np.array([one[1] for one in sittings]), np.array([one[2] for one in sittings])
-    used = sum(one[3] for one in sittings)
-    late = [
-        Notice(
-            code="clock-asymmetric", text="some exchanges came back before they were sent: a clock was set meanwhile"
-        )
-    ]
-    notices = tuple(late) if len(usable) < len(exchanges) else ()
-    if len(sittings) == 1:
-        return HostClock(origin, _around(float(offset[0]), float(u[0])), None, used, notices)
-    weight = 1 / u**2
-    middle = float((weight * t).sum() / weight.sum())
-    sxx = float((weight * (t - middle) ** 2).sum())
-    drift = float((weight * (t - middle) * offset).sum()) / sxx
-    at = float((weight * offset).sum() / weight.sum())
-    left = offset - at - drift * (t - middle)
-    worse = max(1.0, float(np.sqrt((weight * left**2).sum() / max(len(t) - 2, 1)))) if len(t) > 2 else 1.0
-    return HostClock(
-        origin + round(middle * 1e9),
-        _around(at, worse / float(np.sqrt(weight.sum()))),
-        _around(drift, worse / float(np.sqrt(sxx))),
-        used,
-        notices,
-    )
-
-
-def _parts(exchanges: Sequence[Exchange]) -> list[list[Exchange]]:
-    parts = [[exchanges[0]]]
-    for before, one in pairwise(exchanges):
-        if one.sent - before.sent > 60e9:
-            parts.append([])
-        parts[-1].append(one)
-    return parts
-
-
-def _sitting(part: Sequence[Exchange], origin: int) -> tuple[float, float, float, int]:
-    """Time, offset, its standard uncertainty in seconds, and how many exchanges made it."""
-    kept = sorted(part, key=lambda one: one.delay_ns)[: max(3, len(part) // 10)]
-    offsets = np.array([one.offset_ns for one in kept]) * 1e-9
-    bound = kept[0].delay_ns * 1e-9 / 2
-    scatter = float(offsets.std(ddof=1)) / np.sqrt(len(kept)) if len(kept) > 1 else bound
-    at = float(np.mean([one.sent - origin for one in kept])) * 1e-9
-    return at, float(offsets.mean()), max(float(np.hypot(bound / np.sqrt(3), scatter)), 1e-9), len(kept)
-
-
-def _around(value: float, u: float) -> Estimate:
-    return Estimate(value=value, low=value - 1.96 * u, high=value + 1.96 * u)
+_SINGULAR = 1e-9
+_AT_ONCE = 1_000_000  # numbers of a search's responses that are held together
 
 
 # ----------------------------------------------------------------------------------------------------- a load and a meter
@@ -225,41 +124,58 @@ def from_edges(
 
 
 class _Search:
-    """SSE against offset, for one recording with one kernel."""
+    """SSE against offset, for one recording with one kernel; with ``levels`` each stretch of the load has a power of its own
+    instead of the one that the recording says."""
 
     def __init__(self, recording: Recording, window: float, tau: float, delay: float, *, levels: bool = False) -> None:
         self.window, self.tau, self.delay = window, tau, delay
-        self.looks = [Looks([recording], 0.0)]
-        if levels:  # one load for each phase but the first, which is one for as long as it lasts
-            t = recording.load.t_s
-            self.looks = [
-                Looks([recording._replace(load=Load(t, (np.arange(len(t)) == phase).astype(float)))], 0.0)
-                for phase in range(1, len(t))
-            ]
-        self.r = self.looks[0].r
-        self.total = self.looks[0].total
+        self.looks = Looks([recording], 0.0)
+        self.edges = recording.load.t_s[1:] if levels else None  # the first stretch is as it is for as long as it lasts
+        self.t = recording.t_s
+        self.r = self.looks.r
+        self.total = self.looks.total
         self.shortest = recording.shortest_s
+        self.unknown = 1 if self.edges is None else len(self.edges)  # besides the level and the offset
 
     def sse(self, offsets: Floats) -> Floats:
+        """The sum of squares that is left at each offset."""
         lags = np.asarray(offsets) + self.delay
-        basis = np.array([self._responses(one, lags) for one in self.looks])  # (levels, offsets, readings)
-        if len(basis) == 1:
-            h = basis[0]
+        if self.edges is None:
+            h = self._response(lags)
             along, across = h @ self.r, (h * h).sum(1)
             gained = np.where((along > 0) & (across > 0), along**2 / np.where(across > 0, across, 1.0), 0.0)
             out: Floats = np.maximum(self.total - gained, 1e-12 * self.total)
             return out
-        left: Floats = np.empty(len(lags))
-        for index in range(len(lags)):
-            columns = basis[:, index, :].T
-            fitted = columns @ np.linalg.lstsq(columns, self.r, rcond=None)[0]
-            left[index] = max(float(((self.r - fitted) ** 2).sum()), 1e-12 * self.total)
-        return left
+        step = max(1, _AT_ONCE // (len(self.edges) * len(self.r)))
+        return np.concatenate([self._levelled(lags[at : at + step]) for at in range(0, len(lags), step)])
 
-    def _responses(self, looks: Looks, lags: Floats) -> Floats:
+    def _levelled(self, lags: Floats) -> Floats:
+        steps = self._steps(lags)
+        along = steps @ self.r  # (offsets, edges)
+        heights = np.linalg.pinv(steps @ steps.transpose(0, 2, 1), rcond=_SINGULAR, hermitian=True) @ along[:, :, None]
+        out: Floats = np.maximum(self.total - (along * heights[:, :, 0]).sum(1), 1e-12 * self.total)
+        return out
+
+    def _steps(self, lags: Floats) -> Floats:
+        """What the readings show of a unit step at each edge, about its mean: (offsets, edges, readings). Powers of
+        stretches are sums of such steps."""
+        assert self.edges is not None
+        after = self.t[None, None, :] - self.edges[None, :, None] - lags[:, None, None]
+        out = kernel_answer(after, self.window, self.tau)
+        out -= out.mean(axis=2, keepdims=True)
+        return out
+
+    def residuals(self, offset: float) -> Floats:
+        """What the fit with levels leaves of each reading at one offset."""
+        columns = self._steps(np.array([offset + self.delay]))[0].T
+        out: Floats = self.r - columns @ np.linalg.lstsq(columns, self.r, rcond=None)[0]
+        return out
+
+    def _response(self, lags: Floats) -> Floats:
         if self.window <= 0:
-            return looks.power(lags, self.tau)
-        out: Floats = (looks.energy(lags, self.tau) - looks.energy(lags + self.window, self.tau)) / self.window
+            return self.looks.power(lags, self.tau)
+        late = self.looks.energy(lags + self.window, self.tau)
+        out: Floats = (self.looks.energy(lags, self.tau) - late) / self.window
         return out
 
     def coarse(self, reach: float, period: float) -> tuple[Floats, Floats]:
@@ -279,7 +195,9 @@ class _Search:
             flat = fine[left <= left.min() * (1 + 1e-9)]
             best, step = float(flat[0] + flat[-1]) / 2, max(step / 6, float(flat[-1] - flat[0]))
         least = float(self.sse(np.array([best]))[0])
-        dof = max(len(self.r) - 2 - len(self.looks), 2)
+        # Residuals that hang together tell less: a load that is not constant within its phases leaves such.
+        together = tau_int(self.residuals(best)) if self.edges is not None else 1.0
+        dof = max(len(self.r) / together - 2 - self.unknown, 2)
         limit = least * (1 + float(fdtri(1, dof, 0.95)) / dof)
         low, high, profile = self._interval(best, limit, period)
         notices = self._doubts(offsets, sse, least, limit, best, max(high - low, float(offsets[1] - offsets[0])))

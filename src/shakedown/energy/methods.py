@@ -230,9 +230,7 @@ def _by_inside(trace: Trace, response: Response, asked: Asked) -> Made:
 def _by_padding(trace: Trace, response: Response, asked: Asked, idle: Idle) -> Made:
     margin_s = 2 * math.hypot(asked.window_u_s, asked.clock_u_s)
     stamp_u_s = math.hypot(response.age_u_s, float(np.median(trace.half_ns)) * 1e-9 / math.sqrt(3))
-    found = padded_energy(
-        trace, response, asked.begin_ns, asked.end_ns, idle, margin_s=margin_s, stamp_u_s=stamp_u_s
-    )
+    found = padded_energy(trace, response, asked.begin_ns, asked.end_ns, idle, margin_s=margin_s, stamp_u_s=stamp_u_s)
     low, high = found.ends
     # The meter's noise shows in the idle readings; in the run's own it cannot be told from the tails of the averaging.
     quiet = [integrate.inside(trace, response, *window)[0] for window in idle if window is not None]

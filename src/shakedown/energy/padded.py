@@ -93,13 +93,13 @@ def padded_energy(
     over = max(0.0, joules / ((end_ns - begin_ns) * 1e-9) - (first.watts + last.watts) / 2)
     summed = tiles.right_w[(tiles.end_ns > ends[0]) & (tiles.end_ns <= ends[1])]
     moves = np.diff(np.concatenate([[first.watts], summed]))
+    steps = steps_w(np.concatenate([[first.watts], summed]), response, tiles.cadence_s)
     return Padded(
         joules=joules,
         idle=(first, last),
         pad_s=pads,
         drift_u_j=abs(last.watts - first.watts) / math.sqrt(12) * (pads[0] + pads[1]),
-        sampling_u_j=max(over, steps_w(summed, response, tiles.cadence_s) / math.sqrt(2))
-        * sampling_u_s(response, tiles.cadence_s),
+        sampling_u_j=max(over, steps / math.sqrt(2)) * sampling_u_s(response, tiles.cadence_s),
         stamps_u_j=stamp_u_s * float(np.sqrt(moves @ moves)),
         gaps=gaps_of(tiles, *ends),
         gap_u_j=whole.gap_u_j,
@@ -112,16 +112,19 @@ def padded_energy(
 def steps_w(readings_w: Floats, response: Response, cadence_s: float) -> float:
     """The root of the sum of the squares of the load's steps, in W, from readings that each smear a step over their window.
 
-    The difference between two readings L = m cadences apart, L >= W, holds a step in the shape of a trapezoid whose square
-    has the integral L - W/3; the noise's part, 2 s^2 for each pair, is taken away.
+    The difference between two readings a short L apart holds a step in the shape of a trapezoid; its square has the
+    integral L - W/3 for L >= W, else (L/W)^2 (W - L/3). The noise's part, 2 s^2 for each pair, is taken away.
     """
-    lag = max(1, math.ceil(response.smear_s / cadence_s - 1e-9)) if cadence_s > 0 else 1
-    if len(readings_w) <= lag:
+    width = response.smear_s
+    lag = max(1, round(width / cadence_s / 4)) if cadence_s > 0 else 1
+    if len(readings_w) <= lag or cadence_s <= 0:
         return 0.0
+    apart_s = lag * cadence_s
+    shape_s = apart_s - width / 3 if apart_s >= width else (apart_s / width) ** 2 * (width - apart_s / 3)
     apart = readings_w[lag:] - readings_w[:-lag]
     noise = (response.noise or 0.0) / abs(response.gain)
     squares = float(apart @ apart) - 2 * noise**2 * len(apart)
-    return math.sqrt(max(squares, 0.0) * cadence_s / (lag * cadence_s - min(response.smear_s, lag * cadence_s) / 3))
+    return math.sqrt(max(squares, 0.0) * cadence_s / shape_s)
 
 
 def sampling_u_s(response: Response, cadence_s: float) -> float:

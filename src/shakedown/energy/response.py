@@ -208,12 +208,13 @@ def cadence_s(trace: Trace, response: Response) -> float:
 
 
 def step_answer(response: Response, x_s: Floats) -> Floats:
-    """What a reading stamped ``x_s`` after a unit step shows of it: 0 before the delay, 1 when all is settled.
+    """What a reading stamped ``x_s`` after a unit step shows of it: 0 before the delay, 1 when all is settled."""
+    return kernel_answer(np.asarray(x_s, float) - response.delay_s, response.boxcar_s, response.tau_s)
 
-    boxcar: x/W; exponential: 1 - e^(-x/tau); both in series: the integral of the one over the window of the other.
-    """
-    x = np.asarray(x_s, float) - response.delay_s
-    window, tau = response.boxcar_s, response.tau_s
+
+def kernel_answer(x: Floats, window: float, tau: float) -> Floats:
+    """The kernel's integral from 0 to x: boxcar x/W; exponential 1 - e^(-x/tau); both in series: the integral of the one
+    over the window of the other; a point: a step."""
     if tau <= 0 and window <= 0:
         return np.where(x >= 0, 1.0, 0.0)
     if tau <= 0:

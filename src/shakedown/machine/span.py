@@ -91,7 +91,9 @@ def _peaks(hosts: Sequence[Host]) -> tuple[Peak, ...]:
             found.append(min(same, key=lambda one: one.value))
             continue
         alike = len({one.value for one in same}) == 1
-        basis = f"{len(hosts)} hosts x {peak.basis}" if alike else f"sum over {len(hosts)} hosts, the first: {peak.basis}"
+        basis = (
+            f"{len(hosts)} hosts x {peak.basis}" if alike else f"sum over {len(hosts)} hosts, the first: {peak.basis}"
+        )
         found.append(msgspec.structs.replace(peak, value=sum(one.value for one in same), basis=basis))
     return tuple(found)
 

@@ -55,7 +55,9 @@ class Request(Record, frozen=True, kw_only=True):
     slots: int | None = None  # of each node, where the engine counts slots and not nodes (Grid Engine), or CPUs (PBS)
     requeue: bool = False  # whether the engine may start it again after a failure of a node
     components: tuple[Component, ...] = ()  # beyond the first, of a heterogeneous job (Slurm)
-    env: dict[str, str] = {}  # set in the job beyond what the engine gives it; never a secret
+    env: dict[str, str] = msgspec.field(
+        default_factory=dict
+    )  # set in the job beyond what the engine gives it; never a secret
     extra: tuple[str, ...] = ()  # words for the engine's own command, as the site wants them: --licenses=foo
 
 
@@ -84,7 +86,7 @@ class JobStep(Record, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     begin_s: float | None = None
     end_s: float | None = None
-    tres: dict[str, str] = {}
+    tres: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class JobRecord(Record, frozen=True, kw_only=True):
@@ -108,7 +110,9 @@ class JobRecord(Record, frozen=True, kw_only=True):
     begin_s: float | None = None
     end_s: float | None = None
     cpus: int | None = None
-    tres: dict[str, str] = {}  # what was allocated, in the engine's words: cpu -> 16, gres/gpu -> 4
+    tres: dict[str, str] = msgspec.field(
+        default_factory=dict
+    )  # what was allocated, in the engine's words: cpu -> 16, gres/gpu -> 4
     steps: tuple[JobStep, ...] = ()
 
     @property
@@ -144,6 +148,10 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     """The words that end a job."""
     hopeless: Callable[[JobRecord], str] = lambda record: ""
     """Why a job that waits will not start unless somebody acts, with what to do; empty where it may."""
+    overriding: Callable[[Request], tuple[str, ...]] = lambda request: ()
+    """Environment variables that the submitting command would obey before the script: they are taken away."""
+    again: Callable[[JobRecord], bool] = lambda record: False
+    """Whether this row of the accounting ends an attempt that the engine took back: the job waits again."""
     one_by_one: bool = False
     """The accounting is asked for one job a call."""
 

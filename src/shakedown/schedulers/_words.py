@@ -45,7 +45,7 @@ def body(folder: str, env: Mapping[str, str], argv: tuple[str, ...]) -> str:
         if not _NAME.fullmatch(name):
             raise BadInput(f"{name!r} is no name of an environment variable", hint="letters, digits and _")
         lines.append(f"export {name}={quote(value)}")
-    return "\n".join([*lines, f"exec {join(argv)}", ""])
+    return "\n".join([*lines, f"exec -- {join(argv)}", ""])
 
 
 def checked(what: str, text: str, pattern: str = r"[\w.@:/+-]+") -> str:

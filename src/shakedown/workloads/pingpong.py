@@ -127,7 +127,13 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     launchers.fitting_mpi(host.software, programs.build())
     found = cores(host)
     ranks = params["ranks"]
-    if ranks == "cores":
+    if ranks == "hosts":
+        ranks = host.count
+        if ranks < 2:
+            raise Unavailable(
+                "pingpong between hosts needs two, and there is one", hint="shakedown run ... --on slurm --nodes 2"
+            )
+    elif ranks == "cores":
         alone = params["pairs"] == "all" and params["rounds"] == "one"
         ranks = max(2, min(found, MOST_ALONE) if alone else found)
     if int(ranks) > usable:
@@ -203,8 +209,8 @@ WORKLOAD = Workload(
             kind="integer",
             default=2,
             low=2,
-            words=("cores",),
-            help="how many ranks, at least 2; cores: one on each physical core",
+            words=("cores", "hosts"),
+            help="how many ranks, at least 2; cores: one on each physical core; hosts: one on each host",
         ),
         "pairs": Param(
             kind="list",

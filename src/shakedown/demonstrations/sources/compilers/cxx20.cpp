@@ -26,7 +26,7 @@ constexpr T twice(T x) {
   return x + x;
 }
 template <class T>
-constexpr int twice(const T&) {
+constexpr int twice(T) {
   return -1;
 }
 
@@ -64,8 +64,8 @@ int main() {
   const Version a{1, 9}, b{1, 10};
   std::printf("compare %d\n", (a < b) * 10 + (a == a));
 
-  const auto view = std::views::iota(1, 100) | std::views::filter([](int i) { return i % 3 == 0; }) |
-                    std::views::transform([](int i) { return i * i; }) | std::views::take(5);
+  auto view = std::views::iota(1, 100) | std::views::filter([](int i) { return i % 3 == 0; }) |
+              std::views::transform([](int i) { return i * i; }) | std::views::take(5);
   int sum = 0;
   for (const int x : view) sum += x;
   std::printf("ranges %d\n", sum);

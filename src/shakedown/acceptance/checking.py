@@ -1,0 +1,326 @@
+"""What a plan must be beyond its keys: every requirement has a test, and every test something that it can fail by.
+
+All that is wrong is found at once, each with the clause that it concerns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+import msgspec
+
+from .. import campaign, plugins, units, workloads
+from ..errors import BadInput, ShakedownError, nearest
+from ..records import Limit, Metric
+from .plan import (
+    FLEET_MEDIAN,
+    CommandTest,
+    FieldEntry,
+    LimitEntry,
+    ManualTest,
+    Plan,
+    RunTest,
+    Test,
+    ValueEntry,
+    duration_s,
+    parse,
+    repeats_of,
+    run_entry,
+    text_of,
+)
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong with a plan: where (with its clause), what, and what to do next."""
+
+    where: str
+    what: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}" + (f"\n  next: {self.hint}" if self.hint else "")
+
+
+def load(name_or_path: str) -> tuple[Plan, str]:
+    """A plan that is right, and its text. Raises BadInput with everything that is wrong."""
+    text, where = text_of(name_or_path)
+    return checked(text, where), text
+
+
+def checked(text: str, where: str) -> Plan:
+    """A plan from its text, right in every point. Raises BadInput with everything that is wrong."""
+    plan = parse(text, where)
+    found = problems(plan)
+    if found:
+        first, *rest = found
+        more = "".join(f"\n{one}" for one in rest)
+        raise BadInput(first.what, where=f"{where}: {first.where}", hint=f"{first.hint or 'mend it'}{more}")
+    return plan
+
+
+def problems(plan: Plan) -> list[Problem]:
+    """All that is wrong with a plan, in its order; empty for one that is right."""
+    found: list[Problem] = []
+    for kind, names in (("requirement", [r.id for r in plan.requirements]), ("test", [t.id for t in plan.tests])):
+        found += [
+            Problem(where=f'{kind} "{name}"', what=f"there are {number} of this id", hint="give each an id of its own")
+            for name, number in Counter(names).items()
+            if number > 1
+        ]
+        found += [
+            Problem(
+                where=f'{kind} "{name}"',
+                what="is no id: folders are named after it",
+                hint="up to 64 letters, digits, dots, dashes and underscores",
+            )
+            for name in names
+            if not _NAME.fullmatch(name)
+        ]
+    for requirement in plan.requirements:
+        if not plan.tests_of(requirement):
+            found.append(
+                Problem(
+                    where=f'requirement "{requirement.id}" (clause {requirement.clause})',
+                    what="has no test",
+                    hint=f'add a [[test]] with requirements = ["{requirement.id}"]',
+                )
+            )
+    if not plan.requirements:
+        found.append(Problem(where="the plan", what="has no requirement", hint="add a [[requirement]]"))
+    known = {one.id for one in plan.requirements}
+    for test in plan.tests:
+        where = f'test "{test.id}" ({plan.clauses(test)})'
+        found += [Problem(where=where, what=what, hint=hint) for what, hint in _test(test, known, plan)]
+    return found
+
+
+Fault = tuple[str, str]
+
+
+def _raised(call: Callable[[], object]) -> Iterator[Fault]:
+    """What a check that raises has to say."""
+    try:
+        call()
+    except ShakedownError as error:
+        yield (error.what, error.hint)
+
+
+def _test(test: Test, known: set[str], plan: Plan) -> Iterator[Fault]:
+    if not test.requirements:
+        yield "is for no requirement", "name them: requirements = [...]"
+    for name in test.requirements:
+        if name not in known:
+            near = nearest(name, known)
+            yield f"is for {name!r}, which is no requirement", f"did you mean {near!r}?" if near else "add it"
+    if test.times < 1:
+        yield f"times = {test.times} is no number of times", "once at least"
+    yield from _raised(lambda: duration_s(test.over, ""))
+    match test:
+        case RunTest():
+            yield from _run(test, plan)
+        case CommandTest():
+            yield from _command(test)
+        case ManualTest():
+            yield from _manual(test)
+
+
+def waits(test: Test) -> str:
+    """What a test still waits for before it can be done; empty where it can."""
+    if isinstance(test, RunTest):
+        return test.awaits if test.workload not in workloads.names() else ""
+    if isinstance(test, CommandTest):
+        return test.awaits if not test.command else ""
+    return ""
+
+
+# ----------------------------------------------------------------------------------------------------------------- runs
+
+
+def _run(test: RunTest, plan: Plan) -> Iterator[Fault]:
+    if not test.limits:
+        yield "has no limit", "add a [[test.limit]] with metric and at_least or at_most"
+    if test.workload not in workloads.names():
+        if not test.awaits:
+            yield from _raised(lambda: workloads.get(test.workload))
+        return
+    entry = run_entry(test, repeats_of(test))
+    yield from _raised(lambda: campaign.nodes(entry, ""))
+    if test.repeat and not 1 <= test.repeat.min <= test.repeat.max:
+        yield f"repeat min {test.repeat.min} and max {test.repeat.max} must be 1 <= min <= max", "mend it"
+    yield from _raised(lambda: duration_s(test.time_limit, ""))
+    workload = workloads.get(test.workload)
+    for combination in itertools.product(*test.sweep.values()):
+        given = {**test.params, **dict(zip(test.sweep, combination, strict=True))}
+        yield from _raised(lambda given=given: workloads.check_params(workload, given))  # type: ignore[misc]
+    metrics = metrics_of(plan)
+    own = {metric.name for metric in workload.metrics}
+    for number, limit in enumerate(test.limits, 1):
+        for what, hint in _limit(limit, own, metrics):
+            yield f"limit {number}: {what}", hint
+
+
+def metrics_of(plan: Plan) -> dict[str, Metric]:
+    """The metrics of all workloads that the plan runs and that there are, by name."""
+    names = {one.workload for one in plan.tests if isinstance(one, RunTest)} & set(workloads.names())
+    return {metric.name: metric for name in sorted(names) for metric in workloads.get(name).metrics}
+
+
+def _limit(limit: LimitEntry, own: set[str], metrics: Mapping[str, Metric]) -> Iterator[Fault]:
+    if limit.metric not in own:
+        near = nearest(limit.metric, own)
+        hint = f"did you mean {near!r}? " if near else ""
+        yield f"unknown metric {limit.metric!r}", f"{hint}known: {', '.join(sorted(own))}"
+        return
+    if limit.of and limit.of_metric:
+        yield "has both `of` and `of_metric`", "it is held against one thing"
+    if limit.of and limit.of != FLEET_MEDIAN and not any(re.fullmatch(one, limit.of) for one in _peaks()):
+        known = [FLEET_MEDIAN, *(one.replace(r"\w+", "LEVEL").replace("\\", "") for one in _peaks())]
+        near = nearest(limit.of, [FLEET_MEDIAN, "memory.bandwidth", *known])
+        hint = f"did you mean {near!r}? " if near else ""
+        yield f"unknown peak {limit.of!r}", f"{hint}known: {', '.join(known)}"
+    if limit.of_metric:
+        other = metrics.get(limit.of_metric)
+        if other is None:
+            near = nearest(limit.of_metric, metrics)
+            yield f"unknown metric {limit.of_metric!r} in of_metric", f"did you mean {near!r}?" if near else "mend it"
+        elif other.unit != metrics[limit.metric].unit:
+            yield (
+                f"of_metric is in {other.unit}, the metric in {metrics[limit.metric].unit}",
+                "take one of the same unit",
+            )
+    try:
+        found = limit_of(limit, metrics[limit.metric])
+    except BadInput as error:
+        yield error.what, error.hint
+        return
+    if found.at_least is not None and found.at_most is not None and found.at_least > found.at_most:
+        yield "at_least is above at_most: nothing can meet it", "mend one of them"
+
+
+def _peaks() -> list[str]:
+    """Patterns of the names of peaks: those that some metric is bounded by, or measures."""
+    found = set()
+    for name in plugins.names("workloads"):
+        for metric in workloads.get(name).metrics:
+            for template in (metric.limit, metric.measures):
+                if template:
+                    found.add(re.sub(r"\\\{\w+\\\}", r"\\w+", re.escape(template)))
+    return sorted(found)
+
+
+def limit_of(entry: LimitEntry, metric: Metric) -> Limit:
+    """A limit in SI units, or as a fraction where it is relative (its ``of`` is then what it is of). Raises BadInput."""
+    relative = entry.of or entry.of_metric
+    plain = campaign.LimitEntry(
+        metric=entry.metric,
+        params=entry.params,
+        at_least=entry.at_least,
+        at_most=entry.at_most,
+        of=relative,
+        source=entry.source,
+    )
+    return campaign.limit(plain, "1" if relative else metric.unit, "")
+
+
+# ------------------------------------------------------------------------------------------------------------- commands
+
+
+def _command(test: CommandTest) -> Iterator[Fault]:
+    if not test.command and not test.awaits:
+        yield "has an empty command", 'write it as a list of words: command = ["sinfo", "-N"]'
+    if test.command and test.awaits:
+        yield "has its command and still `awaits` it", "remove the key awaits"
+    if test.command and "/" in test.command[0] and not test.command[0].startswith("/"):
+        yield f"{test.command[0]!r} is a relative path", "give an absolute path, or a name that is found on PATH"
+    if test.exit_code is None and not (test.expect or test.refuse or test.values):
+        yield "has no criterion", "give exit_code, expect, refuse or a [[test.value]]"
+    for pattern in (*test.expect, *test.refuse):
+        yield from _pattern(pattern, groups=0)
+    for value in test.values:
+        yield from _pattern(value.pattern, groups=1)
+        yield from ((f"value {value.name!r}: {what}", hint) for what, hint in _bounds(value))
+    yield from _raised(lambda: duration_s(test.time_limit, ""))
+    if not test.time_limit:
+        yield "has no time limit", 'write time_limit = "10 min"'
+
+
+def _pattern(pattern: str, groups: int) -> Iterator[Fault]:
+    try:
+        found = re.compile(pattern)
+    except re.error as error:
+        yield f"{pattern!r} is no pattern: {error}", "a Python regular expression; quote it with '...' in TOML"
+        return
+    if found.groups < groups:
+        yield f"{pattern!r} has no group that is the number", r"put it into brackets: 'EL = ([\d.]+)'"
+
+
+def quantity(given: str | float, unit: str) -> float:
+    """A number in SI: ``given`` with its own unit, or a bare number in ``unit``. Raises BadInput."""
+    hint = f'write it as "{3:g} {unit}"' if unit and unit != "1" else "write a number"
+    try:
+        si, factor = units.si(unit or "1")
+        if not isinstance(given, str):
+            return given * factor
+        value, found = units.parse_quantity(given)
+        bare = re.fullmatch(r"[-+]?[\d.]+(?:[eE][-+]?\d+)?", given.strip())
+    except ValueError as error:
+        raise BadInput(str(error), hint=hint) from None
+    if bare:
+        return value * factor
+    if found != si:
+        raise BadInput(f"{given!r} is in {found}, not in {si}", hint=hint)
+    return value
+
+
+def _bounds(entry: ValueEntry | FieldEntry) -> Iterator[Fault]:
+    if entry.at_least is None and entry.at_most is None and isinstance(entry, ValueEntry):
+        yield "has neither at_least nor at_most", "say what it must reach"
+    try:
+        low, high = (None if one is None else quantity(one, entry.unit) for one in (entry.at_least, entry.at_most))
+        quantity(0.0, entry.unit)
+    except BadInput as error:
+        yield error.what, error.hint
+        return
+    if low is not None and high is not None and low > high:
+        yield "at_least is above at_most: nothing can meet it", "mend one of them"
+
+
+# --------------------------------------------------------------------------------------------------------------- manual
+
+
+def _manual(test: ManualTest) -> Iterator[Fault]:
+    if test.awaits:
+        yield "is manual and `awaits` something", "it can be recorded at any time: remove the key"
+    if not test.steps:
+        yield "has no steps", "say what to do: steps = [...]"
+    if not any(field.judged for field in test.fields):
+        yield "has no criterion", "give a field `expect`, `at_least` or `at_most`"
+    names = [*(one.name for one in test.fields), *(one.name for one in test.attachments)]
+    for name, number in Counter(names).items():
+        if number > 1 or not _NAME.fullmatch(name):
+            why = "is there twice" if number > 1 else "is no name"
+            yield f"field {name!r} {why}", "letters, digits, dashes and underscores, each once"
+    for field in test.fields:
+        yield from ((f"field {field.name!r}: {what}", hint) for what, hint in _field(field))
+
+
+def _field(field: FieldEntry) -> Iterator[Fault]:
+    numeric = field.type in ("number", "integer")
+    if (field.type == "choice") != bool(field.choices):
+        yield "has choices and is no choice" if field.choices else "is a choice without choices", "mend one of them"
+    if not numeric and (field.at_least is not None or field.at_most is not None):
+        yield f"has a limit and is a {field.type}", 'only type = "number" or "integer" has one'
+    if numeric and field.expect:
+        yield "has `expect` and is a number", "give at_least and at_most"
+    if field.judged and not field.required:
+        yield "decides and is not required", "remove required = false"
+    if numeric:
+        yield from _bounds(field)
+    words = {"choice": field.choices, "yes-no": ("yes", "no")}.get(field.type)
+    if field.expect and words and field.expect not in words:
+        yield f"expects {field.expect!r}", f"one of: {', '.join(words)}"

@@ -1,0 +1,243 @@
+"""Runs -> points: the findings of a test's own runs against its limits, host by host and case by case.
+
+A limit that is relative becomes a number first: a fraction of a peak of the host, of the median over the fleet, or of
+another metric's value. The comparison itself, with its intervals, is that of analysis/limits.py.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ..analysis import build, derive, limits, ratios, stragglers, table
+from ..records import Analysis, Finding, Limit, Measurement, Metric, Peak, Plan, Verdict
+from ..store import RunDirectory
+from ..units import show
+from . import checking
+from .judging import limit_words
+from .plan import FLEET_MEDIAN, LimitEntry, RunTest, repeats_of
+from .results import Point, State
+
+#: States of a run that are a failure of what was tested; in the others nothing was shown.
+_FAILED = ("wrong", "failed", "crashed", "timeout")
+_MOST_POINTS = 2000
+
+
+class Session(NamedTuple):
+    """One run directory, read once for all of its tests."""
+
+    plan: Plan
+    analysis: Analysis
+    measurements: list[Measurement]
+    peaks: dict[str, tuple[Peak, ...]]
+
+
+def load(path: Path) -> Session:
+    """A run directory with everything that limits need. Raises StoreFailed."""
+    opened = RunDirectory.open(path)
+    part = build.read(opened)
+    analysis, _ = build.from_part(opened, part)
+    peaks = {host.name: host.peaks for host in analysis.machine.hosts}
+    names = {one.host for one in analysis.findings}
+    if len(peaks) == 1:  # a host that is unknown to the machine is of its one kind
+        peaks = dict.fromkeys({*names, *peaks}, analysis.machine.hosts[0].peaks)
+    peaks |= build._of_jobs(names - peaks.keys(), analysis.machine)
+    return Session(opened.plan(), analysis, opened.load().measurements, peaks)
+
+
+def points(test: RunTest, runs: Sequence[str], session: Session) -> tuple[Point, ...]:
+    """Everything that a test's runs are held against."""
+    mine = [one for one in session.measurements if one.run in set(runs)]
+    if not mine:
+        why = [one.why for one in session.plan.skipped if one.what == test.workload]
+        return (
+            Point(criterion=f"{test.workload} runs", found=why[0] if why else "no run of it", state="not measured"),
+        )
+    found = [_ended(one) for one in mine if one.state != "ok"]
+    findings = _findings(mine, session)
+    metrics = {metric.name: metric for metric in session.analysis.metrics}
+    for entry in test.limits:
+        found += _limit(entry, test, findings, metrics, session)
+    return tuple(found[:_MOST_POINTS])
+
+
+def _ended(one: Measurement) -> Point:
+    state: State = "not met" if one.state in _FAILED else "not measured"
+    return Point(
+        criterion=f"{one.workload} ends well", found=f"{one.state}: {one.reason}", state=state, where=one.host, runs=1
+    )
+
+
+def _findings(measurements: Iterable[Measurement], session: Session) -> list[Finding]:
+    """The findings of these runs alone; what other tests of the session measured does not mix with them."""
+    from .. import workloads
+
+    mine = list(measurements)
+    by_workload = {name: workloads.get(name).metrics for name in sorted({one.workload for one in mine})}
+    metrics = {metric.name: metric for group in by_workload.values() for metric in group}
+    found = derive.findings(table.from_measurements(mine), by_workload)
+    return ratios.ratios(limits.with_fractions(found, metrics, session.peaks), by_workload)
+
+
+def _limit(
+    entry: LimitEntry, test: RunTest, findings: list[Finding], metrics: Mapping[str, Metric], session: Session
+) -> list[Point]:
+    metric = metrics.get(entry.metric)
+    spoken = [one for one in findings if one.metric == entry.metric and one.value is not None]
+    spoken = [one for one in spoken if all(one.params.get(name) == value for name, value in entry.params.items())]
+    if metric is None or not spoken:
+        return [Point(criterion=limit_words(entry), found="no value of it was measured", state="not measured")]
+    if entry.cases == "best":
+        spoken = _best(spoken)
+    limit = checking.limit_of(entry, metric)
+    found = [_held(entry, limit, one, metric, findings, session, test) for one in spoken]
+    if test.nodes == "each":
+        there = {one.host for one in spoken}
+        found += [
+            Point(
+                criterion=limit_words(entry), found="no value of it was measured", state="not measured", where=host.name
+            )
+            for host in session.analysis.machine.hosts
+            if host.name not in there
+        ]
+    return found
+
+
+def _best(spoken: list[Finding]) -> list[Finding]:
+    """The best case on each host."""
+    best: dict[str, Finding] = {}
+    for one in spoken:
+        sign = -1 if one.better == "lower" else 1
+        held = best.get(one.host)
+        if held is None or sign * (one.value or 0.0) > sign * (held.value or 0.0):
+            best[one.host] = one
+    return list(best.values())
+
+
+class Reference(NamedTuple):
+    """What a relative limit is of: its value with its interval (both ends equal where it is exact), or why it has none."""
+
+    low: float
+    high: float
+    words: str
+    missing: str = ""
+
+
+def _held(
+    entry: LimitEntry,
+    limit: Limit,
+    one: Finding,
+    metric: Metric,
+    findings: list[Finding],
+    session: Session,
+    test: RunTest,
+) -> Point:
+    """One finding against one limit: surely met only where it is met at both ends of what the limit is of."""
+    absolute = msgspec.structs.replace(limit, params={}, of="", source="")
+    criterion, verdicts = "", []
+    if entry.of or entry.of_metric:
+        reference = _reference(entry, one, findings, session)
+        criterion = f"{metric.title}: {_bounds(limit, reference.words)}"
+        if reference.missing:
+            return _point(one, criterion, entry, "undecided", reference.missing)
+        for end in dict.fromkeys((reference.low, reference.high)):
+            verdicts.append(_verdict(_scaled(absolute, end), one, metric))
+    else:
+        verdicts = [_verdict(absolute, one, metric)]
+        criterion = verdicts[0].requirement
+    states = {verdict.state for verdict in verdicts}
+    state: State = states.pop() if len(states) == 1 else "undecided"
+    words = verdicts[0].evidence.removeprefix("measured ")
+    wanted = repeats_of(test)
+    if state == "met" and one.n_runs < wanted:
+        return _point(one, criterion, entry, "undecided", f"{words} from {one.n_runs} of {wanted} runs")
+    return _point(one, criterion, entry, state, words)
+
+
+def _verdict(limit: Limit, one: Finding, metric: Metric) -> Verdict:
+    return limits.verdicts((limit,), (one,), {metric.name: metric}, {})[0]
+
+
+def _scaled(limit: Limit, by: float) -> Limit:
+    return msgspec.structs.replace(
+        limit,
+        at_least=None if limit.at_least is None else limit.at_least * by,
+        at_most=None if limit.at_most is None else limit.at_most * by,
+    )
+
+
+def _bounds(limit: Limit, of: str) -> str:
+    parts = [
+        f"{word} {show(given, '%')} of {of}"
+        for word, given in (("at least", limit.at_least), ("at most", limit.at_most))
+        if given is not None
+    ]
+    return " and ".join(parts)
+
+
+def _reference(entry: LimitEntry, one: Finding, findings: list[Finding], session: Session) -> Reference:
+    if entry.of == FLEET_MEDIAN:
+        return _fleet(one, findings)
+    if entry.of_metric:
+        return _other(entry, one, session)
+    peak = limits._peak(entry.of, session.peaks.get(one.host, ()))
+    if peak is None:
+        return Reference(0, 0, entry.of, f"the peak {entry.of} is not known on {one.host}")
+    return Reference(peak.value, peak.value, f"{entry.of} ({show(peak.value, peak.unit)}, {peak.kind})")
+
+
+def _fleet(one: Finding, findings: list[Finding]) -> Reference:
+    """The median over all hosts of the same value. The fleet is all of it, not a sample: the median is exact."""
+    same = {
+        other.host: other.value
+        for other in findings
+        if (other.metric, table.key(other.params)) == (one.metric, table.key(one.params)) and other.value is not None
+    }
+    if len(same) < stragglers.FEWEST:
+        return Reference(
+            0,
+            0,
+            FLEET_MEDIAN,
+            f"{len(same)} hosts have this value at these parameters: a median needs {stragglers.FEWEST}",
+        )
+    middle = statistics.median(same.values())
+    return Reference(middle, middle, f"the median of {len(same)} hosts ({show(middle, one.unit)})")
+
+
+def _other(entry: LimitEntry, one: Finding, session: Session) -> Reference:
+    """Another metric's value on the same host, wherever in the session it was measured; its best case where it has many."""
+    found = [
+        other
+        for other in session.analysis.findings
+        if other.metric == entry.of_metric
+        and other.value is not None
+        and all(other.params.get(name) == value for name, value in entry.of_params.items())
+    ]
+    here = [other for other in found if other.host == one.host] or found
+    if not here:
+        return Reference(0, 0, entry.of_metric, f"no value of {entry.of_metric} was measured in this session")
+    best = _best([msgspec.structs.replace(other, host="") for other in here])[0]
+    low, high = (best.value if end is None else end for end in (best.low, best.high))
+    assert best.value is not None and low is not None and high is not None
+    return Reference(low, high, f"{entry.of_metric} ({show(best.value, best.unit)})")
+
+
+def _point(one: Finding, criterion: str, entry: LimitEntry, state: State, found: str) -> Point:
+    case = ", ".join(f"{name} {value}" for name, value in one.params.items() if name not in entry.params)
+    return Point(
+        criterion=criterion,
+        found=found,
+        state=state,
+        where=f"{one.host} ({case})" if case else one.host,
+        source=entry.source,
+        value=one.value,
+        low=one.low,
+        high=one.high,
+        unit=one.unit,
+        samples=one.n_samples,
+        runs=one.n_runs,
+    )

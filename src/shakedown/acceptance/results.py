@@ -1,0 +1,133 @@
+"""What an acceptance comes to: the records that every form of its report is made from."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..records import Record
+from .journal import File
+from .sealing import Fault
+
+State = Literal["met", "not met", "undecided", "not measured"]
+Standing = Literal["met", "not met", "undecided", "not measured", "waived"]
+
+
+class Point(Record, frozen=True, kw_only=True):
+    """One thing that was held against its criterion."""
+
+    criterion: str  # "Triad bandwidth: at least 40 GB/s"
+    found: str  # "44.1 GB/s [43.8, 44.3]"
+    state: State
+    where: str = ""  # host, case, subject
+    source: str = ""  # where the limit comes from
+    value: float | None = None  # SI
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    samples: int = 0
+    runs: int = 0
+
+
+class Tried(Record, frozen=True, kw_only=True):
+    """One attempt of a test, judged."""
+
+    number: int  # of its test, from 1
+    entry: int  # of the journal
+    round: int  # from 1; a test that is done anew begins another
+    state: State
+    reason: str = ""
+    by: str = ""
+    witness: str = ""
+    subject: str = ""
+    begin_ns: int
+    end_ns: int
+    points: tuple[Point, ...] = ()
+    observed: tuple[tuple[str, str], ...] = ()  # what a form says besides its criteria: title, answer
+    attached: tuple[tuple[str, str], ...] = ()  # title, path of the file
+    failure: str = ""  # whose it was: system, application, user, test bug
+    classified_by: str = ""
+    classified_why: str = ""
+    folder: str = ""
+    files: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether the verdict rests on it: failures of a user or of the test itself are set aside."""
+        return self.failure not in ("user", "test bug")
+
+
+class Round(Record, frozen=True, kw_only=True):
+    """Why a test was done anew."""
+
+    by: str
+    reason: str
+    time_ns: int
+
+
+class Tested(Record, frozen=True, kw_only=True):
+    """One test with all of its attempts."""
+
+    id: str
+    title: str
+    kind: Literal["run", "command", "manual"]
+    by: str
+    severity: str
+    how: str  # what is done, in words
+    often: str  # "3 times over 14 d"
+    criteria: tuple[str, ...]
+    state: State
+    reason: str
+    attempts: tuple[Tried, ...] = ()
+    rounds: tuple[Round, ...] = ()
+    note: str = ""
+
+
+class Waiver(Record, frozen=True, kw_only=True):
+    by: str
+    reason: str
+    time_ns: int
+
+
+class Required(Record, frozen=True, kw_only=True):
+    """One requirement with its verdict."""
+
+    id: str
+    clause: str
+    text: str
+    page: str = ""
+    phase: str = ""
+    severity: str
+    state: Standing
+    shown: State  # what the tests show, waived or not
+    reason: str
+    tests: tuple[str, ...]  # ids
+    waiver: Waiver | None = None
+
+
+class Result(Record, frozen=True, kw_only=True):
+    """All of an acceptance: made from its directory alone, and the same each time."""
+
+    system: str
+    parties: dict[str, str]
+    signatories: tuple[str, ...] = ()
+    plan: str
+    title: str
+    document: str = ""
+    summary: str = ""
+    plan_sha256: str
+    version: str  # of shakedown
+    begun_ns: int
+    until_ns: int  # of the last entry of the journal that is no report
+    entries: int  # of the journal, up to there
+    head: str  # the hash of that entry
+    state: State  # of all that is mandatory and not waived
+    requirements: tuple[Required, ...]
+    tests: tuple[Tested, ...]
+    evidence: tuple[File, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+    def counts(self) -> dict[str, int]:
+        """State -> how many requirements."""
+        order = ("met", "not met", "undecided", "not measured", "waived")
+        numbers = {state: sum(one.state == state for one in self.requirements) for state in order}
+        return {state: number for state, number in numbers.items() if number}

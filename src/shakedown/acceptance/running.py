@@ -1,0 +1,164 @@
+"""What can be done without a person: runs as one campaign in one run directory, and commands one after the other.
+
+What an interrupted session left is gone on with; nothing that is whole is done again. The functions that begin and carry
+out a campaign are handed in: they are those of `shakedown run`, on this machine or through a batch engine.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from .. import plan as plans
+from .. import records, store
+from ..campaign import Campaign
+from ..errors import CannotMeasure
+from ..process import Process
+from ..store import RunDirectory
+from . import directory, journal
+from .directory import Acceptance
+from .journal import Abandoned, Attempt, Session
+from .plan import CommandTest, RunTest, campaign_toml, duration_s, repeats_of, run_entry
+
+COMMAND = "command.json"
+#: (campaign's file, run directory) -> the run directory, with all done that can be done now.
+Carry = Callable[[Path, Path], RunDirectory]
+Say = Callable[[str], None]
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How a command ended."""
+
+    test: str
+    argv: tuple[str, ...]
+    program: str  # what the first word led to
+    host: str
+    exit_code: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    lost: str = ""  # why output could not be kept
+    begin_ns: int
+    end_ns: int
+
+
+def run_command(root: Path, test: CommandTest, say: Say) -> Attempt:
+    """Start a command once, in a new folder of its own, and seal what it left. Raises BadInput for one that must not be
+    started."""
+    directory.refuse_if_others_write(root)
+    path = directory.program(test.command)
+    limit_s = duration_s(test.time_limit, f"test {test.id!r}: time_limit")
+    with directory.writing(root) as (acceptance, book):
+        folder, name = directory.new_folder(root, acceptance.entries, test.id)
+        del book
+    say(f"  {test.id}: {' '.join(test.command)}")
+    begin_ns = time.time_ns()
+    process = Process((path, *test.command[1:]), {"LC_ALL": "C"}, folder)
+    try:
+        ended = process.wait(limit_s, 0.0, lambda fraction, text: None)
+    except BaseException:
+        process.kill()
+        raise
+    record = Ended(
+        test=test.id,
+        argv=test.command,
+        program=path,
+        host=_host(),
+        exit_code=ended.code,
+        signal=ended.signal,
+        timed_out=ended.timed_out,
+        lost=ended.lost,
+        begin_ns=begin_ns,
+        end_ns=time.time_ns(),
+    )
+    store.write_record(folder / COMMAND, record)
+    with directory.writing(root) as (_, book):
+        files = directory.keep(root, folder, name)
+        attempt = Attempt(test=test.id, folder=name, begin_ns=begin_ns, end_ns=record.end_ns, files=files)
+        written = book.append(attempt, time.time_ns())
+    assert isinstance(written, Attempt)
+    return written
+
+
+def _host() -> str:
+    import os
+
+    return os.uname().nodename
+
+
+# ----------------------------------------------------------------------------------------------------------------- runs
+
+
+def run_session(root: Path, tests: Sequence[RunTest], carry: Carry, say: Say) -> bool:
+    """Do these tests' runs as one campaign, or go on with the session that is open; True when it was sealed.
+
+    Raises what ``carry`` raises: the session stays open, and the next call goes on with it.
+    """
+    directory.refuse_if_others_write(root)
+    with directory.writing(root) as (acceptance, book):
+        session = directory.open_session(acceptance.entries)
+        if session is None:
+            if not tests:
+                return True
+            folder = directory.next_run_folder(root, acceptance.entries)
+            entry = book.append(Session(folder=folder, tests=tuple(test.id for test in tests)), time.time_ns())
+            assert isinstance(entry, Session)
+            session = entry
+        else:
+            say(f"going on with {session.folder}: {', '.join(session.tests)}")
+    mine = [test for name in session.tests if isinstance(test := acceptance.plan.test(name), RunTest)]
+    with tempfile.TemporaryDirectory(prefix="shakedown-") as scratch:
+        file = Path(scratch) / f"{acceptance.plan.name}.toml"
+        store.write(file, campaign_toml(acceptance.plan, mine))
+        opened = carry(file, root / session.folder)
+    missing = unfinished(opened)
+    if missing:
+        say(f"{session.folder} is not whole yet: {missing} of {len(opened.plan().runs)} runs have no result")
+        return False
+    runs = {test.id: runs_of(test, opened) for test in mine}
+    with directory.writing(root) as (_, book):
+        directory.seal_session(root, book, session, runs, time.time_ns())
+    return True
+
+
+def abandon(root: Path, reason: str) -> None:
+    """Close the open session, of which nothing came. Its files stay and count for nothing."""
+    with directory.writing(root) as (acceptance, book):
+        session = directory.open_session(acceptance.entries)
+        if session is None:
+            raise CannotMeasure(
+                "there is no open session", where=str(root), hint="shakedown accept status shows what is"
+            )
+        book.append(Abandoned(folder=session.folder, reason=reason), time.time_ns())
+
+
+def unfinished(opened: RunDirectory) -> int:
+    """How many runs of the plan have no measurement at all."""
+    done = {one.run for one in opened.load().measurements}
+    return sum(run.id not in done for run in opened.plan().runs)
+
+
+def runs_of(test: RunTest, opened: RunDirectory) -> tuple[str, ...]:
+    """The ids of the runs in a run directory that are a test's: made again from the test and the machine that ran them."""
+    return tuple(run.id for run in planned(test, opened).runs)
+
+
+def planned(test: RunTest, opened: RunDirectory) -> records.Plan:
+    """What a test alone comes to on the machine of a run directory: its runs, and what could not run there and why."""
+    entry = run_entry(test, repeats_of(test))
+    alone = Campaign(name=test.id, title=test.title or test.id, runs=(entry,))
+    return plans.make(alone, opened.machine(), where=test.id, version=opened.manifest().version)
+
+
+def in_round(acceptance: Acceptance, test: str) -> list[Attempt]:
+    """The attempts of a test that its verdict rests on: those since it was last begun anew."""
+    found: list[Attempt] = []
+    for entry in acceptance.entries:
+        if isinstance(entry, journal.Again) and entry.test == test:
+            found.clear()
+        elif isinstance(entry, Attempt) and entry.test == test:
+            found.append(entry)
+    return found

@@ -1,0 +1,1 @@
+def start(directory, description): raise NotImplementedError

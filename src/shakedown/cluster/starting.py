@@ -1,0 +1,282 @@
+"""Bringing a cluster up, step by step; each step waits until the one before answers.
+
+What was begun and not finished is ended: by an error, by Ctrl-C, and by SIGTERM, nothing stays.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .. import __version__
+from ..errors import BadInput, CannotMeasure
+from ..host import RealHost, Result
+from . import daemons, entering, files, gridengine, hosts, links, namespaces, needs, network, slurm
+from .settings import ACCOUNT, CONTROLLER, Description, Link, Settings, check, load, node_names, save
+
+Say = Callable[[str], None]
+#: How long each daemon may take to answer. Wide: on a starved machine MariaDB alone took 20 s.
+_LIMIT_S = 120.0
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the cluster for a change. Raises CannotMeasure where another command changes it now."""
+    with (directory / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotMeasure(
+                "another command starts, stops or changes this cluster now", where=str(directory), hint="wait for it"
+            ) from None
+        yield
+
+
+def up(directory: Path, asked: Settings, say: Say) -> Description:
+    """Bring a cluster up in a directory; one that was there before and is down comes up again with its history. Raises
+    BadInput where one is up already, Unavailable with what is missing, CannotMeasure with what failed and its log."""
+    check(asked, directory)
+    layout, reason = needs.layout(asked.layout, asked.engines) if _tools(asked) else ("plain", "")
+    needs.check(asked.engines, network=layout != "plain")
+    files.prepare(directory)
+    fresh = not any(one.name != "lock" for one in directory.iterdir())
+    with locked(directory):
+        earlier = load(directory)
+        _refuse(directory, earlier, fresh)
+        with _undone(directory, fresh):
+            hosts.kill_all(directory, earlier)  # what a start that was killed has left
+            description = Description(
+                version=__version__,
+                settings=asked,
+                layout=layout,
+                layout_reason=reason,
+                links={name: asked.link for name in node_names(asked.nodes)},
+                ports=free_ports(asked) if layout == "plain" else {},
+                versions=needs.versions(asked.engines),
+            )
+            save(directory, description)
+            return _start(directory, description, _Lap(say))
+
+
+def _tools(asked: Settings) -> bool:
+    """Complain of missing programs before trying namespaces with them."""
+    needs.check(asked.engines, network=False)
+    return True
+
+
+def _refuse(directory: Path, earlier: Description | None, fresh: bool) -> None:
+    if earlier is None and not fresh:
+        raise BadInput(
+            "is not empty, and what lies there is no cluster", where=str(directory), hint="--directory with a new path"
+        )
+    if earlier is not None and is_up(directory, earlier) and earlier.ready:
+        raise BadInput(
+            f"a cluster of {earlier.settings.nodes} nodes is up here already",
+            where=str(directory),
+            hint="use it (shakedown cluster status), end it (shakedown cluster down), or name another --directory",
+        )
+
+
+def is_up(directory: Path, description: Description) -> bool:
+    """Whether a cluster lives there."""
+    if description.layout == "plain":
+        return bool(daemons.running(directory, description))
+    return bool(entering.host_pid(directory, description, CONTROLLER))
+
+
+@contextmanager
+def _undone(directory: Path, fresh: bool) -> Iterator[None]:
+    """End what was begun where the start fails. A termination counts as Ctrl-C does."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = _on_term(stop)
+    try:
+        yield
+    except BaseException as error:
+        quiet = _on_term(signal.SIG_IGN), _on_int(signal.SIG_IGN)  # a second Ctrl-C must not leave half of it
+        hosts.kill_all(directory, load(directory))
+        if fresh and isinstance(error, KeyboardInterrupt):
+            shutil.rmtree(directory, ignore_errors=True)
+        _on_term(quiet[0])
+        _on_int(quiet[1])
+        raise
+    finally:
+        _on_term(before)
+
+
+def _on_term(handler: Any) -> Any:
+    return _on(signal.SIGTERM, handler)
+
+
+def _on_int(handler: Any) -> Any:
+    return _on(signal.SIGINT, handler)
+
+
+def _on(number: signal.Signals, handler: Any) -> Any:
+    """Set a signal's handler, where this thread may, and return the one before."""
+    if handler is None or threading.current_thread() is not threading.main_thread():
+        return None
+    return signal.signal(number, handler)
+
+
+def free_ports(asked: Settings) -> dict[str, int]:
+    """A free TCP port for each daemon of layout plain."""
+    wanted = ("slurmctld", "slurmdbd", *(f"slurmd@{node}" for node in node_names(asked.nodes)))
+    held: list[socket.socket] = []
+    try:
+        for _ in wanted:
+            held.append(socket.socket())
+            held[-1].bind(("127.0.0.1", 0))
+        return {name: one.getsockname()[1] for name, one in zip(wanted, held, strict=True)}
+    finally:
+        for one in held:
+            one.close()
+
+
+class _Lap:
+    """Says what was reached and when, in seconds since the start."""
+
+    def __init__(self, say: Say) -> None:
+        self._say, self._begun = say, time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        self._say(f"{time.monotonic() - self._begun:6.1f} s  {text}")
+
+
+def _start(directory: Path, description: Description, lap: _Lap) -> Description:
+    files.write_all(directory, description)
+    if description.layout != "plain":
+        pid, start = hosts.start_controller(directory, description)
+        description = msgspec.structs.replace(description, init_pid=pid, init_start=start)
+        save(directory, description)
+        links.batch(description, pid, network.switch())
+        lap("switch and controller")
+    slurm_here = "slurm" in description.settings.engines
+    if slurm_here:
+        daemons.start(directory, description, "munged")
+        _accounting(directory, description, lap)
+        daemons.start(directory, description, "slurmctld")
+    description = _start_nodes(directory, description)
+    lap(f"{description.settings.nodes} nodes")
+    if slurm_here:
+        wait_for_nodes(directory, description, _LIMIT_S)
+        lap("Slurm: all nodes answer")
+    if "gridengine" in description.settings.engines:
+        gridengine.start(directory, description)
+        lap("Grid Engine: all hosts answer")
+    description = msgspec.structs.replace(description, ready=True)
+    save(directory, description)
+    return description
+
+
+def _accounting(directory: Path, description: Description, lap: _Lap) -> None:
+    daemons.install_database(directory, description)
+    daemons.start(directory, description, "mariadbd")
+    _until(directory, description, "mariadbd", lambda: _answers_unix(directory / "mysql" / "sock"))
+    daemons.open_database(directory, description)
+    lap("database")
+    start_slurmdbd(directory, description)
+    daemons.associate(directory, description, ACCOUNT)
+    lap("accounting")
+
+
+def start_slurmdbd(directory: Path, description: Description) -> None:
+    """Start slurmdbd and wait until it takes calls."""
+    daemons.start(directory, description, "slurmdbd")
+    port = slurm.dbd_port(description)
+    _until(directory, description, "slurmdbd", lambda: listens(directory, description, port))
+
+
+def _start_nodes(directory: Path, description: Description) -> Description:
+    methods: dict[str, str] = {}
+    for node in node_names(description.settings.nodes):
+        methods[node] = start_node(directory, description, node)
+    return msgspec.structs.replace(description, methods=methods)
+
+
+def start_node(directory: Path, description: Description, node: str) -> network.Method:
+    """Switch a node on, shape its link as the description says, start its slurmd."""
+    method: network.Method = "none"
+    if description.layout != "plain":
+        hosts.start_node(directory, description, node)
+        link = description.links.get(node, Link())
+        if link.shaped or link.cut:
+            method = links.shape(directory, description, node)
+    if "slurm" in description.settings.engines:
+        daemons.start(directory, description, f"slurmd@{node}")
+    return method
+
+
+def wait_for_nodes(directory: Path, description: Description, limit_s: float, nodes: tuple[str, ...] = ()) -> None:
+    """Wait until slurmctld hears these nodes, by default all. Raises CannotMeasure with what it says of the others."""
+    wanted = nodes or node_names(description.settings.nodes)
+    states: dict[str, tuple[str, str]] = {}
+
+    def heard() -> bool:
+        states.clear()
+        states.update(slurm_nodes(directory, description))
+        return all(slurm.answering(states.get(node, ("", ""))[0]) for node in wanted)
+
+    if not daemons.until(heard, limit_s, 0.1):
+        silent = {node: states.get(node, ("not known", "")) for node in wanted}
+        words = ", ".join(f"{node} {' '.join(said).strip()}" for node, said in silent.items() if not slurm.answering(said[0]))
+        raise CannotMeasure(
+            f"after {limit_s:g} s slurmctld does not hear {words}",
+            where=str(directory / "log"),
+            hint=f"slurmctld says: {daemons.last_lines(directory, 'slurmctld.log')}",
+        )
+
+
+def slurm_nodes(directory: Path, description: Description) -> dict[str, tuple[str, str]]:
+    """Node -> (state, reason) as slurmctld says; empty where it does not answer."""
+    done = in_cluster(directory, description, ("sinfo", "-h", "-N", "-o", "%N|%T|%E"), 20)
+    return slurm.parse_nodes(done.out) if done.ok else {}
+
+
+def in_cluster(directory: Path, description: Description, argv: tuple[str, ...], limit_s: float) -> Result:
+    """Run an administrator's command on the controller."""
+    words = entering.words(directory, description, argv, folder=str(directory))
+    return RealHost().run(words, limit_s=limit_s, env={"PATH": namespaces.search_path()})
+
+
+def _until(directory: Path, description: Description, name: str, holds: Callable[[], bool]) -> None:
+    if not daemons.until(holds, _LIMIT_S, 0.05):
+        logs = " | ".join(daemons.last_lines(directory, f"{name}.{kind}") for kind in ("out", "log"))
+        raise CannotMeasure(f"{name} does not answer within {_LIMIT_S:g} s: {logs}", where=str(directory / "log"))
+
+
+def _answers_unix(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as one:
+        try:
+            one.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def listens(directory: Path, description: Description, port: int) -> bool:
+    """Whether something listens at that TCP port of the controller, read from the kernel's table: a connection that says
+    nothing would stand in the daemon's log as an error."""
+    pid = entering.host_pid(directory, description, CONTROLLER) or os.getpid()
+    wanted = f":{port:04X}"
+    for table in ("tcp", "tcp6"):
+        try:
+            lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        if any(words[1].endswith(wanted) and words[3] == "0A" for words in map(str.split, lines)):
+            return True
+    return False

@@ -1,0 +1,259 @@
+"""A campaign handed to a batch engine: one job for the whole run directory, watched from outside until it is whole.
+
+    outside   prepare -> submit -> follow the job and the directory -> report
+    inside    `shakedown run --inside RUN`, on the first node of the allocation: hosts -> plan -> runs
+
+    RUN/jobs/1, 2, ...   asked.json  job.sh                   what was asked, and what was submitted
+                         job.json                             its id, once the engine took it
+                         ended.json                           what became of it: every attempt, from the accounting
+                         and what it printed
+    RUN/allocation.json                                       the hosts of the harness that is at work, or was last
+
+A job that was cut short (its time limit, a failed node) is submitted again as often as was asked; what is whole is not
+measured again.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from . import execute, following, hostlist, schedulers
+from .errors import BadInput, CannotMeasure, StoreFailed, Unavailable
+from .host import Door
+from .records import Measurement, Plan, Record
+from .schedulers import Allocation, JobRecord, Request
+from .store import RunDirectory, failed, read_record, write, write_record
+
+ALLOCATION = "allocation.json"
+JOBS = "jobs"
+#: A job's limit where the plan's length is not known from here, and how much more than the estimate it gets.
+DEFAULT_LIMIT_S = 3600.0
+SPARE = 1.5
+#: How often a job and its run directory are looked at, at most.
+LOOK_S = 5.0
+#: What cuts a job short without its being at fault: worth another submission.
+CUT_SHORT = ("timeout", "node_fail", "preempted")
+
+
+class Asked(Record, frozen=True, kw_only=True):
+    """What is asked of which engine."""
+
+    engine: str
+    nodes: int = 1
+    hosts: tuple[str, ...] = ()
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    constraint: str = ""
+    reservation: str = ""
+    gres: str = ""
+    parallel_environment: str = ""
+    limit_s: float | None = None
+    options: tuple[str, ...] = ()
+    attempts: int = 1
+
+
+class Submitted(Record, frozen=True, kw_only=True):
+    """A job that an engine took."""
+
+    engine: str
+    id: str
+    submitted_s: float  # Unix time
+
+
+def prepare(path: Path, campaign_toml: str) -> None:
+    """The folder of a run directory that a job will fill. Raises BadInput for one that is not empty or not safe."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise BadInput(
+                "the folder is not empty",
+                where=str(path),
+                hint=f"choose another with --directory, or go on with it: --resume {path}",
+            )
+        (path / JOBS).mkdir()
+    except OSError as error:
+        raise failed(error, path, "create the run directory") from None
+    refuse_open(path)
+    write(path / "campaign.toml", campaign_toml)
+
+
+def refuse_open(path: Path) -> None:
+    """Raises BadInput where somebody else could put a script in the place of ours: the folder, or one above it, that
+    others may write to (but for those with the sticky bit, as /tmp has)."""
+    for folder in (path.resolve(), *path.resolve().parents):
+        mode = folder.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise BadInput(
+                f"{folder} can be written to by everybody: what a job runs from there could be exchanged",
+                where=str(path),
+                hint=f"chmod o-w {folder}, or choose another place with --directory",
+            )
+
+
+def folders(path: Path) -> list[Path]:
+    """The folders of the jobs of a run directory, in their order."""
+    base = path / JOBS
+    found = [one for one in base.iterdir() if one.name.isdigit()] if base.is_dir() else []
+    return sorted(found, key=lambda one: int(one.name))
+
+
+def request(path: Path, folder: Path, asked: Asked) -> Request:
+    """What is asked of the engine for this run directory. Pure but for the name of this Python."""
+    return Request(
+        name=f"shakedown-{path.name}"[:60],
+        argv=(sys.executable, "-m", "shakedown", "run", "--inside", str(path.resolve())),
+        folder=str(folder.resolve()),
+        nodes=asked.nodes,
+        hosts=asked.hosts,
+        time_limit_s=asked.limit_s or DEFAULT_LIMIT_S,
+        partition=asked.partition,
+        account=asked.account,
+        qos=asked.qos,
+        constraint=asked.constraint,
+        reservation=asked.reservation,
+        gres=asked.gres,
+        parallel_environment=asked.parallel_environment,
+        extra=asked.options,
+        env={name: os.environ[name] for name in ("SHAKEDOWN_NATIVE", "SHAKEDOWN_HOME") if name in os.environ},
+    )
+
+
+def submit(path: Path, asked: Asked, door: Door) -> Submitted:
+    """Submit one job for what is left in a run directory. Raises BadInput, Unavailable, CannotMeasure."""
+    engine = schedulers.get(asked.engine)
+    if why := engine.absent(door):
+        raise Unavailable(f"{engine.title} cannot be asked from here: {why}", hint="submit where its commands work")
+    refuse_open(path)
+    earlier = folders(path)
+    folder = path / JOBS / str(int(earlier[-1].name) + 1 if earlier else 1)
+    try:
+        folder.mkdir(parents=True)
+        folder.chmod(0o755)
+    except OSError as error:
+        raise failed(error, folder, "create the folder of the job") from None
+    write_record(folder / "asked.json", asked)
+    job_id = following.submit(engine, request(path, folder, asked), door, folder / "job.sh")
+    job = Submitted(engine=asked.engine, id=job_id, submitted_s=door.now_ns() * 1e-9)
+    write_record(folder / "job.json", job)
+    return job
+
+
+def last(path: Path) -> tuple[Path, Asked, Submitted | None] | None:
+    """The last job of a run directory: its folder, what was asked, and its id where the engine took it."""
+    found = folders(path)
+    if not found:
+        return None
+    folder = found[-1]
+    job = read_record(folder / "job.json", Submitted) if (folder / "job.json").exists() else None
+    return folder, read_record(folder / "asked.json", Asked), job
+
+
+def ended(folder: Path) -> tuple[JobRecord, ...]:
+    """What became of a job, attempt by attempt; empty while nobody knows."""
+    try:
+        return msgspec.json.decode((folder / "ended.json").read_bytes(), type=tuple[JobRecord, ...])
+    except (OSError, msgspec.DecodeError):
+        return ()  # not yet; what is damaged is asked of the engine again
+
+
+def follow(
+    path: Path,
+    folder: Path,
+    job: Submitted,
+    door: Door,
+    tell: Callable[[JobRecord], None],
+    seen: Callable[[Measurement], None],
+) -> JobRecord:
+    """Watch a job and its run directory until the job has ended; keep what the accounting says, and return the last attempt.
+
+    ``tell`` is called at every look at the job, ``seen`` for every result as it arrives.
+    """
+    results = Results(path)
+
+    def look(record: JobRecord) -> None:
+        tell(record)
+        for one in results.new():
+            seen(one)
+
+    records = following.follow(
+        schedulers.get(job.engine), job.id, door, submitted_s=job.submitted_s, tell=look, every_s=LOOK_S
+    )
+    for one in results.new():
+        seen(one)
+    write(folder / "ended.json", msgspec.json.encode(records))
+    return records[-1]
+
+
+class Results:
+    """The results that have arrived in a run directory since it was last asked."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: set[Path] = set(self._files())
+
+    def _files(self) -> list[Path]:
+        return sorted((self._path / "runs").glob("*/*/measurement.json"))
+
+    def new(self) -> list[Measurement]:
+        """In the order of their ends. One that cannot be read yet comes later."""
+        found = []
+        for file in self._files():
+            if file in self._known:
+                continue
+            try:
+                found.append(read_record(file, Measurement))
+            except StoreFailed:
+                continue
+            self._known.add(file)
+        return sorted(found, key=lambda one: one.end_ns)
+
+
+def left(path: Path) -> bool:
+    """Whether anything of the plan is still to be run; also where no plan was made yet."""
+    if not (path / "manifest.json").exists():
+        return True
+    directory = RunDirectory.open(path)
+    plan: Plan = directory.plan()
+    records = directory.load().measurements
+    done = execute.history(plan, records, allocation_of(path).hosts if (path / ALLOCATION).exists() else ())
+    return execute.next_step(plan, done, execute.spent(records)) is not None
+
+
+def allocation_of(path: Path) -> Allocation:
+    """The allocation of the harness that was last at work in a run directory. Raises StoreFailed."""
+    return read_record(path / ALLOCATION, Allocation)
+
+
+def said(folder: Path) -> str:
+    """The last lines that a job printed, on standard error where there is any; empty where there is nothing."""
+    texts = []
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in (".json", ".sh") and path.is_file():
+            text = path.read_text("utf-8", "replace").strip()
+            texts.append((text, "err" in path.name))
+    chosen = max(texts, key=lambda one: (bool(one[0]), one[1]), default=("", False))[0]
+    return "\n".join(chosen.splitlines()[-8:])
+
+
+def why_nothing(folder: Path, record: JobRecord) -> CannotMeasure:
+    """The error for a job that ended before it made a plan."""
+    text = said(folder)
+    return CannotMeasure(
+        f"job {record.id} ended ({words(record)}) before it had made its plan"
+        + (f"; it said:\n{text}" if text else ""),
+        where=str(folder),
+        hint=f"the first node must see this folder and this Python ({sys.executable}); "
+        f"then: shakedown run --resume {folder.parent.parent}",
+    )
+
+
+def words(record: JobRecord) -> str:
+    """What is known of a job, for a person: the engine's word, where it runs, why it waits or ended."""
+    hosts = f" on {hostlist.fold(record.hosts)}" if record.hosts else ""
+    why = record.reason if record.reason != "None" else ""
+    return f"{(record.word or record.state).lower()}{hosts}" + (f" ({why})" if why else "")

@@ -1,0 +1,110 @@
+"""Compilers of a suite, present and right: C, C++ and Fortran, each without and with optimisation.
+
+Small programs are compiled, run, and must print what is known beforehand, bit for bit: integers, IEEE 754 arithmetic
+(sums in order, rounding, subnormal numbers, infinities), exceptions, threads, OpenMP, C++20 and Fortran 2008, coarrays of
+one image, and Fortran, C and C++ calling each other. What is right is computed in Python, never by the compiler under
+test, and arithmetic is compiled as it is written (the suite's own words for that are among the facts). A wrong value, a
+crash, or a compiler that by its own macros is another than it is called fails the check. A compiler that is not there is
+not counted, and a notice says why; a feature that is not there neither, unless ``require`` names it.
+
+``suite`` is a name (``nvidia`` is PGI too), ``all`` that are found, or ``any``: the one with most of the languages.
+``modules`` are environment modules to load first: what the module command says is read, never executed.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ..errors import BadInput, unknown
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Sample, Workload
+
+LANGUAGES = ("c", "c++", "fortran")
+SUITES = ("intel", "nvidia", "cray", "aocc", "arm", "llvm", "gnu")
+FEATURES = ("openmp", "c++20", "parallel", "fortran2008", "coarray", "interoperability")
+
+_SOURCE = "ARL-TR-7085, 3.3 (5) and (7); src/shakedown/demonstrations/sources/compilers"
+
+
+def _words(params: Params, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
+    for word in found:
+        if word not in known:
+            raise unknown(f"word of compilers.{name}", word, known)
+    return found
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    languages = _words(params, "languages", LANGUAGES)
+    if not languages:
+        raise BadInput("compilers.languages is empty", hint=f"known: {', '.join(LANGUAGES)}")
+    return (
+        {**params, "languages": ",".join(languages), "require": ",".join(_words(params, "require", FEATURES))},
+    )
+
+
+def _command(params: Params, host: Host) -> Command:
+    words = [word for name in ("suite", "languages", "require", "modules") for word in (f"--{name}", str(params[name]))]
+    return Command(argv=(sys.executable, "-m", "shakedown.demonstrations.compilers", *words))
+
+
+def _label(params: Params) -> str:
+    modules = f", modules {params['modules']}" if params["modules"] else ""
+    return f"compilers {str(params['languages']).replace(',', ', ')} of {params['suite']}{modules}"
+
+
+WORKLOAD = Workload(
+    name="compilers",
+    title="Compilers (present and right)",
+    metrics=(
+        Metric(
+            name="compilers.languages",
+            title="Languages with a compiler that is right",
+            unit="1",
+            better="higher",
+            kernel="suite",
+            per="languages",
+            headline=True,
+            source=_SOURCE,
+        ),
+        Metric(
+            name="compilers.features",
+            title="Features of the languages that are there and right",
+            unit="1",
+            better="higher",
+            kernel="suite",
+            per="features",
+            source=_SOURCE,
+        ),
+        Metric(
+            name="compilers.compile_time",
+            title="Time to compile and link a small program",
+            unit="s",
+            better="lower",
+            kernel="compile",
+            per="s/programs",
+            source=_SOURCE,
+        ),
+    ),
+    params={
+        "suite": Param(kind="word", default="any", choices=("any", "all", *SUITES), help="which compilers"),
+        "languages": Param(
+            kind="list", default=",".join(LANGUAGES), help=f"languages between commas: {', '.join(LANGUAGES)}"
+        ),
+        "require": Param(
+            kind="list", default="openmp", help=f"features that must be there: {', '.join(FEATURES)}; empty: none"
+        ),
+        "modules": Param(kind="list", default="", help="environment modules to load first, between commas"),
+    },
+    command=_command,
+    estimate_s=lambda params, host: 15.0 * (4 if params["suite"] == "all" else 1),
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="demonstrations/compilers-gnu-12.jsonl",
+            source="GCC 12.2 on two virtual CPUs",
+            expect={"compilers.languages[suite=gnu]": 3, "compilers.features[suite=gnu]": 8},
+        ),
+    ),
+)
