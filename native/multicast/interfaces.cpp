@@ -217,8 +217,8 @@ std::vector<Interface> from_text(const std::string& text) {
   std::istringstream words(text);
   std::string family;
   std::string address;
-  for (Interface one; words >> one.name >> one.index >> family >> address >> one.prefix >> one.mtu >>
-                      one.speed_bit_s >> one.loopback >> one.multicast >> one.running;) {
+  for (Interface one; words >> one.name >> one.index >> family >> address >> one.prefix >> one.mtu >> one.speed_bit_s >>
+                      one.loopback >> one.multicast >> one.running;) {
     one.family = family == "ipv4" ? Family::ipv4 : Family::ipv6;
     one.address = {};
     parse(address, one.family, one.address);

@@ -39,10 +39,10 @@ std::vector<Interface> list_interfaces();
 std::string to_text(const std::vector<Interface>& interfaces);
 std::vector<Interface> from_text(const std::string& text);
 
-/// For each rank the interface to use, from what each rank's host has. `asked` is a name (eth1), a network (10.77.0.0/24,
-/// fd77::/64) or auto. Auto within one host: the loopback where `loopback_works`, else any that can multicast; over
-/// several hosts: a network that all are on, each at an address of its own, the fastest. Throws where there is none, with
-/// what the hosts have.
+/// For each rank the interface to use, from what each rank's host has. `asked` is a name (eth1), a network
+/// (10.77.0.0/24, fd77::/64) or auto. Auto within one host: the loopback where `loopback_works`, else any that can
+/// multicast; over several hosts: a network that all are on, each at an address of its own, the fastest. Throws where
+/// there is none, with what the hosts have.
 std::vector<Interface> choose_interfaces(const std::vector<std::string>& hosts,
                                          const std::vector<std::vector<Interface>>& found, Family family,
                                          const std::string& asked, bool loopback_works);

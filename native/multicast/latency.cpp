@@ -13,12 +13,13 @@
 namespace shakedown::multicast {
 namespace {
 
-constexpr int kAnswerMs = 100;             // after which a round trip is lost
+constexpr int kAnswerMs = 100;              // after which a round trip is lost
 constexpr std::int64_t kProbeNs = 100'000;  // between two packets to a group that is being joined
-constexpr int kJoinMs = 3000;              // after which a join failed
+constexpr int kJoinMs = 3000;               // after which a join failed
 constexpr std::int64_t kOneWayNs = 500'000;
 
-std::vector<std::uint8_t> packet(const Stage& stage, std::uint32_t number, std::uint64_t sequence, std::uint32_t target) {
+std::vector<std::uint8_t> packet(const Stage& stage, std::uint32_t number, std::uint64_t sequence,
+                                 std::uint32_t target) {
   const std::size_t bytes = stage.options->echo_bytes;
   Payloads payloads(static_cast<std::uint32_t>(stage.rank), bytes);
   Header header;
@@ -186,7 +187,8 @@ double joined_after(const Stage& stage, const Endpoint& group) {
     const ssize_t got = recv(inlet.fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     now = monotonic_ns();
     Header header;
-    if (got > 0 && examine({buffer.data(), static_cast<std::size_t>(got)}, stage.world->run, true, header) == Arrival::whole) {
+    if (got > 0 &&
+        examine({buffer.data(), static_cast<std::size_t>(got)}, stage.world->run, true, header) == Arrival::whole) {
       return static_cast<double>(now - begin) * 1e-9;
     }
   }
@@ -200,8 +202,8 @@ std::vector<double> join_delays(Stage& stage, int repeats) {
   const std::uint32_t number = ++stage.trials;
   for (int repeat = 0; repeat < repeats; ++repeat) {
     // A group of its own each time: a switch remembers who left one only just now.
-    const auto fresh = static_cast<unsigned>(stage.options->spread) + ((number & 0xffffU) << 4U) +
-                       static_cast<unsigned>(repeat);
+    const auto fresh =
+        static_cast<unsigned>(stage.options->spread) + ((number & 0xffffU) << 4U) + static_cast<unsigned>(repeat);
     const Endpoint group = stage.group(fresh);
     meet(stage.comm);
     std::string why;

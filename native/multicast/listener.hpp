@@ -11,8 +11,8 @@
 
 namespace shakedown::multicast {
 
-/// What came of every sender. `take` is called in the listener's thread with each whole packet of the trial, its arrival
-/// (monotonic, ns) and where it came from.
+/// What came of every sender. `take` is called in the listener's thread with each whole packet of the trial, its
+/// arrival (monotonic, ns) and where it came from.
 class Listener {
  public:
   using Take = std::function<void(const Header&, std::int64_t, const Endpoint&)>;

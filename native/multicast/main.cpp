@@ -14,6 +14,8 @@ constexpr double kReachRate = 2000;  // packets/s of all senders together while 
 constexpr double kReachS = 0.02;
 constexpr double kReachLongestS = 0.5;
 constexpr int kJoins = 3;
+constexpr int kConfirmations = 3;  // trials in a row without loss
+constexpr double kProof = 1000;    // packets that a trial without loss has at least
 
 /// One stage's work on its root: everything is measured by all its members, and printed by rank 0 of the job.
 class Session {
@@ -99,11 +101,11 @@ class Session {
               std::to_string(stage_.world->order[rank]) + ") of " + std::to_string(outcome.heard[rank].unheard);
     }
     if (more > 0) deaf += " and " + std::to_string(more) + " more";
-    emitter_.notice("multicast-unheard",
-                    "multicast does not pass over " + stage_.interface.name + ": nothing is heard at " + deaf +
-                        " senders",
-                    "a switch that snoops IGMP or MLD needs a querier in that network; look for a firewall on the "
-                    "hosts and, over routers, for a TTL that is too small (--ttl)");
+    emitter_.notice(
+        "multicast-unheard",
+        "multicast does not pass over " + stage_.interface.name + ": nothing is heard at " + deaf + " senders",
+        "a switch that snoops IGMP or MLD needs a querier in that network; look for a firewall on the "
+        "hosts and, over routers, for a TTL that is too small (--ttl)");
   }
 
   void joins() {
@@ -131,7 +133,8 @@ class Session {
     made.work.add("packets", 1);
     if (!root()) return;
     if (found.seconds.empty()) {
-      emitter_.notice("multicast-no-latency", "no round trip was answered", "is unicast UDP allowed between the hosts?");
+      emitter_.notice("multicast-no-latency", "no round trip was answered",
+                      "is unicast UDP allowed between the hosts?");
       return;
     }
     emit(made);
@@ -159,8 +162,8 @@ class Session {
       const double its = median(found.of_each[i]);
       if (its <= 2 * usual) continue;
       std::ostringstream text;
-      text << host_of(static_cast<int>(i) + 1) << " has a multicast latency of " << its * 1e6 << " us; the median of all is "
-           << usual * 1e6 << " us";
+      text << host_of(static_cast<int>(i) + 1) << " has a multicast latency of " << its * 1e6
+           << " us; the median of all is " << usual * 1e6 << " us";
       emitter_.notice("multicast-slow", text.str());
     }
   }
@@ -176,10 +179,12 @@ class Session {
     Case loss = made;
     loss.kernel = "loss";
     Totals all;
+    double offered = 0;
     for (std::int64_t i = 0; i < options_.samples; ++i) {
       const Totals totals = add_up(run_trial(stage_, {options_.rate, options_.seconds, options_.bytes}));
       add_sample(made, totals);
-      accumulate(all, totals);
+      all.add(totals);
+      offered = std::max(offered, totals.offered());
     }
     made.work.add("packets", 1).add("bytes", options_.bytes);
     const Residual residual{static_cast<double>(all.corrupt), 0, "corrupt packets"};
@@ -192,28 +197,10 @@ class Session {
     loss.work.add("expected", all.expected).add("lost", all.lost).add("duplicates", all.duplicates);
     loss.work.add("reordered", all.reordered).add("corrupt", all.corrupt).add("foreign", all.foreign);
     emit(loss);
-    if (root()) tell(all);
+    if (root()) tell(all, offered);
   }
 
-  static void accumulate(Totals& all, const Totals& one) {
-    all.expected += one.expected;
-    all.lost += one.lost;
-    all.dropped += one.dropped;
-    all.refused += one.refused;
-    all.network += one.network;
-    all.duplicates += one.duplicates;
-    all.reordered += one.reordered;
-    all.corrupt += one.corrupt;
-    all.foreign += one.foreign;
-    all.backlog += one.backlog;
-    if (one.worst_loss > all.worst_loss) {
-      all.worst_loss = one.worst_loss;
-      all.worst = one.worst;
-    }
-    all.span_s = std::max(all.span_s, one.offered());  // here: the rate that was reached
-  }
-
-  void tell(const Totals& all) {
+  void tell(const Totals& all, double offered) {
     if (all.dropped > 0) {
       emitter_.notice("multicast-receive-buffer",
                       std::to_string(all.dropped) + " packets were dropped at receivers' sockets, which were full",
@@ -237,53 +224,40 @@ class Session {
            << 100 * all.worst_loss << " % of its packets";
       emitter_.notice("multicast-lost", text.str());
     }
-    if (options_.rate > 0 && all.span_s < 0.95 * options_.rate) {
+    if (options_.rate > 0 && offered < 0.95 * options_.rate) {
       std::ostringstream text;
-      text << "the senders reached " << all.span_s << " packets/s of the " << options_.rate << " asked for";
+      text << "the senders reached " << offered << " packets/s of the " << options_.rate << " asked for";
       emitter_.notice("multicast-slow-sender", text.str(), "the sending host is the limit at this size of packet");
     }
   }
 
+  /// All members know every outcome, and so search alike.
   void lossless() {
     Case made = begin("lossless");
     made.params.add("bytes", options_.bytes);
     // As fast as the senders can is found first: it is what the search starts from.
     const Totals most = add_up(run_trial(stage_, {0, options_.seconds, options_.bytes}));
-    double top = most.offered();
-    MPI_Bcast(&top, 1, MPI_DOUBLE, 0, stage_.comm);
-    Search search(std::max(top, 1.0), options_.resolution, 3);
-    std::vector<double> samples;
-    std::int64_t corrupt = 0;
-    double rate = search.rate();
-    for (bool done = false; !done;) {
-      const Totals totals = add_up(run_trial(stage_, {rate, options_.seconds, options_.bytes}));
-      corrupt += totals.corrupt;
-      const double tried = rate;
-      if (totals.lossless() && totals.delivered > 0) samples.push_back(totals.span_s / totals.delivered);
-      search.told(totals.lossless(), totals.offered());
-      done = search.done();
-      rate = search.rate();
-      if (!done && std::abs(rate - tried) > 1e-9 * tried) samples.clear();  // only those at the rate that stands
-      if (!totals.lossless()) samples.clear();
-      MPI_Bcast(&rate, 1, MPI_DOUBLE, 0, stage_.comm);
-      int stop = done ? 1 : 0;
-      MPI_Bcast(&stop, 1, MPI_INT, 0, stage_.comm);
-      done = stop != 0;
+    Search search(std::max(most.offered(), 1.0), options_.resolution, kConfirmations, kProof / options_.seconds);
+    std::int64_t corrupt = most.corrupt;
+    std::int64_t lost = most.lost;  // in the last trial that lost anything
+    while (!search.done()) {
+      const double rate = search.rate();
+      const Totals last = add_up(run_trial(stage_, {rate, options_.seconds, options_.bytes}));
+      corrupt += last.corrupt;
+      search.told(last.lossless(), last.offered());
+      if (last.lossless()) add_sample(made, last);
+      if (!last.lossless()) lost = last.lost + last.corrupt;
+      // Only those at the rate that stands are the result.
+      const bool moved = std::abs(search.rate() - rate) > 1e-9 * rate;
+      if (!last.lossless() || (moved && !search.done())) made.seconds.clear();
       if (root()) emitter_.progress(0.5, "rate without loss");
     }
-    double found = search.found();
-    MPI_Bcast(&found, 1, MPI_DOUBLE, 0, stage_.comm);
-    if (found > 0) {
-      made.seconds = samples;
-      made.work.add("packets", 1).add("bytes", options_.bytes);
-    } else {
-      made.work.add("none", 1);
-      if (root()) {
-        emitter_.notice("multicast-never-lossless", "at every rate down to a few packets/s something was lost",
-                        "what is lost, and where, stands in the cases of the kernel loss");
-      }
+    made.work.add("packets", 1).add("bytes", options_.bytes);
+    Residual residual{static_cast<double>(corrupt), 0, "corrupt packets"};
+    if (search.found() <= 0) {
+      made.seconds.clear();
+      residual = {static_cast<double>(lost), 0, "packets lost at the lowest rate tried"};
     }
-    const Residual residual{static_cast<double>(corrupt), 0, "corrupt packets"};
     emit(made, &residual);
   }
 
@@ -374,8 +348,8 @@ void tell_buffer(Emitter& emitter, const Stage& stage) {
 
 void measure(Emitter& emitter, const World& world, const Options& options, const std::vector<Network>& networks,
              std::uint16_t port) {
-  const auto place = static_cast<int>(std::find(world.order.begin(), world.order.end(), world.rank) -
-                                      world.order.begin());
+  const auto place =
+      static_cast<int>(std::find(world.order.begin(), world.order.end(), world.rank) - world.order.begin());
   std::uint32_t number = 0;
   for (const auto& network : networks) {
     for (const int size : group_sizes(options, world.size)) {
@@ -384,8 +358,9 @@ void measure(Emitter& emitter, const World& world, const Options& options, const
         MPI_Comm members = MPI_COMM_NULL;
         MPI_Comm_split(world.comm, place < size ? 0 : MPI_UNDEFINED, place, &members);
         if (members != MPI_COMM_NULL) {
-          Stage stage = open_stage(world, options, members, pattern,
-                                   network.interfaces[static_cast<std::size_t>(world.rank)], network.base, port, number);
+          Stage stage =
+              open_stage(world, options, members, pattern, network.interfaces[static_cast<std::size_t>(world.rank)],
+                         network.base, port, number);
           if (number == 1) tell_buffer(emitter, stage);
           Session(stage, emitter).run(pattern == options.patterns.front());
           MPI_Comm_free(&members);

@@ -38,12 +38,13 @@ struct Options {
   int spread = 1;  // groups that the senders are dealt out to
   std::size_t bytes = 1024;
   std::size_t echo_bytes = 64;
-  double rate = 10000;  // packets/s of each sender; 0: as fast as it can
+  double rate = 10000;   // packets/s of each sender; 0: as fast as it can
   double seconds = 0.5;  // of one trial
   std::int64_t samples = 5;
   std::int64_t echoes = 200;  // of each receiver
   double resolution = 0.05;
   int batch = 64;
+  int segments = 64;  // packets that the kernel cuts out of one piece, at most; 1: none
   int buffer_bytes = 8 << 20;
   double settle_s = 5;
   double linger_s = 0.1;
@@ -69,9 +70,9 @@ struct World {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0;
   int size = 0;
-  std::uint64_t run = 0;     // marks our packets
+  std::uint64_t run = 0;  // marks our packets
   std::vector<Rank> ranks;
-  std::vector<int> order;    // of ranks in groups: rank 0, then the hosts in turn
+  std::vector<int> order;  // of ranks in groups: rank 0, then the hosts in turn
   [[nodiscard]] Object facts() const;
   [[nodiscard]] bool one_host() const;
 };
@@ -86,8 +87,8 @@ std::vector<int> group_sizes(const Options& options, int world_size);
 void rest(MPI_Request& request);
 void meet(MPI_Comm comm);
 
-/// How far rank `of`'s monotonic clock is ahead of rank 0's, and how far that may be off: half the shortest round trip of
-/// MPI messages. On rank 0, an entry for each rank; all ranks of `comm` call it.
+/// How far rank `of`'s monotonic clock is ahead of rank 0's, and how far that may be off: half the shortest round trip
+/// of MPI messages. On rank 0, an entry for each rank; all ranks of `comm` call it.
 struct Offset {
   double seconds = 0;
   double uncertainty_s = 0;
@@ -109,7 +110,7 @@ struct Stage {
   bool loop = false;  // some other rank is on this host
   std::string base;   // group
   std::uint16_t port = 0;
-  std::uint32_t trials = 0;  // numbers given out, alike on all members
+  std::uint32_t trials = 0;    // numbers given out, alike on all members
   std::vector<Socket> inlets;  // members of the groups, where this rank listens
   Socket outlet;               // connected to this rank's group, where it sends
   Socket echo;                 // any address: probes and answers
@@ -122,8 +123,8 @@ struct Stage {
 };
 
 /// Open the sockets and join the groups. All members call it; it throws on all alike.
-Stage open_stage(const World& world, const Options& options, MPI_Comm comm, Pattern pattern,
-                 const Interface& interface, const std::string& base, std::uint16_t port, std::uint32_t number);
+Stage open_stage(const World& world, const Options& options, MPI_Comm comm, Pattern pattern, const Interface& interface,
+                 const std::string& base, std::uint16_t port, std::uint32_t number);
 
 // ----------------------------------------------------------------------------------------------- one trial: trial.cpp
 
@@ -139,10 +140,10 @@ Outcome run_trial(Stage& stage, const Trial& trial);
 // ----------------------------------------------------------------------- round trips and joins: latency.cpp, join.cpp
 
 struct Latencies {
-  std::vector<double> seconds;                // of all receivers
-  std::vector<std::vector<double>> of_each;   // receiver by receiver, from rank 1
-  std::int64_t lost = 0;                      // round trips without an answer
-  double uncertainty_s = 0;                   // of a one-way latency
+  std::vector<double> seconds;               // of all receivers
+  std::vector<std::vector<double>> of_each;  // receiver by receiver, from rank 1
+  std::int64_t lost = 0;                     // round trips without an answer
+  double uncertainty_s = 0;                  // of a one-way latency
 };
 
 /// Half of round trips: rank 0 sends to the group, one receiver after the other answers by unicast.
@@ -150,8 +151,8 @@ Latencies echo_latencies(Stage& stage);
 /// Arrival less departure by corrected clocks, at all receivers of each packet.
 Latencies one_way_latencies(Stage& stage);
 
-/// From the call that joins a group, to which rank 0 is sending, to the first packet; of all receivers, each time a group
-/// that nobody was in (RFC 3918, section 6.1, "group join delay"). A receiver that hears nothing gives none.
+/// From the call that joins a group, to which rank 0 is sending, to the first packet; of all receivers, each time a
+/// group that nobody was in (RFC 3918, section 6.1, "group join delay"). A receiver that hears nothing gives none.
 std::vector<double> join_delays(Stage& stage, int repeats);
 
 }  // namespace shakedown::multicast

@@ -44,7 +44,8 @@ void read_what(Args& args, Options& options) {
   for (const auto& word : args.words("kernels", "join,latency,rate,lossless", "what to measure, between commas")) {
     options.kernels.push_back(parse("kernel", word, kKernels));
   }
-  options.sizes = args.integers("sizes", "", 2, "how many ranks take part, between commas; default: 2, 4, 8 ... and all");
+  options.sizes =
+      args.integers("sizes", "", 2, "how many ranks take part, between commas; default: 2, 4, 8 ... and all");
   options.interface = args.text("interface", "auto", "auto, a name (eth1) or a network (10.77.0.0/24)");
   options.groups = args.words("group", "", "first group's address; for both families one for each; default: drawn");
   options.port = static_cast<int>(args.integer("port", 0, 0, "UDP port; 0: drawn for the job", 65535));
@@ -64,6 +65,8 @@ void read_how(Args& args, Options& options) {
   options.echoes = args.integer("echoes", 200, 1, "round trips to each receiver", 1000000);
   options.resolution = args.real("resolution", 0.05, 0.001, "how near the rate without loss is found");
   options.batch = static_cast<int>(args.integer("batch", 64, 1, "packets in one system call, at most", 1024));
+  options.segments = static_cast<int>(
+      args.integer("segments", 64, 1, "packets that the kernel may cut out of one piece (UDP_SEGMENT); 1: none", 64));
   options.buffer_bytes =
       static_cast<int>(args.integer("buffer", 8 << 20, 4096, "receive buffer asked of the kernel, bytes", 1 << 30));
   options.settle_s = args.real("settle", 5, 0, "seconds that every pair has to be heard within");

@@ -5,13 +5,13 @@
 
 namespace shakedown::multicast {
 
-/// RFC 2544, section 26.1 ("throughput"): the fastest rate at which nothing is lost. Halving finds a candidate to within
-/// `resolution`; it stands once `confirmations` trials in a row lost nothing there, and gives way by twice the resolution
-/// where one did. Rates are in packets/s of each sender.
+/// RFC 2544, section 26.1 ("throughput"): the fastest rate at which nothing is lost. Halving finds a candidate to
+/// within `resolution`; it stands once `confirmations` trials in a row lost nothing there, and gives way by twice the
+/// resolution where one did. Rates are in packets/s of each sender.
 class Search {
  public:
-  /// `most`: the first rate to try, at least what the senders can do.
-  Search(double most, double resolution, int confirmations, double least = 10)
+  /// `most`: the first rate to try, at least what the senders can do. Below `least` nothing is found.
+  Search(double most, double resolution, int confirmations, double least)
       : high_(most), least_(least), resolution_(resolution), needed_(confirmations), rate_(most) {}
 
   [[nodiscard]] double rate() const { return rate_; }
@@ -40,9 +40,7 @@ class Search {
   void narrow() {
     if (low_ > 0 && (high_ - low_) <= resolution_ * high_) {
       confirming_ = true;
-      passed_ = 1;  // the trial that found it
       rate_ = low_;
-      if (passed_ >= needed_) stand();
       return;
     }
     rate_ = low_ > 0 ? (low_ + high_) / 2 : high_ / 2;

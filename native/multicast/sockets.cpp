@@ -85,9 +85,9 @@ Endpoint own_endpoint(const Interface& interface) {
 Endpoint group_endpoint(const std::string& base, unsigned offset, std::uint16_t port, const Interface& interface) {
   Endpoint made;
   const std::string range = interface.family == Family::ipv4 ? "224.0.0.0 to 239.255.255.255" : "ff00::/8";
-  const Error refused = usage("--group: '" + base + "' is no multicast address of " + name_of(interface.family) +
-                                  " with room for the groups",
-                              "one within " + range + "; for both families name one for each, with a comma");
+  const Error refused = usage(
+      "--group: '" + base + "' is no multicast address of " + name_of(interface.family) + " with room for the groups",
+      "one within " + range + "; for both families name one for each, with a comma");
   if (interface.family == Family::ipv4) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -131,8 +131,7 @@ void join(const Socket& socket, const Endpoint& group, const Interface& interfac
   const std::string what = "group " + group.text() + " cannot be joined on " + interface.name;
   int failed = 0;
   if (interface.family == Family::ipv4) {
-    const ip_mreqn request =
-        membership(reinterpret_cast<const sockaddr_in*>(&group.storage)->sin_addr, interface);
+    const ip_mreqn request = membership(reinterpret_cast<const sockaddr_in*>(&group.storage)->sin_addr, interface);
     failed = setsockopt(socket.fd(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request);
   } else {
     ipv6_mreq request{};

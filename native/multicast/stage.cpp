@@ -12,8 +12,8 @@ Object Stage::params() const {
   return params;
 }
 
-Stage open_stage(const World& world, const Options& options, MPI_Comm comm, Pattern pattern,
-                 const Interface& interface, const std::string& base, std::uint16_t port, std::uint32_t number) {
+Stage open_stage(const World& world, const Options& options, MPI_Comm comm, Pattern pattern, const Interface& interface,
+                 const std::string& base, std::uint16_t port, std::uint32_t number) {
   Stage stage;
   stage.world = &world;
   stage.options = &options;

@@ -22,10 +22,10 @@ struct Heard {
   std::int64_t reordered = 0;
   std::int64_t corrupt = 0;
   std::int64_t foreign = 0;
-  std::int64_t dropped = 0;   // by its own kernel, at its socket
-  std::int64_t unheard = 0;   // senders of which nothing came
-  std::int64_t backlog = 0;   // dropped on its host before any socket
-  std::int64_t span_ns = 0;   // from the first packet to the last
+  std::int64_t dropped = 0;  // by its own kernel, at its socket
+  std::int64_t unheard = 0;  // senders of which nothing came
+  std::int64_t backlog = 0;  // dropped on its host before any socket
+  std::int64_t span_ns = 0;  // from the first packet to the last
 };
 
 struct Outcome {
@@ -39,19 +39,37 @@ struct Totals {
   std::int64_t sent = 0;
   std::int64_t expected = 0;  // deliveries: packets times their receivers
   std::int64_t lost = 0;
-  std::int64_t dropped = 0;   // of the lost: at a receiver's socket
-  std::int64_t refused = 0;   // of the lost: in a sender's kernel
-  std::int64_t network = 0;   // of the lost: the rest, but for the corrupt
+  std::int64_t dropped = 0;  // of the lost: at a receiver's socket
+  std::int64_t refused = 0;  // of the lost: in a sender's kernel
+  std::int64_t network = 0;  // of the lost: the rest, but for the corrupt
   std::int64_t duplicates = 0;
   std::int64_t reordered = 0;
   std::int64_t corrupt = 0;
   std::int64_t foreign = 0;
   std::int64_t backlog = 0;
   std::int64_t unheard = 0;
-  double span_s = 0;          // of the slowest sender or listener
-  double delivered = 0;       // packets, by listener, in the mean
-  double worst_loss = 0;      // of one listener
-  int worst = -1;             // its rank
+  double span_s = 0;      // of the slowest sender or listener
+  double delivered = 0;   // packets, by listener, in the mean
+  double worst_loss = 0;  // of one listener
+  int worst = -1;         // its rank
+
+  /// Take the counts of one more trial of the same ranks; times and rates are each trial's own.
+  void add(const Totals& one) {
+    expected += one.expected;
+    lost += one.lost;
+    dropped += one.dropped;
+    refused += one.refused;
+    network += one.network;
+    duplicates += one.duplicates;
+    reordered += one.reordered;
+    corrupt += one.corrupt;
+    foreign += one.foreign;
+    backlog += one.backlog;
+    if (one.worst_loss > worst_loss) {
+      worst_loss = one.worst_loss;
+      worst = one.worst;
+    }
+  }
 
   [[nodiscard]] double loss() const {
     return expected > 0 ? static_cast<double>(lost) / static_cast<double>(expected) : 0;

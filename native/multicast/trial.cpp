@@ -14,6 +14,7 @@ namespace shakedown::multicast {
 namespace {
 
 constexpr std::int64_t kNapNs = 50'000;
+constexpr int kUdpSegment = 103;        // UDP_SEGMENT of linux/udp.h, which older C libraries lack
 constexpr std::uint64_t kDamaged = 10;  // one packet in so many
 
 void sleep_until(std::int64_t when_ns) {
@@ -37,6 +38,12 @@ class Batch {
     }
     const auto first = payloads_.at(0);
     flipped_.assign(first.begin(), first.end());
+  }
+
+  /// Let the kernel cut up to `most` packets out of one large piece, where it can (Linux 4.18, UDP_SEGMENT).
+  void segments(int fd, std::size_t most) {
+    most = std::min({most, kMostSegments, kMostBytes / bytes_});
+    segments_ = most > 1 && segment(fd, static_cast<int>(bytes_)) ? most : 1;
   }
 
   [[nodiscard]] std::size_t room() const { return messages_.size() - filled_; }
@@ -74,12 +81,17 @@ class Batch {
   std::int64_t flush(int fd) {
     std::int64_t refused = 0;
     for (std::size_t at = 0; at < filled_;) {
-      const int done = sendmmsg(fd, messages_.data() + at, static_cast<unsigned>(filled_ - at), 0);
+      const std::size_t together = std::min(segments_, filled_ - at);
+      const int done = together > 1 ? send_segments(fd, at, together)
+                                    : sendmmsg(fd, messages_.data() + at, static_cast<unsigned>(filled_ - at), 0);
       if (done > 0) {
         at += static_cast<std::size_t>(done);
+      } else if (together > 1 && (errno == EINVAL || errno == EIO || errno == EMSGSIZE)) {
+        segments_ = 1;  // this way out cannot: packet by packet
+        segment(fd, 0);
       } else if (errno == ENOBUFS || errno == EPERM) {  // a full queue; a firewall's refusal
-        ++refused;
-        ++at;
+        refused += static_cast<std::int64_t>(together);
+        at += together;
       } else if (errno != EINTR && errno != EAGAIN && errno != ECONNREFUSED) {
         throw cannot("sending to the group failed: " + std::string(std::strerror(errno)),
                      errno == EMSGSIZE ? "smaller packets (--bytes): at most 65507 over IPv4" : "");
@@ -90,8 +102,21 @@ class Batch {
   }
 
  private:
+  static constexpr std::size_t kMostSegments = 64;  // that every kernel takes
+
+  static bool segment(int fd, int bytes) { return setsockopt(fd, IPPROTO_UDP, kUdpSegment, &bytes, sizeof bytes) == 0; }
+
+  /// The packets from `at` on as one message, which the kernel cuts; how many were taken, or -1.
+  int send_segments(int fd, std::size_t at, std::size_t count) {
+    msghdr message{};
+    message.msg_iov = &pieces_[2 * at];
+    message.msg_iovlen = 2 * count;
+    return sendmsg(fd, &message, 0) < 0 ? -1 : static_cast<int>(count);
+  }
+
   const Stage& stage_;
   Payloads payloads_;
+  std::size_t segments_ = 1;
   std::uint32_t trial_;
   std::size_t bytes_;
   std::vector<Header> headers_;
@@ -129,10 +154,11 @@ Sent send(const Stage& stage, const Trial& trial, std::uint32_t number) {
   prctl(PR_SET_TIMERSLACK, 1UL);  // sleeps end when they are asked to
   Batch batch(stage, number, trial.bytes);
   const Options& options = *stage.options;
-  const auto total = trial.rate > 0
-                         ? std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::llround(trial.rate * trial.seconds)),
-                                                     kDamaged, kMostPackets - 1)
-                         : kMostPackets - 1;
+  batch.segments(stage.outlet.fd(), static_cast<std::size_t>(options.segments));
+  const auto total =
+      trial.rate > 0 ? std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::llround(trial.rate * trial.seconds)),
+                                                 kDamaged, kMostPackets - 1)
+                     : kMostPackets - 1;
   const std::int64_t begin = monotonic_ns();
   // A sender that cannot keep the rate ends late by a tenth, and has sent less.
   const auto end = begin + static_cast<std::int64_t>(trial.seconds * (trial.rate > 0 ? 1.1e9 : 1e9)) +
@@ -143,7 +169,8 @@ Sent send(const Stage& stage, const Trial& trial, std::uint32_t number) {
   while (next < total && now < end) {
     std::uint64_t due = total;
     if (trial.rate > 0) {
-      due = std::min<std::uint64_t>(total, static_cast<std::uint64_t>(static_cast<double>(now - begin) * 1e-9 * trial.rate) + 1);
+      due = std::min<std::uint64_t>(
+          total, static_cast<std::uint64_t>(static_cast<double>(now - begin) * 1e-9 * trial.rate) + 1);
     }
     if (due <= next) {
       const auto when = begin + static_cast<std::int64_t>(static_cast<double>(next) / trial.rate * 1e9);

@@ -129,8 +129,7 @@ std::vector<int> group_sizes(const Options& options, int world_size) {
   }
   for (const auto size : options.sizes) {
     if (size > world_size) {
-      throw usage("--sizes: a group of " + std::to_string(size) + " ranks, but there are " +
-                      std::to_string(world_size),
+      throw usage("--sizes: a group of " + std::to_string(size) + " ranks, but there are " + std::to_string(world_size),
                   "sizes from 2 to the number of ranks");
     }
     sizes.push_back(static_cast<int>(size));

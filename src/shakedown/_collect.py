@@ -85,12 +85,13 @@ def cost(folder: Path) -> float | None:
 
 def collect(folder: Path) -> tuple[Trace, ...]:
     """The traces of a folder that a sampler wrote, also of one that was killed or still runs; they are written beside it
-    as ``power.parquet`` (energy/trace.py). A folder whose raw files are gone is read from that. A step of the system's
-    clock is taken out of all stamps after it, and the channels' notes say so. Raises StoreFailed."""
+    as ``power.parquet`` (energy/trace.py). A folder whose raw files are gone, or older than that file, is read from it: a
+    report made again writes nothing. A step of the system's clock is taken out of all stamps after it, and the channels'
+    notes say so. Raises StoreFailed."""
     from .energy import trace
 
     found = _samples.sources(folder)
-    if not found:
+    if not found or _collected(folder, [one.records for one in found]):
         return trace.read(folder / TRACE_FILE)
     steps = [one for one in _steps(folder) if one.found.kind == "step"]
     traces: list[Trace] = []
@@ -111,6 +112,16 @@ def collect(folder: Path) -> tuple[Trace, ...]:
             traces.append(_trace(channel, mine, steps))
     trace.write(folder / TRACE_FILE, traces)
     return tuple(traces)
+
+
+def _collected(folder: Path, records: Sequence[Path]) -> bool:
+    """Whether the Parquet file is younger than all that it is made from."""
+    try:
+        made_ns = (folder / TRACE_FILE).stat().st_mtime_ns
+        made_from = [*records, *(one.with_suffix(".json") for one in records), folder / _samples.CLOCK_FILE]
+        return all(one.stat().st_mtime_ns < made_ns for one in made_from if one.exists())
+    except OSError:
+        return False
 
 
 def _rows(path: Path) -> NDArray[np.void]:
@@ -145,7 +156,9 @@ def _trace(channel: Channel, rows: NDArray[np.void], steps: Sequence[_Step]) -> 
         channel,
         np.where(stamped, rows["device"], asked),
         rows["value"],
-        half_ns=np.maximum(half, 0),
+        half_ns=np.where(
+            stamped, 0, np.maximum(half, 0)
+        ),  # a device's own stamp is not as uncertain as the asking took
         status=rows["status"],
     )
 

@@ -21,6 +21,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from . import execute, following, hostlist, schedulers
 from .errors import BadInput, CannotMeasure, StoreFailed, Unavailable
 from .host import Door
@@ -176,6 +178,9 @@ def follow(
     results = Results(path)
 
     def look(record: JobRecord) -> None:
+        if record.ended:
+            for one in results.new():
+                seen(one)
         tell(record)
         for one in results.new():
             seen(one)

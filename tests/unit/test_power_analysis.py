@@ -125,8 +125,8 @@ def test_where_the_power_goes_is_told_by_parts_and_by_difference(tmp_path: Path)
 def test_two_meters_on_one_load_that_differ_and_parts_above_the_whole_are_named(tmp_path: Path) -> None:
     second = msgspec.structs.replace(NODE, id="sim/node/average")
     first = msgspec.structs.replace(NODE, id="sim/node/instant")
-    fat = seen(SOCKET, refresh_s=0.1, gain=1.3)
-    two = [seen(first, window_s=1.0, noise=0.1), seen(second, window_s=1.0, gain=1.1, noise=0.1), fat]
+    fat = seen(SOCKET, 0, 79, refresh_s=0.1, gain=1.3)
+    two = [seen(first, 0, 79, window_s=1.0, noise=0.1), seen(second, 0, 79, window_s=1.0, gain=1.1, noise=0.1), fat]
     view = build.analyse(directory(tmp_path / "run", [measured(1, 10, 70)], [two]))[0].power
     assert view is not None
     assert {one.code for one in view.notices} == {"meters-differ", "negative-rest"}
@@ -152,8 +152,8 @@ def test_a_case_that_is_too_short_for_its_meter_has_no_energy_and_is_named(tmp_p
     analysis, _ = build.analyse(directory(tmp_path / "run", [measured(1, 10, 22)], [[trace]]))
     assert not [one for one in analysis.findings if one.metric.startswith("gemm.dgemm.energy")]
     assert analysis.power is not None
-    assert [one.code for one in analysis.power.notices] == ["too-short"]
-    assert "12 s" in analysis.power.notices[0].text and "seconds" in analysis.power.notices[0].advice
+    assert [one.code for one in analysis.power.notices] == ["clock-assumed", "too-short"]
+    assert "12 s" in analysis.power.notices[1].text and "seconds" in analysis.power.notices[1].advice
 
 
 def test_other_work_in_a_case_s_time_is_said(tmp_path: Path) -> None:

@@ -9,14 +9,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from shakedown import programs, workloads
 from shakedown.errors import BadInput, CannotMeasure, StoreFailed
-from shakedown.records import Case, Core, Cpu, Host, Machine, Measurement, Memory, NumaNode, Peak, Residual, Software
+from shakedown.machine import mpi as flavours
+from shakedown.records import Case, Core, Cpu, Host, Machine, Measurement, Memory, NumaNode, Peak, Residual
+from shakedown.schedulers import Allocation
 from shakedown.tuning import explain, launch, loop, page, prior, program, space
 from shakedown.tuning.journal import TRIALS, Journal
 from shakedown.tuning.paired import Observation, compare, t95
 from shakedown.tuning.records import Candidate, Effect, Interval, Level, Request, Result, Trial, Window, name_of
 from shakedown.tuning.windows import Step, fit, orders, whole_seconds
 from shakedown.workloads import _hpl_dat
+from support.machines import OPEN_MPI, OPENBLAS
+from support.machines import host as small_host
 
 
 def host(cores: int = 8, nodes: int = 2) -> Host:
@@ -434,12 +439,22 @@ def test_hpl_dat_says_what_was_chosen_and_what_the_program_chose() -> None:
     assert (found.nbmin, found.ndiv, found.swap, found.swap_threshold) == ((16,), (2,), "long", 80)
 
 
-def test_hosts_are_told_to_each_mpirun_in_its_own_words() -> None:
-    open_mpi = (Software(kind="mpi", name="Open MPI", version="4.1.4", path="/usr/bin/mpirun"),)
-    text, variables = launch.host_file(("a", "b"), 8, open_mpi)
-    assert text == "a slots=8\nb slots=8\n" and "OMPI_MCA_orte_default_hostfile" in variables
-    text, variables = launch.host_file(("a", "b"), 8, ())
-    assert text == "a:8\nb:8\n" and variables == ("HYDRA_HOST_FILE",)
+def test_the_command_line_names_the_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    flavour = {"flavour": flavours.OPEN_MPI, "version": "4.1.4", "source": "site"}
+    monkeypatch.setattr(programs, "build", lambda: {"mpi": flavour})
+    monkeypatch.setattr(programs, "path", lambda name: f"/opt/{name}")
+    here = small_host(cores=2, software=(msgspec.structs.replace(OPEN_MPI, name=flavours.OPEN_MPI), OPENBLAS))
+    params = program.parameters(
+        Request(
+            point={"layout": "2x1", "grid": "2x2", "nb": 64}, n=1000, stage="final", block="", estimate_s=0, cap_s=0
+        ),
+        here,
+        2,
+    )
+    found = workloads.check_params(workloads.get("hpl"), {**params, "n": "1000", "ranks": 4, "p": "2", "q": "2"})
+    allocation = Allocation(engine="", job="", hosts=("a", "b"))
+    (line,) = launch.lines({"layout": "2x1"}, found, here, hosts=2, slurm=False, allocation=allocation)
+    assert "/usr/bin/mpirun -np 4 --host a:2,b:2" in line and "/opt/hpl" in line
     assert launch.in_slurm({"SLURM_JOB_ID": "7"}) and not launch.in_slurm({})
 
 

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
@@ -159,6 +158,8 @@ def around(asked: Campaign) -> Allocation | None:
 
 def plan_into(path: Path, text: str, where: str, allocation: Allocation | None) -> RunDirectory:
     """A new run directory with machine and plan. Raises BadInput, CannotMeasure where nothing of it can run here."""
+    import msgspec
+
     from .. import __version__, beside, campaign, machine, plan, store
     from ..dispatch import ALLOCATION
     from ..host import RealHost
@@ -239,6 +240,8 @@ def carry_out(
 
 def remember_durations(opened: RunDirectory, plan: Plan, measurements: list[Measurement]) -> None:
     """Leave what the runs took, so that later plans estimate better."""
+    import msgspec
+
     from ..errors import StoreFailed
     from ..store import write
 

@@ -122,7 +122,7 @@ def launch(
 ) -> None:
     """Start something that outlives this process, in a session of its own, without the caller's terminal and pipes."""
     words = entering.words(
-        directory, description, ("setsid", "--fork", *argv), host=host, env=env, folder=str(directory)
+        directory, description, ("setsid", "--fork", *argv), host=host, env=env, folder=str(directory), administer=True
     )
     with (directory / "log" / log).open("ab") as out:
         done = subprocess.run(

@@ -79,6 +79,7 @@ def words(
     user: str = "",
     env: Mapping[str, str] | None = None,
     folder: str = "",
+    administer: bool = False,
 ) -> tuple[str, ...]:
     """The words that run ``argv`` on a host of the cluster, to be started by this process. ``folder`` is where, by default
     here where the host sees it. Raises BadInput for a host or user that there is not, CannotMeasure where it is off."""
@@ -96,4 +97,4 @@ def words(
             hint=f"shakedown cluster node start {host}" if host != CONTROLLER else "shakedown cluster up",
         )
     become = ("setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--") if user in USERS else ()
-    return (*namespaces.enter(description.layout, pid, folder=folder), *become, *started)
+    return (*namespaces.enter(description.layout, pid, folder=folder, administer=administer), *become, *started)

@@ -22,7 +22,7 @@ def batch(description: Description, pid: int, lines: Sequence[str]) -> None:
     """Carry out lines of ``ip`` in the network namespace of a process. Raises CannotMeasure with the first that fails."""
     try:
         done = subprocess.run(
-            (*namespaces.enter(description.layout, pid, only=("net",)), "ip", "-batch", "-"),
+            (*namespaces.enter(description.layout, pid, only=("net",), administer=True), "ip", "-batch", "-"),
             input="\n".join(lines) + "\n",
             capture_output=True,
             text=True,
@@ -39,7 +39,7 @@ def batch(description: Description, pid: int, lines: Sequence[str]) -> None:
 def run(description: Description, pid: int, *words: str) -> Result:
     """Run one network command in the network namespace of a process."""
     return RealHost().run(
-        (*namespaces.enter(description.layout, pid, only=("net",)), *words), env={"PATH": namespaces.search_path()}
+        (*namespaces.enter(description.layout, pid, only=("net",), administer=True), *words), env={"PATH": namespaces.search_path()}
     )
 
 

@@ -17,6 +17,7 @@ from ..host import RealHost
 from .settings import CONTROLLER, Layout
 
 INIT = Path(__file__).parent / "init.py"
+ENTER = Path(__file__).parent / "enter.py"
 #: Where system programs lie that an ordinary user's PATH may leave out.
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _KINDS = ("--mount", "--net", "--uts", "--ipc", "--pid")
@@ -52,12 +53,17 @@ def make(layout: Layout, directory: Path, host: str) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def enter(layout: Layout, pid: int, *, only: Sequence[str] = (), folder: str = "") -> tuple[str, ...]:
+def enter(
+    layout: Layout, pid: int, *, only: Sequence[str] = (), folder: str = "", administer: bool = False
+) -> tuple[str, ...]:
     """The words before a command that is to run in the namespaces of that process: all of them, or ``only`` some
-    (``net``); ``folder`` is where the command starts."""
-    user = ("--user", "--preserve-credentials") if layout == "user" else ()
-    kinds = [f"--{one}" for one in only] or list(_KINDS)
-    return ("nsenter", "--target", str(pid), *user, *kinds, *((f"--wdns={folder}",) if folder else ()), "--")
+    (``net``); ``folder`` is where the command starts. An ordinary user's command may administer these namespaces only
+    where this is asked for; root's always may."""
+    if layout == "user":
+        kinds = ",".join(only or ("mnt", "net", "uts", "ipc", "pid"))
+        return (python(), "-I", "-S", str(ENTER), str(pid), kinds, str(int(administer)), folder)
+    options = [f"--{one}" for one in only] or list(_KINDS)
+    return ("nsenter", "--target", str(pid), *options, *((f"--wdns={folder}",) if folder else ()), "--")
 
 
 def process_1(directory: Path, host: str) -> int:
@@ -103,6 +109,14 @@ def marked(directory: Path) -> list[int]:
         and (mark in _read(f"/proc/{pid}/environ").split(b"\0") or socket in _read(f"/proc/{pid}/cmdline").split(b"\0"))
         and alive(pid)
     ]
+
+
+def variable(pid: int, name: str) -> str:
+    """A variable of the environment that a process was started with; empty where it has none or does not show it."""
+    for one in _read(f"/proc/{pid}/environ").split(b"\0"):
+        if one.startswith(name.encode() + b"="):
+            return one.partition(b"=")[2].decode("utf-8", "replace")
+    return ""
 
 
 def alive(pid: int) -> bool:

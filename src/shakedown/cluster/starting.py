@@ -22,7 +22,7 @@ import msgspec
 from .. import __version__
 from ..errors import BadInput, CannotMeasure
 from ..host import RealHost, Result
-from . import daemons, entering, files, gridengine, hosts, links, namespaces, needs, network, slurm
+from . import daemons, entering, files, gridengine_start, hosts, links, namespaces, needs, network, slurm
 from .settings import ACCOUNT, CONTROLLER, Description, Link, Settings, check, load, node_names, save
 
 Say = Callable[[str], None]
@@ -175,7 +175,7 @@ def _start(directory: Path, description: Description, lap: _Lap) -> Description:
         wait_for_nodes(directory, description, _LIMIT_S)
         lap("Slurm: all nodes answer")
     if "gridengine" in description.settings.engines:
-        gridengine.start(directory, description)
+        gridengine_start.start(directory, description)
         lap("Grid Engine: all hosts answer")
     description = msgspec.structs.replace(description, ready=True)
     save(directory, description)
@@ -218,6 +218,33 @@ def start_node(directory: Path, description: Description, node: str) -> network.
     if "slurm" in description.settings.engines:
         daemons.start(directory, description, f"slurmd@{node}")
     return method
+
+
+def start_engines(directory: Path, description: Description, node: str) -> None:
+    """Start on a node what its ``start_node`` leaves to engines other than Slurm."""
+    if "gridengine" in description.settings.engines:
+        gridengine_start.start_execd(directory, description, node)
+
+
+def start_daemon(directory: Path, description: Description, name: str) -> None:
+    """Start one daemon alone and wait until it answers."""
+    kind = name.partition("@")[0]
+    if kind == "slurmdbd":
+        return start_slurmdbd(directory, description)
+    if kind == "sge_qmaster":
+        return gridengine_start.start_qmaster(directory, description)
+    if kind == "sge_execd":
+        return gridengine_start.start_execd(directory, description, daemons.host_of(name))
+    daemons.start(directory, description, name)
+    if kind == "slurmctld":
+        ping = ("scontrol", "ping")
+        _until(directory, description, name, lambda: "is UP" in in_cluster(directory, description, ping, 20).out)
+    elif kind == "mariadbd":
+        _until(directory, description, name, lambda: _answers_unix(directory / "mysql" / "sock"))
+    elif kind == "munged":
+        _until(directory, description, name, lambda: _answers_unix(directory / "munge" / "sock"))
+    elif "slurmctld" in daemons.running(directory, description):
+        wait_for_nodes(directory, description, _LIMIT_S, (daemons.host_of(name),))
 
 
 def wait_for_nodes(directory: Path, description: Description, limit_s: float, nodes: tuple[str, ...] = ()) -> None:

@@ -17,9 +17,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
-from ..errors import BadInput, CannotMeasure
+from ..errors import BadInput, CannotMeasure, unknown
+from ..measure import last_line
 
 SOURCES = Path(__file__).parent / "sources"
 #: What is kept of an output: a program that prints without end must not fill the memory.
@@ -75,11 +76,11 @@ def run(
         finally:
             _end(child)
         seconds = time.monotonic() - began
-        words = [_kept(out), _kept(err)]
+        printed, errors = _kept(out), _kept(err)
     code = child.returncode
     if why or code < 0:
-        return Ran(None, *words, seconds, why or f"ended by {_signal(-code)}")
-    return Ran(code, *words, seconds, f"exit code {code}" if code else "")
+        return Ran(None, printed, errors, seconds, why or f"ended by {_signal(-code)}")
+    return Ran(code, printed, errors, seconds, f"exit code {code}" if code else "")
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -89,10 +90,9 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         child.wait(5)
 
 
-def _kept(file: tempfile._TemporaryFileWrapper[bytes] | object) -> str:
-    file.seek(0)  # type: ignore[attr-defined]
-    data: bytes = file.read(_KEPT_BYTES)  # type: ignore[attr-defined]
-    return data.decode("utf-8", "replace")
+def _kept(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(_KEPT_BYTES).decode("utf-8", "replace")
 
 
 def _signal(number: int) -> str:
@@ -104,8 +104,9 @@ def _signal(number: int) -> str:
 
 def said(ran: Ran, most: int = 240) -> str:
     """The line that says most of a command that failed: the first that speaks of an error, else the last."""
-    lines = [line.strip() for line in (ran.err or ran.out).splitlines() if line.strip()]
-    line = next((one for one in lines if "error" in one.lower()), lines[-1] if lines else "")
+    text = ran.err.strip() or ran.out.strip()
+    lines = [line.strip() for line in text.splitlines()]
+    line = next((one for one in lines if "error" in one.lower()), "") or last_line(text.encode())
     return "; ".join(filter(None, (ran.why, line[:most])))
 
 
@@ -158,8 +159,6 @@ def ended_by_signals() -> Iterator[None]:
 
 def words(text: str, known: Sequence[str], where: str) -> tuple[str, ...]:
     """Words between commas, each one of ``known``. Raises BadInput with the nearest."""
-    from ..errors import unknown
-
     found = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     for word in found:
         if word not in known:

@@ -241,12 +241,16 @@ def command(suite: Suite, compiler: Compiler, program: Program, level: str, outp
         words.append(suite.openmp)
     if program.name == "coarray":
         words += suite.coarray
-    return (*words, *(str(_work.SOURCES / "compilers" / one) for one in program.sources), "-o", output, *program.libraries)
+    return (
+        *words,
+        *(str(_work.SOURCES / "compilers" / one) for one in program.sources),
+        "-o",
+        output,
+        *program.libraries,
+    )
 
 
-def try_program(
-    suite: Suite, compilers: Mapping[str, Compiler], program: Program, level: str, folder: Path
-) -> Seen:
+def try_program(suite: Suite, compilers: Mapping[str, Compiler], program: Program, level: str, folder: Path) -> Seen:
     """Compile, run and compare one program at one level of optimisation."""
     target = folder / "program"
     target.unlink(missing_ok=True)
@@ -269,14 +273,20 @@ def try_program(
     return Seen(wrong, len(wanted), built.seconds, "", facts)
 
 
-def _link_three(
-    suite: Suite, compilers: Mapping[str, Compiler], level: str, folder: Path, target: Path
-) -> _work.Ran:
+def _link_three(suite: Suite, compilers: Mapping[str, Compiler], level: str, folder: Path, target: Path) -> _work.Ran:
     """Fortran's main with objects of C and, where there is a C++ compiler, of C++; the seconds are those of all."""
     sources = _work.SOURCES / "compilers"
     with_cxx = "c++" in compilers
     steps = [
-        (compilers["c"].path, level, *(("-DWITH_CXX",) if with_cxx else ()), "-c", str(sources / "interop.c"), "-o", "c.o")
+        (
+            compilers["c"].path,
+            level,
+            *(("-DWITH_CXX",) if with_cxx else ()),
+            "-c",
+            str(sources / "interop.c"),
+            "-o",
+            "c.o",
+        )
     ]
     if with_cxx:
         steps.append((compilers["c++"].path, level, "-c", str(sources / "interop.cpp"), "-o", "cxx.o"))
@@ -372,7 +382,7 @@ def choose(word: str, languages: tuple[str, ...]) -> dict[str, _suites.Found]:
         title = SUITES[word].title if word in SUITES else "any suite"
         raise Unavailable(
             f"no compiler of {title} is here ({told})",
-            hint="load its environment module first, or name it: modules = \"...\"",
+            hint='load its environment module first, or name it: modules = "..."',
         )
     if word == "any":
         best = max(present, key=lambda name: (len(present[name].compilers), name == "gnu"))

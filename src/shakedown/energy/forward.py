@@ -25,7 +25,7 @@ from .correlated import tau_int
 from .integrate import ordered, refreshed, watts
 from .quantity import Quantity, Term, quantity, scaled
 from .response import Response, response_of, step_answer
-from .trace import Floats, Trace
+from .trace import Floats, Ints, Trace
 
 MOST_CONDITION = 100.0
 MOST_U = 0.05
@@ -78,12 +78,19 @@ class _Group(NamedTuple):
 
 
 def phase_powers(
-    trace: Trace, phases: Sequence[Phase], *, character: Character | None = None, merge: bool = True
+    trace: Trace,
+    phases: Sequence[Phase],
+    *,
+    character: Character | None = None,
+    merge: bool = True,
+    clock_u_s: float = 0.0,
+    clock: str = "",
 ) -> PhasePowers:
     """The mean power and energy of each phase from a power trace whose meter averages for longer than they last.
 
-    Readings from one settling time before the first phase to one after the last take part. Raises BadInput for no phase or
-    phases that overlap, CannotMeasure where even one phase alone cannot be told (or, without ``merge``, where not all can).
+    Readings from one settling time before the first phase to one after the last take part. ``clock_u_s`` and ``clock`` as in
+    phase.energy_of. Raises BadInput for no phase or phases that overlap, CannotMeasure where even one phase alone cannot be
+    told (or, without ``merge``, where not all can).
     """
     named = _in_order(phases)
     response = response_of(trace, character)
@@ -111,7 +118,27 @@ def phase_powers(
             )
         groups, words = _merge(groups, index)
         merged.append(f"{words}: {why}")
-    return _answer(trace, response, groups, fit._replace(condition=own.condition), len(readings), merged)
+    found = _Found(trace, response, groups, fit._replace(condition=own.condition), t_s, readings)
+    return _answer(found, merged, _clock_moves(found, math.hypot(clock_u_s, response.timing_u_s)), clock)
+
+
+class _Found(NamedTuple):
+    trace: Trace
+    response: Response
+    groups: Sequence[_Group]
+    fit: _Fit
+    t_s: Floats
+    readings: Floats
+
+
+def _clock_moves(found: _Found, u_s: float) -> list[float]:
+    """How far each group's power moves when all stamps move by ``u_s``: half of what lies between both sides."""
+    if u_s <= 0:
+        return [0.0] * len(found.groups)
+    moved = [_solve(found.response, found.t_s + sign * u_s, found.readings, found.fit.edges_s) for sign in (-1, 1)]
+    origin = found.groups[0].begin_ns
+    ends = [[_of(fit, one, origin)[0] for one in found.groups] for fit in moved]
+    return [(late - early) / 2 for early, late in zip(*ends, strict=True)]
 
 
 def _hint(response: Response, fit: _Fit) -> str:
@@ -275,17 +302,12 @@ def _notices(fit: _Fit, expected: float | None, merged: Sequence[str]) -> tuple[
     return tuple(notices)
 
 
-def _answer(
-    trace: Trace,
-    response: Response,
-    groups: Sequence[_Group],
-    fit: _Fit,
-    readings: int,
-    merged: Sequence[str],
-) -> PhasePowers:
+def _answer(made: _Found, merged: Sequence[str], moves: Sequence[float], clock: str) -> PhasePowers:
+    trace, response, groups, fit = made.trace, made.response, made.groups, made.fit
+    readings = len(made.readings)
     expected = _expected_w(response) or None
     found = []
-    for group in groups:
+    for group, move in zip(groups, moves, strict=True):
         value, u = _of(fit, group, groups[0].begin_ns)
         noise = Term(
             name="fit",
@@ -300,7 +322,7 @@ def _answer(
             f"power of {group.name}",
             "W",
             value,
-            [noise, *terms],
+            [noise, *terms, *_clock_terms(move, clock or response.key)],
             method="phase power through the meter's model",
             notices=more,
         )
@@ -315,4 +337,54 @@ def _answer(
         expected_w=expected,
         readings=readings,
         notices=_notices(fit, expected, merged),
+    )
+
+
+def _clock_terms(move: float, clock: str) -> list[Term]:
+    if not move or not math.isfinite(move):
+        return []
+    return [
+        Term(
+            name="clock",
+            u=move,
+            common=f"clock of {clock}",
+            text="what the phases' clock may be off against the meter's stamps",
+            remedy="rest between runs so that their edges show, or align by a marker load",
+        )
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------- for the eye
+
+
+class Fitted(NamedTuple):
+    """Readings with gain and offset taken out, and what the meter would have said of the load that explains them best."""
+
+    t_ns: Ints
+    readings: Floats
+    model: Floats
+    edges_ns: Ints  # of the load
+    load: Floats  # its power between two of them
+    residual_w: float
+    expected_w: float | None
+
+
+def fitted(trace: Trace, edges_ns: Sequence[int], *, character: Character | None = None) -> Fitted:
+    """The meter's answer to a load that is constant between its edges (Unix ns, in order), fitted to the readings between
+    one settling time before the first and one after the last. Raises CannotMeasure for too few readings."""
+    response = response_of(trace, character)
+    begin, end = int(edges_ns[0]), int(edges_ns[-1])
+    t_s, readings = _readings(trace, response, [Phase(name="all", begin_ns=begin, end_ns=end)])
+    inner = (np.asarray(edges_ns, np.int64) - begin) * 1e-9
+    fit = _solve(response, t_s, readings, np.concatenate([[-math.inf], inner, [math.inf]]))
+    powers = np.where(np.isfinite(fit.powers), fit.powers, 0.0)
+    outer = (begin + round(float(t_s[0] - response.lag_s) * 1e9), begin + round(float(t_s[-1]) * 1e9))
+    return Fitted(
+        begin + np.round(t_s * 1e9).astype(np.int64),
+        readings,
+        design(response, t_s, fit.edges_s) @ powers,
+        np.array([min(outer[0], begin - 1), *edges_ns, max(outer[1], end + 1)], np.int64),
+        powers,
+        fit.residual_w,
+        _expected_w(response) or None,
     )

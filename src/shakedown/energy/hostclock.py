@@ -86,9 +86,7 @@ class Sitting(NamedTuple):
     u_s: float
 
 
-def line_through(
-    origin_ns: int, sittings: Sequence[Sitting], used: int, notices: tuple[Notice, ...] = ()
-) -> HostClock:
+def line_through(origin_ns: int, sittings: Sequence[Sitting], used: int, notices: tuple[Notice, ...] = ()) -> HostClock:
     """The straight line through one or more sittings, weighted by their uncertainties, which are widened where the sittings
     disagree by more than these. One sitting tells no drift."""
     t, offset, u = (np.array(column, float) for column in zip(*sittings, strict=True))

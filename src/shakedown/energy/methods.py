@@ -38,6 +38,7 @@ class Asked(NamedTuple):
     name: str
     reference: Channel | None
     second: Trace | None
+    clock: str = ""  # whose clock it is; empty: the channel's own
 
     @property
     def seconds(self) -> float:

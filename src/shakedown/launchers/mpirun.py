@@ -9,6 +9,10 @@ needs beyond the number of ranks:
 - The MPI of a Python wheel brings libraries (hwloc, PMIx, libfabric) that a module's LD_LIBRARY_PATH would replace by
   others of the same name, which breaks it: its own folders are put in front.
 - Intel MPI pins by default: ``I_MPI_PIN=off``. MVAPICH has affinity of its own: ``MV2_`` and ``MVP_ENABLE_AFFINITY=0``.
+
+In an allocation an mpirun asks the batch engine where it may go. On one host it is kept from that, for the engine may
+have given one slot where the test wants all cores, or say that the host is another one. Over several it is told each
+host and its ranks; Open MPI does not carry the environment there by itself, so that what matters is named.
 """
 
 from __future__ import annotations
@@ -37,31 +41,92 @@ def _refusal(start: Start) -> str:
     return "" if start.mpi.name in _FLAVOURS else f"how {start.mpi.name} starts programs is not known"
 
 
-def _open_mpi(start: Start) -> tuple[tuple[str, ...], dict[str, str]]:
+def _crowded(start: Start) -> bool:
+    """Whether a host gets more ranks than it has cores."""
+    if not start.spread:
+        return start.ranks > cores(start.host)
+    granted = _granted(start)
+    return any(count > granted.get(name, cores(start.host)) for name, count in start.shares)
+
+
+def _granted(start: Start) -> dict[str, int]:
+    """The CPUs that the engine granted on each host, as far as it told."""
+    if start.allocation is None:
+        return {}
+    return dict(zip(start.allocation.hosts, start.allocation.cpus, strict=False))
+
+
+def _open_mpi(start: Start) -> Started:
     assert start.mpi is not None
-    flags: list[str] = ["-np", str(start.ranks), "--bind-to", "none"]
-    if start.ranks > cores(start.host):
-        newer = int(start.mpi.version.split(".")[0] or 0) >= 5
-        flags += ["--map-by", ":OVERSUBSCRIBE"] if newer else ["--oversubscribe"]
+    newer = int(start.mpi.version.split(".")[0] or 0) >= 5
+    mca = "--prtemca" if newer else "--mca"  # 5: what starts programs is PRRTE, with parameters of its own
+    flags: list[str] = ["-np", str(start.ranks)]
+    crowded = _crowded(start)
+    if start.spread:
+        flags += ["--host", ",".join(f"{name}:{count}" for name, count in start.shares)]
+        flags += [word for name in sorted({*start.inherited, *start.env}) for word in ("-x", name)]
+        if start.rsh:
+            agent = "plm_ssh_agent" if newer else "plm_rsh_agent"
+            flags += [mca, "plm", "ssh" if newer else "rsh", mca, agent, start.rsh]
+    elif start.allocation is not None:
+        flags += [mca, "ras", "^slurm,gridengine,tm,lsf,alps,pbs,flux"]
+        flags += [mca, "plm", "ssh" if newer else "isolated"]
+    flags += ["--bind-to", "none"]
+    if newer and (crowded or start.spread):
+        flags += [
+            "--map-by",
+            "slot:OVERSUBSCRIBE" if crowded and start.spread else ":OVERSUBSCRIBE" if crowded else "slot",
+        ]
+    elif crowded:
+        flags.append("--oversubscribe")
     if start.root:
         flags.append("--allow-run-as-root")
-    return tuple(flags), {}
+    return (*flags, *_paths(start, mca, newer)), {}
 
 
-def _hydra(start: Start) -> tuple[tuple[str, ...], dict[str, str]]:
-    return ("-n", str(start.ranks), "-bind-to", "none"), {}
+def _paths(start: Start, mca: str, newer: bool) -> tuple[str, ...]:
+    """The network that Open MPI may use, where it was said."""
+    words: list[str] = []
+    if start.interface:
+        words += ["--mca", "btl_tcp_if_include", start.interface]
+        words += [mca, "prte_if_include" if newer else "oob_tcp_if_include", start.interface]
+    if start.family:
+        other = "4" if start.family == "6" else "6"
+        words += ["--mca", "btl_tcp_disable_family", other]
+        words += [mca, f"prte_disable_ipv{other}_family", "1"] if newer else [mca, "oob_tcp_disable_family", other]
+    return tuple(words)
 
 
-def _intel(start: Start) -> tuple[tuple[str, ...], dict[str, str]]:
-    return ("-n", str(start.ranks)), {"I_MPI_PIN": "off"}
+def _hydra_hosts(start: Start, name: str = "-hosts") -> tuple[str, ...]:
+    """Where Hydra goes and how: by the engine's own means where it knows them, by fork alone on one host."""
+    if not start.spread:
+        return ("-launcher", "fork", "-rmk", "user") if start.allocation is not None else ()
+    words = [name, ",".join(f"{host}:{count}" for host, count in start.shares)]
+    if start.rsh:
+        words += ["-launcher", "ssh", "-launcher-exec", start.rsh]
+    if start.interface:
+        words += ["-iface", start.interface]
+    return tuple(words)
 
 
-def _mvapich(start: Start) -> tuple[tuple[str, ...], dict[str, str]]:
-    return ("-n", str(start.ranks), "-bind-to", "none"), {"MV2_ENABLE_AFFINITY": "0", "MVP_ENABLE_AFFINITY": "0"}
+def _hydra(start: Start) -> Started:
+    return ("-n", str(start.ranks), "-bind-to", "none", *_hydra_hosts(start)), {}
 
 
-def _cray(start: Start) -> tuple[tuple[str, ...], dict[str, str]]:
-    return ("-n", str(start.ranks), "--cpu-bind", "none"), {}
+def _intel(start: Start) -> Started:
+    return ("-n", str(start.ranks), *_hydra_hosts(start)), {"I_MPI_PIN": "off"}
+
+
+def _mvapich(start: Start) -> Started:
+    flags = ("-n", str(start.ranks), "-bind-to", "none", *_hydra_hosts(start))
+    return flags, {"MV2_ENABLE_AFFINITY": "0", "MVP_ENABLE_AFFINITY": "0"}
+
+
+def _cray(start: Start) -> Started:
+    where: tuple[str, ...] = ()
+    if start.spread:
+        where = ("--hosts", ",".join(start.hosts), "--ppn", str(start.shares[0][1]))
+    return ("-n", str(start.ranks), *where, "--cpu-bind", "none"), {}
 
 
 _FLAVOURS = {

@@ -1,10 +1,12 @@
-"""The report's section on power: the time line with the runs, the meters, the budgets behind the energies. Pure."""
+"""The report's section on power: the time line with the runs and their steady windows, a characterised meter's answer to
+them, the meters, phases, and the budgets behind the energies. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ..energy.quantity import advice
+from ..energy.shown import MeterFit, PhaseShown, PowerShown, SteadyWindow
 from ..records import Analysis, MeterSeen, PowerLine, PowerPart, PowerSpan, PowerView, Quantity
 from ..units import round_to, scale_for, show, show_seconds
 from ._document import Axis, Block, Column, Figures, Lines, Point, Region, Section, Series, Table, Text
@@ -14,6 +16,8 @@ MOST_REGIONS = 14
 LEAST_REGION = 0.02  # of the axis: a shorter run is not named
 MOST_LINES = 6  # in one figure
 TERMS = 5  # of a budget that are shown
+LEAST_READINGS = 8  # of a meter's fit, for it to be drawn
+MOST_POINTS = 300
 LEAST_SHARE = 0.001  # of the variance, below which a term is not shown
 
 
@@ -23,9 +27,15 @@ def section(analysis: Analysis) -> Section | None:
     if view is None:
         return None
     blocks: list[Block] = []
-    figures = [figure for figure in _time_lines(view) if figure is not None]
+    more = view if isinstance(view, PowerShown) else PowerShown(begin_ns=view.begin_ns)
+    figures = [figure for figure in _time_lines(view, more.steady) if figure is not None]
+    figures += [figure for one in more.fits if (figure := _fit(one)) is not None]
     if figures:
         blocks.append(Figures(figures=tuple(figures)))
+    if more.steady:
+        blocks.append(_steady(more.steady))
+    if more.phases:
+        blocks.append(_phases(more.phases))
     blocks.append(_meters(view.meters))
     if view.parts:
         blocks.append(_parts(view.parts))
@@ -42,15 +52,17 @@ def section(analysis: Analysis) -> Section | None:
 # ------------------------------------------------------------------------------------------------------------ time lines
 
 
-def _time_lines(view: PowerView) -> list[Lines | None]:
+def _time_lines(view: PowerView, steady: Sequence[SteadyWindow]) -> list[Lines | None]:
     """One figure for each host and side of the power supply: a node's input and its sockets differ too much for one axis."""
     groups: dict[tuple[str, str], list[PowerLine]] = {}
     for line in view.lines:
         groups.setdefault((line.host, "node" if line.place != "component" else "part"), []).append(line)
-    return [_time_line(view, host, kind, lines) for (host, kind), lines in groups.items()]
+    return [_time_line(view, host, kind, lines, steady) for (host, kind), lines in groups.items()]
 
 
-def _time_line(view: PowerView, host: str, kind: str, lines: Sequence[PowerLine]) -> Lines | None:
+def _time_line(
+    view: PowerView, host: str, kind: str, lines: Sequence[PowerLine], steady: Sequence[SteadyWindow]
+) -> Lines | None:
     shown = sorted(lines, key=lambda line: -max(line.mean))[:MOST_LINES]
     ends = [t for line in shown for t in (line.t_s[0], line.t_s[-1])]
     low, high = min(ends), max(ends)
@@ -59,8 +71,11 @@ def _time_line(view: PowerView, host: str, kind: str, lines: Sequence[PowerLine]
     what = {"node": "Power at the input", "part": "Power of the parts"}[kind]
     where = f" of {host}" if host else ""
     left = f"; {len(lines) - len(shown)} more channels are in the readings" if len(lines) > len(shown) else ""
-    regions = _regions(view.spans, low, high)
-    named = "; named: the runs" if regions else ""
+    runs = _runs(view.spans, low, high)
+    tinted = [one for one in steady if one.steady and one.channel in {line.channel for line in shown}]
+    regions = _tinted(runs, tinted) if tinted else runs
+    named = "; named: the runs" if runs else ""
+    named += "; tinted: where the power is steady" if tinted else ""
     return Lines(
         title=f"{what}{where} over time",
         caption=f"Mean of stretches of {show_seconds((high - low) / max(1, len(shown[0].t_s) - 1))}; bars from the least to "
@@ -102,7 +117,7 @@ def _axis(low: float, high: float) -> Axis:
     )
 
 
-def _regions(spans: Sequence[PowerSpan], low: float, high: float) -> tuple[Region, ...]:
+def _runs(spans: Sequence[PowerSpan], low: float, high: float) -> tuple[Region, ...]:
     runs = [one for one in spans if one.kind == "run" and (one.end_s - one.begin_s) >= LEAST_REGION * (high - low)]
     if len(runs) > MOST_REGIONS:
         return ()
@@ -113,7 +128,130 @@ def _regions(spans: Sequence[PowerSpan], low: float, high: float) -> tuple[Regio
     )
 
 
+def _tinted(runs: Sequence[Region], steady: Sequence[SteadyWindow]) -> tuple[Region, ...]:
+    """The steady windows as tinted regions, the runs as names alone: every second region is tinted, from the first on."""
+    channel = steady[0].channel
+    regions: list[Region] = []
+    left = list(runs)
+    for one in steady:
+        if one.channel != channel:
+            continue
+        name = next((run for run in left if run.begin <= one.end_s and one.begin_s <= run.end), None)
+        regions.append(Region(name="", begin=one.begin_s, end=one.end_s))
+        regions.append(name or Region(name="", begin=one.end_s, end=one.end_s))
+        left = [run for run in left if run is not name]
+    for run in left:  # not steady anywhere
+        regions += [Region(name="", begin=run.begin, end=run.begin), run]
+    return tuple(regions)
+
+
+# ------------------------------------------------------------------------------------------------------------- the meter
+
+
+def _fit(one: MeterFit) -> Lines | None:
+    """A characterised meter's readings beside what its model makes of the load that explains them best."""
+    if len(one.t_s) < LEAST_READINGS:
+        return None
+    left = f"the model leaves {show(one.residual_w, 'W', 2)} a reading"
+    wanted = f", the meter's noise and steps would leave {show(one.expected_w, 'W', 2)}" if one.expected_w else ""
+    steps = [
+        (edge, power)
+        for begin, end, power in zip(one.edges_s, one.edges_s[1:], one.load, strict=False)
+        for edge, power in ((begin, power), (end, power))
+    ]
+    every = max(1, len(one.t_s) // MOST_POINTS)
+    series = (
+        Series("load that explains them", _plain(steps, "load")),
+        Series("the meter's answer to it", _plain(list(zip(one.t_s, one.model, strict=True))[::every], "model")),
+        Series("readings", _plain(list(zip(one.t_s, one.readings, strict=True))[::every], "reading")),
+    )
+    low, high = min(one.t_s[0], one.edges_s[0]), max(one.t_s[-1], one.edges_s[-1])
+    return Lines(
+        title=f"{one.title}: the meter's answer",
+        caption="The longest case. Readings with gain and offset taken out, beside what the meter's window and delay, as "
+        "characterised, make of a load that is constant between the marks of the runs.",
+        summary=left + wanted,
+        x=_axis(low, high),
+        unit="W",
+        y_title="power",
+        series=series,
+    )
+
+
+def _plain(pairs: Sequence[tuple[float, float]], what: str) -> tuple[Point, ...]:
+    return tuple(Point(t, w, None, None, f"{what}, {show_seconds(t)}: {show(w, 'W')}") for t, w in pairs)
+
+
 # ---------------------------------------------------------------------------------------------------------------- tables
+
+
+def _steady(windows: Sequence[SteadyWindow]) -> Table:
+    rows = tuple(
+        (
+            one.run,
+            one.channel,
+            f"{show_seconds(one.begin_s)} to {show_seconds(one.end_s)}" if one.steady else "none",
+            show_seconds(one.end_s - one.begin_s) if one.steady else "",
+            *_with_u(one.power),
+            one.why,
+        )
+        for one in windows
+    )
+    return Table(
+        title="Steady state",
+        columns=(
+            Column("During"),
+            Column("Channel", "code"),
+            Column("Since the first reading", "number"),
+            Column("Length", "number"),
+            Column("Mean power", "number"),
+            Column("U (95 %)", "number"),
+            Column("Why"),
+        ),
+        rows=rows,
+        caption="The longest case of each run. Where no part of it is steady, the power is the mean of all of it, or what a "
+        "warm-up that was fitted settles to.",
+        folded=len(rows) > TERMS,
+    )
+
+
+def _phases(phases: Sequence[PhaseShown]) -> Table:
+    rows = tuple(
+        (
+            one.run,
+            one.channel,
+            one.name,
+            show_seconds(one.seconds),
+            *(_with_u(one.power) if one.power else ("not known", "")),
+            show(one.energy.value, "J", 4) if one.energy else "",
+            one.why,
+        )
+        for one in phases
+    )
+    kept = [index for index in range(8) if index < 7 or any(row[index] for row in rows)]
+    columns = (
+        Column("During"),
+        Column("Channel", "code"),
+        Column("Phase"),
+        Column("Length", "number"),
+        Column("Mean power", "number"),
+        Column("U (95 %)", "number"),
+        Column("Energy", "number"),
+        Column("Why"),
+    )
+    return Table(
+        title="Phases that the programs mark",
+        columns=tuple(columns[index] for index in kept),
+        rows=tuple(tuple(row[index] for index in kept) for row in rows),
+        caption="Powers that explain the readings through the meter's own averaging (docs/energy.md, forward model), where "
+        "the channel reads power; differences of the count where it counts. Phases that the meter cannot tell apart are given "
+        "together, with the reason.",
+        folded=len(rows) > 2 * TERMS,
+    )
+
+
+def _with_u(power: Quantity) -> tuple[str, str]:
+    return show(power.value, "W", 4), "" if power.expanded is None else f"± {show(power.expanded, 'W', 2)}"
 
 
 def _meters(meters: Sequence[MeterSeen]) -> Table:

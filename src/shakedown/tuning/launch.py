@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from .. import launchers, workloads
 from ..errors import ShakedownError
-from ..records import Host, Params, Software, Value
+from ..records import Host, Params, Value
+from ..schedulers import Allocation
 from ..workloads import _hpl_dat
 from .records import Point
 from .space import pair
@@ -30,7 +31,7 @@ def _number(name: str, value: Value) -> Value:
 
 
 def lines(
-    point: Point, params: Params, host: Host, *, hosts: int, slurm: bool, names: tuple[str, ...] = ()
+    point: Point, params: Params, host: Host, *, hosts: int, slurm: bool, allocation: Allocation | None = None
 ) -> list[str]:
     """Command lines that run the configuration, the one for here first: as the tuner ran it; under Slurm with srun."""
     made = []
@@ -42,33 +43,11 @@ def lines(
             f"srun --nodes={hosts} --ntasks-per-node={ranks} --cpus-per-task={threads} --cpu-bind=cores {program}"
         )
     try:
-        argv, env = launchers.wrap(command, host)
+        argv, env = launchers.wrap(command, host, allocation=allocation, hosts=allocation.hosts if allocation else ())
     except ShakedownError:
         return made or [program]
-    words = list(argv)
-    if hosts > 1 and ranks:
-        words[1:1] = _placed(host.software, words[0], ranks, names)
-    shown = shlex.join([*(f"{name}={value}" for name, value in env.items() if name != "SHAKEDOWN_HARNESS"), *words])
+    shown = shlex.join([*(f"{name}={value}" for name, value in env.items() if name != "SHAKEDOWN_HARNESS"), *argv])
     return [*made, f"env {shown}" if env else shown]
-
-
-def _placed(software: tuple[Software, ...], launcher: str, ranks: int, names: tuple[str, ...]) -> list[str]:
-    """Options that put so many ranks on each named host, in the words of that mpirun."""
-    found = next((one for one in software if one.kind == "mpi" and one.path == launcher), None)
-    if found is not None and "open" in found.name.lower():
-        hosts = ",".join(f"{name}:{ranks}" for name in names)
-        return [*(("--host", hosts) if hosts else ()), "--map-by", f"ppr:{ranks}:node"]
-    return [*(("-hosts", ",".join(names)) if names else ()), "-ppn", str(ranks)]
-
-
-def host_file(names: tuple[str, ...], ranks: int, software: tuple[Software, ...]) -> tuple[str, tuple[str, ...]]:
-    """The text of a host file, and the variables by which an mpirun is told of it without an option."""
-    open_mpi = any(one.kind == "mpi" and "open" in one.name.lower() for one in software)
-    text = "".join(f"{name} slots={ranks}\n" if open_mpi else f"{name}:{ranks}\n" for name in names)
-    variables = (
-        ("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile") if open_mpi else ("HYDRA_HOST_FILE",)
-    )
-    return text, variables
 
 
 def in_slurm(environment: Mapping[str, str]) -> bool:

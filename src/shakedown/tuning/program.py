@@ -14,6 +14,7 @@ from .. import execute, workloads
 from ..errors import ShakedownError
 from ..host import Door
 from ..records import Case, Host, Machine, Measurement, Params, Run, Value
+from ..schedulers import Allocation
 from ..store import RunDirectory
 from ..workloads import _hpl
 from .loop import Asked, Measure, blank, failed
@@ -80,6 +81,7 @@ def measure(
     door: Door,
     *,
     hosts: int = 1,
+    allocation: Allocation | None = None,
     advance: Callable[[float | None, str], None] = lambda fraction, text: None,
 ) -> Measure:
     """How requests are carried out below a folder. What fails is a trial with its reason."""
@@ -98,10 +100,11 @@ def measure(
                 label=f"{request.stage}: {words(request.point)}",
                 estimate_s=request.estimate_s,
                 limit_s=asked.limit_s,
+                nodes=hosts if allocation else 0,
             ),
             request.repeat,
         )
-        return trial(asked, execute.run_once(directory, step, machine, door, advance))
+        return trial(asked, execute.run_once(directory, step, machine, door, advance, allocation=allocation))
 
     return run
 

@@ -346,8 +346,8 @@ def best(known: Known) -> Point | None:
     """The chosen configuration: the fastest of those that ran whole in the final, else of all whole, else of windows."""
     problem = known.problem
     finalists = [trial.point for trial in known.trials if trial.stage == "final"]
-    if problem.windows is None:
-        finalists = finalists or [trial.point for trial in known.trials]
+    if problem.windows is None and len({name_of(point) for point in finalists}) < 2:  # cut short: no final took place
+        finalists = [trial.point for trial in known.trials]
     for level, points in ((whole_level(problem), finalists or None), (level_of(problem), None)):
         ranked = known.ranked(level, known.usable(points) if points is not None else None)
         if ranked:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from .. import __version__, events, execute, machine, store, strict, workloads
-from ..errors import BadInput, ShakedownError
-from ..host import RealHost
+from .. import __version__, beside, events, execute, hostlist, machine, schedulers, store, strict, workloads
+from ..errors import BadInput, CannotMeasure, ShakedownError
+from ..host import Door, RealHost
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Notice, Record, Value
+from ..schedulers import Allocation
 from ..workloads import _blas
 from . import explain, launch, loop, outcome, page, prior, program
 from . import space as spaces
@@ -50,7 +51,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     journal: Journal
     setup: Setup
     machine: Machine
-    names: tuple[str, ...]  # of the hosts, where they were named
+    allocation: Allocation | None = None  # where there are several hosts
     rates: prior.Base  # what the model starts from
 
 
@@ -65,6 +66,7 @@ def open_folder(folder: Path | None, asked: Asked) -> Opened:
         name, values = spaces.parse_fix(text)
         given[name] = tuple(values)
     hosts, names = _hosts(asked.nodes)
+    allocation = _allocation(hosts, names, door)
     path = folder or Path("runs") / store.new_name("tune-hpl", door.now_ns())
     if path.exists() and not path.is_dir():
         raise BadInput("is a file", where=str(path), hint="give a folder")
@@ -79,11 +81,13 @@ def open_folder(folder: Path | None, asked: Asked) -> Opened:
         journal.keep_setup(setup)
         if not (path / "machine.json").exists():
             store.write_record(path / "machine.json", found)
+        if allocation:
+            found = msgspec.structs.replace(found, hosts=beside.machines(path, found.hosts[0], allocation))
         execute.clear_leftovers(store.RunDirectory(path))
     except ShakedownError:
         journal.close()
         raise
-    return Opened(folder=path, journal=journal, setup=setup, machine=found, names=names, rates=rates)
+    return Opened(folder=path, journal=journal, setup=setup, machine=found, allocation=allocation, rates=rates)
 
 
 def _rates(probes: Path | None, host: Host) -> prior.Base:
@@ -102,12 +106,27 @@ def _hosts(text: str) -> tuple[int, tuple[str, ...]]:
         if not int(text):
             raise BadInput("--nodes 0: there must be one", hint="give a number from 1, or names with commas between")
         return int(text), ()
-    names = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    names = tuple(dict.fromkeys(hostlist.expand(text)))
     if text and not names:
         raise BadInput(f"--nodes {text!r} names no host", hint="write names with commas between")
     if names:
         return len(names), names
     return (int(os.environ.get("SLURM_JOB_NUM_NODES", "1")) if launch.in_slurm(os.environ) else 1), ()
+
+
+def _allocation(hosts: int, names: tuple[str, ...], door: Door) -> Allocation | None:
+    """The hosts to tune over: by name, or the first of the allocation that this is in. Raises CannotMeasure."""
+    if names:
+        return Allocation(engine="", job="", hosts=names)
+    if hosts == 1:
+        return None
+    found = schedulers.inside(os.environ, door)
+    if found is None or len(found.hosts) < hosts:
+        has = f"the allocation has {len(found.hosts)}" if found else "this process is in no allocation"
+        raise CannotMeasure(
+            f"{hosts} hosts were asked for, and {has}", hint=f"name the hosts, or first: salloc --nodes {hosts}"
+        )
+    return msgspec.structs.replace(found, hosts=found.hosts[:hosts], cpus=found.cpus[:hosts], gpus=found.gpus[:hosts])
 
 
 def _again(kept: Setup, setup: Setup, asked: Asked, path: Path) -> Setup:
@@ -238,9 +257,9 @@ def problem(opened: Opened, budget_s: float | None) -> Problem:
 def run(opened: Opened, *, budget_s: float | None, progress: loop.Progress | None = None) -> Result:
     """Search, then write result.json, HPL.dat and report.html."""
     door, setup = RealHost(), opened.setup
-    if opened.names:
-        _host_file(opened)
-    measure = program.measure(store.RunDirectory(opened.folder), opened.machine, door, hosts=setup.hosts)
+    measure = program.measure(
+        store.RunDirectory(opened.folder), opened.machine, door, hosts=setup.hosts, allocation=opened.allocation
+    )
     ended = loop.tune(
         problem(opened, budget_s), opened.journal, measure, time.monotonic, progress, spent_s=opened.journal.spent_s()
     )
@@ -251,15 +270,6 @@ def run(opened: Opened, *, budget_s: float | None, progress: loop.Progress | Non
 def told(opened: Opened) -> tuple[str, ...]:
     """The axes that a person wants to see of a configuration."""
     return spaces.told(problem(opened, None).space)
-
-
-def _host_file(opened: Opened) -> None:
-    """Name the hosts to every mpirun that is started from here, by a file and the variable that each one reads."""
-    host = opened.machine.hosts[0]
-    text, variables = launch.host_file(opened.names, len(host.usable_cpus) or 1, host.software)
-    path = (opened.folder / "hosts.txt").resolve()
-    store.write(path, text)
-    os.environ.update(dict.fromkeys(variables, str(path)))
 
 
 def keep(opened: Opened, found: Result) -> Result:
@@ -294,7 +304,7 @@ def _lines(opened: Opened, found: Result, n: int) -> tuple[str, ...]:
             host,
             hosts=setup.hosts,
             slurm=launch.in_slurm(os.environ),
-            names=opened.names,
+            allocation=opened.allocation,
         )
     except ShakedownError:
         return ()

@@ -38,9 +38,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     languages = _words(params, "languages", LANGUAGES)
     if not languages:
         raise BadInput("compilers.languages is empty", hint=f"known: {', '.join(LANGUAGES)}")
-    return (
-        {**params, "languages": ",".join(languages), "require": ",".join(_words(params, "require", FEATURES))},
-    )
+    return ({**params, "languages": ",".join(languages), "require": ",".join(_words(params, "require", FEATURES))},)
 
 
 def _command(params: Params, host: Host) -> Command:

@@ -181,7 +181,9 @@ def _matrix(group: list[Series], common: Params, dead: Sequence[tuple[Params, De
     )
     named = tuple(
         DeadLink(
-            a=_name(link.a, int(params["rank_a"]), several), b=_name(link.b, int(params["rank_b"]), several), why=link.why
+            a=_name(link.a, int(params["rank_a"]), several),
+            b=_name(link.b, int(params["rank_b"]), several),
+            why=link.why,
         )
         for params, link in mine
     )

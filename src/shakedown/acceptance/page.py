@@ -1,0 +1,225 @@
+"""The acceptance report as a Document: what every format says. HTML and markdown are those of report/."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..report._document import Block, Column, Document, Facts, Section, Table, Text
+from ..report._text import count, day
+from .results import Point, Required, Result, Tested, Tried
+
+_MOST_POINTS = 40
+
+
+def lead(result: Result) -> tuple[str, ...]:
+    """The verdict in a paragraph."""
+    numbers = result.counts()
+    total = len(result.requirements)
+    parts = [f"{number} {state}" for state, number in numbers.items()]
+    words = [f"Of {count(total, 'requirement')} of {result.title}: {', '.join(parts)}."]
+    for state in ("not met", "undecided"):
+        named = [one for one in result.requirements if one.state == state]
+        if named:
+            clauses = ", ".join(one.clause for one in named[:8]) + (" and others" if len(named) > 8 else "")
+            words.append(f"{state.capitalize()}: clause{'s' * (len(named) > 1)} {clauses}.")
+    for one in result.requirements:
+        if one.waiver:
+            words.append(f"Clause {one.clause} was waived by {one.waiver.by}.")
+    if result.faults:
+        words.append(
+            f"{count(len(result.faults), 'file')} of the evidence {'is' if len(result.faults) == 1 else 'are'} not as "
+            "sealed: verdicts that rest on them are undecided."
+        )
+    return tuple(words)
+
+
+def document(result: Result, content_sha256: str) -> Document:
+    """The whole report."""
+    tests = {one.id: one for one in result.tests}
+    sections = [_summary(result)]
+    if result.faults:
+        sections.append(_faults(result))
+    sections += [_requirement(one, tests) for one in result.requirements]
+    sections += [_what(result, content_sha256), _evidence(result)]
+    return Document(
+        title=f"Acceptance of {result.system}",
+        subtitle=f"{result.title}; as of {day(result.until_ns)}",
+        state=result.state,
+        counts=tuple(result.counts().items()),
+        lead=lead(result),
+        sections=tuple(sections),
+        footer=f"Content of this report: SHA-256 {content_sha256}. Journal: {result.entries} entries, the last "
+        f"{result.head}. Made by Shakedown {result.version} from the evidence alone.",
+    )
+
+
+def _summary(result: Result) -> Section:
+    rows = tuple(
+        (one.clause, f"{one.text}\n{one.severity}" if one.severity != "mandatory" else one.text, one.state, why(one))
+        for one in result.requirements
+    )
+    columns = (Column("Clause", "note"), Column("Requirement"), Column("Verdict", "state"), Column("Why"))
+    table = Table(title="Requirements", columns=columns, rows=rows)
+    return Section(id="summary", title="Requirements and verdicts", short="Verdicts", blocks=(table,))
+
+
+def why(one: Required) -> str:
+    """Why a requirement stands as it does."""
+    if one.waiver:
+        return f"by {one.waiver.by}: {one.waiver.reason}\nits tests: {one.shown}"
+    return one.reason
+
+
+def _faults(result: Result) -> Section:
+    rows = tuple((one.path, one.what, one.clauses or "all") for one in result.faults)
+    columns = (Column("File", "code"), Column("What was found"), Column("Concerns"))
+    table = Table(title="Files that are not as the journal says", columns=columns, rows=rows)
+    return Section(id="faults", title="Evidence that does not hold", short="Evidence that does not hold", blocks=(table,))
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _requirement(one: Required, tests: dict[str, Tested]) -> Section:
+    pairs = [("Verdict", one.state), ("Severity", one.severity)]
+    if one.page:
+        pairs.append(("In the document", one.page))
+    if one.waiver:
+        pairs += [
+            ("Waived by", one.waiver.by),
+            ("On", day(one.waiver.time_ns)),
+            ("Because", one.waiver.reason),
+            ("Its tests show", one.shown),
+        ]
+    blocks: list[Block] = [Text(text=one.text), Facts(pairs=tuple(pairs))]
+    for name in one.tests:
+        blocks += _test(tests[name])
+    return Section(
+        id=f"clause-{_slug(one.id)}", title=f"{one.clause} {one.id}", short=one.clause, blocks=tuple(blocks)
+    )
+
+
+def facts_of(test: Tested) -> tuple[tuple[str, str], ...]:
+    """What a test is, in pairs."""
+    pairs = [("How", test.how), ("How often", test.often), ("By whom", test.by or "not named")]
+    if test.severity != "mandatory":
+        pairs.append(("Severity", test.severity))
+    pairs += [("Criterion", one) for one in test.criteria]
+    if test.note:
+        pairs.append(("Note", test.note))
+    return tuple(pairs)
+
+
+def _test(test: Tested) -> list[Block]:
+    blocks: list[Block] = [
+        Facts(title=f"{test.title}: {test.state}", pairs=(*facts_of(test), ("Verdict", f"{test.state}: {test.reason}")))
+    ]
+    if test.attempts:
+        columns = (
+            Column("Attempt"),
+            Column("When", "note"),
+            Column("By"),
+            Column("State", "state"),
+            Column("What was seen"),
+            Column("Evidence", "code"),
+        )
+        rows = tuple(attempt_row(one, test) for one in test.attempts)
+        blocks.append(Table(title="Attempts", columns=columns, rows=rows))
+    for one in test.rounds:
+        blocks.append(Text(text=f"Done anew on {day(one.time_ns)} by {one.by}: {one.reason}"))
+    for tried in test.attempts:
+        if len(tried.points) > 1 or tried.observed or tried.attached:
+            blocks += _details(tried)
+    return blocks
+
+
+def attempt_row(one: Tried, test: Tested) -> tuple[str, str, str, str, str, str]:
+    """One attempt as a row of a table."""
+    name = f"{one.number}" + (f" ({one.subject})" if one.subject else "")
+    if test.rounds:
+        name += f", round {one.round}"
+    who = one.by or test.by
+    who += f"\nwitness: {one.witness}" if one.witness else ""
+    met = sum(point.state == "met" for point in one.points)
+    seen = one.reason or f"{met} of {len(one.points)} criteria met"
+    if not one.reason and len(one.points) == 1:
+        seen = one.points[0].found
+    if one.failure:
+        seen += f"\nclassified as {one.failure} by {one.classified_by}: {one.classified_why}"
+        seen += "" if one.counts else " (set aside)"
+    return (name, day(one.end_ns), who, one.state, seen, one.folder)
+
+
+def worst_first(points: Sequence[Point], most: int = _MOST_POINTS) -> tuple[list[Point], str]:
+    """The points that a reader must see, those that are not met first, and how many are left out."""
+    order = {"not met": 0, "not measured": 1, "undecided": 2, "met": 3}
+    ranked = sorted(points, key=lambda one: order[one.state])
+    rest = ranked[most:]
+    met = sum(one.state == "met" for one in rest)
+    return ranked[:most], f"{len(rest):,} more, {met:,} of them met: in the JSON file." if rest else ""
+
+
+def spread_of(point: Point) -> str:
+    """From how much a value was made."""
+    if not point.samples:
+        return ""
+    return f"{count(point.samples, 'sample')} of {count(point.runs, 'run')}"
+
+
+def _details(tried: Tried) -> list[Block]:
+    shown, caption = worst_first(tried.points)
+    blocks: list[Block] = []
+    if shown:
+        columns = (
+            Column("Criterion"),
+            Column("Where"),
+            Column("Found"),
+            Column("From", "note"),
+            Column("State", "state"),
+        )
+        rows = tuple(
+            (f"{one.criterion}\n{one.source}" if one.source else one.criterion, one.where, one.found, spread_of(one), one.state)
+            for one in shown
+        )
+        blocks.append(Table(title=f"Attempt {tried.number}: criteria", columns=columns, rows=rows, caption=caption))
+    if tried.observed or tried.attached:
+        pairs = (*tried.observed, *((f"Attached: {title}", path) for title, path in tried.attached))
+        blocks.append(Facts(title=f"Attempt {tried.number}: observed", pairs=pairs))
+    return blocks
+
+
+def _what(result: Result, content_sha256: str) -> Section:
+    pairs = [
+        ("System", result.system),
+        *((role.capitalize(), result.parties.get(role, "not named")) for role in result.signatories),
+        *((role.capitalize(), who) for role, who in result.parties.items() if role not in result.signatories),
+        ("Plan", f"{result.plan}: {result.title}"),
+        *([("Document", result.document)] if result.document else []),
+        ("SHA-256 of the plan", result.plan_sha256),
+        ("Begun", day(result.begun_ns)),
+        ("Last entry", day(result.until_ns)),
+        ("Journal", f"{result.entries} entries; SHA-256 of the last: {result.head}"),
+        ("SHA-256 of this report's content", content_sha256),
+    ]
+    blocks: list[Block] = [Text(text=result.summary)] if result.summary else []
+    return Section(
+        id="what", title="What was accepted, and by which plan", short="Plan", blocks=(*blocks, Facts(pairs=tuple(pairs)))
+    )
+
+
+def _evidence(result: Result) -> Section:
+    rows = tuple((one.path, f"{one.bytes:,}", one.sha256) for one in result.evidence)
+    size = sum(one.bytes for one in result.evidence)
+    table = Table(
+        title="Evidence",
+        columns=(Column("File", "code"), Column("Bytes", "number"), Column("SHA-256", "code")),
+        rows=rows,
+        folded=len(rows) > 20,
+    )
+    words = Text(
+        text=f"{count(len(rows), 'file')}, {size:,} bytes. `shakedown accept verify` compares each with its checksum, and "
+        "names what was changed, removed or added."
+    )
+    return Section(id="evidence", title="Annex: evidence", short="Evidence", blocks=(words, table))

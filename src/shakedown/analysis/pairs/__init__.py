@@ -1,0 +1,38 @@
+"""Pair tests: from the values of many pairs to slow nodes and slow links, named apart, with an error rate.
+
+    read      run directories -> Pairs (columns)         fit      the additive model, robustly
+    topology  which nodes are near each other            noise    how the rest scatters; false-discovery rate
+    partly    nodes slow to some of their peers          name     nodes, links, groups, dead pairs
+    judge     the story: verdict(pairs) -> PairVerdict   simulate fleets whose truth is known
+
+What is assumed, and where it ends, stands in docs/pairs.md.
+"""
+
+from .judge import Settings, verdict
+from .read import Pairs, from_directories, from_findings
+from .records import (
+    DeadLink,
+    DeadNode,
+    Effect,
+    Noise,
+    PairVerdict,
+    SlowGroup,
+    SlowLink,
+    SlowNode,
+)
+
+__all__ = [
+    "DeadLink",
+    "DeadNode",
+    "Effect",
+    "Noise",
+    "PairVerdict",
+    "Pairs",
+    "Settings",
+    "SlowGroup",
+    "SlowLink",
+    "SlowNode",
+    "from_directories",
+    "from_findings",
+    "verdict",
+]

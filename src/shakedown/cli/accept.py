@@ -1,0 +1,402 @@
+"""shakedown accept: an acceptance plan, its tests, its evidence and its report to be signed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, BadInput, CannotMeasure
+from . import _where, common
+
+if TYPE_CHECKING:
+    from ..acceptance.directory import Acceptance
+    from ..acceptance.plan import ManualTest, Plan, Test
+    from ..acceptance.results import Result
+    from ..acceptance.running import Carry
+    from ..dispatch import Asked
+    from ..schedulers import Allocation
+    from ..store import RunDirectory
+
+app = typer.Typer(
+    name="accept",
+    no_args_is_help=True,
+    help="Accept a system by a plan: requirement, test, evidence with checksums, verdict, a report to be signed. "
+    "The plan and the directory are told of in docs/acceptance.md.",
+)
+
+_Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The acceptance directory.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON on standard output.")]
+_By = Annotated[str, typer.Option("--by", help="Who says so, by name.")]
+_Reason = Annotated[str, typer.Option(help="Why.")]
+_Again = Annotated[
+    bool,
+    typer.Option(
+        "--again", help="Do a decided test anew; what was found before stays in the record. Needs --by and --reason."
+    ),
+]
+
+
+@app.command("check")
+def check(
+    plan: Annotated[str, typer.Argument(help="A shipped plan or a TOML file. Without one: what is shipped.")] = "",
+    json: _Json = False,
+) -> None:
+    """Check a plan: its requirements and tests, and everything that is wrong with it. Nothing is run."""
+    from ..acceptance import checking, judging
+    from ..acceptance import plan as plans
+
+    if not plan:
+        if json:
+            common.print_json(plans.names())
+        else:
+            rows = [(name, checking.load(name)[0].title) for name in plans.names()]
+            common.print_table(("plan", "title"), rows)
+        return
+    found, _ = checking.load(plan)
+    if json:
+        common.print_json(found)
+        return
+    print(f"{found.title}\n{found.document}".rstrip())
+    rows3 = [
+        (one.clause, one.id, ", ".join(test.id for test in found.tests_of(one)), one.text[:60])
+        for one in found.requirements
+    ]
+    common.print_table(("clause", "requirement", "tests", "text"), rows3, "Requirements")
+    rows4 = [
+        (test.id, test.kind, judging.often(test), test.severity, "; ".join(judging.criteria(test))[:70])
+        for test in found.tests
+    ]
+    common.print_table(("test", "kind", "how often", "severity", "criteria"), rows4, "Tests")
+    waiting = [(test.id, checking.waits(test)) for test in found.tests if checking.waits(test)]
+    if waiting:
+        common.print_table(("test", "awaits"), waiting, "Not measured yet")
+
+
+@app.command("show")
+def show(plan: Annotated[str, typer.Argument(help="A shipped plan, or a file.")]) -> None:
+    """Print a plan's text, to make one's own from: shakedown accept show thufir > mine.toml"""
+    from ..acceptance import plan as plans
+
+    print(plans.text_of(plan)[0], end="")
+
+
+@app.command("begin")
+def begin(
+    plan: Annotated[str, typer.Argument(help="A shipped plan or a TOML file.")],
+    directory: Annotated[Path, typer.Option(help="The new acceptance directory.")],
+    system: Annotated[str, typer.Option(help="What is accepted: the system's name.")],
+    party: Annotated[
+        list[str] | None, typer.Option(help="ROLE=WHO, such as buyer='ARL, J. Doe'; may be given again.")
+    ] = None,
+    json: _Json = False,
+) -> None:
+    """Begin an acceptance: a directory with the plan, its checksum and the journal."""
+    from ..acceptance import directory as directories
+
+    parties = dict(_pair(word, "--party") for word in party or ())
+    acceptance = directories.begin(directory, plan, system=system, parties=parties, now_ns=time.time_ns())
+    if json:
+        common.print_json(acceptance.begun)
+    common.say(f"begun: {directory}\n  next: shakedown accept run {directory}")
+
+
+@app.command("run")
+def run(
+    directory: _Directory,
+    test: Annotated[
+        list[str] | None, typer.Option(help="Only this test; may be given again. Default: all that are not done.")
+    ] = None,
+    again: _Again = False,
+    by: _By = "",
+    reason: _Reason = "",
+    on: _where.On = "",
+    nodes: _where.Nodes = 0,
+    hosts: _where.Hosts = "",
+    partition: _where.Partition = "",
+    account: _where.Account = "",
+    qos: _where.Qos = "",
+    constraint: _where.Constraint = "",
+    reservation: _where.Reservation = "",
+    gres: _where.Gres = "",
+    parallel_environment: _where.Environment = "",
+    job_limit: _where.JobLimit = "",
+    engine_option: _where.Options = None,
+    attempts: _where.Attempts = 1,
+    detach: _where.Detach = False,
+    json: _Json = False,
+) -> None:
+    """Do what needs no person: all runs as one campaign, here or in one job, then the commands. Goes on where it stopped."""
+    from ..acceptance import directory as directories
+    from ..acceptance import running
+
+    where = _where.asked(
+        on,
+        nodes,
+        hosts,
+        partition=partition,
+        account=account,
+        qos=qos,
+        constraint=constraint,
+        reservation=reservation,
+        gres=gres,
+        parallel_environment=parallel_environment,
+        job_limit=job_limit,
+        options=engine_option,
+        attempts=attempts,
+    )
+    directories.refuse_if_others_write(directory)
+    acceptance = directories.open_(directory)
+    wanted = [acceptance.plan.test(name) for name in test or ()] or list(acceptance.plan.tests)
+    if again:
+        _anew(directory, wanted if test else [], by, reason)
+        acceptance = directories.open_(directory)
+    runs, commands = running.due(acceptance, wanted, explicit=bool(test))
+    if directories.open_session(acceptance.entries) or runs:
+        named = None if where else _where.by_name(hosts)
+        if not running.run_session(directory, runs, _carry(where, named, detach=detach), common.say):
+            common.say(f"  next: shakedown accept run {directory}   (goes on with it)")
+            raise typer.Exit(COULD_NOT_MEASURE)
+    for one, times in commands:
+        for _ in range(times):
+            running.run_command(directory, one, common.say)
+    if not runs and not commands:
+        common.say("nothing is left to run: shakedown accept status shows what is open")
+    _finish(directory, json=json)
+
+
+def _carry(where: Asked | None, named: Allocation | None, *, detach: bool) -> Carry:
+    """How a campaign is carried out: as `shakedown run` does it, here or in a job of an engine."""
+
+    def carry(campaign: Path, directory: Path) -> RunDirectory | None:
+        from ..store import RunDirectory
+        from . import _submitted
+        from . import run as runs
+
+        begun = directory if directory.exists() and any(directory.iterdir()) else None
+        if where is not None or _submitted.is_one(begun):
+            return _submitted.run(str(campaign), None if begun else directory, begun, where, None, detach=detach)
+        planned = (directory / "manifest.json").exists()
+        opened = RunDirectory.open(directory) if planned else runs.begin(str(campaign), directory, named)
+        runs.carry_out(opened, opened.plan(), retry_failed=False, allocation=runs._resumed(opened, named))
+        return opened
+
+    return carry
+
+
+@app.command("record")
+def record(
+    directory: _Directory,
+    test: Annotated[str, typer.Argument(help="A manual test of the plan.")],
+    set_: Annotated[list[str] | None, typer.Option("--set", help="FIELD=VALUE; may be given again.")] = None,
+    attach: Annotated[list[str] | None, typer.Option(help="A file, or NAME=FILE; may be given again.")] = None,
+    subject: Annotated[str, typer.Option(help="What it was done with, where the plan names several.")] = "",
+    by: _By = "",
+    witness: Annotated[str, typer.Option(help="Who watched.")] = "",
+    remark: Annotated[str, typer.Option(help="Anything else.")] = "",
+    again: _Again = False,
+    reason: _Reason = "",
+    json: _Json = False,
+) -> None:
+    """Record a manual test: its form, asked for on a terminal or given by --set, and what is attached."""
+    from ..acceptance import directory as directories
+    from ..acceptance import running
+    from ..acceptance.plan import ManualTest
+
+    acceptance = directories.open_(directory)
+    asked = acceptance.plan.test(test)
+    if not isinstance(asked, ManualTest):
+        raise BadInput(
+            f"test {test!r} is a {asked.kind}, not manual",
+            where=acceptance.plan.clauses(asked),
+            hint=f"shakedown accept run {directory} --test {test}",
+        )
+    given = dict(_pair(word, "--set") for word in set_ or ())
+    files = list(attach or ())
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        from ._form import ask
+
+        subject, by, witness = ask(asked, given, files, subject=subject, by=by, witness=witness)
+    if not by.strip():
+        raise BadInput("who did it is not said", where=f"test {test!r}", hint="--by NAME")
+    if again:
+        _anew(directory, [asked], by, reason)
+    running.record(directory, asked, given, files, subject=subject, by=by, witness=witness, remark=remark)
+    _finish(directory, json=json, test=asked)
+
+
+@app.command("waive")
+def waive(
+    directory: _Directory,
+    requirement: Annotated[str, typer.Argument(help="A requirement's id or clause.")],
+    by: _By = "",
+    reason: _Reason = "",
+    withdraw: Annotated[bool, typer.Option(help="Take an earlier waiver back.")] = False,
+    json: _Json = False,
+) -> None:
+    """Waive a requirement by name: what its tests show stays in the report, beside who answers for it and why."""
+    from ..acceptance import directory as directories
+    from ..acceptance.journal import Waived
+
+    _named(by, reason)
+    with directories.writing(directory) as (acceptance, book):
+        found = acceptance.plan.requirement(requirement)
+        book.append(Waived(requirement=found.id, by=by, reason=reason, withdrawn=withdraw), time.time_ns())
+    _finish(directory, json=json)
+
+
+@app.command("classify")
+def classify(
+    directory: _Directory,
+    test: Annotated[str, typer.Argument(help="The test whose attempt failed.")],
+    as_: Annotated[str, typer.Option("--as", help="Whose failure it was: system, application, user or test-bug.")],
+    attempt: Annotated[int, typer.Option(help="Which attempt, from 1. Default: the last that is not met.")] = 0,
+    by: _By = "",
+    reason: _Reason = "",
+    json: _Json = False,
+) -> None:
+    """Classify a failure: those of users and of the test itself are set aside, those of the system and of applications
+    count until the test is done again."""
+    from ..acceptance import evaluating
+
+    _named(by, reason)
+    evaluating.classify(directory, test, as_, attempt, by=by, reason=reason)
+    _finish(directory, json=json)
+
+
+@app.command("abandon")
+def abandon(directory: _Directory, by: _By = "", reason: _Reason = "", json: _Json = False) -> None:
+    """Give up a session of runs that cannot be gone on with: its files stay, and count for nothing."""
+    from ..acceptance import running
+
+    _named(by, reason)
+    running.abandon(directory, f"{by}: {reason}")
+    _finish(directory, json=json)
+
+
+@app.command("status")
+def status(directory: _Directory, json: _Json = False) -> None:
+    """How every requirement stands, made anew from the evidence, and what is left to do."""
+    _finish(directory, json=json)
+
+
+@app.command("verify")
+def verify(
+    directory: _Directory,
+    head: Annotated[
+        str, typer.Option(help="The hash of the journal's entry that a signed report names: it must still be there.")
+    ] = "",
+    json: _Json = False,
+) -> None:
+    """Compare every file with its checksum, and the journal with itself. Exit code 1 where anything was changed."""
+    from ..acceptance import directory as directories
+    from ..acceptance import sealing
+
+    acceptance = directories.open_(directory)
+    if head and head not in acceptance.read.hashes:
+        raise directories.journal.Tampered(
+            f"no entry of the journal has the hash {head}",
+            where=str(directory),
+            hint="entries that the report rests on were changed or removed: restore the directory from a copy",
+        )
+    faults = sealing.verify(directory, acceptance.read, acceptance.plan)
+    if json:
+        common.print_json(faults)
+    for one in faults:
+        common.say(f"shakedown: {one}")
+    if not faults and not json:
+        number = len(sealing.listed(acceptance.entries))
+        print(f"{number} files and {len(acceptance.entries)} entries of the journal are as they were sealed")
+    raise typer.Exit(NOT_MET if faults else MET)
+
+
+@app.command("report")
+def report(
+    directory: _Directory,
+    formats: Annotated[str, typer.Option("--format", help="html, pdf, md, json, with commas between.")] = (
+        "html,pdf,md,json"
+    ),
+    json: _Json = False,
+) -> None:
+    """Judge everything anew from the evidence, and write the report: HTML to read, PDF to sign."""
+    from ..acceptance import directory as directories
+    from ..acceptance import evaluating, reporting
+
+    wanted = [word.strip() for word in formats.split(",") if word.strip()]
+    result, paths = reporting.write(directories.open_(directory), wanted)
+    if json:
+        common.print_json(result)
+    else:
+        _show(result)
+    for path in paths:
+        common.say(f"report: {path}")
+    raise typer.Exit(evaluating.exit_code(result))
+
+
+# -------------------------------------------------------------------------------------------------------------- helpers
+
+
+def _pair(word: str, option: str) -> tuple[str, str]:
+    name, sign, value = word.partition("=")
+    if not sign or not name:
+        raise BadInput(f"{word!r} is not NAME=VALUE", where=option, hint="write it as name=value")
+    return name, value
+
+
+def _named(by: str, reason: str) -> None:
+    """Whoever decides something gives a name and a reason."""
+    missing = [name for name, value in (("--by", by), ("--reason", reason)) if not value.strip()]
+    if missing:
+        raise BadInput("somebody must answer for it", hint=f"give {' and '.join(missing)}")
+
+
+def _anew(directory: Path, tests: list[Test], by: str, reason: str) -> None:
+    from ..acceptance import evaluating
+
+    if not tests:
+        raise BadInput("--again needs a test", hint="name it: --test ID")
+    _named(by, reason)
+    evaluating.begin_anew(directory, tests, by=by, reason=reason)
+
+
+def _finish(directory: Path, *, json: bool, test: Test | None = None) -> None:
+    """Show how everything stands, and end with the exit code that says it; of one test, where it was about one."""
+    from ..acceptance import directory as directories
+    from ..acceptance import evaluating
+
+    result = evaluating.evaluate(directories.open_(directory))
+    if json:
+        common.print_json(result)
+    elif test is not None:
+        found = next(one for one in result.tests if one.id == test.id)
+        print(f"{found.title}: {found.state}: {found.reason}")
+    else:
+        _show(result)
+    for fault in result.faults:
+        common.say(f"shakedown: {fault}")
+    raise typer.Exit(evaluating.exit_code(result))
+
+
+def _show(result: Result) -> None:
+    from ..acceptance import page
+
+    rows = [
+        (one.clause, one.id, one.state, page.why(one).replace("\n", "; ")[:100]) for one in result.requirements
+    ]
+    common.print_table(("clause", "requirement", "verdict", "why"), rows, f"{result.system}: {result.title}")
+    left = [one for one in result.tests if one.state != "met"]
+    if left:
+        common.print_table(
+            ("test", "kind", "state", "done", "by"),
+            [(one.id, one.kind, one.state, str(len(one.attempts)), one.by) for one in left],
+            "Open",
+        )
+    print()
+    for sentence in page.lead(result):
+        print(f"  {sentence}")
+
+
+__all__ = ["CannotMeasure", "ManualTest", "Plan", "app"]

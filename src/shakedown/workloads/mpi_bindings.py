@@ -1,0 +1,142 @@
+"""The bindings of the site's MPI: C, C++ and Fortran's three (mpif.h, mpi, mpi_f08), each a program of its own.
+
+The programs are compiled by the MPI's wrappers and started by the launcher of the same MPI, on one host or on all those
+that the run has. Each checks messages between neighbours (short ones and such as are agreed on first), any source, six
+collectives with known results, derived types, one-sided communication, and a file that all ranks write and read; what a
+rank received is compared element by element. The number of ranks in the world and the host of each rank are checked
+against what was asked for: a launcher that does not fit starts every rank as a world of one. A binding that cannot be
+compiled (module files of another compiler, no wrapper) is not counted, and a notice gives the compiler's reason; a wrong
+result fails the run. ``mpi_bindings.bindings`` counts programs, ``mpi_bindings.languages`` languages with at least one.
+
+``mpi`` is ``auto`` (the first of the site), ``all`` that are found, or a name such as ``MPICH``.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from ..errors import BadInput, Unavailable, unknown
+from ..records import Host, Machine, Metric, Params, Software
+from . import Command, Param, Sample, Workload
+
+LANGUAGES = ("c", "c++", "fortran")
+_SOURCE = "ARL-TR-7085, 3.3 (10); src/shakedown/demonstrations/sources/mpi"
+
+
+def languages(params: Params) -> tuple[str, ...]:
+    """The languages asked for. Raises BadInput."""
+    words = tuple(dict.fromkeys(word.strip() for word in str(params["languages"]).split(",") if word.strip()))
+    for word in words:
+        if word not in LANGUAGES:
+            raise unknown("language of mpi_bindings", word, LANGUAGES)
+    if not words:
+        raise BadInput("mpi_bindings.languages is empty", hint=f"known: {', '.join(LANGUAGES)}")
+    return words
+
+
+def choose(word: str, host: Host) -> tuple[Software, ...]:
+    """The MPIs that ``mpi`` asks for, the site's before one of a Python wheel. Raises BadInput and Unavailable."""
+    found = sorted(
+        (one for one in host.software if one.kind == "mpi"), key=lambda one: one.facts.get("source") == "wheel"
+    )
+    if not found:
+        raise Unavailable(
+            f"no MPI was found on {host.name}",
+            hint="load the site's MPI module, or: sudo apt-get install openmpi-bin libopenmpi-dev",
+        )
+    if word == "all":
+        return tuple(found)
+    if word == "auto":
+        return (found[0],)
+    named = [one for one in found if word in (one.name, one.path, f"{one.name} {one.version}")]
+    if not named:
+        raise unknown("MPI", word, {one.name for one in found})
+    return (named[0],)
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    given = {**params, "languages": ",".join(languages(params))}
+    if params["modules"]:  # what they bring is found out when they are loaded
+        return ({**given, "label": str(params["mpi"])},)
+    return tuple(
+        {**given, "mpi": one.path or one.name, "label": f"{one.name} {one.version}".strip()}
+        for one in choose(str(params["mpi"]), host)
+    )
+
+
+def _command(params: Params, host: Host) -> Command:
+    words = ["--host", "host.json"]
+    for name in ("mpi", "languages", "ranks", "modules"):
+        words += [f"--{name}", str(params[name])]
+    return Command(
+        argv=(sys.executable, "-m", "shakedown.demonstrations.mpi_bindings", *words),
+        files={"host.json": msgspec.json.encode(host).decode()},
+    )
+
+
+def _label(params: Params) -> str:
+    ranks = "" if params["ranks"] == "auto" else f", {params['ranks']} ranks"
+    return f"bindings of {params['label'] or params['mpi']}: {str(params['languages']).replace(',', ', ')}{ranks}"
+
+
+WORKLOAD = Workload(
+    name="mpi_bindings",
+    title="MPI bindings (C, C++, Fortran)",
+    metrics=(
+        Metric(
+            name="mpi_bindings.languages",
+            title="Languages with an MPI binding that is right",
+            unit="1",
+            better="higher",
+            kernel="mpi",
+            per="languages",
+            headline=True,
+            source=_SOURCE,
+        ),
+        Metric(
+            name="mpi_bindings.bindings",
+            title="MPI bindings that are right",
+            unit="1",
+            better="higher",
+            kernel="mpi",
+            per="bindings",
+            source=_SOURCE,
+        ),
+        Metric(
+            name="mpi_bindings.time",
+            title="Time of a binding's program from its start to its end",
+            unit="s",
+            better="lower",
+            kernel="binding",
+            per="s",
+            source=_SOURCE,
+        ),
+    ),
+    params={
+        "mpi": Param(
+            kind="word", default="auto", help="auto (the first of the site), all, a name such as MPICH, or a path"
+        ),
+        "languages": Param(
+            kind="list", default=",".join(LANGUAGES), help=f"languages between commas: {', '.join(LANGUAGES)}"
+        ),
+        "ranks": Param(
+            kind="integer", default="auto", low=2, words=("auto",), help="ranks in all; auto: two for each host"
+        ),
+        "modules": Param(kind="list", default="", help="environment modules to load first, between commas"),
+        "label": Param(kind="word", default="", help="what the results call the MPI; filled in"),
+    },
+    command=_command,
+    estimate_s=lambda params, host: 15.0 + 2.0 * host.count,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="demonstrations/mpi_bindings-openmpi-4.jsonl",
+            source="Open MPI 4.1.4 and GCC 12.2 on two virtual CPUs",
+            expect={"mpi_bindings.languages": 3, "mpi_bindings.bindings": 5},
+        ),
+    ),
+)
