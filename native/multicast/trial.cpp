@@ -195,6 +195,7 @@ std::vector<T> gather(MPI_Comm comm, const T& mine, int size) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm, &request);
   rest(request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);  // done already
   return all;
 }
 

@@ -32,9 +32,9 @@ std::vector<std::string> gather_texts(MPI_Comm comm, const std::string& mine) {
   }
   std::string all(static_cast<std::size_t>(total), '\0');
   MPI_Allgatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), begins.data(), MPI_CHAR, comm);
-  std::vector<std::string> texts;
+  std::vector<std::string> texts(lengths.size());
   for (std::size_t i = 0; i < lengths.size(); ++i) {
-    texts.push_back(all.substr(static_cast<std::size_t>(begins[i]), static_cast<std::size_t>(lengths[i])));
+    texts[i] = all.substr(static_cast<std::size_t>(begins[i]), static_cast<std::size_t>(lengths[i]));
   }
   return texts;
 }

@@ -103,6 +103,10 @@ def _runs(
     return runs
 
 
+#: How the label of a run ends of which every host runs a copy.
+EACH = " on each host"
+
+
 class _Place(NamedTuple):
     """Where a run goes: the machine as its workload sees it (one host, or all of a job's hosts as one)."""
 
@@ -119,7 +123,7 @@ def _places(entry: campaigns.RunEntry, machine: Machine, place: str) -> list[_Pl
     found: list[_Place] = []
     for word in campaigns.nodes(entry, place):
         if word == "each":
-            found.append(_Place(first, each=here > 1, words=f" on each of {here} hosts" if here > 1 else ""))
+            found.append(_Place(first, each=here > 1, words=EACH if here > 1 else ""))
             continue
         count = here if word == "all" else int(word)
         if count > here:
@@ -131,6 +135,11 @@ def _places(entry: campaigns.RunEntry, machine: Machine, place: str) -> list[_Pl
         if all(one.nodes != count for one in found):  # [4, "all"] on four hosts is one job
             found.append(_Place(_view(machine, count), nodes=count, words=words))
     return found or [_Place(first)]
+
+
+def label_on(run: Run, host: str) -> str:
+    """How a person names a run on one host: of copies on every host, this one."""
+    return f"{run.label.removesuffix(EACH)} on {host}" if run.each else run.label
 
 
 def _view(machine: Machine, count: int) -> Machine:

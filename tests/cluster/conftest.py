@@ -52,5 +52,3 @@ def gridengine_lab(gridengine_session: cluster.Lab) -> Iterator[cluster.Lab]:
     """A Grid Engine cluster of four nodes: no jobs, all queues enabled. Break what you like."""
     yield gridengine_session
     gridengine_session.restore()
-
-

@@ -77,7 +77,7 @@ def test_where_runs_go() -> None:
         "over 1 host",
         "over 2 hosts",
         "over 4 hosts",
-        "on each of 4 hosts",
+        "on each host",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -10,16 +11,16 @@ from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, ShakedownError,
 from ..store import read_record
 from . import forms, judging, running, sealing
 from .directory import Acceptance
-from .journal import Again, Attempt, Classified, File, Reported, Sealed, Waived
+from .journal import Abandoned, Again, Attempt, Classified, Reported, Sealed, Session, Waived
 from .plan import CommandTest, ManualTest, RunTest, Test
 from .results import Point, Required, Result, Round, Tested, Tried, Waiver
 from .sealing import Fault
 
 if TYPE_CHECKING:
-    from .judging_runs import Session
+    from .judging_runs import Measured
 
 #: Run directories that were read already, by their folder.
-Sessions: TypeAlias = "dict[str, Session]"
+Sessions: TypeAlias = "dict[str, Measured]"
 
 
 def evaluate(acceptance: Acceptance, *, faults: list[Fault] | None = None) -> Result:
@@ -31,7 +32,12 @@ def evaluate(acceptance: Acceptance, *, faults: list[Fault] | None = None) -> Re
     broken = _broken(acceptance, found)
     sessions: Sessions = {}
     tests = {
-        test.id: judging.tested(test, _attempts(acceptance, test, broken, sessions), _rounds(acceptance, test))
+        test.id: judging.tested(
+            test,
+            _attempts(acceptance, test, broken, sessions),
+            _rounds(acceptance, test),
+            abandoned=_abandoned(acceptance, test),
+        )
         for test in acceptance.plan.tests
     }
     waivers = _waivers(acceptance)
@@ -63,18 +69,15 @@ def _result(
         state=judging.whole(requirements),
         requirements=requirements,
         tests=tests,
-        evidence=evidence(acceptance),
+        evidence=tuple(file for _, file in sorted(sealing.listed(acceptance.entries).items())),
         faults=tuple(one for one in faults if not one.path.startswith(f"{sealing.REPORTS}/")),
     )
 
 
-def evidence(acceptance: Acceptance) -> tuple[File, ...]:
-    """Every file that was sealed, by its path."""
-    files: dict[str, File] = {}
-    for entry in acceptance.entries:
-        if isinstance(entry, (Attempt, Sealed)):
-            files |= {file.path: file for file in entry.files}
-    return tuple(files[path] for path in sorted(files))
+def test_code(tests: Iterable[Tested]) -> int:
+    """The exit code that the states of these tests come to."""
+    codes = {"met": MET, "not met": NOT_MET, "undecided": UNDECIDED, "not measured": COULD_NOT_MEASURE}
+    return codes[judging.worst(one.state for one in tests)]
 
 
 def exit_code(result: Result) -> int:
@@ -122,6 +125,13 @@ def _rounds(acceptance: Acceptance, test: Test) -> list[Round]:
         for one in acceptance.entries
         if isinstance(one, Again) and one.test == test.id
     ]
+
+
+def _abandoned(acceptance: Acceptance, test: Test) -> str:
+    """Why nothing came of the last session that was to do a test; empty where there is none."""
+    tests = {one.folder: one.tests for one in acceptance.entries if isinstance(one, Session)}
+    found = [one for one in acceptance.entries if isinstance(one, Abandoned) and test.id in tests.get(one.folder, ())]
+    return found[-1].reason if found else ""
 
 
 def _waivers(acceptance: Acceptance) -> dict[str, Waiver]:

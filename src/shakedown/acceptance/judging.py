@@ -32,18 +32,23 @@ from .running import Ended
 WORST: tuple[State, ...] = ("not met", "not measured", "undecided", "met")
 
 
+#: What is found where nothing was.
+NO_VALUE = "no value of it was measured"
+
+
 def worst(states: Iterable[State]) -> State:
     """The state of things that must all be met; nothing at all is not measured."""
     found = set(states)
     return next((state for state in WORST if state in found), "not measured")
 
 
-def reason_of(points: Sequence[Point], most: int = 3) -> str:
+def reason_of(points: Sequence[Point], most: int = 2) -> str:
     """The points that keep the state from met, in words."""
     state = worst(point.state for point in points)
     if state == "met" or not points:
         return ""
     bad = [point for point in points if point.state == state]
+    bad = [point for point in bad if point.found != NO_VALUE] or bad  # why there is none says more
     words = [f"{one.criterion}{f' on {one.where}' if one.where else ''}: {one.found}" for one in bad[:most]]
     return "; ".join(words) + (f"; and {len(bad) - most} more" if len(bad) > most else "")
 
@@ -126,7 +131,7 @@ def bounds(entry: ValueEntry | FieldEntry) -> str:
         if given is not None:
             bare = not isinstance(given, str) or given.strip().replace(".", "").lstrip("+-").isdigit()
             unit = f" {entry.unit}" if bare and entry.unit not in ("", "1") else ""
-            parts.append(f"{word} {given}{unit}")
+            parts.append(f"{word} {given if isinstance(given, str) else format(given, 'g')}{unit}")
     return " and ".join(parts)
 
 
@@ -177,10 +182,10 @@ def form_points(test: ManualTest, form: Form) -> tuple[Point, ...]:
 # ----------------------------------------------------------------------------------------------------------------- tests
 
 
-def tested(test: Test, attempts: Sequence[Tried], rounds: Sequence[Round]) -> Tested:
+def tested(test: Test, attempts: Sequence[Tried], rounds: Sequence[Round], *, abandoned: str = "") -> Tested:
     """A test by its attempts; those of earlier rounds stay in the record and decide nothing."""
     now = [one for one in attempts if one.round == len(rounds) + 1]
-    state, reason = _state(test, now)
+    state, reason = _state(test, now, abandoned)
     return Tested(
         id=test.id,
         title=test.title or test.id,
@@ -188,6 +193,7 @@ def tested(test: Test, attempts: Sequence[Tried], rounds: Sequence[Round]) -> Te
         by=test.by,
         severity=test.severity,
         how=how(test),
+        steps=test.steps if isinstance(test, ManualTest) else (),
         often=often(test),
         criteria=criteria(test),
         state=state,
@@ -198,7 +204,7 @@ def tested(test: Test, attempts: Sequence[Tried], rounds: Sequence[Round]) -> Te
     )
 
 
-def _state(test: Test, attempts: Sequence[Tried]) -> tuple[State, str]:
+def _state(test: Test, attempts: Sequence[Tried], abandoned: str) -> tuple[State, str]:
     if waiting := checking.waits(test):
         return "not measured", f"awaits {waiting}"
     counted = [one for one in attempts if one.counts]
@@ -212,7 +218,7 @@ def _state(test: Test, attempts: Sequence[Tried]) -> tuple[State, str]:
     if not passed:
         last = attempts[-1] if attempts else None
         if last is None:
-            return "not measured", "not done yet"
+            return "not measured", f"nothing came of it: {abandoned}" if abandoned else "not done yet"
         why = last.reason or last.state
         return "not measured", f"attempt {last.number}: {why}" if last.counts else "its attempts are set aside"
     lacking = _lacking(test, passed)
@@ -235,6 +241,17 @@ def _lacking(test: Test, passed: Sequence[Tried]) -> str:
     if spanned_s < wanted_s:
         return f"its successes span {show_seconds(spanned_s)} of {test.over}"
     return ""
+
+
+def left_to_do(test: Test, found: Tested) -> int:
+    """How many more attempts a test wants now: 0 where it is decided, or waits for something. One that must succeed over
+    days wants one at a time."""
+    now = [one for one in found.attempts if one.round == len(found.rounds) + 1 and one.counts]
+    if found.state == "met" or checking.waits(test) or any(one.state in ("not met", "undecided") for one in now):
+        return 0
+    if test.over:
+        return 1
+    return max(1, needed_of(test) - sum(one.state == "met" for one in now))
 
 
 def needed_of(test: Test) -> int:
@@ -262,7 +279,7 @@ def how(test: Test) -> str:
         case CommandTest():
             return f"command {' '.join(test.command)}" if test.command else "a command of the site's own"
         case ManualTest():
-            return "a person does it, step by step, and fills in the form"
+            return "by hand, in the steps below, with a form"
 
 
 def often(test: Test) -> str:
@@ -325,6 +342,7 @@ def required(plan: Plan, requirement: Requirement, tests: Mapping[str, Tested], 
         shown=shown,
         reason="; ".join(word for word in reasons if word),
         tests=tuple(one.id for one in mine),
+        at_home=tuple(one.id for one in plan.tests_of(requirement) if one.requirements[0] == requirement.id),
         waiver=waiver,
     )
 

@@ -18,7 +18,7 @@ from ..records import Analysis, Finding, Limit, Measurement, Metric, Peak, Plan,
 from ..store import RunDirectory
 from ..units import show
 from . import checking
-from .judging import limit_words
+from .judging import NO_VALUE, limit_words
 from .plan import FLEET_MEDIAN, LimitEntry, RunTest, repeats_of
 from .results import Point, State
 
@@ -27,7 +27,7 @@ _FAILED = ("wrong", "failed", "crashed", "timeout")
 _MOST_POINTS = 2000
 
 
-class Session(NamedTuple):
+class Measured(NamedTuple):
     """One run directory, read once for all of its tests."""
 
     plan: Plan
@@ -36,7 +36,7 @@ class Session(NamedTuple):
     peaks: dict[str, tuple[Peak, ...]]
 
 
-def load(path: Path) -> Session:
+def load(path: Path) -> Measured:
     """A run directory with everything that limits need. Raises StoreFailed."""
     opened = RunDirectory.open(path)
     part = build.read(opened)
@@ -46,10 +46,10 @@ def load(path: Path) -> Session:
     if len(peaks) == 1:  # a host that is unknown to the machine is of its one kind
         peaks = dict.fromkeys({*names, *peaks}, analysis.machine.hosts[0].peaks)
     peaks |= build._of_jobs(names - peaks.keys(), analysis.machine)
-    return Session(opened.plan(), analysis, opened.load().measurements, peaks)
+    return Measured(opened.plan(), analysis, opened.load().measurements, peaks)
 
 
-def points(test: RunTest, runs: Sequence[str], session: Session) -> tuple[Point, ...]:
+def points(test: RunTest, runs: Sequence[str], session: Measured) -> tuple[Point, ...]:
     """Everything that a test's runs are held against."""
     mine = [one for one in session.measurements if one.run in set(runs)]
     if not mine:
@@ -72,7 +72,7 @@ def _ended(one: Measurement) -> Point:
     )
 
 
-def _findings(measurements: Iterable[Measurement], session: Session) -> list[Finding]:
+def _findings(measurements: Iterable[Measurement], session: Measured) -> list[Finding]:
     """The findings of these runs alone; what other tests of the session measured does not mix with them."""
     from .. import workloads
 
@@ -84,13 +84,13 @@ def _findings(measurements: Iterable[Measurement], session: Session) -> list[Fin
 
 
 def _limit(
-    entry: LimitEntry, test: RunTest, findings: list[Finding], metrics: Mapping[str, Metric], session: Session
+    entry: LimitEntry, test: RunTest, findings: list[Finding], metrics: Mapping[str, Metric], session: Measured
 ) -> list[Point]:
     metric = metrics.get(entry.metric)
     spoken = [one for one in findings if one.metric == entry.metric and one.value is not None]
     spoken = [one for one in spoken if all(one.params.get(name) == value for name, value in entry.params.items())]
     if metric is None or not spoken:
-        return [Point(criterion=limit_words(entry), found="no value of it was measured", state="not measured")]
+        return [Point(criterion=limit_words(entry), found=NO_VALUE, state="not measured")]
     if entry.cases == "best":
         spoken = _best(spoken)
     limit = checking.limit_of(entry, metric)
@@ -98,9 +98,7 @@ def _limit(
     if test.nodes == "each":
         there = {one.host for one in spoken}
         found += [
-            Point(
-                criterion=limit_words(entry), found="no value of it was measured", state="not measured", where=host.name
-            )
+            Point(criterion=limit_words(entry), found=NO_VALUE, state="not measured", where=host.name)
             for host in session.analysis.machine.hosts
             if host.name not in there
         ]
@@ -133,7 +131,7 @@ def _held(
     one: Finding,
     metric: Metric,
     findings: list[Finding],
-    session: Session,
+    session: Measured,
     test: RunTest,
 ) -> Point:
     """One finding against one limit: surely met only where it is met at both ends of what the limit is of."""
@@ -179,7 +177,7 @@ def _bounds(limit: Limit, of: str) -> str:
     return " and ".join(parts)
 
 
-def _reference(entry: LimitEntry, one: Finding, findings: list[Finding], session: Session) -> Reference:
+def _reference(entry: LimitEntry, one: Finding, findings: list[Finding], session: Measured) -> Reference:
     if entry.of == FLEET_MEDIAN:
         return _fleet(one, findings)
     if entry.of_metric:
@@ -208,7 +206,7 @@ def _fleet(one: Finding, findings: list[Finding]) -> Reference:
     return Reference(middle, middle, f"the median of {len(same)} hosts ({show(middle, one.unit)})")
 
 
-def _other(entry: LimitEntry, one: Finding, session: Session) -> Reference:
+def _other(entry: LimitEntry, one: Finding, session: Measured) -> Reference:
     """Another metric's value on the same host, wherever in the session it was measured; its best case where it has many."""
     found = [
         other

@@ -56,7 +56,12 @@ def document(result: Result, content_sha256: str) -> Document:
 
 def _summary(result: Result) -> Section:
     rows = tuple(
-        (one.clause, f"{one.text}\n{one.severity}" if one.severity != "mandatory" else one.text, one.state, why(one))
+        (
+            one.clause,
+            f"{one.text}\n{one.severity}" if one.severity != "mandatory" else one.text,
+            one.state,
+            short(why(one)),
+        )
         for one in result.requirements
     )
     columns = (Column("Clause", "note"), Column("Requirement"), Column("Verdict", "state"), Column("Why"))
@@ -71,11 +76,18 @@ def why(one: Required) -> str:
     return one.reason
 
 
+def short(words: str, most: int = 240) -> str:
+    """Words that fit into a cell of a summary; all of them stand with the requirement."""
+    return words if len(words) <= most else f"{words[: most - 4].rstrip()} ..."
+
+
 def _faults(result: Result) -> Section:
     rows = tuple((one.path, one.what, one.clauses or "all") for one in result.faults)
     columns = (Column("File", "code"), Column("What was found"), Column("Concerns"))
     table = Table(title="Files that are not as the journal says", columns=columns, rows=rows)
-    return Section(id="faults", title="Evidence that does not hold", short="Evidence that does not hold", blocks=(table,))
+    return Section(
+        id="faults", title="Evidence that does not hold", short="Evidence that does not hold", blocks=(table,)
+    )
 
 
 def _slug(text: str) -> str:
@@ -95,10 +107,17 @@ def _requirement(one: Required, tests: dict[str, Tested]) -> Section:
         ]
     blocks: list[Block] = [Text(text=one.text), Facts(pairs=tuple(pairs))]
     for name in one.tests:
-        blocks += _test(tests[name])
-    return Section(
-        id=f"clause-{_slug(one.id)}", title=f"{one.clause} {one.id}", short=one.clause, blocks=tuple(blocks)
-    )
+        blocks += _test(tests[name]) if name in one.at_home else [_elsewhere(tests[name])]
+    return Section(id=f"clause-{_slug(one.id)}", title=f"{one.clause} {one.id}", short=one.clause, blocks=tuple(blocks))
+
+
+def _elsewhere(test: Tested) -> Text:
+    return Text(text=f"{test.title}: {test.state}. This test is shown with the first requirement that it is for.")
+
+
+def reason_beside(test: Tested) -> str:
+    """Why a test stands as it does, but for what its attempts say themselves."""
+    return "" if test.attempts and test.reason.startswith("attempt ") else test.reason
 
 
 def facts_of(test: Tested) -> tuple[tuple[str, str], ...]:
@@ -114,7 +133,14 @@ def facts_of(test: Tested) -> tuple[tuple[str, str], ...]:
 
 def _test(test: Tested) -> list[Block]:
     blocks: list[Block] = [
-        Facts(title=f"{test.title}: {test.state}", pairs=(*facts_of(test), ("Verdict", f"{test.state}: {test.reason}")))
+        Facts(
+            title=f"{test.title}: {test.state}",
+            pairs=(
+                ("Verdict", f"{test.state}: {test.reason}"),
+                *facts_of(test),
+                *((f"Step {number}", step) for number, step in enumerate(test.steps, 1)),
+            ),
+        )
     ]
     if test.attempts:
         columns = (
@@ -147,7 +173,7 @@ def attempt_row(one: Tried, test: Tested) -> tuple[str, str, str, str, str, str]
     if not one.reason and len(one.points) == 1:
         seen = one.points[0].found
     if one.failure:
-        seen += f"\nclassified as {one.failure} by {one.classified_by}: {one.classified_why}"
+        seen += f"\nClassified as {one.failure} by {one.classified_by}: {one.classified_why}"
         seen += "" if one.counts else " (set aside)"
     return (name, day(one.end_ns), who, one.state, seen, one.folder)
 
@@ -159,6 +185,11 @@ def worst_first(points: Sequence[Point], most: int = _MOST_POINTS) -> tuple[list
     rest = ranked[most:]
     met = sum(one.state == "met" for one in rest)
     return ranked[:most], f"{len(rest):,} more, {met:,} of them met: in the JSON file." if rest else ""
+
+
+def place_of(point: Point, tried: Tried) -> str:
+    """Where a point was found, but for what the attempt says itself."""
+    return "" if point.where == tried.subject else point.where
 
 
 def spread_of(point: Point) -> str:
@@ -180,7 +211,13 @@ def _details(tried: Tried) -> list[Block]:
             Column("State", "state"),
         )
         rows = tuple(
-            (f"{one.criterion}\n{one.source}" if one.source else one.criterion, one.where, one.found, spread_of(one), one.state)
+            (
+                f"{one.criterion}\n{one.source}" if one.source else one.criterion,
+                place_of(one, tried),
+                one.found,
+                spread_of(one),
+                one.state,
+            )
             for one in shown
         )
         blocks.append(Table(title=f"Attempt {tried.number}: criteria", columns=columns, rows=rows, caption=caption))
@@ -205,7 +242,10 @@ def _what(result: Result, content_sha256: str) -> Section:
     ]
     blocks: list[Block] = [Text(text=result.summary)] if result.summary else []
     return Section(
-        id="what", title="What was accepted, and by which plan", short="Plan", blocks=(*blocks, Facts(pairs=tuple(pairs)))
+        id="what",
+        title="What was accepted, and by which plan",
+        short="Plan",
+        blocks=(*blocks, Facts(pairs=tuple(pairs))),
     )
 
 

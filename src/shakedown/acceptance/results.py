@@ -73,6 +73,7 @@ class Tested(Record, frozen=True, kw_only=True):
     by: str
     severity: str
     how: str  # what is done, in words
+    steps: tuple[str, ...] = ()  # of a manual test
     often: str  # "3 times over 14 d"
     criteria: tuple[str, ...]
     state: State
@@ -100,7 +101,8 @@ class Required(Record, frozen=True, kw_only=True):
     state: Standing
     shown: State  # what the tests show, waived or not
     reason: str
-    tests: tuple[str, ...]  # ids
+    tests: tuple[str, ...]  # ids; a test is at home with the first requirement that it names
+    at_home: tuple[str, ...] = ()
     waiver: Waiver | None = None
 
 

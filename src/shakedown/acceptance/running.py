@@ -6,27 +6,27 @@ out a campaign are handed in: they are those of `shakedown run`, on this machine
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from .. import plan as plans
-from .. import records, store
+from .. import store
 from ..campaign import Campaign
 from ..errors import CannotMeasure
 from ..process import Process
 from ..store import RunDirectory
-from . import directory, journal
-from .directory import Acceptance
+from . import directory, forms
 from .journal import Abandoned, Attempt, Session
-from .plan import CommandTest, RunTest, campaign_toml, duration_s, repeats_of, run_entry
+from .plan import CommandTest, ManualTest, RunTest, campaign_toml, duration_s, repeats_of, run_entry
 
 COMMAND = "command.json"
 #: (campaign's file, run directory) -> the run directory, with all done that can be done now.
-Carry = Callable[[Path, Path], RunDirectory]
+Carry = Callable[[Path, Path], RunDirectory | None]  # None: a job does it, which nobody waits for
 Say = Callable[[str], None]
 
 
@@ -66,7 +66,7 @@ def run_command(root: Path, test: CommandTest, say: Say) -> Attempt:
         test=test.id,
         argv=test.command,
         program=path,
-        host=_host(),
+        host=os.uname().nodename,
         exit_code=ended.code,
         signal=ended.signal,
         timed_out=ended.timed_out,
@@ -83,10 +83,41 @@ def run_command(root: Path, test: CommandTest, say: Say) -> Attempt:
     return written
 
 
-def _host() -> str:
-    import os
-
-    return os.uname().nodename
+def record(
+    root: Path,
+    test: ManualTest,
+    given: Mapping[str, str],
+    files: Sequence[str],
+    *,
+    subject: str,
+    by: str,
+    witness: str,
+    remark: str,
+) -> None:
+    """Keep a form as it was filled in, with what is attached, and seal it. Raises BadInput before anything is written."""
+    about = forms.subject_of(test, subject)
+    answers, attached = forms.answers(test, given), forms.attachments(test, files)
+    now_ns = time.time_ns()
+    form = forms.Form(
+        test=test.id, subject=about, by=by, witness=witness, remark=remark, observed_ns=now_ns, answers=answers
+    )
+    with directory.writing(root) as (acceptance, book):
+        folder, name = directory.new_folder(root, acceptance.entries, test.id)
+        forms.write(folder, form, attached)
+        kept = directory.keep(root, folder, name)
+        book.append(
+            Attempt(
+                test=test.id,
+                folder=name,
+                by=by,
+                witness=witness,
+                subject=about,
+                begin_ns=now_ns,
+                end_ns=now_ns,
+                files=kept,
+            ),
+            now_ns,
+        )
 
 
 # ----------------------------------------------------------------------------------------------------------------- runs
@@ -113,12 +144,19 @@ def run_session(root: Path, tests: Sequence[RunTest], carry: Carry, say: Say) ->
     with tempfile.TemporaryDirectory(prefix="shakedown-") as scratch:
         file = Path(scratch) / f"{acceptance.plan.name}.toml"
         store.write(file, campaign_toml(acceptance.plan, mine))
-        opened = carry(file, root / session.folder)
+        try:
+            opened = carry(file, root / session.folder)
+        except CannotMeasure as error:
+            if not (root / session.folder / "manifest.json").exists():  # it came to no plan: nothing to go on with
+                abandon(root, f"{error.what}; {error.hint}" if error.hint else error.what)
+            raise
+    if opened is None:
+        return False
     missing = unfinished(opened)
     if missing:
         say(f"{session.folder} is not whole yet: {missing} of {len(opened.plan().runs)} runs have no result")
         return False
-    runs = {test.id: runs_of(test, opened) for test in mine}
+    runs = {test.id: _runs_of(test, opened) for test in mine}
     with directory.writing(root) as (_, book):
         directory.seal_session(root, book, session, runs, time.time_ns())
     return True
@@ -141,24 +179,10 @@ def unfinished(opened: RunDirectory) -> int:
     return sum(run.id not in done for run in opened.plan().runs)
 
 
-def runs_of(test: RunTest, opened: RunDirectory) -> tuple[str, ...]:
-    """The ids of the runs in a run directory that are a test's: made again from the test and the machine that ran them."""
-    return tuple(run.id for run in planned(test, opened).runs)
-
-
-def planned(test: RunTest, opened: RunDirectory) -> records.Plan:
-    """What a test alone comes to on the machine of a run directory: its runs, and what could not run there and why."""
+def _runs_of(test: RunTest, opened: RunDirectory) -> tuple[str, ...]:
+    """The ids of the runs in a run directory that are a test's: what it alone comes to on the machine that ran them."""
     entry = run_entry(test, repeats_of(test))
     alone = Campaign(name=test.id, title=test.title or test.id, runs=(entry,))
-    return plans.make(alone, opened.machine(), where=test.id, version=opened.manifest().version)
-
-
-def in_round(acceptance: Acceptance, test: str) -> list[Attempt]:
-    """The attempts of a test that its verdict rests on: those since it was last begun anew."""
-    found: list[Attempt] = []
-    for entry in acceptance.entries:
-        if isinstance(entry, journal.Again) and entry.test == test:
-            found.clear()
-        elif isinstance(entry, Attempt) and entry.test == test:
-            found.append(entry)
-    return found
+    made = plans.make(alone, opened.machine(), where=test.id, version=opened.manifest().version)
+    known = {run.id for run in opened.plan().runs}
+    return tuple(run.id for run in made.runs if run.id in known)

@@ -96,17 +96,23 @@ def verify(root: Path, found: Read, plan: Plan) -> list[Fault]:
     begun = found.begun
     faults += _held(root, File(path=PLAN, sha256=begun.plan_sha256, bytes=-1), (), plan)
     owners = _owners(found.entries)
-    listed: dict[str, File] = {}
-    for entry in found.entries:
-        if isinstance(entry, (Attempt, Sealed)):
-            listed |= {file.path: file for file in entry.files}
-    for path, file in listed.items():
+    held = listed(found.entries)
+    for path, file in held.items():
         faults += _held(root, file, tuple(sorted(owners.get(path, ()))), plan)
-    faults += _added(root, found.entries, set(listed), plan)
+    faults += _added(root, found.entries, set(held), plan)
     reports = [entry for entry in found.entries if isinstance(entry, Reported)]
     for file in reports[-1].files if reports else ():
         faults += _held(root, file, (), plan)
     return faults
+
+
+def listed(entries: Iterable[Entry]) -> dict[str, File]:
+    """Every file of the evidence that was sealed, by its path."""
+    found: dict[str, File] = {}
+    for entry in entries:
+        if isinstance(entry, (Attempt, Sealed)):
+            found |= {file.path: file for file in entry.files}
+    return found
 
 
 def _owners(entries: Iterable[Entry]) -> dict[str, set[str]]:
@@ -145,21 +151,21 @@ def _held(root: Path, file: File, tests: tuple[str, ...], plan: Plan) -> list[Fa
     return []
 
 
-def _added(root: Path, entries: tuple[Entry, ...], listed: set[str], plan: Plan) -> list[Fault]:
+def _added(root: Path, entries: tuple[Entry, ...], known: set[str], plan: Plan) -> list[Fault]:
     """Files among the evidence that no entry names. A session that is open, or was abandoned, is not sealed."""
     sealed = {entry.folder for entry in entries if isinstance(entry, Sealed)}
     begun = {entry.folder: entry.tests for entry in entries if isinstance(entry, Session)}
-    known = {test.id for test in plan.tests}
+    ids = {test.id for test in plan.tests}
     faults = []
     for path in (*files_in(root / EVIDENCE), *files_in(root / RUNS)):
         parts = path.relative_to(root).parts
         name, folder = "/".join(parts), "/".join(parts[:2])
-        if name in listed or (parts[0] == EVIDENCE and len(parts) > 3 and parts[2].endswith(PART)):
+        if name in known or (parts[0] == EVIDENCE and len(parts) > 3 and parts[2].endswith(PART)):
             continue
         if parts[0] == RUNS and len(parts) > 2 and (is_made(parts[2:]) or (folder in begun and folder not in sealed)):
             continue
         tests = begun.get(folder, (parts[1],) if parts[0] == EVIDENCE else ())
-        mine = tuple(test for test in tests if test in known)
+        mine = tuple(test for test in tests if test in ids)
         faults.append(Fault(path=name, what="added: no entry names it", tests=mine, clauses=clauses_of(mine, plan)))
     return faults
 

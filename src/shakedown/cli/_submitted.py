@@ -106,7 +106,7 @@ def _watch(path: Path, folder: Path, job: Submitted) -> JobRecord:
         took = show_seconds((one.end_ns - one.begin_ns) * 1e-9)
         label = _label(path, one)
         state = "ok" if one.state == "ok" else one.state
-        common.say(f"  {state:<11} {label} on {one.host} ({took})  {outcome(one)}".rstrip())
+        common.say(f"  {state:<11} {label} ({took})  {outcome(one)}".rstrip())
 
     try:
         return dispatch.follow(path, folder, job, RealHost(), tell, seen)
@@ -120,11 +120,12 @@ def _watch(path: Path, folder: Path, job: Submitted) -> JobRecord:
 
 
 def _label(path: Path, record: Measurement) -> str:
+    from ..plan import label_on
     from ..store import RunDirectory
 
-    labels = {run.id: run.label for run in RunDirectory.open(path).plan().runs}
+    found = next((run for run in RunDirectory.open(path).plan().runs if run.id == record.run), None)
     again = f", repeat {record.repeat}" if record.repeat > 1 else ""
-    return f"{labels.get(record.run, record.workload)}{again}"
+    return (label_on(found, record.host) if found else record.workload) + again
 
 
 def inside(path: Path) -> list[Measurement]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, BadInput, CannotMeasure
+from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, BadInput
 from . import _where, common
 
 if TYPE_CHECKING:
-    from ..acceptance.directory import Acceptance
-    from ..acceptance.plan import ManualTest, Plan, Test
+    from collections.abc import Sequence
+
+    from ..acceptance.plan import Test
     from ..acceptance.results import Result
     from ..acceptance.running import Carry
     from ..dispatch import Asked
@@ -130,8 +131,8 @@ def run(
     json: _Json = False,
 ) -> None:
     """Do what needs no person: all runs as one campaign, here or in one job, then the commands. Goes on where it stopped."""
+    from ..acceptance import deciding, running
     from ..acceptance import directory as directories
-    from ..acceptance import running
 
     where = _where.asked(
         on,
@@ -154,7 +155,7 @@ def run(
     if again:
         _anew(directory, wanted if test else [], by, reason)
         acceptance = directories.open_(directory)
-    runs, commands = running.due(acceptance, wanted, explicit=bool(test))
+    runs, commands = deciding.due(acceptance, wanted, named=bool(test))
     if directories.open_session(acceptance.entries) or runs:
         named = None if where else _where.by_name(hosts)
         if not running.run_session(directory, runs, _carry(where, named, detach=detach), common.say):
@@ -165,7 +166,7 @@ def run(
             running.run_command(directory, one, common.say)
     if not runs and not commands:
         common.say("nothing is left to run: shakedown accept status shows what is open")
-    _finish(directory, json=json)
+    _finish(directory, json=json, tests=wanted)
 
 
 def _carry(where: Asked | None, named: Allocation | None, *, detach: bool) -> Carry:
@@ -202,8 +203,8 @@ def record(
     json: _Json = False,
 ) -> None:
     """Record a manual test: its form, asked for on a terminal or given by --set, and what is attached."""
+    from ..acceptance import deciding, running
     from ..acceptance import directory as directories
-    from ..acceptance import running
     from ..acceptance.plan import ManualTest
 
     acceptance = directories.open_(directory)
@@ -217,15 +218,17 @@ def record(
     given = dict(_pair(word, "--set") for word in set_ or ())
     files = list(attach or ())
     if sys.stdin.isatty() and sys.stderr.isatty():
-        from ._form import ask
+        from ..acceptance.asking import ask
 
         subject, by, witness = ask(asked, given, files, subject=subject, by=by, witness=witness)
     if not by.strip():
         raise BadInput("who did it is not said", where=f"test {test!r}", hint="--by NAME")
     if again:
         _anew(directory, [asked], by, reason)
+        acceptance = directories.open_(directory)
+    deciding.refuse_if_decided(acceptance, asked)
     running.record(directory, asked, given, files, subject=subject, by=by, witness=witness, remark=remark)
-    _finish(directory, json=json, test=asked)
+    _finish(directory, json=json, tests=[asked])
 
 
 @app.command("waive")
@@ -245,7 +248,7 @@ def waive(
     with directories.writing(directory) as (acceptance, book):
         found = acceptance.plan.requirement(requirement)
         book.append(Waived(requirement=found.id, by=by, reason=reason, withdrawn=withdraw), time.time_ns())
-    _finish(directory, json=json)
+    _finish(directory, json=json, done=True)
 
 
 @app.command("classify")
@@ -260,11 +263,11 @@ def classify(
 ) -> None:
     """Classify a failure: those of users and of the test itself are set aside, those of the system and of applications
     count until the test is done again."""
-    from ..acceptance import evaluating
+    from ..acceptance import deciding
 
     _named(by, reason)
-    evaluating.classify(directory, test, as_, attempt, by=by, reason=reason)
-    _finish(directory, json=json)
+    deciding.classify(directory, test, as_, attempt, by=by, reason=reason)
+    _finish(directory, json=json, done=True)
 
 
 @app.command("abandon")
@@ -274,7 +277,7 @@ def abandon(directory: _Directory, by: _By = "", reason: _Reason = "", json: _Js
 
     _named(by, reason)
     running.abandon(directory, f"{by}: {reason}")
-    _finish(directory, json=json)
+    _finish(directory, json=json, done=True)
 
 
 @app.command("status")
@@ -294,10 +297,11 @@ def verify(
     """Compare every file with its checksum, and the journal with itself. Exit code 1 where anything was changed."""
     from ..acceptance import directory as directories
     from ..acceptance import sealing
+    from ..acceptance.journal import Tampered
 
     acceptance = directories.open_(directory)
     if head and head not in acceptance.read.hashes:
-        raise directories.journal.Tampered(
+        raise Tampered(
             f"no entry of the journal has the hash {head}",
             where=str(directory),
             hint="entries that the report rests on were changed or removed: restore the directory from a copy",
@@ -354,38 +358,44 @@ def _named(by: str, reason: str) -> None:
 
 
 def _anew(directory: Path, tests: list[Test], by: str, reason: str) -> None:
-    from ..acceptance import evaluating
+    from ..acceptance import deciding
 
     if not tests:
         raise BadInput("--again needs a test", hint="name it: --test ID")
     _named(by, reason)
-    evaluating.begin_anew(directory, tests, by=by, reason=reason)
+    deciding.begin_anew(directory, tests, by=by, reason=reason)
 
 
-def _finish(directory: Path, *, json: bool, test: Test | None = None) -> None:
-    """Show how everything stands, and end with the exit code that says it; of one test, where it was about one."""
+def _finish(directory: Path, *, json: bool, tests: Sequence[Test] | None = None, done: bool = False) -> None:
+    """Show how everything stands, and end with the exit code that says it: of ``tests``, where it was about them; 0 where
+    something was to be written down and ``done``."""
     from ..acceptance import directory as directories
     from ..acceptance import evaluating
 
     result = evaluating.evaluate(directories.open_(directory))
     if json:
         common.print_json(result)
-    elif test is not None:
-        found = next(one for one in result.tests if one.id == test.id)
+    elif tests is not None and len(tests) == 1:
+        found = next(one for one in result.tests if one.id == tests[0].id)
         print(f"{found.title}: {found.state}: {found.reason}")
     else:
         _show(result)
     for fault in result.faults:
         common.say(f"shakedown: {fault}")
-    raise typer.Exit(evaluating.exit_code(result))
+    if result.faults:
+        raise typer.Exit(NOT_MET)
+    if done:
+        raise typer.Exit(MET)
+    if tests is None:
+        raise typer.Exit(evaluating.exit_code(result))
+    mine = {test.id for test in tests if test.kind != "manual" or len(tests) == 1}
+    raise typer.Exit(evaluating.test_code(one for one in result.tests if one.id in mine))
 
 
 def _show(result: Result) -> None:
     from ..acceptance import page
 
-    rows = [
-        (one.clause, one.id, one.state, page.why(one).replace("\n", "; ")[:100]) for one in result.requirements
-    ]
+    rows = [(one.clause, one.id, one.state, page.why(one).replace("\n", "; ")[:100]) for one in result.requirements]
     common.print_table(("clause", "requirement", "verdict", "why"), rows, f"{result.system}: {result.title}")
     left = [one for one in result.tests if one.state != "met"]
     if left:
@@ -397,6 +407,3 @@ def _show(result: Result) -> None:
     print()
     for sentence in page.lead(result):
         print(f"  {sentence}")
-
-
-__all__ = ["CannotMeasure", "ManualTest", "Plan", "app"]

@@ -12,6 +12,7 @@ from types import TracebackType
 from .. import workloads
 from ..analysis.values import best
 from ..execute import Step
+from ..plan import label_on
 from ..records import Measurement, Params
 from ..units import show, show_bytes, show_seconds
 
@@ -77,13 +78,14 @@ class Live:
     def end(self, step: Step, record: Measurement) -> None:
         took = show_seconds((record.end_ns - record.begin_ns) * 1e-9)
         again = f", repeat {step.repeat}" if step.repeat > 1 else ""
-        line = f"  {'ok' if record.state == 'ok' else record.state:<11} {step.run.label}{again} ({took})"
+        line = (
+            f"  {'ok' if record.state == 'ok' else record.state:<11} {label_on(step.run, record.host)}{again} ({took})"
+        )
         line += f"  {outcome(record)}"
         if self._bar:
             self._bar.console.print(line.rstrip(), highlight=False, markup=False, soft_wrap=True)
         else:
             print(line.rstrip(), file=sys.stderr, flush=True)
-
 
     def stop(self, step: Step) -> None:
         print(f"  not begun   {step.run.label}: the allocation ends before it would", file=sys.stderr, flush=True)

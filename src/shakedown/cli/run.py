@@ -66,7 +66,7 @@ def command(
     inside: Annotated[Path | None, typer.Option(hidden=True, help="What a submitted job calls.")] = None,
 ) -> None:
     """Measure this machine, or a cluster: run a campaign, live progress on standard error, the report's path at the end."""
-    from .. import metering
+    from .. import dispatch, metering
     from ..host import RealHost
     from ..store import RunDirectory
 
@@ -92,11 +92,13 @@ def command(
     if resume is not None and str(resume) == "latest":
         resume = common.latest_run(Path("runs"))
     metered = metering.ask(meter or (), meter_interval, rest, RealHost())
+    whole = True
     if where is not None or _submitted.is_one(resume):
         opened = _submitted.run(campaign, directory, resume, where, metered, detach=detach)
         if opened is None:
             return
         measurements = opened.load().measurements
+        whole = not dispatch.left(opened.path)
     else:
         named = _where.by_name(hosts)
         opened = RunDirectory.open(resume) if resume else begin(campaign, directory, named)
@@ -109,7 +111,7 @@ def command(
         )
     if not report:
         common.say(f"run directory: {opened.path}")
-        raise typer.Exit(code_of_states(measurements))
+        raise typer.Exit(code_of_states(measurements) if whole else COULD_NOT_MEASURE)
     from .report import show_result, write_report
 
     analysis, damaged, pages = write_report(opened, formats)
@@ -117,7 +119,8 @@ def command(
         common.print_json(analysis)
     else:
         show_result(analysis, pages)
-    raise typer.Exit(COULD_NOT_MEASURE if damaged else exit_code(analysis))
+    code = exit_code(analysis)
+    raise typer.Exit(COULD_NOT_MEASURE if damaged or (code == MET and not whole) else code)
 
 
 def begin(campaign_name: str, directory: Path | None, allocation: Allocation | None = None) -> RunDirectory:

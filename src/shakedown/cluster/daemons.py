@@ -17,16 +17,6 @@ from ..errors import BadInput, CannotMeasure, unknown
 from . import entering, files, namespaces, slurm
 from .settings import CONTROLLER, Description, node_names
 
-#: Daemon -> the name that its process bears (the kernel keeps 15 bytes of it).
-_PROCESSES = {
-    "munged": "munged",
-    "mariadbd": "mariadbd",
-    "slurmdbd": "slurmdbd",
-    "slurmctld": "slurmctld",
-    "slurmd": "slurmd",
-    "sge_qmaster": "sge_qmaster",
-    "sge_execd": "sge_execd",
-}
 _PER_NODE = ("slurmd", "sge_execd")
 _CENTRAL = {"slurm": ("munged", "mariadbd", "slurmdbd", "slurmctld"), "gridengine": ("sge_qmaster",)}
 _ON_NODES = {"slurm": "slurmd", "gridengine": "sge_execd"}
@@ -64,11 +54,11 @@ def running(directory: Path, description: Description) -> dict[str, int]:
         if pid := entering.host_pid(directory, description, host):
             spaces[namespaces.namespace(pid)] = host
     found: dict[str, int] = {}
-    known = {process: name for name, process in _PROCESSES.items()}
+    known = {name.partition("@")[0] for name in names(description)}
     for pid in namespaces.pids():
-        name = known.get(namespaces.command_name(pid))
-        host = spaces.get(namespaces.namespace(pid)) if name else None
-        if name and host and namespaces.alive(pid):
+        name = namespaces.command_name(pid)  # the kernel keeps 15 bytes of it: all of these
+        host = spaces.get(namespaces.namespace(pid), "") if name in known else ""
+        if host and namespaces.alive(pid):
             found.setdefault(f"{name}@{host}" if name in _PER_NODE else name, pid)
     return found
 
@@ -132,11 +122,13 @@ def launch(
             stderr=out,
             start_new_session=True,
             env={**os.environ, "PATH": namespaces.search_path()},
+            umask=0o022,  # whatever the caller's: ordinary users read what daemons make for them
             timeout=30,
         )
     if done.returncode:
         raise CannotMeasure(
-            f"{argv[0]} could not be started on {host}: {last_lines(directory, log)}", where=str(directory / "log" / log)
+            f"{argv[0]} could not be started on {host}: {last_lines(directory, log)}",
+            where=str(directory / "log" / log),
         )
 
 

@@ -7,6 +7,7 @@ import pwd
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .. import process
 from ..errors import BadInput, CannotMeasure, unknown
 from . import files, namespaces
 from .settings import CONTROLLER, USERS, Description, node_names
@@ -22,7 +23,7 @@ def host_pid(directory: Path, description: Description, host: str) -> int:
         return 0
     if host == CONTROLLER:
         pid = description.init_pid
-        return pid if pid and namespaces.process.alive(pid, description.init_start) else 0
+        return pid if pid and process.alive(pid, description.init_start) else 0
     return namespaces.process_1(directory, host)
 
 

@@ -184,18 +184,13 @@ def _slurm(directory: Path, description: Description) -> None:
     password = password_file.read_text()
     _write(etc / "slurm.conf", slurm.slurm_conf(directory, description, user=user, host=host))
     _write(etc / "gres.conf", slurm.gres_conf(directory, description))
-    _write(etc / "cgroup.conf", slurm.cgroup_conf(description.settings.fence, cgroup_version()))
+    _write(etc / "cgroup.conf", slurm.cgroup_conf())
     _secret(
         etc / "slurmdbd.conf",
         slurm.slurmdbd_conf(directory, description, user=user, host=host, password=password).encode(),
         0o600,
     )
     _write(etc / "my.cnf", slurm.my_cnf(directory, database_user()))
-
-
-def cgroup_version() -> int:
-    """2 where the unified hierarchy is mounted at /sys/fs/cgroup itself."""
-    return 2 if Path("/sys/fs/cgroup/cgroup.controllers").exists() else 1
 
 
 def _write(path: Path, text: str) -> None:

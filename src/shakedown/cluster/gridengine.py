@@ -63,10 +63,15 @@ def configuration(default: str, directory: Path, description: Description, admin
     }
     text = default
     for name, value in changed.items():
-        text, count = re.subn(rf"^{name}\s.*$", lambda _, n=name, v=value: f"{n} {v}", text, flags=re.MULTILINE)
-        if not count:
-            text += f"{name} {value}\n"
+        text = replaced(text, name, value)
     return text
+
+
+def replaced(text: str, name: str, value: str) -> str:
+    """A configuration in which this name has this value, whether it was there before or not."""
+    line = f"{name} {value}"
+    found, count = re.subn(rf"^{name}\s.*$", line.replace("\\", r"\\"), text, flags=re.MULTILINE)
+    return found if count else f"{text}{line}\n"
 
 
 def clock(seconds: int) -> str:
@@ -77,7 +82,7 @@ def clock(seconds: int) -> str:
 def scheduler(text: str) -> str:
     """``qconf -ssconf`` with an interval of a second and a decision at once when a job comes or ends."""
     for name, value in {"schedule_interval": "0:0:1", "flush_submit_sec": "1", "flush_finish_sec": "1"}.items():
-        text = re.sub(rf"^{name}\s.*$", f"{name} {value}", text, flags=re.MULTILINE)
+        text = replaced(text, name, value)
     return text
 
 

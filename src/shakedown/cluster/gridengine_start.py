@@ -39,7 +39,7 @@ def _folders(directory: Path) -> None:
 
 
 def _spool(directory: Path, description: Description) -> None:
-    """Make the spool, as the installation's own script does; ``bootstrap`` comes last: its presence means that it is whole."""
+    """Make the spool, as the installation's own script does. ``bootstrap`` goes again where this fails."""
     home = directory / "ge"
     common, admin = home / "default" / "common", files.service_user(description)
     (common / "act_qmaster").write_text(f"{CONTROLLER}\n")
@@ -65,9 +65,7 @@ def _spool(directory: Path, description: Description) -> None:
 def start_qmaster(directory: Path, description: Description) -> None:
     """Start sge_qmaster and wait until it answers."""
     env = {"SGE_MASTER_PIDFILE": f"{directory}/run/sge_qmaster.pid"}
-    daemons.launch(
-        directory, description, ("/usr/sbin/sge_qmaster",), host=CONTROLLER, env=env, log="sge_qmaster.out"
-    )
+    daemons.launch(directory, description, ("/usr/sbin/sge_qmaster",), host=CONTROLLER, env=env, log="sge_qmaster.out")
     if not daemons.until(lambda: _ask(directory, description, "qconf", "-sh").ok, _LIMIT_S, 0.1):
         raise CannotMeasure(
             f"sge_qmaster does not answer within {_LIMIT_S:g} s: {daemons.last_lines(directory, 'sge_qmaster.out')}",
@@ -78,9 +76,7 @@ def start_qmaster(directory: Path, description: Description) -> None:
 def start_execd(directory: Path, description: Description, node: str, *, wait: bool = True) -> None:
     """Start a node's sge_execd, and wait until its queue is well."""
     env = {"SGE_EXECD_PIDFILE": f"{directory}/run/sge_execd.{node}.pid"}
-    daemons.launch(
-        directory, description, ("/usr/sbin/sge_execd",), host=node, env=env, log=f"sge_execd@{node}.out"
-    )
+    daemons.launch(directory, description, ("/usr/sbin/sge_execd",), host=node, env=env, log=f"sge_execd@{node}.out")
     if wait and "sge_qmaster" in daemons.running(directory, description):
         _wait(directory, description, (node,))
 
@@ -101,9 +97,7 @@ def _configure(directory: Path, description: Description) -> None:
     text = gridengine.scheduler(_must(directory, description, ("qconf", "-ssconf")))
     (wanted / "scheduler").write_text(text)
     _must(directory, description, ("qconf", "-Msconf", str(wanted / "scheduler")))
-    (wanted / "complexes").write_text(
-        gridengine.complexes(_must(directory, description, ("qconf", "-sc")), asked.gpus)
-    )
+    (wanted / "complexes").write_text(gridengine.complexes(_must(directory, description, ("qconf", "-sc")), asked.gpus))
     _must(directory, description, ("qconf", "-Mc", str(wanted / "complexes")))
     put("hgrp", gridengine.HOSTS, gridengine.host_group(description))
     for name, environment in gridengine.environments(description).items():

@@ -26,6 +26,7 @@ def start_controller(directory: Path, description: Description) -> tuple[int, in
             start_new_session=True,
             env={"PATH": namespaces.search_path(), "SHAKEDOWN_CLUSTER": str(directory)},
             cwd=directory,
+            umask=0o022,
         )
     deadline = time.monotonic() + 30
     while child.poll() is None and time.monotonic() < deadline:

@@ -30,6 +30,10 @@ def become(directory: str, host: str) -> None:
     mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
     mount(f"{directory}/nodes/{host}/scratch", f"{directory}/scratch", flags=MS_BIND)
     if host == "ctl":  # the nodes' mount namespaces are copies of this one
+        if os.path.exists(f"{directory}/etc/fence"):
+            with open(f"{directory}/etc/fence") as file:
+                for group in file.read().split():
+                    mount(group, os.path.dirname(group), flags=MS_BIND)
         for name in ("hosts", "passwd", "group"):
             if os.path.exists(f"{directory}/etc/{name}"):
                 mount(f"{directory}/etc/{name}", f"/etc/{name}", flags=MS_BIND)

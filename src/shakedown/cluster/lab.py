@@ -7,7 +7,9 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +21,6 @@ from ..records import Record
 from . import daemons, entering, files, hosts, links, namespaces, network, starting, stopping
 from .settings import (
     CONTROLLER,
-    USERS,
     Description,
     Link,
     Settings,
@@ -55,10 +56,12 @@ class Status(Record, frozen=True, kw_only=True):
     engines: tuple[str, ...]
     layout: str
     layout_reason: str = ""
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
     users: tuple[str, ...] = ()
     nodes: tuple[NodeStatus, ...] = ()
-    daemons: dict[str, int | None] = {}  # name -> process id on this machine; None: not running
+    daemons: dict[str, int | None] = msgspec.field(
+        default_factory=dict
+    )  # name -> process id on this machine; None: not running
 
 
 class Lab:
@@ -175,10 +178,11 @@ class Lab:
         with self._change():
             if self._is_on(node):
                 raise BadInput(f"{node} is on", hint=f"shakedown cluster node kill {node}")
+            began_s = time.time()
             method = starting.start_node(self.directory, self._description, node)
             self._keep(methods={**self._description.methods, node: method})
         starting.start_engines(self.directory, self._description, node)
-        self._heard(node, limit_s)
+        self._heard(node, int(began_s), limit_s)
 
     def cut(self, node: str) -> None:
         """Take the node's link away; it runs on alone."""
@@ -201,9 +205,7 @@ class Lab:
         with self._change():
             link = msgspec.structs.replace(self._description.links.get(node, Link()), **changed)
             check_link(link)
-            description = msgspec.structs.replace(
-                self._description, links={**self._description.links, node: link}
-            )
+            description = msgspec.structs.replace(self._description, links={**self._description.links, node: link})
             method = links.shape(self.directory, description, node)
             self._description = description
             self._keep(methods={**description.methods, node: method})
@@ -219,9 +221,16 @@ class Lab:
             return bool(entering.host_pid(self.directory, self._description, node))
         return f"slurmd@{node}" in daemons.running(self.directory, self._description)
 
-    def _heard(self, node: str, limit_s: float) -> None:
-        if "slurm" in self.settings.engines and "slurmctld" in daemons.running(self.directory, self._description):
-            starting.wait_for_nodes(self.directory, self._description, limit_s, (node,))
+    def _heard(self, node: str, since_s: float, limit_s: float) -> None:
+        """Wait until slurmctld knows the slurmd that began just now: it may not have missed the one before."""
+        link = self._description.links.get(node, Link())
+        if link.cut or "slurmctld" not in daemons.running(self.directory, self._description):
+            return
+        known = partial(starting.registered_s, self.directory, self._description, node)
+        if not daemons.until(lambda: known() >= since_s, limit_s, 0.1):
+            raise CannotMeasure(
+                f"after {limit_s:g} s slurmctld does not hear {node}", where=str(self.directory / "log")
+            )
 
     # --------------------------------------------------------------------------------------------------- daemons
 

@@ -7,6 +7,7 @@ finds 50 ms of others waiting before the rate is dropped, as a switch port drops
 can carry: some 1.5 Gbit/s. Prints ``ready`` once both devices are there. Only the standard library.
 """
 
+import contextlib
 import fcntl
 import os
 import random
@@ -73,10 +74,9 @@ def carry(a: int, b: int, there: Direction, back: Direction) -> None:
         now_s = time.monotonic()
         for way, out in ways.values():
             for frame in way.due(now_s):
-                try:
+                # the device may be down, or its queue full: the frame is lost
+                with contextlib.suppress(OSError):
                     os.write(out, frame)
-                except OSError:
-                    pass  # the device is down, or its queue is full: the frame is lost
 
 
 def main() -> None:

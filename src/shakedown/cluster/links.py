@@ -33,13 +33,16 @@ def batch(description: Description, pid: int, lines: Sequence[str]) -> None:
     except subprocess.TimeoutExpired:
         raise CannotMeasure("ip gave no answer within 60 s") from None
     if done.returncode:
-        raise CannotMeasure(f"the network cannot be made: {done.stderr.strip()}", hint="ip -batch - with: " + "; ".join(lines))
+        raise CannotMeasure(
+            f"the network cannot be made: {done.stderr.strip()}", hint="ip -batch - with: " + "; ".join(lines)
+        )
 
 
 def run(description: Description, pid: int, *words: str) -> Result:
     """Run one network command in the network namespace of a process."""
     return RealHost().run(
-        (*namespaces.enter(description.layout, pid, only=("net",), administer=True), *words), env={"PATH": namespaces.search_path()}
+        (*namespaces.enter(description.layout, pid, only=("net",), administer=True), *words),
+        env={"PATH": namespaces.search_path()},
     )
 
 

@@ -33,7 +33,13 @@ _ENGINES: dict[str, dict[str, str]] = {
 }
 #: Plug-ins that a Slurm without them starts without, and then has no accounting.
 _PLUGINS = {"accounting_storage_mysql.so": "slurm-wlm-mysql-plugin", "auth_munge.so": "slurm-wlm-basic-plugins"}
-_PLUGIN_FOLDERS = ("/usr/lib/*/slurm*", "/usr/lib64/slurm", "/usr/lib/slurm", "/usr/local/lib/slurm", "/opt/slurm/lib*/slurm")
+_PLUGIN_FOLDERS = (
+    "/usr/lib/*/slurm*",
+    "/usr/lib64/slurm",
+    "/usr/lib/slurm",
+    "/usr/local/lib/slurm",
+    "/opt/slurm/lib*/slurm",
+)
 
 
 def missing(engines: Iterable[Engine], *, network: bool) -> dict[str, str]:

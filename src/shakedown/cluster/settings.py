@@ -69,10 +69,10 @@ class Description(Record, frozen=True, kw_only=True):
     settings: Settings
     layout: Layout
     layout_reason: str = ""  # why not a fuller one
-    links: dict[str, Link] = {}
-    methods: dict[str, str] = {}  # node -> what shapes its link: netem, tbf, tap
-    ports: dict[str, int] = {}  # layout plain: daemon -> TCP port
-    versions: dict[str, str] = {}
+    links: dict[str, Link] = msgspec.field(default_factory=dict)
+    methods: dict[str, str] = msgspec.field(default_factory=dict)  # node -> what shapes its link: netem, tbf, tap
+    ports: dict[str, int] = msgspec.field(default_factory=dict)  # layout plain: daemon -> TCP port
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
     init_pid: int = 0  # of the process that holds the namespaces, as this host counts; 0 in layout plain
     init_start: int = 0  # when it began, in clock ticks since boot
     ready: bool = False  # whether `up` came to its end

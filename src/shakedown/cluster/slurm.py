@@ -135,23 +135,16 @@ def gres_conf(directory: Path, description: Description) -> str:
     return f"AutoDetect=off\nNodeName={every} Name=gpu Type={asked.gpu_type} File={devices}\n"
 
 
-def cgroup_conf(fence: bool, version: int, prepend: str = "") -> str:
-    """cgroup.conf. ``version`` is that of the host's hierarchy; cores are not constrained, for a node may claim more than
-    there are."""
-    if not fence:
-        return "CgroupAutomount=no\n"
+def cgroup_conf() -> str:
+    """cgroup.conf; Slurm reads it only with the fence. Cores are not constrained: a node may claim more than there are."""
     lines = [
-        f"CgroupPlugin=cgroup/v{version}",
+        "CgroupPlugin=cgroup/v1",
         "CgroupMountpoint=/sys/fs/cgroup",
         "ConstrainRAMSpace=yes",
         "ConstrainSwapSpace=no",
         "ConstrainDevices=yes",
         "ConstrainCores=no",
     ]
-    if version == 2:
-        lines.append("IgnoreSystemd=yes")
-    if prepend:
-        lines.append(f"CgroupPrepend={prepend}")
     return "\n".join(lines) + "\n"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import socket
@@ -20,9 +21,9 @@ from typing import Any
 import msgspec
 
 from .. import __version__
-from ..errors import BadInput, CannotMeasure
+from ..errors import BadInput, CannotMeasure, Unavailable
 from ..host import RealHost, Result
-from . import daemons, entering, files, gridengine_start, hosts, links, namespaces, needs, network, slurm
+from . import daemons, entering, fence, files, gridengine_start, hosts, links, namespaces, needs, network, slurm
 from .settings import ACCOUNT, CONTROLLER, Description, Link, Settings, check, load, node_names, save
 
 Say = Callable[[str], None]
@@ -33,7 +34,11 @@ _LIMIT_S = 120.0
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Hold the cluster for a change. Raises CannotMeasure where another command changes it now."""
-    with (directory / "lock").open("w") as file:
+    try:
+        file = (directory / "lock").open("w")
+    except OSError as error:
+        raise CannotMeasure(f"no cluster can be changed here: {error.strerror}", where=str(directory)) from None
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -49,24 +54,36 @@ def up(directory: Path, asked: Settings, say: Say) -> Description:
     check(asked, directory)
     layout, reason = needs.layout(asked.layout, asked.engines) if _tools(asked) else ("plain", "")
     needs.check(asked.engines, network=layout != "plain")
+    if asked.fence:
+        fence.check(layout)
     files.prepare(directory)
     fresh = not any(one.name != "lock" for one in directory.iterdir())
     with locked(directory):
         earlier = load(directory)
         _refuse(directory, earlier, fresh)
-        with _undone(directory, fresh):
+        with _undone(directory, fresh), _umask(0o022):
             hosts.kill_all(directory, earlier)  # what a start that was killed has left
             description = Description(
                 version=__version__,
                 settings=asked,
                 layout=layout,
                 layout_reason=reason,
-                links={name: asked.link for name in node_names(asked.nodes)},
+                links=dict.fromkeys(node_names(asked.nodes), asked.link),
                 ports=free_ports(asked) if layout == "plain" else {},
                 versions=needs.versions(asked.engines),
             )
             save(directory, description)
             return _start(directory, description, _Lap(say))
+
+
+@contextmanager
+def _umask(mask: int) -> Iterator[None]:
+    """Files of ours are for all to read, whatever the caller's mask; secrets are made with a mode of their own."""
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _tools(asked: Settings) -> bool:
@@ -108,7 +125,8 @@ def _undone(directory: Path, fresh: bool) -> Iterator[None]:
     except BaseException as error:
         quiet = _on_term(signal.SIG_IGN), _on_int(signal.SIG_IGN)  # a second Ctrl-C must not leave half of it
         hosts.kill_all(directory, load(directory))
-        if fresh and isinstance(error, KeyboardInterrupt):
+        fence.remove(directory)
+        if fresh and isinstance(error, KeyboardInterrupt | BadInput | Unavailable):  # else its logs are wanted
             shutil.rmtree(directory, ignore_errors=True)
         _on_term(quiet[0])
         _on_int(quiet[1])
@@ -158,6 +176,10 @@ class _Lap:
 
 def _start(directory: Path, description: Description, lap: _Lap) -> Description:
     files.write_all(directory, description)
+    if description.settings.fence:
+        fence.make(directory)
+    else:
+        (directory / "etc" / "fence").unlink(missing_ok=True)
     if description.layout != "plain":
         pid, start = hosts.start_controller(directory, description)
         description = msgspec.structs.replace(description, init_pid=pid, init_start=start)
@@ -247,6 +269,13 @@ def start_daemon(directory: Path, description: Description, name: str) -> None:
         wait_for_nodes(directory, description, _LIMIT_S, (daemons.host_of(name),))
 
 
+def registered_s(directory: Path, description: Description, node: str) -> float:
+    """When the slurmd began that slurmctld knows of, Unix time in whole seconds; 0 where it knows of none."""
+    argv = ("env", "SLURM_TIME_FORMAT=%s", "scontrol", "-o", "show", "node", node)
+    found = re.search(r"SlurmdStartTime=(\d+)", in_cluster(directory, description, argv, 20).out)
+    return float(found[1]) if found else 0.0
+
+
 def wait_for_nodes(directory: Path, description: Description, limit_s: float, nodes: tuple[str, ...] = ()) -> None:
     """Wait until slurmctld hears these nodes, by default all. Raises CannotMeasure with what it says of the others."""
     wanted = nodes or node_names(description.settings.nodes)
@@ -259,7 +288,9 @@ def wait_for_nodes(directory: Path, description: Description, limit_s: float, no
 
     if not daemons.until(heard, limit_s, 0.1):
         silent = {node: states.get(node, ("not known", "")) for node in wanted}
-        words = ", ".join(f"{node} {' '.join(said).strip()}" for node, said in silent.items() if not slurm.answering(said[0]))
+        words = ", ".join(
+            f"{node} {' '.join(said).strip()}" for node, said in silent.items() if not slurm.answering(said[0])
+        )
         raise CannotMeasure(
             f"after {limit_s:g} s slurmctld does not hear {words}",
             where=str(directory / "log"),

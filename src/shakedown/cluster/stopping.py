@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -19,6 +20,11 @@ def down(directory: Path, *, hard: bool, keep: bool) -> None:
     description = load(directory)
     if description is None and not _looks_like_ours(directory):
         raise BadInput("there is no cluster here", where=str(directory), hint="--directory")
+    with starting.locked(directory):
+        _end(directory, description, hard=hard, keep=keep)
+
+
+def _end(directory: Path, description: Description | None, *, hard: bool, keep: bool) -> None:
     if keep and not hard and description and starting.is_up(directory, description):
         _shut_down(directory, description)
     if rest := hosts.kill_all(directory, description):
@@ -27,7 +33,8 @@ def down(directory: Path, *, hard: bool, keep: bool) -> None:
             where=str(directory),
             hint="they hang in the kernel; see /proc/PID/stack",
         )
-    fence.remove(directory, description)
+    if held := fence.remove(directory):
+        raise CannotMeasure(f"control groups that stay: {', '.join(held)}", hint="see tasks in each")
     if not keep:
         shutil.rmtree(directory)
 
@@ -48,10 +55,8 @@ def _shut_down(directory: Path, description: Description) -> None:
 
 
 def _ask(pid: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
-    except ProcessLookupError:
-        pass
 
 
 def kill_plain_node(directory: Path, node: str) -> None:
@@ -70,7 +75,9 @@ def _of_node(pid: int, node: str) -> bool:
         words = namespaces.words_of(pid)
         return "-N" in words[:-1] and words[words.index("-N") + 1] == node
     if namespaces.command_name(pid) == "slurmstepd":
-        return namespaces.variable(pid, "SLURMD_NODENAME") == node or f"SLURMD_NODENAME={node}" in namespaces.words_of(pid)
+        return namespaces.variable(pid, "SLURMD_NODENAME") == node or f"SLURMD_NODENAME={node}" in namespaces.words_of(
+            pid
+        )
     return namespaces.variable(pid, "SLURMD_NODENAME") == node
 
 

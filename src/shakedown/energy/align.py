@@ -27,6 +27,7 @@ QUARTER_S = 900.0  # every zone differs from UTC by whole quarters of an hour
 _WIDEST_ZONE = 14 * 4
 _FEWEST = 8
 _SINGULAR = 1e-9
+_PLAIN = 0.1  # of the greatest step
 _AT_ONCE = 1_000_000  # numbers of a search's responses that are held together
 
 
@@ -39,6 +40,7 @@ class MeterClock(NamedTuple):
     offset_s: Estimate
     sse: float
     explained: float  # share of the readings' sum of squares
+    steps: int  # edges at which the power plainly stepped, where each stretch has a power of its own; else those of the load
     profile: tuple[tuple[float, float], ...]
     notices: tuple[Notice, ...] = ()
 
@@ -165,11 +167,21 @@ class _Search:
         out -= out.mean(axis=2, keepdims=True)
         return out
 
-    def residuals(self, offset: float) -> Floats:
-        """What the fit with levels leaves of each reading at one offset."""
+    def judged(self, offset: float) -> tuple[float, int]:
+        """How many readings are worth an independent one in what the fit at one offset leaves, and at how many edges the
+        power plainly stepped: by four standard uncertainties, and by a part of the greatest step. A load that is not
+        constant within its phases leaves residuals that hang together."""
+        if self.edges is None:
+            return 1.0, int(np.sum(np.diff(self.looks.recordings[0].load.w) != 0))
         columns = self._steps(np.array([offset + self.delay]))[0].T
-        out: Floats = self.r - columns @ np.linalg.lstsq(columns, self.r, rcond=None)[0]
-        return out
+        inverse = np.linalg.pinv(columns.T @ columns, rcond=_SINGULAR, hermitian=True)
+        heights = inverse @ (columns.T @ self.r)
+        left = self.r - columns @ heights
+        together = tau_int(left)
+        spread = float(left @ left) / max(len(left) - len(heights) - 1, 1) * together
+        u = np.sqrt(np.maximum(np.diag(inverse) * spread, 0.0))
+        plain = (np.abs(heights) > 4 * u) & (np.abs(heights) > _PLAIN * np.abs(heights).max())
+        return together, int(plain.sum())
 
     def _response(self, lags: Floats) -> Floats:
         if self.window <= 0:
@@ -195,14 +207,13 @@ class _Search:
             flat = fine[left <= left.min() * (1 + 1e-9)]
             best, step = float(flat[0] + flat[-1]) / 2, max(step / 6, float(flat[-1] - flat[0]))
         least = float(self.sse(np.array([best]))[0])
-        # Residuals that hang together tell less: a load that is not constant within its phases leaves such.
-        together = tau_int(self.residuals(best)) if self.edges is not None else 1.0
+        together, steps = self.judged(best)
         dof = max(len(self.r) / together - 2 - self.unknown, 2)
         limit = least * (1 + float(fdtri(1, dof, 0.95)) / dof)
         low, high, profile = self._interval(best, limit, period)
         notices = self._doubts(offsets, sse, least, limit, best, max(high - low, float(offsets[1] - offsets[0])))
         explained = 1 - least / self.total if self.total > 0 else 0.0
-        return MeterClock(Estimate(value=best, low=low, high=high), least, explained, profile, notices)
+        return MeterClock(Estimate(value=best, low=low, high=high), least, explained, steps, profile, notices)
 
     def _interval(
         self, best: float, limit: float, period: float

@@ -212,8 +212,8 @@ def _found(seen: _Seen, edges_ns: Ints, low: int, high: int, at_s: float, reach_
     random, where there are many, then by those about the edges. Raises BadInput for too few."""
     part = edges_ns[max(low, 0) : high]
     origin = int(part[0])
-    edges_s = (part - origin) * 1e-9
-    t_s = (seen.t_ns - origin) * 1e-9 - at_s
+    edges_s: Floats = (part - origin).astype(np.float64) * 1e-9
+    t_s: Floats = (seen.t_ns - origin).astype(np.float64) * 1e-9 - at_s
     memory = seen.window_s + seen.delay_s + 5 * seen.tau_s
     # Up to the edges that are not among these the load is as it was; how far that is, depends on the offset itself.
     before = (edges_ns[low - 1] - origin) * 1e-9 + reach_s + memory if low > 0 else -math.inf
@@ -229,7 +229,7 @@ def _found(seen: _Seen, edges_ns: Ints, low: int, high: int, at_s: float, reach_
     if thinned and not _doubts(found):
         spacing = float(t_s[-1] - t_s[0]) / _MOST_READINGS
         about = _NEAR * max(spacing, found.offset_s.high - found.offset_s.low, 2 * seen.cadence_s) + memory
-        shifted = t_s - found.offset_s.value
+        shifted: Floats = t_s - found.offset_s.value
         away = np.min(np.abs(shifted[:, None] - edges_s[None, :]), axis=1)
         near = np.argsort(away, kind="stable")[: min(_MOST_READINGS, int(np.sum(away <= about)))]
         near = np.sort(near)
@@ -259,7 +259,9 @@ def _moved(found: MeterClock, by_s: float) -> MeterClock:
 
 
 def _doubts(found: MeterClock) -> str:
-    """Why an offset is not to be believed; empty where it is."""
+    """Why an offset is not to be believed; empty where it is. One step alone could be laid on any edge within reach."""
+    if found.steps < _FEWEST_EDGES:
+        return f"the power steps at {found.steps} of the edges: too few to tell"
     codes = {one.code: one.text for one in found.notices}
     if found.explained < EXPLAINED:
         return f"the runs explain {max(found.explained, 0.0):.0%} of what it said"
@@ -269,7 +271,8 @@ def _doubts(found: MeterClock) -> str:
 def _line(seen: _Seen, edges_ns: Ints, first: MeterClock) -> HostClock:
     """The line through what groups of neighbouring edges tell; through the one offset where there is one group."""
     origin = int(edges_ns[0])
-    single = [Sitting(float(np.mean((edges_ns - origin) * 1e-9)), first.offset_s.value, max(first.offset_s.u, 1e-9))]
+    least_u = _LEAST_U * seen.cadence_s
+    single = [Sitting(float(np.mean((edges_ns - origin) * 1e-9)), first.offset_s.value, max(first.offset_s.u, least_u))]
     size = max(_FEWEST_EDGES, min(_MOST_EDGES // 2, 2 * math.ceil(len(edges_ns) / (2 * _GROUPS))))
     starts = list(range(0, len(edges_ns) - _FEWEST_EDGES + 1, size))
     if len(starts) > _GROUPS:
@@ -287,5 +290,5 @@ def _line(seen: _Seen, edges_ns: Ints, first: MeterClock) -> HostClock:
             continue
         if not _doubts(found):
             at_s = float(np.mean((edges_ns[low:high] - origin) * 1e-9))
-            sittings.append(Sitting(at_s, found.offset_s.value, max(found.offset_s.u, 1e-9)))
+            sittings.append(Sitting(at_s, found.offset_s.value, max(found.offset_s.u, least_u)))
     return line_through(origin, sittings if len(sittings) > 1 else single, len(edges_ns))

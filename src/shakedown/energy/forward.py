@@ -152,8 +152,10 @@ def _hint(response: Response, fit: _Fit) -> str:
 
 
 def _expected_w(response: Response) -> float:
-    """What a right model would leave: the meter's noise and resolution; 0 where neither is known."""
-    return math.sqrt((response.noise or 0.0) ** 2 + response.resolution**2 / 12) / abs(response.gain)
+    """What a right model would leave: the meter's noise and resolution; 0 where its noise is not known."""
+    if response.noise is None:
+        return 0.0
+    return math.sqrt(response.noise**2 + response.resolution**2 / 12) / abs(response.gain)
 
 
 def _in_order(phases: Sequence[Phase]) -> list[Phase]:

@@ -12,6 +12,9 @@ import numpy as np
 
 from ..meters import Channel, Status
 from .trace import Floats, Trace, trace
+from .truth import Truth, count_j, mean_w, power_shown, stamp_s, stepped
+
+__all__ = ["Load", "Truth", "filtered_w", "observe", "refreshes"]
 
 
 class Load(NamedTuple):
@@ -28,26 +31,14 @@ class Load(NamedTuple):
         out: Floats = before[at] + (t - self.t_s[at]) * self.w[at]
         return out
 
+    def power_w(self, t_s: Floats) -> Floats:
+        """The power at some times."""
+        return self.w[np.clip(np.searchsorted(self.t_s, t_s, side="right") - 1, 0, len(self.w) - 1)]
+
     def mean_w(self, begin_s: float, end_s: float) -> float:
         """The mean power of a stretch: the truth that a measurement must find."""
         begin, end = self.energy_j(np.array([begin_s, end_s]))
         return float((end - begin) / (end_s - begin_s))
-
-
-class Truth(NamedTuple):
-    """What a simulated meter does. ``window_s`` 0 reads the power at a point; ``tau_s`` follows with an exponential."""
-
-    refresh_s: float
-    window_s: float = 0.0
-    tau_s: float = 0.0
-    delay_s: float = 0.0
-    gain: float = 1.0
-    offset: float = 0.0
-    resolution: float = 0.0
-    noise: float = 0.0
-    phase_s: float = 0.0  # when the first refresh is
-    clock_s: float = 0.0  # how far its stamps are ahead of true time
-    modulus: float | None = None  # counters
 
 
 def refreshes(truth: Truth, begin_s: float, end_s: float) -> Floats:
@@ -60,14 +51,9 @@ def refreshes(truth: Truth, begin_s: float, end_s: float) -> Floats:
 
 def filtered_w(load: Load, truth: Truth, t_s: Floats) -> Floats:
     """(window * power)(t - delay), exactly for a boxcar; an exponential is summed over the load's steps."""
-    t = t_s - truth.delay_s
     if truth.tau_s:
-        return _exponential(load, truth.tau_s, truth.window_s, t)
-    if truth.window_s:
-        out: Floats = (load.energy_j(t) - load.energy_j(t - truth.window_s)) / truth.window_s
-        return out
-    at = np.clip(np.searchsorted(load.t_s, t, side="right") - 1, 0, len(load.w) - 1)
-    return load.w[at]
+        return _exponential(load, truth.tau_s, truth.window_s, t_s - truth.delay_s)
+    return mean_w(truth, load.energy_j, load.power_w, t_s)
 
 
 def _exponential(load: Load, tau: float, window: float, t: Floats) -> Floats:
@@ -103,19 +89,14 @@ def observe(
     random = np.random.default_rng(seed)
     made = refreshes(truth, begin_s - truth.refresh_s, end_s)
     if channel.quantity == "energy":
-        values = truth.gain * (load.energy_j(made - truth.delay_s)) + truth.offset * made
-        values = values - values[0]
+        values = count_j(truth, load.energy_j, made, made[:1])
     else:
-        values = truth.gain * filtered_w(load, truth, made) + truth.offset
-        values = values + truth.noise * random.standard_normal(len(made))
-    if truth.resolution:
-        values = np.round(values / truth.resolution) * truth.resolution
-    if truth.modulus:
-        values = np.mod(values, truth.modulus)
+        values = power_shown(truth, filtered_w(load, truth, made), random.standard_normal(len(made)))
+    values = stepped(truth, values)
     stamps = made
     if poll_s is not None:
         stamps = np.arange(begin_s, end_s, poll_s)
         values = values[np.maximum(np.searchsorted(made, stamps, side="right") - 1, 0)]
     inside = (stamps >= begin_s) & (stamps <= end_s)
-    t_ns = origin_ns + np.round((stamps[inside] + truth.clock_s) * 1e9).astype(np.int64)
+    t_ns = origin_ns + np.round(stamp_s(truth, stamps[inside]) * 1e9).astype(np.int64)
     return trace(channel, t_ns, values[inside], status=np.full(int(inside.sum()), Status.OK, np.uint8))

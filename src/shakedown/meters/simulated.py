@@ -10,7 +10,7 @@
      "stamped": true, "seed": 1,
      "faults": [{"kind": "gap", "begin_s": 5, "end_s": 8}, {"kind": "slow", "begin_s": 10, "end_s": 12, "seconds": 3}]}
 
-The arithmetic is that of energy/simulate.py (which has the meaning of each word), without numpy: a reading is
+The arithmetic is that of energy/truth.py (which has the meaning of each word): a reading is
 gain x (mean over the window, or the power at a point, delay_s ago) + offset + noise, anew at each refresh and repeated until
 the next; an energy channel counts from its first refresh after the load's zero and wraps at the modulus. Noise belongs to a
 refresh and its seed, so that two readers of one file see the same values.
@@ -32,7 +32,8 @@ from typing import Literal
 
 import msgspec
 
-from ..errors import BadInput
+from ..energy.truth import Truth, count_j, mean_w, power_shown, stamp_s, stepped
+from ..errors import BadInput, unknown
 from ..host import Door
 from ..records import Record
 from . import Channel, Meter, Place, Quantity, Reading, Sample, Scope, Status, Target
@@ -51,26 +52,11 @@ class _Load(Record, frozen=True, kw_only=True):
     w: tuple[float, ...]
 
 
-class _Truth(Record, frozen=True, kw_only=True):
-    """The fields of energy.simulate.Truth but tau_s."""
-
-    refresh_s: float
-    window_s: float = 0.0
-    delay_s: float = 0.0
-    gain: float = 1.0
-    offset: float = 0.0
-    resolution: float = 0.0
-    noise: float = 0.0
-    phase_s: float = 0.0
-    clock_s: float = 0.0
-    modulus: float | None = None
-
-
 class _Described(Record, frozen=True, kw_only=True):
     """A channel with its truth; what Channel knows beyond this stays unknown, as with a real meter."""
 
     id: str
-    truth: _Truth
+    truth: dict[str, float | None]
     title: str = ""
     quantity: Quantity = "power"
     unit: str = "W"
@@ -125,9 +111,10 @@ class SimulatedSource:
 
     def __init__(self, script: _Script, door: Door) -> None:
         self._script, self._door = script, door
+        self._truths = [_truth(one) for one in script.channels]
         self._energy = _Energy(script.load)
         self._start_ns = door.now_ns() if script.start_ns is None else script.start_ns
-        self.channels = tuple(_channel(one) for one in script.channels)
+        self.channels = tuple(map(_channel, script.channels, self._truths))
 
     def read(self) -> Sequence[Reading]:
         before = self._door.now_ns()
@@ -144,45 +131,33 @@ class SimulatedSource:
         ]
 
     def _reading(self, index: int, one: _Described, before: int, t_s: float, held: Sequence[_Fault]) -> Reading:
-        truth = one.truth
+        truth = self._truths[index]
         for fault in held:
             if fault.kind == "repeat":
                 t_s = min(t_s, fault.begin_s)
         made_s = truth.phase_s + math.floor((t_s - truth.phase_s) / truth.refresh_s + 1e-9) * truth.refresh_s
         device = None
         if self._script.stamped:
-            ahead_s = truth.clock_s + sum(fault.seconds for fault in held if fault.kind == "jump")
-            device = self._start_ns + round((made_s + ahead_s) * 1e9)
+            ahead_s = sum(fault.seconds for fault in held if fault.kind == "jump")
+            device = self._start_ns + round((stamp_s(truth, made_s) + ahead_s) * 1e9)
         for fault in held:
             if fault.kind in _STATES:
                 return Reading(index, before, self._door.now_ns(), None, None, _STATES[fault.kind])
-        value = self._value(one, made_s)
+        value = self._value(one, truth, made_s)
         return Reading(index, before, self._door.now_ns(), device, value, Status.OK)
 
-    def _value(self, one: _Described, made_s: float) -> float:
-        truth = one.truth
+    def _value(self, one: _Described, truth: Truth, made_s: float) -> float:
         if one.quantity == "energy":
-            value = self._count(truth, made_s) - self._count(truth, self._zero_s(one, made_s))
-        else:
-            value = truth.gain * self._mean(truth, made_s - truth.delay_s) + truth.offset
-            if truth.noise:
-                refresh = round((made_s - truth.phase_s) / truth.refresh_s)
-                value += truth.noise * random.Random(f"{self._script.seed}/{one.id}/{refresh}").gauss(0.0, 1.0)
-        if truth.resolution:
-            value = round(value / truth.resolution) * truth.resolution
-        return value % truth.modulus if truth.modulus else value
+            return stepped(truth, count_j(truth, self._energy.joules, made_s, self._zero_s(one, truth, made_s)))
+        noise = 0.0
+        if truth.noise:
+            refresh = round((made_s - truth.phase_s) / truth.refresh_s)
+            noise = random.Random(f"{self._script.seed}/{one.id}/{refresh}").gauss(0.0, 1.0)
+        seen_w = mean_w(truth, self._energy.joules, self._energy.watts, made_s)
+        return stepped(truth, power_shown(truth, seen_w, noise))
 
-    def _mean(self, truth: _Truth, t_s: float) -> float:
-        if not truth.window_s:
-            return self._energy.watts(t_s)
-        return (self._energy.joules(t_s) - self._energy.joules(t_s - truth.window_s)) / truth.window_s
-
-    def _count(self, truth: _Truth, made_s: float) -> float:
-        return truth.gain * self._energy.joules(made_s - truth.delay_s) + truth.offset * made_s
-
-    def _zero_s(self, one: _Described, made_s: float) -> float:
+    def _zero_s(self, one: _Described, truth: Truth, made_s: float) -> float:
         """The refresh at which the counter stood at zero: the first after the load's zero, or the last reset."""
-        truth = one.truth
         resets = [
             f.begin_s
             for f in self._script.faults
@@ -195,8 +170,22 @@ class SimulatedSource:
         pass
 
 
-def _channel(one: _Described) -> Channel:
-    truth = one.truth
+def _truth(one: _Described) -> Truth:
+    """Raises BadInput for a word that is none, and for what cannot be."""
+    known = [name for name in Truth._fields if name != "tau_s"]
+    for name in one.truth:
+        if name not in known:
+            raise unknown("word of a truth", name, known, where=one.id)
+    told = {name: value for name, value in one.truth.items() if value is not None}
+    if not told.get("refresh_s", 0.0) > 0 or told.get("modulus", 1.0) <= 0 or told.get("window_s", 0.0) < 0:
+        raise BadInput(
+            f"{one.id}: a truth has a refresh_s and, where it wraps, a modulus above zero, and no window below it",
+            hint="mend the file",
+        )
+    return Truth(**told)
+
+
+def _channel(one: _Described, truth: Truth) -> Channel:
     return Channel(
         id=one.id,
         title=one.title or one.id.rpartition("/")[2],
@@ -231,9 +220,6 @@ def _open(target: Target, door: Door) -> SimulatedSource:
     load = script.load
     if len(load.t_s) != len(load.w) or not load.t_s or list(load.t_s) != sorted(load.t_s):
         raise BadInput("load.t_s and load.w must be equally long, t_s rising", where=path, hint="mend the file")
-    for one in script.channels:
-        if one.truth.refresh_s <= 0 or (one.truth.modulus is not None and one.truth.modulus <= 0):
-            raise BadInput(f"{one.id}: refresh_s and modulus are above zero", where=path, hint="mend the file")
     if len({one.id for one in script.channels}) != len(script.channels) or not script.channels:
         raise BadInput("there must be channels, each with an id of its own", where=path, hint="mend the file")
     return SimulatedSource(script, door)

@@ -17,7 +17,7 @@ LEAST_REGION = 0.02  # of the axis: a shorter run is not named
 MOST_LINES = 6  # in one figure
 TERMS = 5  # of a budget that are shown
 LEAST_READINGS = 8  # of a meter's fit, for it to be drawn
-MOST_POINTS = 300
+POINTS = 44  # of it that are drawn: more would hide each other
 LEAST_SHARE = 0.001  # of the variance, below which a term is not shown
 
 
@@ -73,7 +73,8 @@ def _time_line(
     left = f"; {len(lines) - len(shown)} more channels are in the readings" if len(lines) > len(shown) else ""
     runs = _runs(view.spans, low, high)
     tinted = [one for one in steady if one.steady and one.channel in {line.channel for line in shown}]
-    regions = _tinted(runs, tinted) if tinted else runs
+    # A tint means one thing on the whole page: with steady windows anywhere, runs are named only.
+    regions = _tinted(runs, tinted) if steady else runs
     named = "; named: the runs" if runs else ""
     named += "; tinted: where the power is steady" if tinted else ""
     return Lines(
@@ -130,7 +131,7 @@ def _runs(spans: Sequence[PowerSpan], low: float, high: float) -> tuple[Region, 
 
 def _tinted(runs: Sequence[Region], steady: Sequence[SteadyWindow]) -> tuple[Region, ...]:
     """The steady windows as tinted regions, the runs as names alone: every second region is tinted, from the first on."""
-    channel = steady[0].channel
+    channel = steady[0].channel if steady else ""
     regions: list[Region] = []
     left = list(runs)
     for one in steady:
@@ -154,22 +155,28 @@ def _fit(one: MeterFit) -> Lines | None:
         return None
     left = f"the model leaves {show(one.residual_w, 'W', 2)} a reading"
     wanted = f", the meter's noise and steps would leave {show(one.expected_w, 'W', 2)}" if one.expected_w else ""
+    # So many readings about the greatest step that each can be seen.
+    heights = [abs(after - before) for before, after in zip(one.load, one.load[1:], strict=False)]
+    step_s = one.edges_s[1 + max(range(len(heights)), key=heights.__getitem__)] if heights else one.t_s[0]
+    first = next((index for index, t in enumerate(one.t_s) if t >= step_s), 0)
+    part = slice(max(0, first - POINTS // 4), max(0, first - POINTS // 4) + POINTS)
+    t_s = one.t_s[part]
+    low, high = t_s[0], t_s[-1]
     steps = [
-        (edge, power)
+        (min(max(edge, low), high), power)
         for begin, end, power in zip(one.edges_s, one.edges_s[1:], one.load, strict=False)
-        for edge, power in ((begin, power), (end, power))
+        if end > low and begin < high
+        for edge in (begin, end)
     ]
-    every = max(1, len(one.t_s) // MOST_POINTS)
     series = (
         Series("load that explains them", _plain(steps, "load")),
-        Series("the meter's answer to it", _plain(list(zip(one.t_s, one.model, strict=True))[::every], "model")),
-        Series("readings", _plain(list(zip(one.t_s, one.readings, strict=True))[::every], "reading")),
+        Series("the meter's answer to it", _plain(list(zip(t_s, one.model[part], strict=True)), "model")),
+        Series("readings", _plain(list(zip(t_s, one.readings[part], strict=True)), "reading")),
     )
-    low, high = min(one.t_s[0], one.edges_s[0]), max(one.t_s[-1], one.edges_s[-1])
     return Lines(
         title=f"{one.title}: the meter's answer",
-        caption="The longest case. Readings with gain and offset taken out, beside what the meter's window and delay, as "
-        "characterised, make of a load that is constant between the marks of the runs.",
+        caption="The greatest step of the longest case. Readings with gain and offset taken out, beside what the meter's "
+        "window and delay, as characterised, make of a load that is constant between the marks of the runs.",
         summary=left + wanted,
         x=_axis(low, high),
         unit="W",
@@ -193,22 +200,24 @@ def _steady(windows: Sequence[SteadyWindow]) -> Table:
             f"{show_seconds(one.begin_s)} to {show_seconds(one.end_s)}" if one.steady else "none",
             show_seconds(one.end_s - one.begin_s) if one.steady else "",
             *_with_u(one.power),
-            one.why,
+            "" if one.steady else one.why,
         )
         for one in windows
     )
+    kept = [index for index in range(7) if index < 6 or any(row[index] for row in rows)]
+    columns = (
+        Column("During"),
+        Column("Channel", "code"),
+        Column("Since the first reading", "number"),
+        Column("Length", "number"),
+        Column("Mean power", "number"),
+        Column("U (95 %)", "number"),
+        Column("Why not"),
+    )
     return Table(
         title="Steady state",
-        columns=(
-            Column("During"),
-            Column("Channel", "code"),
-            Column("Since the first reading", "number"),
-            Column("Length", "number"),
-            Column("Mean power", "number"),
-            Column("U (95 %)", "number"),
-            Column("Why"),
-        ),
-        rows=rows,
+        columns=tuple(columns[index] for index in kept),
+        rows=tuple(tuple(row[index] for index in kept) for row in rows),
         caption="The longest case of each run. Where no part of it is steady, the power is the mean of all of it, or what a "
         "warm-up that was fitted settles to.",
         folded=len(rows) > TERMS,
@@ -243,9 +252,9 @@ def _phases(phases: Sequence[PhaseShown]) -> Table:
         title="Phases that the programs mark",
         columns=tuple(columns[index] for index in kept),
         rows=tuple(tuple(row[index] for index in kept) for row in rows),
-        caption="Powers that explain the readings through the meter's own averaging (docs/energy.md, forward model), where "
-        "the channel reads power; differences of the count where it counts. Phases that the meter cannot tell apart are given "
-        "together, with the reason.",
+        caption="Powers that explain the readings through the meter's own averaging (docs/energy.md, forward model); where "
+        "the channel counts energy, differences of the count. Phases that the meter cannot tell apart are given together, "
+        "with the reason.",
         folded=len(rows) > 2 * TERMS,
     )
 

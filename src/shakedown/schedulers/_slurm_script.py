@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import BadInput
 from . import Component, Request
-from ._words import body, checked, minutes, place
+from ._words import body, checked, label, minutes, place
 
 
 def line(*words: str) -> str:
@@ -41,7 +41,7 @@ def script(request: Request) -> str:
     output = folder.replace("%", "%%")
     lines = [
         "#!/bin/bash",
-        option("job-name", checked("job name", request.name)),
+        option("job-name", label(request.name)),
         option("chdir", folder),
         option("output", f"{output}/stdout"),
         option("error", f"{output}/stderr"),

@@ -76,3 +76,13 @@ def clock(seconds: float) -> str:
     """``HH:MM:SS`` of whole minutes, as Grid Engine and PBS read it."""
     total = minutes(seconds)
     return f"{total // 60}:{total % 60:02d}:00"
+
+
+#: What a job needs of the environment that it was submitted from, for engines that carry it only where it is named, or
+#: that show all of it to everybody.
+CARRIED = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "MODULEPATH", "LOADEDMODULES", "LANG")
+
+
+def label(name: str) -> str:
+    """A job's name as every engine takes it: nothing depends on it."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._-")[:60] or "shakedown"

@@ -61,10 +61,7 @@ def additive(a: Ints, b: Ints, y: Floats, vertices: int, spread: Floats | None =
         sigma = scale(residuals, parameters)
         scales = np.sqrt(sigma**2 + excess)
         z = np.abs(residuals) / scales
-        if step < _HUBER_STEPS:
-            weights = np.minimum(1.0, HUBER_BEND / np.maximum(z, HUBER_BEND))
-        else:
-            weights = biweight(z)
+        weights = np.minimum(1.0, HUBER_BEND / np.maximum(z, HUBER_BEND)) if step < _HUBER_STEPS else biweight(z)
         weights = _kept(weights, a, b, vertices)
         x = _level(_solve(a, b, y, weights / scales**2 * sigma**2, degrees, x), sides)
     residuals = y - x[a] - x[b]

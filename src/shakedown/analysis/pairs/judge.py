@@ -34,6 +34,7 @@ class Combined(NamedTuple):
     a: Ints
     b: Ints
     y: Floats
+    mirror: Floats  # what y would be if slow were fast: of two passes the slower
     spread: Floats
     round: Ints
     passes: Ints
@@ -56,6 +57,7 @@ class State(NamedTuple):
     centre: Floats  # per vertex: the typical effect
     between: Floats  # per vertex: the scatter of healthy nodes
     sigma: Floats  # per row: of its residual, when the row has no say in the fit
+    mirror: Floats  # per row: the residual of the mirrored values
 
 
 def verdict(pairs: Pairs, settings: Settings | None = None, *, switches: dict[str, str] | None = None) -> PairVerdict:
@@ -94,17 +96,19 @@ def combine(pairs: Pairs) -> Combined:
         a, b = np.minimum(a, b), np.maximum(a, b)
     keys, place, passes = np.unique(a * count + b, return_inverse=True, return_counts=True)
     if len(keys) == len(y):
-        return Combined(a, b, y, pairs.spread, pairs.round, passes, directed)
+        return Combined(a, b, y, y, pairs.spread, pairs.round, passes, directed)
     order = np.lexsort((y, place))
     starts = np.cumsum(passes) - passes
     low = order[starts + np.where(passes == 2, 0, (passes - 1) // 2)]
     high = order[starts + np.where(passes == 2, 0, passes // 2)]
+    middle = (y[low] + y[high]) / 2
     spread = np.bincount(place, np.nan_to_num(pairs.spread), len(keys)) / passes
     spread /= np.where(passes > 2, np.sqrt(passes), 1.0)
     return Combined(
         keys // count,
         keys % count,
-        (y[low] + y[high]) / 2,
+        middle,
+        np.where(passes == 2, y[order[starts + passes - 1]], middle),
         spread,
         np.full(len(keys), -1, np.int64),  # each pass has rounds of its own
         passes,
@@ -157,8 +161,12 @@ def _fitted(pairs: Pairs, settings: Settings, data: Combined, groups: topology.G
     for side in sides:
         centre[side], between[side] = _population(got, side)
     sigma = got.scales * np.sqrt(1 + np.minimum(got.leverage, 1.0))
-    tail = noise.tail(got.residuals / sigma)
-    return State(pairs, settings, data, got, to, offsets, groups, origin, disturbed, tail, centre, between, sigma)
+    mirror = got.residuals + data.mirror - data.y
+    mirror -= np.median(mirror)
+    tail = noise.tail(got.residuals / sigma, -mirror / sigma)
+    return State(
+        pairs, settings, data, got, to, offsets, groups, origin, disturbed, tail, centre, between, sigma, mirror
+    )
 
 
 def _nearness(groups: topology.Groups, data: Combined, got: fit.Fit) -> Floats:
@@ -197,7 +205,7 @@ def _rounds(data: Combined, residuals: Floats, got: fit.Fit) -> tuple[Floats, tu
 
 
 def _population(got: fit.Fit, side: slice) -> tuple[float, float]:
-    """The typical node and the scatter of healthy ones beyond their uncertainty, from the fast half: slow ones are not in it.
+    """The typical node and the scatter of healthy ones beyond their uncertainty, from the fast half, without the slow.
 
     Of fewer than eight nodes nothing is learnt of their scatter.
     """
@@ -225,7 +233,7 @@ def noise_of(state: State) -> Noise:
         np.median(state.sigma)
     )
     u = float(np.nanmedian(np.sqrt(got.u**2 + state.between**2)))
-    node = (noise.quantile(settings.rate / nodes, max(got.dof, 1)) + likely) * u
+    node = (noise.quantile(settings.rate / nodes, name.node_dof(got)) + likely) * u
     better = state.pairs.metric.better
     return Noise(
         sigma=got.sigma,

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...records import Notice
 from ..table import Floats, Ints
-from . import noise, partly
+from . import fit, noise, partly
 from .records import DeadLink, DeadNode, Direction, Effect, Noise, PairVerdict, SlowGroup, SlowLink, SlowNode
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def named(state: State, found: Noise) -> PairVerdict:
     halves = _halves(state)
     rates = _node_rates(state, halves)
     whole = _whole(state, halves, rates)
-    links, covered = _links(state, halves)
-    halves += _many_links(state, links, halves, covered)
+    links, hidden = _links(state, halves, set(whole))
+    halves += _many_links(state, links, halves)
     claimed = {index for half in halves for index in half.rows[half.parts.slow > 0.5].tolist()}
     links = [one for one in links if one[0] not in claimed]
     grouped, slow_groups = _grouped(state, whole, halves)
@@ -85,7 +85,7 @@ def named(state: State, found: Noise) -> PairVerdict:
         dead_nodes=dead_nodes,
         dead_links=dead_links,
         noise=found,
-        notices=_notices(state, found),
+        notices=_notices(state, found, hidden),
     )
 
 
@@ -154,9 +154,14 @@ def _node_rates(state: State, halves: list[Half]) -> Floats:
     able = np.isfinite(z) & (state.fit.degrees >= FEWEST_PAIRS)
     rates = np.full(len(z), np.nan)
     if able.any():
-        p = noise.one_sided(z[able], max(state.fit.dof, 1))
+        p = noise.one_sided(z[able], node_dof(state.fit))
         rates[able] = noise.discovery_rates(p, int(able.sum()))
     return rates
+
+
+def node_dof(got: fit.Fit) -> float:
+    """Degrees of freedom of a node's uncertainty: a robust scale earns about half of those of a least-squares fit."""
+    return max(got.dof / 2, 1.0)
 
 
 def _whole(state: State, halves: list[Half], rates: Floats) -> dict[int, float]:
@@ -235,15 +240,16 @@ def _joined(one: SlowNode, other: SlowNode) -> SlowNode:
 # --------------------------------------------------------------------------------------------------------------- links
 
 
-def _links(state: State, halves: list[Half]) -> tuple[list[tuple[int, float]], Ints]:
-    """Rows that are slower than their nodes explain, with the rate at which each is just named; and the rows tested."""
+def _links(state: State, halves: list[Half], slow: set[int]) -> tuple[list[tuple[int, float]], int]:
+    """Rows that are slower than their nodes explain, with the rate at which each is just named; and how many more there
+    would be if as many were not as far out on the fast side."""
     got, settings = state.fit, state.settings
     able = (got.degrees[state.data.a] >= FEWEST_PAIRS) & (got.degrees[state.to] >= FEWEST_PAIRS)
     for half in halves:
         able[half.rows[half.parts.slow > 0.5]] = False
     tested = np.flatnonzero(able)
     if not len(tested):
-        return [], tested
+        return [], 0
     extra = got.residuals[tested].copy()
     for half in halves:  # the good pairs of such a node are measured by each other
         extra[np.isin(tested, half.rows)] -= half.parts.base
@@ -257,10 +263,23 @@ def _links(state: State, halves: list[Half]) -> tuple[list[tuple[int, float]], I
         for row, rate in zip(candidates.tolist(), rates.tolist(), strict=True)
         if rate <= settings.rate and slower(float(extra[row]), better) >= settings.link_floor
     ]
-    return found, tested
+    far = z[np.searchsorted(tested, [row for row, _ in found])] if found else np.zeros(0)
+    least = noise.farther_than_fast(far, _fast(state, tested, slow), settings.rate)
+    kept = [one for one, z_one in zip(found, far.tolist(), strict=True) if z_one >= least]
+    return kept, len(found) - len(kept)
 
 
-def _many_links(state: State, links: list[tuple[int, float]], halves: list[Half], tested: Ints) -> list[Half]:
+def _fast(state: State, tested: Ints, slow: set[int]) -> Floats:
+    """How far the tested rows are out on the fast side. Two slow nodes may be less slow together than each makes the
+    pair (the slower is the bottleneck): such pairs say nothing of noise."""
+    known = np.zeros(len(state.fit.degrees), bool)
+    known[list(slow)] = True
+    rows = tested[~(known[state.data.a[tested]] & known[state.to[tested]])]
+    found: Floats = -state.mirror[rows] / (state.sigma[rows] * state.tail.slow)
+    return found
+
+
+def _many_links(state: State, links: list[tuple[int, float]], halves: list[Half]) -> list[Half]:
     """A vertex with far more slow links than its share is what they have in common."""
     counts = Counter(vertex for row, _ in links for vertex in (int(state.data.a[row]), int(state.to[row])))
     known = {half.vertex for half in halves}
@@ -450,7 +469,7 @@ def _ends(link: DeadLink) -> tuple[str, str]:
     return link.a, link.b
 
 
-def _notices(state: State, found: Noise) -> tuple[Notice, ...]:
+def _notices(state: State, found: Noise, hidden: int) -> tuple[Notice, ...]:
     notices = []
     lonely = int(((state.fit.degrees > 0) & (state.fit.degrees < FEWEST_PAIRS)).sum())
     if lonely:
@@ -478,6 +497,14 @@ def _notices(state: State, found: Noise) -> tuple[Notice, ...]:
                 text=f"{len(state.disturbed)} rounds were slower or faster as a whole, by up to "
                 f"{abs(slower(most[1], state.pairs.metric.better)):.0%} (round {most[0] + 1}); that was taken out",
                 advice="keep other jobs off the network while pairs are measured",
+            )
+        )
+    if hidden:
+        notices.append(
+            Notice(
+                code="strays",
+                text=f"{hidden} more pairs are slow, but about as many are as far out on the fast side, so it may be noise",
+                advice="measure a second pass; where some nodes are nearer to each other than others, give the topology",
             )
         )
     if found.sigma > 0.1 or found.tail_dof < 5:

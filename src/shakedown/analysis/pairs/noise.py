@@ -31,8 +31,8 @@ class Tail(NamedTuple):
     slow: float  # the scale of the slow side over the common one: at least 1
 
 
-def tail(z: Floats) -> Tail:
-    """The tail of standardised residuals (positive is slow)."""
+def tail(z: Floats, mirrored: Floats) -> Tail:
+    """The tail of standardised residuals: those of the slow side, and those of the fast side as if they were slow."""
     from scipy.special import ndtri, stdtrit
 
     slow_scale = 1.0
@@ -46,7 +46,7 @@ def tail(z: Floats) -> Tail:
     bulk = stdtrit(_CHOICES, _BULK)
     expected = -stdtrit(_CHOICES, share) / bulk
     seen = []
-    for side in (z, -z):
+    for side in (z, mirrored):
         near = float(np.quantile(side, _BULK))
         seen.append(float(np.quantile(side, 1 - share)) / max(near, 1e-12))
     lighter = min(seen)
@@ -79,6 +79,20 @@ def quantile(p: float, dof: float) -> float:
     from scipy.special import stdtrit
 
     return float(-stdtrit(dof, p))
+
+
+def farther_than_fast(slow: Floats, fast: Floats, rate: float) -> float:
+    """The least z from which at most this share of the slow side is what noise puts on the fast side as well.
+
+    Nothing but noise makes a pair faster than its nodes explain, so as many pairs beyond -z as there are on the fast side are
+    noise beyond z on the slow one (the counting of Barber and Candes 2015, equation 5, without its constant). Infinite
+    where there is no such z.
+    """
+    ordered = np.sort(slow)
+    slow_counts = np.arange(len(ordered), 0, -1)
+    fast_counts = len(fast) - np.searchsorted(np.sort(fast), ordered, side="left")
+    good = np.flatnonzero(fast_counts <= rate * slow_counts)
+    return float(ordered[good[0]]) if len(good) else float("inf")
 
 
 def discovery_rates(p: Floats, tests: int) -> Floats:

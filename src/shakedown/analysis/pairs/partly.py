@@ -12,6 +12,7 @@ LEAST_SHARE, MOST_SHARE = 0.1, 0.9
 FEWEST = 3  # slow peers and good ones
 _OUTSIDE = 0.02  # of a row, explained by neither part: strays
 _STEPS = 40
+_STILL = 1e-3  # of sigma: a step that moves less is the last
 _LEAST_GAIN = 20.0  # in twice the logarithm of the likelihood, beyond what the number of rows tried asks for
 
 
@@ -68,7 +69,9 @@ def _one(x: Floats, sigma: Floats, floor: float, centre: float) -> float:
         weights = density / (density + floor) / sigma**2
         if weights.sum() <= 0:
             break
-        centre = float((weights * x).sum() / weights.sum())
+        previous, centre = centre, float((weights * x).sum() / weights.sum())
+        if abs(centre - previous) < _STILL * float(sigma[0]):
+            break
     return likelihood
 
 
@@ -85,11 +88,14 @@ def _two(x: Floats, sigma: Floats, floor: float, low: float, high: float) -> tup
         slow = second / np.maximum(first + second, 1e-300)
         if one.sum() <= 0 or other.sum() <= 0:
             break
+        previous = low, high
         low, high = float((one * x).sum() / one.sum()), float((other * x).sum() / other.sum())
         if low > high:
             low, high, share = high, low, 1 - share
             continue
         share = float(np.clip((other * sigma**2).sum() / len(x), 1e-3, 1 - 1e-3))
+        if max(abs(low - previous[0]), abs(high - previous[1])) < _STILL * float(sigma[0]):
+            break
     # a value beyond the slow heap is slow, one before the good heap is good, however far off it lies
     slow = np.where(x >= high, 1.0, np.where(x <= low, 0.0, slow))
     return likelihood, slow, low, high

@@ -23,6 +23,8 @@ LEAST_REFRESHES = 2.0
 #: Share of a case's time that its samples fill, below which its energy is said to hold other work.
 BUSY = 0.9
 MOST_BUDGETS = 12
+#: Phases of one run that are looked at; a program that marks more has them by the hundred, one for each case.
+MOST_PHASES = 24
 
 Window = tuple[int, int]
 
@@ -73,10 +75,9 @@ class Cases:
         seconds = (case.end_ns - case.begin_ns) * 1e-9
         place = str(case.params.get("host", record.host))
         mine = Longest((metric.headline, seconds), metric.title, window)
-        for among, key in ((self.longest, record.workload), (self.longest_of_run, (record.run, record.repeat))):
-            have = among.get(key)  # type: ignore[attr-defined]
-            if have is None or have.rank < mine.rank:
-                among[key] = mine  # type: ignore[index]
+        self.longest[record.workload] = max(self.longest.get(record.workload, mine), mine)
+        run = (record.run, record.repeat)
+        self.longest_of_run[run] = max(self.longest_of_run.get(run, mine), mine)
         for one in self.channels:
             if one.trace.channel.host not in ("", place) or not len(one.trace):
                 continue
@@ -154,9 +155,15 @@ class Cases:
                 self.checks.append(Notice(code="clock-corrected", text=f"{device}: {clock.text()}", advice=SET_CLOCK))
             elif clock.how == "assumed" and measurements:
                 self.checks.append(Notice(code="clock-assumed", text=f"{device}: {clock.text()}", advice=MORE_EDGES))
+        # Where the power steps within a run, its program's own phases say so.
+        runs += [inner for one in measurements if len(one.phases) <= MOST_PHASES for inner in one.phases]
         for one in self.channels:
             found = phase.warnings_of(one.trace, runs) if len(one.trace) else ()
-            self.checks += [msgspec.structs.replace(notice, text=f"{one.key}: {notice.text}") for notice in found]
+            self.checks += [
+                msgspec.structs.replace(notice, text=f"{one.key}: {notice.text}")
+                for notice in found
+                if notice.code != "averaging" or one.character is None  # how it averages is known
+            ]
 
     def parts(self) -> tuple[PowerPart, ...]:
         """For the longest case of each workload: every channel's mean power, what no part accounts for, and how far two

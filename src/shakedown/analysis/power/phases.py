@@ -12,13 +12,11 @@ from ...energy.shown import MeterFit, PhaseShown, SteadyWindow
 from ...errors import ShakedownError
 from ...meters import UPSTREAM
 from ...records import Measurement, Notice, Phase, Quantity
-from .cases import LEAST_REFRESHES, Cases, Longest
+from .cases import LEAST_REFRESHES, MOST_PHASES, Cases, Longest
 from .readings import Read
 
 #: What a page can hold, longest runs first.
 MOST_RUNS, MOST_CHANNELS, MOST_FITS = 12, 3, 3
-#: Phases of one run that a fit bears; a program that marks more has them by the hundred, one for each case.
-MOST_PHASES = 24
 #: Of a meter's fit: how many of its settling times (at least refreshes) before and after the run are shown.
 AROUND = 3.0
 
@@ -134,7 +132,7 @@ def _phases_of(one: Read, label: str, phases: Sequence[Phase]) -> list[PhaseShow
     except ShakedownError as error:
         return [_refused(one, label, each, error.what) for each in phases]
     merged = {notice.text.partition(":")[0]: notice for notice in found.notices if notice.code == "phases-merged"}
-    doubts = "; ".join(notice.text for notice in found.notices if notice.code != "phases-merged")
+    doubts = "; ".join(_first_half(notice.text) for notice in found.notices if notice.code != "phases-merged")
     rows = []
     for each in found.phases:
         together = " + " in each.name
@@ -152,6 +150,11 @@ def _phases_of(one: Read, label: str, phases: Sequence[Phase]) -> list[PhaseShow
             )
         )
     return rows
+
+
+def _first_half(text: str) -> str:
+    """What was seen, without what it may come from, which would stand in every row."""
+    return text.partition(": the power is not")[0]
 
 
 def _concerns(words: str, name: str) -> bool:

@@ -1,0 +1,100 @@
+"""What people decide about tests: whose failure it was, that a test is done anew; and what is left to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import get_args
+
+from ..errors import BadInput, nearest
+from . import checking, directory, evaluating, judging
+from .directory import Acceptance
+from .journal import Again, Classified, FailureClass
+from .plan import CommandTest, RunTest, Test
+from .results import Tested, Tried
+
+
+def due(
+    acceptance: Acceptance, wanted: Iterable[Test], *, named: bool
+) -> tuple[list[RunTest], list[tuple[CommandTest, int]]]:
+    """The runs that are left to do, and the commands with how often. Raises BadInput for a test that was ``named`` and
+    is not to be done."""
+    tests = {one.id: one for one in evaluating.evaluate(acceptance).tests}
+    runs: list[RunTest] = []
+    commands: list[tuple[CommandTest, int]] = []
+    for test in wanted:
+        times = judging.left_to_do(test, tests[test.id])
+        if named and (times == 0 or not isinstance(test, (RunTest, CommandTest))):
+            raise _not_now(acceptance, test, tests[test.id])
+        if times and isinstance(test, RunTest):
+            runs.append(test)
+        elif times and isinstance(test, CommandTest):
+            commands.append((test, times))
+    return runs, commands
+
+
+def _not_now(acceptance: Acceptance, test: Test, found: Tested) -> BadInput:
+    where = f"test {test.id!r} ({acceptance.plan.clauses(test)})"
+    if waiting := checking.waits(test):
+        return BadInput(
+            f"awaits {waiting}",
+            where=where,
+            hint="fill it in, in a plan of your own: shakedown accept show PLAN > mine.toml",
+        )
+    if not isinstance(test, (RunTest, CommandTest)) and judging.left_to_do(test, found):
+        return BadInput("is done by a person", where=where, hint=f"shakedown accept record {acceptance.path} {test.id}")
+    return BadInput(f"is decided: {found.state}", where=where, hint="to do it anew: --again --by NAME --reason WHY")
+
+
+def refuse_if_decided(acceptance: Acceptance, test: Test) -> None:
+    """Raises BadInput for a test whose verdict stands: it is begun anew first, by name and with a reason."""
+    found = next(one for one in evaluating.evaluate(acceptance).tests if one.id == test.id)
+    if judging.left_to_do(test, found) == 0:
+        raise _not_now(acceptance, test, found)
+
+
+def begin_anew(path: Path, tests: Sequence[Test], *, by: str, reason: str) -> None:
+    """Begin another round of tests. Raises BadInput where a failure of the last one was not classified yet."""
+    with directory.writing(path) as (acceptance, book):
+        judged = {one.id: one for one in evaluating.evaluate(acceptance).tests}
+        for test in tests:
+            open_ = [one for one in _last_round(judged[test.id]) if one.state == "not met" and not one.failure]
+            if open_:
+                raise BadInput(
+                    f"attempt {open_[-1].number} failed, and nobody has said whose failure it was",
+                    where=f"test {test.id!r} ({acceptance.plan.clauses(test)})",
+                    hint=f"shakedown accept classify {path} {test.id} --as system --by NAME --reason WHY",
+                )
+        for test in tests:
+            if _last_round(judged[test.id]):
+                book.append(Again(test=test.id, by=by, reason=reason), time.time_ns())
+
+
+def _last_round(found: Tested) -> list[Tried]:
+    return [one for one in found.attempts if one.round == len(found.rounds) + 1]
+
+
+def classify(path: Path, name: str, word: str, number: int, *, by: str, reason: str) -> None:
+    """Say whose failure an attempt was (0: the last that is not met). Raises BadInput for one that did not fail."""
+    known: tuple[FailureClass, ...] = get_args(FailureClass)
+    wanted = word.replace("-", " ")
+    chosen = next((one for one in known if one == wanted), None)
+    if chosen is None:
+        near = nearest(wanted, known)
+        words = ", ".join(one.replace(" ", "-") for one in known)
+        hint = f"did you mean {near!r}? " if near else ""
+        raise BadInput(f"{word!r} is no class of failures", where="--as", hint=f"{hint}one of: {words}")
+    with directory.writing(path) as (acceptance, book):
+        test = acceptance.plan.test(name)
+        found = next(one for one in evaluating.evaluate(acceptance).tests if one.id == test.id)
+        failed = [one for one in found.attempts if one.state != "met"]
+        mine = [one for one in failed if one.number == number] if number else failed[-1:]
+        if not mine:
+            raise BadInput(
+                f"attempt {number} did not fail" if number else "no attempt of it failed",
+                where=f"test {name!r} ({acceptance.plan.clauses(test)})",
+                hint=f"failed: {', '.join(str(one.number) for one in failed) or 'none'}",
+            )
+        entry = Classified(test=test.id, attempt=mine[0].entry, failure=chosen, by=by, reason=reason)
+        book.append(entry, time.time_ns())

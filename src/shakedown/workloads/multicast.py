@@ -1,0 +1,350 @@
+"""UDP multicast between hosts: one sends to many, or every one to all others, by the size of the group.
+
+That is what an emulator of radios does to a network (ARL-TR-7085, section 3): every packet of every node goes to all the
+others, so that deliveries grow with the square of the nodes. First every listener must hear every sender; a pair between
+which nothing passes fails the run. Then, for groups of 2, 4, 8 ... and all ranks (one a host, spread over the hosts):
+
+- the time from joining a group to its first packet (RFC 3918, section 6.1, "group join delay");
+- latency, half of the round trip sender, group, receiver, unicast answer; or one way, by clocks whose offset is estimated
+  from MPI messages, with its uncertainty as a metric of its own;
+- packets delivered to each listener in a second at the rate offered, and what was lost of them: at a receiver's socket
+  (the kernel counts those), in a sender's kernel, or on the way; duplicates and packets out of order are counted;
+- the highest rate at which nothing is lost (RFC 2544, section 26.1), in three trials in a row.
+
+Every packet carries its number, its sender and a checksum over header and payload, which each listener checks: one
+corrupt packet and the run has no result. A sample of a rate is the mean time between two packets at a listener over a
+trial. Within one host nothing leaves it: what is measured is the kernel. See native/multicast/README.md.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+from .. import launchers, programs
+from ..errors import BadInput, unknown
+from ..launchers.mpirun import cores
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Sample, Workload
+
+PATTERNS = ("one-to-many", "many-to-many")
+FAMILIES = ("ipv4", "ipv6")
+KERNELS = ("join", "latency", "rate", "lossless")
+#: Ranks on one host where none were asked for: a rank has a thread that sends and one that listens.
+MOST_ALONE = 4
+_HEADER_BYTES = 48
+_TRIALS = 16  # that a search for the rate without loss takes
+
+_SOURCE = "native/multicast/README.md"
+_GROUP = ("pattern", "family", "receivers", "bytes")
+_METRICS = (
+    Metric(
+        name="multicast.rate",
+        title="Multicast packets delivered to each listener",
+        unit="message/s",
+        better="higher",
+        kernel="rate",
+        per="packets/s",
+        match=(*_GROUP, "offered"),
+        source=_SOURCE,
+    ),
+    Metric(
+        name="multicast.bandwidth",
+        title="Multicast payload delivered to each listener",
+        unit="B/s",
+        better="higher",
+        kernel="rate",
+        per="bytes/s",
+        match=(*_GROUP, "offered"),
+        source=_SOURCE,
+    ),
+    Metric(
+        name="multicast.loss",
+        title="Multicast packets lost, of all deliveries",
+        unit="1",
+        better="lower",
+        kernel="loss",
+        per="loss",
+        match=(*_GROUP, "offered"),
+        source=_SOURCE,
+    ),
+    Metric(
+        name="multicast.loss_worst",
+        title="Multicast packets lost, of the listener that lost most",
+        unit="1",
+        better="lower",
+        kernel="loss",
+        per="loss_worst",
+        match=(*_GROUP, "offered"),
+        source=_SOURCE,
+    ),
+    Metric(
+        name="multicast.loss_network",
+        title="Multicast packets lost on the way",
+        unit="1",
+        better="lower",
+        kernel="loss",
+        per="loss_network",
+        match=(*_GROUP, "offered"),
+        source=_SOURCE,
+    ),
+    Metric(
+        name="multicast.loss_receivers",
+        title="Multicast packets dropped at receivers' full sockets",
+        unit="1",
+        better="lower",
+        kernel="loss",
+        per="loss_receivers",
+        match=(*_GROUP, "offered"),
+        source=f"{_SOURCE}; SO_MEMINFO of the Linux kernel",
+    ),
+    Metric(
+        name="multicast.latency",
+        title="Multicast latency",
+        unit="s",
+        better="lower",
+        kernel="latency",
+        per="s/packets",
+        match=(*_GROUP, "method"),
+        source=_SOURCE,
+    ),
+    Metric(
+        name="multicast.clock_uncertainty",
+        title="Uncertainty of one-way latencies",
+        unit="s",
+        better="lower",
+        kernel="clock",
+        per="s",
+        source=_SOURCE,
+    ),
+    Metric(
+        name="multicast.lossless_rate",
+        headline=True,
+        title="Multicast packets delivered to each listener without loss",
+        unit="message/s",
+        better="higher",
+        kernel="lossless",
+        per="packets/s",
+        match=_GROUP,
+        source=f"{_SOURCE}; RFC 2544, section 26.1",
+    ),
+    Metric(
+        name="multicast.lossless_bandwidth",
+        title="Multicast payload delivered to each listener without loss",
+        unit="B/s",
+        better="higher",
+        kernel="lossless",
+        per="bytes/s",
+        match=_GROUP,
+        source=f"{_SOURCE}; RFC 2544, section 26.1",
+    ),
+    Metric(
+        name="multicast.join_time",
+        title="From joining a multicast group to its first packet",
+        unit="s",
+        better="lower",
+        kernel="join",
+        per="s",
+        match=("family", "receivers"),
+        source=f"{_SOURCE}; RFC 3918, section 6.1",
+    ),
+)
+
+
+def _chosen(params: Params, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    words = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
+    for word in words:
+        if word not in known:
+            raise unknown(f"word of multicast.{name}", word, known)
+    if not words:
+        raise BadInput(f"multicast.{name} is empty", hint=f"known: {', '.join(known)}")
+    return words
+
+
+def sizes(params: Params) -> tuple[int, ...]:
+    """How many ranks take part, group by group. Raises BadInput."""
+    ranks = int(params["ranks"])
+    text = str(params["sizes"])
+    if text == "auto":
+        return (*(2**power for power in range(1, ranks.bit_length()) if 2**power < ranks), ranks)
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdigit() and 2 <= int(word) <= ranks for word in words):
+        raise BadInput(
+            f"multicast.sizes = {text!r} is not a list of groups of 2 to {ranks} ranks",
+            hint="write auto, or numbers between commas: 2,4,8; ranks says how many there are",
+        )
+    return tuple(int(word) for word in words)
+
+
+def _check_interface(params: Params) -> None:
+    text = str(params["interface"])
+    if "/" not in text:
+        return
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+    except ValueError as error:
+        raise BadInput(
+            f"multicast.interface = {text!r} is no network: {error}", hint="such as 10.77.0.0/24, fd77::/64, or eth1"
+        ) from None
+    family = f"ipv{network.version}"
+    if _chosen(params, "family", FAMILIES) != (family,):
+        raise BadInput(
+            f"multicast.interface = {text!r} is a network of {family} alone",
+            hint=f"family = {family!r}, or the interface's name, which fits both",
+        )
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    launchers.fitting_mpi(host.software, programs.build())
+    ranks = params["ranks"]
+    if ranks == "auto":
+        ranks = host.count if host.count > 1 else max(2, min(cores(host), MOST_ALONE))
+    resolved = {
+        **params,
+        "ranks": int(ranks),
+        "pattern": ",".join(_chosen(params, "pattern", PATTERNS)),
+        "family": ",".join(_chosen(params, "family", FAMILIES)),
+        "kernels": ",".join(_chosen(params, "kernels", KERNELS)),
+    }
+    resolved["sizes"] = ",".join(map(str, sizes(resolved)))
+    _check_interface(resolved)
+    return (resolved,)
+
+
+def _command(params: Params, host: Host) -> Command:
+    options = {
+        "patterns": params["pattern"],
+        "families": params["family"],
+        "kernels": params["kernels"],
+        "sizes": params["sizes"],
+        "interface": params["interface"],
+        "ttl": params["ttl"],
+        "groups": params["groups"],
+        "bytes": params["payload"],
+        "rate": f"{float(params['rate']):g}",
+        "seconds": f"{float(params['seconds']):g}",
+        "samples": params["samples"],
+        "echoes": params["echoes"],
+        "buffer": params["buffer"],
+        "segments": params["segments"],
+        "wait": params["wait"],
+        "latency": params["latency"],
+    }
+    if params["group"]:
+        options["group"] = params["group"]
+    if params["port"]:
+        options["port"] = params["port"]
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    return Command(argv=(programs.path("multicast"), *words), ranks=int(params["ranks"]))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, and for each pattern, family and group its trials, with the silence after each that lost something."""
+    trial_s = float(params["seconds"]) + 0.15
+    kernels = str(params["kernels"]).split(",")
+    trials = int(params["samples"]) * ("rate" in kernels) + _TRIALS * ("lossless" in kernels)
+    stages = len(str(params["pattern"]).split(",")) * len(str(params["family"]).split(","))
+    groups = sizes(params)
+    echoes_s = sum(groups) * int(params["echoes"]) * 5e-5 * ("latency" in kernels)
+    return 1 + 0.02 * int(params["ranks"]) + stages * (len(groups) * (0.1 + trials * trial_s) + echoes_s)
+
+
+def _label(params: Params) -> str:
+    groups = sizes(params)
+    span = str(groups[0]) if len(groups) == 1 else f"{groups[0]} to {groups[-1]}"
+    families = str(params["family"]).replace("ipv", "IPv").replace(",", " and ")
+    return f"multicast {str(params['pattern']).replace(',', ', ')}, {families}, {span} ranks, {params['payload']} B packets"
+
+
+WORKLOAD = Workload(
+    name="multicast",
+    title="Multicast (rate, loss, latency, rate without loss)",
+    metrics=_METRICS,
+    params={
+        "pattern": Param(kind="list", default=",".join(PATTERNS), help=f"who sends: {', '.join(PATTERNS)}"),
+        "family": Param(kind="list", default="ipv4", help="ipv4, ipv6, or both between commas"),
+        "kernels": Param(kind="list", default=",".join(KERNELS), help=f"what to measure: {', '.join(KERNELS)}"),
+        "ranks": Param(
+            kind="integer",
+            default="auto",
+            low=2,
+            words=("auto",),
+            help="how many ranks; auto: one a host, or on one host one a core, at most 4",
+        ),
+        "sizes": Param(
+            kind="list",
+            default="auto",
+            words=("auto",),
+            help="how many ranks take part, between commas; auto: 2, 4, 8 ... and all",
+        ),
+        "interface": Param(
+            kind="word",
+            default="auto",
+            help="a name (eth1) or a network (10.77.0.0/24); auto: the fastest that all hosts share; on one host its own",
+        ),
+        "payload": Param(
+            kind="integer", default=1024, low=_HEADER_BYTES, high=65507, unit="B", help="UDP payload of a packet"
+        ),
+        "rate": Param(
+            kind="real", default=10000, low=0, unit="packet/s", help="offered by each sender; 0: as fast as it can"
+        ),
+        "seconds": Param(kind="real", default=0.5, low=0.01, unit="s", help="length of one trial"),
+        "samples": Param(kind="integer", default=5, low=1, high=1000, help="trials at the rate offered"),
+        "echoes": Param(kind="integer", default=200, low=1, high=1000000, help="round trips to each receiver"),
+        "latency": Param(
+            kind="word", default="echo", choices=("echo", "one-way"), help="half of a round trip, or one way by clocks"
+        ),
+        "wait": Param(
+            kind="word",
+            default="sleep",
+            choices=("sleep", "spin"),
+            help="how receivers wait: asleep, or asking on and on (a core for each rank)",
+        ),
+        "groups": Param(kind="integer", default=1, low=1, high=1024, help="groups that the senders are dealt out to"),
+        "ttl": Param(kind="integer", default=1, low=0, high=255, help="TTL or hop limit: how many routers to pass"),
+        "group": Param(kind="list", default="", help="address of the first group, one for each family; empty: drawn"),
+        "port": Param(kind="integer", default=0, low=0, high=65535, help="UDP port; 0: drawn for each run"),
+        "buffer": Param(
+            kind="integer", default=8 << 20, low=4096, high=1 << 30, unit="B", help="receive buffer asked of the kernel"
+        ),
+        "segments": Param(
+            kind="integer",
+            default=64,
+            low=1,
+            high=64,
+            help="packets that a sender's kernel may cut out of one piece (UDP_SEGMENT); 1: one at a time",
+        ),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="native/multicast-one-host.jsonl",
+            source="four ranks on two virtual CPUs, over the loopback",
+            expect={
+                "multicast.rate[pattern=many-to-many,receivers=3]": 29381.050562163306,
+                "multicast.bandwidth[pattern=one-to-many,receivers=1]": 10240000.0,
+                "multicast.loss[pattern=many-to-many,receivers=3]": 0.0,
+                "multicast.latency[receivers=3]": 1.315725e-05,
+                "multicast.lossless_rate[pattern=one-to-many,receivers=1]": 732895.7460019297,
+                "multicast.lossless_bandwidth[pattern=many-to-many,receivers=3]": 90837708.43709576,
+                "multicast.join_time[receivers=3]": 0.000274462,
+            },
+        ),
+        Sample(
+            recording="native/multicast-4-hosts-loss.jsonl",
+            source="four network namespaces on a bridge, one of which drops 5 % of what comes in",
+            expect={
+                "multicast.loss[family=ipv4,pattern=one-to-many]": 307 / 18000,
+                "multicast.loss_worst[family=ipv4,pattern=one-to-many]": 327 / 6000,
+                "multicast.loss_network[family=ipv6,pattern=many-to-many]": 929 / 72000,
+                "multicast.loss_receivers[family=ipv6,pattern=many-to-many]": 0.0,
+                "multicast.rate[family=ipv6,pattern=one-to-many]": 9831.666666666666,
+                "multicast.latency[family=ipv6,method=one-way]": 4.017675014266419e-05,
+                "multicast.clock_uncertainty[family=ipv6]": 2.073325049423147e-05,
+            },
+        ),
+    ),
+)

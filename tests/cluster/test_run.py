@@ -1,0 +1,188 @@
+"""Campaigns in one job of a real Slurm: where they run, what proves it, and what becomes of jobs that are cut short."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from shakedown import dispatch, schedulers
+from shakedown.cluster import Lab
+from shakedown.host import RealHost, Result
+from shakedown.records import Measurement
+from shakedown.store import RunDirectory
+
+pytestmark = [pytest.mark.system, pytest.mark.slow]
+
+EVERYWHERE = """
+name = "everywhere"
+title = "On every node and over all of them"
+
+[[run]]
+workload = "stream"
+params = { sizes = "8 MiB", threads = "1", kernels = "triad", samples = 3 }
+nodes = "each"
+
+[[run]]
+workload = "pingpong"
+params = { ranks = "hosts", sizes = "8", kernels = "latency", pairs = "all", rounds = "tournament", samples = 5 }
+nodes = [2, "all"]
+"""
+SLOW = """
+name = "slow"
+title = "Time enough to be cut short"
+
+[[run]]
+workload = "empty"
+sweep = { seconds = [1.0, 1.1, 1.2, 30.0] }
+"""
+
+
+def shakedown(lab: Lab, *words: str | Path, limit_s: float = 120.0) -> Result:
+    """The command on the laboratory's login host."""
+    return lab.run([sys.executable, "-m", "shakedown", *map(str, words)], limit_s=limit_s)
+
+
+def campaign(lab: Lab, name: str, text: str) -> Path:
+    path = lab.shared / f"{name}.toml"
+    path.write_text(text)
+    return path
+
+
+def results(path: Path) -> list[Measurement]:
+    return RunDirectory.open(path).load().measurements
+
+
+def test_one_job_runs_on_every_node_and_over_all(lab: Lab) -> None:
+    path = lab.shared / "everywhere"
+    asked = shakedown(
+        lab, "run", campaign(lab, "everywhere", EVERYWHERE), "--on", "slurm", "--nodes", 4, "--directory", path
+    )
+    assert asked.code == 0, asked.err
+    found = results(path)
+    assert [one.state for one in found] == ["ok"] * 6
+    stream = {one.host for one in found if one.workload == "stream"}
+    assert stream == {"node1", "node2", "node3", "node4"}
+    jobs = {one.host: one for one in found if one.workload == "pingpong"}
+    assert set(jobs) == {"node[1-2]", "node[1-4]"}
+    facts = jobs["node[1-4]"].provenance["facts"]
+    assert facts["world_size"] == 4 and set(facts["hosts"]) == stream
+    assert {rank["host"] for rank in facts["ranks"]} == stream
+    pairs = {(case.params["rank_a"], case.params["rank_b"]) for case in jobs["node[1-4]"].cases}
+    assert len(pairs) == 6, "every pair of four nodes"
+    (folder,) = dispatch.folders(path)
+    (record,) = dispatch.ended(folder)
+    assert (record.state, record.hosts) == ("done", ("node1", "node2", "node3", "node4"))
+    rows = lab.run(["sacct", "-X", "-n", "-P", "-o", "JobID,JobName", f"--jobs={record.id}"], limit_s=30)
+    assert len(rows.out.split()) == 1, "one job in the queue"
+    assert [host.name for host in RunDirectory.open(path).machine().hosts] == sorted(stream)
+    page = (path / "report.html").read_text()
+    assert "node[1-4]" in page and "node3" in page
+
+
+def test_a_cancelled_job_keeps_what_is_whole_and_goes_on(lab: Lab) -> None:
+    path = lab.shared / "cancelled"
+    words = ("run", campaign(lab, "slow", SLOW.replace("30.0", "20.0")), "--on", "slurm", "--directory", path)
+    first: list[Result] = []
+    asking = threading.Thread(target=lambda: first.append(shakedown(lab, *words, "--no-report")))
+    asking.start()
+    until = time.monotonic() + 60
+    while len(list(path.glob("runs/*/1/measurement.json"))) < 3 and time.monotonic() < until:
+        time.sleep(0.2)
+    time.sleep(1.0)
+    job = json.loads((path / "jobs" / "1" / "job.json").read_text())["id"]
+    assert lab.run(["scancel", job], limit_s=30).ok
+    asking.join(90)
+    assert first and first[0].code == 3 and "cancelled" in first[0].err and "--resume" in first[0].err
+    kept = {one.run: one.end_ns for one in results(path)}
+    assert len(kept) == 3
+    again = shakedown(lab, "run", "--resume", path, "--on", "slurm", "--no-report")
+    assert again.code == 0, again.err
+    ended = {one.run: one.end_ns for one in results(path)}
+    assert len(ended) == 4 and kept.items() <= ended.items(), "what was whole was not measured again"
+
+
+def test_a_job_at_its_limit_is_submitted_again(lab: Lab) -> None:
+    path = lab.shared / "limited"
+    text = SLOW.replace("[1.0, 1.1, 1.2, 30.0]", "[20.0, 21.0, 22.0]")  # a minute is the least that Slurm counts in
+    asked = shakedown(
+        lab,
+        *("run", campaign(lab, "limited", text), "--on", "slurm", "--job-limit", "1 min", "--attempts", 3),
+        *("--directory", path, "--no-report"),
+        limit_s=170,
+    )
+    assert asked.code == 0, asked.err
+    assert len(results(path)) == 3
+    assert len(dispatch.folders(path)) == 2, (
+        "two runs of twenty seconds fit one minute with what ends it, the third does not"
+    )
+
+
+def test_a_node_that_dies_takes_its_job_and_nothing_that_is_whole(lab: Lab) -> None:
+    path = lab.shared / "dying"
+    text = SLOW.replace("[1.0, 1.1, 1.2, 30.0]", "[1.0, 1.1, 40.0]").replace(
+        'workload = "empty"', 'workload = "empty"\nnodes = "each"'
+    )
+    first: list[Result] = []
+    words = ("run", campaign(lab, "dying", text), "--on", "slurm", "--hosts", "node[1-2]", "--directory", path)
+    asking = threading.Thread(target=lambda: first.append(shakedown(lab, *words, "--no-report", limit_s=150)))
+    asking.start()
+    until = time.monotonic() + 60
+    while len(list(path.glob("runs/*/1@*/measurement.json"))) < 4 and time.monotonic() < until:
+        time.sleep(0.2)
+    lab.fail("node2")
+    asking.join(150)
+    assert first and first[0].code == 3, first and first[0].err
+    (record,) = dispatch.ended(dispatch.folders(path)[0])
+    assert record.state in ("node_fail", "done", "failed"), "the engine's word decides, and it is kept"
+    good = [one for one in results(path) if one.state == "ok"]
+    assert {one.host for one in good} >= {"node1", "node2"}
+
+
+def test_the_controller_may_go_away_meanwhile(lab: Lab) -> None:
+    path = lab.shared / "headless"
+    text = SLOW.replace("[1.0, 1.1, 1.2, 30.0]", "[2.0, 8.0]")
+    first: list[Result] = []
+    words = ("run", campaign(lab, "headless", text), "--on", "slurm", "--directory", path, "--no-report")
+    asking = threading.Thread(target=lambda: first.append(shakedown(lab, *words, limit_s=150)))
+    asking.start()
+    until = time.monotonic() + 60
+    while not list(path.glob("runs/*/1/measurement.json")) and time.monotonic() < until:
+        time.sleep(0.2)
+    lab.daemon("slurmctld", "kill")
+    time.sleep(5)
+    lab.daemon("slurmctld", "start")
+    asking.join(150)
+    assert first and first[0].code == 0, first and first[0].err
+    assert len(results(path)) == 2
+
+
+def test_what_cannot_be_is_refused_at_once(lab: Lab) -> None:
+    file = campaign(lab, "slow", SLOW)
+    wrong = shakedown(lab, "run", file, "--on", "slurm", "--partition", "none", "--directory", lab.shared / "wrong")
+    assert wrong.code == 3 and "sbatch refused the job" in wrong.err and "next:" in wrong.err
+    open_ = lab.shared / "open"
+    open_.mkdir()
+    open_.chmod(0o777)
+    loose = shakedown(lab, "run", file, "--on", "slurm", "--directory", open_)
+    assert loose.code == 2 and "can be written to by everybody" in loose.err
+    assert shakedown(lab, "run", file, "--on", "slrum").code == 2
+    assert shakedown(lab, "run", file, "--nodes", 2).code == 2
+
+
+def test_a_job_that_will_not_start_is_said_and_left_by_ctrl_c(lab: Lab) -> None:
+    path = lab.shared / "many"
+    words = ("run", str(campaign(lab, "slow", SLOW)), "--on", "slurm", "--nodes", "40", "--directory", str(path))
+    many = lab.run(["timeout", "--signal=INT", "20", sys.executable, "-m", "shakedown", *words], limit_s=60)
+    assert "PartitionNodeLimit" in many.err and "cancel it" in many.err
+    job = json.loads((path / "jobs" / "1" / "job.json").read_text())["id"]
+    assert f"scancel {job}" in many.err and f"--resume {path}" in many.err
+    assert job in lab.run(["squeue", "-h", "-o", "%i"], limit_s=30).out.split(), "Ctrl-C leaves the job to the engine"
+
+
+def test_no_engine_claims_a_process_outside() -> None:
+    assert schedulers.inside({}, RealHost()) is None
