@@ -31,6 +31,7 @@ class RunEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     nodes: (
         int | str | tuple[int | str, ...]
     ) = ()  # "each": a copy on every host; "all", 4 or [1, 2, "all"]: jobs over so many
+    shape: str = ""  # the kind of node that it is for; empty: every kind
     limit: str = ""  # "2 min": killed past it; otherwise ten times the estimate, at least 30 s
     repeat: Repeat | None = None
     optional: bool = True  # what is not possible here is skipped and said; false makes it an error
@@ -45,6 +46,19 @@ class LimitEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     source: str = ""
 
 
+class ShapeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One kind of node of a cluster: what a batch engine is asked for it. Each kind gets an allocation of its own."""
+
+    nodes: int = 0  # 0: as the command line says
+    hosts: str = ""
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    constraint: str = ""
+    reservation: str = ""
+    gres: str = ""
+
+
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
     title: str
@@ -52,6 +66,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     budget: str = ""  # "5 min": no repeat is begun past it
     compare_with: tuple[str, ...] = ()
     repeat: Repeat = Repeat()
+    shapes: dict[str, ShapeEntry] = msgspec.field(default_factory=dict, name="shape")
     runs: tuple[RunEntry, ...] = msgspec.field(name="run")
     limits: tuple[LimitEntry, ...] = msgspec.field(default=(), name="limit")
 
@@ -80,7 +95,12 @@ def parse(text: str, where: str) -> Campaign:
     campaign = strict.convert(strict.read_toml(text, where), Campaign, where, hint=_HINT)
     if not campaign.runs:
         raise BadInput("there is no [[run]]", where=where, hint=_HINT)
+    for name in campaign.shapes:
+        if not name.replace("-", "").replace("_", "").isalnum():
+            raise BadInput(f"shape {name!r} is no plain word", where=where, hint="letters, digits, - and _")
     for number, entry in enumerate(campaign.runs, 1):
+        if entry.shape and entry.shape not in campaign.shapes:
+            raise unknown("shape", entry.shape, campaign.shapes, where=f"{where}: run {number} {entry.workload!r}")
         repeat = entry.repeat or campaign.repeat
         if not 1 <= repeat.min <= repeat.max:
             raise BadInput(

@@ -32,9 +32,10 @@ from .store import RunDirectory, failed, read_record, write, write_record
 
 ALLOCATION = "allocation.json"
 JOBS = "jobs"
-#: A job's limit where the plan's length is not known from here, and how much more than the estimate it gets.
+#: A job's limit where the plan's length is not known from here; else so many times the estimate, and start and end.
 DEFAULT_LIMIT_S = 3600.0
-SPARE = 1.5
+SPARE = 3.0
+SPARE_S = 600.0
 #: How often a job and its run directory are looked at, at most.
 LOOK_S = 5.0
 #: What cuts a job short without its being at fault: worth another submission.
@@ -55,6 +56,7 @@ class Asked(Record, frozen=True, kw_only=True):
     gres: str = ""
     parallel_environment: str = ""
     limit_s: float | None = None
+    shape: str = ""  # the kind of node, where the campaign has several
     options: tuple[str, ...] = ()
     attempts: int = 1
 
@@ -153,6 +155,20 @@ def last(path: Path) -> tuple[Path, Asked, Submitted | None] | None:
     folder = found[-1]
     job = read_record(folder / "job.json", Submitted) if (folder / "job.json").exists() else None
     return folder, read_record(folder / "asked.json", Asked), job
+
+
+def at_work(path: Path) -> tuple[Path, Submitted] | None:
+    """The last job of a run directory, unless it is known what became of it."""
+    found = last(path)
+    if found is None or found[2] is None or ended(found[0]):
+        return None
+    return found[0], found[2]
+
+
+def parts(path: Path) -> list[Path]:
+    """The run directories below a folder that was made for several kinds of nodes; else the folder itself."""
+    inner = [one for one in sorted(path.iterdir()) if (one / JOBS).is_dir()] if path.is_dir() else []
+    return [path] if (path / JOBS).is_dir() or not inner else inner
 
 
 def ended(folder: Path) -> tuple[JobRecord, ...]:

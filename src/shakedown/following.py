@@ -153,6 +153,8 @@ def _member(
     seen = live or (held.now if held and held.now.source == "queue" else None)
     last = rows[-1] if rows else None
     if last and last.ended and not again(last) and (seen is None or _covers(last, seen)):
+        if seen and set(last.hosts) < set(seen.hosts):  # Grid Engine's names only those on which tasks were started
+            last = _replace(last, hosts=seen.hosts)
         return Member(now=last, earlier=tuple(ended[:-1]), final=True)
     kept = _merge(held.earlier if held else (), tuple(row for row in ended if seen is None or not _covers(row, seen)))
     if not settled:
@@ -172,8 +174,10 @@ def _merge(old: tuple[JobRecord, ...], new: tuple[JobRecord, ...]) -> tuple[JobR
 
 def _covers(row: JobRecord, seen: JobRecord) -> bool:
     """Whether a row of the accounting belongs to the attempt that the queue showed, or to a later one."""
-    if seen.begin_s is not None:
-        return row.begin_s is not None and row.begin_s >= seen.begin_s - _SLACK_S
+    if seen.begin_s is not None and row.begin_s is not None:
+        return row.begin_s >= seen.begin_s - _SLACK_S
+    if seen.begin_s is not None:  # a later attempt that never began
+        return (row.end_s or row.submit_s or 0.0) >= seen.begin_s
     if seen.submit_s is not None and row.submit_s is not None:
         return row.submit_s >= seen.submit_s
     return True

@@ -27,14 +27,18 @@ def make(
     where: str = "",
     history: History | None = None,
     version: str = "",
+    shape: str = "",
 ) -> Plan:
     """The plan of a campaign on a machine. Raises BadInput for what is wrong in the campaign.
 
     What this machine lacks (no MPI, no second core) is skipped and listed, unless the run says ``optional = false``.
+    With ``shape`` only what is for that kind of node, or for every kind, is planned.
     """
     runs: dict[str, Run] = {}
     skipped: list[Absent] = []
     for number, entry in enumerate(campaign.runs, 1):
+        if shape and entry.shape not in ("", shape):
+            continue
         place = f"{where or campaign.name}: run {number} {entry.workload!r}"
         try:
             for run in _runs(campaign, entry, machine, place, history or {}, version):

@@ -47,6 +47,14 @@ def _not_now(acceptance: Acceptance, test: Test, found: Tested) -> BadInput:
     return BadInput(f"is decided: {found.state}", where=where, hint="to do it anew: --again --by NAME --reason WHY")
 
 
+def refuse_people(acceptance: Acceptance, tests: Iterable[Test]) -> None:
+    """Raises BadInput for a test that is not run but done by a person, or that still waits for something."""
+    judged = {one.id: one for one in evaluating.evaluate(acceptance).tests}
+    for test in tests:
+        if checking.waits(test) or not isinstance(test, (RunTest, CommandTest)):
+            raise _not_now(acceptance, test, judged[test.id])
+
+
 def refuse_if_decided(acceptance: Acceptance, test: Test) -> None:
     """Raises BadInput for a test whose verdict stands: it is begun anew first, by name and with a reason."""
     found = next(one for one in evaluating.evaluate(acceptance).tests if one.id == test.id)

@@ -58,7 +58,6 @@ def begin(path: Path, plan_name: str, *, system: str, parties: Mapping[str, str]
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):
             raise BadInput("the folder is not empty", where=str(path), hint="name a new one")
-        path.chmod(path.stat().st_mode & ~0o022)  # commands of the plan are started from here: nobody else writes to it
         for name in (RUNS, EVIDENCE, REPORTS):
             (path / name).mkdir()
     except OSError as error:
@@ -76,7 +75,14 @@ def begin(path: Path, plan_name: str, *, system: str, parties: Mapping[str, str]
             ),
             now_ns,
         )
+    for place in _guarded(path):  # commands of the plan are started from here: nobody else writes to it
+        place.chmod(place.stat().st_mode & ~0o022)
     return open_(path)
+
+
+def _guarded(path: Path) -> tuple[Path, ...]:
+    """What nobody else may write to."""
+    return (path, path / PLAN, path / journal.JOURNAL, path / RUNS, path / EVIDENCE)
 
 
 def open_(path: Path) -> Acceptance:
@@ -117,7 +123,7 @@ def writing(path: Path) -> Iterator[tuple[Acceptance, journal.Journal]]:
 
 def refuse_if_others_write(path: Path) -> None:
     """Raises BadInput where somebody else could change what is started from this directory."""
-    for place in (path, path / PLAN, path / journal.JOURNAL, path / RUNS, path / EVIDENCE):
+    for place in _guarded(path):
         try:
             found = place.stat()
         except OSError as error:

@@ -175,7 +175,7 @@ def _attempt(acceptance: Acceptance, test: Test, entry: Attempt, fault: str, ses
         entry=entry.number,
         round=1,
         state="undecided",
-        by=entry.by,
+        by=entry.by or entry.account,
         witness=entry.witness,
         subject=entry.subject,
         begin_ns=entry.begin_ns,

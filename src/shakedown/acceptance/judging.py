@@ -349,7 +349,8 @@ def required(plan: Plan, requirement: Requirement, tests: Mapping[str, Tested], 
 
 def whole(requirements: Iterable[Required]) -> State:
     """The state of all: the worst of the mandatory requirements that are not waived."""
-    states = [one.state for one in requirements if one.severity == "mandatory"]
+    found = list(requirements)
+    states = [one.state for one in found if one.severity == "mandatory"] or [one.state for one in found]
     for state in WORST[:-1]:
         if state in states:
             return state

@@ -138,10 +138,12 @@ def _test(test: Tested) -> list[Block]:
             pairs=(
                 ("Verdict", f"{test.state}: {test.reason}"),
                 *facts_of(test),
-                *((f"Step {number}", step) for number, step in enumerate(test.steps, 1)),
             ),
         )
     ]
+    if test.steps:
+        rows = tuple((str(number), step) for number, step in enumerate(test.steps, 1))
+        blocks.append(Table(title="Steps", columns=(Column("Step", "note"), Column("What to do")), rows=rows))
     if test.attempts:
         columns = (
             Column("Attempt"),
@@ -151,8 +153,9 @@ def _test(test: Tested) -> list[Block]:
             Column("What was seen"),
             Column("Evidence", "code"),
         )
-        rows = tuple(attempt_row(one, test) for one in test.attempts)
-        blocks.append(Table(title="Attempts", columns=columns, rows=rows))
+        blocks.append(
+            Table(title="Attempts", columns=columns, rows=tuple(attempt_row(one, test) for one in test.attempts))
+        )
     for one in test.rounds:
         blocks.append(Text(text=f"Done anew on {day(one.time_ns)} by {one.by}: {one.reason}"))
     for tried in test.attempts:
@@ -166,7 +169,7 @@ def attempt_row(one: Tried, test: Tested) -> tuple[str, str, str, str, str, str]
     name = f"{one.number}" + (f" ({one.subject})" if one.subject else "")
     if test.rounds:
         name += f", round {one.round}"
-    who = one.by or test.by
+    who = one.by
     who += f"\nwitness: {one.witness}" if one.witness else ""
     met = sum(point.state == "met" for point in one.points)
     seen = one.reason or f"{met} of {len(one.points)} criteria met"
@@ -199,6 +202,17 @@ def spread_of(point: Point) -> str:
     return f"{count(point.samples, 'sample')} of {count(point.runs, 'run')}"
 
 
+def _filled(title: str, columns: tuple[Column, ...], rows: tuple[tuple[str, ...], ...], caption: str) -> Table:
+    """A table without the columns in which nothing stands."""
+    used = [index for index in range(len(columns)) if any(row[index] for row in rows)]
+    return Table(
+        title=title,
+        columns=tuple(columns[index] for index in used),
+        rows=tuple(tuple(row[index] for index in used) for row in rows),
+        caption=caption,
+    )
+
+
 def _details(tried: Tried) -> list[Block]:
     shown, caption = worst_first(tried.points)
     blocks: list[Block] = []
@@ -220,7 +234,7 @@ def _details(tried: Tried) -> list[Block]:
             )
             for one in shown
         )
-        blocks.append(Table(title=f"Attempt {tried.number}: criteria", columns=columns, rows=rows, caption=caption))
+        blocks.append(_filled(f"Attempt {tried.number}: criteria", columns, rows, caption))
     if tried.observed or tried.attached:
         pairs = (*tried.observed, *((f"Attached: {title}", path) for title, path in tried.attached))
         blocks.append(Facts(title=f"Attempt {tried.number}: observed", pairs=pairs))

@@ -83,24 +83,27 @@ def run_command(root: Path, test: CommandTest, say: Say) -> Attempt:
     return written
 
 
-def record(
-    root: Path,
+def filled(
     test: ManualTest,
     given: Mapping[str, str],
     files: Sequence[str],
     *,
     subject: str,
     by: str,
-    witness: str,
-    remark: str,
-) -> None:
-    """Keep a form as it was filled in, with what is attached, and seal it. Raises BadInput before anything is written."""
+    witness: str = "",
+    remark: str = "",
+) -> tuple[forms.Form, dict[str, Path]]:
+    """A form as it was filled in, and what is attached; nothing is written. Raises BadInput for what does not fit."""
     about = forms.subject_of(test, subject)
     answers, attached = forms.answers(test, given), forms.attachments(test, files)
-    now_ns = time.time_ns()
     form = forms.Form(
-        test=test.id, subject=about, by=by, witness=witness, remark=remark, observed_ns=now_ns, answers=answers
+        test=test.id, subject=about, by=by, witness=witness, remark=remark, observed_ns=time.time_ns(), answers=answers
     )
+    return form, attached
+
+
+def record(root: Path, test: ManualTest, form: forms.Form, attached: Mapping[str, Path]) -> None:
+    """Keep a form with what is attached, and seal it. Raises StoreFailed."""
     with directory.writing(root) as (acceptance, book):
         folder, name = directory.new_folder(root, acceptance.entries, test.id)
         forms.write(folder, form, attached)
@@ -109,14 +112,14 @@ def record(
             Attempt(
                 test=test.id,
                 folder=name,
-                by=by,
-                witness=witness,
-                subject=about,
-                begin_ns=now_ns,
-                end_ns=now_ns,
+                by=form.by,
+                witness=form.witness,
+                subject=form.subject,
+                begin_ns=form.observed_ns,
+                end_ns=form.observed_ns,
                 files=kept,
             ),
-            now_ns,
+            time.time_ns(),
         )
 
 

@@ -91,17 +91,18 @@ def run_files(folder: Path, runs: Iterable[str]) -> list[Path]:
 
 
 def verify(root: Path, found: Read, plan: Plan) -> list[Fault]:
-    """Every file that is not as the journal says: the plan's copy, the evidence, the newest report, in that order."""
+    """Every file of the evidence and of the newest report that is not as the journal says, in that order."""
     faults: list[Fault] = []
-    begun = found.begun
-    faults += _held(root, File(path=PLAN, sha256=begun.plan_sha256, bytes=-1), (), plan)
     owners = _owners(found.entries)
     held = listed(found.entries)
     for path, file in held.items():
         faults += _held(root, file, tuple(sorted(owners.get(path, ()))), plan)
     faults += _added(root, found.entries, set(held), plan)
-    reports = [entry for entry in found.entries if isinstance(entry, Reported)]
-    for file in reports[-1].files if reports else ():
+    reports: dict[str, File] = {}
+    for entry in found.entries:
+        if isinstance(entry, Reported):
+            reports |= {file.path: file for file in entry.files}
+    for file in reports.values():
         faults += _held(root, file, (), plan)
     return faults
 
@@ -132,7 +133,7 @@ def _owners(entries: Iterable[Entry]) -> dict[str, set[str]]:
 
 
 def _held(root: Path, file: File, tests: tuple[str, ...], plan: Plan) -> list[Fault]:
-    """Whether one file is as it was sealed. A size below zero is not known."""
+    """Whether one file is as it was sealed."""
 
     def fault(what: str) -> list[Fault]:
         return [Fault(path=file.path, what=what, tests=tests, clauses=clauses_of(tests, plan))]
@@ -147,7 +148,7 @@ def _held(root: Path, file: File, tests: tuple[str, ...], plan: Plan) -> list[Fa
     except (OSError, BadInput):
         return fault("is no ordinary file any more" if (root / file.path).is_symlink() else "cannot be read")
     if sha256 != file.sha256:
-        return fault(f"changed ({size:,} bytes, sealed with {file.bytes:,})" if file.bytes >= 0 else "changed")
+        return fault(f"changed ({size:,} bytes, sealed with {file.bytes:,})")
     return []
 
 

@@ -10,6 +10,7 @@ from ..errors import BadInput, CannotMeasure
 from . import common
 
 if TYPE_CHECKING:
+    from ..campaign import Campaign
     from ..dispatch import Asked, Submitted
     from ..metering import Metered
     from ..records import Measurement
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
 
 
 def is_one(resume: Path | None) -> bool:
-    """Whether a run directory was handed to an engine, and its job may still be at work."""
+    """Whether a run directory was handed to an engine, and a job of it may still be at work."""
     from .. import dispatch
 
     if resume is None:
         return False
-    found = dispatch.last(resume)
-    return found is not None and found[2] is not None and not dispatch.ended(found[0])
+    return any(dispatch.at_work(part) for part in dispatch.parts(resume))
 
 
 def run(
@@ -35,59 +35,121 @@ def run(
     metered: Metered | None,
     *,
     detach: bool,
-) -> RunDirectory | None:
-    """Submit, or come back to a job that was submitted; follow it until the plan is fulfilled or no attempt is left.
-
-    None where it was left to itself.
-    """
+) -> list[RunDirectory]:
+    """Submit, or come back to jobs that were submitted, one for each kind of node; follow them until their plans are
+    fulfilled or no attempt is left. Empty where they were left to themselves."""
     from .. import dispatch
     from ..host import RealHost
     from ..store import RunDirectory
 
     door = RealHost()
-    path = resume or _new(campaign_name, directory, metered)
-    found = dispatch.last(path)
-    job = None if found is None or dispatch.ended(found[0]) else found[2]
-    asked = where or (found[1] if found else None)
-    assert asked is not None
+    if resume is not None:
+        asked = {part: _again(part, where) for part in dispatch.parts(resume)}
+    else:
+        assert where is not None
+        asked = _new(campaign_name, directory, where, metered)
+    path = resume or next(iter(asked)) if len(asked) == 1 else (resume or next(iter(asked)).parent)
+    for part, one in asked.items():
+        if not dispatch.at_work(part) and dispatch.left(part):
+            job = dispatch.submit(part, one, door)
+            common.say(f"{one.engine} job {job.id}, {one.nodes} node{'s' * (one.nodes != 1)}, into {part}")
+    if detach:
+        common.say(f"  next: shakedown run --resume {path}   (watches the job, and writes the report)")
+        return []
+    for part, one in asked.items():
+        _follow(part, one, path)
+    return [RunDirectory.open(part) for part in asked]
+
+
+def _again(part: Path, where: Asked | None) -> Asked:
+    """What is asked for a part that goes on: as before, but for what is said now."""
+    import msgspec
+
+    from .. import dispatch
+
+    before = dispatch.last(part)
+    if where is None:
+        if before is None:
+            raise BadInput("was not handed to an engine", where=str(part), hint="say which: --on slurm")
+        return before[1]
+    return (
+        msgspec.structs.replace(where, shape=before[1].shape, limit_s=where.limit_s or before[1].limit_s)
+        if before
+        else where
+    )
+
+
+def _follow(part: Path, asked: Asked, path: Path) -> None:
+    """Follow the jobs of one part; submit again what was cut short, as often as was asked."""
+    from .. import dispatch
+    from ..host import RealHost
+
     attempts = asked.attempts
-    while True:
-        if job is None:
-            job = dispatch.submit(path, asked, door)
-            attempts -= 1
-            common.say(f"{asked.engine} job {job.id}, {asked.nodes} node{'s' * (asked.nodes != 1)}, into {path}")
-        if detach:
-            common.say(f"  next: shakedown run --resume {path}   (watches the job, and writes the report)")
-            return None
-        folder = dispatch.folders(path)[-1]
-        record = _watch(path, folder, job)
-        job = None
-        if not (path / "manifest.json").exists():
+    while found := dispatch.at_work(part):
+        folder, job = found
+        record = _watch(path, part, folder, job)
+        if not (part / "manifest.json").exists():
             raise dispatch.why_nothing(folder, record)
-        if not dispatch.left(path):
-            return RunDirectory.open(path)
-        short = record.state in (*dispatch.CUT_SHORT, "done")
-        if not short or attempts < 1:
+        if not dispatch.left(part):
+            return
+        attempts -= 1
+        if attempts < 1 or record.state not in (*dispatch.CUT_SHORT, "done"):
             common.say(
                 f"shakedown: the job ended ({dispatch.words(record)}) with runs left; what is whole was kept\n"
                 f"  next: shakedown run --resume {path} --on {asked.engine} --nodes {asked.nodes}"
             )
-            return RunDirectory.open(path)
+            return
+        again = dispatch.submit(part, asked, RealHost())
+        common.say(f"{asked.engine} job {again.id} goes on with what is left")
 
 
-def _new(campaign_name: str, directory: Path | None, metered: Metered | None) -> Path:
-    from .. import campaign, dispatch, metering, store
+def _new(campaign_name: str, directory: Path | None, where: Asked, metered: Metered | None) -> dict[Path, Asked]:
+    """The folders to fill, one for each kind of node of the campaign, and what is asked for each."""
+    import msgspec
+
+    from .. import campaign, dispatch, hostlist, metering, store
     from ..host import RealHost
 
-    text, where = campaign.text_of(campaign_name)
-    asked = campaign.parse(text, where)
+    text, place = campaign.text_of(campaign_name)
+    asked = campaign.parse(text, place)
     path = directory or Path("runs") / store.new_name(asked.name, RealHost().now_ns())
-    dispatch.prepare(path, text)
-    metering.remember(path, metered)
-    return path
+    found: dict[Path, Asked] = {}
+    for name, shape in (asked.shapes or {"": campaign.ShapeEntry()}).items():
+        own = {
+            key: value
+            for key in ("partition", "account", "qos", "constraint", "reservation", "gres")
+            if (value := getattr(shape, key))
+        }
+        hosts = hostlist.expand(shape.hosts) or where.hosts
+        one = msgspec.structs.replace(
+            where, **own, shape=name, hosts=hosts, nodes=shape.nodes or len(hosts) or where.nodes
+        )
+        limit_s = where.limit_s or _limit_s(asked, one, place)
+        found[path / name if name else path] = msgspec.structs.replace(one, limit_s=limit_s)
+    for part in found:
+        dispatch.prepare(part, text)
+        metering.remember(part, metered)
+    return found
 
 
-def _watch(path: Path, folder: Path, job: Submitted) -> JobRecord:
+def _limit_s(asked: Campaign, where: Asked, place: str) -> float:
+    """A job's time limit in seconds: what the campaign would take on hosts that are as this one is, and room."""
+    from .. import __version__, dispatch, machine, plan
+    from ..errors import ShakedownError
+    from ..host import RealHost
+    from .plan import alike
+
+    try:
+        found = alike(machine.machine(RealHost()), where.nodes)
+        made = plan.make(asked, found, where=place, version=__version__, shape=where.shape)
+    except BadInput:
+        raise
+    except ShakedownError:
+        return dispatch.DEFAULT_LIMIT_S
+    return dispatch.SPARE * plan.total_s(made) + dispatch.SPARE_S
+
+
+def _watch(path: Path, part: Path, folder: Path, job: Submitted) -> JobRecord:
     """Follow a job, saying what changes. Ctrl-C leaves it running, and says how to come back and how to end it."""
     from .. import dispatch, schedulers
     from ..host import RealHost
@@ -104,12 +166,12 @@ def _watch(path: Path, folder: Path, job: Submitted) -> JobRecord:
 
     def seen(one: Measurement) -> None:
         took = show_seconds((one.end_ns - one.begin_ns) * 1e-9)
-        label = _label(path, one)
+        label = _label(part, one)
         state = "ok" if one.state == "ok" else one.state
         common.say(f"  {state:<11} {label} ({took})  {outcome(one)}".rstrip())
 
     try:
-        return dispatch.follow(path, folder, job, RealHost(), tell, seen)
+        return dispatch.follow(part, folder, job, RealHost(), tell, seen)
     except KeyboardInterrupt:
         end = " ".join(schedulers.get(job.engine).cancel(job.id))
         common.say(
@@ -132,7 +194,7 @@ def inside(path: Path) -> list[Measurement]:
     """What the job does on the first node of its allocation: make the plan where there is none yet, and carry it out."""
     import os
 
-    from .. import metering, schedulers
+    from .. import dispatch, metering, schedulers
     from ..host import RealHost
     from ..store import RunDirectory
     from . import run as here
@@ -155,6 +217,8 @@ def inside(path: Path) -> list[Measurement]:
         opened = RunDirectory.open(path)
     else:
         text = (path / "campaign.toml").read_text("utf-8")
-        opened = here.plan_into(path, text, str(path / "campaign.toml"), allocation)
+        submitted = dispatch.last(path)
+        shape = submitted[1].shape if submitted else ""
+        opened = here.plan_into(path, text, str(path / "campaign.toml"), allocation, shape)
     metered = metering.remember(path, None)
     return here.carry_out(opened, opened.plan(), metered, retry_failed=False, allocation=allocation)

@@ -35,7 +35,7 @@ Reservation = Annotated[str, _option("The reservation that the nodes are taken f
 Gres = Annotated[str, _option("Generic resources of each node: gpu:4.")]
 Environment = Annotated[str, _option("Grid Engine's parallel environment.", "--parallel-environment")]
 JobLimit = Annotated[
-    str, _option("The job's time limit, as in '2 h'. Default: what the campaign needs, and half more.")
+    str, _option("The job's time limit, as in '2 h'. Default: three times the estimate and ten minutes.")
 ]
 Options = Annotated[
     list[str] | None,

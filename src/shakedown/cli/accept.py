@@ -152,21 +152,27 @@ def run(
     directories.refuse_if_others_write(directory)
     acceptance = directories.open_(directory)
     wanted = [acceptance.plan.test(name) for name in test or ()] or list(acceptance.plan.tests)
+    carry = _carry(where, None if where else _where.by_name(hosts), detach=detach)
+    before = directories.open_session(acceptance.entries)
+    if before and not running.run_session(directory, (), carry, common.say):
+        _come_back(directory)
     if again:
+        deciding.refuse_people(acceptance, wanted)
         _anew(directory, wanted if test else [], by, reason)
-        acceptance = directories.open_(directory)
-    runs, commands = deciding.due(acceptance, wanted, named=bool(test))
-    if directories.open_session(acceptance.entries) or runs:
-        named = None if where else _where.by_name(hosts)
-        if not running.run_session(directory, runs, _carry(where, named, detach=detach), common.say):
-            common.say(f"  next: shakedown accept run {directory}   (goes on with it)")
-            raise typer.Exit(COULD_NOT_MEASURE)
+    runs, commands = deciding.due(directories.open_(directory), wanted, named=bool(test) and not before)
+    if runs and not running.run_session(directory, runs, carry, common.say):
+        _come_back(directory)
     for one, times in commands:
         for _ in range(times):
             running.run_command(directory, one, common.say)
     if not runs and not commands:
         common.say("nothing is left to run: shakedown accept status shows what is open")
     _finish(directory, json=json, tests=wanted)
+
+
+def _come_back(directory: Path) -> None:
+    common.say(f"  next: shakedown accept run {directory}   (goes on with it)")
+    raise typer.Exit(COULD_NOT_MEASURE)
 
 
 def _carry(where: Asked | None, named: Allocation | None, *, detach: bool) -> Carry:
@@ -223,11 +229,12 @@ def record(
         subject, by, witness = ask(asked, given, files, subject=subject, by=by, witness=witness)
     if not by.strip():
         raise BadInput("who did it is not said", where=f"test {test!r}", hint="--by NAME")
+    form, attached = running.filled(asked, given, files, subject=subject, by=by, witness=witness, remark=remark)
     if again:
         _anew(directory, [asked], by, reason)
         acceptance = directories.open_(directory)
     deciding.refuse_if_decided(acceptance, asked)
-    running.record(directory, asked, given, files, subject=subject, by=by, witness=witness, remark=remark)
+    running.record(directory, asked, form, attached)
     _finish(directory, json=json, tests=[asked])
 
 
@@ -375,6 +382,8 @@ def _finish(directory: Path, *, json: bool, tests: Sequence[Test] | None = None,
     result = evaluating.evaluate(directories.open_(directory))
     if json:
         common.print_json(result)
+    elif done:
+        common.say(f"written into the journal\n  next: shakedown accept status {directory}")
     elif tests is not None and len(tests) == 1:
         found = next(one for one in result.tests if one.id == tests[0].id)
         print(f"{found.title}: {found.state}: {found.reason}")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import common
 
+if TYPE_CHECKING:
+    from ..records import Machine
+
 
 def command(
     campaign: Annotated[str, typer.Argument(help="A shipped campaign or a TOML file.")] = "quick",
+    nodes: Annotated[int, typer.Option(min=1, help="As on so many hosts that are all like this one.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """Show what a campaign would run on this machine and how long it takes; nothing is run."""
@@ -25,7 +29,7 @@ def command(
     asked = campaigns.parse(text, where)
     made = plan.make(
         asked,
-        machine.machine(RealHost()),
+        alike(machine.machine(RealHost()), nodes),
         where=where,
         history=plan.learn(store.durations(Path("runs"))),
         version=__version__,
@@ -47,3 +51,12 @@ def command(
     common.print_table(("run", "what", "times", "each", "limit"), rows)
     if made.skipped:
         common.print_table(("not here", "why"), [(one.what, one.why) for one in made.skipped])
+
+
+def alike(found: Machine, nodes: int) -> Machine:
+    """A machine of so many hosts that are all as the one that was found."""
+    import msgspec
+
+    (host,) = found.hosts
+    hosts = tuple(msgspec.structs.replace(host, name=f"{host.name}-{number + 1}") for number in range(nodes))
+    return found if nodes == 1 else msgspec.structs.replace(found, hosts=hosts)

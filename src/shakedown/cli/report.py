@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,10 +49,7 @@ def command(
     if len(opened) == 1:
         analysis, damaged, pages = write_report(opened[0], formats, output)
     else:
-        from ..analysis import build
-
-        analysis, damaged = build.analyse_many(opened)
-        pages = write_pages(analysis, damaged, formats, output or Path())
+        analysis, damaged, pages = write_reports(opened, formats, output or Path())
     if json:
         common.print_json(analysis)
     else:
@@ -70,6 +68,16 @@ def write_report(
     pages = write_pages(analysis, damaged, formats, output or opened.path)
     build.pack(opened, part)
     return analysis, damaged, pages
+
+
+def write_reports(
+    opened: Sequence[RunDirectory], formats: str, output: Path
+) -> tuple[Analysis, list[Absent], list[Path]]:
+    """One report over several run directories."""
+    from ..analysis import build
+
+    analysis, damaged = build.analyse_many(opened)
+    return analysis, damaged, write_pages(analysis, damaged, formats, output)
 
 
 def write_pages(analysis: Analysis, damaged: list[Absent], formats: str, folder: Path) -> list[Path]:

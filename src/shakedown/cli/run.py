@@ -92,13 +92,14 @@ def command(
     if resume is not None and str(resume) == "latest":
         resume = common.latest_run(Path("runs"))
     metered = metering.ask(meter or (), meter_interval, rest, RealHost())
-    whole = True
+    whole, parts = True, []
     if where is not None or _submitted.is_one(resume):
-        opened = _submitted.run(campaign, directory, resume, where, metered, detach=detach)
-        if opened is None:
+        parts = _submitted.run(campaign, directory, resume, where, metered, detach=detach)
+        if not parts:
             return
-        measurements = opened.load().measurements
-        whole = not dispatch.left(opened.path)
+        opened = parts[0]
+        measurements = [one for part in parts for one in part.load().measurements]
+        whole = not any(dispatch.left(part.path) for part in parts)
     else:
         named = _where.by_name(hosts)
         opened = RunDirectory.open(resume) if resume else begin(campaign, directory, named)
@@ -112,9 +113,12 @@ def command(
     if not report:
         common.say(f"run directory: {opened.path}")
         raise typer.Exit(code_of_states(measurements) if whole else COULD_NOT_MEASURE)
-    from .report import show_result, write_report
+    from .report import show_result, write_report, write_reports
 
-    analysis, damaged, pages = write_report(opened, formats)
+    if len(parts) > 1:
+        analysis, damaged, pages = write_reports(parts, formats, opened.path.parent)
+    else:
+        analysis, damaged, pages = write_report(opened, formats)
     if json:
         common.print_json(analysis)
     else:
@@ -159,8 +163,11 @@ def around(asked: Campaign) -> Allocation | None:
     return found
 
 
-def plan_into(path: Path, text: str, where: str, allocation: Allocation | None) -> RunDirectory:
-    """A new run directory with machine and plan. Raises BadInput, CannotMeasure where nothing of it can run here."""
+def plan_into(path: Path, text: str, where: str, allocation: Allocation | None, shape: str = "") -> RunDirectory:
+    """A new run directory with machine and plan; with ``shape`` of what is for that kind of node.
+
+    Raises BadInput, CannotMeasure where nothing of it can run here.
+    """
     import msgspec
 
     from .. import __version__, beside, campaign, machine, plan, store
@@ -174,7 +181,7 @@ def plan_into(path: Path, text: str, where: str, allocation: Allocation | None) 
         hosts = beside.machines(path, found.hosts[0], allocation)
         found = msgspec.structs.replace(found, hosts=hosts)
     history = plan.learn(store.durations(path.parent))
-    made = plan.make(asked, found, where=where, history=history, version=__version__)
+    made = plan.make(asked, found, where=where, history=history, version=__version__, shape=shape)
     if not made.runs:
         reasons = "; ".join(f"{one.what}: {one.why}" for one in made.skipped)
         raise CannotMeasure("nothing in this campaign can run here", where=where, hint=reasons)

@@ -24,6 +24,8 @@ import time
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
+import msgspec
+
 from ..errors import BadInput, CannotMeasure
 from ..host import Door, Result
 from . import Allocation, JobRecord, JobState, Request, Scheduler
@@ -78,12 +80,7 @@ def _queued(result: Result) -> tuple[JobRecord, ...] | None:
             hosts = dict.fromkeys((*before.hosts, *one.hosts) if before else one.hosts)
             if before and text.get("master") == "MASTER":  # where the script runs: first
                 hosts = dict.fromkeys((*one.hosts, *hosts))
-            slots = (before.cpus or 0 if before else 0) + int(text.get("slots") or 0)
-            found[one.id] = JobRecord(
-                **{name: getattr(one, name) for name in one.__struct_fields__ if name not in ("hosts", "cpus")},
-                hosts=tuple(hosts),
-                cpus=slots if hosts else None,
-            )
+            found[one.id] = msgspec.structs.replace(one, hosts=tuple(hosts))
     return tuple(found.values())
 
 

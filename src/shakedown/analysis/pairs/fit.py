@@ -118,7 +118,8 @@ def _solve(a: Ints, b: Ints, y: Floats, weights: Floats, degrees: Ints, start: F
 
     def apply(x: Floats) -> Floats:
         both = weights * (x[a] + x[b])
-        return np.bincount(a, both, n) + np.bincount(b, both, n)
+        found: Floats = np.bincount(a, both, n) + np.bincount(b, both, n)
+        return found
 
     weighted = weights * y
     x = start.copy()

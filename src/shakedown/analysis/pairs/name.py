@@ -53,14 +53,16 @@ def possible(pairs: Pairs, directed: bool) -> int:
 def named(state: State, found: Noise) -> PairVerdict:
     """The verdict from a finished fit."""
     data, pairs = state.data, state.pairs
-    halves = _halves(state)
+    groups = _friends(state, _whole(state, [], _node_rates(state, [])))
+    inside = _inside(state, groups)
+    halves = _halves(state, {vertex for group in groups for vertex in group}, inside)
     rates = _node_rates(state, halves)
     whole = _whole(state, halves, rates)
-    links, hidden = _links(state, halves, set(whole))
+    links, hidden = _links(state, halves, set(whole), inside)
     halves += _many_links(state, links, halves)
     claimed = {index for half in halves for index in half.rows[half.parts.slow > 0.5].tolist()}
     links = [one for one in links if one[0] not in claimed]
-    grouped, slow_groups = _grouped(state, whole, halves)
+    grouped, slow_groups = _grouped(state, groups, halves)
     nodes = _slow_nodes(state, {v: e for v, e in whole.items() if v not in grouped}, rates, halves, grouped)
     slow_links = _slow_links(state, links)
     dead_nodes, dead_links = dead(pairs)
@@ -102,8 +104,8 @@ def _rows_of(state: State, vertex: int) -> Ints:
     return np.flatnonzero((state.data.a == vertex) | (state.to == vertex))
 
 
-def _halves(state: State) -> list[Half]:
-    """Vertices whose pairs fall into two heaps."""
+def _halves(state: State, grouped: set[int], inside: Ints) -> list[Half]:
+    """Vertices whose pairs fall into two heaps. What groups explain (``grouped`` and the rows ``inside``) is left out."""
     got = state.fit
     vertices = len(got.degrees)
     suspects = np.flatnonzero(got.degrees >= 2 * partly.FEWEST)
@@ -114,12 +116,27 @@ def _halves(state: State) -> list[Half]:
         suspects = suspects[counts[suspects] > usual + 6 * np.sqrt(usual + 1) + 3]
     found = []
     for vertex in suspects.tolist():
-        rows = _rows_of(state, vertex)
+        if vertex in grouped:
+            continue
+        rows = np.setdiff1d(_rows_of(state, vertex), inside)
         parts = partly.split(got.residuals[rows], state.sigma[rows], len(suspects))
         floor = state.settings.link_floor
-        if parts is not None and slower(parts.shift, state.pairs.metric.better) >= floor:
+        if parts is None or slower(parts.shift, state.pairs.metric.better) < floor:
+            continue
+        # of two slow nodes the slower may be all that counts: a heap of such pairs lies low only beside the sum of both
+        raw = _raw(state, rows)
+        slow = parts.slow > 0.5
+        if np.median(raw[slow]) - np.median(raw[~slow]) >= 0.5 * parts.shift:
             found.append(Half(vertex, parts, rows, 0.0))
     return _own(state, found)
+
+
+def _raw(state: State, rows: Ints) -> Floats:
+    """How slow pairs are beside a typical one, whatever their nodes are."""
+    found: Floats = (
+        state.data.y[rows] - state.offsets[rows] - state.centre[state.data.a[rows]] - state.centre[state.to[rows]]
+    )
+    return found
 
 
 def _own(state: State, halves: list[Half]) -> list[Half]:
@@ -240,11 +257,12 @@ def _joined(one: SlowNode, other: SlowNode) -> SlowNode:
 # --------------------------------------------------------------------------------------------------------------- links
 
 
-def _links(state: State, halves: list[Half], slow: set[int]) -> tuple[list[tuple[int, float]], int]:
+def _links(state: State, halves: list[Half], slow: set[int], inside: Ints) -> tuple[list[tuple[int, float]], int]:
     """Rows that are slower than their nodes explain, with the rate at which each is just named; and how many more there
     would be if as many were not as far out on the fast side."""
     got, settings = state.fit, state.settings
     able = (got.degrees[state.data.a] >= FEWEST_PAIRS) & (got.degrees[state.to] >= FEWEST_PAIRS)
+    able[inside] = False
     for half in halves:
         able[half.rows[half.parts.slow > 0.5]] = False
     tested = np.flatnonzero(able)
@@ -338,18 +356,17 @@ def _slow_links(state: State, links: list[tuple[int, float]]) -> tuple[SlowLink,
 # -------------------------------------------------------------------------------------------------------------- groups
 
 
-def _grouped(state: State, whole: dict[int, float], halves: list[Half]) -> tuple[set[int], tuple[SlowGroup, ...]]:
-    """Nodes slow to all but each other. Returns the vertices that groups explain."""
+def _grouped(state: State, groups: list[list[int]], halves: list[Half]) -> tuple[set[int], tuple[SlowGroup, ...]]:
+    """Nodes slow to all but each other, or to a part of all but each other. Returns the vertices that groups explain."""
     claimed: set[int] = set()
     found = []
     count = len(state.pairs.places)
+    for members in groups:
+        middle = float(np.median(state.fit.effects[members] - state.centre[members]))
+        u = float(np.median(state.fit.u[members])) * 1.2533 / math.sqrt(len(members))
+        found.append(_group(state, members, middle, u, 1.0))
+        claimed.update(members)
     for side in range(1 + state.data.directed):
-        mine = {v: e for v, e in whole.items() if v // count == side}
-        for members in _friends(state, mine):
-            middle = float(np.median([mine[v] for v in members]))
-            u = float(np.median(state.fit.u[members])) * 1.2533 / math.sqrt(len(members))
-            found.append(_group(state, members, middle, u, 1.0))
-            claimed.update(members)
         parted = [half for half in halves if half.vertex // count == side]
         if _share_a_way_out(state, parted):
             vertices = [half.vertex for half in parted]
@@ -369,7 +386,23 @@ def _between(state: State, members: set[int]) -> Ints:
     return np.flatnonzero(among[state.data.a] & among[state.data.b])
 
 
+def _inside(state: State, groups: list[list[int]]) -> Ints:
+    """The rows within groups."""
+    rows = [_between(state, set(group)) for group in groups]
+    return np.unique(np.concatenate(rows)) if rows else np.zeros(0, np.int64)
+
+
 def _friends(state: State, whole: dict[int, float]) -> list[list[int]]:
+    """The groups of ``_befriended`` among the senders and among the receivers, where directions are apart."""
+    count = len(state.pairs.places)
+    return [
+        group
+        for side in range(1 + state.data.directed)
+        for group in _befriended(state, {v: e for v, e in whole.items() if v // count == side})
+    ]
+
+
+def _befriended(state: State, whole: dict[int, float]) -> list[list[int]]:
     """Parts of the slow vertices that are not slow to each other: at least three, and four of five pairs as fast as usual.
 
     A pair of two slow nodes is at least as slow as the slower of them; one that is as fast as any other pair says that
@@ -381,10 +414,9 @@ def _friends(state: State, whole: dict[int, float]) -> list[list[int]]:
     by_place = {vertex % count: vertex for vertex in whole}
     friends: dict[int, set[int]] = {vertex: set() for vertex in whole}
     met: Counter[tuple[int, int]] = Counter()
-    for row in _between(state, set(whole)).tolist():
+    rows = _between(state, set(whole))
+    for row, raw in zip(rows.tolist(), _raw(state, rows).tolist(), strict=True):
         a, b = by_place[int(state.data.a[row])], by_place[int(state.data.b[row])]
-        centre = float(state.centre[state.data.a[row]] + state.centre[state.to[row]])
-        raw = float(state.data.y[row] - state.offsets[row]) - centre
         met[min(a, b), max(a, b)] += 1
         if raw < 0.5 * min(whole[a], whole[b]):
             friends[a].add(b)

@@ -84,8 +84,8 @@ def quantile(p: float, dof: float) -> float:
 def farther_than_fast(slow: Floats, fast: Floats, rate: float) -> float:
     """The least z from which at most this share of the slow side is what noise puts on the fast side as well.
 
-    Nothing but noise makes a pair faster than its nodes explain, so as many pairs beyond -z as there are on the fast side are
-    noise beyond z on the slow one (the counting of Barber and Candes 2015, equation 5, without its constant). Infinite
+    Nothing but noise makes a pair faster than its nodes explain, so as many pairs as lie beyond -z on the fast side
+    are noise beyond z on the slow one (the counting of Barber and Candes 2015, equation 5, without its constant). Infinite
     where there is no such z.
     """
     ordered = np.sort(slow)

@@ -102,9 +102,9 @@ def _expected(fleet: Fleet, a: Ints, b: Ints, played: Ints, rng: np.random.Gener
         slow[place] = -np.log(1 - share)
     found = nodes[a] + nodes[b] + (np.maximum(slow[a], slow[b]) if fleet.bottleneck else slow[a] + slow[b])
     if fleet.slow_links:
-        place = {(int(x), int(y)): row for row, (x, y) in enumerate(zip(a.tolist(), b.tolist(), strict=True))}
+        row_of = {(int(x), int(y)): row for row, (x, y) in enumerate(zip(a.tolist(), b.tolist(), strict=True))}
         for (one, other), share in fleet.slow_links.items():
-            row = place.get((min(one, other), max(one, other)))
+            row = row_of.get((min(one, other), max(one, other)))
             if row is not None:
                 found[row] -= np.log(1 - share)
     for number, share in fleet.disturbed.items():

@@ -1,0 +1,150 @@
+"""Files exchanged with another system and back: by rsync, scp and sftp over ssh, or by rsync and cp between two paths.
+
+A tree of difficult files (from empty to 8 MiB; names with spaces, newlines, UTF-8 and signs that shells read; modes, times,
+symbolic links, holes) is sent, its SHA-256 sums are taken on the far side, and it is fetched into another folder, where
+content, names, modes, times, links and holes are compared as far as the tool promises to keep them. Then a large file of
+random bytes goes there and back several times: its bytes over the time of the whole command are the bandwidth, start of the
+connection included and the page caches of both sides not emptied. A sum that differs fails the run.
+
+``target`` is ``[user@]host:folder`` or a folder of this host. ssh is used as the user has set it up, with keys or an agent;
+nothing asks for a password, and none is taken. Both sides are cleaned up, also when the run is cut short.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import NamedTuple
+
+from ..errors import BadInput, unknown
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Sample, Workload
+
+TOOLS = ("rsync", "scp", "sftp", "cp")
+_SOURCE = "ARL-TR-7085, 3.3 (4)"
+#: Signs that no remote shell reads: the folder's name goes through one on its way.
+_PLAIN = re.compile(r"[A-Za-z0-9_./~+@%=,-]*")
+_LOGIN = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?(?:[A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_]+)?\])")
+_HINT = "write user@host:folder, host:folder, or the absolute path of a folder of this host"
+
+
+class Target(NamedTuple):
+    """The other end. ``host`` is empty for a folder of this host."""
+
+    user: str
+    host: str
+    path: str
+
+    @property
+    def login(self) -> str:
+        """As ssh wants it: the brackets of an IPv6 address are scp's and rsync's."""
+        host = self.host.strip("[]")
+        return f"{self.user}@{host}" if self.user else host
+
+    @property
+    def place(self) -> str:
+        return f"{self.user}@{self.host}" if self.user else self.host
+
+
+def parse_target(text: str) -> Target:
+    """A target from its words. Raises BadInput for what ssh, or a remote shell, could take for something else."""
+    head, colon, tail = _parted(text)
+    if not colon:
+        if not text.startswith("/") or any(ord(sign) < 32 for sign in text):
+            raise BadInput(f"{text!r} is no target", hint=_HINT)
+        return Target("", "", text)
+    if not _LOGIN.fullmatch(head):
+        raise BadInput(f"{text!r}: {head!r} is no user and host", hint=_HINT)
+    if not _PLAIN.fullmatch(tail) or tail.startswith("-"):
+        raise BadInput(f"{text!r}: the folder has signs that a remote shell would read", hint="letters, digits, / . _ - ~")
+    user, _, host = head.rpartition("@")
+    return Target(user, host, tail)
+
+
+def _parted(text: str) -> tuple[str, str, str]:
+    """Host and folder: the first colon outside of brackets, before any slash."""
+    end = text.find("]") + 1 if "[" in text.partition("/")[0] else 0
+    colon = text.find(":", end)
+    slash = text.find("/")
+    if colon < 0 or (0 <= slash < colon):
+        return text, "", ""
+    return text[:colon], ":", text[colon + 1 :]
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    tools = tuple(dict.fromkeys(word.strip() for word in str(params["tools"]).split(",") if word.strip()))
+    for word in tools:
+        if word not in (*TOOLS, "auto"):
+            raise unknown("tool of exchange", word, (*TOOLS, "auto"))
+    if not params["target"]:
+        raise BadInput("exchange.target is empty: with which system are files exchanged?", hint=_HINT)
+    target = parse_target(str(params["target"]))
+    if not tools or "auto" in tools:
+        tools = ("rsync", "scp", "sftp") if target.host else ("rsync", "cp")
+    return ({**params, "tools": ",".join(tools)},)
+
+
+def _command(params: Params, host: Host) -> Command:
+    words = [word for name in ("target", "tools", "large", "samples", "folder") for word in (f"--{name}", str(params[name]))]
+    if params["ssh_config"]:
+        words += ["--ssh-config", str(params["ssh_config"])]
+    return Command(argv=(sys.executable, "-m", "shakedown.demonstrations.exchange", *words))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """At 50 MB/s, with two seconds for each journey of the tree."""
+    tools = len(str(params["tools"]).split(","))
+    return 3.0 + tools * (6.0 + 2 * int(params["samples"]) * int(params["large"]) / 50e6)
+
+
+def _label(params: Params) -> str:
+    return f"exchange with {params['target']} by {str(params['tools']).replace(',', ', ')}"
+
+
+def _metric(name: str, title: str, unit: str, better: str, kernel: str, per: str, headline: bool = False) -> Metric:
+    return Metric(
+        name=f"exchange.{name}",
+        title=title,
+        unit=unit,
+        better="lower" if better == "lower" else "higher",
+        kernel=kernel,
+        per=per,
+        headline=headline,
+        match=("tool", "direction"),
+        source=_SOURCE,
+    )
+
+
+WORKLOAD = Workload(
+    name="exchange",
+    title="Files exchanged with another system",
+    metrics=(
+        _metric("bandwidth", "Bandwidth of one large file", "B/s", "higher", "large", "bytes/s", headline=True),
+        _metric("files", "Rate of small files", "op/s", "higher", "tree", "files/s"),
+        _metric("setup", "Time to reach the other system", "s", "lower", "setup", "s"),
+        _metric("tools", "Tools by which files came back as they were", "1", "higher", "exchange", "tools"),
+    ),
+    params={
+        "target": Param(kind="word", default="", help="[user@]host:folder, or the absolute path of a folder of this host"),
+        "tools": Param(
+            kind="list", default="auto", help="rsync, scp, sftp, cp between commas; auto: all that go to the target"
+        ),
+        "large": Param(
+            kind="integer", default=256 * 2**20, low=1, high=2**44, unit="B", help="size of the large file in bytes"
+        ),
+        "samples": Param(kind="integer", default=3, low=1, high=1000, help="how often the large file goes there and back"),
+        "folder": Param(kind="word", default=".", help="the end here: a folder; '.' is the run's own"),
+        "ssh_config": Param(kind="word", default="", help="a configuration file for ssh; empty: the user's own"),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="demonstrations/exchange-ssh.jsonl",
+            source="OpenSSH 9.2 and rsync 3.2.7, one host over its loopback",
+            expect={"exchange.tools": 3},
+        ),
+    ),
+)
