@@ -262,8 +262,12 @@ def test_unmetered_feeds_are_named() -> None:
 def test_class_divisors() -> None:
     for kind, divisor in (("bound", math.sqrt(3)), ("sigma", 1.0), ("fwhm", 2.3548)):
         stated = Accuracy(reading=0.01, full_scale=0.002, absolute=1.0, kind=kind)  # type: ignore[arg-type]
-        terms = feeds.class_terms(channel("x/power", accuracy=stated, full_scale=1000.0), 350.0)
-        assert terms[0].u == pytest.approx((3.5 + 2.0 + 1.0) / divisor, rel=1e-4)
+        for seconds in (1.0, 3600.0):  # a bound on power does not shrink with time
+            terms = feeds.class_terms(channel("x/power", accuracy=stated, full_scale=1000.0), 350.0, seconds)
+            assert terms[0].u == pytest.approx((3.5 + 2.0 + 1.0) / divisor, rel=1e-4)
+        counter = channel("x/energy", quantity="energy", unit="J", accuracy=stated, most_w=1000.0)
+        terms = feeds.class_terms(counter, 350.0, 100.0)  # a bound on a count does
+        assert terms[0].u == pytest.approx((3.5 + 2.0 + 0.01) / divisor, rel=1e-4)
 
 
 # ---------------------------------------------------------------------------------------------- the rest and the checks

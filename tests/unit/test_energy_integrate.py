@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shakedown.energy import integrate, simulate
-from shakedown.energy.response import Response, least_step, response_of, spacing_s, step_answer
+from shakedown.energy.refresh import least_step, spacing_s
+from shakedown.energy.response import Response, response_of, step_answer
 from shakedown.energy.simulate import Load, Truth
 from shakedown.energy.trace import Floats, Trace, trace
 from shakedown.errors import CannotMeasure

@@ -53,12 +53,14 @@ def calibration_terms(
                 advice="give the maker's accuracy, or characterise the channel against a better meter",
             )
         ]
-    return [_class(channel, response.key, value, seconds)], []
+    return [class_term(channel, value, seconds)], []
 
 
-def _class(channel: Channel, key: str, value: float, seconds: float) -> Term:
+def class_term(channel: Channel, value: float, seconds: float) -> Term:
+    """What the maker states, of an energy in J over ``seconds`` (or of a power with ``seconds`` 1): wholly correlated in
+    time, so that it never shrinks with more readings. The channel must state an accuracy."""
     accuracy = channel.accuracy
-    assert accuracy is not None  # the callers have looked
+    assert accuracy is not None
     counter = channel.quantity == "energy"
     span = (channel.most_w if counter else channel.full_scale) or 0.0
     fixed = (accuracy.full_scale * span) * seconds + accuracy.absolute * (1.0 if counter else seconds)
@@ -71,7 +73,7 @@ def _class(channel: Channel, key: str, value: float, seconds: float) -> Term:
     return Term(
         name="meter class",
         u=math.copysign(u, value),
-        common=f"gain of {key}",
+        common=f"gain of {channel_key(channel)}",
         text=f"{' + '.join(filter(None, parts))} ({accuracy.kind}{', ' + accuracy.source if accuracy.source else ''})",
         remedy="use a better meter, or calibrate this one against one",
     )
@@ -100,7 +102,7 @@ def _calibrated(
         ),
     ]
     if reference is not None and reference.accuracy is not None:
-        return [*terms, _class(reference, channel_key(reference), value, seconds)], []
+        return [*terms, class_term(reference, value, seconds)], []
     notice = Notice(
         code="reference-class",
         text=f"the value is as true as {response.reference or 'the meter that it was calibrated against'}, whose own "

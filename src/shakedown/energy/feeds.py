@@ -25,7 +25,7 @@ from ..errors import BadInput, unknown
 from ..meters import PLACES, UPSTREAM, Channel, channel_key
 from ..records import Notice, Record
 from . import intervals
-from .budget import divisor
+from .budget import class_term, worth
 from .quantity import Quantity, Term, quantity
 from .quantity import total as add
 from .quantity import unknown as not_known
@@ -263,7 +263,7 @@ def mean_power(trace: Trace, begin_ns: int, end_ns: int, *, name: str = "", term
         return not_known(title, "W", Notice(code="no-reading", text=f"{title} has no reading in the window"))
     value, share = float(watts[0]), float(covered[0])
     seen = stretches.take(intervals.overlap_s(stretches, begin_ns, end_ns) > 0)
-    budget = [*terms, *class_terms(trace.channel, value), *_gap_terms(1 - share, seen.w)]
+    budget = [*terms, *class_terms(trace.channel, value, (end_ns - begin_ns) * 1e-9), *_gap_terms(1 - share, seen.w)]
     return quantity(title, "W", value, budget, method="energy interpolated to the window", seen=share)
 
 
@@ -282,23 +282,14 @@ def _gap_terms(missing: float, watts: Floats) -> list[Term]:
     ]
 
 
-def class_terms(channel: Channel, watts: float) -> list[Term]:
-    """The maker's accuracy at a power: wholly correlated in time, so it never shrinks with more readings."""
-    stated = channel.accuracy
-    if stated is None:
+def class_terms(channel: Channel, watts: float, seconds: float) -> list[Term]:
+    """The maker's accuracy of a mean power over some time, named after its channel."""
+    if channel.accuracy is None:
         return []
-    most = abs(watts) * stated.reading + (channel.full_scale or 0.0) * stated.full_scale
-    if channel.quantity == "power":
-        most += stated.absolute
-    key = channel_key(channel)
+    stated = class_term(channel, watts * seconds, seconds)
     return [
-        Term(
-            name=f"meter class of {key}",
-            u=most / divisor(stated),
-            common=f"gain of {key}",
-            text=f"{most:.4g} W stated as {stated.kind}",
-            remedy="take a better meter, or have this one calibrated",
-        )
+        msgspec.structs.replace(one, name=f"{one.name} of {channel_key(channel)}")
+        for one in worth([stated], 1 / seconds)
     ]
 
 

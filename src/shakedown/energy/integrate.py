@@ -18,7 +18,8 @@ import numpy as np
 
 from ..errors import CannotMeasure
 from ..meters import Status
-from .response import GAP, OFTEN, SETTLED_TAUS, Response, cadence_s, changes
+from .refresh import changes
+from .response import GAP, OFTEN, SETTLED_TAUS, Response, cadence_s
 from .trace import Floats, Ints, Trace
 
 if TYPE_CHECKING:
@@ -226,19 +227,37 @@ def tiles_of(trace: Trace, response: Response, method: str) -> Tiles:
 
 
 def energy_of_tiles(tiles: Tiles, begin_ns: int, end_ns: int) -> tuple[float, int]:
-    """The energy in J that the stretches hold between two times, and how many ns of it they cover. Exact for straight
-    lines: the power in the middle of each piece times its length."""
+    """The energy in J that the stretches hold between two times, and how many ns of it they cover."""
     first = int(np.searchsorted(tiles.end_ns, begin_ns, side="right"))
     last = int(np.searchsorted(tiles.begin_ns, end_ns, side="left"))
     if last <= first:
         return 0.0, 0
     part = slice(first, last)
-    begin, end = tiles.begin_ns[part], tiles.end_ns[part]
-    low, high = np.maximum(begin, begin_ns), np.minimum(end, end_ns)
-    length = np.maximum(high - low, 0)
-    middle = ((low - begin) + (high - begin)).astype(float) / (2.0 * (end - begin))
-    power = tiles.left_w[part] + (tiles.right_w[part] - tiles.left_w[part]) * middle
-    return float(np.sum(power * length)) * 1e-9, int(length.sum())
+    cut = tiles._replace(
+        begin_ns=tiles.begin_ns[part], end_ns=tiles.end_ns[part], left_w=tiles.left_w[part], right_w=tiles.right_w[part]
+    )
+    joules, covered = energies_of_tiles(cut, np.array([begin_ns], np.int64), np.array([end_ns], np.int64))
+    return float(joules[0]), int(covered[0])
+
+
+def energies_of_tiles(tiles: Tiles, begin_ns: Ints, end_ns: Ints) -> tuple[Floats, Ints]:
+    """The same for many windows, by what the stretches hold up to a time. Exact for straight lines: the power in the middle
+    of each piece times its length."""
+    if not len(tiles.begin_ns):
+        return np.zeros(len(begin_ns)), np.zeros(len(begin_ns), np.int64)
+    lengths = tiles.end_ns - tiles.begin_ns
+    joules = np.concatenate([[0.0], np.cumsum((tiles.left_w + tiles.right_w) / 2 * lengths * 1e-9)])
+    covered = np.concatenate([[0], np.cumsum(lengths)])
+
+    def until(at_ns: Ints) -> tuple[Floats, Ints]:
+        whole = np.searchsorted(tiles.end_ns, at_ns, side="right")
+        cut = np.minimum(whole, len(lengths) - 1)
+        into = np.where(whole < len(lengths), np.maximum(at_ns - tiles.begin_ns[cut], 0), 0)
+        slope = (tiles.right_w[cut] - tiles.left_w[cut]) / lengths[cut]
+        return joules[whole] + (tiles.left_w[cut] + slope * into / 2) * into * 1e-9, covered[whole] + into
+
+    (low_j, low_ns), (high_j, high_ns) = until(np.asarray(begin_ns)), until(np.asarray(end_ns))
+    return high_j - low_j, high_ns - low_ns
 
 
 def gaps_of(tiles: Tiles, begin_ns: int, end_ns: int) -> tuple[Gap, ...]:

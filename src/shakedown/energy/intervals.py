@@ -1,4 +1,5 @@
-"""Readings as stretches of time with a mean power each: the common ground of feeds and of the level rules.
+"""Readings as they stand, each with the stretch of time that it speaks for: the common ground of feeds and of the level
+rules, which count readings. ``integrate`` has the arithmetic, and stretches that know what a meter does to the truth.
 
 A reading of scope "last" stands for the time since the one before it, "next" for the time until the next, a point for half
 the way to either side, and two readings of a counter for the time between them. A hole in the trace, a failed reading, a
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .counters import Step, unroll
-from .response import spacing_s
+from .integrate import Tiles, energies_of_tiles
+from .refresh import spacing_s
 from .trace import Floats, Ints, Trace
 
 #: A stretch is never longer than so many usual ones: beyond it, readings are missing.
@@ -54,7 +56,7 @@ def usual_ns(trace: Trace) -> int:
 
 def refresh_s(trace: Trace) -> float:
     """How often the meter really makes a value, in s: what its channel says, else what the changes of the value tell
-    (response.spacing_s); never less than how often it was read."""
+    (refresh.spacing_s); never less than how often it was read."""
     usual = usual_ns(trace) * 1e-9
     return max(usual, trace.channel.refresh_s if trace.channel.refresh_s is not None else spacing_s(trace))
 
@@ -110,21 +112,9 @@ def overlap_s(stretches: Intervals, begin_ns: int, end_ns: int) -> Floats:
 def between(stretches: Intervals, begin_ns: Ints, end_ns: Ints) -> tuple[Floats, Floats]:
     """The mean power (W) over each of some windows and the share of it that is covered, by interpolating energy and
     covered time, not power. NaN where nothing is covered."""
-    if not len(stretches):
-        nothing = np.zeros(len(begin_ns))
-        return np.full_like(nothing, np.nan), nothing
-    origin = int(stretches.begin_ns[0])
-    # A stretch begins where the one before ended or later; both of its ends are knots of the cumulative curves.
-    knots = np.empty(2 * len(stretches))
-    knots[0::2] = (stretches.begin_ns - origin).astype(np.float64) * 1e-9
-    knots[1::2] = (stretches.end_ns - origin).astype(np.float64) * 1e-9
-    energy, time = np.zeros(len(knots)), np.zeros(len(knots))
-    energy[1::2] = np.cumsum(stretches.w * stretches.seconds)
-    time[1::2] = np.cumsum(stretches.seconds)
-    energy[2::2], time[2::2] = energy[1:-1:2], time[1:-1:2]
-    at = [(np.asarray(edge) - origin).astype(np.float64) * 1e-9 for edge in (begin_ns, end_ns)]
-    joules = np.interp(at[1], knots, energy) - np.interp(at[0], knots, energy)
-    covered = np.interp(at[1], knots, time) - np.interp(at[0], knots, time)
+    begin, end = np.asarray(begin_ns, np.int64), np.asarray(end_ns, np.int64)
+    tiles = Tiles(stretches.begin_ns, stretches.end_ns, stretches.w, stretches.w, 0.0)
+    joules, covered = energies_of_tiles(tiles, begin, end)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.clip(covered / (at[1] - at[0]), 0.0, 1.0)
-        return np.where(covered > 1e-9, joules / covered, np.nan), share
+        share = np.clip(covered / (end - begin), 0.0, 1.0)
+        return np.where(covered > 0, joules / (covered * 1e-9), np.nan), share

@@ -1,5 +1,8 @@
 """How often a meter makes a new value, from readings that repeat; its least step; its noise.
 
+``refresh`` finds the period exactly, from a load that was driven so that the value changes; ``spacing_s`` is what any trace
+tells of it at a glance, and says nothing where the load alone may have made the changes.
+
 A new value lies between the last reading without it and the first with it. The model is t_n = phase + n x period; a refresh
 that brings the same value again is no change, and is absorbed by n. The period that all brackets allow is found by linear
 programming: its interval holds the truth for certain where the device keeps time, and is statistical where it does not.
@@ -72,11 +75,11 @@ def refresh(*traces: Trace, stamped: bool = False) -> Refresh:
     origin = int(parts[0].t_ns[0])
     steps = sum(len(part) - 1 for part in parts)
     poll = float(np.median(np.concatenate([np.diff(part.t_ns) for part in parts]))) * 1e-9
-    brackets, changes, seconds = _changes(parts, origin)
-    if changes < FEWEST or len(brackets.low) < FEWEST:
-        return _unknown(f"the value changed {changes} times in {seconds:.0f} s of {readings} readings")
-    if changes > 0.6 * steps:
-        return _bounded(origin, changes / steps, changes, poll, seconds / changes)
+    brackets, count, seconds = _changes(parts, origin)
+    if count < FEWEST or len(brackets.low) < FEWEST:
+        return _unknown(f"the value changed {count} times in {seconds:.0f} s of {readings} readings")
+    if count > 0.6 * steps:
+        return _bounded(origin, count / steps, count, poll, seconds / count)
     return _from_changes(origin, brackets, poll)
 
 
@@ -87,17 +90,17 @@ def repeats(trace: Trace) -> bool:
 
 def _changes(parts: Sequence[Trace], origin: int) -> tuple[_Brackets, int, float]:
     """Where the value changed, how often, and in how many seconds of reading. A change across a gap tells nothing."""
-    low, high, changes, seconds = [], [], 0, 0.0
+    low, high, count, seconds = [], [], 0, 0.0
     for part in parts:
         t, half = part.seconds(origin), part.half_ns * 1e-9
         gap = 3 * float(np.median(np.diff(t)))
-        changed = np.flatnonzero(np.diff(part.value) != 0) + 1
+        changed = changes(part)[1:]
         close = changed[t[changed] - t[changed - 1] <= gap]
         low.append(t[close - 1] - half[close - 1])
         high.append(t[close] + half[close])
-        changes += len(changed)
+        count += len(changed)
         seconds += float(np.minimum(np.diff(t), gap).sum())
-    return _Brackets(np.concatenate(low), np.concatenate(high)), changes, seconds
+    return _Brackets(np.concatenate(low), np.concatenate(high)), count, seconds
 
 
 def _unknown(why: str) -> Refresh:
@@ -112,6 +115,52 @@ def _bounded(origin: int, share: float, changes: int, poll: float, spacing: floa
     notice = Notice(code="refresh-bounded", text=text, advice="read faster, if the meter allows it")
     low = 0.0 if share > 0.95 else poll
     return Refresh(Estimate(value=spacing, low=low, high=spacing * 1.05), origin, "bounded", changes, notices=(notice,))
+
+
+# ------------------------------------------------------------------------------------------------------------ at a glance
+
+
+#: Changes of the value from which their rhythm is believed to be the meter's and not the load's.
+FEWEST_CHANGES = 20
+
+
+def spacing_s(trace: Trace) -> float:
+    """How often the value is new: the usual time between changes where most readings repeat the one before and the changes
+    keep one rhythm, else the median time between readings. 0 for fewer than two.
+
+    A value that stays may be new all the same: a quiet load on a meter with coarse steps changes when the load does. Few
+    changes, or times between them that differ, say nothing of the meter, which is then believed to be as fast as it is read.
+    """
+    if len(trace) < 2:
+        return 0.0
+    spacing = float(np.median(np.diff(trace.t_ns))) * 1e-9
+    good = trace.take(trace.ok)
+    changed = changes(good)
+    if FEWEST_CHANGES <= len(changed) < 0.6 * len(good):
+        between = np.diff(good.t_ns[changed]) * 1e-9
+        # Equal values in a row make some of the times two or three refreshes long; the shortest tell the period.
+        usual = float(between[between <= 1.5 * np.quantile(between, 0.1)].mean())
+        if np.median(between) <= 1.5 * usual:
+            return max(spacing, usual)
+    return spacing
+
+
+def changes(good: Trace) -> Ints:
+    """Where the value differs from the one before; the first counts."""
+    if not len(good):
+        return np.empty(0, np.int64)
+    out: Ints = np.concatenate([[0], np.flatnonzero(np.diff(good.value) != 0) + 1]).astype(np.int64)
+    return out
+
+
+def least_step(trace: Trace) -> float:
+    """The step between values where few different ones occur again and again; 0 where no step shows. Fewer than five
+    levels may be the load's and not the meter's."""
+    values = trace.value[trace.ok]
+    different = np.unique(values)
+    if len(values) < 40 or len(different) < 5 or len(different) > len(values) / 4:
+        return 0.0
+    return resolution(values) or 0.0
 
 
 # ------------------------------------------------------------------------------------------------------------ from stamps
@@ -250,13 +299,13 @@ def updates(trace: Trace, found: Refresh) -> Trace:
         first = np.concatenate([[True], np.diff(ok.t_ns) > 0]) if len(ok) else np.zeros(0, bool)
         return ok.take(first)
     if found.period_s is None:
-        return ok.take(np.concatenate([[True], np.diff(ok.value) != 0]))
+        return ok.take(changes(ok))
     period = found.period_s.value
     t = ok.seconds(found.phase_ns)
     if (
         found.jitter_s > 0.02 * period
     ):  # the refreshes do not lie on the grid: each change is stamped by its own bracket
-        changed = np.flatnonzero(np.diff(ok.value) != 0) + 1
+        changed = changes(ok)[1:]
         kept = ok.take(changed)
         middle = (ok.t_ns[changed - 1] + ok.t_ns[changed]) // 2
         half = (ok.t_ns[changed] - ok.t_ns[changed - 1]) // 2

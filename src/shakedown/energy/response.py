@@ -14,7 +14,8 @@ import numpy as np
 
 from ..meters import Channel, Scope, channel_key
 from .character import Character, Estimate
-from .trace import Floats, Ints, Trace
+from .refresh import least_step, spacing_s
+from .trace import Floats, Trace
 
 #: How many time constants until an exponential's rest does not count: e^-7 = 0.1 %.
 SETTLED_TAUS = 7.0
@@ -22,8 +23,6 @@ SETTLED_TAUS = 7.0
 GAP = 2.5
 #: Read more often than this many refreshes, a value is seen to repeat and its refresh to happen.
 OFTEN = 0.7
-#: Fewer changes of the value tell no refresh period.
-LEAST_CHANGES = 12
 
 
 class Response(NamedTuple):
@@ -146,51 +145,6 @@ def _age(trace: Trace, refresh_s: float) -> tuple[float, float]:
 def _resolution(trace: Trace, channel: Channel, character: Character | None) -> float:
     known = character.resolution if character and character.resolution is not None else channel.resolution
     return known if known is not None else least_step(trace)
-
-
-def least_step(trace: Trace) -> float:
-    """The step between values where few different ones occur again and again; 0 where no step shows. Fewer than five
-    levels may be the load's and not the meter's."""
-    values = trace.value[trace.ok]
-    different = np.unique(values)
-    if len(values) < 40 or len(different) < 5 or len(different) > len(values) / 4:
-        return 0.0
-    steps = np.diff(different)
-    least = float(steps.min())
-    return least if np.allclose(steps / least, np.round(steps / least), atol=0.01) else 0.0
-
-
-#: Changes of the value from which their rhythm is believed to be the meter's and not the load's.
-FEWEST_CHANGES = 20
-
-
-def spacing_s(trace: Trace) -> float:
-    """How often the value is new: the usual time between changes where most readings repeat the one before and the changes
-    keep one rhythm, else the median time between readings. 0 for fewer than two.
-
-    A value that stays may be new all the same: a quiet load on a meter with coarse steps changes when the load does. Few
-    changes, or times between them that differ, say nothing of the meter, which is then believed to be as fast as it is read.
-    """
-    if len(trace) < 2:
-        return 0.0
-    spacing = float(np.median(np.diff(trace.t_ns))) * 1e-9
-    good = trace.take(trace.ok)
-    changed = changes(good)
-    if FEWEST_CHANGES <= len(changed) < 0.6 * len(good):
-        between = np.diff(good.t_ns[changed]) * 1e-9
-        # Equal values in a row make some of the times two or three refreshes long; the shortest tell the period.
-        usual = float(between[between <= 1.5 * np.quantile(between, 0.1)].mean())
-        if np.median(between) <= 1.5 * usual:
-            return max(spacing, usual)
-    return spacing
-
-
-def changes(good: Trace) -> Ints:
-    """Where the value differs from the one before; the first counts."""
-    if not len(good):
-        return np.empty(0, np.int64)
-    out: Ints = np.concatenate([[0], np.flatnonzero(np.diff(good.value) != 0) + 1]).astype(np.int64)
-    return out
 
 
 def scatter(values: Floats) -> float:

@@ -17,7 +17,8 @@ from ..meters import Place
 from ..records import Notice, Phase
 from .correlated import blocks, slope
 from .integrate import ordered, refreshed
-from .response import Response, cadence_s, changes, response_of, scatter, spacing_s, step_answer
+from .refresh import changes, spacing_s
+from .response import Response, cadence_s, response_of, scatter, step_answer
 from .steady import warm_up_of
 from .trace import Floats, Ints, Trace
 

@@ -56,9 +56,11 @@ def power_shown(truth: Truth, seen_w: Times, noise: Times) -> Times:
 
 
 def stepped(truth: Truth, value: Times) -> Times:
-    """In whole steps, halves upwards, and begun anew at the modulus."""
+    """In whole steps, halves to the even one, and begun anew at the modulus."""
     if truth.resolution:
-        value = (value / truth.resolution + 0.5) // 1 * truth.resolution
+        above = value / truth.resolution + 0.5
+        whole = above // 1
+        value = (whole - (above == whole) * (whole % 2)) * truth.resolution
     return value % truth.modulus if truth.modulus else value
 
 

@@ -48,7 +48,12 @@ _TERMS: dict[str, JobState] = {
     "TERM_REQUEUE_RC": "preempted",
     "TERM_UNKNOWN": "failed",
 }
-_FIELDS = "jobid jobindex stat user queue job_name exec_host submit_time start_time finish_time exit_code exit_reason pend_reason"
+_FIELDS = " ".join(
+    (
+        *("jobid", "jobindex", "stat", "user", "queue", "job_name", "exec_host", "submit_time", "start_time"),
+        *("finish_time", "exit_code", "exit_reason", "pend_reason"),
+    )
+)
 _ASK = ("env", "TZ=UTC", "LC_ALL=C", "LSB_DISPLAY_YEAR=Y", "bjobs", "-a", "-json", "-o", _FIELDS)
 
 
