@@ -201,9 +201,9 @@ std::vector<double> join_delays(Stage& stage, int repeats) {
   std::vector<double> mine;
   const std::uint32_t number = ++stage.trials;
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    // A group of its own each time: a switch remembers who left one only just now.
-    const auto fresh =
-        static_cast<unsigned>(stage.options->spread) + ((number & 0xffffU) << 4U) + static_cast<unsigned>(repeat);
+    // A group of its own each time, and in each stage: a switch remembers who left one only just now.
+    const auto fresh = static_cast<unsigned>(stage.options->spread) + (number >> 16U) * static_cast<unsigned>(repeats) +
+                       static_cast<unsigned>(repeat);
     const Endpoint group = stage.group(fresh);
     meet(stage.comm);
     std::string why;

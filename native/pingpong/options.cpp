@@ -28,7 +28,14 @@ Inject parse_inject(const std::string& word) {
   if (word == "flip") return Inject::flip;
   if (word == "stale") return Inject::stale;
   if (word == "swap") return Inject::swap;
-  throw usage("unknown damage '" + word + "'", "known: none, flip, stale, swap");
+  if (word == "hang") return Inject::hang;
+  throw usage("unknown damage '" + word + "'", "known: none, flip, stale, swap, hang");
+}
+
+bool parse_between(const std::string& word) {
+  if (word == "ranks") return false;
+  if (word == "hosts") return true;
+  throw usage("unknown ends '" + word + "' of --between", "known: ranks, hosts");
 }
 
 bool parse_rounds(const std::string& word) {
@@ -62,13 +69,30 @@ Options read_options(int argc, char** argv) {
   options.pairs = args.text("pairs", "first", "which ranks: first (0 and 1), all, or a list such as 0-1,0-3");
   options.tournament =
       parse_rounds(args.text("rounds", "one", "one: a pair at a time; tournament: disjoint pairs at once"));
+  options.between_hosts =
+      parse_between(args.text("between", "ranks", "ranks: all take part; hosts: the first rank of each host does"));
+  options.both_directions = args.flag("both-directions", "the bandwidth kernel also from the higher rank to the lower");
+  options.passes = static_cast<int>(
+      args.integer("passes", 1, 1, "so many tournaments, each with other pairs beside each other, at most 1000", 1000));
+  options.most_rounds = static_cast<int>(
+      args.integer("most-rounds", 0, 0, "the first so many rounds of each tournament; 0: all", kMostInt));
+  options.limit_s = args.real("limit-s", 0, 0, "no round begins after so many seconds; 0: no limit");
+  options.silent_s = args.real(
+      "silent-s", 60, 0, "a pair that takes so many seconds more than it should is named and ends the job; 0: never");
+  options.skip = args.text("skip", "", "pairs that are left out, such as 3-9,4-5");
   options.cpus = args.text("cpus", "", "pin the i-th rank of each host to the i-th CPU of this list");
   options.allow_oversubscribe = args.flag("allow-oversubscribe", "let ranks share a CPU: for tests, not for figures");
   options.verify = !args.flag("no-verify", "do not check what arrives");
   options.pages = parse_pages(args.text("pages", "huge", "pages of the message buffers: huge, base or hugetlb"));
-  options.inject =
-      parse_inject(args.text("inject", "none", "damage what arrived, for tests: none, flip, stale or swap"));
+  options.inject = parse_inject(
+      args.text("inject", "none",
+                "damage what arrived, for tests: none, flip, stale or swap; hang: the last rank does not answer"));
   args.finish();
+  if (!(options.tournament && options.pairs == "all") &&
+      (options.passes > 1 || options.most_rounds > 0 || !options.skip.empty())) {
+    throw usage("--passes, --most-rounds and --skip are for a tournament of all",
+                "add --pairs all --rounds tournament");
+  }
   if (options.sizes.empty() || options.kernels.empty()) throw usage("there is nothing to measure", "see --help");
   return options;
 }

@@ -1,4 +1,6 @@
 // One case of one pair: samples made long enough, timed, and what arrived checked.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -145,6 +147,7 @@ class Side {
         std::swap_ranges(first.begin(), first.end(), buffers_.in(shape_.bytes, 1).begin());
         break;
       case Inject::none:
+      case Inject::hang:
         break;
     }
   }
@@ -206,6 +209,7 @@ Series lead(const World& world, const Options& options, const Buffers& buffers, 
     side.tell({Command::check});
     side.check();
   }
+  unwatch();
   // The load goes on, unrecorded, until every pair of the round has its samples: all are measured beside all.
   side.tell({Command::leave});
   MPI_Request others = MPI_REQUEST_NULL;
@@ -227,6 +231,7 @@ Series lead(const World& world, const Options& options, const Buffers& buffers, 
 
 void follow(const World& world, const Options& options, const Buffers& buffers, const Shape& shape, int peer) {
   Side side(world, options, buffers, shape, peer, false);
+  while (options.inject == Inject::hang && world.rank + 1 == world.size) pause();
   Command command = side.hear();
   for (; command.op != Command::leave; command = side.hear()) {
     if (command.op == Command::run) {

@@ -18,7 +18,7 @@
 namespace shakedown::pingpong {
 
 /// Damage done on purpose between a message's arrival and its check: tests see the check fail.
-enum class Inject { none, flip, stale, swap };
+enum class Inject { none, flip, stale, swap, hang };
 
 struct Options {
   std::vector<std::size_t> sizes;  // bytes
@@ -30,6 +30,13 @@ struct Options {
   double sample_s = 100e-6;    // a sample is made at least so long
   std::string pairs = "first";
   bool tournament = false;
+  bool between_hosts = false;    // one rank of each host takes part
+  bool both_directions = false;  // the bandwidth kernel also from the higher rank to the lower
+  int passes = 1;
+  int most_rounds = 0;   // of each pass; 0: all
+  double limit_s = 0;    // no round begins after so long; 0: no limit
+  double silent_s = 60;  // a pair that takes so much longer than it should is named, and the job ends; 0: never
+  std::string skip;
   std::string cpus;
   bool allow_oversubscribe = false;
   bool verify = true;
@@ -63,6 +70,15 @@ World join(const Options& options);
 
 /// Wait asleep: a rank that waits leaves its core and the memory to those that are measured.
 void rest(MPI_Request& request);
+
+// ------------------------------------------------------------------------------------------ dead pairs: watch.cpp
+
+/// From now on the process has `seconds` to call `unwatch`; else it prints `line` to standard output and `says` to
+/// standard error and leaves with the exit code of a failed check, so that MPI's launcher ends the job. A rank that
+/// waits in MPI for one that does not answer can do no more than that. One watch at a time; nothing at all is done for
+/// 0 seconds.
+void watch(double seconds, const std::string& line, const std::string& says);
+void unwatch();
 
 // ----------------------------------------------------------------------------------------------- one pair: pair.cpp
 
@@ -103,8 +119,9 @@ class Buffers {
   Buffer in_;
 };
 
-/// Measure one case with `peer`: the leader keeps the time and returns the series, the other side obeys. Both wait at
-/// the end for all ranks of the job (in a tournament under load, so that every pair is measured beside all others).
+/// Measure one case with `peer`: the leader keeps the time and returns the series, the other side obeys. The leader
+/// ends its watch when it has what it needs. Both wait at the end for all ranks of the job (in a tournament under load,
+/// so that every pair is measured beside all others).
 Series lead(const World& world, const Options& options, const Buffers& buffers, const Shape& shape, int peer,
             double warm_s);
 void follow(const World& world, const Options& options, const Buffers& buffers, const Shape& shape, int peer);

@@ -60,6 +60,34 @@ void one_at_a_time_is_one_pair_a_round() {
   }
 }
 
+void later_passes_meet_beside_others() {
+  for (const int count : {5, 8}) {
+    std::vector<int> players(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) players[static_cast<std::size_t>(i)] = 3 * i + 1;
+    const Tournament wanted{.players = players, .passes = 3, .most_rounds = 0, .skip = {}};
+    const auto rounds = plan_tournament(wanted);
+    const auto each = static_cast<std::size_t>(count % 2 == 0 ? count - 1 : count);
+    expect(rounds.size() == 3 * each, "every pass has all its rounds");
+    std::map<Pair, int> met;
+    std::set<Round> different;
+    for (const auto& round : rounds) {
+      different.insert(round);
+      for (const auto& pair : round) ++met[pair];
+    }
+    expect(static_cast<int>(met.size()) == count * (count - 1) / 2, "the players meet, and nobody else");
+    expect(std::all_of(met.begin(), met.end(), [](const auto& entry) { return entry.second == 3; }), "once a pass");
+    expect(different.size() > each, "not always beside the same");
+    expect(plan_tournament(wanted) == rounds, "the same each time");
+  }
+  const auto few = plan_tournament({.players = {0, 1, 2, 3}, .passes = 2, .most_rounds = 1, .skip = {}});
+  expect(few.size() == 2 && few.front() == Round{{0, 3}, {1, 2}}, "the first rounds of each pass");
+  const auto without = plan_tournament({.players = {0, 1, 2}, .passes = 1, .most_rounds = 0, .skip = {{0, 2}}});
+  expect(without == std::vector<Round>{{{1, 2}}, {{0, 1}}}, "a pair left out");
+  expect(first_of_each({"a", "a", "b", "c", "b"}) == std::vector<int>({0, 2, 3}), "one rank of each host");
+  expect(reversed({{0, 3}, {1, 2}}) == Round{{3, 0}, {2, 1}}, "the other way");
+  expect(refuses([&] { parse_pairs(4, "3-4", "--skip"); }), "no such rank");
+}
+
 void ranks_take_cores_before_siblings() {
   // Two sockets of two cores of two threads: CPUs 0-3 are the cores, 4-7 their second threads.
   std::vector<CpuPlace> places;
@@ -110,6 +138,7 @@ void the_check_finds_every_kind_of_damage() {
 int main() {
   every_pair_meets_once_in_as_few_rounds_as_possible();
   one_at_a_time_is_one_pair_a_round();
+  later_passes_meet_beside_others();
   ranks_take_cores_before_siblings();
   the_check_finds_every_kind_of_damage();
   return failures == 0 ? 0 : 1;

@@ -6,8 +6,8 @@
 - An engine that does not answer says nothing about the job: what was known stays, and we wait, however long.
 - A job that the queue no longer has is over, and how it ended comes from the accounting alone. Rows lag: they are waited
   for while the accounting answers. Then a state that the queue itself gave stands; else the job is ``unknown``, never done.
-- A row ends the job only where it belongs to the attempt that was last seen, and where the engine did not take that
-  attempt back. Every earlier attempt is kept.
+- A row ends the job only where it belongs to the attempt that was last seen, where it is whole, and where the engine did
+  not take that attempt back. Every earlier attempt is kept.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def judge(
     accounts: Sequence[JobRecord] | None,
     now_s: float,
     *,
-    again: Callable[[JobRecord], bool] = lambda record: False,
+    provisional: Callable[[JobRecord], bool] = lambda record: False,
     settle_s: float = SETTLE_S,
 ) -> View:
     """What is known now. ``queue`` and ``accounts`` are what those said; None where one did not answer. Pure."""
@@ -117,7 +117,7 @@ def judge(
     over_since_s = (before.over_since_s or now_s) if over and accounts is not None else None
     settled = over_since_s is not None and now_s - over_since_s >= settle_s
     members = tuple(
-        _member(before.ticket, name, held.get(name), live.get(name), rows.get(name, []), again, settled)
+        _member(before.ticket, name, held.get(name), live.get(name), rows.get(name, []), provisional, settled)
         for name in names
     )
     waiting = ""
@@ -140,7 +140,7 @@ def _member(
     held: Member | None,
     live: JobRecord | None,
     rows: Sequence[JobRecord],
-    again: Callable[[JobRecord], bool],
+    provisional: Callable[[JobRecord], bool],
     settled: bool,
 ) -> Member:
     if held is not None and held.final:
@@ -152,7 +152,7 @@ def _member(
         return Member(now=_replace(live, attempt=max(live.attempt, len(kept))), earlier=kept)
     seen = live or (held.now if held and held.now.source == "queue" else None)
     last = rows[-1] if rows else None
-    if last and last.ended and not again(last) and (seen is None or _covers(last, seen)):
+    if last and last.ended and not provisional(last) and (seen is None or _covers(last, seen)):
         if seen and set(last.hosts) < set(seen.hosts):  # Grid Engine's names only those on which tasks were started
             last = _replace(last, hosts=seen.hosts)
         return Member(now=last, earlier=tuple(ended[:-1]), final=True)
@@ -257,7 +257,7 @@ def look(
         accounts = _ask(engine, [job for job in jobs if job not in plain], door)
     found = []
     for view in views:
-        new = judge(view, queue, accounts, now_s, again=engine.again, settle_s=settle_s)
+        new = judge(view, queue, accounts, now_s, provisional=engine.provisional, settle_s=settle_s)
         stuck = next(filter(None, (engine.hopeless(member.now) for member in new.members)), "")
         found.append(_replace(new, stuck=stuck))
     return tuple(found)

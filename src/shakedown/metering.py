@@ -48,12 +48,7 @@ def ask(words: Sequence[str], interval_s: float | None, rest_s: float | None, do
         return None
     if rest_s is not None and not 0 <= rest_s <= 3600:
         raise BadInput(f"a rest of {rest_s:g} s", hint="give seconds from 0 to 3600")
-    targets = tuple(str(target) for target in sampling.resolve(words, door))
-    if not targets:
-        raise CannotMeasure(
-            "this machine shows no meter that needs no address",
-            hint="`shakedown meter list` says why; name one: --meter redfish://BMC, --meter ipmi://BMC ...",
-        )
+    targets = tuple(str(target) for target in sampling.some(words, door))
     return Metered(targets=targets, interval_s=interval_s, rest_s=REST_S if rest_s is None else rest_s)
 
 
@@ -88,12 +83,12 @@ def beside(
     folder = run / FOLDER / str(int(earlier[-1].name) + 1 if earlier else 1)
     targets = sampling.resolve(asked.targets, door)
     with sampling.start(targets, folder, interval_s=asked.interval_s) as sampler:
-        for one in sampler.refused:
-            say(f"  not read     {one.what}: {one.why}")
         channels = [channel for one in sampler.opened for channel in one.channels]
         if not channels:
             why = "; ".join(f"{one.what}: {one.why}" for one in sampler.refused)
             raise CannotMeasure("no meter can be read", hint=why or "`shakedown meter list` says why")
+        for one in sampler.refused:
+            say(f"  not read     {one.what}: {one.why}")
         say(f"  meters       {', '.join(channel.id for channel in channels)}")
         _keep_characters(folder, channels, say)
         yield lambda: time.sleep(asked.rest_s)

@@ -45,6 +45,7 @@ __all__ = [
     "cost",
     "find",
     "resolve",
+    "some",
     "spare_cpus",
     "start",
 ]
@@ -130,8 +131,22 @@ def resolve(words: Sequence[str], door: Door) -> tuple[Target, ...]:
     targets: dict[str, Target] = {}
     for word in words:
         for one in find(door) if word == "auto" else (meters.parse_target(word),):
+            _check_interval(one)
             targets.setdefault(str(one), one)
     return tuple(targets.values())
+
+
+def some(words: Sequence[str], door: Door) -> tuple[Target, ...]:
+    """The same, at least one. Raises CannotMeasure where ``auto`` finds nothing: the question is sound, the machine has no
+    answer to it."""
+    targets = resolve(words, door)
+    if not targets:
+        raise CannotMeasure(
+            "this machine shows no meter that can be read without an address",
+            hint="`shakedown meter list` says why for each kind; or name one: ipmi://USER@BMC, redfish://USER@BMC, "
+            "snmp://PDU, csv:FILE",
+        )
+    return targets
 
 
 def find(door: Door) -> tuple[Target, ...]:
@@ -190,26 +205,31 @@ def _check(targets: Sequence[Target], folder: Path, interval_s: float | None) ->
     if interval_s is not None and not 0 < interval_s < 86400:
         raise BadInput(f"an interval of {interval_s:g} s", hint="give seconds above zero")
     words = [str(target) for target in targets]
-    for target, word in zip(targets, words, strict=True):
+    for word in words:
         if words.count(word) > 1:
             raise BadInput(f"{word} is named twice", hint="read each meter once")
-        text = target.options.get("interval")
-        if text is None:
-            continue
-        least = meters.get(target.meter).least_poll_s
-        try:
-            seconds = float(text)
-        except ValueError:
-            seconds = 0.0
-        if not least <= seconds < 86400:
-            raise BadInput(
-                f"{text!r} is no interval for the meter {target.meter}",
-                where=word,
-                hint=f"give seconds, at least {least:g}: more often disturbs the device or the run",
-            )
+    for target in targets:
+        _check_interval(target)
     if any(folder.glob("*.raw")):
         raise BadInput(
             "the folder holds readings already", where=str(folder), hint="choose another folder, or remove this one"
+        )
+
+
+def _check_interval(target: Target) -> None:
+    text = target.options.get("interval")
+    if text is None:
+        return
+    least = meters.get(target.meter).least_poll_s
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not least <= seconds < 86400:
+        raise BadInput(
+            f"{text!r} is no interval for the meter {target.meter}",
+            where=str(target),
+            hint=f"give seconds, at least {least:g}: more often disturbs the device or the run",
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from support.command import shakedown
 
 CAMPAIGN = """
@@ -59,3 +61,80 @@ def test_a_meter_that_dies_costs_the_energy_and_not_the_measurement(tmp_path: Pa
     assert [one for one in analysis["findings"] if one["metric"] == "stream.triad.bandwidth"]
     assert not [one for one in analysis["findings"] if one["metric"] == "stream.triad.power"]
     assert analysis["power"]["meters"][0]["missing"] > 5
+
+
+# ------------------------------------------------------------------------------------------------- what cannot be asked for
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("meter", "read", "auto"),
+        ("meter", "read", "auto", "--json"),
+        ("meter", "record", "auto", "--seconds", "1"),
+        ("run", "mine.toml", "--directory", "run", "--meter", "auto"),
+    ],
+    ids=" ".join,
+)
+def test_auto_on_a_machine_without_a_meter_could_not_measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    """The question is sound, the machine has no answer: exit code 3, one message, the next step, and nothing is begun."""
+    from shakedown import sampling
+    from shakedown.cli.app import main
+
+    write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sampling, "find", lambda door: ())
+    monkeypatch.setattr("sys.argv", ["shakedown", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = capsys.readouterr()
+    assert ended.value.code == 3 and told.out == ""
+    assert told.err.count("no meter that can be read without an address") == 1 and "shakedown meter list" in told.err
+    assert not (tmp_path / "run").exists() and not list(tmp_path.glob("meter-*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("meter", "read", "simulated:typo.json"), "did you mean 'refresh_s'"),
+        (("meter", "read", "simulated:none.json"), "none.json"),
+        (("meter", "read", "rappl"), "did you mean 'rapl'"),
+        (("meter", "read", "simulated:load.json?interval=abc"), "no interval"),
+        (("meter", "record", "simulated:load.json", "--seconds", "1", "--output", "full"), "new or empty"),
+        (("run", "mine.toml", "--directory", "run", "--meter", "simulated:load.json?interval=0"), "no interval"),
+        (("run", "mine.toml", "--directory", "run", "--rest", "5"), "belong to --meter"),
+        (("energy", "of", "none.parquet"), "no such file"),
+        (("energy", "of", "mine.toml"), "no Parquet file"),
+        (("energy", "check", "mine.toml"), "unknown key"),
+        (("facility", "example", "mine.toml"), "new or empty"),
+        (("facility", "example", "/proc/none/x"), "make the folder"),
+        (("facility", "of", "none.toml"), "facility example"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_is_refused_with_what_where_and_the_next_step(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    write(tmp_path)
+    typo = {"load": {"t_s": [0], "w": [1]}, "channels": [{**NODE, "truth": {"refresh": 1}}]}
+    (tmp_path / "typo.json").write_text(json.dumps(typo))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("")
+    done = shakedown(*words, cwd=tmp_path)
+    assert done.returncode in (2, 3) and said in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert "next:" in done.stderr and done.stdout == ""
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_facilitys_window_may_end_so_many_seconds_after_it_begins(tmp_path: Path) -> None:
+    made = shakedown("facility", "example", tmp_path / "plant")
+    assert made.returncode == 0
+    begin = json.loads(shakedown("facility", tmp_path / "plant" / "plant.toml", "--json").stdout)
+    both = ("--begin", "+3600", "--end", "+7200")
+    part = shakedown("facility", tmp_path / "plant" / "plant.toml", *both, "--json")
+    assert part.returncode in (0, 1, 4), part.stderr
+    whole, found = begin["whole"], json.loads(part.stdout)["whole"]
+    assert found["begin_ns"] == whole["begin_ns"] + 3600 * 10**9
+    assert found["end_ns"] == found["begin_ns"] + 7200 * 10**9

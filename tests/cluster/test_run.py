@@ -108,7 +108,7 @@ def test_a_cancelled_job_keeps_what_is_whole_and_goes_on(lab: Lab) -> None:
 
 def test_a_job_at_its_limit_is_submitted_again(lab: Lab) -> None:
     path = lab.shared / "limited"
-    text = SLOW.replace("[1.0, 1.1, 1.2, 30.0]", "[20.0, 21.0, 22.0]")  # a minute is the least that Slurm counts in
+    text = SLOW.replace("[1.0, 1.1, 1.2, 30.0]", "[8.0, 38.0]")  # a minute is the least that Slurm counts in
     asked = shakedown(
         lab,
         *("run", campaign(lab, "limited", text), "--on", "slurm", "--job-limit", "1 min", "--attempts", 3),
@@ -116,7 +116,7 @@ def test_a_job_at_its_limit_is_submitted_again(lab: Lab) -> None:
         limit_s=170,
     )
     assert asked.code == 0, asked.err
-    assert len(results(path)) == 3
+    assert len(results(path)) == 2
     assert len(dispatch.folders(path)) == 2, (
         "two runs of twenty seconds fit one minute with what ends it, the third does not"
     )
@@ -178,7 +178,7 @@ def test_a_job_that_will_not_start_is_said_and_left_by_ctrl_c(lab: Lab) -> None:
     path = lab.shared / "many"
     words = ("run", str(campaign(lab, "slow", SLOW)), "--on", "slurm", "--nodes", "40", "--directory", str(path))
     many = lab.run(["timeout", "--signal=INT", "20", sys.executable, "-m", "shakedown", *words], limit_s=60)
-    assert "PartitionNodeLimit" in many.err and "cancel it" in many.err
+    assert "waits for ever (Partition" in many.err and "cancel it" in many.err
     job = json.loads((path / "jobs" / "1" / "job.json").read_text())["id"]
     assert f"scancel {job}" in many.err and f"--resume {path}" in many.err
     assert job in lab.run(["squeue", "-h", "-o", "%i"], limit_s=30).out.split(), "Ctrl-C leaves the job to the engine"

@@ -11,234 +11,15 @@ from shakedown.records import (
     Absent,
     Analysis,
     Beside,
-    Cache,
-    Core,
-    Cpu,
     Disturbance,
     Finding,
-    Fraction,
-    Host,
     Machine,
-    Memory,
-    Metric,
     Notice,
-    NumaNode,
     Outcome,
     Params,
-    Peak,
-    Setting,
-    Software,
     Verdict,
 )
-
-GIB = 2**30
-CREATED_NS = 1_780_000_000_000_000_000
-SIZES = tuple(2**power for power in range(14, 32))
-BANDWIDTHS = {"cache.l1d": 140e9, "cache.l2": 88e9, "cache.l3": 34e9, "memory": 15e9}
-
-METRICS = (
-    Metric(
-        name="stream.triad.bandwidth",
-        title="Triad bandwidth",
-        unit="B/s",
-        better="higher",
-        kernel="triad",
-        per="bytes/s",
-        limit="{level}.bandwidth",
-        measures="{level}.bandwidth",
-        source="McCalpin, STREAM: 24 bytes for each element",
-    ),
-    Metric(
-        name="stream.copy.bandwidth",
-        title="Copy bandwidth",
-        unit="B/s",
-        better="higher",
-        kernel="copy",
-        per="bytes/s",
-        limit="{level}.bandwidth",
-        measures="{level}.bandwidth",
-        source="McCalpin, STREAM: 16 bytes for each element",
-    ),
-    Metric(
-        name="gemm.dgemm.rate",
-        title="DGEMM rate",
-        unit="flop/s",
-        better="higher",
-        kernel="dgemm",
-        per="flop/s",
-        limit="flops.fp64",
-        source="2 n^3 floating-point operations",
-    ),
-    Metric(
-        name="pingpong.latency",
-        title="One-way latency",
-        unit="s",
-        better="lower",
-        kernel="pingpong",
-        per="s/messages",
-        source="OSU micro-benchmarks: half the time of a round trip",
-    ),
-    Metric(
-        name="pingpong.bandwidth",
-        title="Bandwidth",
-        unit="B/s",
-        better="higher",
-        kernel="bandwidth",
-        per="bytes/s",
-        limit="memory.bandwidth",
-        source="OSU micro-benchmarks: a window of messages in flight",
-    ),
-    Metric(
-        name="pingpong.bidirectional.bandwidth",
-        title="Bandwidth, both directions",
-        unit="B/s",
-        better="higher",
-        kernel="bidirectional",
-        per="bytes/s",
-        source="OSU micro-benchmarks, osu_bibw",
-    ),
-    Metric(
-        name="probe.clock",
-        title="Clock under vector load",
-        unit="Hz",
-        better="higher",
-        kernel="clock",
-        per="cycles/s",
-        source="a chain of dependent additions, one a cycle",
-    ),
-)
-
-UNSTABLE = Notice(
-    code="wide-interval",
-    text="the interval is wider than 10 % of the median",
-    advice="close other programs or raise repeat_max",
-)
-
-
-def host(name: str = "vm-2core", cores: int = 2) -> Host:
-    """A small virtual machine."""
-    clock = Peak(name="clock.base", scope="core", value=2.6e9, unit="Hz", kind="stated", basis="the model's data sheet")
-    return Host(
-        name=name,
-        kernel="6.1.0-18-cloud-amd64",
-        os="Debian GNU/Linux 12 (bookworm)",
-        virtualisation="kvm",
-        cpu=Cpu(
-            model="Intel(R) Xeon(R) Platinum 8581C CPU @ 2.60GHz",
-            vendor="GenuineIntel",
-            architecture="x86_64",
-            microarchitecture="Emerald Rapids",
-            sockets=1,
-            threads_per_core=1,
-            base_hz=2.6e9,
-            cores=tuple(Core(cpus=(index,), core_id=index, socket=0, numa_node=0) for index in range(cores)),
-            isa=("sse2", "avx2", "fma", "avx512f", "amx_tile"),
-            caches=(
-                Cache(level=1, kind="data", size_bytes=48 * 1024),
-                Cache(level=2, kind="unified", size_bytes=2 * 2**20),
-                Cache(level=3, kind="unified", size_bytes=260 * 2**20),
-            ),
-        ),
-        memory=Memory(total_bytes=24 * GIB, available_bytes=22 * GIB),
-        numa=(NumaNode(id=0, cpus=tuple(range(cores)), memory_bytes=24 * GIB),),
-        usable_cpus=tuple(range(cores)),
-        settings=(
-            Setting(
-                name="Transparent huge pages", value="madvise", state="info", effect="programs that ask get 2 MiB pages"
-            ),
-            Setting(
-                name="CPU governor", value=None, state="unknown", effect="a power-saving governor lowers the clock"
-            ),
-            Setting(
-                name="Automatic NUMA balancing",
-                value="1",
-                state="warn",
-                effect="pages move while a benchmark runs",
-                advice="sysctl kernel.numa_balancing=0",
-            ),
-            Setting(name="Swappiness", value="0", state="good", effect="no swapping while measuring"),
-        ),
-        software=(
-            Software(kind="blas", name="OpenBLAS", version="0.3.34", path="/usr/lib/libopenblas.so.0"),
-            Software(kind="mpi", name="Open MPI", version="5.0.11"),
-            Software(kind="compiler", name="gcc", version="12.2.0"),
-        ),
-        peaks=(
-            Peak(
-                name="flops.fp64",
-                scope="node",
-                value=cores * 32 * 2.6e9,
-                unit="flop/s",
-                kind="derived",
-                basis=f"{cores} cores x 32 flop/cycle x 2.6 GHz base clock",
-            ),
-            Peak(
-                name="memory.bandwidth",
-                scope="node",
-                value=cores * 22.2e9,
-                unit="B/s",
-                kind="measured",
-                basis="best of read, copy and triad over all threads",
-            ),
-            clock,
-        ),
-        absent=(
-            Absent(what="memory modules", why="DMI tables need root"),
-            Absent(what="energy counters", why="no /sys/class/powercap on this virtual machine"),
-        ),
-    )
-
-
-def _level(size: int) -> str:
-    bounds = ((32 * 1024, "cache.l1d"), (2 * 2**20, "cache.l2"), (128 * 2**20, "cache.l3"))
-    return next((name for bound, name in bounds if size <= bound), "memory")
-
-
-def _finding(
-    draw: random.Random,
-    metric: Metric,
-    params: Params,
-    value: float,
-    *,
-    host_name: str = "vm-2core",
-    limits: dict[str, tuple[str, float]] | None = None,
-    notices: tuple[Notice, ...] = (),
-) -> Finding:
-    value *= draw.gauss(1, 0.004)
-    half = value * abs(draw.gauss(0.006, 0.002))
-    fractions = tuple(
-        Fraction(
-            limit=name,
-            kind=kind,
-            value=limit,
-            fraction=value / limit if metric.better == "higher" else limit / value,
-            basis="see the machine's peaks",
-        )
-        for name, (kind, limit) in (limits or {}).items()
-    )
-    return Finding(
-        metric=metric.name,
-        unit=metric.unit,
-        better=metric.better,
-        workload=metric.name.split(".")[0],
-        params=params,
-        host=host_name,
-        value=value,
-        low=value - half,
-        high=value + half,
-        n_samples=60,
-        n_runs=3,
-        best=value * 1.01,
-        fractions=fractions,
-        notices=notices,
-        outliers=draw.choice((0, 0, 0, 1)),
-        runs=(f"{abs(hash_of(metric.name, params)):016x}",),
-    )
-
-
-def hash_of(*parts: object) -> int:
-    """A number that is the same in every process."""
-    return random.Random(repr(parts)).getrandbits(60)
+from support.measured import BANDWIDTHS, CREATED_NS, METRICS, SIZES, UNSTABLE, finding_of, host, level_of
 
 
 def stream(draw: random.Random) -> list[Finding]:
@@ -246,7 +27,7 @@ def stream(draw: random.Random) -> list[Finding]:
     findings = []
     for metric in METRICS[:2]:
         for variant, threads, size in itertools.product(("cached", "nt"), (1, 2), SIZES):
-            level = _level(size)
+            level = level_of(size)
             base = BANDWIDTHS[level] * (1.12 if metric.kernel == "copy" else 1.0)
             nontemporal = {"memory": 1.5, "cache.l3": 0.62, "cache.l2": 0.2, "cache.l1d": 0.12}[level]
             value = threads * base * (nontemporal if variant == "nt" else 1) * (0.97 if threads == 2 else 1)
@@ -258,7 +39,7 @@ def stream(draw: random.Random) -> list[Finding]:
                 limits[f"{level}.bandwidth"] = ("measured", peak)
             params |= {"isa": "avx512", "pages": "huge", "placement": "close"}
             noisy = (UNSTABLE,) if size == 2**24 and threads == 2 else ()
-            findings.append(_finding(draw, metric, params, value, limits=limits, notices=noisy))
+            findings.append(finding_of(draw, metric, params, value, limits=limits, notices=noisy))
     return findings
 
 
@@ -266,7 +47,7 @@ def gemm(draw: random.Random) -> list[Finding]:
     """DGEMM over sizes, libraries and threads."""
     peak = 2 * 32 * 2.6e9
     return [
-        _finding(
+        finding_of(
             draw,
             METRICS[2],
             {"n": n, "threads": threads, "library": library, "precision": "fp64"},
@@ -299,15 +80,15 @@ def pingpong(draw: random.Random) -> list[Finding]:
     findings = []
     for size in (2**power for power in range(0, 23, 2)):
         seconds = 0.34e-6 + size / 15e9 + (0.8e-6 if size > 4096 else 0)
-        findings.append(_finding(draw, METRICS[3], _pair(size, 0, 1), seconds))
+        findings.append(finding_of(draw, METRICS[3], _pair(size, 0, 1), seconds))
         windowed = {**_pair(size, 0, 1), "window": 64}
         limit = {"memory.bandwidth": ("measured", 44.4e9)}
-        findings.append(_finding(draw, METRICS[4], windowed, size / (0.1e-6 + size / 16.7e9), limits=limit))
-        findings.append(_finding(draw, METRICS[5], windowed, size / (0.09e-6 + size / 31e9)))
+        findings.append(finding_of(draw, METRICS[4], windowed, size / (0.1e-6 + size / 16.7e9), limits=limit))
+        findings.append(finding_of(draw, METRICS[5], windowed, size / (0.09e-6 + size / 31e9)))
     for a, b in itertools.combinations(range(8), 2):
         far = 1.0 if a // 4 == b // 4 else 2.1
         if (a, b) != (0, 1):
-            findings.append(_finding(draw, METRICS[3], _pair(16, a, b), 0.34e-6 * far))
+            findings.append(finding_of(draw, METRICS[3], _pair(16, a, b), 0.34e-6 * far))
     return findings
 
 
@@ -330,7 +111,7 @@ def probe(draw: random.Random) -> list[Finding]:
             ),
         ),
     )
-    return [_finding(draw, clock, {"isa": "avx512"}, 2.9e9), absent]
+    return [finding_of(draw, clock, {"isa": "avx512"}, 2.9e9), absent]
 
 
 FAILED = (
@@ -526,8 +307,8 @@ def many_hosts(count: int = 1000) -> Analysis:
     points = [
         (
             METRICS[0],
-            {"variant": "nt", "threads": threads, "bytes": 2**power, "level": _level(2**power)},
-            threads * BANDWIDTHS[_level(2**power)],
+            {"variant": "nt", "threads": threads, "bytes": 2**power, "level": level_of(2**power)},
+            threads * BANDWIDTHS[level_of(2**power)],
         )
         for threads in (1, 32)
         for power in range(14, 34)
@@ -554,7 +335,7 @@ def many_hosts(count: int = 1000) -> Analysis:
         speed = SLOW_HOSTS.get(name, draw.gauss(1, 0.004))
         for metric, params, value in points[:100]:
             findings.append(
-                _finding(
+                finding_of(
                     draw, metric, params, value * (speed if metric.better == "higher" else 1 / speed), host_name=name
                 )
             )

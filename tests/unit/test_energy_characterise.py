@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -95,6 +96,22 @@ def test_it_is_read_often_enough_and_never_in_step_with_the_refresh() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- simulated
+
+
+@pytest.mark.parametrize("ahead", [0.0, 0.35])
+def test_the_better_meters_clock_does_not_bend_the_delay(tmp_path: Path, ahead: float) -> None:
+    """A window of several refreshes, which steps alone resolve: few edges among some thousand readings of the better meter.
+    Its clock has to be found to far less than the time between those that a search can look at."""
+    truth = Truth(refresh_s=1.017, window_s=3.858, delay_s=0.466, gain=0.99, offset=0.3, resolution=1.0, noise=0.7)
+    run(tmp_path, Bench(truth._replace(phase_s=0.87), 107, better=True), 12, 0.05)
+    recorded = [
+        one._replace(reference=replace(one.reference, t_ns=one.reference.t_ns + round(ahead * 1e9)))
+        for one in characterise.read(tmp_path, METER.id, BETTER.id)
+        if one.reference is not None
+    ]
+    found = characterise.character(recorded, characterise.analyse(recorded), made_ns=1)
+    assert holds(found.delay_s, 0.466, 0.3) and holds(found.window_s, 3.858, 0.3)
+    assert found.delay_s is not None and found.delay_s.high - found.delay_s.low < 0.04
 
 
 def test_a_meter_like_an_a100s_is_characterised(a100: Path) -> None:

@@ -123,6 +123,10 @@ def test_where_the_edges_are_too_few_or_do_not_show_the_prior_stays() -> None:
         assert found.how == "assumed" and found.line is None, load
         assert found.u_s == pytest.approx(clock.ASSUMED_S / np.sqrt(3)) and word in found.why
         assert clock.corrected(trace, found) is trace and "not checked" in found.text()
+    still = seen(flat, truth._replace(noise=0.0))
+    assert "the same all the time" in clock.estimate(still, marks(flat)).why
+    gone = still.take(slice(0, 4))
+    assert clock.estimate(gone, marks(flat)).why == "4 readings are too few"
 
 
 def test_runs_alike_in_a_row_that_fit_one_run_later_are_not_believed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -173,3 +174,61 @@ def test_idle_that_drifts_is_a_term() -> None:
     drift = next(term for term in found.terms if term.name == "idle drift")
     assert drift.u > 100
     assert "150.0" in drift.text
+
+
+def second(load: Load, end_s: float, seed: int, **truth: float) -> Trace:
+    """A management controller: an average of 2.6 refreshes, read four times in each."""
+    random = np.random.default_rng(seed)
+    told = Truth(refresh_s=1.0, window_s=2.6, phase_s=float(random.uniform(0, 1)))._replace(**truth)
+    channel = msgspec.structs.replace(BLADE, refresh_s=1.0, window_s=2.6, resolution=None)
+    return simulate.observe(load, told, channel, -60, end_s + 60, poll_s=0.23, origin_ns=ORIGIN, seed=seed)
+
+
+def stepped(seed: int) -> tuple[Load, float]:
+    """A run of 40 s with some steps of its own."""
+    random = np.random.default_rng(seed)
+    inner = np.sort(random.uniform(0, 40, random.integers(2, 6)))
+    return Load(
+        np.concatenate([[-1000.0, 0.0], inner, [40.0]]),
+        np.concatenate([[IDLE_W], random.uniform(200, 500, len(inner) + 1), [IDLE_W]]),
+    ), 40.0
+
+
+def test_the_interval_holds_where_the_stamps_are_those_of_the_reader_and_the_load_steps_within_the_run() -> None:
+    """What the window misses is counted for every step of the load, and that no value's own time is known exactly has its
+    own term."""
+    inside, terms = 0, set()
+    for seed in range(150):
+        load, end = stepped(seed)
+        noise = float(np.random.default_rng(seed).uniform(0.3, 1.5))
+        found = phase.energy_of(
+            second(load, end, seed, noise=noise), ORIGIN, ORIGIN + 40 * SECOND, idle=idle(40.0, 60.0, 60.0),
+            character=Character(
+                channel=BLADE, made_ns=1, kernel="boxcar", refresh_s=exact(1.0), window_s=exact(2.6), delay_s=exact(0.0),
+                noise=noise,
+            ),
+        )  # fmt: skip
+        assert found.value is not None and found.expanded is not None
+        inside += abs(found.value - float(np.diff(load.energy_j(np.array([0.0, end])))[0])) <= found.expanded
+        terms |= {term.name for term in found.terms}
+    assert {"sampling", "stamps", "noise"} <= terms and "window" not in terms
+    assert inside >= 0.91 * 150
+
+
+def exact(value: float) -> Estimate:
+    return Estimate(value=value, low=value, high=value)
+
+
+def test_the_steps_of_a_load_are_seen_through_the_window() -> None:
+    load = Load(np.array([-1000.0, 0, 10, 20, 40]), np.array([150.0, 300, 200, 450, 150]))
+    for window in (1.0, 2.6, 7.5):
+        character = Character(
+            channel=BLADE, made_ns=1, kernel="boxcar", refresh_s=exact(1.0), window_s=exact(window), noise=0.5
+        )
+        trace = second(load, 60.0, 3, window_s=window, noise=0.5)
+        once = simulate.observe(
+            load, Truth(1.0, window, noise=0.5, phase_s=0.3), BLADE, -20, 60, origin_ns=ORIGIN, seed=3
+        )
+        seen = padded.steps_w(once.value, response_of(trace, character), 1.0)
+        assert seen == pytest.approx(np.sqrt(150.0**2 + 100**2 + 250**2 + 300**2), rel=0.12)
+    assert padded.steps_w(once.value[:1], response_of(trace, character), 1.0) == 0.0

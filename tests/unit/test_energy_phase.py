@@ -155,7 +155,7 @@ def test_what_lies_outside_is_told_or_refused() -> None:
     one = noisy()
     away = phase.energy_of(one, ORIGIN + 700 * SECOND, ORIGIN + 800 * SECOND)
     assert away.value is None and away.notices[0].code == "outside"
-    assert "100 s after the trace ends" in away.notices[0].text
+    assert "1 min 40 s after the trace ends" in away.notices[0].text
     mostly = phase.energy_of(one, ORIGIN + 500 * SECOND, ORIGIN + 800 * SECOND)
     assert mostly.value is None and mostly.notices[0].code == "too-little-seen"
     partly = phase.energy_of(one, ORIGIN + 500 * SECOND, ORIGIN + 620 * SECOND)

@@ -147,5 +147,5 @@ def test_what_the_user_may_not_ask_for(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="rapll") as caught:
         metering.ask(("rapll",), None, None, door)
     assert "rapl" in caught.value.hint
-    with pytest.raises(CannotMeasure, match="no meter that needs no address"):
+    with pytest.raises(CannotMeasure, match="no meter that can be read without an address"):
         metering.ask(("auto",), None, None, door)

@@ -341,6 +341,31 @@ def test_sleep_and_steering_are_no_steps(tmp_path: Path) -> None:
     assert sampling.collect(folder)[0].t_ns.tolist() == [real for _, real, _ in slept]
 
 
+def test_a_devices_own_stamp_is_exact_and_a_hosts_is_as_uncertain_as_the_asking(tmp_path: Path) -> None:
+    zero = 1_800_000_000 * S
+    looks = [(0, zero, 0), (9 * S, zero + 9 * S, 9 * S)]
+    for device, half in ((zero + S, 0), (None, S // 20)):
+        readings = [(Reading(0, zero + n * S, zero + n * S + S // 10, device, 1.0), n * S) for n in range(1, 4)]
+        (found,) = sampling.collect(folder_of(tmp_path / str(half), readings, looks))
+        assert found.half_ns.tolist() == [half] * 3
+
+
+def test_what_was_collected_is_not_written_again_until_there_is_more(tmp_path: Path) -> None:
+    zero = 1_800_000_000 * S
+    folder = folder_of(tmp_path / "run", [(Reading(0, zero, zero, None, 1.0), S)], [(S, zero, S), (9 * S, zero + S, S)])
+    (first,) = sampling.collect(folder)
+    file = folder / sampling.TRACE_FILE
+    os.utime(file, ns=(file.stat().st_mtime_ns + S, file.stat().st_mtime_ns + S))
+    made = file.stat().st_mtime_ns
+    (again,) = sampling.collect(folder)
+    assert file.stat().st_mtime_ns == made
+    assert again.t_ns.tolist() == first.t_ns.tolist() and again.channel == first.channel
+    raw = next(folder.glob("0*.raw"))
+    raw.write_bytes(raw.read_bytes() + _samples.pack(2, Reading(0, zero + S, zero + S, None, 2.0), 2 * S))
+    os.utime(raw, ns=(made + S, made + S))
+    assert [len(one) for one in sampling.collect(folder)] == [2]
+
+
 # ----------------------------------------------------------------------------------------------------------- what is asked
 
 

@@ -130,9 +130,11 @@ def _test(test: Test, known: set[str], plan: Plan) -> Iterator[Fault]:
 
 
 def waits(test: Test) -> str:
-    """What a test still waits for before it can be done; empty where it can."""
+    """What a test still waits for before it can be done: a workload, a parameter left empty, a command; empty where it
+    can be done."""
     if isinstance(test, RunTest):
-        return test.awaits if test.workload not in workloads.names() else ""
+        open_ = test.workload not in workloads.names() or "" in test.params.values()
+        return test.awaits if open_ else ""
     if isinstance(test, CommandTest):
         return test.awaits if not test.command else ""
     return ""

@@ -312,7 +312,8 @@ def limit_words(limit: LimitEntry) -> str:
     parts = []
     for word, given in (("at least", limit.at_least), ("at most", limit.at_most)):
         if given is not None:
-            amount = f"{given:.4g}" if isinstance(given, float) else str(given)
+            bare = not isinstance(given, str)
+            amount = show(float(given), "%" if of else "1", 4) if bare else str(given)
             parts.append(f"{word} {amount}" + (f" of {of}" if of else ""))
     where = ", ".join(f"{name} {value}" for name, value in limit.params.items())
     which = "" if limit.cases == "every" else ", the best case"

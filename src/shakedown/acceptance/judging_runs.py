@@ -15,6 +15,7 @@ import msgspec
 
 from ..analysis import build, derive, limits, ratios, stragglers, table
 from ..records import Analysis, Finding, Limit, Measurement, Metric, Peak, Plan, Verdict
+from ..report._text import params_of
 from ..store import RunDirectory
 from ..units import show
 from . import checking
@@ -94,7 +95,7 @@ def _limit(
     if entry.cases == "best":
         spoken = _best(spoken)
     limit = checking.limit_of(entry, metric)
-    found = [_held(entry, limit, one, metric, findings, session, test) for one in spoken]
+    found = _placed([_held(entry, limit, one, metric, findings, session, test) for one in spoken], spoken)
     if test.nodes == "each":
         there = {one.host for one in spoken}
         found += [
@@ -225,12 +226,11 @@ def _other(entry: LimitEntry, one: Finding, session: Measured) -> Reference:
 
 
 def _point(one: Finding, criterion: str, entry: LimitEntry, state: State, found: str) -> Point:
-    case = ", ".join(f"{name} {value}" for name, value in one.params.items() if name not in entry.params)
     return Point(
         criterion=criterion,
         found=found,
         state=state,
-        where=f"{one.host} ({case})" if case else one.host,
+        where=one.host,
         source=entry.source,
         value=one.value,
         low=one.low,
@@ -239,3 +239,14 @@ def _point(one: Finding, criterion: str, entry: LimitEntry, state: State, found:
         samples=one.n_samples,
         runs=one.n_runs,
     )
+
+
+def _placed(points: Sequence[Point], findings: Sequence[Finding]) -> list[Point]:
+    """The points with the parameters that tell their cases apart; what is the same in all is left out."""
+    names = dict.fromkeys(name for one in findings for name in one.params)
+    varying = [name for name in names if len({one.params.get(name) for one in findings}) > 1]
+    found = []
+    for point, one in zip(points, findings, strict=True):
+        case = params_of(one.params, varying)
+        found.append(msgspec.structs.replace(point, where=f"{one.host} ({case})") if case else point)
+    return found

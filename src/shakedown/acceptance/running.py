@@ -17,7 +17,7 @@ import msgspec
 from .. import plan as plans
 from .. import store
 from ..campaign import Campaign
-from ..errors import CannotMeasure
+from ..errors import CannotMeasure, ShakedownError
 from ..process import Process
 from ..store import RunDirectory
 from . import directory, forms
@@ -149,7 +149,7 @@ def run_session(root: Path, tests: Sequence[RunTest], carry: Carry, say: Say) ->
         store.write(file, campaign_toml(acceptance.plan, mine))
         try:
             opened = carry(file, root / session.folder)
-        except CannotMeasure as error:
+        except ShakedownError as error:
             if not (root / session.folder / "manifest.json").exists():  # it came to no plan: nothing to go on with
                 abandon(root, f"{error.what}; {error.hint}" if error.hint else error.what)
             raise

@@ -79,7 +79,11 @@ def shared_files(folder: Path) -> list[Path]:
 
 def is_made(parts: tuple[str, ...]) -> bool:
     """Whether a file of a run directory is made from the others at will, or is half of a write that was cut short."""
-    return parts[0] in MADE or parts[0].startswith("report.") or (parts[-1][0] == "." and parts[-1].endswith(".tmp"))
+    return (
+        parts[0] in MADE
+        or parts[0].startswith(("report.", "report_"))
+        or (parts[-1][0] == "." and parts[-1].endswith(".tmp"))
+    )
 
 
 def run_files(folder: Path, runs: Iterable[str]) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, BadInput
+from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput
 from . import _where, common
 
 if TYPE_CHECKING:
@@ -155,13 +155,13 @@ def run(
     carry = _carry(where, None if where else _where.by_name(hosts), detach=detach)
     before = directories.open_session(acceptance.entries)
     if before and not running.run_session(directory, (), carry, common.say):
-        _come_back(directory)
+        _come_back(directory, detach)
     if again:
         deciding.refuse_people(acceptance, wanted)
         _anew(directory, wanted if test else [], by, reason)
     runs, commands = deciding.due(directories.open_(directory), wanted, named=bool(test) and not before)
     if runs and not running.run_session(directory, runs, carry, common.say):
-        _come_back(directory)
+        _come_back(directory, detach)
     for one, times in commands:
         for _ in range(times):
             running.run_command(directory, one, common.say)
@@ -170,22 +170,26 @@ def run(
     _finish(directory, json=json, tests=wanted)
 
 
-def _come_back(directory: Path) -> None:
+def _come_back(directory: Path, left_alone: bool) -> None:
     common.say(f"  next: shakedown accept run {directory}   (goes on with it)")
-    raise typer.Exit(COULD_NOT_MEASURE)
+    raise typer.Exit(UNDECIDED if left_alone else COULD_NOT_MEASURE)
 
 
 def _carry(where: Asked | None, named: Allocation | None, *, detach: bool) -> Carry:
     """How a campaign is carried out: as `shakedown run` does it, here or in a job of an engine."""
 
     def carry(campaign: Path, directory: Path) -> RunDirectory | None:
+        from .. import dispatch
         from ..store import RunDirectory
         from . import _submitted
         from . import run as runs
 
+        directory = directory.resolve()
         begun = directory if directory.exists() and any(directory.iterdir()) else None
-        if where is not None or _submitted.is_one(begun):
-            return _submitted.run(str(campaign), None if begun else directory, begun, where, None, detach=detach)
+        handed = begun is not None and any(dispatch.last(part) for part in dispatch.parts(begun))
+        if where is not None or handed:  # what an engine began goes on there, also where nobody says so again
+            parts = _submitted.run(str(campaign), None if begun else directory, begun, where, None, detach=detach)
+            return parts[0] if parts else None  # a plan names no kinds of nodes: there is one part
         planned = (directory / "manifest.json").exists()
         opened = RunDirectory.open(directory) if planned else runs.begin(str(campaign), directory, named)
         runs.carry_out(opened, opened.plan(), retry_failed=False, allocation=runs._resumed(opened, named))

@@ -9,6 +9,8 @@ import typer
 from .. import __version__
 from ..errors import COULD_NOT_MEASURE, ShakedownError
 from . import (
+    accept,
+    cluster,
     compare,
     energy,
     energy_archive,
@@ -18,6 +20,7 @@ from . import (
     machine,
     meter,
     meter_characterise,
+    pairs,
     plan,
     predict,
     report,
@@ -57,7 +60,10 @@ app.command("plan")(plan.command)
 app.command("report")(report.command)
 app.command("compare")(compare.command)
 app.command("predict")(predict.command)
+app.command("pairs")(pairs.command)
 app.add_typer(tune.app, name="tune")
+app.add_typer(accept.app, name="accept")
+app.add_typer(cluster.app, name="cluster")
 meter.app.command("characterise")(meter_characterise.command)
 energy.app.command("check")(energy_check.check)
 energy.app.command("draw")(energy_check.draw)

@@ -81,6 +81,12 @@ def of(
     from ..energy import phase as phases
     from ..energy import trace as traces
 
+    if not file.is_file():
+        raise BadInput(
+            "there is no such file",
+            where=str(file),
+            hint="a trace is RUN/power/1/power.parquet, or what `meter record` left",
+        )
     chosen = _chosen(traces.read(file), channel, str(file))
     known = _character(character) if character else None
     found = []
@@ -145,39 +151,15 @@ def _character(path: Path) -> Character:
 
 
 def _window(trace: Trace, begin: str, end: str) -> Phase:
+    from ..energy import times
     from ..records import Phase
 
     if not len(trace):
         raise CannotMeasure("the trace is empty", where=trace.channel.id)
     first, last = int(trace.t_ns[0]), int(trace.t_ns[-1])
-    begin_ns = _time(begin, first, "--begin") if begin else first
-    end_ns = _time(end, begin_ns if begin else first, "--end") if end else last
+    begin_ns = times.parse(begin, "", "--begin", first) if begin else first
+    end_ns = times.parse(end, "", "--end", begin_ns) if end else last
     return Phase(name="window", begin_ns=begin_ns, end_ns=end_ns)
-
-
-def _time(text: str, origin_ns: int, option: str) -> int:
-    """Unix nanoseconds. Raises BadInput; a stamp without its zone is refused, since a guess may be an hour off."""
-    import datetime
-    from decimal import Decimal, InvalidOperation
-
-    try:
-        if text.startswith("+"):
-            return origin_ns + int(Decimal(text[1:]) * 10**9)
-        return int(Decimal(text) * 10**9)
-    except (InvalidOperation, ValueError, OverflowError):
-        pass
-    try:
-        stamp = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise BadInput(
-            f"{text!r} is no time",
-            where=option,
-            hint="Unix seconds, 2026-11-20T10:00:00Z, or +90 for seconds after the begin",
-        ) from None
-    if stamp.tzinfo is None:
-        raise BadInput(f"{text!r} does not say its zone", where=option, hint=f"write {text}Z for UTC, or {text}+01:00")
-    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return (stamp - epoch) // datetime.timedelta(microseconds=1) * 1000
 
 
 def _phases(run: Path | None, name: str) -> list[Phase]:

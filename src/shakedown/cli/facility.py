@@ -52,8 +52,8 @@ def evaluate(
 
     described = plants.load(plant)
     data = Data.of(described)
-    begin_ns = times.parse(begin, described.zone, "--begin") if begin else data.begin_ns
-    end_ns = times.parse(end, described.zone, "--end") if end else data.end_ns
+    begin_ns = times.parse(begin, described.zone or "UTC", "--begin", data.begin_ns) if begin else data.begin_ns
+    end_ns = times.parse(end, described.zone or "UTC", "--end", begin_ns) if end else data.end_ns
     found = _found(data, begin_ns, end_ns, window)
     if json:
         common.print_json(found)

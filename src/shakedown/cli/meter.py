@@ -15,8 +15,7 @@ from . import common
 
 if TYPE_CHECKING:
     from ..energy.quantity import Quantity
-    from ..host import Door
-    from ..meters import Channel, Target
+    from ..meters import Channel
     from ..records import Absent
     from ..sampling import Sampler
     from ._meter import Read, Recorded
@@ -78,13 +77,14 @@ def read(targets: Targets, json: Json = False) -> None:
 
     Exit code 3 where no channel has a value.
     """
+    from .. import sampling
     from ..host import RealHost
     from . import _meter
 
     door = RealHost()
     found: list[Read] = []
     refused: list[Absent] = []
-    for target in _resolved(targets, door):
+    for target in sampling.some(targets, door):
         _meter.ask(target, door, found, refused)
     if json:
         common.print_json({"channels": found, "refused": refused})
@@ -106,17 +106,6 @@ def read(targets: Targets, json: Json = False) -> None:
                 common.say(f"{one.channel.id}: {one.channel.note}")
         _say_refused(refused)
     raise typer.Exit(MET if any(one.value is not None for one in found) else COULD_NOT_MEASURE)
-
-
-def _resolved(words: Sequence[str], door: Door) -> tuple[Target, ...]:
-    from .. import sampling
-
-    targets = sampling.resolve(words, door)
-    if not targets:
-        raise BadInput(
-            "this machine has no meter of its own", hint="`shakedown meter list` says why, and what else there is"
-        )
-    return targets
 
 
 def _value(value: float | None, unit: str) -> str:
@@ -172,7 +161,9 @@ def record(
     if seconds < 0 or interval < 0:
         raise BadInput("times are not below zero", hint="--seconds 60 --interval 0.1")
     folder = output or Path(time.strftime("meter-%Y%m%d-%H%M%S"))
-    asked = _resolved(targets, RealHost())
+    if folder.exists() and not any(folder.glob("*.raw")) and any(folder.iterdir() if folder.is_dir() else [folder]):
+        raise BadInput("is there already", where=str(folder), hint="name a folder that is new or empty")
+    asked = sampling.some(targets, RealHost())
     with sampling.start(asked, folder, interval_s=interval or None) as sampler:
         _say_refused(sampler.refused)
         for one in sampler.opened:

@@ -162,30 +162,51 @@ def open_database(directory: Path, description: Description) -> None:
 
 def _must(
     directory: Path, description: Description, argv: tuple[str, ...], what: str, *, limit_s: float, given: str = ""
-) -> str:
+) -> None:
+    code, said = _fed(directory, description, argv, given, limit_s)
+    if code:
+        last = (said.strip().splitlines() or ["no reason given"])[-1]
+        raise CannotMeasure(f"{what}: {last}", where=str(directory), hint="see the files below log/ there")
+
+
+def _fed(
+    directory: Path, description: Description, argv: tuple[str, ...], given: str, limit_s: float
+) -> tuple[int, str]:
+    """The exit code of an administrator's command that is given this text, and all that it said."""
     words = entering.words(directory, description, argv, folder=str(directory))
     try:
         done = subprocess.run(
             words,
             input=given,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             timeout=limit_s,
             start_new_session=True,
             env={**os.environ, "PATH": namespaces.search_path()},
         )
     except subprocess.TimeoutExpired:
-        raise CannotMeasure(f"{what}: {argv[0]} gave no answer within {limit_s:g} s", where=str(directory)) from None
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["no reason given"]
-        raise CannotMeasure(f"{what}: {said[-1]}", where=str(directory), hint="see the files below log/ there")
-    return done.stdout
+        return 124, f"{argv[0]} gave no answer within {limit_s:g} s"
+    return done.returncode, done.stdout
 
 
 def associate(directory: Path, description: Description, account: str) -> None:
-    """Tell the accounting of the cluster, its account and its users; what it knows already is no error."""
+    """Tell the accounting of the cluster, its account and its users, where it does not know them. Raises CannotMeasure."""
+    wanted = {(account, name) for name in files.users(description)}
+    if wanted <= _associations(directory, description):
+        return
     text = slurm.associations(files.users(description), account)
-    _must(directory, description, ("sacctmgr", "-i"), "the accounting refuses", limit_s=120, given=text)
+    _, said = _fed(directory, description, ("sacctmgr", "-i"), text, 120)  # it complains of what it knows already
+    if not wanted <= _associations(directory, description):
+        raise CannotMeasure(
+            f"the accounting refuses: {said.strip()[-300:]}", where=str(directory / "log" / "slurmdbd.log")
+        )
+
+
+def _associations(directory: Path, description: Description) -> set[tuple[str, str]]:
+    argv = ("sacctmgr", "-n", "-P", "show", "association", "format=account,user")
+    code, said = _fed(directory, description, argv, "", 60)
+    return {(one, name) for one, _, name in (line.partition("|") for line in said.splitlines()) if not code}
 
 
 def end(pid: int, limit_s: float = 10.0, by: int = signal.SIGTERM) -> bool:

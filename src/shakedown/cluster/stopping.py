@@ -116,8 +116,14 @@ def _clear_gridengine(directory: Path, description: Description, limit_s: float)
     def ask(*argv: str) -> str:
         return starting.in_cluster(directory, description, argv, 20).out
 
-    if ask("qstat", "-u", "*").strip():
-        ask("qdel", "-f", "-u", "*")
+    def empty() -> bool:
+        return not ask("qstat", "-u", "*").strip()
+
+    if not daemons.until(empty, 1, 0.2):  # a job that has just ended is shown for a moment
+        ask("qdel", "-u", "*")
+        if not daemons.until(empty, limit_s / 2, 0.3):
+            ask("qdel", "-f", "-u", "*")  # one whose host is gone: nobody is left to say that it has ended
     ask("qmod", "-e", "*")
     ask("qmod", "-cq", "*")
-    daemons.until(lambda: not ask("qstat", "-u", "*").strip(), limit_s, 0.3)
+    if not daemons.until(empty, limit_s / 2, 0.3):
+        raise CannotMeasure(f"jobs that do not end: {ask('qstat', '-u', '*')}", where=str(directory / "ge"))

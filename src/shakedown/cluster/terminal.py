@@ -36,7 +36,7 @@ def attach(words: Sequence[str], env: Mapping[str, str]) -> int:
 
     old = signal.signal(signal.SIGWINCH, resized)
     try:
-        tty.setraw(sys.stdin)
+        tty.setraw(sys.stdin, termios.TCSADRAIN)  # what was typed ahead stays
         _carry(master)
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

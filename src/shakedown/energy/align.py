@@ -78,8 +78,8 @@ def meter_clock(
             f"{len(near.t_s)} readings of {recording.name} lie beside the load: too few to align them",
             hint="see whether the stamps are in another time zone, or read for longer",
         )
-    search = _Search(near, window_s, tau_s, delay_s)
-    found = search.run(reach, period_s)
+    _moving(near)
+    found = _Search(near, window_s, tau_s, delay_s).run(reach, period_s)
     notices = [*found.notices, *_zone_notices(found.offset_s.value + shift)]
     moved = Estimate(
         value=found.offset_s.value + shift, low=found.offset_s.low + shift, high=found.offset_s.high + shift
@@ -110,6 +110,7 @@ def from_edges(
     phases = len(recording.load.t_s)
     if len(near.t_s) < phases + _FEWEST:
         raise BadInput(f"{len(near.t_s)} readings are too few for the edges of {phases} phases")
+    _moving(near)
     found = _Search(near, window_s, tau_s, delay_s, levels=True).run(reach, period_s)
     u = float(np.hypot(found.offset_s.u, expected_u_s))
     apart = found.offset_s.value - expected_s
@@ -123,6 +124,13 @@ def from_edges(
         code="clock-disagrees", text=text, advice="align the clocks by a marker load: shakedown meter characterise"
     )
     return found._replace(notices=(*found.notices, notice))
+
+
+def _moving(recording: Recording) -> None:
+    if np.ptp(recording.value) == 0:
+        raise BadInput(
+            f"{recording.name} said the same all the time: no edge shows in it", hint="load what it measures meanwhile"
+        )
 
 
 class _Search:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..store import write as write_file
+from .. import store
 from . import water
 from .trace import Floats
 
@@ -251,12 +251,15 @@ PLANT = resources.files("shakedown.energy").joinpath("coolmuc.toml").read_text(e
 def write(folder: Path, seed: int = SEED, days: int = DAYS) -> History:
     """The history and its plant file. Raises StoreFailed."""
     made = history(seed, days)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise store.failed(error, folder, "make the folder") from None
     for name, columns in made.tables.items():
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
-        write_file(folder / name, text.getvalue())
-    write_file(folder / "plant.toml", PLANT)
+        store.write(folder / name, text.getvalue())
+    store.write(folder / "plant.toml", PLANT)
     return made

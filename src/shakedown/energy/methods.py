@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import BadInput, CannotMeasure
 from ..meters import Channel
 from ..records import Notice
+from ..units import show_seconds
 from . import budget, integrate
 from .integrate import Integral, Tiles
 from .padded import Window, padded_energy
@@ -296,7 +297,7 @@ def _outside(tiles: Tiles, response: Response, asked: Asked) -> Notice:
     side = "before the trace begins" if asked.end_ns <= first else "after the trace ends"
     return Notice(
         code="outside",
-        text=f"the phase lies {away:.6g} s {side}",
+        text=f"the phase lies {show_seconds(away)} {side}",
         advice="check the clocks and time zones of the meter and of the phase marks",
     )
 

@@ -4,6 +4,7 @@ or local times of a zone."""
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,9 +15,32 @@ from ..errors import BadInput
 from .trace import Ints
 
 
-def parse(text: str, zone: str, option: str) -> int:
-    """One time of an option, in Unix nanoseconds. Raises BadInput."""
-    return int(stamps([text], zone or "UTC", option)[0])
+def parse(text: str, zone: str, option: str, origin_ns: int | None = None) -> int:
+    """One time of an option, in Unix nanoseconds: a Unix time, ISO 8601, or ``+90`` for seconds after the origin where there
+    is one. A local time is one of the zone; without a zone it is refused, since a guess may be an hour off. Raises BadInput.
+    """
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = None
+    if number is not None and number.is_finite():
+        if text.strip().startswith("+") and origin_ns is not None:
+            return origin_ns + round(number * 10**9)
+        return round(number * _factor(abs(float(number))))
+    try:
+        stamp = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        after = "" if origin_ns is None else ", or +90 for seconds after the begin"
+        raise BadInput(
+            f"{text!r} is no time", where=option, hint=f"Unix seconds, 2026-11-20T10:00:00Z{after}"
+        ) from None
+    if stamp.tzinfo is None:
+        if not zone:
+            raise BadInput(
+                f"{text!r} does not say its zone", where=option, hint=f"write {text}Z for UTC, or {text}+01:00"
+            )
+        stamp = stamp.replace(tzinfo=ZoneInfo(zone))
+    return unix_ns(stamp)
 
 
 def stamps(cells: Any, zone: str, where: str) -> Ints:
@@ -45,14 +69,16 @@ def checked_zone(zone: str, where: str) -> str:
 
 
 def _scaled(numbers: NDArray[Any]) -> Ints:
-    """Seconds, milliseconds, microseconds or nanoseconds since 1970: which, their size tells for dates after 1973."""
-    size = float(np.median(np.abs(numbers))) if len(numbers) else 0.0
-    factor = next(
-        factor for below, factor in ((1e11, 10**9), (1e14, 10**6), (1e17, 10**3), (np.inf, 1)) if size < below
-    )
+    """Seconds, milliseconds, microseconds or nanoseconds since 1970."""
+    factor = _factor(float(np.median(np.abs(numbers))) if len(numbers) else 0.0)
     if numbers.dtype.kind in "iu":
         return numbers.astype(np.int64) * factor
     return np.round(numbers * factor).astype(np.int64)
+
+
+def _factor(size: float) -> int:
+    """Nanoseconds in the unit of a Unix time: which, its size tells for dates after 1973."""
+    return next(factor for below, factor in ((1e11, 10**9), (1e14, 10**6), (1e17, 10**3), (np.inf, 1)) if size < below)
 
 
 def _iso(texts: list[str], zone: str, where: str) -> list[int]:

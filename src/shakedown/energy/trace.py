@@ -6,6 +6,7 @@ left out. ``t_ns`` is the device's own stamp where it gives one, else the middle
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -118,6 +119,11 @@ def read(path: Path) -> tuple[Trace, ...]:
 
     if not path.exists():
         raise StoreFailed("there is no such trace", where=str(path))
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        if file.read(4) != b"PAR1":
+            raise StoreFailed(
+                "this is no Parquet file", where=str(path), hint="read another tool's file with the meter csv:FILE"
+            )
     try:
         with duckdb.connect() as db:
             found = db.execute("select key, value from parquet_kv_metadata(?)", [str(path)]).fetchall()

@@ -116,7 +116,7 @@ class Target(Record, frozen=True, kw_only=True):
     def __str__(self) -> str:
         rest = "&".join(f"{key}={value}" for key, value in self.options.items())
         at = f"{self.user}@" if self.user else ""
-        where = f"://{at}{self.address}{self.path}" if self.address or self.path else ""
+        where = f"://{at}{self.address}{self.path}" if self.address else f":{self.path}" if self.path else ""
         return f"{self.meter}{where}{'?' + rest if rest else ''}"
 
 

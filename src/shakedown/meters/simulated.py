@@ -216,7 +216,9 @@ def _open(target: Target, door: Door) -> SimulatedSource:
     try:
         script = msgspec.json.decode(text, type=_Script)
     except msgspec.DecodeError as error:
-        raise BadInput(f"describes no simulation: {error}", where=path, hint="see the docstring of the meter") from None
+        raise BadInput(
+            f"describes no simulation: {error}", where=path, hint="docs/meters.md shows one, under 'simulated'"
+        ) from None
     load = script.load
     if len(load.t_s) != len(load.w) or not load.t_s or list(load.t_s) != sorted(load.t_s):
         raise BadInput("load.t_s and load.w must be equally long, t_s rising", where=path, hint="mend the file")

@@ -150,8 +150,9 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     """Why a job that waits will not start unless somebody acts, with what to do; empty where it may."""
     overriding: Callable[[Request], tuple[str, ...]] = lambda request: ()
     """Environment variables that the submitting command would obey before the script: they are taken away."""
-    again: Callable[[JobRecord], bool] = lambda record: False
-    """Whether this row of the accounting ends an attempt that the engine took back: the job waits again."""
+    provisional: Callable[[JobRecord], bool] = lambda record: False
+    """Whether this row of the accounting is not the last word, though it names an end: the engine took the attempt back,
+    or has written the row by half."""
     one_by_one: bool = False
     """The accounting is asked for one job a call."""
 

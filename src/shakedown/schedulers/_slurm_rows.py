@@ -72,15 +72,18 @@ def tres_of(word: str) -> dict[str, str]:
     return {name: value for name, equals, value in pairs if equals}
 
 
-def rows(text: str, columns: Sequence[str], delimiter: str = UNIT, free: str = "") -> list[dict[str, str]]:
-    """Records of a text without a head, whatever line breaks and delimiters the ``free`` column holds.
+def rows(
+    text: str, columns: Sequence[str], delimiter: str = UNIT, *, free: str = "", key: str = "JobID"
+) -> list[dict[str, str]]:
+    """Records of a text without a head, whatever line breaks and delimiters the ``free`` column holds. The ``key`` column
+    holds a job's id.
 
     A line with too few fields goes on in the next one, unless that one is a whole record.
     """
     found: list[dict[str, str]] = []
     held = ""
     last = len(columns) - 1
-    id_at = columns.index("JobID") if "JobID" in columns else columns.index("JobArrayID")
+    id_at = columns.index(key)
     for line in text.split("\n"):
         fields = line.split(delimiter)
         whole = len(fields) > last and _ID.fullmatch(fields[id_at]) is not None
@@ -92,7 +95,7 @@ def rows(text: str, columns: Sequence[str], delimiter: str = UNIT, free: str = "
                 fields[at : at + more + 1] = [delimiter.join(fields[at : at + more + 1])]
             found.append(dict(zip(columns, fields, strict=False)))
             held = ""
-    return [row for row in found if _ID.fullmatch(row[columns[id_at]])]
+    return [row for row in found if _ID.fullmatch(row[key])]
 
 
 def hosts_of(word: str) -> tuple[str, ...]:

@@ -367,5 +367,5 @@ SCHEDULER = Scheduler(
     accounted=_accounted,
     cancel=lambda job: ("qdel", job),
     hopeless=_hopeless,
-    again=lambda record: record.word in {f"failed {code}" for code in _AGAIN},
+    provisional=lambda record: record.word in {f"failed {code}" for code in _AGAIN},
 )

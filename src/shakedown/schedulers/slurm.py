@@ -5,7 +5,8 @@ What bites, each seen on a real Slurm (22.05) or in recordings of others:
 - A state is a word with more behind it: ``CANCELLED by 1000``, ``CANCELLED+`` where a column cut it. The first word
   decides, and one that was cut is completed.
 - The queue forgets a job ``MinJobAge`` after its end, and then says "Invalid job id" of it. Accounting rows lag by
-  seconds, and by as long as slurmdbd is away.
+  seconds, and by as long as slurmdbd is away; the end of a short job may be there before its beginning, in a row
+  without partition and name ("allocation") that is made whole later.
 - A requeued job has one row for each attempt, seen only with ``sacct -D``. A job id that another life of the cluster
   used has rows too: whoever knows when the job was submitted drops the older ones.
 - Names may hold the delimiter, line breaks and bytes that are no UTF-8. Fields are therefore parted by the unit
@@ -49,7 +50,9 @@ def _queued(result: Result) -> tuple[JobRecord, ...] | None:
     if not result.ok:
         return () if "Invalid job id" in result.err else None
     found = []
-    for row in rows(result.out, (*_QUEUE, ""), free="Name"):  # every column ends in the separator, the last too
+    for row in rows(
+        result.out, (*_QUEUE, ""), free="Name", key="JobArrayID"
+    ):  # every column ends in the separator, the last too
         state = state_of(row["State"])
         live = state in ("queued", "running")
         code, number = (None, None) if live else status_of(row["exit_code"], state)
@@ -187,5 +190,5 @@ SCHEDULER = Scheduler(
     cancel=lambda job: ("scancel", job),
     hopeless=_hopeless,
     overriding=overriding,
-    again=lambda record: record.word.startswith("REQUEUED"),
+    provisional=lambda record: record.word.startswith("REQUEUED") or not record.partition,
 )

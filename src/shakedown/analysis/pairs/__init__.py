@@ -8,7 +8,7 @@
 What is assumed, and where it ends, stands in docs/pairs.md.
 """
 
-from .judge import Settings, verdict
+from .judge import FEWEST_NODES, verdict
 from .read import Pairs, from_directories, from_findings
 from .records import (
     DeadLink,
@@ -20,8 +20,10 @@ from .records import (
     SlowLink,
     SlowNode,
 )
+from .state import Settings
 
 __all__ = [
+    "FEWEST_NODES",
     "DeadLink",
     "DeadNode",
     "Effect",

@@ -105,25 +105,28 @@ def _excess(spread: Floats | None, count: int) -> Floats:
 
 def _kept(weights: Floats, a: Ints, b: Ints, vertices: int) -> Floats:
     """No vertex loses all of its pairs: one whose pairs all lie far off keeps them with a small weight."""
-    total = np.bincount(a, weights, vertices) + np.bincount(b, weights, vertices)
+    total = _sums(a, b, weights, vertices)
     lost = total < 1e-3
     return np.where(lost[a] | lost[b], np.maximum(weights, 1e-3), weights) if lost.any() else weights
+
+
+def _sums(a: Ints, b: Ints, amounts: Floats, vertices: int) -> Floats:
+    """What the pairs of each vertex add up to."""
+    return np.asarray(np.bincount(a, amounts, vertices) + np.bincount(b, amounts, vertices), float)
 
 
 def _solve(a: Ints, b: Ints, y: Floats, weights: Floats, degrees: Ints, start: Floats) -> Floats:
     """Weighted least squares by conjugate gradients with the diagonal as preconditioner (Golub and Van Loan, 11.5)."""
     n = len(degrees)
-    diagonal = np.bincount(a, weights, n) + np.bincount(b, weights, n)
+    diagonal = _sums(a, b, weights, n)
     diagonal[diagonal == 0] = 1.0
 
     def apply(x: Floats) -> Floats:
-        both = weights * (x[a] + x[b])
-        found: Floats = np.bincount(a, both, n) + np.bincount(b, both, n)
-        return found
+        return _sums(a, b, weights * (x[a] + x[b]), n)
 
     weighted = weights * y
     x = start.copy()
-    residual = np.bincount(a, weighted, n) + np.bincount(b, weighted, n) - apply(x)
+    residual = _sums(a, b, weighted, n) - apply(x)
     direction = scaled = residual / diagonal
     product = float(residual @ scaled)
     goal = 1e-18 * max(float(weighted @ weighted), 1e-300)
@@ -179,7 +182,7 @@ def _covariance(
     """
     n = len(degrees)
     weights = _kept(weights, a, b, n)
-    total = np.bincount(a, weights, n) + np.bincount(b, weights, n)
+    total = _sums(a, b, weights, n)
     total[total == 0] = 1.0
     if n > _DENSE:
         squared = weights**2
@@ -197,7 +200,8 @@ def _covariance(
         held = np.zeros(n)
         held[one], held[other] = 1.0, -1.0
         inverse -= np.outer(held, held) / (total.mean() * (held @ held) ** 2)
-    return np.maximum(np.diag(inverse), 0.0), inverse[a, b]
+    diagonal: Floats = np.maximum(np.diag(inverse), 0.0)
+    return diagonal, np.asarray(inverse[a, b], float)
 
 
 def _inflation(z: Floats, count: int, parameters: int) -> float:

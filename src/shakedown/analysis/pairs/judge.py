@@ -2,62 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ...records import Notice
 from ..statistics import MAD_TO_SIGMA
-from ..table import Floats, Ints
+from ..table import Floats
 from . import fit, name, noise, topology
+from .dead import dead_of
 from .read import Pairs
 from .records import Noise, PairVerdict
+from .state import Combined, Settings, State, node_dof, slower
 
 FEWEST_NODES = 5  # of four nodes two links that share none are told apart by nothing
 FEWEST_DOF = 5
 _ROUND_PAIRS = 8  # from which a round has a median worth taking out
 _ROUND_DEVIATIONS = 5.0
 _OFFSET_STEPS = 4
-
-
-class Settings(NamedTuple):
-    """``rate``: the false-discovery rate of what is named. The floors: what nobody would send a technician for."""
-
-    rate: float = 0.01
-    node_floor: float = 0.02
-    link_floor: float = 0.05
-
-
-class Combined(NamedTuple):
-    """One row a pair (and direction): y is the logarithm of the time, or of the inverse of the rate."""
-
-    a: Ints
-    b: Ints
-    y: Floats
-    mirror: Floats  # what y would be if slow were fast: of two passes the slower
-    spread: Floats
-    round: Ints
-    passes: Ints
-    directed: bool
-
-
-class State(NamedTuple):
-    """Everything between the fit and the names. Vertices: the places, and where directed the places receiving."""
-
-    pairs: Pairs
-    settings: Settings
-    data: Combined
-    fit: fit.Fit
-    to: Ints  # the vertex of b
-    offsets: Floats  # what nearness and disturbed rounds explain of each row
-    groups: topology.Groups | None
-    groups_from: str
-    disturbed: tuple[tuple[int, float], ...]  # rounds and by how much they were slow
-    tail: noise.Tail
-    centre: Floats  # per vertex: the typical effect
-    between: Floats  # per vertex: the scatter of healthy nodes
-    sigma: Floats  # per row: of its residual, when the row has no say in the fit
-    mirror: Floats  # per row: the residual of the mirrored values
 
 
 def verdict(pairs: Pairs, settings: Settings | None = None, *, switches: dict[str, str] | None = None) -> PairVerdict:
@@ -120,8 +80,6 @@ def _undecided(pairs: Pairs, data: Combined) -> str:
     here = len(np.unique(np.concatenate([data.a, data.b])))
     if here < FEWEST_NODES:
         return f"only {here} nodes: from {FEWEST_NODES} on a slow link can be told from a slow node"
-    if not np.isfinite(data.y).all():
-        return "some values are not positive numbers"
     return ""
 
 
@@ -233,29 +191,29 @@ def noise_of(state: State) -> Noise:
         np.median(state.sigma)
     )
     u = float(np.nanmedian(np.sqrt(got.u**2 + state.between**2)))
-    node = (noise.quantile(settings.rate / nodes, name.node_dof(got)) + likely) * u
+    node = (noise.quantile(settings.rate / nodes, node_dof(got)) + likely) * u
     better = state.pairs.metric.better
     return Noise(
         sigma=got.sigma,
         sigma_slow=got.sigma * state.tail.slow,
         between_nodes=float(np.max(state.between)),
         tail_dof=state.tail.dof,
-        smallest_node=max(name.slower(node, better), settings.node_floor),
-        smallest_link=max(name.slower(link, better), settings.link_floor),
+        smallest_node=max(slower(node, better), settings.node_floor),
+        smallest_link=max(slower(link, better), settings.link_floor),
     )
 
 
 def _nothing(pairs: Pairs, settings: Settings, data: Combined, why: str) -> PairVerdict:
     """A verdict that names nothing but what is dead."""
-    dead_nodes, dead_links = name.dead(pairs)
+    dead_nodes, dead_links = dead_of(pairs)
     return PairVerdict(
         metric=pairs.metric,
         params=pairs.params,
         nodes=len(pairs.places),
         pairs=len(data.y),
         possible=name.possible(pairs, data.directed),
-        passes=int(np.median(data.passes)),
-        typical=float(np.median(pairs.values)),
+        passes=int(np.median(data.passes)) if len(data.passes) else 0,
+        typical=float(np.median(pairs.values)) if len(pairs.values) else None,
         rate=settings.rate,
         state="slow" if dead_nodes or dead_links else "undecided",
         dead_nodes=dead_nodes,

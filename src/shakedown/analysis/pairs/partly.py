@@ -24,6 +24,7 @@ class Parts(NamedTuple):
     share: float
     slow: Floats  # the probability of each peer to be among the slow
     u: float  # standard uncertainty of the shift
+    q: float  # how likely a row of one heap looks like this, among all rows tried
 
 
 def split(x: Floats, sigma: Floats, rows: int) -> Parts | None:
@@ -53,7 +54,8 @@ def split(x: Floats, sigma: Floats, rows: int) -> Parts | None:
         return None
     middle = float(np.median(sigma))
     u = middle * float(np.sqrt(1 / max(count, 1) + 1 / max(len(x) - count, 1)))
-    return Parts(low, high - low, share, slow, u)
+    q = min(1.0, max(rows, 1) * float(np.exp(-gain / 2)))  # the ratio has two degrees of freedom: place and share
+    return Parts(low, high - low, share, slow, u, q)
 
 
 def _density(x: Floats, centre: float, sigma: Floats) -> Floats:

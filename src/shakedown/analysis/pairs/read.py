@@ -37,6 +37,15 @@ class Pairs(NamedTuple):
     dead: tuple[DeadLink, ...] = ()
 
 
+class Dead(NamedTuple):
+    """A pair whose check failed."""
+
+    workload: str
+    params: Params
+    metric: Metric
+    link: DeadLink
+
+
 class Series(NamedTuple):
     """One row before the places have numbers."""
 
@@ -51,7 +60,7 @@ class Series(NamedTuple):
 def from_directories(directories: Sequence[RunDirectory]) -> tuple[list[Pairs], list[Absent]]:
     """Every matrix of pairs in the run directories, and what in them is damaged. Raises StoreFailed."""
     rows: list[Series] = []
-    dead: list[tuple[Params, DeadLink, str]] = []
+    dead: list[Dead] = []
     damaged: list[Absent] = []
     for directory in directories:
         loaded = directory.load()
@@ -102,7 +111,7 @@ def _passed(residual: object) -> bool:
     return residual is None or bool(getattr(residual, "passed", False))
 
 
-def _dead(record: Measurement) -> list[tuple[Params, DeadLink, str]]:
+def _dead(record: Measurement) -> list[Dead]:
     found = []
     for case in record.cases:
         check = case.residual
@@ -110,7 +119,9 @@ def _dead(record: Measurement) -> list[tuple[Params, DeadLink, str]]:
             continue
         a, b = str(case.params["host_a"]), str(case.params["host_b"])
         why = check.kind if check.value is None else f"{check.value:g} {check.kind}"
-        found.append((case.params, DeadLink(a=a, b=b, why=why), case.kernel))
+        metric = _metric_of(workloads.get(record.workload).metrics, case.kernel)
+        if metric is not None:
+            found.append(Dead(record.workload, case.params, metric, DeadLink(a=a, b=b, why=why)))
     return found
 
 
@@ -147,29 +158,25 @@ def _metric_of(metrics: Iterable[Metric], kernel: str) -> Metric | None:
     return next(found, None)
 
 
-def _matrices(rows: Iterable[Series], dead: Sequence[tuple[Params, DeadLink, str]]) -> list[Pairs]:
-    groups: dict[str, list[Series]] = {}
-    commons: dict[str, Params] = {}
-    for row in rows:
+def _matrices(rows: Iterable[Series], dead: Sequence[Dead]) -> list[Pairs]:
+    groups: dict[str, tuple[Params, Metric, list[Series], list[Dead]]] = {}
+    items: list[Series | Dead] = [*rows, *dead]
+    for row in items:
         common = {name: item for name, item in row.params.items() if name not in _OF_A_PAIR}
         key = f"{row.workload} {row.metric.name} {table.key(common)}"
-        groups.setdefault(key, []).append(row)
-        commons.setdefault(key, common)
-    return [_matrix(group, commons[key], dead) for key, group in groups.items()]
+        _, _, good, gone = groups.setdefault(key, (common, row.metric, [], []))
+        if isinstance(row, Series):
+            good.append(row)
+        else:
+            gone.append(row)
+    return [_matrix(*group) for group in groups.values()]
 
 
-def _matrix(group: list[Series], common: Params, dead: Sequence[tuple[Params, DeadLink, str]]) -> Pairs:
-    hosts_of: dict[tuple[str, int], None] = {}
-    mine = [
-        (params, link)
-        for params, link, kernel in dead
-        if kernel == group[0].kernel and all(params.get(name) == item for name, item in common.items())
-    ]
-    for params in (*(row.params for row in group), *(params for params, _ in mine)):
-        for side in "ab":
-            hosts_of[str(params[f"host_{side}"]), int(params[f"rank_{side}"])] = None
-    several = len({host for host, _ in hosts_of}) < len(hosts_of)
-    ends = sorted(hosts_of, key=lambda one: (one[1], one[0]))
+def _matrix(common: Params, metric: Metric, group: list[Series], dead: list[Dead]) -> Pairs:
+    every = [*(one.params for one in group), *(one.params for one in dead)]
+    several = any(params["host_a"] == params["host_b"] for params in every)  # ranks of one host met: a place is a rank
+    met = {(str(params[f"host_{side}"]), int(params[f"rank_{side}"])) for params in every for side in "ab"}
+    ends = sorted(met, key=lambda one: (one[1], one[0]))
     by_place: dict[str, str] = {_name(host, rank, several): host for host, rank in ends}
     number = {name: index for index, name in enumerate(by_place)}
     a, b = (
@@ -181,15 +188,15 @@ def _matrix(group: list[Series], common: Params, dead: Sequence[tuple[Params, De
     )
     named = tuple(
         DeadLink(
-            a=_name(link.a, int(params["rank_a"]), several),
-            b=_name(link.b, int(params["rank_b"]), several),
-            why=link.why,
+            a=_name(one.link.a, int(one.params["rank_a"]), several),
+            b=_name(one.link.b, int(one.params["rank_b"]), several),
+            why=one.link.why,
         )
-        for params, link in mine
+        for one in dead
     )
     together = common.get("pattern") == "tournament"
     return Pairs(
-        metric=group[0].metric,
+        metric=metric,
         params=common,
         places=tuple(by_place),
         hosts=tuple(by_place.values()),

@@ -94,7 +94,7 @@ class PairVerdict(Record, frozen=True, kw_only=True):
     possible: int
     passes: int  # how often most pairs were measured
     rounds: int | None = None  # tournament rounds, where the time stamps or the pattern tell
-    typical: float  # the value of a pair of two typical nodes
+    typical: float | None  # the value of a pair of two typical nodes; None where no pair has a value
     rate: float  # the false-discovery rate that nodes and links are named at, each by itself
     groups: int = 0  # of nodes that are near each other, given or found
     groups_from: Literal["", "topology", "values"] = ""

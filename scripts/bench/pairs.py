@@ -1,0 +1,197 @@
+"""How well slow nodes and slow links are told apart, on simulated fleets whose truth is known.
+
+    python scripts/bench/pairs.py [--seeds 50] [--nodes 1024] [--json]   the goal: all found, at most one false, below 10 s
+    python scripts/bench/pairs.py --power [--nodes 64] [--seeds 40]         how many rounds a 10 % slow node or link needs
+
+Every fleet has 5 slow nodes (5 to 20 % slower) and 10 slow links (15 to 50 %), at places and by amounts that change with the
+seed; each pair is measured once (n - 1 rounds), 20 samples with 5 % of jitter each, and healthy nodes differ by 0.3 %. The
+harder lines add what real fleets have. A node counts as found when it is named as slow to everybody, a link as found when it
+is named; anything else that is named is false. Seconds and memory are of the verdict alone, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import resource
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shakedown.analysis import pairs
+from shakedown.analysis.pairs import simulate
+from shakedown.analysis.pairs.simulate import LATENCY, Fleet
+
+SLOW_NODES, SLOW_LINKS = 5, 10
+
+#: What each line of the table adds to the plain fleet.
+HARDER: dict[str, Mapping[str, Any]] = {
+    "plain": {},
+    "latency": {"metric": LATENCY},
+    "two slow nodes cost as the slower": {"bottleneck": True},
+    "healthy nodes differ by 1 %": {"node": 0.01},
+    "3 % of jitter of each pair": {"pair": 0.03},
+    "5 % of jitter of each pair": {"pair": 0.05},
+    "the same, 3 passes": {"pair": 0.05, "passes": 3},
+    "16 nodes a switch, 30 % nearer": {"leaf": 16, "far": 0.3, "metric": LATENCY},
+    "two rounds disturbed": {"disturbed": {5: 0.3, 17: 0.1}},
+    "0.1 % strays (Cauchy), 2 passes": {"strays": 0.001, "passes": 2},
+    "0.1 % strays to the slow side, 2 passes": {"strays": 0.001, "passes": 2, "skewed": True},
+    "1 % strays (Cauchy), 3 passes": {"strays": 0.01, "passes": 3},
+}
+
+
+class Score(NamedTuple):
+    nodes_found: int
+    links_found: int
+    false: int
+    seconds: float
+    more_memory_bytes: int  # the growth of the peak during the verdict
+
+
+def fleet(nodes: int, seed: int, **more: Any) -> Fleet:
+    """A fleet with slow nodes and links at random places."""
+    rng = np.random.default_rng(10_000 + seed)
+    slow_nodes = {
+        int(place): float(share)
+        for place, share in zip(
+            rng.choice(nodes, SLOW_NODES, replace=False), rng.uniform(0.05, 0.2, SLOW_NODES), strict=True
+        )
+    }
+    slow_links: dict[tuple[int, int], float] = {}
+    while len(slow_links) < SLOW_LINKS:
+        one, other = sorted(rng.choice(nodes, 2, replace=False).tolist())
+        slow_links[one, other] = float(rng.uniform(0.15, 0.5))
+    return Fleet(nodes=nodes, slow_nodes=slow_nodes, slow_links=slow_links, **more)
+
+
+def score(truth: Fleet, seed: int) -> Score:
+    measured = simulate.pairs(truth, seed)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    begin = time.perf_counter()
+    verdict = pairs.verdict(measured)
+    seconds = time.perf_counter() - begin
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    nodes = {f"n{place + 1}" for place in truth.slow_nodes}
+    links = {frozenset((f"n{a + 1}", f"n{b + 1}")) for a, b in truth.slow_links}
+    named_nodes = {one.node for one in verdict.slow_nodes if one.share == 1}
+    named_links = {frozenset((one.a, one.b)) for one in verdict.slow_links}
+    others = sum(one.share < 1 for one in verdict.slow_nodes) + len(verdict.slow_groups)
+    return Score(
+        len(nodes & named_nodes),
+        len(links & named_links),
+        len(named_nodes - nodes) + len(named_links - links) + others,
+        seconds,
+        grown * 1024,
+    )
+
+
+def alone(work: Callable[..., Score], *args: Any) -> Score:
+    """In a fresh process: its peak of memory is its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(work, args)
+
+
+def table(nodes: int, seeds: int, harder_seeds: int) -> list[dict[str, Any]]:
+    rows = []
+    for name, more in HARDER.items():
+        count = seeds if not more else harder_seeds
+        scores = []
+        for seed in range(count):
+            truth = fleet(nodes, seed, **more)
+            scores.append(alone(score, truth, seed) if seed == 0 else score(truth, seed))
+        rows.append(
+            {
+                "fleet": name,
+                "seeds": count,
+                "all_found": float(
+                    np.mean([one.nodes_found == SLOW_NODES and one.links_found == SLOW_LINKS for one in scores])
+                ),
+                "nodes_found": float(np.mean([one.nodes_found for one in scores]) / SLOW_NODES),
+                "links_found": float(np.mean([one.links_found for one in scores]) / SLOW_LINKS),
+                "no_false": float(np.mean([one.false == 0 for one in scores])),
+                "at_most_one_false": float(np.mean([one.false <= 1 for one in scores])),
+                "most_false": max(one.false for one in scores),
+                "seconds_median": float(np.median([one.seconds for one in scores])),
+                "seconds_most": max(one.seconds for one in scores),
+                "memory_bytes": scores[0].more_memory_bytes,
+            }
+        )
+        show_row(rows[-1])
+    return rows
+
+
+def show_row(row: Mapping[str, Any]) -> None:
+    print(
+        f"{row['fleet']:42s} {row['seeds']:5d} {row['all_found']:9.0%} {row['nodes_found']:7.1%} {row['links_found']:7.1%} "
+        f"{row['no_false']:9.0%} {row['at_most_one_false']:9.0%} {row['most_false']:5d} {row['seconds_median']:8.2f} "
+        f"{row['seconds_most']:7.2f} {row['memory_bytes'] / 1e6:7.0f}",
+        flush=True,
+    )
+
+
+def power(nodes: int, seeds: int) -> list[dict[str, Any]]:
+    """How often one node and one link, 10 % slow each, are named, by rounds and by the noise of a pair's value."""
+    rows = []
+    print(f"{'rounds':>8s} {'noise':>7s} {'node 10 %':>10s} {'link 10 %':>10s} {'link 30 %':>10s} {'any false':>10s}")
+    every = [count for count in (3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512) if count < nodes - 1]
+    for noise in (0.01, 0.02, 0.05):
+        for rounds in (*every, nodes - 1):
+            a, b, _ = simulate.circle(nodes, rounds)
+            found = np.zeros(4)
+            for seed in range(seeds):
+                rng = np.random.default_rng(seed)
+                weak, strong = ((int(a[row]), int(b[row])) for row in rng.choice(len(a), 2, replace=False))
+                node = int(rng.choice([place for place in range(nodes) if place not in (*weak, *strong)]))
+                truth = Fleet(
+                    nodes=nodes,
+                    slow_nodes={node: 0.1},
+                    slow_links={weak: 0.1, strong: 0.3},
+                    rounds=rounds,
+                    jitter=0.0,
+                    pair=noise,
+                )
+                verdict = pairs.verdict(simulate.pairs(truth, seed))
+                links = {(one.a, one.b) for one in verdict.slow_links}
+                nodes_named = {one.node for one in verdict.slow_nodes if one.share == 1}
+                true_links = [tuple(f"n{end + 1}" for end in link) for link in (weak, strong)]
+                found += (
+                    f"n{node + 1}" in nodes_named,
+                    true_links[0] in links,
+                    true_links[1] in links,
+                    bool(nodes_named - {f"n{node + 1}"} or links - set(true_links) or verdict.slow_groups),
+                )
+            share = found / seeds
+            rows.append({"nodes": nodes, "rounds": rounds, "noise": noise, "shares": share.tolist()})
+            print(f"{rounds:8d} {noise:7.0%} " + " ".join(f"{one:10.0%}" for one in share), flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int)
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--harder-seeds", type=int, default=8)
+    parser.add_argument("--power", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    if args.power:
+        rows = power(args.nodes or 64, args.seeds or 40)
+    else:
+        nodes = args.nodes or 1024
+        print(f"{nodes} nodes, {nodes * (nodes - 1) // 2:,} pairs, {os.cpu_count()} CPUs")
+        print(
+            f"{'fleet':42s} {'seeds':>5s} {'all found':>9s} {'nodes':>7s} {'links':>7s} {'no false':>9s} {'at most 1':>9s} "
+            f"{'most':>5s} {'s':>8s} {'s most':>7s} {'MB':>7s}"
+        )
+        rows = table(nodes, args.seeds or 50, args.harder_seeds)
+    if args.json:
+        print(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Slow nodes: to everybody, or to some of their peers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..table import Floats, Ints
+from . import noise, partly
+from .records import Effect, SlowNode
+from .state import FEWEST_PAIRS, Half, State, direction_of, effect, node_dof, raw_of, rows_of, slower
+
+_EVERY_ROW = 128  # places up to which every row is tried for two heaps
+_STRAY_Z = 2.5
+
+
+def halves_of(state: State, grouped: set[int], inside: Ints) -> list[Half]:
+    """Vertices whose pairs fall into two heaps. What groups explain (``grouped`` and the rows ``inside``) is left out."""
+    got = state.fit
+    vertices = len(got.degrees)
+    suspects = np.flatnonzero(got.degrees >= 2 * partly.FEWEST)
+    if len(state.pairs.places) > _EVERY_ROW:
+        far = np.abs(got.residuals) / got.scales > _STRAY_Z
+        counts = np.bincount(state.data.a[far], minlength=vertices) + np.bincount(state.to[far], minlength=vertices)
+        usual = np.median(counts[suspects]) if len(suspects) else 0.0
+        suspects = suspects[counts[suspects] > usual + 6 * np.sqrt(usual + 1) + 3]
+    found = []
+    for vertex in suspects.tolist():
+        if vertex in grouped:
+            continue
+        rows = np.setdiff1d(rows_of(state, vertex), inside)
+        parts = partly.split(got.residuals[rows], state.sigma[rows], len(suspects))
+        floor = state.settings.link_floor
+        if parts is None or slower(parts.shift, state.pairs.metric.better) < floor:
+            continue
+        # of two slow nodes the slower may be all that counts: a heap of such pairs lies low only beside the sum of both
+        raw = raw_of(state, rows)
+        slow = parts.slow > 0.5
+        if np.median(raw[slow]) - np.median(raw[~slow]) >= 0.5 * parts.shift:
+            found.append(Half(vertex, parts, rows))
+    return _own(state, found)
+
+
+def _own(state: State, halves: list[Half]) -> list[Half]:
+    """A row in two heaps may only show that many of its peers are slow to some: of two such rows the one with more to
+    explain comes first, and what it explains counts no more for the others."""
+    kept: list[Half] = []
+    taken = np.zeros(len(state.data.y), bool)
+    for half in sorted(halves, key=lambda one: -one.parts.share * len(one.rows)):
+        slow = half.parts.slow > 0.5
+        if (slow & ~taken[half.rows]).sum() >= partly.FEWEST:
+            kept.append(half)
+            taken[half.rows[slow]] = True
+    # one whose slow pairs nearly all lead to others of these is told there
+    names = {half.vertex for half in kept}
+    return [half for half in kept if _told_elsewhere(state, half, names) < 0.8]
+
+
+def _told_elsewhere(state: State, half: Half, names: set[int]) -> float:
+    """The share of a vertex' slow pairs whose other end is another such vertex."""
+    slow = half.rows[half.parts.slow > 0.5]
+    ends = np.where(state.data.a[slow] == half.vertex, state.to[slow], state.data.a[slow])
+    return float(np.mean([end in names for end in ends.tolist()]))
+
+
+def _effects(state: State, halves: list[Half]) -> Floats:
+    """Of each vertex beyond the typical one; of one that is slow to some the effect of its good pairs."""
+    effects: Floats = state.fit.effects - state.centre
+    for half in halves:
+        effects[half.vertex] += half.parts.base
+    return effects
+
+
+def _uncertainty(state: State) -> Floats:
+    found: Floats = np.sqrt(state.fit.u**2 + state.between**2)
+    return found
+
+
+def rates_of(state: State, halves: list[Half]) -> Floats:
+    """The false-discovery rate at which each vertex is just named; NaN for one that cannot be told from its links."""
+    z = _effects(state, halves) / np.maximum(_uncertainty(state), 1e-12)
+    able = np.isfinite(z) & (state.fit.degrees >= FEWEST_PAIRS)
+    rates = np.full(len(z), np.nan)
+    if able.any():
+        p = noise.one_sided(z[able], node_dof(state.fit))
+        rates[able] = noise.discovery_rates(p, int(able.sum()))
+    return rates
+
+
+def slow_to_all(state: State, halves: list[Half], rates: Floats) -> dict[int, float]:
+    """Vertices that are slow to everybody, with their effect."""
+    effects = _effects(state, halves)
+    better, settings = state.pairs.metric.better, state.settings
+    return {
+        vertex: float(effects[vertex])
+        for vertex in np.flatnonzero(np.nan_to_num(rates, nan=1.0) <= settings.rate).tolist()
+        if slower(float(effects[vertex]), better) >= settings.node_floor
+    }
+
+
+def slow_nodes(
+    state: State, whole: dict[int, float], rates: Floats, halves: list[Half], grouped: set[int]
+) -> tuple[SlowNode, ...]:
+    count, better = len(state.pairs.places), state.pairs.metric.better
+    found: dict[str, SlowNode] = {}
+    for vertex, middle in sorted(whole.items(), key=lambda item: -item[1]):
+        place = state.pairs.places[vertex % count]
+        other = found.get(place)
+        one = SlowNode(
+            node=place,
+            effect=effect(middle, float(state.fit.u[vertex]), better),
+            direction=direction_of(state, vertex),
+            pairs=int(state.fit.degrees[vertex]),
+            q=float(rates[vertex]),
+        )
+        # sending and receiving alike, within a factor of two: the node; else the direction that is slower
+        if other is None:
+            found[place] = one
+        elif one.effect.slower >= 0.5 * other.effect.slower:
+            found[place] = _joined(other, one)
+    parts = []
+    for half in halves:
+        if half.vertex in grouped:
+            continue
+        slow = half.rows[half.parts.slow > 0.5]
+        ends = np.where(state.data.a[slow] == half.vertex, state.data.b[slow], state.data.a[slow])
+        parts.append(
+            SlowNode(
+                node=state.pairs.places[half.vertex % count],
+                effect=effect(half.parts.shift, half.parts.u, better),
+                direction=direction_of(state, half.vertex),
+                share=len(slow) / len(half.rows),
+                pairs=len(half.rows),
+                peers=tuple(state.pairs.places[end] for end in np.unique(ends).tolist()),
+                q=half.parts.q,
+            )
+        )
+    return (*sorted(found.values(), key=lambda one: -one.effect.slower), *parts)
+
+
+def _joined(one: SlowNode, other: SlowNode) -> SlowNode:
+    def mean(x: float, y: float) -> float:
+        return (x + y) / 2
+
+    return SlowNode(
+        node=one.node,
+        effect=Effect(
+            slower=mean(one.effect.slower, other.effect.slower),
+            low=min(one.effect.low, other.effect.low),
+            high=max(one.effect.high, other.effect.high),
+        ),
+        pairs=one.pairs + other.pairs,
+        q=max(one.q, other.q),
+    )

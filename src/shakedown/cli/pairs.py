@@ -1,0 +1,113 @@
+"""shakedown pairs: slow nodes and slow links from the pairs that run directories hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
+from . import common
+
+if TYPE_CHECKING:
+    from ..analysis.pairs import PairVerdict, Settings
+
+
+def command(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Run directories with pairs of nodes (pingpong, pairs = all); 'latest' (the default) is the newest "
+            "below ./runs. Several are taken as passes of one test."
+        ),
+    ] = None,
+    topology: Annotated[
+        Path | None,
+        typer.Option(
+            help="Which node sits behind which switch: Slurm's topology.conf, or TOML with a table [switches]."
+        ),
+    ] = None,
+    rate: Annotated[float, typer.Option(help="The false-discovery rate that nodes and links are named at.")] = 0.01,
+    node_floor: Annotated[
+        str, typer.Option(help="A node that is slower by less is not named, however sure it is.")
+    ] = "2 %",
+    link_floor: Annotated[str, typer.Option(help="The same for a link.")] = "5 %",
+    json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+) -> None:
+    """Name slow nodes and slow links apart, from pairs of nodes measured one pair per node at a time.
+
+    Exit code 0: none is slow or dead; 1: some are; 3: damaged records; 4: too few pairs to tell.
+    """
+    from ..analysis import pairs
+    from ..analysis.pairs import topology as switches
+    from ..store import RunDirectory
+
+    settings = settings_of(rate, node_floor, link_floor)
+    opened = [
+        RunDirectory.open(common.latest_run(Path("runs")) if str(run) == "latest" else run)
+        for run in runs or [Path("latest")]
+    ]
+    behind = switches.read(topology) if topology else None
+    found, damaged = pairs.from_directories(opened)
+    for one in damaged:
+        common.say(f"shakedown: {one.what}: {one.why}")
+    if not found:
+        raise CannotMeasure(
+            "there is no pair of nodes in it",
+            where=", ".join(str(one.path) for one in opened),
+            hint='measure them: workload = "pingpong", params = { pairs = "all", rounds = "tournament" }, on several nodes',
+        )
+    verdicts = [pairs.verdict(one, settings, switches=behind) for one in found]
+    if json:
+        common.print_json({"verdicts": verdicts, "damaged": damaged})
+    else:
+        for verdict in verdicts:
+            show(verdict)
+    raise typer.Exit(exit_code(verdicts, bool(damaged)))
+
+
+def settings_of(rate: float, node_floor: str, link_floor: str) -> Settings:
+    """Raises BadInput."""
+    from ..analysis.pairs import Settings
+
+    if not 0 < rate < 0.5:
+        raise BadInput(f"--rate {rate:g} is no share of what is named", hint="give a number such as 0.01")
+    return Settings(rate, _share("--node-floor", node_floor), _share("--link-floor", link_floor))
+
+
+def _share(option: str, text: str) -> float:
+    from ..units import UnknownUnit, parse_quantity
+
+    try:
+        value, unit = parse_quantity(text)
+    except (UnknownUnit, ValueError) as error:
+        raise BadInput(f"{option} {text!r}: {error}", hint="write a share such as '5 %' or 0.05") from None
+    if unit != "1" or not 0 <= value < 1:
+        raise BadInput(f"{option} {text!r} is no share from 0 to 100 %", hint="write a share such as '5 %' or 0.05")
+    return value
+
+
+def exit_code(verdicts: list[PairVerdict], damaged: bool) -> int:
+    """The worst comes first: something slow or dead, damaged records, a matrix that tells nothing."""
+    states = {verdict.state for verdict in verdicts}
+    if "slow" in states:
+        return NOT_MET
+    if damaged:
+        return COULD_NOT_MEASURE
+    return UNDECIDED if "undecided" in states else MET
+
+
+def show(verdict: PairVerdict) -> None:
+    """One verdict for a person: the summary, each name with its next step, what is to be known beside."""
+    from ..report import _pairs
+
+    print(f"\n{_pairs.title(verdict)}")
+    print(f"  {_pairs.summary(verdict)}")
+    previous = ""
+    for sentence, step in zip(_pairs.sentences(verdict), _pairs.steps(verdict), strict=True):
+        print(f"  {sentence}")
+        print(f"    next: {step}" if step != previous else "    next: the same")
+        previous = step
+    for notice in verdict.notices:
+        print(f"  note: {notice.text}; {notice.advice}")

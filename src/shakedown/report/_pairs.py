@@ -1,0 +1,279 @@
+"""Pair tests: what the verdict says in words with the next step, the matrix as a heat map, the slow by name.
+
+``section(analysis)`` is all that a report calls; ``sentences`` and ``steps`` serve the command as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..records import Analysis
+from ..units import round_to, show
+from ._document import Block, Column, Figures, Heat, Section, Table, Text
+from ._text import count, listed, natural, params_of, ranges
+
+if TYPE_CHECKING:
+    from ..analysis.pairs import Effect, Pairs, PairVerdict
+
+MOST_LABELS = 128  # of a heat map; more places are shown in blocks
+MOST_NAMED = 60
+_UNSAID = ("pattern", "ranks", "window")  # parameters that every pair of a tournament has
+
+
+def section(analysis: Analysis) -> Section | None:
+    """The pairs of the analysis' findings, or None where no matrix over five nodes or more was measured."""
+    from ..analysis import pairs
+
+    metrics = {metric.name: metric for metric in analysis.metrics}
+    found = [
+        (one, pairs.verdict(one))
+        for one in pairs.from_findings(analysis.findings, metrics)
+        if len(set(one.hosts)) >= pairs.FEWEST_NODES and len(one.a) >= len(one.places)
+    ]
+    if not found:
+        return None
+    blocks: list[Block] = []
+    for one, verdict in found:
+        blocks += _blocks(one, verdict)
+    return Section(id="pairs", title="Pairs of nodes: slow nodes and slow links", short="Pairs", blocks=tuple(blocks))
+
+
+def _blocks(pairs: Pairs, verdict: PairVerdict) -> list[Block]:
+    blocks: list[Block] = [Text(text=f"{title(verdict)}: {summary(verdict)}")]
+    rows = tuple(zip(names(verdict), states(verdict), sentences(verdict), steps(verdict), strict=True))
+    if rows:
+        blocks.append(
+            Table(
+                title=f"Named in {title(verdict)}",
+                columns=(
+                    Column("Where", "code"),
+                    Column("State", "state"),
+                    Column("What was seen"),
+                    Column("What to do"),
+                ),
+                rows=rows[:MOST_NAMED],
+                caption=f"{len(rows) - MOST_NAMED:,} more: see shakedown pairs." if len(rows) > MOST_NAMED else "",
+            )
+        )
+    figure = heat(pairs, verdict)
+    if figure is not None:
+        blocks.append(Figures(figures=(figure,)))
+    for notice in verdict.notices:
+        blocks.append(Text(text=f"{_capital(notice.text)}. To do: {notice.advice}."))
+    return blocks
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# --------------------------------------------------------------------------------------------------------------- words
+
+
+def title(verdict: PairVerdict) -> str:
+    """``Message bandwidth, 1 MiB``."""
+    said = params_of({name: value for name, value in verdict.params.items() if name not in _UNSAID})
+    return ", ".join(filter(None, (verdict.metric.title, said)))
+
+
+def summary(verdict: PairVerdict) -> str:
+    """How much was measured, what a typical pair gives, how many are named, and what would have been found."""
+    unit = verdict.metric.unit
+    passes = f" in {count(verdict.passes, 'pass', 'passes')}" if verdict.passes > 1 else ""
+    parts = [
+        f"{verdict.pairs:,} of {verdict.possible:,} pairs of {count(verdict.nodes, 'node')} measured{passes}; "
+        + ("no pair has a value." if verdict.typical is None else f"a typical pair has {show(verdict.typical, unit)}.")
+    ]
+    named = [
+        count(len(group), *words)
+        for group, words in (
+            (verdict.slow_nodes, ("slow node", "")),
+            (verdict.slow_links, ("slow link", "")),
+            (verdict.slow_groups, ("slow group", "")),
+            (verdict.dead_nodes, ("dead node", "")),
+            (verdict.dead_links, ("dead link", "")),
+        )
+        if group
+    ]
+    if verdict.state == "undecided":
+        parts.append("Undecided.")
+    else:
+        parts.append(f"{_capital(', '.join(named))}." if named else "No node and no link is slow.")
+    if verdict.noise is not None:
+        parts.append(
+            f"A node slower by {_percent(verdict.noise.smallest_node)} or a link slower by "
+            f"{_percent(verdict.noise.smallest_link)} would have been named in 9 of 10 cases; of what is named at most "
+            f"{_percent(verdict.rate)} is wrong in the mean."
+        )
+    return " ".join(parts)
+
+
+def _percent(share: float) -> str:
+    return show(share, "%", 2)
+
+
+def interval(effect: Effect) -> str:
+    """``11 to 13 %``; a bound below zero reads as it is."""
+    if effect.slower == 0:
+        return "0 %"
+    digits = 2 if effect.high - effect.low > 0.01 else 3
+    return f"{round_to(100 * effect.low, digits)} to {round_to(100 * effect.high, digits)} %"
+
+
+def names(verdict: PairVerdict) -> list[str]:
+    """What is named, in one word each, in the order of ``sentences``."""
+    return [
+        *(one.node for one in verdict.dead_nodes),
+        *(f"{one.a} - {one.b}" for one in verdict.dead_links),
+        *(one.switch or ranges(one.nodes) for one in verdict.slow_groups),
+        *(one.node for one in verdict.slow_nodes),
+        *(f"{one.a} {'>' if one.one_way else '-'} {one.b}" for one in verdict.slow_links),
+    ]
+
+
+def states(verdict: PairVerdict) -> list[str]:
+    """The word of state for each name."""
+    dead = len(verdict.dead_nodes) + len(verdict.dead_links)
+    slow = len(verdict.slow_groups) + len(verdict.slow_nodes) + len(verdict.slow_links)
+    return ["failed"] * dead + ["slow"] * slow
+
+
+_WAY = {"both": "", "sending": " when it sends", "receiving": " when it receives"}
+
+
+def sentences(verdict: PairVerdict) -> list[str]:
+    """One for each that is named: dead ones first, then what explains most."""
+    what = verdict.metric.title.lower()
+    unit = verdict.metric.unit
+    found = [
+        f"node {one.node}: {one.dead} of the {one.tried} pairs that were tried failed ({one.why})"
+        for one in verdict.dead_nodes
+    ]
+    found += [f"link {one.a}-{one.b} failed: {one.why}" for one in verdict.dead_links]
+    for group in verdict.slow_groups:
+        whose = f" behind {group.switch}" if group.switch else ""
+        some = f" on {_percent(group.share)} of their pairs" if group.share < 1 else ""
+        found.append(
+            f"nodes {ranges(group.nodes)}{whose}: {_percent(group.effect.slower)} slower to all others{some}, and not among "
+            f"themselves ({what}), 95 % interval {interval(group.effect)}"
+        )
+    for node in verdict.slow_nodes:
+        whom = "to everybody"
+        if node.share < 1:
+            whom = (
+                f"to {len(node.peers):,} of its {node.pairs:,} peers ({_peers(node.peers)}) and as usual to the others"
+            )
+        found.append(
+            f"node {node.node}: {_percent(node.effect.slower)} slower {whom}{_WAY[node.direction]} ({what}), "
+            f"95 % interval {interval(node.effect)}"
+        )
+    for link in verdict.slow_links:
+        way = f"{link.a} to {link.b}, this way only:" if link.one_way else f"{link.a}-{link.b}:"
+        found.append(
+            f"link {way} {_percent(link.effect.slower)} slower than its nodes explain ({what} "
+            f"{show(link.value, unit)}, expected {show(link.expected, unit)}), 95 % interval {interval(link.effect)}"
+        )
+    return found
+
+
+def _peers(peers: Sequence[str]) -> str:
+    return (
+        ranges(peers)
+        if len(peers) <= 4
+        else listed((ranges(peers),))
+        if len(ranges(peers)) < 60
+        else "listed by --json"
+    )
+
+
+def steps(verdict: PairVerdict) -> list[str]:
+    """The next step for each name, in the order of ``sentences``."""
+    found = [
+        "see whether it is up and its port has a link; move its cable to another port, and measure it again"
+    ] * len(verdict.dead_nodes)
+    found += [
+        "look at the error counters of the ports on the way (ibqueryerrors, ethtool -S); replace the cable, swap the port"
+    ] * len(verdict.dead_links)
+    for group in verdict.slow_groups:
+        whose = group.switch or "the switch that they share"
+        found.append(
+            f"look at the uplinks of {whose}: "
+            + (
+                "all of them, and its position in the fabric (iblinkinfo: speed, width, number of links up)"
+                if group.share == 1
+                else f"{_percent(group.share)} of the pairs take a slow one; find the port with errors, recable it"
+            )
+        )
+    for node in verdict.slow_nodes:
+        if node.share < 1:
+            found.append(
+                "compare the routes to the slow peers with those to the others: a rail, an uplink or a member of a bond is "
+                "slow; look at each of its ports (ibstat, ethtool), recable the slow one"
+            )
+        else:
+            found.append(
+                "compare its adapter's speed, width and PCIe slot (ibstat, ethtool, lspci -vv), its BIOS and clocks with "
+                "a node that is not slow; then move its cable to another switch port: if the slowness moves, it is the port"
+            )
+    for link in verdict.slow_links:
+        again = "" if link.passes > 1 else "it was measured once: measure it again before anything is recabled; then "
+        found.append(
+            f"{again}trace its route (ibtracert, traceroute) and look at the error counters of the ports on it; replace the "
+            "cable between switches, or swap the port"
+        )
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------ heat map
+
+
+def heat(pairs: Pairs, verdict: PairVerdict) -> Heat | None:
+    """The matrix of values; of more than 128 places the worst pair of each block, as a share of the typical value."""
+    import numpy as np
+
+    places = len(pairs.places)
+    typical = verdict.typical
+    if len(pairs.a) < 3 or typical is None:
+        return None
+    order = sorted(range(places), key=lambda place: natural(pairs.places[place]))
+    at = np.empty(places, int)
+    at[order] = np.arange(places)
+    ordered = [pairs.places[place] for place in order]
+    size = -(-places // MOST_LABELS)
+    shown = pairs.values
+    unit, better = pairs.metric.unit, pairs.metric.better
+    worst = max if better == "lower" else min
+    cells: dict[tuple[int, int], tuple[float, int]] = {}
+    for row, (a, b) in enumerate(zip((at[pairs.a] // size).tolist(), (at[pairs.b] // size).tolist(), strict=True)):
+        value = float(shown[row])
+        held = cells.get((a, b))
+        if held is None or worst(value, held[0]) == value:
+            cells[a, b] = (value, row)
+    labels = tuple(
+        ordered[index * size] if size == 1 else ranges(ordered[index * size : (index + 1) * size])
+        for index in range(-(-places // size))
+    )
+
+    def says(value: float, row: int) -> str:
+        a, b = pairs.places[int(pairs.a[row])], pairs.places[int(pairs.b[row])]
+        return f"{a} to {b}: {show(value, unit)}, {show(value / typical, '%')} of the typical pair"
+
+    values = [value for value, _ in cells.values()]
+    block = "" if size == 1 else f" Each cell is the worst pair of {size} by {size} nodes."
+    return Heat(
+        title=f"{title(verdict)} between nodes",
+        caption=f"{'From the node of the row to that of the column.' if _directed(pairs) else ''}{block}".strip(),
+        summary=f"{len(pairs.values):,} pairs: {show(min(values), unit)} to {show(max(values), unit)}, typical "
+        f"{show(typical, unit)}",
+        unit=unit,
+        better=better,
+        row_title="node a",
+        column_title="node b",
+        labels=labels,
+        cells=tuple((a, b, value, says(value, row)) for (a, b), (value, row) in sorted(cells.items())),
+    )
+
+
+def _directed(pairs: Pairs) -> bool:
+    return bool((pairs.a > pairs.b).any() and (pairs.a < pairs.b).any())

@@ -1,0 +1,353 @@
+"""An acceptance through the command: begin, run, record, waive, classify, verify, report."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.command import shakedown
+
+if TYPE_CHECKING:
+    from shakedown.cluster import Lab
+    from shakedown.host import Result
+
+PLAN = """
+name = "mini"
+title = "Mini"
+signatories = ["buyer", "vendor"]
+[[requirement]]
+id = "runs"
+clause = "1"
+text = "It runs."
+[[requirement]]
+id = "answers"
+clause = "2"
+text = "It answers."
+[[requirement]]
+id = "seen"
+clause = "3"
+text = "Somebody looks."
+[[test]]
+id = "empty"
+requirements = ["runs"]
+kind = "run"
+workload = "empty"
+params = { seconds = 0.05 }
+sweep = { tag = [1, 2] }
+times = 2
+[[test.limit]]
+metric = "empty.time"
+at_most = "10 s"
+[[test]]
+id = "say"
+requirements = ["answers"]
+kind = "command"
+command = ["echo", "availability 98.5"]
+[[test.value]]
+name = "Availability"
+pattern = 'availability ([\\d.]+)'
+unit = "%"
+at_least = "97 %"
+[[test]]
+id = "look"
+requirements = ["seen"]
+kind = "manual"
+steps = ["Look."]
+[[test.field]]
+name = "seen"
+title = "Seen"
+type = "yes-no"
+expect = "yes"
+"""
+
+
+def begin(place: Path, text: str = PLAN) -> Path:
+    (place / "plan.toml").write_text(text)
+    done = shakedown("accept", "begin", place / "plan.toml", "--directory", place / "A", "--system", "Box")
+    assert done.returncode == 0, done.stderr
+    return place / "A"
+
+
+def states(root: Path) -> dict[str, str]:
+    done = shakedown("accept", "status", root, "--json")
+    return {one["id"]: one["state"] for one in json.loads(done.stdout)["requirements"]}
+
+
+def test_the_whole_way_through(tmp_path: Path) -> None:
+    pytest.importorskip("typst")
+    root = begin(tmp_path)
+    assert shakedown("accept", "status", root).returncode == 4
+    ran = shakedown("accept", "run", root)
+    assert ran.returncode == 0, ran.stderr
+    assert states(root) == {"runs": "met", "answers": "met", "seen": "not measured"}
+    photo = tmp_path / "photo.jpg"
+    photo.write_bytes(b"a photo")
+    words = ("accept", "record", root, "look", "--set", "seen=yes", "--attach", photo, "--by", "Ann")
+    assert shakedown(*words).returncode == 0
+    assert shakedown("accept", "status", root).returncode == 0
+    again = shakedown("accept", "run", root)
+    assert again.returncode == 0 and "nothing is left" in again.stderr
+    assert shakedown("accept", "report", root).returncode == 0
+    assert {path.suffix for path in (root / "report").iterdir()} == {".html", ".pdf", ".md", ".json"}
+    assert shakedown("accept", "verify", root).returncode == 0
+    head = json.loads((root / "report/report.json").read_text())["head"]
+    assert shakedown("accept", "verify", root, "--head", head).returncode == 0
+    lost = shakedown("accept", "verify", root, "--head", "0" * 64)
+    assert lost.returncode == 1 and "restore" in lost.stderr
+
+
+def test_tampered_evidence_ends_in_exit_code_1_and_names_the_clause(tmp_path: Path) -> None:
+    root = begin(tmp_path)
+    shakedown("accept", "run", root)
+    path = next(root.glob("runs/1/runs/*/1/measurement.json"))
+    path.write_text(path.read_text().replace('"work"', ' "work"', 1) + " ")
+    (root / "evidence/say/1/note.txt").write_text("added later")
+    done = shakedown("accept", "verify", root)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "changed" in done.stderr and "clause 1" in done.stderr
+    assert "added" in done.stderr and "clause 2" in done.stderr
+    assert states(root) == {"runs": "undecided", "answers": "undecided", "seen": "not measured"}
+
+
+def test_reports_of_a_run_directory_are_no_tampering(tmp_path: Path) -> None:
+    root = begin(tmp_path)
+    shakedown("accept", "run", root)
+    assert shakedown("report", root / "runs/1").returncode in (0, 3)
+    assert shakedown("accept", "verify", root).returncode == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_session_is_gone_on_with(tmp_path: Path, how: signal.Signals) -> None:
+    slow = (
+        PLAN.replace("seconds = 0.05", "seconds = 0.4")
+        .replace("[1, 2]", "[1, 2, 3, 4]")
+        .replace("times = 2", "times = 1")
+    )
+    root = begin(tmp_path, slow)
+    child = subprocess.Popen([sys.executable, "-m", "shakedown", "accept", "run", root], stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 30
+    while not list(root.glob("runs/1/runs/*/1/measurement.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(child.pid, how)
+    child.communicate(timeout=30)
+    kept = {path: path.read_bytes() for path in root.glob("runs/1/runs/*/1/measurement.json")}
+    assert 1 <= len(kept) < 4
+    done = shakedown("accept", "run", root)
+    assert done.returncode == 0, done.stderr
+    assert "going on with runs/1" in done.stderr and not (root / "runs/2").exists()
+    assert all(path.read_bytes() == data for path, data in kept.items())
+    assert states(root)["runs"] == "met" and states(root)["answers"] == "met"
+
+
+def test_a_failed_test_is_classified_before_it_is_done_again(tmp_path: Path) -> None:
+    flag = tmp_path / "repaired"
+    root = begin(tmp_path, PLAN.replace('["echo", "availability 98.5"]', f'["cat", "{flag}"]'))
+    assert shakedown("accept", "run", root, "--test", "say").returncode == 1
+    flag.write_text("availability 99\n")
+    decided = shakedown("accept", "run", root, "--test", "say")
+    assert decided.returncode == 2 and "is decided" in decided.stderr and "clause 2" in decided.stderr
+    again = ("accept", "run", root, "--test", "say", "--again", "--by", "Ann", "--reason", "disk replaced")
+    refused = shakedown(*again)
+    assert refused.returncode == 2 and "classify" in refused.stderr
+    words = ("accept", "classify", root, "say", "--as", "system", "--by", "Bob", "--reason", "broken disk")
+    assert shakedown(*words).returncode == 0
+    assert states(root)["answers"] == "not met"  # a failure of the system counts until it is done again
+    assert shakedown(*again).returncode == 0
+    assert states(root)["answers"] == "met"
+    found = json.loads(shakedown("accept", "status", root, "--json").stdout)
+    attempts = next(one for one in found["tests"] if one["id"] == "say")["attempts"]
+    assert [one["state"] for one in attempts] == ["not met", "met"] and attempts[0]["failure"] == "system"
+
+
+def test_a_waiver_has_a_name_and_a_reason(tmp_path: Path) -> None:
+    root = begin(tmp_path)
+    assert shakedown("accept", "waive", root, "seen", "--by", "Ann").returncode == 2
+    assert shakedown("accept", "waive", root, "saen", "--by", "Ann", "--reason", "x").returncode == 2
+    assert shakedown("accept", "waive", root, "3", "--by", "Ann", "--reason", "no time").returncode == 0
+    assert states(root)["seen"] == "waived"
+    words = ("accept", "waive", root, "seen", "--withdraw", "--by", "Ann", "--reason", "there is time")
+    assert shakedown(*words).returncode == 0
+    assert states(root)["seen"] == "not measured"
+
+
+def test_a_form_without_a_terminal_never_waits(tmp_path: Path) -> None:
+    root = begin(tmp_path)
+    done = shakedown("accept", "record", root, "look", limit_s=20)
+    assert done.returncode == 2 and "--by" in done.stderr
+    done = shakedown("accept", "record", root, "look", "--by", "Ann", limit_s=20)
+    assert done.returncode == 2 and "--set seen=" in done.stderr
+    assert not (root / "evidence/look").exists()
+    done = shakedown("accept", "record", root, "look", "--by", "Ann", "--set", "seen=no", limit_s=20)
+    assert done.returncode == 1 and states(root)["seen"] == "not met"
+
+
+def test_a_form_on_a_terminal_asks_until_the_answer_fits(tmp_path: Path) -> None:
+    root = begin(tmp_path)
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "shakedown", "accept", "record", root, "look"],
+        stdin=theirs,
+        stderr=theirs,
+        stdout=subprocess.PIPE,
+        close_fds=True,
+    )
+    os.close(theirs)
+    os.write(ours, b"perhaps\nyes\nAnn\n\n")
+    said = child.communicate(timeout=30)[0]
+    os.close(ours)
+    assert child.returncode == 0 and b"met" in said
+    assert states(root)["seen"] == "met"
+
+
+def test_a_limit_that_is_missed_is_exit_code_1_and_what_cannot_run_is_3(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    slow = begin(tmp_path / "a", PLAN.replace('at_most = "10 s"', 'at_most = "1 ms"'))
+    assert shakedown("accept", "run", slow).returncode == 1
+    crash = begin(tmp_path / "b", PLAN.replace("seconds = 0.05", 'seconds = 0.01, behaviour = "crash"'))
+    assert shakedown("accept", "run", crash, "--test", "empty").returncode == 1
+    absent = PLAN.replace('workload = "empty"', 'workload = "pingpong"').replace(
+        "{ seconds = 0.05 }", '{ ranks = "hosts" }'
+    )
+    absent = absent.replace("sweep = { tag = [1, 2] }\n", "").replace("empty.time", "pingpong.latency")
+    (tmp_path / "c").mkdir()
+    root = begin(tmp_path / "c", absent)
+    done = shakedown("accept", "run", root, "--test", "empty")
+    assert done.returncode == 3, done.stderr
+    status = shakedown("accept", "status", root)
+    assert status.returncode in (3, 4) and "nothing came of it" in status.stdout
+
+
+def test_check_names_everything_and_show_prints_a_plan_that_can_be_used(tmp_path: Path) -> None:
+    for name in ("thufir", "generic-gpu-cluster"):
+        assert shakedown("accept", "check", name).returncode == 0
+        (tmp_path / "mine.toml").write_text(shakedown("accept", "show", name).stdout)
+        assert json.loads(shakedown("accept", "check", tmp_path / "mine.toml", "--json").stdout)["requirements"]
+    (tmp_path / "bad.toml").write_text(PLAN.replace("empty.time", "empty.tine").replace('expect = "yes"\n', ""))
+    done = shakedown("accept", "check", tmp_path / "bad.toml")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "clause 1" in done.stderr and "empty.time" in done.stderr and "clause 3" in done.stderr
+    assert shakedown("accept", "check", "thufr").returncode == 2
+
+
+def test_a_directory_that_others_write_to_runs_nothing(tmp_path: Path) -> None:
+    root = begin(tmp_path)
+    root.chmod(0o777)
+    done = shakedown("accept", "run", root)
+    assert done.returncode == 2 and "others can write" in done.stderr
+    assert not list((root / "evidence").iterdir()) and not list((root / "runs").iterdir())
+
+
+def test_a_command_is_no_shell_and_is_ended_at_its_limit(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    words = '["echo", "availability 99; touch hacked", "$(touch hacked)", "`touch hacked`"]'
+    root = begin(tmp_path / "a", PLAN.replace('["echo", "availability 98.5"]', words))
+    assert shakedown("accept", "run", root, "--test", "say").returncode == 0
+    assert not list(tmp_path.rglob("hacked"))
+    slow = PLAN.replace('["echo", "availability 98.5"]', '["sleep", "60"]\ntime_limit = "300 ms"')
+    root = begin(tmp_path / "b", slow)
+    assert shakedown("accept", "run", root, "--test", "say", limit_s=30).returncode == 1
+    assert "time limit" in shakedown("accept", "status", root).stdout
+
+
+ON_SLURM = """
+name = "lab"
+title = "Lab"
+[[requirement]]
+id = "memory"
+clause = "1"
+text = "Memory of every node."
+[[requirement]]
+id = "network"
+clause = "2"
+text = "Every pair of nodes."
+[[requirement]]
+id = "nodes"
+clause = "3"
+text = "No node is drained."
+[[test]]
+id = "stream"
+requirements = ["memory"]
+kind = "run"
+workload = "stream"
+params = { sizes = "8 MiB", threads = "1", kernels = "triad", samples = 5 }
+nodes = "each"
+[[test.limit]]
+metric = "stream.triad.bandwidth"
+at_least = 0.001
+of = "fleet median"
+[[test]]
+id = "pairs"
+requirements = ["network"]
+kind = "run"
+workload = "pingpong"
+params = { ranks = "hosts", sizes = "8", kernels = "latency", pairs = "all", rounds = "tournament", samples = 5 }
+nodes = "all"
+[[test.limit]]
+metric = "pingpong.latency"
+at_most = "10 s"
+[[test]]
+id = "no-node-drained"
+requirements = ["nodes"]
+kind = "command"
+command = ["sinfo", "--noheader", "--Node", "--format=%N %T"]
+expect = ['''^node4 ''']
+refuse = ['''(?i)\\s(down|drain)''']
+"""
+
+
+@pytest.mark.system
+@pytest.mark.slow
+def test_an_acceptance_on_a_real_slurm_is_one_job_and_sees_a_drained_node() -> None:
+    from shakedown import cluster
+    from shakedown.errors import Unavailable
+
+    parent = Path(tempfile.mkdtemp(prefix="sd-", dir="/tmp"))  # short: Unix sockets lie below it
+    parent.chmod(0o755)
+    try:
+        try:
+            lab = cluster.up(parent / "lab", nodes=4)
+        except Unavailable as error:
+            pytest.skip(f"no rehearsal cluster here: {error}")
+        try:
+            _on_slurm(lab)
+        finally:
+            lab.down()
+    finally:
+        shutil.rmtree(parent, ignore_errors=True)
+
+
+def _on_slurm(lab: Lab) -> None:
+    def accept(*words: str | Path) -> Result:
+        return lab.run([sys.executable, "-m", "shakedown", "accept", *map(str, words)], limit_s=200)
+
+    (lab.shared / "plan.toml").write_text(ON_SLURM)
+    root = lab.shared / "A"
+    assert accept("begin", lab.shared / "plan.toml", "--directory", root, "--system", "Lab").code == 0
+    ran = accept("run", root, "--on", "slurm", "--nodes", "4")
+    assert ran.code == 0, ran.err
+    found = json.loads(accept("status", root, "--json").out)
+    assert {one["id"]: one["state"] for one in found["requirements"]} == dict.fromkeys(
+        ("memory", "network", "nodes"), "met"
+    )
+    tests = {one["id"]: one["attempts"][0] for one in found["tests"]}
+    assert len(tests["stream"]["points"]) == 4, "one for each node"
+    assert len(tests["pairs"]["points"]) == 6, "one for each pair"
+    assert len(list(root.glob("runs/1/jobs/*"))) == 1, "one job"
+    assert accept("verify", root).code == 0
+    lab.run(["scontrol", "update", "nodename=node2", "state=drain", "reason=test"])
+    again = ("--again", "--by", "Ann", "--reason", "a node was drained")
+    assert accept("run", root, "--test", "no-node-drained", *again).code == 1

@@ -1,0 +1,269 @@
+"""Jobs of a real Slurm and a real Grid Engine, submitted, followed and cancelled while things break."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from shakedown import following, schedulers
+from shakedown.cluster import Lab
+from shakedown.errors import CannotMeasure
+from shakedown.schedulers import JobRecord, Request
+from shakedown.schedulers._hostlist import expand
+
+pytestmark = [pytest.mark.system, pytest.mark.slow]
+
+SLURM, GE = schedulers.get("slurm"), schedulers.get("gridengine")
+#: Words that no shell and no engine may take for anything else.
+NASTY = ("a b", "it's", "x\n#SBATCH --hold\n#$ -h\r\n", "$HOME `id` $(id)", "\udcff\x01é", "", "--", "%j\\%")
+
+
+@pytest.fixture
+def folder(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Path]:
+    path = lab.shared / f"50% of {request.node.name}"
+    path.mkdir(exist_ok=True)
+    path.chmod(0o755)
+    yield path
+
+
+def shell(folder: Path, text: str, **more: object) -> Request:
+    fields = {
+        "name": "test",
+        "argv": ("bash", "-c", text),
+        "folder": str(folder),
+        "exclusive": False,
+        "time_limit_s": 600,
+    }
+    return Request(**{**fields, **more})  # type: ignore[arg-type]
+
+
+def submit(lab: Lab, request: Request, engine: schedulers.Scheduler = SLURM) -> str:
+    return following.submit(engine, request, lab.door(), Path(request.folder) / "script")
+
+
+def end_of(lab: Lab, job: str, engine: schedulers.Scheduler = SLURM, limit_s: float = 240.0) -> tuple[JobRecord, ...]:
+    return following.follow(engine, job, lab.door(), every_s=2.0, give_up_s=limit_s)
+
+
+def until(holds: Callable[[], bool], limit_s: float = 90.0) -> None:
+    begun = time.monotonic()
+    while not holds():
+        assert time.monotonic() - begun < limit_s, "it did not happen in time"
+        time.sleep(0.2)
+
+
+def runs(lab: Lab, job: str, engine: schedulers.Scheduler = SLURM) -> bool:
+    found = engine.queued(lab.door().run(engine.queue([job]), limit_s=60.0))
+    return any(one.id == job and one.state == "running" for one in found or ())
+
+
+def test_the_engines_are_found(lab: Lab) -> None:
+    assert SLURM.absent(lab.door()) == ""
+
+
+def test_hosts_expand_as_this_slurm_expands_them(lab: Lab) -> None:
+    for text in ("n[1-3,07-09],login,rack[1-2]n[01-02]", "r[1-2]c[0-1]n[1-2]", "a[1-2]b[3-4]c[5-6]d[7-8]", "n[9-010]"):
+        shown = lab.run(["scontrol", "show", "hostnames", text])
+        assert shown.ok and tuple(shown.out.split()) == expand(text)
+
+
+def test_any_words_come_through_the_engine(lab: Lab, folder: Path) -> None:
+    program = "import os, sys; print(ascii((sys.argv[1:], os.environ['KEPT']))); sys.exit(5)"
+    asked = Request(
+        name="words; and more",
+        argv=("/usr/bin/python3", "-c", program, *NASTY),
+        folder=str(folder),
+        nodes=2,
+        gres="gpu:1",
+        env={"KEPT": "1 \n2"},
+        time_limit_s=61,
+    )
+    (one,) = end_of(lab, submit(lab, asked))
+    assert (one.state, one.exit_code, one.source) == ("failed", 5, "accounting")
+    assert len(one.hosts) == 2 and one.tres["node"] == "2" and one.begin_s and one.end_s and one.submit_s
+    assert (folder / "stdout").read_text().strip() == ascii((list(NASTY), "1 \n2"))
+
+
+def test_the_job_finds_its_allocation(lab: Lab, folder: Path) -> None:
+    import sys
+
+    program = (
+        "import msgspec, os; from shakedown import schedulers; from shakedown.host import RealHost;"
+        "print(msgspec.json.encode(schedulers.inside(os.environ, RealHost())).decode())"
+    )
+    asked = Request(
+        name="inside",
+        argv=(sys.executable, "-c", program),
+        folder=str(folder),
+        nodes=3,
+        time_limit_s=300,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )
+    (one,) = end_of(lab, submit(lab, asked))
+    assert one.state == "done", (folder / "stderr").read_text()
+    import msgspec
+
+    found = msgspec.json.decode((folder / "stdout").read_bytes(), type=schedulers.Allocation)
+    assert found.job == one.id and found.hosts == one.hosts and found.cpus == (4, 4, 4) and "pmix" in found.mpi
+    assert found.end_s and one.begin_s and 240 <= found.end_s - one.begin_s <= 360 and found.gpus == (4, 4, 4)
+
+
+def test_a_refusal_says_what_the_engine_said(lab: Lab, folder: Path) -> None:
+    with pytest.raises(CannotMeasure, match="partition"):
+        submit(lab, shell(folder, "true", partition="nowhere"))
+    job = submit(lab, shell(folder, "true", partition="batch"))
+    assert end_of(lab, job)[-1].partition == "batch"
+
+
+def test_exit_codes_signals_and_cancelling(lab: Lab, folder: Path) -> None:
+    killed = submit(lab, shell(folder, "kill -SEGV $$"))
+    long = submit(lab, shell(folder, "sleep 300"))
+    until(lambda: runs(lab, long))
+    following.cancel(SLURM, long, lab.door())
+    ends = {job: end_of(lab, job)[-1] for job in (killed, long)}
+    assert (ends[killed].state, ends[killed].signal) == ("failed", 11)
+    assert ends[long].state == "cancelled" and ends[long].word.startswith("CANCELLED by ")
+    following.cancel(SLURM, long, lab.door())
+
+
+def test_a_killed_node_and_what_becomes_of_its_jobs(lab: Lab, folder: Path) -> None:
+    again = submit(lab, shell(folder, "sleep 2000", hosts=("node2",), requeue=True))
+    never = submit(lab, shell(folder, "sleep 2000", hosts=("node3",)))
+    until(lambda: runs(lab, again) and runs(lab, never))
+    lab.fail("node2")
+    lab.fail("node3")
+    (lost,) = end_of(lab, never)
+    assert (lost.state, lost.hosts, lost.exit_code) == ("node_fail", ("node3",), None)
+    (view,) = following.watch(
+        SLURM, [following.Ticket(engine="slurm", job=again)], lab.door(), every_s=2.0, give_up_s=20.0
+    )
+    assert view.state == "queued" and [one.state for one in view.members[0].earlier] == ["node_fail"]
+    following.cancel(SLURM, again, lab.door())
+    first, second = end_of(lab, again)
+    assert (first.state, first.hosts, second.state, second.attempt) == ("node_fail", ("node2",), "cancelled", 1)
+
+
+def test_a_job_outlives_its_controller_and_its_accounting(lab: Lab, folder: Path) -> None:
+    job = submit(lab, shell(folder, "sleep 15; exit 3"))
+    until(lambda: runs(lab, job))
+    heard: list[str] = []
+    lab.daemon("slurmctld", "kill")
+    lab.daemon("slurmdbd", "stop")
+
+    def mend() -> None:
+        until(lambda: any("does not answer" in one for one in heard), 120.0)
+        lab.daemon("slurmctld", "start")
+        until(lambda: any("accounting" in one for one in heard), 120.0)
+        lab.daemon("slurmdbd", "start")
+
+    helper = threading.Thread(target=mend)
+    helper.start()
+    try:
+        records = following.follow(
+            SLURM, job, lab.door(), tell=lambda one: heard.append(one.reason), every_s=1.0, give_up_s=300.0
+        )
+    finally:
+        helper.join(300)
+    assert (records[-1].state, records[-1].exit_code) == ("failed", 3), "not done, not lost"
+
+
+def test_a_prolog_that_fails_holds_the_job_and_we_say_so(lab: Lab, folder: Path) -> None:
+    hook = lab.hooks("prolog") / "fails"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    try:
+        job = submit(lab, shell(folder, "true", requeue=True))
+        stuck: list[str] = []
+
+        def held() -> bool:
+            ticket = following.Ticket(engine="slurm", job=job)
+            (view,) = following.look(SLURM, [following.begin(ticket)], lab.door(), time.monotonic())
+            stuck.append(view.stuck)
+            return bool(view.stuck)
+
+        until(held)
+        assert "held" in stuck[-1] and "scontrol release" in stuck[-1]
+    finally:
+        hook.unlink()
+        following.cancel(SLURM, job, lab.door())
+    assert end_of(lab, job)[-1].state == "cancelled"
+
+
+# ---------------------------------------------------------------------------------------------------------- Grid Engine
+
+
+@pytest.fixture
+def ge_folder(gridengine_lab: Lab, request: pytest.FixtureRequest) -> Path:
+    path = gridengine_lab.shared / f"of {request.node.name}"
+    path.mkdir(exist_ok=True)
+    path.chmod(0o755)
+    return path
+
+
+def environment_of_parallel(lab: Lab) -> str:
+    found = lab.run(["qconf", "-spl"]).out.split()
+    return "mpi" if "mpi" in found else found[0]
+
+
+def test_grid_engine_runs_a_job_over_hosts(gridengine_lab: Lab, ge_folder: Path) -> None:
+    lab = gridengine_lab
+    assert GE.absent(lab.door()) == ""
+    program = "import os, sys, time; print(ascii((sys.argv[1:], os.environ['KEPT']))); time.sleep(2); sys.exit(7)"
+    asked = Request(
+        name="4 words",
+        argv=("/usr/bin/python3", "-c", program, *NASTY),
+        folder=str(ge_folder),
+        nodes=2,
+        slots=2,
+        parallel_environment=environment_of_parallel(lab),
+        env={"KEPT": "1 \n2"},
+        time_limit_s=600,
+    )
+    (one,) = end_of(lab, submit(lab, asked, GE), GE)
+    assert (one.state, one.exit_code, one.cpus) == ("failed", 7, 4) and len(one.hosts) == 2
+    assert (ge_folder / "stdout").read_text().strip() == ascii((list(NASTY), "1 \n2"))
+
+
+def test_grid_engine_reschedules_and_every_attempt_is_kept(gridengine_lab: Lab, ge_folder: Path) -> None:
+    lab = gridengine_lab
+    asked = shell(ge_folder, "sleep 8", requeue=True)
+    job = submit(lab, asked, GE)
+    until(lambda: runs(lab, job, GE))
+    assert lab.run(["qmod", "-rj", job]).ok
+    first, second = end_of(lab, job, GE)
+    assert (first.state, first.word, second.state, second.attempt) == ("preempted", "failed 25", "done", 1)
+
+
+def test_grid_engine_does_not_tell_who_killed_a_job_and_neither_do_we(gridengine_lab: Lab, ge_folder: Path) -> None:
+    lab = gridengine_lab
+    job = submit(lab, shell(ge_folder, "sleep 300"), GE)
+    until(lambda: runs(lab, job, GE))
+    following.cancel(GE, job, lab.door())
+    (one,) = end_of(lab, job, GE)
+    assert (one.state, one.signal, one.word) == ("failed", 9, "failed 100") and "qdel" in one.reason
+
+
+def test_grid_engine_away_is_waited_for(gridengine_lab: Lab, ge_folder: Path) -> None:
+    lab = gridengine_lab
+    job = submit(lab, shell(ge_folder, "sleep 10; exit 4"), GE)
+    until(lambda: runs(lab, job, GE))
+    heard: list[str] = []
+    lab.daemon("sge_qmaster", "kill")
+
+    def mend() -> None:
+        until(lambda: any("does not answer" in one for one in heard), 120.0)
+        lab.daemon("sge_qmaster", "start")
+
+    helper = threading.Thread(target=mend)
+    helper.start()
+    try:
+        records = following.follow(
+            GE, job, lab.door(), tell=lambda one: heard.append(one.reason), every_s=1.0, give_up_s=300.0
+        )
+    finally:
+        helper.join(300)
+    assert (records[-1].state, records[-1].exit_code) == ("failed", 4)
