@@ -124,6 +124,23 @@ def _collected(folder: Path, records: Sequence[Path]) -> bool:
         return False
 
 
+def ahead_s(folder: Path) -> dict[str, float]:
+    """By channel whose device stamps its readings itself: the median of those stamps less when the answer came, in s. That
+    is how far the device's clock is ahead, less the age of the value and the time of the answer. Nothing where the raw
+    files are gone. Raises StoreFailed."""
+    import numpy as np
+
+    found: dict[str, float] = {}
+    for source in _samples.sources(folder):
+        rows = _rows(source.records)
+        rows = rows[(rows["flags"] & _samples.STAMPED) > 0]
+        for index, channel in enumerate(source.header.channels):
+            mine = rows[rows["channel"] == index]
+            if len(mine):
+                found[channel_key(channel)] = float(np.median(mine["device"] - mine["after"])) * 1e-9
+    return found
+
+
 def _rows(path: Path) -> NDArray[np.void]:
     """The whole records of a raw file; what was cut off and holes of zeros are left out."""
     import numpy as np

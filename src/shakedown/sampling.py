@@ -29,7 +29,7 @@ from types import TracebackType
 import msgspec
 
 from . import _samples, meters
-from ._collect import TRACE_FILE, ClockStep, clock_steps, collect, cost
+from ._collect import TRACE_FILE, ClockStep, ahead_s, clock_steps, collect, cost
 from .errors import BadInput, CannotMeasure, StoreFailed
 from .host import Door, parse_cpu_list
 from .meters import Channel, Reading, Target
@@ -40,6 +40,7 @@ __all__ = [
     "ClockStep",
     "Opened",
     "Sampler",
+    "ahead_s",
     "clock_steps",
     "collect",
     "cost",

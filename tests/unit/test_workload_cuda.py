@@ -53,7 +53,9 @@ def test_devices_that_compute_right_are_counted_alone_and_together(library: Path
     assert found.ended and not found.garbage
     count = next(case for case in found.cases if case.kernel == "devices")
     assert count.work == {"devices": 2} and count.params == {"asked": 2}
-    places = [(case.kernel, case.params["index"], case.params["pattern"]) for case in found.cases if "pattern" in case.params]
+    places = [
+        (case.kernel, case.params["index"], case.params["pattern"]) for case in found.cases if "pattern" in case.params
+    ]
     assert places == [
         ("triad", 0, "alone"),
         ("nbody", 0, "alone"),

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput
-from . import _where, common
+from . import _accept, _where, common
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..acceptance.plan import Test
-    from ..acceptance.results import Result
     from ..acceptance.running import Carry
     from ..dispatch import Asked
     from ..schedulers import Allocation
@@ -47,7 +46,7 @@ def check(
     json: _Json = False,
 ) -> None:
     """Check a plan: its requirements and tests, and everything that is wrong with it. Nothing is run."""
-    from ..acceptance import checking, judging
+    from ..acceptance import checking
     from ..acceptance import plan as plans
 
     if not plan:
@@ -61,20 +60,7 @@ def check(
     if json:
         common.print_json(found)
         return
-    print(f"{found.title}\n{found.document}".rstrip())
-    rows3 = [
-        (one.clause, one.id, ", ".join(test.id for test in found.tests_of(one)), one.text[:60])
-        for one in found.requirements
-    ]
-    common.print_table(("clause", "requirement", "tests", "text"), rows3, "Requirements")
-    rows4 = [
-        (test.id, test.kind, judging.often(test), test.severity, "; ".join(judging.criteria(test))[:70])
-        for test in found.tests
-    ]
-    common.print_table(("test", "kind", "how often", "severity", "criteria"), rows4, "Tests")
-    waiting = [(test.id, checking.waits(test)) for test in found.tests if checking.waits(test)]
-    if waiting:
-        common.print_table(("test", "awaits"), waiting, "Not measured yet")
+    _accept.show_plan(found)
 
 
 @app.command("show")
@@ -345,7 +331,7 @@ def report(
     if json:
         common.print_json(result)
     else:
-        _show(result)
+        _accept.show(result)
     for path in paths:
         common.say(f"report: {path}")
     raise typer.Exit(evaluating.exit_code(result))
@@ -392,7 +378,7 @@ def _finish(directory: Path, *, json: bool, tests: Sequence[Test] | None = None,
         found = next(one for one in result.tests if one.id == tests[0].id)
         print(f"{found.title}: {found.state}: {found.reason}")
     else:
-        _show(result)
+        _accept.show(result)
     for fault in result.faults:
         common.say(f"shakedown: {fault}")
     if result.faults:
@@ -403,20 +389,3 @@ def _finish(directory: Path, *, json: bool, tests: Sequence[Test] | None = None,
         raise typer.Exit(evaluating.exit_code(result))
     mine = {test.id for test in tests if test.kind != "manual" or len(tests) == 1}
     raise typer.Exit(evaluating.test_code(one for one in result.tests if one.id in mine))
-
-
-def _show(result: Result) -> None:
-    from ..acceptance import page
-
-    rows = [(one.clause, one.id, one.state, page.why(one).replace("\n", "; ")[:100]) for one in result.requirements]
-    common.print_table(("clause", "requirement", "verdict", "why"), rows, f"{result.system}: {result.title}")
-    left = [one for one in result.tests if one.state != "met"]
-    if left:
-        common.print_table(
-            ("test", "kind", "state", "done", "by"),
-            [(one.id, one.kind, one.state, str(len(one.attempts)), one.by) for one in left],
-            "Open",
-        )
-    print()
-    for sentence in page.lead(result):
-        print(f"  {sentence}")

@@ -49,9 +49,10 @@ _DRIFT = 2e-3  # of the time between two groups: clocks that run worse than this
 
 
 class Clock(NamedTuple):
-    """``how``: the host's own stamps; estimated and taken out; estimated and no different from the host's; or assumed."""
+    """``how``: the host's own stamps; estimated and taken out; estimated and no different from the host's; taken out by
+    when the readings were read alone; or assumed."""
 
-    how: Literal["host", "estimated", "agrees", "assumed"]
+    how: Literal["host", "estimated", "agrees", "read", "assumed"]
     u_s: float = 0.0  # standard uncertainty of what the stamps are after ``corrected``
     line: HostClock | None = None  # what was found, where something was
     edges: int = 0
@@ -67,6 +68,11 @@ class Clock(NamedTuple):
                 f"(u = {self.u_s:.2g} s)"
             )
         ahead, u = self.line.offset_s.value, self.u_s
+        if self.how == "read":
+            return (
+                f"its stamps lie {_signed(ahead)} clock when they are read (u = {show(u, 's', 2)}): taken out of them; the "
+                f"edges of the runs do not tell more ({self.why})"
+            )
         found = f"the {self.edges} edges of the runs put its clock {_signed(ahead)}"
         if self.how == "agrees":
             return f"{found}, which is no more than that is uncertain: nothing is taken out (u = {show(u, 's', 2)})"
@@ -90,12 +96,21 @@ def assumed(why: str) -> Clock:
 
 def corrected(trace: Trace, clock: Clock) -> Trace:
     """The trace on the host's clock."""
-    if clock.how != "estimated" or clock.line is None:
+    if clock.how not in ("estimated", "read") or clock.line is None:
         return trace
     line = clock.line
     drift = line.drift.value if line.drift else 0.0
     ahead_s = line.offset_s.value + drift * (trace.t_ns - line.at_ns).astype(np.float64) * 1e-9
     return replace(trace, t_ns=trace.t_ns - np.round(ahead_s * 1e9).astype(np.int64))
+
+
+def _by_reading(ahead_s: float, refresh_s: float, at_ns: int, why: str) -> Clock:
+    """Where the edges tell nothing: a device whose stamps lie further from the host's time when they are read than what is
+    assumed is off by that, and by half a refresh, the mean age of a value."""
+    if abs(ahead_s) <= ASSUMED_S + 2 * refresh_s:
+        return assumed(why)
+    u = math.hypot(ASSUMED_S / math.sqrt(3), refresh_s / math.sqrt(12))
+    return Clock("read", u, line_through(at_ns, [Sitting(0.0, ahead_s + refresh_s / 2, u)], 0), why=why)
 
 
 def swing(trace: Trace, character: Character | None = None) -> float:
@@ -111,12 +126,23 @@ def swing(trace: Trace, character: Character | None = None) -> float:
     return float(np.ptp(seen.w)) / max(usual, 1e-3 * float(np.abs(seen.w).max()), 1e-12)
 
 
-def estimate(trace: Trace, marks_ns: Sequence[int], character: Character | None = None) -> Clock:
+def estimate(
+    trace: Trace, marks_ns: Sequence[int], character: Character | None = None, *, ahead_s: float | None = None
+) -> Clock:
     """The clock of a channel against the marks: when runs, and what they say of themselves, began and ended (Unix ns, by
-    the host's clock, in any order). Never raises for what the readings are like: then it is assumed, with the reason."""
+    the host's clock, in any order). ``ahead_s``: how far the stamps were ahead of the host's clock when they were read
+    (sampling.ahead_s), about which the clock is looked for. Never raises for what the readings are like: then it is assumed,
+    with the reason."""
     if not has_own(trace):
         return Clock("host")
     response = response_of(trace, character)
+    found = _by_edges(trace, marks_ns, response, ahead_s or 0.0)
+    if found.how == "assumed" and ahead_s is not None:
+        return _by_reading(ahead_s, response.refresh_s, int(trace.t_ns[0]), found.why)
+    return found
+
+
+def _by_edges(trace: Trace, marks_ns: Sequence[int], response: Response, about_s: float) -> Clock:
     try:
         seen = _seen(trace, response)
     except CannotMeasure as error:
@@ -130,7 +156,7 @@ def estimate(trace: Trace, marks_ns: Sequence[int], character: Character | None 
     reach = max(REACH_S, 2 * seen.window_s)
     middle = max(0, (len(edges_ns) - _MOST_EDGES) // 2)
     try:
-        first = _found(seen, edges_ns, middle, middle + _MOST_EDGES, 0.0, reach)
+        first = _found(seen, edges_ns, middle, middle + _MOST_EDGES, about_s, reach)
     except BadInput as error:
         return assumed(error.what)
     if doubts := _doubts(first):

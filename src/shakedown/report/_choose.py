@@ -25,6 +25,8 @@ PREFERRED = ("bytes", "n", "elements", "size")
 MOST_SERIES = 6
 MOST_LINES = 8  # of one parameter that cannot be split further
 HOST = "host"
+#: The parameter of a job over several hosts: how many.
+NODES = "nodes"
 
 Dims = dict[str, Value]
 
@@ -51,10 +53,16 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_of(findings: Sequence[Finding]) -> list[Row]:
-    """The findings that have a value, with the host among their parameters where there are several hosts."""
-    several = len({finding.host for finding in findings}) > 1
+    """The findings that have a value, with the host among their parameters where there are several hosts.
+
+    Of jobs over several hosts the number of hosts tells one from another, not which they were.
+    """
+    several = len({finding.host for finding in findings if NODES not in finding.params}) > 1
     return [
-        Row({**finding.params, HOST: finding.host} if several else dict(finding.params), finding)
+        Row(
+            {**finding.params, HOST: finding.host} if several and NODES not in finding.params else {**finding.params},
+            finding,
+        )
         for finding in findings
         if finding.value is not None
     ]

@@ -14,7 +14,7 @@ from ..analysis.statistics import MAD_TO_SIGMA, OUTLIER_DEVIATIONS
 from ..analysis.stragglers import SLOW_AT_LEAST
 from ..records import Analysis, Finding, Fraction, Metric, Notice
 from ..units import show
-from ._choose import HOST, rows_of, varying
+from ._choose import HOST, NODES, rows_of, varying
 from ._document import Block, Column, Figures, Histogram, Section, Table, Text
 from ._text import FEW_HOSTS, count, kinds_of, limit_title, listed, natural, params_of, ranked
 
@@ -39,7 +39,8 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
 
 def hosts_of(analysis: Analysis) -> tuple[str, ...]:
     """The hosts that have findings, in natural order; the machine's hosts where there are none."""
-    found = {finding.host for finding in analysis.findings} or {host.name for host in analysis.machine.hosts}
+    found = {finding.host for finding in analysis.findings if NODES not in finding.params}
+    found = found or {host.name for host in analysis.machine.hosts}
     return tuple(sorted(found, key=natural))
 
 
@@ -83,7 +84,7 @@ def _group(findings: list[Finding]) -> Group:
         better=first.better,
         workload=first.workload,
         params=first.params,
-        host=count(len(measured), "host"),
+        host=first.host if len(findings) == 1 else count(len(measured), "host"),
         value=_quantile(ordered, 0.5) if ordered else None,
         low=_quantile(ordered, 0.05) if ordered else None,
         high=_quantile(ordered, 0.95) if ordered else None,

@@ -10,6 +10,8 @@ from .records import DeadLink, DeadNode
 
 def dead_of(pairs: Pairs) -> tuple[tuple[DeadNode, ...], tuple[DeadLink, ...]]:
     """Pairs that gave no value; a node with most of its pairs dead stands for them."""
+    if not pairs.dead:
+        return (), ()
     tried: Counter[str] = Counter()
     for end in (pairs.a, pairs.b):
         tried.update(pairs.places[place] for place in end.tolist())

@@ -195,7 +195,10 @@ def _covariance(
         held = np.zeros(n)
         held[one], held[other] = 1.0, -1.0
         matrix += np.outer(held, held) * total.mean()
-    inverse = np.linalg.pinv(matrix, hermitian=True)
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        inverse = np.linalg.pinv(matrix, hermitian=True)
     for one, other in sides:
         held = np.zeros(n)
         held[one], held[other] = 1.0, -1.0

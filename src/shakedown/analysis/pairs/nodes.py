@@ -9,26 +9,20 @@ from . import noise, partly
 from .records import Effect, SlowNode
 from .state import FEWEST_PAIRS, Half, State, direction_of, effect, node_dof, raw_of, rows_of, slower
 
-_EVERY_ROW = 128  # places up to which every row is tried for two heaps
-_STRAY_Z = 2.5
+_FAR_Z = 4.0  # what lies farther off counts as much: one stray makes no heap
+_DEVIATIONS = 3.0
 
 
 def halves_of(state: State, grouped: set[int], inside: Ints) -> list[Half]:
     """Vertices whose pairs fall into two heaps. What groups explain (``grouped`` and the rows ``inside``) is left out."""
     got = state.fit
-    vertices = len(got.degrees)
-    suspects = np.flatnonzero(got.degrees >= 2 * partly.FEWEST)
-    if len(state.pairs.places) > _EVERY_ROW:
-        far = np.abs(got.residuals) / got.scales > _STRAY_Z
-        counts = np.bincount(state.data.a[far], minlength=vertices) + np.bincount(state.to[far], minlength=vertices)
-        usual = np.median(counts[suspects]) if len(suspects) else 0.0
-        suspects = suspects[counts[suspects] > usual + 6 * np.sqrt(usual + 1) + 3]
+    suspects = _scattered(state)
     found = []
     for vertex in suspects.tolist():
         if vertex in grouped:
             continue
         rows = np.setdiff1d(rows_of(state, vertex), inside)
-        parts = partly.split(got.residuals[rows], state.sigma[rows], len(suspects))
+        parts = partly.split(got.residuals[rows], state.sigma[rows], len(got.degrees))
         floor = state.settings.link_floor
         if parts is None or slower(parts.shift, state.pairs.metric.better) < floor:
             continue
@@ -38,6 +32,17 @@ def halves_of(state: State, grouped: set[int], inside: Ints) -> list[Half]:
         if np.median(raw[slow]) - np.median(raw[~slow]) >= 0.5 * parts.shift:
             found.append(Half(vertex, parts, rows))
     return _own(state, found)
+
+
+def _scattered(state: State) -> Ints:
+    """The vertices whose rows scatter by more than noise: two heaps would. What two heaps gain in likelihood is about what
+    the sum of squares has beyond its number."""
+    got = state.fit
+    vertices = len(got.degrees)
+    squares = np.minimum(got.residuals / got.scales, _FAR_Z) ** 2
+    excess = np.bincount(state.data.a, squares, vertices) + np.bincount(state.to, squares, vertices) - got.degrees
+    least = np.maximum(0.7 * partly.least_gain(vertices), _DEVIATIONS * np.sqrt(2.0 * got.degrees))
+    return np.flatnonzero((got.degrees >= 2 * partly.FEWEST) & (excess > least))
 
 
 def _own(state: State, halves: list[Half]) -> list[Half]:

@@ -48,7 +48,7 @@ def split(x: Floats, sigma: Floats, rows: int) -> Parts | None:
     count = float(slow.sum())
     share = count / len(x)
     gain = 2 * (likelihood - single)
-    if gain < _LEAST_GAIN + 2 * np.log(max(rows, 1)) or not LEAST_SHARE <= share <= MOST_SHARE:
+    if gain < least_gain(rows) or not LEAST_SHARE <= share <= MOST_SHARE:
         return None
     if min(count, len(x) - count) < FEWEST - 0.5 or high - low < 1.5 * float(np.median(sigma)):
         return None
@@ -56,6 +56,11 @@ def split(x: Floats, sigma: Floats, rows: int) -> Parts | None:
     u = middle * float(np.sqrt(1 / max(count, 1) + 1 / max(len(x) - count, 1)))
     q = min(1.0, max(rows, 1) * float(np.exp(-gain / 2)))  # the ratio has two degrees of freedom: place and share
     return Parts(low, high - low, share, slow, u, q)
+
+
+def least_gain(rows: int) -> float:
+    """Twice the gain in the logarithm of the likelihood from which two heaps are believed, of so many rows tried."""
+    return _LEAST_GAIN + 2 * float(np.log(max(rows, 1)))
 
 
 def _density(x: Floats, centre: float, sigma: Floats) -> Floats:

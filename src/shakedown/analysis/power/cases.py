@@ -151,7 +151,7 @@ class Cases:
             for one in measurements
         ]
         for device, clock in {one.device: one.clock for one in self.channels}.items():
-            if clock.how == "estimated":
+            if clock.how in ("estimated", "read"):
                 self.checks.append(Notice(code="clock-corrected", text=f"{device}: {clock.text()}", advice=SET_CLOCK))
             elif clock.how == "assumed" and measurements:
                 self.checks.append(Notice(code="clock-assumed", text=f"{device}: {clock.text()}", advice=MORE_EDGES))

@@ -36,7 +36,10 @@ def read_channels(directory: RunDirectory, measurements: Sequence[Measurement]) 
     traces = _traces(directory)
     known = metering.characters_of(directory.path)
     characters = {channel_key(one.channel): known.get(channel_key(one.channel)) for one in traces}
-    clocks = _clocks(traces, characters, marks_of(measurements))
+    ahead_s = {
+        key: ahead for folder in metering.folders(directory.path) for key, ahead in sampling.ahead_s(folder).items()
+    }
+    clocks = _clocks(traces, characters, marks_of(measurements), ahead_s)
     found = []
     for one in traces:
         key, device = channel_key(one.channel), device_of(one)
@@ -64,7 +67,10 @@ def marks_of(measurements: Iterable[Measurement]) -> list[int]:
 
 
 def _clocks(
-    traces: Sequence[Trace], characters: Mapping[str, Character | None], marks_ns: Sequence[int]
+    traces: Sequence[Trace],
+    characters: Mapping[str, Character | None],
+    marks_ns: Sequence[int],
+    ahead_s: Mapping[str, float],
 ) -> dict[str, Clock]:
     """One clock for each device, from that of its channels which shows best what is on and off."""
     devices: dict[str, list[Trace]] = defaultdict(list)
@@ -75,9 +81,11 @@ def _clocks(
         owning = [one for one in group if clock.has_own(one)]
         if len(owning) > 1:
             owning.sort(key=lambda one: clock.swing(one, characters[channel_key(one.channel)]), reverse=True)
-        found[device] = (
-            clock.estimate(owning[0], marks_ns, characters[channel_key(owning[0].channel)]) if owning else Clock("host")
-        )
+        if not owning:
+            found[device] = Clock("host")
+            continue
+        key = channel_key(owning[0].channel)
+        found[device] = clock.estimate(owning[0], marks_ns, characters[key], ahead_s=ahead_s.get(key))
     return found
 
 
