@@ -153,7 +153,8 @@ void append(const std::string& folder) {
   Beside other([&](Beside&) { return write_lines('b'); });
   need(write_lines('a') == 0 && other.wait() == 0, because("append"));
   const std::string found = load(name);
-  need(found.size() == 2U * kLines * 100, "appended lines were lost: " + std::to_string(found.size() / 100));
+  need(found.size() == std::size_t{2} * kLines * 100,
+       "appended lines were lost: " + std::to_string(found.size() / 100));
   for (std::size_t at = 0; at < found.size(); at += 100) {
     need(found.substr(at, 100) == std::string(99, found[at]) + '\n', "appended lines are mixed");
   }

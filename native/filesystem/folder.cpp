@@ -142,6 +142,7 @@ FileSystem look_at(const std::string& folder) {
   number << "0x" << std::hex << magic;
   found.type = !mount.type.empty() ? mount.type : by_number != nullptr ? by_number->type : number.str();
   found.where = where_of(magic, found.type);
+  found.bounded = room.f_blocks > 0;
   found.free_bytes = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
   found.free_files = room.f_favail;
   return found;

@@ -32,7 +32,7 @@ void require_room(const Options& options, const FileSystem& found) {
   const auto files = threads * static_cast<std::uint64_t>(options.ranks);
   const double bytes =
       asked_speed(options) ? kSpare * static_cast<double>(files) * static_cast<double>(options.size) : 0;
-  if (bytes > static_cast<double>(found.free_bytes)) {
+  if (found.bounded && bytes > static_cast<double>(found.free_bytes)) {
     throw cannot("the files take " + std::to_string(static_cast<std::uint64_t>(bytes)) + " bytes, and " +
                      std::to_string(found.free_bytes) + " are free on " + found.mount_point,
                  "smaller files (--size), fewer threads or ranks, or a folder elsewhere (--directory)");
@@ -47,7 +47,7 @@ void require_room(const Options& options, const FileSystem& found) {
 
 /// Rank 0's folder, which all must see: a folder that is local to each host is not one file system.
 std::string common_place(Peers& peers, const std::string& mine) {
-  const std::string place = peers.share(mine)[0];
+  std::string place = peers.share(mine)[0];
   peers.together([&] {
     if (access(place.c_str(), W_OK) != 0) {
       throw cannot(host_name() + " does not see " + place + ", which rank 0 has made",

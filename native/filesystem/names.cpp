@@ -57,6 +57,7 @@ void exclusive(const std::string& folder) {
          "O_EXCL followed a symbolic link");
   }
   std::vector<std::unique_ptr<Beside>> racers;
+  racers.reserve(kRacers);
   for (int racer = 0; racer < kRacers; ++racer) {
     racers.push_back(std::make_unique<Beside>([&](Beside& us) {
       int won = 0;
@@ -133,8 +134,10 @@ void any_names(const std::string& folder) {
   need(load(folder + "/name") == "lower" && load(folder + "/NAME") == "upper",
        "names that differ by case are one file");
   for (const std::string name : {"gr\xc3\xbc\xc3\x9f", "sp ace", "new\nline", "back\\slash", "-rf", "e\xcc\x81"}) {
-    store(folder + '/' + name, name);
-    need(load(folder + '/' + name) == name, "the name '" + name + "' is not kept");
+    std::string path = folder + '/';
+    path += name;
+    store(path, name);
+    need(load(path) == name, "the name '" + name + "' is not kept");
   }
   need(access((folder + "/\xc3\xa9").c_str(), F_OK) != 0,
        "names are changed: e with an accent is found in other bytes");

@@ -48,8 +48,8 @@ std::vector<int> in_turn(const std::vector<Rank>& ranks) {
     keyed.emplace_back(static_cast<int>(before), static_cast<int>(i));
   }
   std::sort(keyed.begin(), keyed.end());
-  std::vector<int> order;
-  for (const auto& one : keyed) order.push_back(one.second);
+  std::vector<int> order(keyed.size());
+  std::transform(keyed.begin(), keyed.end(), order.begin(), [](const auto& one) { return one.second; });
   return order;
 }
 

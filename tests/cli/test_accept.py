@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import shakedown as package
 from support.command import shakedown
 
 if TYPE_CHECKING:
     from shakedown.cluster import Lab
     from shakedown.host import Result
+
+#: Where this very package is imported from: a job begins in another folder.
+SOURCE = Path(package.__file__).resolve().parent.parent
 
 PLAN = """
 name = "mini"
@@ -332,7 +336,8 @@ def test_an_acceptance_on_a_real_slurm_is_one_job_and_sees_a_drained_node() -> N
 
 def _on_slurm(lab: Lab) -> None:
     def accept(*words: str | Path) -> Result:
-        return lab.run([sys.executable, "-m", "shakedown", "accept", *map(str, words)], limit_s=200)
+        argv = [sys.executable, "-m", "shakedown", "accept", *map(str, words)]
+        return lab.run(argv, env={"PYTHONPATH": str(SOURCE)}, limit_s=200)
 
     (lab.shared / "plan.toml").write_text(ON_SLURM)
     root = lab.shared / "A"

@@ -85,7 +85,8 @@ def test_nodes_as_sinfo_prints_them() -> None:
         "node3": ("drained", "HC: disk | full"),
     }
     assert [slurm.answering(state) for state, _ in found.values()] == [True, False, True]
-    assert not slurm.answering("") and not slurm.answering("unknown*") and not slurm.answering("down")
+    assert not slurm.answering("") and not slurm.answering("unknown*") and not slurm.answering("unknown")
+    assert slurm.answering("down")  # by a person: it is heard all the same
     assert slurm.parse_nodes("slurm_load_partitions: Unable to contact slurm controller") == {}
 
 

@@ -1,4 +1,4 @@
-"""The CUDA demonstration: a fake driver that computes right, wrong, or not at all; the kernels brought along; the refusals."""
+"""The CUDA demonstration: a fake driver that computes right, wrong or not at all, the kernels, the refusals."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from ..errors import BadInput, CannotMeasure
+from ..errors import BadInput, CannotMeasure, Unavailable
 from . import namespaces, slurm
 from .settings import (
     CONTROLLER,
@@ -32,12 +32,24 @@ from .settings import (
 )
 
 _HOOKS = ("healthcheck", "prolog", "epilog")
-_NVIDIA_MAJOR = 195  # Documentation/admin-guide/devices.txt: no driver of ours answers there, so open says ENXIO
+#: Device numbers for the dummies: NVIDIA's, then those that are left to local use (Documentation/admin-guide/devices.txt).
+#: Where no driver holds one, open says ENXIO if the device is granted, and EPERM if a fence forbids it.
+_MAJORS = (195, *range(240, 255))
 
 
 def service_user(description: Description) -> str:
     """Who runs the daemons: root, or the ordinary user who made the cluster."""
-    return "root" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+    return "root" if os.geteuid() == 0 else own_name()
+
+
+def own_name() -> str:
+    """The name of this process's user. Raises Unavailable where the system has none."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        raise Unavailable(
+            f"the user {os.geteuid()} has no name on this machine, and the engines need one", hint="useradd"
+        ) from None
 
 
 def users(description: Description) -> tuple[str, ...]:
@@ -49,7 +61,7 @@ def users(description: Description) -> tuple[str, ...]:
 def database_user() -> str:
     """Who runs MariaDB: its own account, where root makes the cluster and may give its files away."""
     if os.geteuid() != 0:
-        return pwd.getpwuid(os.geteuid()).pw_name
+        return own_name()
     try:
         return pwd.getpwnam("mysql").pw_name
     except KeyError:
@@ -160,10 +172,18 @@ def _devices(directory: Path, description: Description) -> None:
         if path.is_symlink() or path.exists():
             continue
         try:
-            os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(_NVIDIA_MAJOR, index))
+            os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(_free_major(), index))
             path.chmod(0o666)
         except PermissionError:
             path.symlink_to("/dev/null")  # an ordinary user makes no devices; Slurm takes what leads to one
+
+
+def _free_major() -> int:
+    """A number that no driver of this machine holds: behind a dummy there must be no real GPU."""
+    text = Path("/proc/devices").read_text().partition("Block devices")[0]
+    held = {int(line.split()[0]) for line in text.splitlines() if line.strip()[:1].isdigit()}
+    free: list[int] = [number for number in _MAJORS if number not in held]
+    return free[0] if free else _MAJORS[-1]
 
 
 def _hook_runner(directory: Path) -> None:

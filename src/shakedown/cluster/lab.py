@@ -9,7 +9,6 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +17,7 @@ import msgspec
 from ..errors import BadInput, CannotMeasure
 from ..host import RealHost, Result
 from ..records import Record
-from . import daemons, entering, files, hosts, links, namespaces, network, starting, stopping
+from . import asking, daemons, entering, files, hosts, links, namespaces, network, starting, stopping
 from .settings import (
     CONTROLLER,
     Description,
@@ -129,7 +128,8 @@ class Lab:
         cwd: Path | str | None = None,
     ) -> tuple[str, ...]:
         """The words that start a command in the cluster, for whoever wants to hold its process: on the controller or on a
-        node, as root (or who made the cluster) or another of ``users``."""
+        node, as root (or who made the cluster) or another of ``users``. Start it in a session of its own and end the whole
+        group: the first process only waits for the one inside."""
         return entering.words(
             self.directory,
             self._description,
@@ -160,7 +160,7 @@ class Lab:
 
     def slurm_nodes(self) -> dict[str, tuple[str, str]]:
         """Node -> (state, reason) as slurmctld says; empty where it does not answer."""
-        return starting.slurm_nodes(self.directory, self._description)
+        return asking.slurm_nodes(self.directory, self._description)
 
     # --------------------------------------------------------------------------------------------------- nodes and links
 
@@ -182,7 +182,7 @@ class Lab:
             method = starting.start_node(self.directory, self._description, node)
             self._keep(methods={**self._description.methods, node: method})
         starting.start_engines(self.directory, self._description, node)
-        self._heard(node, int(began_s), limit_s)
+        self._heard(node, began_s, limit_s)
 
     def cut(self, node: str) -> None:
         """Take the node's link away; it runs on alone."""
@@ -222,15 +222,9 @@ class Lab:
         return f"slurmd@{node}" in daemons.running(self.directory, self._description)
 
     def _heard(self, node: str, since_s: float, limit_s: float) -> None:
-        """Wait until slurmctld knows the slurmd that began just now: it may not have missed the one before."""
         link = self._description.links.get(node, Link())
-        if link.cut or "slurmctld" not in daemons.running(self.directory, self._description):
-            return
-        known = partial(starting.registered_s, self.directory, self._description, node)
-        if not daemons.until(lambda: known() >= since_s, limit_s, 0.1):
-            raise CannotMeasure(
-                f"after {limit_s:g} s slurmctld does not hear {node}", where=str(self.directory / "log")
-            )
+        if not link.cut and "slurmctld" in daemons.running(self.directory, self._description):
+            asking.wait_for_nodes(self.directory, self._description, since_s, (node,), limit_s)
 
     # --------------------------------------------------------------------------------------------------- daemons
 
@@ -253,7 +247,7 @@ class Lab:
     def status(self) -> Status:
         """What is up, as it is now."""
         description = self._description
-        lives = starting.is_up(self.directory, description)
+        lives = asking.is_up(self.directory, description)
         running = daemons.running(self.directory, description) if lives else {}
         states = self.slurm_nodes() if "slurmctld" in running else {}
         nodes = [
@@ -377,7 +371,7 @@ def open_(directory: Path | str | None = None) -> Lab:
     """The cluster that is up in a directory. Raises BadInput where there is none."""
     path = Path(directory).absolute() if directory else default_directory()
     description = load(path)
-    if description is None or not starting.is_up(path, description):
+    if description is None or not asking.is_up(path, description):
         raise BadInput(
             "no cluster is up here" if description else "there is no cluster here",
             where=str(path),

@@ -221,5 +221,5 @@ def parse_nodes(text: str) -> dict[str, tuple[str, str]]:
 
 
 def answering(state: str) -> bool:
-    """Whether the controller hears the node: whatever the state, it carries no ``*`` and is no "down" or "unknown"."""
-    return bool(state) and not state.endswith("*") and not state.startswith(("down", "unknown", "future", "fail"))
+    """Whether the controller hears the node: whatever its state, it carries no ``*`` and is known."""
+    return bool(state) and not state.endswith("*") and not state.startswith(("unknown", "future", "not known"))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import shutil
 import signal
 import socket
@@ -22,13 +21,10 @@ import msgspec
 
 from .. import __version__
 from ..errors import BadInput, CannotMeasure, Unavailable
-from ..host import RealHost, Result
-from . import daemons, entering, fence, files, gridengine_start, hosts, links, namespaces, needs, network, slurm
-from .settings import ACCOUNT, CONTROLLER, Description, Link, Settings, check, load, node_names, save
+from . import asking, daemons, fence, files, gridengine_start, hosts, links, needs, network, slurm
+from .settings import ACCOUNT, Description, Link, Settings, check, load, node_names, save
 
 Say = Callable[[str], None]
-#: How long each daemon may take to answer. Wide: on a starved machine MariaDB alone took 20 s.
-_LIMIT_S = 120.0
 
 
 @contextmanager
@@ -97,19 +93,12 @@ def _refuse(directory: Path, earlier: Description | None, fresh: bool) -> None:
         raise BadInput(
             "is not empty, and what lies there is no cluster", where=str(directory), hint="--directory with a new path"
         )
-    if earlier is not None and is_up(directory, earlier) and earlier.ready:
+    if earlier is not None and asking.is_up(directory, earlier) and earlier.ready:
         raise BadInput(
             f"a cluster of {earlier.settings.nodes} nodes is up here already",
             where=str(directory),
             hint="use it (shakedown cluster status), end it (shakedown cluster down), or name another --directory",
         )
-
-
-def is_up(directory: Path, description: Description) -> bool:
-    """Whether a cluster lives there."""
-    if description.layout == "plain":
-        return bool(daemons.running(directory, description))
-    return bool(entering.host_pid(directory, description, CONTROLLER))
 
 
 @contextmanager
@@ -191,10 +180,11 @@ def _start(directory: Path, description: Description, lap: _Lap) -> Description:
         daemons.start(directory, description, "munged")
         _accounting(directory, description, lap)
         daemons.start(directory, description, "slurmctld")
+    began_s = time.time()
     description = _start_nodes(directory, description)
     lap(f"{description.settings.nodes} nodes")
     if slurm_here:
-        wait_for_nodes(directory, description, _LIMIT_S)
+        asking.wait_for_nodes(directory, description, began_s, node_names(description.settings.nodes))
         lap("Slurm: all nodes answer")
     if "gridengine" in description.settings.engines:
         gridengine_start.start(directory, description)
@@ -207,7 +197,7 @@ def _start(directory: Path, description: Description, lap: _Lap) -> Description:
 def _accounting(directory: Path, description: Description, lap: _Lap) -> None:
     daemons.install_database(directory, description)
     daemons.start(directory, description, "mariadbd")
-    _until(directory, description, "mariadbd", lambda: _answers_unix(directory / "mysql" / "sock"))
+    asking.until_answers(directory, "mariadbd", lambda: asking.answers_unix(directory / "mysql" / "sock"))
     daemons.open_database(directory, description)
     lap("database")
     start_slurmdbd(directory, description)
@@ -219,7 +209,7 @@ def start_slurmdbd(directory: Path, description: Description) -> None:
     """Start slurmdbd and wait until it takes calls."""
     daemons.start(directory, description, "slurmdbd")
     port = slurm.dbd_port(description)
-    _until(directory, description, "slurmdbd", lambda: listens(directory, description, port))
+    asking.until_answers(directory, "slurmdbd", lambda: asking.listens(directory, description, port))
 
 
 def _start_nodes(directory: Path, description: Description) -> Description:
@@ -257,84 +247,16 @@ def start_daemon(directory: Path, description: Description, name: str) -> None:
         return gridengine_start.start_qmaster(directory, description)
     if kind == "sge_execd":
         return gridengine_start.start_execd(directory, description, daemons.host_of(name))
+    began_s = time.time()
     daemons.start(directory, description, name)
     if kind == "slurmctld":
-        ping = ("scontrol", "ping")
-        _until(directory, description, name, lambda: "is UP" in in_cluster(directory, description, ping, 20).out)
-    elif kind == "mariadbd":
-        _until(directory, description, name, lambda: _answers_unix(directory / "mysql" / "sock"))
-    elif kind == "munged":
-        _until(directory, description, name, lambda: _answers_unix(directory / "munge" / "sock"))
+
+        def answers() -> bool:
+            return "is UP" in asking.in_cluster(directory, description, ("scontrol", "ping"), 20).out
+
+        asking.until_answers(directory, name, answers)
+    elif kind in ("mariadbd", "munged"):
+        path = directory / ("mysql" if kind == "mariadbd" else "munge") / "sock"
+        asking.until_answers(directory, name, lambda: asking.answers_unix(path))
     elif "slurmctld" in daemons.running(directory, description):
-        wait_for_nodes(directory, description, _LIMIT_S, (daemons.host_of(name),))
-
-
-def registered_s(directory: Path, description: Description, node: str) -> float:
-    """When the slurmd began that slurmctld knows of, Unix time in whole seconds; 0 where it knows of none."""
-    argv = ("env", "SLURM_TIME_FORMAT=%s", "scontrol", "-o", "show", "node", node)
-    found = re.search(r"SlurmdStartTime=(\d+)", in_cluster(directory, description, argv, 20).out)
-    return float(found[1]) if found else 0.0
-
-
-def wait_for_nodes(directory: Path, description: Description, limit_s: float, nodes: tuple[str, ...] = ()) -> None:
-    """Wait until slurmctld hears these nodes, by default all. Raises CannotMeasure with what it says of the others."""
-    wanted = nodes or node_names(description.settings.nodes)
-    states: dict[str, tuple[str, str]] = {}
-
-    def heard() -> bool:
-        states.clear()
-        states.update(slurm_nodes(directory, description))
-        return all(slurm.answering(states.get(node, ("", ""))[0]) for node in wanted)
-
-    if not daemons.until(heard, limit_s, 0.1):
-        silent = {node: states.get(node, ("not known", "")) for node in wanted}
-        words = ", ".join(
-            f"{node} {' '.join(said).strip()}" for node, said in silent.items() if not slurm.answering(said[0])
-        )
-        raise CannotMeasure(
-            f"after {limit_s:g} s slurmctld does not hear {words}",
-            where=str(directory / "log"),
-            hint=f"slurmctld says: {daemons.last_lines(directory, 'slurmctld.log')}",
-        )
-
-
-def slurm_nodes(directory: Path, description: Description) -> dict[str, tuple[str, str]]:
-    """Node -> (state, reason) as slurmctld says; empty where it does not answer."""
-    done = in_cluster(directory, description, ("sinfo", "-h", "-N", "-o", "%N|%T|%E"), 20)
-    return slurm.parse_nodes(done.out) if done.ok else {}
-
-
-def in_cluster(directory: Path, description: Description, argv: tuple[str, ...], limit_s: float) -> Result:
-    """Run an administrator's command on the controller."""
-    words = entering.words(directory, description, argv, folder=str(directory))
-    return RealHost().run(words, limit_s=limit_s, env={"PATH": namespaces.search_path()})
-
-
-def _until(directory: Path, description: Description, name: str, holds: Callable[[], bool]) -> None:
-    if not daemons.until(holds, _LIMIT_S, 0.05):
-        logs = " | ".join(daemons.last_lines(directory, f"{name}.{kind}") for kind in ("out", "log"))
-        raise CannotMeasure(f"{name} does not answer within {_LIMIT_S:g} s: {logs}", where=str(directory / "log"))
-
-
-def _answers_unix(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as one:
-        try:
-            one.connect(str(path))
-        except OSError:
-            return False
-    return True
-
-
-def listens(directory: Path, description: Description, port: int) -> bool:
-    """Whether something listens at that TCP port of the controller, read from the kernel's table: a connection that says
-    nothing would stand in the daemon's log as an error."""
-    pid = entering.host_pid(directory, description, CONTROLLER) or os.getpid()
-    wanted = f":{port:04X}"
-    for table in ("tcp", "tcp6"):
-        try:
-            lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
-        except OSError:
-            continue
-        if any(words[1].endswith(wanted) and words[3] == "0A" for words in map(str.split, lines)):
-            return True
-    return False
+        asking.wait_for_nodes(directory, description, began_s, (daemons.host_of(name),))

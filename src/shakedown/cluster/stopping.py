@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from ..errors import BadInput, CannotMeasure
-from . import daemons, fence, hosts, namespaces, starting
+from . import asking, daemons, fence, hosts, namespaces, starting
 from .settings import Description, load
 
 
@@ -25,7 +25,7 @@ def down(directory: Path, *, hard: bool, keep: bool) -> None:
 
 
 def _end(directory: Path, description: Description | None, *, hard: bool, keep: bool) -> None:
-    if keep and not hard and description and starting.is_up(directory, description):
+    if keep and not hard and description and asking.is_up(directory, description):
         _shut_down(directory, description)
     if rest := hosts.kill_all(directory, description):
         raise CannotMeasure(
@@ -91,30 +91,30 @@ def clear_engines(directory: Path, description: Description, limit_s: float) -> 
 
 def _clear_slurm(directory: Path, description: Description, limit_s: float) -> None:
     def ask(*argv: str) -> str:
-        return starting.in_cluster(directory, description, argv, 20).out
+        return asking.in_cluster(directory, description, argv, 20).out
 
     deadline = time.monotonic() + limit_s
     while (left := ask("squeue", "-h", "-o", "%A").split()) and time.monotonic() < deadline:
         ask("scancel", *sorted(set(left)))
         time.sleep(0.3)
-    for node, (state, _) in starting.slurm_nodes(directory, description).items():
+    for node, (state, _) in asking.slurm_nodes(directory, description).items():
         if state.startswith(("drain", "down", "fail")):
             ask("scontrol", "update", f"NodeName={node}", "State=RESUME")
 
     def rested() -> bool:
-        states = starting.slurm_nodes(directory, description)
+        states = asking.slurm_nodes(directory, description)
         return bool(states) and all(state == "idle" for state, _ in states.values())
 
     if not daemons.until(rested, max(1.0, deadline - time.monotonic()), 0.2):
         raise CannotMeasure(
-            f"after {limit_s:g} s not all nodes are idle: {starting.slurm_nodes(directory, description)}",
+            f"after {limit_s:g} s not all nodes are idle: {asking.slurm_nodes(directory, description)}",
             where=str(directory),
         )
 
 
 def _clear_gridengine(directory: Path, description: Description, limit_s: float) -> None:
     def ask(*argv: str) -> str:
-        return starting.in_cluster(directory, description, argv, 20).out
+        return asking.in_cluster(directory, description, argv, 20).out
 
     def empty() -> bool:
         return not ask("qstat", "-u", "*").strip()

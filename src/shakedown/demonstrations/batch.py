@@ -230,16 +230,16 @@ def _cancel(site: Site) -> list[str]:
 def _hold(site: Site) -> list[str]:
     assert site.dialect.hold
     sent = send(site, "hold", extra=(*site.template.extra, *site.dialect.hold))
-    until(site, sent, lambda view: view.state == "queued")
+    until(site, sent, lambda view: view.final or view.state in ("queued", "running"))
     time.sleep(_HELD_S)
-    held = until(site, sent, lambda view: True)
-    wrong = [] if held.state == "queued" else [f"it was held, and is {held.state}"]
+    held = until(site, sent, lambda view: view.final or view.state in ("queued", "running"))
+    if held.state != "queued":
+        return [f"it was held, and is {held.state}"]
     freed = site.door.run(site.dialect.release(sent.id), limit_s=60)
     if not freed.ok:
-        wrong.append(f"it was not released: {' '.join((freed.err or freed.out).split())[:200]}")
-        following.cancel(site.engine, sent.id, site.door)
+        return [f"it was not released: {' '.join((freed.err or freed.out).split())[:200]}"]
     (view,) = watched(site, [sent])
-    return wrong or ended_well(view.records[-1], written(sent.folder / "said"), sent.token)
+    return ended_well(view.records[-1], written(sent.folder / "said"), sent.token)
 
 
 def _limit(site: Site) -> Callable[[], list[str]]:

@@ -12,7 +12,6 @@ from .character_figures import figures, interval, value
 from .findings import Findings, Recorded
 from .identify import Fit
 
-
 # ---------------------------------------------------------------------------------------------------------------- in words
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import BadInput, CannotMeasure
 from ..units import show, show_seconds
-from . import integrate
+from . import integrate, pace
 from ._looks import Recording
 from .align import MeterClock, from_edges
 from .character import Character
@@ -41,7 +41,7 @@ EXPLAINED = 0.5
 _MOST_EDGES = 16  # in the search over the whole reach
 _GROUPS = 8  # for the drift
 _FEWEST_EDGES = 2
-_MOST_READINGS = 800
+_MOST_READINGS, _FEWEST_READINGS = 800, 8
 _LEAST_U = 1e-3  # of the time between readings: no clock is claimed to be known better, however well a model fits
 _NEAR = 4.0  # times what the first search leaves open: so near the edges lie the readings that tell it exactly
 _NEAR_S = 3.0  # the least reach of a group of edges, for a clock that drifts
@@ -147,7 +147,7 @@ def _by_edges(trace: Trace, marks_ns: Sequence[int], response: Response, about_s
         seen = _seen(trace, response)
     except CannotMeasure as error:
         return assumed(error.what)
-    if len(seen.w) < _FEWEST_EDGES + 8:
+    if len(seen.w) < _FEWEST_EDGES + _FEWEST_READINGS:
         return assumed(f"{len(seen.w)} readings are too few")
     least_s = max(response.refresh_s, seen.cadence_s, seen.window_s / 4)
     edges_ns, blur_s = edges_of(marks_ns, round(least_s * 1e9))
@@ -226,7 +226,7 @@ def _seen(trace: Trace, response: Response) -> _Seen:
         window = float(np.median(lengths))
         near = np.abs(lengths - window) <= 0.5 * window
         return _Seen(response.key, tiles.end_ns[near], tiles.right_w[near], window, 0.0, 0.0, max(cadence, window))
-    kept = integrate.refreshed(integrate.ordered(trace), response)
+    kept = pace.refreshed(pace.ordered(trace), response)
     kept = kept.take(kept.ok)
     window = response.boxcar_s
     delay = response.delay_s - (window if response.scope == "next" and response.window_s is None else 0.0)
@@ -247,6 +247,10 @@ def _found(seen: _Seen, edges_ns: Ints, low: int, high: int, at_s: float, reach_
     wide = reach_s + memory + 20 * seen.cadence_s
     inside = (t_s > max(before, edges_s[0] - wide)) & (t_s < min(after, edges_s[-1] + wide))
     t_s, w = t_s[inside], seen.w[inside]
+    if len(t_s) < _FEWEST_READINGS:
+        raise BadInput(
+            f"{len(t_s)} readings lie within {show_seconds(reach_s)} of the runs", hint="see whether its clock is set"
+        )
     some = np.arange(len(t_s))
     thinned = len(t_s) > _MOST_READINGS
     if thinned:

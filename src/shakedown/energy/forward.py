@@ -22,7 +22,8 @@ from ..records import Notice, Phase, Record
 from .budget import calibration_terms
 from .character import Character
 from .correlated import tau_int
-from .integrate import ordered, refreshed, watts
+from .integrate import watts
+from .pace import ordered, refreshed
 from .quantity import Quantity, Term, quantity, scaled
 from .response import Response, response_of, step_answer
 from .trace import Floats, Ints, Trace

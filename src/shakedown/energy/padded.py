@@ -18,7 +18,8 @@ import numpy as np
 
 from ..errors import CannotMeasure
 from .correlated import mean_of
-from .integrate import Gap, Tiles, gaps_of, inside, integrate, ordered, refreshed, step_tiles, watts
+from .integrate import Gap, Tiles, gaps_of, inside, integrate, step_tiles, watts
+from .pace import ordered, refreshed
 from .response import Response, scatter
 from .trace import Floats, Trace
 
@@ -91,16 +92,15 @@ def padded_energy(
     pads = ((begin_ns - ends[0]) * 1e-9, (ends[1] - end_ns) * 1e-9)
     joules = whole.joules - first.watts * pads[0] - last.watts * pads[1]
     over = max(0.0, joules / ((end_ns - begin_ns) * 1e-9) - (first.watts + last.watts) / 2)
-    summed = tiles.right_w[(tiles.end_ns > ends[0]) & (tiles.end_ns <= ends[1])]
-    moves = np.diff(np.concatenate([[first.watts], summed]))
-    steps = steps_w(np.concatenate([[first.watts], summed]), response, tiles.cadence_s)
+    summed = np.append(first.watts, tiles.right_w[(tiles.end_ns > ends[0]) & (tiles.end_ns <= ends[1])])
+    steps = steps_w(summed, response, tiles.cadence_s)
     return Padded(
         joules=joules,
         idle=(first, last),
         pad_s=pads,
         drift_u_j=abs(last.watts - first.watts) / math.sqrt(12) * (pads[0] + pads[1]),
         sampling_u_j=max(over, steps / math.sqrt(2)) * sampling_u_s(response, tiles.cadence_s),
-        stamps_u_j=stamp_u_s * float(np.sqrt(moves @ moves)),
+        stamps_u_j=stamp_u_s * float(np.linalg.norm(np.diff(summed))),
         gaps=gaps_of(tiles, *ends),
         gap_u_j=whole.gap_u_j,
         seen=whole.seen,

@@ -16,7 +16,7 @@ import numpy as np
 from ..meters import Place
 from ..records import Notice, Phase
 from .correlated import blocks, slope
-from .integrate import ordered, refreshed
+from .pace import ordered, refreshed
 from .refresh import changes, spacing_s
 from .response import Response, cadence_s, response_of, scatter, step_answer
 from .steady import warm_up_of

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import BadInput, unknown
 from ..records import Record
 from .correlated import Mean, blocks, mean_of, mser, slope, tau_int
-from .integrate import ordered, refreshed
+from .pace import ordered, refreshed
 from .response import response_of
 from .trace import Floats, Trace
 

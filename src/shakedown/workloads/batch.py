@@ -93,7 +93,7 @@ WORKLOAD = Workload(
         Sample(
             recording="demonstrations/batch-gridengine-8.jsonl",
             source="Son of Grid Engine 8.1.9 of the rehearsal cluster, four nodes",
-            expect={"batch.jobs": 7},
+            expect={"batch.jobs": 8},
         ),
     ),
 )

@@ -17,7 +17,9 @@ def dead_of(pairs: Pairs) -> tuple[tuple[DeadNode, ...], tuple[DeadLink, ...]]:
         tried.update(pairs.places[place] for place in end.tolist())
     gone: Counter[str] = Counter()
     why: dict[str, str] = {}
-    links = {frozenset((link.a, link.b)): link for link in reversed(pairs.dead)}
+    links: dict[frozenset[str], DeadLink] = {}
+    for link in pairs.dead:
+        links.setdefault(frozenset((link.a, link.b)), link)
     for link in links.values():
         for node in (link.a, link.b):
             gone[node] += 1

@@ -30,12 +30,9 @@ def verdict(pairs: Pairs, settings: Settings | None = None, *, switches: dict[st
     why = _undecided(pairs, data)
     if why:
         return _nothing(pairs, settings, data, why)
-    groups, origin = _groups(pairs, data, switches)
-    state = _fitted(pairs, settings, data, groups, origin)
-    why = (
-        "" if state.fit.dof >= FEWEST_DOF else f"{len(data.y)} pairs determine the nodes and leave {state.fit.dof} over"
-    )
-    if why:
+    state = _fitted(pairs, settings, data, switches)
+    if state.fit.dof < FEWEST_DOF:
+        why = f"{len(data.y)} pairs determine the nodes and leave {state.fit.dof} over"
         return _nothing(pairs, settings, data, why)
     return name.named(state, noise_of(state))
 
