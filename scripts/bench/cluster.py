@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from shakedown import cluster
+from shakedown import cluster, process
 from shakedown.cluster import fence, namespaces
 
 
@@ -43,11 +43,13 @@ def processes(place: Path) -> set[str]:
     return {f"{pid} {namespaces.command_name(pid)}" for pid in found}
 
 
-def namespaces_of(lab: cluster.Lab) -> set[int]:
-    """The numbers of all network namespaces of a cluster that is up."""
+def inhabitants(lab: cluster.Lab) -> dict[int, int | None]:
+    """The processes in the network namespaces of a cluster that is up, and when each began. The namespaces' own numbers
+    prove nothing afterwards: the kernel gives them to the next who asks."""
     hosts = ("ctl", *lab.nodes) if lab.namespaced else ()
-    pids = [namespaces.process_1(lab.directory, host) for host in hosts]
-    return {namespaces.namespace(pid, "net") for pid in pids if pid}
+    holders = [namespaces.process_1(lab.directory, host) for host in hosts]
+    spaces = {namespaces.namespace(pid, "net") for pid in holders if pid}
+    return {pid: process.start_ticks(pid) for pid in namespaces.pids() if namespaces.namespace(pid, "net") in spaces}
 
 
 def once(place: Path, nodes: int, before: dict[str, set[str]]) -> tuple[dict[str, float], list[str]]:
@@ -56,7 +58,7 @@ def once(place: Path, nodes: int, before: dict[str, set[str]]) -> tuple[dict[str
     begun = time.monotonic()
     lab = cluster.up(place, nodes=nodes, say=lambda text: print(f"    {text}", file=sys.stderr))
     seconds["up"] = time.monotonic() - begun
-    spaces = namespaces_of(lab)
+    lived = inhabitants(lab)
     begun = time.monotonic()
     done = lab.run(["srun", f"-N{nodes}", "hostname"])
     seconds["first srun over all nodes"] = time.monotonic() - begun
@@ -67,9 +69,7 @@ def once(place: Path, nodes: int, before: dict[str, set[str]]) -> tuple[dict[str
     seconds["down"] = time.monotonic() - begun
     left = [f"process {one}" for one in processes(place)]
     left += [f"{kind}: {one}" for kind, had in machine().items() for one in had - before[kind]]
-    for pid in namespaces.pids():
-        if (space := namespaces.namespace(pid, "net")) in spaces:
-            left.append(f"network namespace {space}: process {pid} {namespaces.words_of(pid)}")
+    left += [f"process {pid}" for pid, start in lived.items() if start is not None and process.alive(pid, start)]
     left += [f"file {place}"] if place.exists() else []
     return seconds, left
 
