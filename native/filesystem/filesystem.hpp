@@ -24,8 +24,9 @@ const char* name_of(Kernel kernel);
 struct Options {
   std::string directory = ".";
   std::vector<Kernel> kernels;
-  std::vector<std::string> require;  // features that must hold; "all", "posix"
-  std::vector<std::int64_t> blocks;  // bytes
+  std::vector<std::string> features;  // those to try; "all"
+  std::vector<std::string> require;   // those that must hold; "all", "posix"
+  std::vector<std::int64_t> blocks;   // bytes
   std::vector<std::int64_t> threads;
   std::uint64_t size = 0;  // bytes of each thread's file
   std::int64_t files = 0;  // of each thread, for metadata
@@ -83,9 +84,12 @@ std::vector<Finding> try_features(const std::string& folder, const std::vector<F
                                   const std::vector<std::string>& require);
 
 /// What the file system does between the hosts of the job; every rank calls it, rank 0 gets the findings.
-std::vector<Finding> try_shared(Peers& peers, const std::string& folder, const std::vector<std::string>& require);
-/// The names of both kinds. Throws a usage error for a word of --require that is none.
-void check_required(const std::vector<std::string>& require);
+std::vector<Finding> try_shared(Peers& peers, const std::string& folder, const std::vector<std::string>& which,
+                                const std::vector<std::string>& require);
+/// Throws a usage error for a word that is neither a feature of either kind nor among `also`; `where` is the argument.
+void check_names(const std::vector<std::string>& words, const std::vector<std::string>& also, const std::string& where);
+/// Whether `name` is among the words, or all are.
+bool chosen(const std::vector<std::string>& words, const std::string& name);
 
 // --------------------------------------------------------------------------------------------- speed: bandwidth.cpp
 

@@ -169,7 +169,11 @@ void what_posix_asks_for_holds_here(Checks& checks) {
     checks.that(!there(place.path() + '/' + one.name), one.name + " leaves nothing behind");
   }
   checks.equal(names.size(), found.size(), "names are different");
-  checks.throws<Error>([] { check_required({"posix", "nothing-like-it"}); }, "a feature that is none");
+  checks.throws<Error>(
+      [] {
+        check_names({"direct", "nothing-like-it"}, {"posix"}, "--require");
+      },
+      "a feature that is none");
 }
 
 }  // namespace

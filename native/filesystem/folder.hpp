@@ -12,9 +12,9 @@ namespace shakedown::filesystem {
 struct FileSystem {
   std::string type;  // ext4, nfs4, lustre ...: as mounted, else by its number
   std::string mount_point;
-  std::string source;  // a device, or server:/export
-  std::string where;   // local, network, memory, unknown
-  bool bounded = false;     // it says how large it is
+  std::string source;    // a device, or server:/export
+  std::string where;     // local, network, memory, unknown
+  bool bounded = false;  // it says how large it is
   std::uint64_t free_bytes = 0;
   std::uint64_t free_files = 0;  // 0: it does not count them
 };

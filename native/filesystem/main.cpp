@@ -113,11 +113,12 @@ void features(Emitter& emitter, Peers& peers, const Options& options, const std:
     if (options.inject == Inject::feature) {
       all.front().check = [](const std::string&) { throw Broken{"it was asked to fail"}; };
     }
+    std::erase_if(all, [&](const Feature& one) { return !chosen(options.features, one.name); });
     findings = try_features(place, all, options.require);
   }
   peers.meet();
   if (peers.size() > 1) {
-    const auto shared = try_shared(peers, place, options.require);
+    const auto shared = try_shared(peers, place, options.features, options.require);
     findings.insert(findings.end(), shared.begin(), shared.end());
   }
   if (peers.first()) emit_features(emitter, peers, findings, begin_ns);

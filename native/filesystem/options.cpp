@@ -45,7 +45,8 @@ void check(const Options& options) {
                   "sizes and blocks that are powers of two fit");
     }
   }
-  check_required(options.require);
+  check_names(options.require, {"none", "posix", "all"}, "--require");
+  check_names(options.features, {"all"}, "--features");
 }
 
 }  // namespace
@@ -61,6 +62,7 @@ Options read_options(int argc, char** argv) {
   for (const auto& word : args.words("kernels", "features,write,rewrite,read,metadata", "what to do, between commas")) {
     options.kernels.push_back(parse_kernel(word));
   }
+  options.features = args.words("features", "all", "features to try: all, or names between commas");
   options.require =
       args.words("require", "posix", "features that must hold: none, posix, all, or names between commas");
   options.blocks = args.integers("blocks", "1048576", 1, "block sizes in bytes, between commas");

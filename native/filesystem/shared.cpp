@@ -229,8 +229,7 @@ const std::vector<Shared>& shared_checks() {
 }
 
 bool asked(const std::vector<std::string>& require, const std::string& name, bool posix) {
-  return std::any_of(require.begin(), require.end(),
-                     [&](const auto& word) { return word == name || word == "all" || (word == "posix" && posix); });
+  return chosen(require, name) || (posix && std::find(require.begin(), require.end(), "posix") != require.end());
 }
 
 }  // namespace
@@ -245,17 +244,22 @@ std::vector<Feature> all_features() {
   return all;
 }
 
-void check_required(const std::vector<std::string>& require) {
-  std::string known = "posix, all";
-  std::vector<std::string> names = {"posix", "all"};
+void check_names(const std::vector<std::string>& words, const std::vector<std::string>& also,
+                 const std::string& where) {
+  std::vector<std::string> names = also;
   for (const auto& one : all_features()) names.push_back(one.name);
   for (const auto& one : shared_checks()) names.emplace_back(one.name);
-  for (std::size_t i = 2; i < names.size(); ++i) known += ", " + names[i];
-  for (const auto& word : require) {
-    if (word != "none" && std::find(names.begin(), names.end(), word) == names.end()) {
-      throw usage("--require: no feature is called '" + word + "'", "known: none, " + known);
+  std::string known;
+  for (const auto& name : names) known += (known.empty() ? "" : ", ") + name;
+  for (const auto& word : words) {
+    if (std::find(names.begin(), names.end(), word) == names.end()) {
+      throw usage(where + ": no feature is called '" + word + "'", "known: " + known);
     }
   }
+}
+
+bool chosen(const std::vector<std::string>& words, const std::string& name) {
+  return std::any_of(words.begin(), words.end(), [&](const auto& word) { return word == name || word == "all"; });
 }
 
 std::vector<Finding> try_features(const std::string& folder, const std::vector<Feature>& features,
@@ -280,9 +284,11 @@ std::vector<Finding> try_features(const std::string& folder, const std::vector<F
   return found;
 }
 
-std::vector<Finding> try_shared(Peers& peers, const std::string& folder, const std::vector<std::string>& require) {
+std::vector<Finding> try_shared(Peers& peers, const std::string& folder, const std::vector<std::string>& which,
+                                const std::vector<std::string>& require) {
   std::vector<Finding> found;
   for (const auto& check : shared_checks()) {
+    if (!chosen(which, check.name)) continue;
     Finding one{check.name, check.what, State::holds, "", asked(require, check.name, check.posix)};
     const std::string place = folder + '/' + check.name;
     if (peers.first()) mkdir(place.c_str(), 0700);

@@ -53,6 +53,7 @@ class Member(Record, frozen=True, kw_only=True):
     now: JobRecord
     earlier: tuple[JobRecord, ...] = ()  # attempts that ended before the one in ``now``
     final: bool = False  # nothing more will be learnt
+    over_since_s: float | None = None  # our clock: since when the queue says that it is over and the accounting nothing
 
 
 class View(Record, frozen=True, kw_only=True):
@@ -63,16 +64,16 @@ class View(Record, frozen=True, kw_only=True):
     final: bool = False
     waiting: str = ""  # what is waited for beside the job itself: "the queue does not answer"
     stuck: str = ""  # why it will not start unless somebody acts
-    over_since_s: float | None = None  # our clock, while the accounting answers
     since_s: float | None = None  # the engine's clock: when the job was first submitted
 
     @property
     def state(self) -> JobState:
         """One word for all members: what still runs or waits, else what is not known, else the first that went wrong."""
         states = [member.now.state for member in self.members]
-        for word in ("running", "queued", "unknown"):
+        live: tuple[JobState, ...] = ("running", "queued", "unknown")
+        for word in live:
             if word in states:
-                return "running" if word == "running" else "queued" if word == "queued" else "unknown"
+                return word
         return next((state for state in states if state != "done"), "done" if states else "unknown")
 
     @property
@@ -102,7 +103,8 @@ def judge(
     if before.final:
         return before
     if queue is None:
-        return _replace(before, waiting="the queue does not answer", over_since_s=None)
+        same = tuple(_replace(member, over_since_s=None) for member in before.members)
+        return _replace(before, members=same, waiting="the queue does not answer")
     live = {record.id: record for record in queue if _belongs(record.id, before.ticket.job)}
     since_s = before.since_s
     if since_s is None:
@@ -111,25 +113,30 @@ def judge(
     for row in accounts or ():
         if _belongs(row.id, before.ticket.job) and not _older(row, since_s, before.ticket.submitted_s):
             rows.setdefault(row.id, []).append(row)
-    held = {member.now.id: member for member in before.members if member.now.source != "none"}
-    names = list(dict.fromkeys([*held, *live, *rows])) or [before.ticket.job]
-    over = [name for name in names if name not in live or live[name].ended]
-    over_since_s = (before.over_since_s or now_s) if over and accounts is not None else None
-    settled = over_since_s is not None and now_s - over_since_s >= settle_s
-    members = tuple(
-        _member(before.ticket, name, held.get(name), live.get(name), rows.get(name, []), provisional, settled)
-        for name in names
-    )
-    waiting = ""
-    if any(not member.final for member in members) and over:
-        waiting = "the accounting does not answer" if accounts is None else "its rows in the accounting lag"
-        over = [member.now.id for member in members if not member.final and member.now.id in over]
+    held = {member.now.id: member for member in before.members}
+    known = [name for name, member in held.items() if member.final or member.now.source != "none"]
+    names = list(dict.fromkeys([*known, *live, *rows])) or [before.ticket.job]
+    members = []
+    lagging = False
+    for name in names:
+        member = held.get(name)
+        if member is None or not member.final:
+            seen = live.get(name)
+            over = seen is None or seen.ended
+            since = None
+            if over and accounts is not None:
+                since = now_s if member is None or member.over_since_s is None else member.over_since_s
+            settled = since is not None and now_s - since >= settle_s
+            member = _member(before.ticket, name, member, seen, rows.get(name, []), provisional, settled)
+            member = _replace(member, over_since_s=None if member.final else since)
+            lagging |= over and not member.final
+        members.append(member)
+    waiting = "the accounting does not answer" if accounts is None else "its rows in the accounting lag"
     return View(
         ticket=before.ticket,
-        members=members,
+        members=tuple(members),
         final=all(member.final for member in members),
-        waiting=waiting if over else "",
-        over_since_s=over_since_s,
+        waiting=waiting if lagging else "",
         since_s=since_s,
     )
 
@@ -143,12 +150,10 @@ def _member(
     provisional: Callable[[JobRecord], bool],
     settled: bool,
 ) -> Member:
-    if held is not None and held.final:
-        return held
     ended = [row for row in rows if row.ended]
+    before = held.earlier if held else ()
     if live is not None and not live.ended:
-        earlier = tuple(row for row in ended if not _covers(row, live))
-        kept = _merge(held.earlier if held else (), earlier)
+        kept = _longer(before, [row for row in ended if not _covers(row, live)])
         return Member(now=_replace(live, attempt=max(live.attempt, len(kept))), earlier=kept)
     seen = live or (held.now if held and held.now.source == "queue" else None)
     last = rows[-1] if rows else None
@@ -156,11 +161,12 @@ def _member(
         if seen and set(last.hosts) < set(seen.hosts):  # Grid Engine's names only those on which tasks were started
             last = _replace(last, hosts=seen.hosts)
         return Member(now=last, earlier=tuple(ended[:-1]), final=True)
-    kept = _merge(held.earlier if held else (), tuple(row for row in ended if seen is None or not _covers(row, seen)))
+    if seen is None and last is not None and not settled:
+        return Member(now=last, earlier=tuple(row for row in ended if row is not last))
+    kept = _longer(before, [row for row in ended if seen is None or not _covers(row, seen)])
     if not settled:
-        if seen:
-            return Member(now=seen, earlier=kept)
-        return Member(now=last or _unknown(ticket, "neither in the queue nor in the accounting", name), earlier=kept)
+        now = seen or _unknown(ticket, "neither in the queue nor in the accounting", name)
+        return Member(now=now, earlier=kept)
     if live is not None:
         return Member(now=live, earlier=kept, final=True)
     known = f"; last seen {seen.word}" if seen else ""
@@ -168,8 +174,9 @@ def _member(
     return Member(now=_unknown(ticket, why, name, seen), earlier=kept, final=True)
 
 
-def _merge(old: tuple[JobRecord, ...], new: tuple[JobRecord, ...]) -> tuple[JobRecord, ...]:
-    return new if len(new) >= len(old) else old
+def _longer(old: tuple[JobRecord, ...], new: Sequence[JobRecord]) -> tuple[JobRecord, ...]:
+    """Rows are never lost again: an accounting that is asked less, or answers less, takes none back."""
+    return tuple(new) if len(new) >= len(old) else old
 
 
 def _covers(row: JobRecord, seen: JobRecord) -> bool:

@@ -161,7 +161,7 @@ def test_compilers_are_right_on_each_node(lab: Lab) -> None:
     assert sorted((one.host, one.state) for one in found) == [(f"node{n}", "ok") for n in range(1, 5)]
 
 
-def over_nodes(lab: Lab, software: Software, *words: str) -> tuple[Result, events.Events]:
+def over_nodes(lab: Lab, software: Software, *words: str, **env: str) -> tuple[Result, events.Events]:
     """The bindings of an MPI in an allocation of all nodes."""
     folder = lab.shared / f"mpi-{time.monotonic_ns()}"
     folder.mkdir()
@@ -169,7 +169,7 @@ def over_nodes(lab: Lab, software: Software, *words: str) -> tuple[Result, event
     (folder / "host.json").write_bytes(msgspec.json.encode(four))
     program = (sys.executable, "-m", "shakedown.demonstrations.mpi_bindings", "--host", "host.json")
     argv = ["salloc", "--quiet", "-N4", "--exclusive", *program, "--mpi", software.name, *words]
-    done = lab.run(argv, cwd=folder, limit_s=200)
+    done = lab.run(argv, cwd=folder, limit_s=200, env=env)
     return done, events.parse(done.out.encode())
 
 
@@ -178,7 +178,7 @@ def test_bindings_are_right_over_all_nodes(lab: Lab) -> None:
     open_mpi = next((one for one in flavours.mpi(RealHost()) if one.name == flavours.OPEN_MPI), None)
     if open_mpi is None or open_mpi.facts["source"] == "wheel":
         pytest.skip("needs Open MPI: sudo apt-get install openmpi-bin libopenmpi-dev")
-    done, found = over_nodes(lab, open_mpi)
+    done, found = over_nodes(lab, open_mpi, "--require", "file")
     assert done.code == 0, (done.err, found.notices)
     names = [case.params["binding"] for case in found.cases if case.kernel == "binding"]
     assert names == ["c", "c++", "mpif.h", "use mpi", "use mpi_f08"]
@@ -187,6 +187,9 @@ def test_bindings_are_right_over_all_nodes(lab: Lab) -> None:
         assert facts[name]["world_size"] == 8
         assert sorted(facts[name]["hosts"]) == sorted([*lab.nodes] * 2)
     assert work_of(found, "mpi") == {"languages": 3, "bindings": 5}
+    done, found = over_nodes(lab, open_mpi, "--languages", "c", "--require", "one-sided", OMPI_MCA_osc="sm")
+    assert done.code == 1, "shared memory alone does not reach another host"
+    assert any("put_get was refused" in notice.text for notice in found.notices)
 
 
 # ----------------------------------------------------------------------------------------------------------- engines

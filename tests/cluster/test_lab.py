@@ -456,6 +456,10 @@ def _command(pid: int) -> str:
     return " ".join(namespaces.words_of(pid))
 
 
+def names_of(pids: list[int]) -> set[str]:
+    return {namespaces.command_name(pid) for pid in pids}
+
+
 def skip_without(*engines: cluster.settings.Engine) -> None:
     if absent := needs.missing(engines, network=True):
         pytest.skip(f"needs {' '.join(sorted(set(absent.values())))}")
@@ -503,15 +507,18 @@ def test_without_namespaces_several_daemons_on_one_host_do(place: Path) -> None:
     assert len(lab.run(["srun", "-N2", "hostname"]).out.split()) == 2
     with pytest.raises(Unavailable, match="share this host's network"):
         lab.cut("node1")
-    job = submit(lab, "sleep 300", "-w", "node2")
-    until(lambda: lab.run(["squeue", "-h", "-t", "R"]).out)
+    submit(lab, "srun sleep 300", "-w", "node2")
+    until(lambda: {"slurmstepd", "sleep"} <= names_of(namespaces.marked(place)))
     lab.fail("node2")
-    assert not [pid for pid in namespaces.marked(place) if namespaces.words_of(pid)[:2] == ["sleep", "300"]], job
+    assert not {"slurmstepd", "sleep", "srun"} & names_of(namespaces.marked(place))
     assert [one.on for one in lab.status().nodes] == [True, False]
     lab.start("node2")
     lab.restore()
+    submit(lab, "srun sleep 300", "-w", "node1")
+    until(lambda: {"slurmstepd", "sleep"} <= names_of(namespaces.marked(place)))
+    left = namespaces.marked(place)
     lab.down()
-    assert namespaces.marked(place) == [] and not place.exists()
+    assert not [pid for pid in left if namespaces.alive(pid)] and not place.exists()
 
 
 def test_grid_engine_needs_hosts_of_their_own(place: Path) -> None:

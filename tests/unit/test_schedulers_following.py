@@ -63,6 +63,11 @@ def test_a_job_that_left_the_queue_is_unknown_until_the_accounting_says_and_neve
     assert never.final and never.state == "unknown" and "last seen RUNNING" in never.records[-1].reason
     attached = looks(([], []))
     assert attached.state == "unknown" and not attached.final
+    strange = looks(*([([], [])] * 14))
+    assert strange.final and strange.state == "unknown", "an id that nobody knows"
+    tasks = [queued(id="7_1"), queued(id="7_2")]
+    lost = looks((tasks, []), *([(tasks[1:], [])] * 14), *([([], [row(id="7_2")])] * 2))
+    assert lost.final and lost.state == "unknown" and [one.id for one in lost.records] == ["7_1", "7_2"]
 
 
 def test_an_engine_that_does_not_answer_is_waited_for() -> None:
@@ -147,6 +152,21 @@ def test_tasks_and_components_are_members_and_the_worst_of_them_is_the_state() -
     parts = looks(([], [row(id="7+0"), row("node_fail", id="7+1")]))
     assert parts.final and parts.state == "node_fail"
     assert looks(([queued(id="70")], [row(id="71")])).state == "unknown", "the job of another number"
+
+
+def test_a_task_that_ends_long_after_another_is_waited_for_as_long() -> None:
+    tasks = [queued("running", id="7_1"), queued("running", id="7_2")]
+    first = row(id="7_1")
+    answers: list[tuple[Sequence[JobRecord] | None, Sequence[JobRecord] | None]] = [(tasks, []), (tasks[1:], [first])]
+    answers += [(tasks[1:], [first])] * 50
+    assert not looks(*answers, ([], [first])).final, "its own row has just begun to lag"
+    assert looks(*answers, ([], [first]), ([], [first, row("failed", id="7_2")])).state == "failed"
+
+
+def test_no_row_is_told_twice() -> None:
+    taken = row("preempted", word="REQUEUED", end_s=150.0)
+    assert looks(([], [taken])).records == (taken,)
+    assert [one.state for one in looks(*([([], [taken])] * 14)).records] == ["preempted", "unknown"]
 
 
 def test_hosts_that_the_accounting_leaves_out_come_from_the_queue() -> None:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from shakedown import schedulers, workloads
-from shakedown.demonstrations import batch
+from shakedown.demonstrations import _batch_jobs, batch
 from shakedown.demonstrations._batch_words import DIALECTS, Dialect
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
 from shakedown.host import Result
@@ -194,21 +194,21 @@ class Told:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "_HELD_S", 0.0)
-    monkeypatch.setattr(batch, "_FILE_S", 0.0)
-    monkeypatch.setattr(batch, "_LOOK_S", 0.01)
+    monkeypatch.setattr(_batch_jobs, "FILE_S", 0.0)
+    monkeypatch.setattr(_batch_jobs, "LOOK_S", 0.01)
 
 
-def site(engine: Engine, folder: Path, **given: Any) -> batch.Site:
+def site(engine: Engine, folder: Path, **given: Any) -> _batch_jobs.Site:
     dialect = Dialect(
         array=lambda n: ("array",),
-        index="TASK",
+        task="TASK",
         after=lambda job: (f"after {job}",),
         hold=("hold",),
         release=lambda job: ("release", job),
     )
     template = Request(name="t", argv=("x",), folder=str(folder), gres="gpu:1", exclusive=False)
     base: dict[str, Any] = {"wait_s": 5.0, "jobs": [], "dialect": dialect, "template": template}
-    return batch.Site(engine=engine.scheduler(), door=engine, folder=folder, **{**base, **given})
+    return _batch_jobs.Site(engine=engine.scheduler(), door=engine, folder=folder, **{**base, **given})
 
 
 def test_an_engine_that_is_right_in_everything_has_all_kinds(tmp_path: Path) -> None:
@@ -246,9 +246,9 @@ def test_an_accounting_that_is_wrong_of_one_kind_fails_that_kind(tmp_path: Path,
 def test_a_job_that_never_ends_is_given_up_with_the_reason_and_cancelled(tmp_path: Path) -> None:
     engine = Engine()
     here = site(engine, tmp_path, wait_s=0.05)
-    with pytest.raises(CannotMeasure) as caught, batch.nothing_left(here):
-        sent = batch.send(here, "cancel", sleep_s=600)
-        batch.watched(here, [sent])
+    with pytest.raises(CannotMeasure) as caught, _batch_jobs.nothing_left(here):
+        sent = _batch_jobs.send(here, "cancel", sleep_s=600)
+        _batch_jobs.watched(here, [sent])
     assert "job 1 had not ended after 0.05 s: it is running" in caught.value.what and "allocation" in caught.value.hint
     assert engine.cancelled == ["1"]
 
@@ -256,7 +256,7 @@ def test_a_job_that_never_ends_is_given_up_with_the_reason_and_cancelled(tmp_pat
 def test_kinds_that_an_engine_has_no_words_for_are_said_and_not_counted(tmp_path: Path) -> None:
     told = Told()
     here = site(Engine(), tmp_path)
-    here = here._replace(dialect=here.dialect._replace(array=None), template=batch._with(here.template, gres=""))
+    here = here._replace(dialect=here.dialect._replace(array=None), template=_batch_jobs.with_(here.template, gres=""))
     batch.demonstrate(here, ("submit", "array", "gres"), told)  # type: ignore[arg-type]
     assert told.cases == {"submit": True} and len(told.notices) == 2
 

@@ -57,6 +57,19 @@ def test_what_is_wrong_is_named(got: bindings.Printed, words: str) -> None:
     assert any(words in text for text in bindings.judge(C, got, 4, ("node1", "node2"))), got
 
 
+def test_what_the_mpi_refuses_is_wrong_only_where_it_is_required() -> None:
+    text = "world 4\n" + "".join(f"rank {rank} node1\n" for rank in range(4))
+    text += "".join(f"check {name} 0\n" for name in C.checks if name not in ("put_get", "fetch_and_op"))
+    text += "absent put_get MPI_ERR_WIN: invalid window\nabsent fetch_and_op MPI_ERR_WIN: invalid window\ndone\n"
+    got = bindings.parse(text)
+    assert bindings.judge(C, got, 4, ()) == () and bindings.judge(C, got, 4, (), ("file",)) == ()
+    wrong = bindings.judge(C, got, 4, (), ("one-sided",))
+    assert wrong[0] == "put_get was refused: MPI_ERR_WIN: invalid window" and len(wrong) == 2
+    assert set(bindings.FEATURES.values()) == set(workload.FEATURES)
+    with pytest.raises(BadInput):
+        resolve(OPEN_MPI, require="onesided")
+
+
 def test_a_program_that_was_cut_short_is_wrong() -> None:
     got = printed()._replace(done=0)
     assert bindings.judge(C, got, 4, ()) == ("the program did not come to its end",)

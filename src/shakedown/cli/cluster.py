@@ -84,7 +84,7 @@ def up(
 
     asked: dict[str, Any] = {
         "nodes": nodes,
-        "engines": tuple(map(needs.engine, engine)) if engine else None,
+        "engines": tuple(dict.fromkeys(map(needs.engine, engine))) if engine else None,
         "cpus": cpus,
         "gpus": gpus,
         "gpu_type": gpu_type,
@@ -209,9 +209,12 @@ def node_slow(
     link = _link(rate, delay, loss)
     if link is None:
         raise BadInput("nothing was asked of the link", hint="--rate 100Mbit, --delay 5ms, --loss 1%")
-    _change(
-        directory, json, lambda lab: lab.slow(name, rate_bit_s=link.rate_bit_s, delay_s=link.delay_s, loss=link.loss)
-    )
+
+    def slow(lab: Lab) -> None:
+        method = lab.slow(name, rate_bit_s=link.rate_bit_s, delay_s=link.delay_s, loss=link.loss)
+        common.say(f"{name}: {_words(link, method)}")
+
+    _change(directory, json, slow)
 
 
 # ------------------------------------------------------------------------------------------------------------------ daemons

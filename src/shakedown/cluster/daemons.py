@@ -115,16 +115,19 @@ def launch(
         directory, description, ("setsid", "--fork", *argv), host=host, env=env, folder=str(directory), administer=True
     )
     with (directory / "log" / log).open("ab") as out:
-        done = subprocess.run(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            start_new_session=True,
-            env={**os.environ, "PATH": namespaces.search_path()},
-            umask=0o022,  # whatever the caller's: ordinary users read what daemons make for them
-            timeout=30,
-        )
+        try:
+            done = subprocess.run(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+                env={**os.environ, "PATH": namespaces.search_path()},
+                umask=0o022,  # whatever the caller's: ordinary users read what daemons make for them
+                timeout=60,
+            )
+        except subprocess.TimeoutExpired:
+            raise CannotMeasure(f"{argv[0]} could not be started on {host} within 60 s", where=str(directory)) from None
     if done.returncode:
         raise CannotMeasure(
             f"{argv[0]} could not be started on {host}: {last_lines(directory, log)}",

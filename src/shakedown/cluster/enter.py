@@ -1,6 +1,6 @@
 """Runs a command in the namespaces of a process below an ordinary user's user namespace.
 
-    python -I -S enter.py PID KINDS CAPABILITIES FOLDER COMMAND...
+    python -I -S enter.py PID KINDS CAPABILITIES COMMAND...
 
 KINDS is ``net`` or ``mnt,net,uts,ipc,pid``. With CAPABILITIES 1 the command keeps all that its user may do in that user
 namespace; ``nsenter`` cannot do this: capabilities end with its exec unless they are ambient (capabilities(7)). The exit
@@ -34,7 +34,7 @@ def keep_capabilities(libc: ctypes.CDLL) -> None:
 
 
 def main() -> int:
-    pid, kinds, capabilities, folder = sys.argv[1:5]
+    pid, kinds, capabilities, *command = sys.argv[1:]
     libc = ctypes.CDLL(None, use_errno=True)
     handles = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in ("user", *kinds.split(","))]
     for handle in handles:
@@ -44,14 +44,12 @@ def main() -> int:
         os.close(handle)
     if capabilities == "1":
         keep_capabilities(libc)
-    if folder:
-        os.chdir(folder)
     child = os.fork()  # a process namespace is that of the children
     if child == 0:
         try:
-            os.execvp(sys.argv[5], sys.argv[5:])
+            os.execvp(command[0], command)
         except OSError as error:
-            print(f"{sys.argv[5]}: {error.strerror}", file=sys.stderr)
+            print(f"{command[0]}: {error.strerror}", file=sys.stderr)
             os._exit(127)
     for number in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)  # a terminal sends them to the child as well

@@ -86,10 +86,10 @@ def words(
     here where the host sees it. Raises BadInput for a host or user that there is not, CannotMeasure where it is off."""
     check_host(description, host)
     values = {**environment(directory, description, user), **(env or {})}
-    started = (*namespaces.environment(values), *argv)
     folder = folder or (os.getcwd() if not user else values["HOME"])
+    started = (*namespaces.environment(values, folder), *argv)
     if description.layout == "plain":
-        return ("env", f"--chdir={folder}", *started)
+        return started
     pid = host_pid(directory, description, host)
     if not pid:
         raise CannotMeasure(
@@ -98,4 +98,4 @@ def words(
             hint=f"shakedown cluster node start {host}" if host != CONTROLLER else "shakedown cluster up",
         )
     become = ("setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--") if user in USERS else ()
-    return (*namespaces.enter(description.layout, pid, folder=folder, administer=administer), *become, *started)
+    return (*namespaces.enter(description.layout, pid, administer=administer), *become, *started)

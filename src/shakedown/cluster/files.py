@@ -77,6 +77,12 @@ def prepare(directory: Path) -> None:
         found = directory.lstat()
     except OSError as error:
         raise CannotMeasure(f"cannot be made: {error.strerror}", where=str(directory), hint="--directory") from None
+    for parent in directory.parents:
+        mode = parent.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise BadInput(
+                f"everyone may replace what lies in {parent}", where=str(directory), hint="--directory elsewhere"
+            )
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
         raise BadInput(
             "is not a folder of yours alone: a cluster runs programs from it",

@@ -8,7 +8,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -58,9 +58,8 @@ class Status(Record, frozen=True, kw_only=True):
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     users: tuple[str, ...] = ()
     nodes: tuple[NodeStatus, ...] = ()
-    daemons: dict[str, int | None] = msgspec.field(
-        default_factory=dict
-    )  # name -> process id on this machine; None: not running
+    #: Name -> process id as this machine counts; None: it does not run.
+    daemons: dict[str, int | None] = msgspec.field(default_factory=dict)
 
 
 class Lab:
@@ -259,7 +258,7 @@ class Lab:
                 state=states.get(node, ("", ""))[0],
                 reason=states.get(node, ("", ""))[1],
                 link=description.links.get(node, Link()),
-                method=description.methods.get(node, "none"),
+                method=self._method(node),
             )
             for node in self.nodes
         ]
@@ -275,6 +274,12 @@ class Lab:
             daemons={name: running.get(name) for name in daemons.names(description)},
         )
 
+    def _method(self, node: str) -> str:
+        """What shapes a link; a process of ours that is gone carries nothing, and that is said."""
+        method = self._description.methods.get(node, "none")
+        here = entering.host_pid(self.directory, self._description, CONTROLLER)
+        return "tap, which is gone" if method == "tap" and not links.carrier(self._description, here, node) else method
+
     def restore(self, limit_s: float = 90.0) -> None:
         """Make everything as it was when the cluster came up: jobs cancelled, daemons and nodes started, links mended, nodes
         resumed. What is well already is left alone."""
@@ -285,7 +290,7 @@ class Lab:
         for node in self.nodes:
             if not self._is_on(node):
                 self.start(node, limit_s=limit_s)
-            elif self.namespaced and self._description.links.get(node, Link()) != self.settings.link:
+            if self.namespaced and self._description.links.get(node, Link()) != self.settings.link:
                 self.mend(node)
         running = daemons.running(self.directory, self._description)
         for name in daemons.names(self._description):
@@ -303,7 +308,7 @@ class Lab:
         save(self.directory, self._description)
 
     @contextlib.contextmanager
-    def _change(self):  # type: ignore[no-untyped-def]
+    def _change(self) -> Iterator[None]:
         """Hold the cluster while it is changed, and take over what others have changed of it."""
         with starting.locked(self.directory):
             self._description = load(self.directory) or self._description

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-
-import msgspec
 
 from ..errors import CannotMeasure, Unavailable
 from ..host import RealHost, Result
@@ -139,18 +136,6 @@ def carrier(description: Description, here: int, node: str) -> int:
         if str(PROGRAM) in words and near in words and namespaces.namespace(pid) == space:
             return pid
     return 0
-
-
-def is_up(description: Description, here: int) -> dict[str, bool]:
-    """Node -> whether the switch's end of its link is up, as the kernel says now."""
-    done = run(description, here, "ip", "-json", "link", "show")
-    found: dict[str, bool] = {}
-    with contextlib.suppress(msgspec.DecodeError):
-        for one in msgspec.json.decode(done.out or "[]"):
-            name = str(one.get("ifname", ""))
-            if name.startswith("vnode"):
-                found[name[1:]] = "UP" in one.get("flags", ())
-    return found
 
 
 def _ends(directory: Path, description: Description, node: str) -> tuple[int, int]:

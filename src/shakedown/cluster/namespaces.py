@@ -53,17 +53,15 @@ def make(layout: Layout, directory: Path, host: str) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def enter(
-    layout: Layout, pid: int, *, only: Sequence[str] = (), folder: str = "", administer: bool = False
-) -> tuple[str, ...]:
+def enter(layout: Layout, pid: int, *, only: Sequence[str] = (), administer: bool = False) -> tuple[str, ...]:
     """The words before a command that is to run in the namespaces of that process: all of them, or ``only`` some
-    (``net``); ``folder`` is where the command starts. An ordinary user's command may administer these namespaces only
-    where this is asked for; root's always may."""
+    (``net``). An ordinary user's command may administer these namespaces only where this is asked for; root's always
+    may."""
     if layout == "user":
         kinds = ",".join(only or ("mnt", "net", "uts", "ipc", "pid"))
-        return (python(), "-I", "-S", str(ENTER), str(pid), kinds, str(int(administer)), folder)
+        return (python(), "-I", "-S", str(ENTER), str(pid), kinds, str(int(administer)))
     options = [f"--{one}" for one in only] or list(_KINDS)
-    return ("nsenter", "--target", str(pid), *options, *((f"--wdns={folder}",) if folder else ()), "--")
+    return ("nsenter", "--target", str(pid), *options, "--")
 
 
 def process_1(directory: Path, host: str) -> int:
@@ -99,16 +97,30 @@ def words_of(pid: int) -> list[str]:
 
 
 def marked(directory: Path) -> list[int]:
-    """The processes, this one apart, that belong to this cluster: their environment says so, or, for munged, which lets no
-    one read its environment, its command line."""
-    mark, socket = os.fsencode(f"SHAKEDOWN_CLUSTER={directory}"), os.fsencode(f"--socket={directory}/munge/sock")
-    return [
-        pid
-        for pid in pids()
-        if pid != os.getpid()
-        and (mark in _read(f"/proc/{pid}/environ").split(b"\0") or socket in _read(f"/proc/{pid}/cmdline").split(b"\0"))
-        and alive(pid)
-    ]
+    """The processes, this one apart, that belong to this cluster."""
+    return [pid for pid in pids() if pid != os.getpid() and _belongs(pid, directory) and alive(pid)]
+
+
+def _belongs(pid: int, directory: Path) -> bool:
+    """Whether the environment says so; two daemons hide theirs. munged lets no one read it: its command line tells. A step
+    daemon of Slurm's writes its title over it: the log that it holds open tells."""
+    if os.fsencode(f"SHAKEDOWN_CLUSTER={directory}") in _read(f"/proc/{pid}/environ").split(b"\0"):
+        return True
+    name = command_name(pid)
+    if name == "munged":
+        return f"--socket={directory}/munge/sock" in words_of(pid)
+    return name == "slurmstepd" and any(path.startswith(f"{directory}/log/slurmd.") for path in open_files(pid))
+
+
+def open_files(pid: int) -> list[str]:
+    """The paths of the files that a process holds open, as far as we may see them."""
+    found: list[str] = []
+    try:
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            found.append(os.readlink(f"/proc/{pid}/fd/{name}").removesuffix(" (deleted)"))
+    except OSError:
+        pass  # it has ended meanwhile, or is another user's
+    return found
 
 
 def variable(pid: int, name: str) -> str:
@@ -124,9 +136,9 @@ def alive(pid: int) -> bool:
     return process.group_alive(pid)
 
 
-def environment(values: Mapping[str, str]) -> tuple[str, ...]:
-    """The words that start a command with these and no other environment variables."""
-    return ("env", "-i", *(f"{name}={value}" for name, value in values.items()))
+def environment(values: Mapping[str, str], folder: str) -> tuple[str, ...]:
+    """The words that start a command in this folder with these and no other environment variables."""
+    return ("env", "-i", f"--chdir={folder}", *(f"{name}={value}" for name, value in values.items()))
 
 
 def _innermost_id(pid: int) -> int:

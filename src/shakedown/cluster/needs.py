@@ -104,7 +104,10 @@ def versions(engines: Iterable[Engine]) -> dict[str, str]:
     env = {"PATH": namespaces.search_path()}
     if "slurm" in engines:
         found["slurm"] = RealHost().run(("slurmctld", "-V"), env=env).out.strip()
-        found["mariadb"] = RealHost().run(("mariadbd", "--version"), env=env).out.strip().partition("Ver ")[2][:60]
+        found["mariadb"] = (
+            "mariadb "
+            + RealHost().run(("mariadbd", "--version"), env=env).out.strip().partition("Ver ")[2].partition(" for ")[0]
+        )
     if "gridengine" in engines:
         found["gridengine"] = (RealHost().run(("qstat", "-help"), env=env).out.splitlines() or [""])[0].strip()
     return {name: text for name, text in found.items() if text}

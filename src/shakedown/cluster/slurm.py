@@ -77,7 +77,7 @@ def slurm_conf(directory: Path, description: Description, *, user: str, host: st
         f"AccountingStoragePort={dbd_port(description)}",
         f"AccountingStoragePass={directory}/munge/sock",  # the socket of munge: AuthInfo is not asked here
         "AccountingStorageEnforce=associations,limits,qos",
-        "AccountingStoreFlags=job_comment,job_script,job_env",
+        "AccountingStoreFlags=job_comment,job_script",
         "JobCompType=jobcomp/filetxt",
         f"JobCompLoc={directory}/log/jobcomp.txt",
         "SlurmdParameters=config_overrides",  # a node may claim more CPUs than this host has

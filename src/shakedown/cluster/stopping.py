@@ -19,7 +19,7 @@ def down(directory: Path, *, hard: bool, keep: bool) -> None:
     there is none, CannotMeasure with what would not end."""
     description = load(directory)
     if description is None and not _looks_like_ours(directory):
-        raise BadInput("there is no cluster here", where=str(directory), hint="--directory")
+        raise BadInput("there is no cluster here", where=str(directory), hint="name its --directory")
     with starting.locked(directory):
         _end(directory, description, hard=hard, keep=keep)
 
@@ -41,7 +41,8 @@ def _end(directory: Path, description: Description | None, *, hard: bool, keep: 
 
 def _looks_like_ours(directory: Path) -> bool:
     """A start that was killed before it wrote cluster.json has left no more than its lock."""
-    return directory.is_dir() and {one.name for one in directory.iterdir()} <= {"lock", "cluster.json.new"}
+    found = {one.name for one in directory.iterdir()} if directory.is_dir() else set()
+    return "lock" in found and found <= {"lock", "cluster.json.new"}
 
 
 def _shut_down(directory: Path, description: Description) -> None:
@@ -61,7 +62,7 @@ def _ask(pid: int) -> None:
 
 def kill_plain_node(directory: Path, node: str) -> None:
     """End everything of one node of layout plain: its slurmd, the step daemons of that node, and what they started."""
-    doomed = [pid for pid in namespaces.marked(directory) if _of_node(pid, node)]
+    doomed = [pid for pid in namespaces.marked(directory) if _of_node(directory, pid, node)]
     for pid in doomed:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -70,14 +71,13 @@ def kill_plain_node(directory: Path, node: str) -> None:
     daemons.until(lambda: not any(map(namespaces.alive, doomed)), 10, 0.02)
 
 
-def _of_node(pid: int, node: str) -> bool:
-    if namespaces.command_name(pid) == "slurmd":
+def _of_node(directory: Path, pid: int, node: str) -> bool:
+    name = namespaces.command_name(pid)
+    if name == "slurmd":
         words = namespaces.words_of(pid)
         return "-N" in words[:-1] and words[words.index("-N") + 1] == node
-    if namespaces.command_name(pid) == "slurmstepd":
-        return namespaces.variable(pid, "SLURMD_NODENAME") == node or f"SLURMD_NODENAME={node}" in namespaces.words_of(
-            pid
-        )
+    if name == "slurmstepd":
+        return f"{directory}/log/slurmd.{node}.log" in namespaces.open_files(pid)
     return namespaces.variable(pid, "SLURMD_NODENAME") == node
 
 

@@ -18,7 +18,7 @@ class Dialect(NamedTuple):
     """One engine's words for ``Request.extra``, and its command that releases a held job."""
 
     array: Callable[[int], Words] | None
-    index: str  # the environment variable that holds a task's number
+    task: str  # the environment variable that holds a task's number
     after: Callable[[str], Words] | None
     hold: Words | None
     release: Callable[[str], Words]
@@ -30,14 +30,14 @@ class Dialect(NamedTuple):
 DIALECTS: Mapping[str, Dialect] = {
     "slurm": Dialect(
         array=lambda n: (f"--array=1-{n}",),
-        index="SLURM_ARRAY_TASK_ID",
+        task="SLURM_ARRAY_TASK_ID",
         after=lambda job: (f"--dependency=afterok:{job}",),
         hold=("--hold",),
         release=lambda job: ("scontrol", "release", job),
     ),
     "gridengine": Dialect(
         array=lambda n: ("-t", f"1-{n}"),
-        index="SGE_TASK_ID",
+        task="SGE_TASK_ID",
         after=lambda job: ("-hold_jid", job),
         hold=("-h",),
         release=lambda job: ("qrls", job),
@@ -45,28 +45,28 @@ DIALECTS: Mapping[str, Dialect] = {
     ),
     "pbs": Dialect(
         array=lambda n: ("-J", f"1-{n}"),
-        index="PBS_ARRAY_INDEX",
+        task="PBS_ARRAY_INDEX",
         after=lambda job: ("-W", f"depend=afterok:{job}"),
         hold=("-h",),
         release=lambda job: ("qrls", job),
     ),
     "torque": Dialect(
         array=lambda n: ("-t", f"1-{n}"),
-        index="PBS_ARRAYID",
+        task="PBS_ARRAYID",
         after=lambda job: ("-W", f"depend=afterok:{job}"),
         hold=("-h",),
         release=lambda job: ("qrls", job),
     ),
     "lsf": Dialect(
         array=None,
-        index="LSB_JOBINDEX",
+        task="LSB_JOBINDEX",
         after=lambda job: ("-w", f"done({job})"),
         hold=("-H",),
         release=lambda job: ("bresume", job),
     ),
     "flux": Dialect(
         array=None,
-        index="FLUX_JOB_CC",
+        task="FLUX_JOB_CC",
         after=lambda job: (f"--dependency=afterok:{job}",),
         hold=("--urgency=hold",),
         release=lambda job: ("flux", "job", "urgency", job, "default"),

@@ -53,7 +53,7 @@ class CudaError(Exception):
 class Device(NamedTuple):
     """One device, as the driver tells of it."""
 
-    index: int
+    number: int  # as CUDA counts them
     handle: int
     name: str
     capability: str  # "9.0"
@@ -176,7 +176,9 @@ class Context:
         """Copy a buffer back."""
         self._driver.call("cuMemcpyDtoH_v2", address, buffer, size)
 
-    def launch(self, function: ctypes.c_void_p, blocks: int, threads: int, arguments: Sequence[Any], times: int) -> None:
+    def launch(
+        self, function: ctypes.c_void_p, blocks: int, threads: int, arguments: Sequence[Any], times: int
+    ) -> None:
         """Start a kernel so many times and wait for the last."""
         pointers = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(one) for one in arguments))
         for _ in range(times):

@@ -7,132 +7,28 @@ to start, and how many small jobs get through in a second. Jobs that are still t
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from .. import following, schedulers
-from ..errors import BadInput, CannotMeasure, ShakedownError, Unavailable
-from ..following import Ticket, View
+from ..errors import BadInput, CannotMeasure, Unavailable
 from ..host import Door, RealHost
 from ..records import Residual
 from ..schedulers import JobRecord, Request, Scheduler
 from . import _work
-from ._batch_words import DIALECTS, Dialect
+from ._batch_jobs import Site, nothing_left, send, until, watched, with_, written
+from ._batch_words import DIALECTS
 from ._emit import Emitter, Words, run
 
 KINDS = ("submit", "fail", "array", "dependency", "gres", "cancel", "hold", "limit")
 _TASKS = 4
 _FAILS_WITH = 7
-_LOOK_S = 1.0
 _HELD_S = 3.0  # a held job must still wait after this
-_FILE_S = 30.0  # how late a shared disk may show what a job wrote
 _LIMIT_S = 60.0  # the shortest limit that every engine can enforce
 #: Clocks of the nodes may differ by so much before the latency is doubted.
 _CLOCK_S = 0.05
-
-#: What jobs do: say where and when they began, under their token; then what they were asked to, and end with a code.
-_JOB = """date +%s.%N > "begun$3"
-printf '%s %s\\n' "$1" "$(hostname)" > "said$3"
-[ "$4" = 0 ] || sleep "$4"
-exit "$2"
-"""
-
-
-class Site(NamedTuple):
-    """The engine, and what every request to it holds."""
-
-    engine: Scheduler
-    dialect: Dialect
-    door: Door
-    template: Request
-    folder: Path
-    wait_s: float
-    jobs: list[str]  # all that were submitted, so that none is left
-
-
-class Sent(NamedTuple):
-    """A job that was submitted."""
-
-    id: str
-    token: str
-    folder: Path
-    submitted_s: float  # Unix time, before the engine was asked
-    took_s: float  # what the submission itself took
-
-
-# -------------------------------------------------------------------------------------------------------------- steps
-
-
-def send(site: Site, name: str, *, code: int = 0, sleep_s: float = 0, **changes: object) -> Sent:
-    """Submit one job with a folder of its own. ``changes`` are fields of the request. Raises CannotMeasure."""
-    import msgspec
-
-    token = secrets.token_hex(8)
-    folder = site.folder / f"{name}-{token}"
-    folder.mkdir()
-    index = f"${{{site.dialect.index}}}" if "array" in name else ""
-    script = _JOB.replace("$3", index)
-    request = msgspec.structs.replace(
-        site.template,
-        name=f"shakedown-{name}",
-        folder=str(folder),
-        argv=("/bin/sh", "-c", script, "job", token, str(code), "", f"{sleep_s:g}"),
-        **changes,
-    )
-    begin, clock = time.time(), time.monotonic()
-    job = following.submit(site.engine, request, site.door, folder / "job.sh")
-    site.jobs.append(job)
-    return Sent(job, token, folder, begin, time.monotonic() - clock)
-
-
-def watched(site: Site, sent: Sequence[Sent]) -> tuple[View, ...]:
-    """Follow jobs until it is known what became of each. Raises CannotMeasure where they do not start or end."""
-    tickets = [Ticket(engine=site.engine.name, job=one.id, submitted_s=one.submitted_s) for one in sent]
-    views = following.watch(site.engine, tickets, site.door, every_s=_LOOK_S, give_up_s=site.wait_s)
-    for view in views:
-        if not view.final:
-            raise _waits(site, view)
-    return views
-
-
-def _waits(site: Site, view: View) -> CannotMeasure:
-    record = view.records[-1]
-    why = view.stuck or view.waiting or record.reason or record.word or record.state
-    return CannotMeasure(
-        f"job {view.ticket.job} had not ended after {site.wait_s:g} s: it is {record.state} ({why})",
-        hint="let it run where nodes are free (not inside of an allocation that holds them all), or raise `wait`",
-    )
-
-
-def until(site: Site, sent: Sent, holds: Callable[[View], bool]) -> View:
-    """Look at a job until something holds of it. Raises CannotMeasure where that does not come."""
-    view = following.begin(Ticket(engine=site.engine.name, job=sent.id, submitted_s=sent.submitted_s))
-    deadline = time.monotonic() + site.wait_s
-    while True:
-        (view,) = following.look(site.engine, (view,), site.door, time.monotonic())
-        if holds(view):
-            return view
-        if view.final or time.monotonic() > deadline:
-            raise _waits(site, view)
-        time.sleep(_LOOK_S / 2)
-
-
-def written(path: Path) -> str:
-    """What a job wrote; a shared disk may show it late. Empty where it does not come."""
-    deadline = time.monotonic() + _FILE_S
-    while True:
-        with contextlib.suppress(OSError):
-            if text := path.read_text("utf-8", "replace").strip():
-                return text
-        if time.monotonic() > deadline:
-            return ""
-        time.sleep(0.1)
 
 
 # ------------------------------------------------------------------------------------------------------------- checks
@@ -281,7 +177,7 @@ def impossible(site: Site, kind: str) -> str:
 def demonstrate(site: Site, kinds: Sequence[str], emit: Emitter) -> None:
     """Every kind of job in turn, the longest one begun first; then how many were right."""
     gres = site.template.gres
-    plain = site._replace(template=_with(site.template, gres=""))
+    plain = site._replace(template=with_(site.template, gres=""))
     late = _limit(plain) if "limit" in kinds else None
     right = 0
     for number, kind in enumerate(kinds):
@@ -294,7 +190,7 @@ def demonstrate(site: Site, kinds: Sequence[str], emit: Emitter) -> None:
             assert late
             wrong = late()
         else:
-            wrong = _CHECKS[kind](plain._replace(template=_with(site.template, gres=gres)) if kind == "gres" else plain)
+            wrong = _CHECKS[kind](plain._replace(template=with_(site.template, gres=gres)) if kind == "gres" else plain)
         if wrong:
             emit.notice("batch-wrong", f"{site.engine.title}, {kind}: {'; '.join(wrong[:4])}")
         emit.case(
@@ -306,12 +202,6 @@ def demonstrate(site: Site, kinds: Sequence[str], emit: Emitter) -> None:
         )
         right += not wrong
     emit.case("jobs", {"engine": site.engine.name}, {"kinds": right})
-
-
-def _with(request: Request, **changes: object) -> Request:
-    import msgspec
-
-    return msgspec.structs.replace(request, **changes)
 
 
 # ------------------------------------------------------------------------------------------------------------- timing
@@ -392,20 +282,6 @@ def generic_resource(word: str, engine: Scheduler, door: Door) -> str:
     return next((f"{name}:1" for name in names if name and name != "(null)"), "")
 
 
-@contextlib.contextmanager
-def nothing_left(site: Site) -> Iterator[None]:
-    """Cancel at the end what is not over, however the block ends."""
-    try:
-        yield
-    finally:
-        views = [following.begin(Ticket(engine=site.engine.name, job=job)) for job in site.jobs]
-        seen = following.look(site.engine, views, site.door, time.monotonic()) if views else ()
-        for view in seen:
-            if view.state in ("queued", "running"):
-                with contextlib.suppress(ShakedownError):
-                    following.cancel(site.engine, view.ticket.job, site.door)
-
-
 def body(argv: Sequence[str], emit: Emitter) -> None:
     words = Words("batch", "a batch engine at work: jobs that end in every way, latency, throughput")
     words.add_argument("--engine", default="auto", help=f"auto, {', '.join(DIALECTS)}")
@@ -417,7 +293,9 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     words.add_argument("--options", default="", help="further words for the engine's command, between blanks")
     words.add_argument("--samples", type=int, default=5, help="jobs of the latency test; 0: none")
     words.add_argument("--jobs", type=int, default=50, help="jobs of the throughput test; 0: none")
-    words.add_argument("--wait", type=float, default=600.0, help="seconds after which a job that has not ended is given up")
+    words.add_argument(
+        "--wait", type=float, default=600.0, help="seconds after which a job that has not ended is given up"
+    )
     given = words.parse_args(argv)
     if given.samples < 0 or given.jobs < 0 or not given.wait > 0:
         raise BadInput("--samples and --jobs begin at 0, --wait above it", hint="--samples 5 --jobs 50 --wait 600")
@@ -442,7 +320,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
         allocation = schedulers.inside(os.environ, door)
         inside = {"inside": {"job": allocation.job, "hosts": list(allocation.hosts)}} if allocation else {}
         emit.start({"engine": engine.name, "gres": gres, "host": door.name(), **inside})
-        plain = site._replace(template=_with(template, gres=""))
+        plain = site._replace(template=with_(template, gres=""))
         with nothing_left(site), emit.phase("measure"):
             demonstrate(site, kinds, emit)
             if given.samples:

@@ -110,7 +110,9 @@ def bodies(context: Context, n: int, samples: int, seconds: float) -> Result:
     source, target = (context.filled(_address(array), array.nbytes) for array in (body, out))
     arguments = [ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_uint(n), ctypes.c_float(_SOFTENING)]
     function = context.function("bodies")
-    taken, launches = sample(lambda times: context.launch(function, n // _TILE, _TILE, arguments, times), samples, seconds)
+    taken, launches = sample(
+        lambda times: context.launch(function, n // _TILE, _TILE, arguments, times), samples, seconds
+    )
     context.read(target, _address(out), out.nbytes)
     return Result("nbody", n, _FLOP_PER_PAIR * float(n) ** 2 * launches, tuple(taken), bodies_residual(body, out))
 
@@ -141,13 +143,13 @@ def emit_result(emit: Emitter, device: Device, result: Result, more: Mapping[str
         kind = "the device failed"
         emit.notice(
             "cuda-device",
-            f"{device.name} ({device.index}), {more['pattern']}: {result.error}",
+            f"{device.name} ({device.number}), {more['pattern']}: {result.error}",
             "look for NVRM: Xid in dmesg; run `nvidia-smi -q` and DCGM's diagnosis",
         )
     residual = Residual(value=result.residual, limit=limit, kind=kind)
     emit.case(
         result.kernel,
-        {"device": device.name, "index": device.index, **more, "n": result.n},
+        {"device": device.name, "index": device.number, **more, "n": result.n},
         {("bytes" if result.kernel == "triad" else "flop"): result.work} if result.work else {},
         result.seconds,
         residual,
@@ -177,16 +179,16 @@ def guarded(driver: Driver, device: Device, image: bytes, kernel: str, work: Cal
         return Result(kernel, 0, 0.0, (), None, str(error) or "the host has too little memory")
 
 
-def together(
-    driver: Driver, devices: Sequence[Device], image: bytes, asked: Asked, emit: Emitter
-) -> list[Device]:
+def together(driver: Driver, devices: Sequence[Device], image: bytes, asked: Asked, emit: Emitter) -> list[Device]:
     """All devices at the same time, each for so many seconds; those that were right."""
     results: list[Result] = [Result("nbody", 0, 0.0, (), None, "its thread did not end")] * len(devices)
     ready = threading.Barrier(len(devices))
 
     def drive(place: int, device: Device) -> None:
         def work(context: Context) -> Result:
-            with contextlib.suppress(threading.BrokenBarrierError):  # one did not come so far: the others work all the same
+            with contextlib.suppress(
+                threading.BrokenBarrierError
+            ):  # one did not come so far: the others work all the same
                 ready.wait(60)
             return bodies(context, asked.bodies, asked.samples, asked.together_s)
 
@@ -200,9 +202,7 @@ def together(
     for thread in threads:
         thread.join()
     more = {"pattern": "together", "code": "ptx"}
-    return [
-        device for device, result in zip(devices, results, strict=True) if emit_result(emit, device, result, more)
-    ]
+    return [device for device, result in zip(devices, results, strict=True) if emit_result(emit, device, result, more)]
 
 
 # ---------------------------------------------------------------------------------------------------- nvcc and libraries
@@ -217,7 +217,9 @@ def find_nvcc(word: str, environment: Mapping[str, str]) -> str:
             raise BadInput(f"{word!r} cannot be executed", hint="the path of nvcc, auto, or off")
         return word
     places = [shutil.which("nvcc") or ""]
-    places += [f"{environment[name]}/bin/nvcc" for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT") if environment.get(name)]
+    places += [
+        f"{environment[name]}/bin/nvcc" for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT") if environment.get(name)
+    ]
     places.append("/usr/local/cuda/bin/nvcc")
     places += [str(path) for folder in sys.path for path in sorted(Path(folder).glob("nvidia/*/bin/nvcc"))]
     return next((place for place in places if place and os.access(place, os.X_OK)), "")
@@ -228,7 +230,9 @@ def compiled(nvcc: str, device: Device, folder: Path) -> bytes | _work.Ran:
     target = folder / f"kernels-{device.capability}.cubin"
     if not target.exists():
         architecture = f"-arch=sm_{device.capability.replace('.', '')}"
-        ran = _work.run((nvcc, "-cubin", architecture, "-O3", "-o", str(target), str(_SOURCE)), limit_s=_COMPILE_S, cwd=folder)
+        ran = _work.run(
+            (nvcc, "-cubin", architecture, "-O3", "-o", str(target), str(_SOURCE)), limit_s=_COMPILE_S, cwd=folder
+        )
         if not ran.ok or not target.exists():
             return ran
     return target.read_bytes()
@@ -302,10 +306,12 @@ def codes_of(device: Device, nvcc: str, folder: Path, emit: Emitter) -> tuple[di
     if isinstance(image, bytes):
         codes["nvcc"] = image
     else:
-        emit.notice("cuda-nvcc", f"{nvcc} does not compile for {device.name} ({device.capability}): {_work.said(image)}")
+        emit.notice(
+            "cuda-nvcc", f"{nvcc} does not compile for {device.name} ({device.capability}): {_work.said(image)}"
+        )
     emit.case(
         "compile",
-        {"device": device.name, "index": device.index},
+        {"device": device.name, "index": device.number},
         {"programs": 1},
         [time.perf_counter() - begin],
         Residual(value=float(failed), limit=0, kind="the compiler failed"),
@@ -319,7 +325,7 @@ def demonstrate(driver: Driver, devices: Sequence[Device], nvcc: str, asked: Ask
     with _work.workshop() as folder:
         for number, device in enumerate(devices):
             emit.progress(number / (len(devices) + 1), device.name)
-            with emit.phase("measure", f"{device.name} ({device.index})"):
+            with emit.phase("measure", f"{device.name} ({device.number})"):
                 codes, compiles = codes_of(device, nvcc, folder, emit)
                 if alone(driver, device, codes, asked, emit) and compiles:
                     right.append(device)

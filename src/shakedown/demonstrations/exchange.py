@@ -102,7 +102,9 @@ def _unreached(target: Target, ran: _work.Ran) -> ShakedownError:
 
 def _refuse_strange(folder: str) -> None:
     if not parse_target(f"x:{folder}").path:
-        raise CannotMeasure(f"the folder {folder!r} has signs in its name that a remote shell reads", hint="name another")
+        raise CannotMeasure(
+            f"the folder {folder!r} has signs in its name that a remote shell reads", hint="name another"
+        )
 
 
 #: Bytes that each side needs for the trees.
@@ -238,7 +240,10 @@ def tree_both_ways(tool: str, far: Far, folder: Path, emit: Emitter) -> bool:
 def _sent(ran: _work.Ran, far: Far, name: str, sent: trees.Tree, emit: Emitter) -> tuple[_work.Ran, list[str]]:
     sums = far_sums(far, name)
     if sums is None:
-        emit.notice("exchange-sums", f"{far.target.place or 'the far side'} has no sha256sum -z: only what comes back is checked")
+        emit.notice(
+            "exchange-sums",
+            f"{far.target.place or 'the far side'} has no sha256sum -z: only what comes back is checked",
+        )
         return ran, []
     return ran, sent_wrong(sent, sums)
 
@@ -298,7 +303,8 @@ def demonstrate(far: Far, folder: Path, asked: Asked, emit: Emitter) -> None:
         shutil.rmtree(folder / f"back-{tool}", ignore_errors=True)
     if not tried:
         raise Unavailable(
-            f"none of the tools {', '.join(asked.tools)} can be used", hint="install rsync on both sides, or openssh-client"
+            f"none of the tools {', '.join(asked.tools)} can be used",
+            hint="install rsync on both sides, or openssh-client",
         )
     emit.case("exchange", {"route": "ssh" if far.ssh else "local"}, {"tools": right})
 

@@ -51,6 +51,13 @@ BINDINGS = (
     Binding("use mpi_f08", "fortran", "bindings.F90", "USE_MPI_F08", _FORTRAN),
 )
 LANGUAGES = ("c", "c++", "fortran")
+#: Checks that an MPI may refuse to begin on some network or file system, and what they are called in `require`.
+FEATURES = {"put_get": "one-sided", "fetch_and_op": "one-sided", "file": "file"}
+_ADVICE = {
+    "one-sided": "another transport may do it: with Open MPI 4 over TCP set OMPI_MCA_osc=ucx",
+    "file": "is the run's folder on a file system that all hosts share, and that MPI-IO knows?",
+    "": "",
+}
 
 #: The wrappers of each language, those of a flavour's own compilers first.
 _WRAPPERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -65,11 +72,13 @@ _WRAPPERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 
 class Printed(NamedTuple):
-    """What a program said: worlds as often as one was told, the host of each rank, checks with their failing ranks."""
+    """What a program said: worlds as often as one was told, the host of each rank, checks with their failing ranks, and
+    what the MPI refused to begin with its own reason."""
 
     worlds: tuple[int, ...]
     hosts: dict[int, str]
     checks: dict[str, int]
+    absent: dict[str, str]
     facts: dict[str, str]
     done: int
 
@@ -79,6 +88,7 @@ def parse(text: str) -> Printed:
     worlds: list[int] = []
     hosts: dict[int, str] = {}
     checks: dict[str, int] = {}
+    absent: dict[str, str] = {}
     facts: dict[str, str] = {}
     done = 0
     for line in text.splitlines():
@@ -89,17 +99,22 @@ def parse(text: str) -> Printed:
                 hosts[int(number)] = host
             case ["check", name, failed] if failed.isdigit():
                 checks[name] = checks.get(name, 0) + int(failed)
+            case ["absent", name, *words]:
+                absent[name] = " ".join(words)
             case ["fact", name, *words]:
                 facts[name] = " ".join(words)
             case ["done"]:
                 done += 1
-    return Printed(tuple(worlds), hosts, checks, facts, done)
+    return Printed(tuple(worlds), hosts, checks, absent, facts, done)
 
 
-def judge(binding: Binding, printed: Printed, ranks: int, hosts: Sequence[str]) -> tuple[str, ...]:
+def judge(
+    binding: Binding, printed: Printed, ranks: int, hosts: Sequence[str], require: Sequence[str] = ()
+) -> tuple[str, ...]:
     """What is wrong with what a program printed; empty where all is right.
 
-    ``hosts``: where the ranks must be, in equal numbers; empty: nothing is known of that."""
+    ``hosts``: where the ranks must be, in equal numbers; empty: nothing is known of that. What the MPI refused to begin is
+    wrong only where ``require`` names it."""
     if len(printed.worlds) > 1:
         return (
             f"{len(printed.worlds)} worlds of {', '.join(map(str, sorted(set(printed.worlds))))} ranks were started, not "
@@ -113,7 +128,10 @@ def judge(binding: Binding, printed: Printed, ranks: int, hosts: Sequence[str]) 
     elif hosts:
         wrong += _places(printed.hosts, hosts)
     for name in binding.checks:
-        if name not in printed.checks:
+        if name in printed.absent:
+            if FEATURES[name] in require:
+                wrong.append(f"{name} was refused: {printed.absent[name]}")
+        elif name not in printed.checks:
             wrong.append(f"{name} was not reached")
         elif printed.checks[name]:
             wrong.append(f"{name} failed on {printed.checks[name]} of {ranks} ranks")
@@ -173,6 +191,7 @@ class Site(NamedTuple):
     allocation: Allocation | None
     hosts: tuple[str, ...]  # of the allocation; empty: this host alone
     ranks: int
+    require: tuple[str, ...] = ()
 
 
 def started(site: Site, argv: Sequence[str]) -> launchers.Started:
@@ -234,7 +253,7 @@ def try_binding(binding: Binding, program: Path, site: Site, folder: Path) -> Ou
     env = {"OMPI_MCA_mpi_yield_when_idle": "1", **env}  # ranks may outnumber cores: this is no measurement of speed
     ran = _work.run(argv, limit_s=_RUN_S, cwd=folder, env=env)
     printed = parse(ran.out)
-    wrong = judge(binding, printed, site.ranks, site.hosts)
+    wrong = judge(binding, printed, site.ranks, site.hosts, site.require)
     if not ran.ok:
         wrong = (f"the run {_work.said(ran)}", *wrong)
     return Outcome(wrong, printed, ran.seconds)
@@ -263,6 +282,12 @@ def demonstrate(site: Site, languages: Sequence[str], folder: Path, emit: Emitte
                 }
             }
         )
+        for name, why in outcome.printed.absent.items():
+            emit.notice(
+                "mpi-feature",
+                f"{label}, binding {binding.name!r}: {name} was refused: {why}",
+                _ADVICE[FEATURES.get(name, "")],
+            )
         if outcome.wrong:
             emit.notice("binding-wrong", f"{label}, binding {binding.name!r}: {'; '.join(outcome.wrong[:4])}")
             whole = False
@@ -317,6 +342,9 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     words.add_argument("--mpi", required=True, help="path of the MPI's launcher, or its name")
     words.add_argument("--languages", default=",".join(LANGUAGES), help="languages between commas")
     words.add_argument("--ranks", default="auto", help="ranks in all; auto: two for each host")
+    words.add_argument(
+        "--require", default="", help=f"what must not be refused: {', '.join(sorted(set(FEATURES.values())))}"
+    )
     words.add_argument("--modules", default="", help="environment modules to load first, between commas")
     asked = words.parse_args(argv)
     languages = _work.words(asked.languages, LANGUAGES, "language")
@@ -327,7 +355,9 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     loaded = _modules.load(modules)
     software = flavours.mpi(RealHost()) if loaded or modules else host.software
     mpi = chosen(software, asked.mpi) if asked.mpi != "auto" else launchers.site_mpi(software)
-    site = site_of(host, mpi, asked.ranks)
+    features = sorted(set(FEATURES.values()))
+    require = _work.words(asked.require, features, "feature") if asked.require.strip() else ()
+    site = site_of(host, mpi, asked.ranks)._replace(require=require)
     facts = {
         "mpi": {"name": mpi.name, "version": mpi.version, "launcher": mpi.path},
         "ranks_asked": site.ranks,

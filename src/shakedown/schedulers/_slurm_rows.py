@@ -125,6 +125,7 @@ def status_of(word: str, state: JobState) -> tuple[int | None, int | None]:
 
 
 def told(reason: str) -> str:
+    """A reason; empty for the words that stand for none."""
     return "" if reason in ("None", "(null)", "N/A") else reason
 
 

@@ -69,6 +69,7 @@ def script(request: Request) -> str:
 
 
 def overriding(request: Request) -> tuple[str, ...]:
+    """The variables that sbatch would obey before the script's own lines."""
     given = {
         "SBATCH_PARTITION": request.partition,
         "SBATCH_ACCOUNT": request.account,

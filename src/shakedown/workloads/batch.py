@@ -43,7 +43,12 @@ def _command(params: Params, host: Host) -> Command:
 def _estimate_s(params: Params, host: Host) -> float:
     """A few seconds for each kind and each job of the latency; a limit takes its minute and what ends it."""
     kinds = str(params["kinds"]).split(",")
-    return 6.0 * len(kinds) + (60.0 if "limit" in kinds else 0.0) + 4.0 * int(params["samples"]) + 0.3 * int(params["jobs"])
+    return (
+        6.0 * len(kinds)
+        + (60.0 if "limit" in kinds else 0.0)
+        + 4.0 * int(params["samples"])
+        + 0.3 * int(params["jobs"])
+    )
 
 
 def _metric(name: str, title: str, unit: str, better: str, kernel: str, per: str, headline: bool = False) -> Metric:
@@ -69,9 +74,13 @@ WORKLOAD = Workload(
         _metric("throughput", "Small jobs begun in a second", "op/s", "higher", "throughput", "jobs/s"),
     ),
     params={
-        "engine": Param(kind="word", default="auto", choices=ENGINES, help="which engine; auto: the first that answers"),
+        "engine": Param(
+            kind="word", default="auto", choices=ENGINES, help="which engine; auto: the first that answers"
+        ),
         "kinds": Param(kind="list", default="all", help=f"kinds of jobs between commas: all, {', '.join(KINDS)}"),
-        "gres": Param(kind="word", default="auto", help="generic resources of one job, as gpu:1; auto: what is shown; none"),
+        "gres": Param(
+            kind="word", default="auto", help="generic resources of one job, as gpu:1; auto: what is shown; none"
+        ),
         "partition": Param(kind="word", default="", help="partition or queue; empty: the engine's default"),
         "account": Param(kind="word", default="", help="account or project; empty: the user's default"),
         "qos": Param(kind="word", default="", help="quality of service; empty: the engine's default"),

@@ -24,7 +24,9 @@ TOOLS = ("rsync", "scp", "sftp", "cp")
 _SOURCE = "ARL-TR-7085, 3.3 (4)"
 #: Signs that no remote shell reads: the folder's name goes through one on its way.
 _PLAIN = re.compile(r"[A-Za-z0-9_./~+@%=,-]*")
-_LOGIN = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?(?:[A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_]+)?\])")
+_LOGIN = re.compile(
+    r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?(?:[A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_]+)?\])"
+)
 _HINT = "write user@host:folder, host:folder, or the absolute path of a folder of this host"
 
 
@@ -56,7 +58,9 @@ def parse_target(text: str) -> Target:
     if not _LOGIN.fullmatch(head):
         raise BadInput(f"{text!r}: {head!r} is no user and host", hint=_HINT)
     if not _PLAIN.fullmatch(tail) or tail.startswith("-"):
-        raise BadInput(f"{text!r}: the folder has signs that a remote shell would read", hint="letters, digits, / . _ - ~")
+        raise BadInput(
+            f"{text!r}: the folder has signs that a remote shell would read", hint="letters, digits, / . _ - ~"
+        )
     user, _, host = head.rpartition("@")
     return Target(user, host, tail)
 
@@ -85,7 +89,9 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = [word for name in ("target", "tools", "large", "samples", "folder") for word in (f"--{name}", str(params[name]))]
+    words = [
+        word for name in ("target", "tools", "large", "samples", "folder") for word in (f"--{name}", str(params[name]))
+    ]
     if params["ssh_config"]:
         words += ["--ssh-config", str(params["ssh_config"])]
     return Command(argv=(sys.executable, "-m", "shakedown.demonstrations.exchange", *words))
@@ -125,14 +131,18 @@ WORKLOAD = Workload(
         _metric("tools", "Tools by which files came back as they were", "1", "higher", "exchange", "tools"),
     ),
     params={
-        "target": Param(kind="word", default="", help="[user@]host:folder, or the absolute path of a folder of this host"),
+        "target": Param(
+            kind="word", default="", help="[user@]host:folder, or the absolute path of a folder of this host"
+        ),
         "tools": Param(
             kind="list", default="auto", help="rsync, scp, sftp, cp between commas; auto: all that go to the target"
         ),
         "large": Param(
             kind="integer", default=256 * 2**20, low=1, high=2**44, unit="B", help="size of the large file in bytes"
         ),
-        "samples": Param(kind="integer", default=3, low=1, high=1000, help="how often the large file goes there and back"),
+        "samples": Param(
+            kind="integer", default=3, low=1, high=1000, help="how often the large file goes there and back"
+        ),
         "folder": Param(kind="word", default=".", help="the end here: a folder; '.' is the run's own"),
         "ssh_config": Param(kind="word", default="", help="a configuration file for ssh; empty: the user's own"),
     },

@@ -4,9 +4,11 @@ The programs are compiled by the MPI's wrappers and started by the launcher of t
 that the run has. Each checks messages between neighbours (short ones and such as are agreed on first), any source, six
 collectives with known results, derived types, one-sided communication, and a file that all ranks write and read; what a
 rank received is compared element by element. The number of ranks in the world and the host of each rank are checked
-against what was asked for: a launcher that does not fit starts every rank as a world of one. A binding that cannot be
-compiled (module files of another compiler, no wrapper) is not counted, and a notice gives the compiler's reason; a wrong
-result fails the run. ``mpi_bindings.bindings`` counts programs, ``mpi_bindings.languages`` languages with at least one.
+against what was asked for: a launcher that does not fit starts every rank as a world of one. A wrong result fails the run.
+A binding that cannot be compiled (module files of another compiler, no wrapper) is not counted, and a notice gives the
+compiler's reason. What an MPI refuses to begin on a network or file system (one-sided communication, files) is told in a
+notice with its reason, and fails only where ``require`` names it. ``mpi_bindings.bindings`` counts programs,
+``mpi_bindings.languages`` languages with at least one.
 
 ``mpi`` is ``auto`` (the first of the site), ``all`` that are found, or a name such as ``MPICH``.
 """
@@ -22,6 +24,7 @@ from ..records import Host, Machine, Metric, Params, Software
 from . import Command, Param, Sample, Workload
 
 LANGUAGES = ("c", "c++", "fortran")
+FEATURES = ("one-sided", "file")
 _SOURCE = "ARL-TR-7085, 3.3 (10); src/shakedown/demonstrations/sources/mpi"
 
 
@@ -58,7 +61,11 @@ def choose(word: str, host: Host) -> tuple[Software, ...]:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    given = {**params, "languages": ",".join(languages(params))}
+    require = [word.strip() for word in str(params["require"]).split(",") if word.strip()]
+    for word in require:
+        if word not in FEATURES:
+            raise unknown("feature of mpi_bindings", word, FEATURES)
+    given = {**params, "languages": ",".join(languages(params)), "require": ",".join(require)}
     if params["modules"]:  # what they bring is found out when they are loaded
         return ({**given, "label": str(params["mpi"])},)
     return tuple(
@@ -69,7 +76,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     words = ["--host", "host.json"]
-    for name in ("mpi", "languages", "ranks", "modules"):
+    for name in ("mpi", "languages", "ranks", "require", "modules"):
         words += [f"--{name}", str(params[name])]
     return Command(
         argv=(sys.executable, "-m", "shakedown.demonstrations.mpi_bindings", *words),
@@ -124,6 +131,11 @@ WORKLOAD = Workload(
         ),
         "ranks": Param(
             kind="integer", default="auto", low=2, words=("auto",), help="ranks in all; auto: two for each host"
+        ),
+        "require": Param(
+            kind="list",
+            default="",
+            help=f"what must not be refused, between commas: {', '.join(FEATURES)}; empty: nothing",
         ),
         "modules": Param(kind="list", default="", help="environment modules to load first, between commas"),
         "label": Param(kind="word", default="", help="what the results call the MPI; filled in"),

@@ -1,5 +1,5 @@
-/* A CUDA driver for the tests, of two devices: it computes the two kernels of kernels.cu on the host, by their names, or
-   does wrong in one way, which FAKE_CUDA names. */
+/* A CUDA driver for the tests, of two devices: it computes the two kernels of kernels.cu on the host, by their names,
+   or does wrong in one way, which FAKE_CUDA names. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -26,7 +26,9 @@ int cuDeviceGetCount(int *count) {
   return fault("error_100") ? 100 : 0;
 }
 int cuDeviceGet(int *handle, int index) { return *handle = 10 + index, 0; }
-int cuDeviceGetName(char *name, int room, int handle) { return snprintf(name, (size_t)room, "Fake GPU %d", handle - 10), 0; }
+int cuDeviceGetName(char *name, int room, int handle) {
+  return snprintf(name, (size_t)room, "Fake GPU %d", handle - 10), 0;
+}
 int cuDeviceTotalMem_v2(size_t *bytes, int handle) { return (void)handle, *bytes = (size_t)8 << 30, 0; }
 int cuDeviceGetAttribute(int *value, int attribute, int handle) {
   (void)handle;
@@ -103,18 +105,22 @@ static void bodies(void **arguments) {
   }
 }
 
-int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty, unsigned tz, unsigned shared,
-                   void *stream, void **arguments, void **extra) {
+int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty, unsigned tz,
+                   unsigned shared, void *stream, void **arguments, void **extra) {
   (void)x, (void)y, (void)z, (void)tx, (void)ty, (void)tz, (void)shared, (void)stream, (void)extra;
   if (lost()) return 719;
   if (fault("unwritten")) return 0;
-  if (function == (void *)1) triad(arguments);
-  else bodies(arguments);
+  if (function == (void *)1)
+    triad(arguments);
+  else
+    bodies(arguments);
   return 0;
 }
 int cuCtxSynchronize(void) { return lost() ? 719 : 0; }
 int cuGetErrorName(int code, const char **text) {
-  *text = code == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : code == 222 ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" : "CUDA_ERROR_UNKNOWN";
+  *text = code == 719   ? "CUDA_ERROR_LAUNCH_FAILED"
+          : code == 222 ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
+                        : "CUDA_ERROR_UNKNOWN";
   return 0;
 }
 int cuGetErrorString(int code, const char **text) { return (void)code, *text = "as the fake was told", 0; }

@@ -12,6 +12,8 @@ from . import noise, partly
 from .records import SlowLink
 from .state import FEWEST_PAIRS, Half, State, effect, rows_of, slower
 
+_MANY = 5  # slow links of one node that are told as one finding
+
 
 def slow_rows(state: State, halves: list[Half], slow: set[int], inside: Ints) -> tuple[list[tuple[int, float]], int]:
     """Rows that are slower than their nodes explain, with the rate at which each is just named; and how many more there
@@ -60,7 +62,7 @@ def many_at_one(state: State, links: list[tuple[int, float]], halves: list[Half]
     usual = 2 * len(links) / max(int((state.fit.degrees > 0).sum()), 1)
     found = []
     for vertex, number in counts.items():
-        if number < partly.FEWEST or number <= 3 * usual or vertex in known:
+        if number < _MANY or number <= 3 * usual or vertex in known:
             continue
         rows = rows_of(state, vertex)
         mine = np.isin(rows, [row for row, _ in links])

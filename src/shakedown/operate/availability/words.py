@@ -30,7 +30,7 @@ STATES: tuple[State, ...] = get_args(State)
 
 # slurm/slurm.h: enum node_states and the flags above it.
 _BASE = ("unknown", "down", "idle", "allocated", "error", "mixed", "future")
-_DRAIN, _NO_RESPOND, _POWERED_DOWN, _FAIL, _MAINT = 0x0200, 0x0800, 0x1000, 0x2000, 0x8000
+_DRAIN, _NO_RESPOND, _POWERED_DOWN, _FAIL, _POWERING_UP, _MAINT, _REBOOT_ISSUED = (1 << bit for bit in (9, 11, 12, 13, 14, 15, 20))
 
 
 @cache
@@ -41,6 +41,8 @@ def of_slurm_number(number: int) -> State:
         return "absent"
     if number & _MAINT:
         return "maintenance"
+    if number & (_REBOOT_ISSUED | _POWERING_UP):
+        return "booting"
     if base == "down":
         return "silent" if number & _NO_RESPOND else "down"
     if base == "error" or number & _FAIL:

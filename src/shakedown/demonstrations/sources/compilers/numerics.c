@@ -103,7 +103,7 @@ static void reals(void) {
 }
 
 #if __STDC_VERSION__ >= 201112L
-#define KIND(x) _Generic((x), int: 1, double: 2, char *: 3, default: 0)
+#define KIND(x) _Generic((x), int : 1, double : 2, char * : 3, default : 0)
 #endif
 
 static void language(void) {

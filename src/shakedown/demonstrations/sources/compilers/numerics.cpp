@@ -1,4 +1,5 @@
-// What C++ adds to the arithmetic of C: exceptions through frames and threads, threads, dispatch, templates, containers.
+// What C++ adds to the arithmetic of C: exceptions through frames and threads, threads, dispatch, templates,
+// containers.
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>

@@ -1,4 +1,5 @@
-/* OpenMP in C (and in C++, which includes this file): a reduction, threads that really ran, tasks, a dynamic schedule. */
+/* OpenMP in C (and in C++, which includes this file): a reduction, threads that really ran, tasks, a dynamic schedule.
+ */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -35,8 +35,7 @@ void places() {
   MPI_Gather(name.data(), width, MPI_CHAR, all.data(), width, MPI_CHAR, 0, MPI_COMM_WORLD);
   if (rank != 0) return;
   std::printf("world %d\n", size);
-  for (int i = 0; i < size; ++i)
-    std::printf("rank %d %s\n", i, all.data() + static_cast<std::size_t>(i) * name.size());
+  for (int i = 0; i < size; ++i) std::printf("rank %d %s\n", i, all.data() + static_cast<std::size_t>(i) * name.size());
 }
 
 template <class T>

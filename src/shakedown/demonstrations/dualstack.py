@@ -1,0 +1,375 @@
+"""IPv4 and IPv6 side by side: one process on each host of the job, which meet by files in the folder that they share.
+
+Each tells its addresses; all choose alike the network that is looked at; each answers the others and asks them. What was
+found is told by rank 0. No MPI: the launcher only starts the processes.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from ..errors import BadInput, CannotMeasure
+from ..records import Residual
+from . import _addresses
+from ._addresses import FAMILIES, Address, Chosen, Family
+from ._emit import Emitter, Words, run
+from ._servers import TOKEN_BYTES, Member, Servers, Wrong, ask_mtu, ask_tcp, ask_udp, serving
+
+#: By which a process knows its rank: Open MPI, PMIx, PMI, Intel MPI, Slurm, Flux, PALS, jsrun.
+RANKS = (
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MPI_RANKID",
+    "SLURM_PROCID",
+    "FLUX_TASK_RANK",
+    "PALS_RANKID",
+    "JSM_NAMESPACE_RANK",
+)
+_LEAST_MTU: dict[Family, int] = {"ipv4": 576, "ipv6": 1280}  # RFC 791 (what every host takes), RFC 8200, section 5
+_SMALL_BYTES = 512
+_MULTICAST_S = 10.0
+_TOLD = 20  # failed checks that become notices
+_T = TypeVar("_T")
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that must hold; ``why`` is empty where it does."""
+
+    what: str  # address, names, tcp, udp, mapped, mtu, multicast
+    family: str
+    host: str
+    other: str = ""
+    why: str = ""
+
+
+class Host(msgspec.Struct, frozen=True):
+    """What a process tells of its host before anything is tried."""
+
+    name: str
+    addresses: tuple[Address, ...]
+    resolved: dict[str, tuple[str, ...]] = {}  # family -> what the host's own name resolves to, there
+    ports: dict[str, int] = {}
+    token: str = ""  # to be asked with
+    group_token: str = ""  # rank 0's: of the multicast groups
+    groups: dict[str, str] = {}  # rank 0's: family -> multicast group
+    group_port: int = 0
+
+
+class Meeting:
+    """Files in a folder that all processes see: each writes what it has, and reads what the others have."""
+
+    def __init__(self, folder: Path, rank: int, size: int, limit_s: float) -> None:
+        self._folder, self.rank, self.size, self._limit_s = folder, rank, size, limit_s
+
+    def share(self, stage: str, mine: Any, kind: type[_T]) -> list[_T]:
+        """Everyone's, in the order of ranks. Raises CannotMeasure where somebody does not come."""
+        target = self._folder / f"dualstack-{stage}-{self.rank}.json"
+        beside = target.with_suffix(".new")
+        try:
+            # It holds the token by which we are asked: for nobody else.
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(msgspec.json.encode(mine))
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(target)
+        except OSError as error:
+            raise CannotMeasure(f"what this host has cannot be told: {error}", where=str(self._folder)) from None
+        end = time.monotonic() + self._limit_s
+        found: dict[int, _T] = {}
+        while len(found) < self.size:
+            there = set(os.listdir(self._folder))  # also so that a network file system looks anew
+            for rank in range(self.size):
+                name = f"dualstack-{stage}-{rank}.json"
+                if rank not in found and name in there:
+                    found[rank] = msgspec.json.decode((self._folder / name).read_bytes(), type=kind)
+            if len(found) < self.size and time.monotonic() > end:
+                missing = ", ".join(str(rank) for rank in range(self.size) if rank not in found)
+                raise CannotMeasure(
+                    f"rank {missing} of {self.size} did not come within {self._limit_s:g} s (stage {stage!r})",
+                    where=str(self._folder),
+                    hint="all hosts must share this folder, and the launcher start one process on each",
+                )
+            if len(found) < self.size:
+                time.sleep(0.05)
+        return [found[rank] for rank in range(self.size)]
+
+
+def launched_rank(environment: dict[str, str]) -> int:
+    """The rank that the launcher gave this process; 0 where none did."""
+    return next((int(environment[name]) for name in RANKS if environment.get(name, "").isdigit()), 0)
+
+
+def resolve(name: str) -> dict[str, tuple[str, ...]]:
+    """Family -> the addresses that a name resolves to on this host."""
+    found: dict[str, tuple[str, ...]] = {}
+    for family, number in (("ipv4", socket.AF_INET), ("ipv6", socket.AF_INET6)):
+        try:
+            answers = socket.getaddrinfo(name, None, number, socket.SOCK_STREAM)
+        except OSError:
+            answers = []
+        found[family] = tuple(dict.fromkeys(str(one[4][0]) for one in answers))
+    return found
+
+
+def check_addresses(host: str, chosen: Chosen) -> list[Check]:
+    """Both families are there, usable, and with a lawful MTU."""
+    found = []
+    for family in FAMILIES:
+        address = chosen.of(family)
+        why = ""
+        if address is None:
+            why = f"{chosen.interface} has no {'global or unique local ' if family == 'ipv6' else ''}address"
+        elif address.fault:
+            why = f"{address.address} cannot be used: {address.fault}"
+        elif address.mtu < _LEAST_MTU[family]:
+            why = f"the MTU of {chosen.interface} is {address.mtu} bytes, below {_LEAST_MTU[family]}"
+        found.append(Check("address", family, host, why=why))
+    return found
+
+
+def check_names(host: str, other: str, resolved: dict[str, tuple[str, ...]], has: Sequence[Address]) -> list[Check]:
+    """A host's name gives addresses of both families, and every one of them is that host's."""
+    found = []
+    for family in FAMILIES:
+        answers = resolved.get(family, ())
+        own = {one.address for one in has if one.family == family}
+        strangers = [one for one in answers if one not in own and not (host == other and one.startswith("127."))]
+        why = ""
+        if not answers:
+            why = f"the name {other} has no address of {family}"
+        elif strangers:
+            why = f"the name {other} gives {strangers[0]}, which is no address of that host"
+        found.append(Check("names", family, host, other, why))
+    return found
+
+
+def check_mtus(hosts: Sequence[str], chosen: Sequence[Chosen]) -> list[Check]:
+    """All hosts have one MTU in this network: else packets are lost that some of them send."""
+    found = []
+    for family in FAMILIES:
+        sizes = {host: one.mtu for host, each in zip(hosts, chosen, strict=True) if (one := each.of(family))}
+        usual = max(set(sizes.values()), key=list(sizes.values()).count, default=0)
+        found += [
+            Check("mtu", family, host, why="" if mtu == usual else f"its MTU is {mtu} bytes where others have {usual}")
+            for host, mtu in sizes.items()
+        ]
+    return found
+
+
+def _tried(what: str, family: str, host: str, other: str, attempt: Callable[[], None]) -> Check:
+    try:
+        attempt()
+    except Wrong as wrong:
+        return Check(what, family, host, other, str(wrong))
+    except OSError as error:
+        return Check(what, family, host, other, error.strerror or str(error) or type(error).__name__)
+    return Check(what, family, host, other)
+
+
+def ask(own: Chosen, name: str, other: Host, theirs: Chosen) -> list[Check]:
+    """Everything that one host asks of another (or of itself): TCP, UDP, the MTU, and IPv4 by way of IPv6."""
+    found = []
+    token = bytes.fromhex(other.token)
+    for family in FAMILIES:
+        mine, peer = own.of(family), theirs.of(family)
+        if mine is None or peer is None:
+            found += [
+                Check(what, family, name, other.name, f"no address of {family}") for what in ("tcp", "udp", "path-mtu")
+            ]
+            continue
+        tcp, udp = other.ports.get(f"tcp.{family}", 0), other.ports.get(f"udp.{family}", 0)
+
+        def by_tcp(mine: Address = mine, peer: Address = peer, port: int = tcp) -> None:
+            ask_tcp(mine, peer.address, port, token)
+
+        def by_udp(mine: Address = mine, peer: Address = peer, port: int = udp) -> None:
+            ask_udp(mine, peer.address, port, token, _SMALL_BYTES)
+
+        def by_size(mine: Address = mine, peer: Address = peer, port: int = udp) -> None:
+            ask_mtu(mine, peer.address, port, token)
+
+        found.append(_tried("tcp", family, name, other.name, by_tcp))
+        found.append(_tried("udp", family, name, other.name, by_udp))
+        found.append(_tried("path-mtu", family, name, other.name, by_size))
+    four, peer4 = own.ipv4, theirs.ipv4
+    if four and peer4:
+
+        def by_mapped() -> None:
+            ask_tcp(four, peer4.address, other.ports.get("tcp.mapped", 0), token, mapped=True)
+
+        found.append(_tried("mapped", "ipv4", name, other.name, by_mapped))
+    return found
+
+
+def partners(rank: int, size: int, most: int) -> list[int]:
+    """Which ranks a rank asks: the next ``most`` in a ring, all others where they are not more; alone, itself."""
+    if size == 1:
+        return [0]
+    return [(rank + step) % size for step in range(1, min(most, size - 1) + 1)]
+
+
+def check_multicast(meeting: Meeting, hosts: Sequence[Host], chosen: Sequence[Chosen]) -> list[Check]:
+    """Every host that has joined a group hears all the others, in both families. Not on a loopback, which has none."""
+    own, name = chosen[meeting.rank], hosts[meeting.rank].name
+    members: dict[Family, Member] = {}
+    failed: dict[Family, str] = {}
+    for family in FAMILIES:
+        address = own.of(family)
+        if address is None or address.loopback:
+            continue
+        try:
+            members[family] = Member(
+                address, hosts[0].groups[family], hosts[0].group_port, bytes.fromhex(hosts[0].group_token)
+            )
+        except OSError as error:
+            failed[family] = f"the group cannot be joined: {error.strerror}"
+    meeting.share("joined", meeting.rank, int)
+    found = [Check("multicast", family, name, why=why) for family, why in failed.items()]
+    for family, member in members.items():
+        try:
+            deaf = set(range(meeting.size)) - member.meet(meeting.rank, meeting.size, _MULTICAST_S)
+            why = f"nothing is heard of {', '.join(hosts[rank].name for rank in sorted(deaf)[:8])}" if deaf else ""
+        except OSError as error:
+            why = f"nothing can be sent to the group: {error.strerror}"
+        finally:
+            member.close()
+        found.append(Check("multicast", family, name, why=why))
+    return found
+
+
+class Asked(NamedTuple):
+    """The words of the command line."""
+
+    size: int
+    interface: str
+    names: str
+    partners: int
+    wait_s: float
+    folder: Path
+
+
+def _words(argv: Sequence[str]) -> Asked:
+    words = Words("dualstack", "IPv4 and IPv6 between the hosts of a job, or within this one.")
+    words.add_argument("--hosts", type=int, default=1, help="processes of the job, one on each host (1)")
+    words.add_argument("--interface", default="auto", help="auto, or its name, alike on all hosts")
+    words.add_argument(
+        "--names", default="hosts", choices=("hosts", "localhost", "none"), help="which names to resolve"
+    )
+    words.add_argument("--partners", type=int, default=16, help="how many others each host asks (16)")
+    words.add_argument("--wait", type=float, default=120.0, help="seconds that all processes have to come (120)")
+    words.add_argument(
+        "--folder", type=Path, default=Path(), help="where the processes meet: a folder that all see (.)"
+    )
+    given = words.parse_args(argv)
+    if given.hosts < 1 or given.partners < 1:
+        raise BadInput("--hosts and --partners are numbers above 0", hint="dualstack --help")
+    return Asked(given.hosts, given.interface, given.names, given.partners, given.wait, given.folder)
+
+
+def _host(servers: Servers, asked: Asked) -> Host:
+    name = socket.gethostname()
+    draw = secrets.token_bytes(5)
+    return Host(
+        name=name,
+        addresses=_addresses.ask(),
+        resolved=resolve("localhost") if asked.names == "localhost" else {},
+        ports=servers.ports,
+        token=servers.token.hex(),
+        group_token=secrets.token_hex(TOKEN_BYTES),
+        # RFC 2365: site-local scope; RFC 4291, section 2.7: transient, site-local
+        groups={
+            "ipv4": f"239.255.{draw[0]}.{draw[1]}",
+            "ipv6": f"ff15::{draw[0]:x}{draw[1]:02x}:{draw[2]:x}{draw[3]:02x}",
+        },
+        group_port=20000 + int.from_bytes(draw[3:5], "big") % 10000,
+    )
+
+
+def examine(asked: Asked, rank: int) -> tuple[list[Host], tuple[Chosen, ...], list[Check]]:
+    """The hosts, what is looked at, and what this process found. All processes of the job run it together."""
+    meeting = Meeting(asked.folder, rank, asked.size, asked.wait_s)
+    with serving(secrets.token_bytes(TOKEN_BYTES)) as servers:
+        hosts = meeting.share("host", _host(servers, asked), Host)
+        chosen = _addresses.choose([one.addresses for one in hosts], asked.interface)
+        own, name = chosen[rank], hosts[rank].name
+        found = check_addresses(name, own)
+        others = partners(rank, asked.size, asked.partners)
+        if asked.names == "hosts":
+            for other in sorted({rank, *others}):
+                found += check_names(name, hosts[other].name, resolve(hosts[other].name), hosts[other].addresses)
+        elif asked.names == "localhost":
+            found += check_names("localhost", "localhost", hosts[rank].resolved, hosts[rank].addresses)
+        found += check_multicast(meeting, hosts, chosen)
+        with ThreadPoolExecutor(8) as pool:
+            for checks in pool.map(lambda other: ask(own, name, hosts[other], chosen[other]), others):
+                found += checks
+        all_found = meeting.share("found", found, list[Check])  # and from here on nobody asks us any more
+    checks = [check for each in all_found for check in each]
+    return hosts, chosen, checks + check_mtus([one.name for one in hosts], chosen)
+
+
+def tell(emit: Emitter, checks: Sequence[Check], hosts: int) -> None:
+    """The case, the counts by kind among the facts, and a notice for each failed check (the first ones)."""
+    failed = [check for check in checks if check.why]
+    kinds: dict[str, dict[str, int]] = {}
+    for check in checks:
+        count = kinds.setdefault(f"{check.what} {check.family}", {"passed": 0, "failed": 0})
+        count["failed" if check.why else "passed"] += 1
+    emit.facts({"checks": kinds})
+    for check in failed[:_TOLD]:
+        other = f" to {check.other}" if check.other and check.other != check.host else ""
+        emit.notice("dualstack-failed", f"{check.what} over {check.family} at {check.host}{other}: {check.why}")
+    if len(failed) > _TOLD:
+        emit.notice("dualstack-failed-more", f"and {len(failed) - _TOLD} more checks failed")
+    emit.case(
+        "checks",
+        params={"hosts": hosts},
+        work={"passed": len(checks) - len(failed), "failed": len(failed)},
+        residual=Residual(value=len(failed), limit=0, kind="failed checks"),
+    )
+
+
+def body(argv: Sequence[str], emit: Emitter) -> None:
+    """Rank 0 tells what all found; the others only take part."""
+    asked = _words(argv)
+    rank = launched_rank(dict(os.environ)) if asked.size > 1 else 0
+    if rank >= asked.size:
+        raise BadInput(f"this is rank {rank} of {asked.size}", hint="--hosts says how many processes are started")
+    begin = time.time_ns()
+    hosts, chosen, checks = examine(asked, rank)
+    if rank:
+        raise SystemExit(0)
+    seen = [
+        {
+            "rank": number,
+            "host": host.name,
+            "interface": own.interface,
+            **{family: f"{one.address}/{one.prefix}" for family in FAMILIES if (one := own.of(family))},
+            "mtu": next((one.mtu for family in FAMILIES if (one := own.of(family))), 0),
+        }
+        for number, (host, own) in enumerate(zip(hosts, chosen, strict=True))
+    ]
+    names = sorted({host.name for host in hosts})
+    emit.start({"world_size": asked.size, "hosts": names, "ranks": seen, "names": asked.names, "begin_ns": begin})
+    if any(one.loopback for own in chosen for family in FAMILIES if (one := own.of(family))):
+        emit.notice(
+            "dualstack-loopback",
+            "this host has no interface beside its loopback: multicast was not tried",
+            "run it over several hosts, or name an interface",
+        )
+    tell(emit, checks, len(names))
+
+
+if __name__ == "__main__":
+    sys.exit(run("dualstack", body))

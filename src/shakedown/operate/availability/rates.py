@@ -1,0 +1,127 @@
+"""Mean times between, to, and to mend failures, with intervals; shares with intervals. Pure; scipy.
+
+Failures are taken as a Poisson process over the time in which they could have happened (the exposure), so 2 T / MTBF is
+chi-square distributed. Observed until a time and not until a failure, r failures in T give, at a level of 1 - a,
+2T/chi2(1-a/2; 2r+2) to 2T/chi2(a/2; 2r), and no failure a one-sided bound 2T/chi2(1-a; 2): MIL-HDBK-338B, section 8.3.2.5.2;
+NIST/SEMATECH e-Handbook of Statistical Methods, section 8.4.5.1. Repairs are taken as exponential; those that were not over
+add their time and no repair (Lawless, Statistical Models and Methods for Lifetime Data, section 4.1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .records import Rate
+
+LEVEL = 0.95
+_POISSON = "MIL-HDBK-338B, section 8.3.2.5.2; NIST/SEMATECH e-Handbook, section 8.4.5.1"
+
+
+def between(
+    name: str, title: str, exposure_h: float, events: int, *, formula: str, source: str = _POISSON, level: float = LEVEL
+) -> Rate:
+    """Exposure over events with its chi-square interval; the value is None without an event."""
+    from scipy.stats import chi2
+
+    tail = 1 - level
+    value = low = high = None
+    if exposure_h > 0 and events:
+        value = exposure_h / events
+        low = 2 * exposure_h / float(chi2.ppf(1 - tail / 2, 2 * events + 2))
+        high = 2 * exposure_h / float(chi2.ppf(tail / 2, 2 * events))
+    elif exposure_h > 0:
+        low = 2 * exposure_h / float(chi2.ppf(1 - tail, 2))
+    return Rate(
+        name=name,
+        title=title,
+        value_h=value,
+        low_h=low,
+        high_h=high,
+        events=events,
+        exposure_h=exposure_h,
+        level=level,
+        formula=formula,
+        source=source,
+    )
+
+
+def to_mend(seconds: NDArray[np.int64], censored: NDArray[np.bool_], level: float = LEVEL) -> Rate:
+    """Mean time to repair: all time in repair within the stretch over the repairs that ended in it. ``censored`` are those that
+    had not ended. What had begun before counts from the begin of the stretch on: the exponential has no memory, and so a long
+    repair is not counted more for being long."""
+    from scipy.stats import chi2
+
+    total = float(seconds.sum()) / 3600
+    ended = int((~censored).sum())
+    value = low = high = None
+    if ended:
+        value = total / ended
+        low = 2 * total / float(chi2.ppf(1 - (1 - level) / 2, 2 * ended))
+        high = 2 * total / float(chi2.ppf((1 - level) / 2, 2 * ended))
+    elif total > 0:
+        low = 2 * total / float(chi2.ppf(level, 2))
+    return Rate(
+        name="MTTR",
+        title="mean time to repair a node",
+        value_h=value,
+        low_h=low,
+        high_h=high,
+        events=ended,
+        exposure_h=total,
+        censored=int(censored.sum()),
+        level=level,
+        formula="time in repair / repairs that ended; what was not over adds its time and no repair",
+        source="Lawless, Statistical Models and Methods for Lifetime Data, section 4.1",
+    )
+
+
+def share(events: int, of: int, level: float = LEVEL) -> tuple[float, float, float]:
+    """A share with its exact interval (Clopper and Pearson 1934)."""
+    from scipy.stats import beta
+
+    if not of:
+        return 0.0, 0.0, 1.0
+    tail = (1 - level) / 2
+    low = float(beta.ppf(tail, events, of - events + 1)) if events else 0.0
+    high = float(beta.ppf(1 - tail, events + 1, of - events)) if events < of else 1.0
+    return events / of, low, high
+
+
+def per(events: int, exposure: float, level: float = LEVEL) -> tuple[float, float, float]:
+    """Events per unit of exposure with its exact Poisson interval (Garwood 1936)."""
+    from scipy.stats import chi2
+
+    tail = (1 - level) / 2
+    low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
+    high = float(chi2.ppf(1 - tail, 2 * events + 2)) / 2
+    return events / exposure, low / exposure, high / exposure
+
+
+def beyond_the_others(failed: NDArray[np.int64], jobs: NDArray[np.int64], level: float = 0.01) -> list[tuple[int, float, float]]:
+    """Which of several shares are greater than what the others make expect: (index, expected, p by Holm 1979), by p.
+
+    Each is held against the share of all others (a binomial tail), so that one that is very bad does not hide itself.
+    """
+    from scipy.stats import binom
+
+    total, every = int(failed.sum()), int(jobs.sum())
+    others = np.where(every > jobs, (total - failed) / np.maximum(every - jobs, 1), 0.0)
+    others = np.maximum(others, 0.5 / np.maximum(every - jobs, 1))  # no failure elsewhere is not a share of zero
+    p = np.where(jobs > 0, binom.sf(failed - 1, np.maximum(jobs, 1), np.minimum(others, 1.0)), 1.0)
+    order = np.argsort(p, kind="stable")
+    found: list[tuple[int, float, float]] = []
+    worst = 0.0
+    for rank, at in enumerate(order.tolist()):
+        worst = max(worst, min(1.0, float(p[at]) * (len(p) - rank)))
+        if worst >= level:
+            break
+        found.append((at, float(others[at] * jobs[at]), worst))
+    return found
+
+
+def words(one: Rate) -> str:
+    """``412 h [260, 700]``, or the bound."""
+    if one.value_h is None:
+        return f"above {one.low_h:.4g} h" if one.low_h is not None else "not known"
+    return f"{one.value_h:.4g} h [{one.low_h:.4g}, {one.high_h:.4g}]"

@@ -1,0 +1,65 @@
+"""Where histories come from: one reader a file. ``read`` looks at what it is given and takes the reader that knows it.
+
+Each reader fills a ``Builder`` with rows and says for which time it speaks (``seen``): beyond that nothing is observed, and
+what is not observed is never up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ....errors import BadInput
+from ....host import Door
+from ..history import Builder, History
+from . import gridengine, inventory, recorded, slurm, table, watched
+
+#: What a file is, told by its first kibibytes; the order matters.
+_KNOWN: tuple[tuple[str, Callable[[str], bool], Callable[[Builder, Path, str], None]], ...] = (
+    ("a watch of ours", watched.is_mine, watched.read),
+    ("Slurm's events", slurm.is_mine, slurm.read),
+    ("Grid Engine's reporting file", gridengine.is_mine, gridengine.read),
+    ("recorded sinfo", recorded.is_mine, recorded.read),
+    ("a table of outages", table.is_mine, table.read),
+)
+
+
+def read(
+    sources: Sequence[str], door: Door, *, begin_s: int | None, end_s: int | None, zone: str = "", nodes: str = ""
+) -> History:
+    """The history that sources tell together: ``slurm`` asks the engine, all else are files. ``nodes`` is the inventory in
+    words, where no source has one. Raises BadInput, CannotMeasure."""
+    if not sources:
+        raise BadInput("no history was named", where="--from", hint="--from slurm, or a file: watch, events, reporting, CSV")
+    builder = Builder()
+    if nodes:
+        inventory.add(builder, nodes)
+    for source in sources:
+        if source == "slurm":
+            slurm.ask(builder, door, begin_s, end_s)
+            continue
+        _file(builder, Path(source), zone)
+    if not builder.has_inventory():
+        raise BadInput(
+            "no source says which nodes there are",
+            where="--nodes",
+            hint="--nodes 'node[1-4] processors=4 gpus=4', or rows of the kind 'present' in the CSV file",
+        )
+    return builder.history()
+
+
+def _file(builder: Builder, path: Path, zone: str) -> None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            head = file.read(8192)
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint="--from FILE, or --from slurm") from None
+    for _, mine, reader in _KNOWN:
+        if mine(head):
+            reader(builder, path, zone)
+            return
+    raise BadInput(
+        "is none of the histories that are known",
+        where=str(path),
+        hint=f"{', '.join(name for name, _, _ in _KNOWN)}: docs/availability.md tells of each",
+    )

@@ -1,0 +1,347 @@
+"""Slurm: the accounting's node events (`sacctmgr show event`), its reservations, and the engine's settings.
+
+What bites, each seen on a real Slurm (22.05):
+
+- An event is a record of a node that is *not* well; a node without one was up. Rows without a node name are the cluster's
+  own: from when on it had which nodes and how much of everything. They are the inventory over time.
+- The reason is free text and may hold the delimiter and line breaks: it is asked for last.
+- When the cluster's resources change, every open event is ended and begun anew: one outage in two rows.
+- A drain of a node with jobs is written when the last job has gone, not when it was ordered.
+- "slurmctld disconnect" rows (only with TrackSlurmctldDown=yes) tell that the controller was away; otherwise the database
+  does not know. sacctmgr prints no JSON for events.
+- When a reservation was made is not recorded, only when it began: its notice must come from a watch.
+- slurmdbd may purge old events (PurgeEventAfter): keep them with `shakedown availability import`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ....errors import BadInput, CannotMeasure
+from ....host import Door
+from ....hostlist import expand
+from ....records import Notice
+from ..history import OPEN_S, STATE_CODE, WHOLE, Builder, Cause, Events, Reservation
+from ..records import Source
+from ..words import of_slurm_number, of_slurm_word
+
+#: The columns that are asked for; the free text stands last.
+COLUMNS = ("Cluster", "NodeName", "TimeStart", "TimeEnd", "StateRaw", "State", "TRES", "ClusterNodes", "User", "Reason")
+_ASKED = "Cluster,NodeName,TimeStart,TimeEnd,StateRaw,State,TRES,ClusterNodes,User,Reason"
+_ENVIRONMENT = ("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C")
+_MAINT_FLAG = 1 << 15
+_LIMIT_S = 300.0
+_EARLIER_NAMES = {"start": "TimeStart", "end": "TimeEnd", "node name": "NodeName", "cluster nodes": "ClusterNodes"}
+
+
+def is_mine(head: str) -> bool:
+    first = head.partition("\n")[0]
+    return "|" in first and {"Cluster", "NodeName"} <= set(first.split("|"))
+
+
+def read(builder: Builder, path: Path, zone: str) -> None:
+    """What `sacctmgr -P show event` printed, with its head; times as Unix seconds (SLURM_TIME_FORMAT=%s) or with a zone."""
+    with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+        head = next(file).rstrip("\n").split("|")
+        missing = [name for name in ("NodeName", "TimeStart", "TimeEnd") if name not in head]
+        if missing or head[-1] not in ("Reason", "User", "TRES", "State", "ClusterNodes", ""):
+            raise BadInput(
+                f"lacks the columns {', '.join(missing)}" if missing else "the free text does not stand last",
+                where=str(path),
+                hint=f"SLURM_TIME_FORMAT=%s sacctmgr -P show event start=... format={_ASKED}",
+            )
+        events(builder, file, head, str(path), zone, now_s=None)
+
+
+def ask(builder: Builder, door: Door, begin_s: int | None, end_s: int | None) -> None:
+    """Ask the engine that this machine belongs to. Raises CannotMeasure with what it said."""
+    now_s = door.now_ns() // 10**9 or int(time.time())
+    start = _stamp(begin_s if begin_s is not None else 0)
+    done = door.run(
+        (*_ENVIRONMENT, "sacctmgr", "-P", "show", "event", f"start={start}", f"format={_ASKED}"), limit_s=_LIMIT_S
+    )
+    if not done.ok:
+        said = " ".join((done.err or done.out).split())[:300]
+        raise CannotMeasure(
+            f"sacctmgr says nothing of events: {said or 'no answer'}",
+            where="--from slurm",
+            hint="run it where Slurm's commands and slurmdbd answer, or give a file",
+        )
+    lines = iter(done.out.split("\n"))
+    head = next(lines, "").split("|")
+    events(builder, lines, head, "slurm", "", now_s=now_s, known=_sizes(door))
+    _reservations(builder, door, start)
+    _settings(builder, door)
+
+
+def _stamp(seconds: int) -> str:
+    """A time as sacctmgr reads it: it knows no Unix seconds below ten digits, and local time only. One day earlier: an event
+    that lasted into the stretch is kept whatever the zone."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(max(86400, seconds - 86400)))
+
+
+# -------------------------------------------------------------------------------------------------------------- events
+
+
+def events(
+    builder: Builder,
+    lines: Iterator[str],
+    head: list[str],
+    where: str,
+    zone: str,
+    *,
+    now_s: int | None,
+    known: dict[str, tuple[int, int]] | None = None,
+) -> None:
+    """Read rows into the builder: records of nodes as one block, rows of the cluster as the inventory."""
+    places = {_EARLIER_NAMES.get(name.lower(), name): at for at, name in enumerate(head)}
+    node_at, begin_at, end_at = places["NodeName"], places["TimeStart"], places["TimeEnd"]
+    raw_at, state_at, tres_at = places.get("StateRaw"), places.get("State"), places.get("TRES")
+    list_at, reason_at, width = places.get("ClusterNodes"), places.get("Reason"), len(head) - 1
+    cluster: list[tuple[str, str, str, str, str]] = []
+    rows: list[tuple[int, str, str, int, int, int]] = []
+    causes: dict[tuple[str, str], tuple[int, int]] = {}
+    cpus_of: dict[str, int] = {}
+    number = 1
+    for line in _records(lines, width):
+        number += 1
+        fields = line.split("|", width)
+        name = fields[node_at]
+        reason = fields[reason_at] if reason_at is not None else ""
+        if not name:
+            state = fields[raw_at] if raw_at is not None else "0"
+            nodes = fields[list_at] if list_at is not None else ""
+            tres = fields[tres_at] if tres_at is not None else ""
+            cluster.append((fields[begin_at], fields[end_at], nodes, tres, state if "disconnect" in reason else "0"))
+            continue
+        word = fields[raw_at] if raw_at is not None else fields[state_at] if state_at is not None else ""
+        found = causes.get((word, reason))
+        if found is None:
+            found = causes[word, reason] = _cause(builder, word, reason, raw=raw_at is not None)
+        tres = fields[tres_at] if tres_at is not None else ""
+        cpus = cpus_of.get(tres)
+        if cpus is None:
+            cpus = cpus_of[tres] = _tres(tres).get("cpu", -1)
+        rows.append((builder.node(name), fields[begin_at], fields[end_at], *found, cpus))
+    if not cluster and not builder.has_inventory():
+        raise BadInput(
+            "no row tells of the cluster itself, so nobody knows which nodes there were",
+            where=where,
+            hint="leave the condition on nodes out, ask from an earlier start, or give --nodes",
+        )
+    block = _block(builder, rows, where, zone)
+    if len(block):
+        builder.block(block)
+    seen = _inventory(builder, cluster, block, known or {}, where, zone, now_s)
+    builder.sources.append(
+        Source(name=where, kind="slurm", records=len(rows), begin_s=seen[0] if seen else None, end_s=seen[1] if seen else None)
+    )
+
+
+def _records(lines: Iterator[str], width: int) -> Iterator[str]:
+    """Whole records: a line with too few fields goes on in the one before, whose free text held a line break."""
+    held = ""
+    for line in lines:
+        line = line.rstrip("\n")
+        if line.count("|") >= width:
+            if held:
+                yield held
+            held = line
+        elif held and line:
+            held = f"{held} {line}"
+    if held:
+        yield held
+
+
+def _cause(builder: Builder, word: str, reason: str, *, raw: bool) -> tuple[int, int]:
+    """The code of the state and the number of the cause of a record."""
+    flagged = False
+    if raw and word.isdigit():
+        state = of_slurm_number(int(word))
+        flagged = bool(int(word) & _MAINT_FLAG)
+    else:
+        state = of_slurm_word(word)
+        flagged = "$" in word
+    told = reason or {"silent": "Not responding"}.get(state, "")
+    cause = Cause(what=told, engine="slurm", maintenance_flag=flagged, kind="maintenance" if flagged else "")
+    return STATE_CODE[state], builder.cause(cause)
+
+
+def _block(builder: Builder, rows: list[tuple[int, str, str, int, int, int]], where: str, zone: str) -> Events:
+    """Rows as columns. A record without an end that another of the same node follows ended when that began: Slurm ends the
+    one before it writes the next."""
+    if not rows:
+        return Events()
+    node, begin, end, state, cause, cpus = zip(*rows, strict=True)
+    begins, ends = _times(begin, where, zone), _times(end, where, zone)
+    nodes = np.array(node, np.int32)
+    order = np.lexsort((begins, nodes))
+    follows = np.full(len(rows), OPEN_S)
+    same = nodes[order][1:] == nodes[order][:-1]
+    follows[order[:-1][same]] = begins[order][1:][same]
+    stale = (ends >= OPEN_S) & (follows < OPEN_S)
+    if stale.any():
+        ends = np.where(stale, follows, ends)
+        text = f"{int(stale.sum())} events were never ended though others of their nodes followed; they end where those begin"
+        builder.notices.append(Notice(code="stale-events", text=text, advice="sacctmgr show event; slurmdbd lost rows"))
+    size = len(rows)
+    fine = ends > begins
+    return Events(
+        node=nodes,
+        begin=begins,
+        end=ends,
+        state=np.array(state, np.uint8),
+        cause=np.array(cause, np.int32),
+        share=np.full(size, WHOLE, np.int32),
+        mask=np.zeros(size, np.uint64),
+        announced=np.full(size, -1, np.int64),
+        late=np.full(size, -1, np.int64),
+        cpus=np.array(cpus, np.int64),
+    ).take(fine)
+
+
+def _times(texts: tuple[str, ...], where: str, zone: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    try:
+        return np.array([int(text) if text.isdigit() else OPEN_S if text in ("Unknown", "") else -1 for text in texts])
+    finally:
+        bad = next((text for text in texts if not text.isdigit() and text not in ("Unknown", "")), None)
+        if bad is not None:
+            raise BadInput(
+                f"{bad!r} is a local time without a zone" if bad[:2].isdigit() else f"{bad!r} is no time",
+                where=where,
+                hint="ask with SLURM_TIME_FORMAT=%s in the environment: an hour repeats itself each autumn",
+            )
+
+
+# ----------------------------------------------------------------------------------------------------------- inventory
+
+
+def _tres(text: str) -> dict[str, int]:
+    found = {}
+    for name, value in re.findall(r"([\w/]+)(?::\w+)?=(\d+)", text):
+        found[name] = int(value)
+    return found
+
+
+def _inventory(
+    builder: Builder,
+    cluster: list[tuple[str, str, str, str, str]],
+    block: Events,
+    known: dict[str, tuple[int, int]],
+    where: str,
+    zone: str,
+    now_s: int | None,
+) -> tuple[int, int] | None:
+    """Who was there from when to when, with how many processors; and for which time the database speaks."""
+    own = _told(builder, block, known)
+    spread = False
+    last = int(block.begin.max(initial=0))
+    finished = block.end[block.end < OPEN_S]
+    last = max(last, int(finished.max(initial=0)))
+    times = [(_times((begin,), where, zone)[0], _times((end,), where, zone)[0]) for begin, end, *_ in cluster]
+    last = max([last, *(int(end) for _, end in times if end < OPEN_S), *(int(begin) for begin, _ in times)])
+    until = now_s if now_s is not None else last
+    seen: list[tuple[int, int]] = []
+    for (begin, end), (_, _, nodes, tres, state) in zip(times, cluster, strict=True):
+        if state != "0":
+            for name in builder.names:
+                builder.event(name, int(begin), int(end), "unknown", Cause("slurmctld disconnect", "controller", "slurm"))
+            continue
+        names = expand(nodes) if nodes else ()
+        total = _tres(tres)
+        sizes, guessed = _sized(names, own, total)
+        spread = spread or guessed
+        for name in names:
+            builder.present(name, int(begin), int(end), *sizes[name])
+        seen.append((int(begin), min(int(end), until) if end < OPEN_S else until))
+    if spread:
+        text = "the database does not say how the processors lie on the nodes; the rest is spread evenly over those not told of"
+        builder.notices.append(Notice(code="spread", text=text, advice="give --nodes 'node[1-4] processors=64', or ask a live Slurm"))
+    builder.seen.extend(one for one in seen if one[1] > one[0])
+    return (min(one[0] for one in seen), max(one[1] for one in seen)) if seen else None
+
+
+def _told(builder: Builder, block: Events, known: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Processors and GPUs of nodes as the engine says now, or as their own events say."""
+    names = builder.names
+    own = dict(known)
+    rows = np.flatnonzero(block.cpus >= 0)
+    nodes, first = np.unique(block.node[rows], return_index=True)
+    for node, at in zip(nodes.tolist(), rows[first].tolist(), strict=True):
+        own.setdefault(names[node], (int(block.cpus[at]), -1))
+    return own
+
+
+def _sized(
+    names: tuple[str, ...], own: dict[str, tuple[int, int]], total: dict[str, int]
+) -> tuple[dict[str, tuple[int, int]], bool]:
+    """(processors, GPUs) of each node so that they add up to what the cluster's row says, and whether that was a guess."""
+    cpus = {name: own[name][0] for name in names if name in own}
+    gpus = {name: own[name][1] for name in names if name in own and own[name][1] >= 0}
+    every, guessed = total.get("cpu", 0), False
+    if sum(cpus.values()) != every or len(cpus) != len(names):
+        if len(cpus) == len(names):
+            cpus = {}  # the nodes were others then
+        cpus, guessed = _rest(names, cpus, every)
+    if len(gpus) != len(names) or sum(gpus.values()) != total.get("gres/gpu", sum(gpus.values())):
+        gpus, _ = _rest(names, gpus if len(gpus) < len(names) else {}, total.get("gres/gpu", 0))
+    return {name: (cpus[name], gpus[name]) for name in names}, guessed
+
+
+def _rest(names: tuple[str, ...], told: dict[str, int], total: int) -> tuple[dict[str, int], bool]:
+    """What is left of a total spread over the nodes that nothing is told of; as whole numbers that add up to it."""
+    rest = [name for name in names if name not in told]
+    left = total - sum(told.values())
+    if left < 0 or (not rest and left):
+        rest, told, left = list(names), {}, total
+    each, more = divmod(left, max(1, len(rest)))
+    uneven = bool(more) or bool(told and each not in told.values())
+    return {**told, **{name: each + (at < more) for at, name in enumerate(rest)}}, uneven
+
+
+def _sizes(door: Door) -> dict[str, tuple[int, int]]:
+    """Processors and GPUs of the nodes as they are now; empty where the controller does not answer."""
+    done = door.run((*_ENVIRONMENT, "sinfo", "-h", "-N", "-a", "-o", "%N|%c|%G"), limit_s=60.0)
+    found = {}
+    for line in done.out.splitlines() if done.ok else ():
+        name, cpus, gres = (*line.split("|"), "", "")[:3]
+        if cpus.isdigit():
+            found[name] = (int(cpus), gpus_of(gres))
+    return found
+
+
+def gpus_of(gres: str) -> int:
+    """GPUs in a GRES column: ``gpu:h200:4(S:0-1)`` -> 4."""
+    return sum(int(count) for count in re.findall(r"\bgpu(?::[^:,(]+)?:(\d+)", gres))
+
+
+# ---------------------------------------------------------------------------------------------- reservations, settings
+
+
+def _reservations(builder: Builder, door: Door, start: str) -> None:
+    done = door.run(
+        (*_ENVIRONMENT, "sacctmgr", "-P", "-n", "show", "reservation", f"start={start}", "format=Name,Start,End,Flags,NodeNames"),
+        limit_s=_LIMIT_S,
+    )
+    known = set(builder.names)
+    for line in done.out.splitlines() if done.ok else ():
+        fields = line.split("|")
+        if len(fields) < 5 or not fields[-4].lstrip("-").isdigit():
+            continue
+        name, begin, end, flags, nodes = "|".join(fields[:-4]), *fields[-4:]
+        members = tuple(builder.node(one) for one in expand(nodes) if one in known) if nodes else ()
+        finish = int(end) if end.isdigit() and int(end) else OPEN_S
+        builder.reservations.append(Reservation(name, int(begin), finish, members, tuple(flags.split(",")) if flags else ()))
+
+
+def _settings(builder: Builder, door: Door) -> None:
+    """How fast the engine notices: SlurmdTimeout and the interval of its health check."""
+    done = door.run((*_ENVIRONMENT, "scontrol", "show", "config"), limit_s=60.0)
+    for key, name in (("SlurmdTimeout", "slurmd_timeout_s"), ("HealthCheckInterval", "health_interval_s")):
+        if found := re.search(rf"^{key}\s*=\s*(\d+)", done.out, re.MULTILINE):
+            builder.settings[name] = float(found[1])

@@ -1,0 +1,273 @@
+"""A file system: does it do what programs need of it, and how fast is it.
+
+**Features**, each a check that can fail, in a folder of its own: rename over a file that is being read, O_EXCL among racing
+processes, hard and symbolic links, shared maps, locks by fcntl and flock that really keep other processes out, appending
+by two processes, holes, reserved room, O_DIRECT, extended attributes, access lists, times in nanoseconds, long and odd
+names, thousands of files in a folder, open files without a name, files past 4 GiB, fsync, a clock that agrees. Over several
+hosts also what they see of one another: who opens a file reads what another host has closed, names created once among
+all, files renamed, removed and listed, locks. ``require`` says which must hold; a feature that is offered and wrong fails
+the run whether it is required or not. Which hold, which are absent and why stands among the run's facts.
+
+**Bandwidth**: every thread of every rank writes a file of its own in blocks, one after another, over with fsync; writes it
+over; reads it. Pages are random and all different, so that nothing can be compressed or stored once, and the files are
+compared whole afterwards: one wrong page and the run has no result. The page cache of the host is kept out by O_DIRECT, or
+by dropping written pages before they are read, where the file system has no O_DIRECT; the case says which. What a file
+server remembers is not kept out: files larger than its memory are.
+
+**Small files**: made, looked at and removed in a second; over several ranks each looks at another's.
+
+Free space is checked before; whatever ends the run, its files are removed. See native/filesystem/README.md.
+"""
+
+from __future__ import annotations
+
+from .. import programs
+from ..errors import BadInput, unknown
+from ..records import Host, Machine, Metric, Params
+from ..units import show_bytes
+from . import Command, Param, Sample, Workload
+
+KERNELS = ("features", "write", "rewrite", "read", "metadata")
+_PAGE_BYTES = 4096
+_SLOW_B_S = 200e6  # of a first guess of the duration
+_SLOW_OP_S = 2000.0
+
+_SOURCE = "native/filesystem/README.md"
+_SAME = ("block", "threads", "ranks", "cache")
+
+
+def _bandwidth(kernel: str, words: str) -> tuple[Metric, ...]:
+    return (
+        Metric(
+            name=f"filesystem.{kernel}.bandwidth",
+            headline=kernel != "rewrite",
+            title=f"File system, {words}",
+            unit="B/s",
+            better="higher",
+            kernel=kernel,
+            per="bytes/s",
+            match=_SAME,
+            source=_SOURCE,
+        ),
+        Metric(
+            name=f"filesystem.{kernel}.operations",
+            title=f"File system, {words}, blocks",
+            unit="op/s",
+            better="higher",
+            kernel=kernel,
+            per="op/s",
+            match=_SAME,
+            source=_SOURCE,
+        ),
+    )
+
+
+def _small(kernel: str, words: str) -> Metric:
+    return Metric(
+        name=f"filesystem.{kernel}.rate",
+        title=f"Small files {words}",
+        unit="op/s",
+        better="higher",
+        kernel=kernel,
+        per="op/s",
+        match=("threads", "ranks", "files"),
+        source=_SOURCE,
+    )
+
+
+_METRICS = (
+    Metric(
+        name="filesystem.features",
+        title="File system features that hold",
+        unit="1",
+        better="higher",
+        kernel="features",
+        per="features",
+        match=("ranks",),
+        source=f"{_SOURCE}; POSIX.1-2017 and Linux manual pages",
+    ),
+    Metric(
+        name="filesystem.features_absent",
+        title="File system features that are absent",
+        unit="1",
+        better="lower",
+        kernel="features",
+        per="absent",
+        match=("ranks",),
+        source=_SOURCE,
+    ),
+    *_bandwidth("write", "writing new files"),
+    *_bandwidth("rewrite", "writing files over"),
+    *_bandwidth("read", "reading"),
+    _small("create", "made"),
+    _small("stat", "looked at"),
+    _small("unlink", "removed"),
+)
+
+
+def _words(params: Params, name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
+
+
+def numbers(params: Params, name: str) -> tuple[int, ...]:
+    """``blocks`` or ``threads`` as numbers. Raises BadInput."""
+    words = _words(params, name)
+    if not words or not all(word.isdigit() and int(word) > 0 for word in words):
+        raise BadInput(
+            f"filesystem.{name} = {params[name]!r} is not a list of whole numbers above 0",
+            hint="numbers between commas, such as " + ("4096,1048576" if name == "blocks" else "1,4"),
+        )
+    return tuple(int(word) for word in words)
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    kernels = _words(params, "kernels")
+    for word in kernels:
+        if word not in KERNELS:
+            raise unknown("kernel of filesystem", word, KERNELS)
+    if not kernels:
+        raise BadInput("filesystem.kernels is empty", hint=f"known: {', '.join(KERNELS)}")
+    size = int(params["size"])
+    for block in numbers(params, "blocks"):
+        if block % _PAGE_BYTES or size % block:
+            raise BadInput(
+                f"filesystem.blocks: {block} is no multiple of {_PAGE_BYTES}, or the size {size} is none of it",
+                hint="sizes and blocks that are powers of two fit",
+            )
+    ranks = params["ranks"]
+    return (
+        {
+            **params,
+            "kernels": ",".join(kernels),
+            "require": ",".join(_words(params, "require")) or "none",
+            "blocks": ",".join(map(str, numbers(params, "blocks"))),
+            "threads": ",".join(map(str, numbers(params, "threads"))),
+            "ranks": host.count if ranks == "hosts" else int(ranks),
+        },
+    )
+
+
+def _command(params: Params, host: Host) -> Command:
+    ranks = int(params["ranks"])
+    options = {
+        name: params[name]
+        for name in (
+            "directory",
+            "kernels",
+            "require",
+            "blocks",
+            "threads",
+            "size",
+            "files",
+            "samples",
+            "cache",
+            "ranks",
+        )
+    }
+    options["seconds"] = f"{float(params['seconds']):g}"
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    # A job of several is brought together by its launcher; by MPI it says nothing.
+    return Command(argv=(programs.path("filesystem"), *words), ranks=ranks if ranks > 1 else 0)
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, the features, and for each pattern its samples and the reading that compares."""
+    kernels = _words(params, "kernels")
+    samples = int(params["samples"])
+    seconds = 3.0 * ("features" in kernels)
+    for threads in numbers(params, "threads"):
+        moved_s = threads * int(params["ranks"]) * int(params["size"]) / _SLOW_B_S
+        for kernel in ("write", "rewrite", "read"):
+            if kernel in kernels:
+                each_s = max(samples * moved_s, float(params["seconds"])) + moved_s
+                seconds += len(numbers(params, "blocks")) * each_s
+        if "metadata" in kernels:
+            seconds += max(samples * 3 * threads * int(params["files"]) / _SLOW_OP_S, float(params["seconds"]))
+    return 0.5 + 0.02 * int(params["ranks"]) + seconds
+
+
+def _label(params: Params) -> str:
+    where = "the run's folder" if params["directory"] == "." else str(params["directory"])
+    of = (
+        f", {show_bytes(int(params['size']))} a thread"
+        if {"write", "rewrite", "read"} & set(_words(params, "kernels"))
+        else ""
+    )
+    ranks = f", {params['ranks']} ranks" if int(params["ranks"]) > 1 else ""
+    return f"file system of {where}: {str(params['kernels']).replace(',', ', ')}{of}{ranks}"
+
+
+WORKLOAD = Workload(
+    name="filesystem",
+    title="File system (features, bandwidth, small files)",
+    metrics=_METRICS,
+    params={
+        "directory": Param(
+            kind="word",
+            default=".",
+            help="a folder on the file system; '.' is the run's own folder, where all hosts see it",
+        ),
+        "kernels": Param(kind="list", default=",".join(KERNELS), help=f"what to do: {', '.join(KERNELS)}"),
+        "require": Param(
+            kind="list",
+            default="posix",
+            help="features that must hold: none, posix, all, or names between commas (the program's --help and README)",
+        ),
+        "blocks": Param(kind="list", default="1048576", unit="B", help="block sizes, multiples of 4096"),
+        "threads": Param(kind="list", default="1", help="numbers of threads of each rank, each with a file of its own"),
+        "size": Param(kind="integer", default=256 << 20, low=_PAGE_BYTES, unit="B", help="size of each thread's file"),
+        "files": Param(kind="integer", default=5000, low=1, high=10_000_000, help="small files of each thread"),
+        "samples": Param(kind="integer", default=3, low=1, high=10_000, help="samples of each case"),
+        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
+        "cache": Param(
+            kind="word",
+            default="auto",
+            choices=("auto", "direct", "dropped", "kept"),
+            help="the page cache: direct (O_DIRECT), dropped before reading, kept; auto: direct where it works",
+        ),
+        "ranks": Param(
+            kind="integer",
+            default="hosts",
+            low=1,
+            high=100_000,
+            words=("hosts",),
+            help="processes; hosts: one on each host of the job, which then see each other's files",
+        ),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    marks=("directory",),
+    samples=(
+        Sample(
+            recording="native/filesystem-ext4.jsonl",
+            source="ext4 on a virtual disk",
+            expect={
+                "filesystem.features": 28.0,
+                "filesystem.write.bandwidth[block=1048576,threads=1]": 1122412052.9032238,
+                "filesystem.write.operations[block=4096,threads=2]": 22904.754101534716,
+                "filesystem.rewrite.bandwidth[block=1048576,threads=2]": 2302064754.6433945,
+                "filesystem.read.bandwidth[block=4096,threads=1]": 56212550.85343666,
+                "filesystem.create.rate[threads=1]": 1077.2097561440016,
+                "filesystem.stat.rate[threads=2]": 133252.64151462054,
+                "filesystem.unlink.rate[threads=2]": 155188.33401658293,
+            },
+        ),
+        Sample(
+            recording="native/filesystem-3-ranks.jsonl",
+            source="three processes on one host",
+            expect={
+                "filesystem.features[ranks=3]": 35.0,
+                "filesystem.write.bandwidth[ranks=3,cache=dropped]": 966356088.6631172,
+                "filesystem.stat.rate[ranks=3]": 865401.259725462,
+            },
+        ),
+        Sample(
+            recording="native/filesystem-ramfs-absent.jsonl",
+            source="ramfs, with every feature required: the run's check fails",
+            expect={"filesystem.features": 22.0, "filesystem.features_absent": 6.0},
+        ),
+    ),
+)
