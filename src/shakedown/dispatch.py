@@ -55,6 +55,7 @@ class Asked(Record, frozen=True, kw_only=True):
     reservation: str = ""
     gres: str = ""
     parallel_environment: str = ""
+    slots: int | None = None  # of each node, where the engine counts slots
     limit_s: float | None = None
     shape: str = ""  # the kind of node, where the campaign has several
     options: tuple[str, ...] = ()
@@ -122,6 +123,7 @@ def request(path: Path, folder: Path, asked: Asked) -> Request:
         reservation=asked.reservation,
         gres=asked.gres,
         parallel_environment=asked.parallel_environment,
+        slots=asked.slots,
         extra=asked.options,
         env={name: os.environ[name] for name in ("SHAKEDOWN_NATIVE", "SHAKEDOWN_HOME") if name in os.environ},
     )

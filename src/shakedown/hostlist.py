@@ -1,57 +1,83 @@
-"""Names of hosts as batch engines fold them: ``node[1-3,07],login`` -> node1, node2, node3, node07, login. Pure."""
+"""Names of hosts as batch engines fold them: ``n[1-3,07-09],login,rack[1-2]n[01-02]``. Pure."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from .errors import BadInput
 
-#: More than any machine has; a list that unfolds into more is a mistake, and would fill the memory.
-MOST_HOSTS = 1_000_000
-
-_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _LAST_NUMBER = re.compile(r"^(.*?)(\d+)(\D*)$")
+
+#: A list that would expand to more hosts is refused: Slurm's own limit (MAX_RANGE).
+MOST_HOSTS = 65536
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """The names in a folded list, in its order. Raises BadInput for what is none."""
-    names: list[str] = []
+    """The hosts of a list, in the order in which Slurm counts them (``scontrol show hostnames``).
+
+    A range has the width of its first number: ``07-09`` is 07, 08, 09. Of several brackets in one name the last varies
+    fastest, then the first, the second and so on: Slurm expands the prefix by itself. Raises BadInput for a text that
+    is no such list.
+    """
+    found: list[str] = []
     for word in _words(text):
-        pieces = _BRACKETS.split(word)
-        if any(sign in piece for piece in pieces[::2] for sign in "[]"):
-            raise _bad(text, f"the brackets of {word!r} do not match")
-        choices = [_numbers(piece, text) if index % 2 else [piece] for index, piece in enumerate(pieces)]
-        names += ["".join(parts) for parts in itertools.islice(itertools.product(*choices), MOST_HOSTS + 1)]
-        if len(names) > MOST_HOSTS:
+        found.extend(itertools.islice(_names(word), MOST_HOSTS + 1))
+        if len(found) > MOST_HOSTS:
             raise _bad(text, f"it unfolds into more than {MOST_HOSTS} hosts")
-    return tuple(names)
+    return tuple(found)
+
+
+def counts(text: str) -> tuple[int, ...]:
+    """``4(x2),8`` -> (4, 4, 8): one number for each node. Raises BadInput for all else."""
+    found: list[int] = []
+    for word in filter(None, text.strip().split(",")):
+        match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", word)
+        if not match or int(match[2] or 1) + len(found) > MOST_HOSTS:
+            raise BadInput(f"{word!r} is no count of the form 4 or 4(x2)", hint="one number for each node: 4(x2),8")
+        found.extend([int(match[1])] * int(match[2] or 1))
+    return tuple(found)
 
 
 def _words(text: str) -> list[str]:
-    """The parts between commas that stand outside of brackets."""
-    words, depth, start = [], 0, 0
-    for index, sign in enumerate(text):
-        depth += (sign == "[") - (sign == "]")
-        if sign == "," and depth == 0:
-            words.append(text[start:index])
-            start = index + 1
-    words.append(text[start:])
-    return [word.strip() for word in words if word.strip()]
+    """The parts between the commas and blanks that stand outside of brackets."""
+    words, depth, word = [], 0, ""
+    for letter in text.strip():
+        depth += (letter == "[") - (letter == "]")
+        if depth not in (0, 1):
+            raise _bad(text, "its brackets do not match")
+        if depth == 0 and (letter == "," or letter.isspace()):
+            words.append(word)
+            word = ""
+        else:
+            word += letter
+    if depth:
+        raise _bad(text, "its brackets do not match")
+    return [one for one in (*words, word) if one]
 
 
-def _numbers(text: str, whole: str) -> list[str]:
-    """``1-3,07``: 1, 2, 3, 07; zeros in front are kept."""
+def _names(word: str) -> Iterator[str]:
+    parts = re.split(r"\[([^\]]*)\]", word)
+    fixed, ranges = parts[0::2], [_numbers(part, word) for part in parts[1::2]]
+    if not ranges:
+        yield word
+        return
+    last = len(ranges) - 1
+    slowest_first = [*range(last - 1, -1, -1), last]
+    for chosen in itertools.product(*(ranges[place] for place in slowest_first)):
+        number = dict(zip(slowest_first, chosen, strict=True))
+        yield "".join(text + number.get(place, "") for place, text in enumerate(fixed))
+
+
+def _numbers(text: str, word: str) -> list[str]:
     found: list[str] = []
     for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
-        if not low.isdecimal() or (dash and not (high.isdecimal() and int(low) <= int(high))):
-            raise _bad(whole, f"{part.strip()!r} is no number and no range")
-        last = int(high) if dash else int(low)
-        if last - int(low) > MOST_HOSTS:
-            raise _bad(whole, f"it unfolds into more than {MOST_HOSTS} hosts")
-        found += [str(number).zfill(len(low)) for number in range(int(low), last + 1)]
+        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        low, high = (match[1], match[2] or match[1]) if match else ("1", "0")
+        if not 0 <= int(high) - int(low) < MOST_HOSTS:
+            raise _bad(word, f"{part!r} is no number and no range")
+        found.extend(f"{number:0{len(low)}d}" for number in range(int(low), int(high) + 1))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -41,14 +41,16 @@ def make(
             continue
         place = f"{where or campaign.name}: run {number} {entry.workload!r}"
         try:
-            for run in _runs(campaign, entry, machine, place, history or {}, version):
+            places, missing = _places(entry, machine, place)
+            if missing and (not places or not entry.optional):
+                raise missing[0]
+            skipped += [_absent(entry.workload, one) for one in missing]
+            for run in _runs(campaign, entry, places, place, history or {}, version):
                 runs.setdefault(run.id, run)  # two entries that resolve to the same content are one run
         except Unavailable as error:
             if not entry.optional:
                 raise
-            skipped.append(
-                Absent(what=entry.workload, why=f"{error.what}. Next: {error.hint}" if error.hint else error.what)
-            )
+            skipped.append(_absent(entry.workload, error))
     budget_s = campaigns.seconds(campaign.budget, f"{where}: budget") if campaign.budget else None
     return Plan(
         campaign=campaign.name,
@@ -61,10 +63,14 @@ def make(
     )
 
 
+def _absent(what: str, error: Unavailable) -> Absent:
+    return Absent(what=what, why=f"{error.what}. Next: {error.hint}" if error.hint else error.what)
+
+
 def _runs(
     campaign: campaigns.Campaign,
     entry: campaigns.RunEntry,
-    machine: Machine,
+    places: Sequence[_Place],
     place: str,
     history: History,
     version: str,
@@ -75,9 +81,7 @@ def _runs(
         raise BadInput(error.what, where=place, hint=error.hint) from None
     repeat = entry.repeat or campaign.repeat
     runs = []
-    for where, combination in itertools.product(
-        _places(entry, machine, place), itertools.product(*entry.sweep.values())
-    ):
+    for where, combination in itertools.product(places, itertools.product(*entry.sweep.values())):
         given = {**entry.params, **dict(zip(entry.sweep, combination, strict=True))}
         asked = workloads.check_params(workload, given, where=place)
         try:
@@ -120,25 +124,26 @@ class _Place(NamedTuple):
     words: str = ""
 
 
-def _places(entry: campaigns.RunEntry, machine: Machine, place: str) -> list[_Place]:
-    """Raises BadInput for words that are none, Unavailable for more hosts than there are."""
+def _places(entry: campaigns.RunEntry, machine: Machine, place: str) -> tuple[list[_Place], list[Unavailable]]:
+    """Where an entry's runs go, and why some of what it asks for cannot be. Raises BadInput for words that are none."""
     here = len(machine.hosts)
     first = _view(machine, 1)
     found: list[_Place] = []
+    missing: list[Unavailable] = []
     for word in campaigns.nodes(entry, place):
+        count = here if word == "all" else 0 if word == "each" else int(word)
         if word == "each":
             found.append(_Place(first, each=here > 1, words=EACH if here > 1 else ""))
-            continue
-        count = here if word == "all" else int(word)
-        if count > here:
-            raise Unavailable(
-                f"a job over {count} hosts was asked for, and there {'are' if here > 1 else 'is'} {here}",
-                hint=f"shakedown run ... --on slurm --nodes {count}",
+        elif count > here:
+            missing.append(
+                Unavailable(
+                    f"a job over {count} hosts was asked for, and there {'are' if here > 1 else 'is'} {here}",
+                    hint=f"shakedown run ... --on slurm --nodes {count}",
+                )
             )
-        words = f" over {count} host{'s' * (count > 1)}"
-        if all(one.nodes != count for one in found):  # [4, "all"] on four hosts is one job
-            found.append(_Place(_view(machine, count), nodes=count, words=words))
-    return found or [_Place(first)]
+        elif all(one.nodes != count for one in found):  # [4, "all"] on four hosts is one job
+            found.append(_Place(_view(machine, count), nodes=count, words=f" over {count} host{'s' * (count > 1)}"))
+    return found if found or missing else [_Place(first)], missing
 
 
 def label_on(run: Run, host: str) -> str:

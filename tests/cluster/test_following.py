@@ -12,8 +12,8 @@ import pytest
 from shakedown import following, schedulers
 from shakedown.cluster import Lab
 from shakedown.errors import CannotMeasure
+from shakedown.hostlist import expand
 from shakedown.schedulers import JobRecord, Request
-from shakedown.schedulers._hostlist import expand
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 

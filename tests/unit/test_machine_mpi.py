@@ -59,6 +59,10 @@ MVAPICH Release date:   Mon Feb 12 22:00:00 EST 2024
     ("text", "expected"),
     [
         (OPEN_MPI_4, Identity(OPEN_MPI, "4.1.4")),
+        (
+            "mpiexec (OpenRTE) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n",
+            Identity(OPEN_MPI, "4.1.4"),
+        ),
         (OPEN_MPI_5, Identity(OPEN_MPI, "5.0.11")),
         (HYDRA, Identity(MPICH, "5.0.2")),
         (INTEL_2021, Identity(INTEL, "2021.19.0")),

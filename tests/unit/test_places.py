@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from shakedown import beside, campaign, execute, launchers, plan, store, workloads
-from shakedown.errors import BadInput, CannotMeasure
+from shakedown.errors import BadInput, CannotMeasure, Unavailable
 from shakedown.host import RealHost
 from shakedown.machine.span import span
 from shakedown.measure import alone
@@ -95,6 +95,14 @@ def test_more_hosts_than_there_are_is_skipped_with_the_way_to_get_them() -> None
     found = made(machine(2), '[[run]]\nworkload = "empty"\n[[run]]\nworkload = "empty"\nnodes = 4')
     assert len(found.runs) == 1
     assert "over 4 hosts was asked for, and there are 2" in found.skipped[0].why and "--nodes 4" in found.skipped[0].why
+
+
+def test_of_a_list_what_is_possible_is_done() -> None:
+    found = made(machine(2), '[[run]]\nworkload = "empty"\nnodes = [1, 2, 4]')
+    assert [run.nodes for run in found.runs] == [1, 2]
+    assert [one.what for one in found.skipped] == ["empty"]
+    with pytest.raises(Unavailable, match="over 4 hosts"):
+        made(machine(2), '[[run]]\nworkload = "empty"\nnodes = [1, 2, 4]\noptional = false')
 
 
 @pytest.mark.parametrize("word", ['"every"', "0", '["each", 2]', "[0]"])

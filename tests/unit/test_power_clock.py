@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from shakedown.analysis import build
-from shakedown.energy.shown import PowerShown
 from shakedown.energy.simulate import Load
 from shakedown.energy.trace import Trace
-from shakedown.records import Analysis, Finding, Measurement, Term
+from shakedown.records import Analysis, Finding, Measurement, PowerView, Term
 from shakedown.report import html
 from support.runs import NODE, SOCKET, T0, directory, finding, measured, seen
 
@@ -38,9 +37,9 @@ def measurements() -> list[Measurement]:
     return found
 
 
-def analysed(path: Path, traces: list[Trace], records: list[Measurement]) -> tuple[Analysis, PowerShown]:
+def analysed(path: Path, traces: list[Trace], records: list[Measurement]) -> tuple[Analysis, PowerView]:
     analysis, damaged = build.analyse(directory(path, records, [traces]))
-    assert damaged == [] and isinstance(analysis.power, PowerShown)
+    assert damaged == [] and isinstance(analysis.power, PowerView)
     return analysis, analysis.power
 
 
@@ -48,7 +47,7 @@ def powers(analysis: Analysis, metric: str = "gemm.dgemm.power") -> dict[object,
     return {one.params["n"]: one for one in analysis.findings if one.metric == metric}
 
 
-def clocks(view: PowerShown) -> list[Term]:
+def clocks(view: PowerView) -> list[Term]:
     return [term for budget in view.budgets for term in budget.terms if term.name == "clock"]
 
 

@@ -11,10 +11,9 @@ import pytest
 from shakedown import metering
 from shakedown.analysis import build
 from shakedown.energy.character import Character, Estimate
-from shakedown.energy.shown import PowerShown
 from shakedown.energy.simulate import Load
 from shakedown.energy.trace import Trace
-from shakedown.records import Analysis, Measurement, Phase
+from shakedown.records import Analysis, Measurement, Phase, PowerView
 from shakedown.report import _power, html, markdown
 from shakedown.report._document import Figures, Lines, Section, Table
 from support.runs import NODE, SOCKET, T0, at, directory, measured, seen
@@ -52,12 +51,12 @@ def characterised(run: Path, window_s: float = 20.0) -> None:
 
 def analysed(
     path: Path, traces: list[Trace], record: Measurement, *, slow: bool = False
-) -> tuple[Analysis, PowerShown]:
+) -> tuple[Analysis, PowerView]:
     run = directory(path, [record], [traces])
     if slow:
         characterised(path)
     analysis, damaged = build.analyse(run)
-    assert damaged == [] and isinstance(analysis.power, PowerShown)
+    assert damaged == [] and isinstance(analysis.power, PowerView)
     return analysis, analysis.power
 
 

@@ -46,7 +46,7 @@ def load(path: Path) -> Measured:
     names = {one.host for one in analysis.findings}
     if len(peaks) == 1:  # a host that is unknown to the machine is of its one kind
         peaks = dict.fromkeys({*names, *peaks}, analysis.machine.hosts[0].peaks)
-    peaks |= build._of_jobs(names - peaks.keys(), analysis.machine)
+    peaks |= build.peaks_of_jobs(names - peaks.keys(), analysis.machine)
     return Measured(opened.plan(), analysis, opened.load().measurements, peaks)
 
 
@@ -183,7 +183,7 @@ def _reference(entry: LimitEntry, one: Finding, findings: list[Finding], session
         return _fleet(one, findings)
     if entry.of_metric:
         return _other(entry, one, session)
-    peak = limits._peak(entry.of, session.peaks.get(one.host, ()))
+    peak = limits.peak_meant(entry.of, session.peaks.get(one.host, ()))
     if peak is None:
         return Reference(0, 0, entry.of, f"the peak {entry.of} is not known on {one.host}")
     return Reference(peak.value, peak.value, f"{entry.of} ({show(peak.value, peak.unit)}, {peak.kind})")

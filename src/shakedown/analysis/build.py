@@ -202,7 +202,7 @@ def build(
     peaks: dict[str, tuple[Peak, ...]] = {host.name: host.peaks for host in machine.hosts}
     if len(machine.hosts) == 1:  # a host that is unknown to the machine is of its one kind
         peaks = dict.fromkeys({"", *(one.host for one in found)}, machine.hosts[0].peaks)
-    peaks |= _of_jobs({one.host for one in found} - peaks.keys(), machine)
+    peaks |= peaks_of_jobs({one.host for one in found} - peaks.keys(), machine)
     found = ratios.ratios(limits.with_fractions(found, metrics, peaks), by_workload)
     slow = stragglers.behind(found, metrics)
     found = [_warned(one) for one in stragglers.with_notices(found, slow)]
@@ -235,7 +235,7 @@ def build(
     return msgspec.structs.replace(analysis, summary=summarise(analysis, plan))
 
 
-def _of_jobs(names: Iterable[str], machine: Machine) -> dict[str, tuple[Peak, ...]]:
+def peaks_of_jobs(names: Iterable[str], machine: Machine) -> dict[str, tuple[Peak, ...]]:
     """The peaks of jobs over several hosts, by the folded list that names them."""
     known = {host.name: host for host in machine.hosts}
     found = {}

@@ -169,7 +169,7 @@ def _verdict(
             bounds.append((given, is_least))
             bound_text.append(f"{word} {show(given, metric.unit)}")
             continue
-        peak = _peak(limit.of, peaks)
+        peak = peak_meant(limit.of, peaks)
         bound_text.append(
             f"{word} {given:.0%} of {limit.of}" + (f" ({show(peak.value, peak.unit)}, {peak.kind})" if peak else "")
         )
@@ -198,7 +198,7 @@ def _verdict(
     )
 
 
-def _peak(name: str, peaks: Sequence[Peak]) -> Peak | None:
+def peak_meant(name: str, peaks: Sequence[Peak]) -> Peak | None:
     """The peak that a limit means: the node's, derived where it can be, else measured."""
     fitting = [peak for peak in peaks if peak.name == name]
     order = {"derived": 0, "stated": 1, "measured": 2}

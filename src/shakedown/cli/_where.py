@@ -34,6 +34,7 @@ Constraint = Annotated[str, _option("Features that the nodes must have.")]
 Reservation = Annotated[str, _option("The reservation that the nodes are taken from.")]
 Gres = Annotated[str, _option("Generic resources of each node: gpu:4.")]
 Environment = Annotated[str, _option("Grid Engine's parallel environment.", "--parallel-environment")]
+Slots = Annotated[int, _option("Slots of each node, where the engine counts slots: Grid Engine; CPUs for PBS.")]
 JobLimit = Annotated[
     str, _option("The job's time limit, as in '2 h'. Default: three times the estimate and ten minutes.")
 ]
@@ -57,6 +58,7 @@ def asked(
     reservation: str = "",
     gres: str = "",
     parallel_environment: str = "",
+    slots: int = 0,
     job_limit: str = "",
     options: list[str] | None = None,
     attempts: int = 1,
@@ -73,6 +75,7 @@ def asked(
         "--reservation": reservation,
         "--gres": gres,
         "--parallel-environment": parallel_environment,
+        "--slots": slots,
         "--job-limit": job_limit,
         "--engine-option": options,
         "--nodes": nodes,
@@ -102,6 +105,7 @@ def asked(
         reservation=reservation,
         gres=gres,
         parallel_environment=parallel_environment,
+        slots=slots or None,
         limit_s=campaign.seconds(job_limit, "--job-limit") if job_limit else None,
         options=tuple(options or ()),
         attempts=attempts,

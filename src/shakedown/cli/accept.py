@@ -110,6 +110,7 @@ def run(
     reservation: _where.Reservation = "",
     gres: _where.Gres = "",
     parallel_environment: _where.Environment = "",
+    slots: _where.Slots = 0,
     job_limit: _where.JobLimit = "",
     engine_option: _where.Options = None,
     attempts: _where.Attempts = 1,
@@ -131,6 +132,7 @@ def run(
         reservation=reservation,
         gres=gres,
         parallel_environment=parallel_environment,
+        slots=slots,
         job_limit=job_limit,
         options=engine_option,
         attempts=attempts,
@@ -178,7 +180,7 @@ def _carry(where: Asked | None, named: Allocation | None, *, detach: bool) -> Ca
             return parts[0] if parts else None  # a plan names no kinds of nodes: there is one part
         planned = (directory / "manifest.json").exists()
         opened = RunDirectory.open(directory) if planned else runs.begin(str(campaign), directory, named)
-        runs.carry_out(opened, opened.plan(), retry_failed=False, allocation=runs._resumed(opened, named))
+        runs.carry_out(opened, opened.plan(), retry_failed=False, allocation=runs.allocation_to_go_on(opened, named))
         return opened
 
     return carry

@@ -56,6 +56,7 @@ def command(
     reservation: _where.Reservation = "",
     gres: _where.Gres = "",
     parallel_environment: _where.Environment = "",
+    slots: _where.Slots = 0,
     job_limit: _where.JobLimit = "",
     engine_option: _where.Options = None,
     attempts: _where.Attempts = 1,
@@ -83,6 +84,7 @@ def command(
         reservation=reservation,
         gres=gres,
         parallel_environment=parallel_environment,
+        slots=slots,
         job_limit=job_limit,
         options=engine_option,
         attempts=attempts,
@@ -108,7 +110,7 @@ def command(
             opened.plan(),
             metering.remember(opened.path, metered),
             retry_failed=retry_failed,
-            allocation=_resumed(opened, named),
+            allocation=allocation_to_go_on(opened, named),
         )
     if not report:
         common.say(f"run directory: {opened.path}")
@@ -194,7 +196,7 @@ def plan_into(path: Path, text: str, where: str, allocation: Allocation | None, 
     return opened
 
 
-def _resumed(opened: RunDirectory, named: Allocation | None) -> Allocation | None:
+def allocation_to_go_on(opened: RunDirectory, named: Allocation | None) -> Allocation | None:
     """The allocation to go on in: that of hosts by name, of the engine around this process, else what it had by name."""
     from .. import campaign, dispatch
 

@@ -52,7 +52,7 @@ class Address(msgspec.Struct, frozen=True):
 class Raw(NamedTuple):
     """An address as the kernel says it."""
 
-    index: int
+    interface: int  # its number
     family: Family
     address: str
     prefix: int
@@ -103,7 +103,7 @@ def ask() -> tuple[Address, ...]:
                 answers.append(answer)
                 if _ends(answer):
                     break
-        with socket.socket(socket.AF_INET if socket.has_ipv6 is False else socket.AF_INET6, socket.SOCK_DGRAM) as door:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
             return tuple(one for answer in answers for raw in parse(answer) if (one := _address(raw, door)))
     except OSError as error:
         raise CannotMeasure(f"this host's addresses cannot be asked of the kernel: {error}") from None
@@ -121,7 +121,7 @@ def _ends(answer: bytes) -> bool:
 
 def _address(raw: Raw, door: socket.socket) -> Address | None:
     try:
-        name = socket.if_indextoname(raw.index)
+        name = socket.if_indextoname(raw.interface)
         flags = struct.unpack_from("=16sh", _ioctl(door, _SIOCGIFFLAGS, name))[1]
         mtu = struct.unpack_from("=16si", _ioctl(door, _SIOCGIFMTU, name))[1]
     except OSError:

@@ -15,12 +15,12 @@ import threading
 import time
 from collections.abc import Iterator
 
-from ._addresses import Address, Family
+from ._addresses import FAMILIES, Address, Family
 
 TOKEN_BYTES = 16
 _MOST_BYTES = 1 << 20
 _LIMIT_S = 4.0
-_SOCKET_FAMILY = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
+_SOCKET_FAMILY: dict[Family, socket.AddressFamily] = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
 #: IP and UDP headers.
 HEAD_BYTES: dict[Family, int] = {"ipv4": 28, "ipv6": 48}
 _MOST_DATAGRAM: dict[Family, int] = {"ipv4": 65507, "ipv6": 65527}
@@ -65,10 +65,10 @@ class Servers:
         self._open: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self._stop = threading.Event()
-        for family in ("ipv4", "ipv6"):
+        for family in FAMILIES:
             with contextlib.suppress(OSError):  # without the family there is no port, and its checks fail
                 self._listen(f"tcp.{family}", _SOCKET_FAMILY[family], v6only=True)
-                self._datagrams(family)  # type: ignore[arg-type]
+                self._datagrams(family)
         with contextlib.suppress(OSError):
             self._listen("tcp.mapped", socket.AF_INET6, v6only=False)
 
@@ -175,7 +175,10 @@ def largest(own: Address) -> int:
 
 
 def ask_mtu(own: Address, other: str, port: int, token: bytes) -> None:
-    """The largest datagram of the interface passes unbroken both ways, and one byte more is refused. As ask_udp."""
+    """The largest datagram of the interface passes unbroken both ways, and one byte more is refused. As ask_udp.
+
+    To an address of this host it goes by the loopback, whose MTU is another: nothing is refused then.
+    """
     size = largest(own)
     try:
         ask_udp(own, other, port, token, size)
@@ -183,7 +186,7 @@ def ask_mtu(own: Address, other: str, port: int, token: bytes) -> None:
         if error.errno == errno.EMSGSIZE:
             raise Wrong(f"the way takes no packets of {own.mtu} bytes, the MTU of {own.interface}") from None
         raise
-    if size == _MOST_DATAGRAM[own.family]:
+    if size == _MOST_DATAGRAM[own.family] or other == own.address:
         return
     with contextlib.suppress(TimeoutError):
         try:

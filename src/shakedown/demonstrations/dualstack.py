@@ -72,12 +72,11 @@ class Meeting:
     def __init__(self, folder: Path, rank: int, size: int, limit_s: float) -> None:
         self._folder, self.rank, self.size, self._limit_s = folder, rank, size, limit_s
 
-    def share(self, stage: str, mine: Any, kind: type[_T]) -> list[_T]:
-        """Everyone's, in the order of ranks. Raises CannotMeasure where somebody does not come."""
-        target = self._folder / f"dualstack-{stage}-{self.rank}.json"
+    def tell(self, stage: str, mine: Any) -> None:
+        """Write our part of a stage, for the user of the job alone. Raises CannotMeasure."""
+        target = self._folder / _file(stage, self.rank)
         beside = target.with_suffix(".new")
         try:
-            # It holds the token by which we are asked: for nobody else.
             with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(msgspec.json.encode(mine))
                 file.flush()
@@ -85,24 +84,40 @@ class Meeting:
             beside.replace(target)
         except OSError as error:
             raise CannotMeasure(f"what this host has cannot be told: {error}", where=str(self._folder)) from None
+
+    def wait(self, stage: str) -> None:
+        """Until all have told. Raises CannotMeasure where somebody does not come."""
         end = time.monotonic() + self._limit_s
-        found: dict[int, _T] = {}
-        while len(found) < self.size:
-            there = set(os.listdir(self._folder))  # also so that a network file system looks anew
-            for rank in range(self.size):
-                name = f"dualstack-{stage}-{rank}.json"
-                if rank not in found and name in there:
-                    found[rank] = msgspec.json.decode((self._folder / name).read_bytes(), type=kind)
-            if len(found) < self.size and time.monotonic() > end:
-                missing = ", ".join(str(rank) for rank in range(self.size) if rank not in found)
+        while True:
+            there = set(os.listdir(self._folder))  # which makes a network file system look anew
+            missing = [rank for rank in range(self.size) if _file(stage, rank) not in there]
+            if not missing:
+                return
+            if time.monotonic() > end:
+                shown = ", ".join(map(str, missing[:8]))
                 raise CannotMeasure(
-                    f"rank {missing} of {self.size} did not come within {self._limit_s:g} s (stage {stage!r})",
+                    f"{len(missing)} of {self.size} processes did not come within {self._limit_s:g} s "
+                    f"(stage {stage!r}; ranks {shown})",
                     where=str(self._folder),
                     hint="all hosts must share this folder, and the launcher start one process on each",
                 )
-            if len(found) < self.size:
-                time.sleep(0.05)
-        return [found[rank] for rank in range(self.size)]
+            time.sleep(0.05)
+
+    def read(self, stage: str, kind: type[_T]) -> list[_T]:
+        """What all have told, in the order of ranks."""
+        paths = [self._folder / _file(stage, rank) for rank in range(self.size)]
+        try:
+            return [msgspec.json.decode(path.read_bytes(), type=kind) for path in paths]
+        except OSError as error:
+            raise CannotMeasure(f"another process of the job has ended early: {error}") from None
+
+    def forget(self, stage: str) -> None:
+        """Remove our part of a stage that all have read."""
+        (self._folder / _file(stage, self.rank)).unlink(missing_ok=True)
+
+
+def _file(stage: str, rank: int) -> str:
+    return f"dualstack-{stage}-{rank}.json"
 
 
 def launched_rank(environment: dict[str, str]) -> int:
@@ -234,7 +249,8 @@ def check_multicast(meeting: Meeting, hosts: Sequence[Host], chosen: Sequence[Ch
             )
         except OSError as error:
             failed[family] = f"the group cannot be joined: {error.strerror}"
-    meeting.share("joined", meeting.rank, int)
+    meeting.tell("joined", sorted(members))
+    meeting.wait("joined")
     found = [Check("multicast", family, name, why=why) for family, why in failed.items()]
     for family, member in members.items():
         try:
@@ -297,26 +313,41 @@ def _host(servers: Servers, asked: Asked) -> Host:
 
 
 def examine(asked: Asked, rank: int) -> tuple[list[Host], tuple[Chosen, ...], list[Check]]:
-    """The hosts, what is looked at, and what this process found. All processes of the job run it together."""
+    """The hosts, what is looked at, and what was found: on rank 0 by all, else by this process. All run it together."""
     meeting = Meeting(asked.folder, rank, asked.size, asked.wait_s)
-    with serving(secrets.token_bytes(TOKEN_BYTES)) as servers:
-        hosts = meeting.share("host", _host(servers, asked), Host)
-        chosen = _addresses.choose([one.addresses for one in hosts], asked.interface)
-        own, name = chosen[rank], hosts[rank].name
-        found = check_addresses(name, own)
-        others = partners(rank, asked.size, asked.partners)
-        if asked.names == "hosts":
-            for other in sorted({rank, *others}):
-                found += check_names(name, hosts[other].name, resolve(hosts[other].name), hosts[other].addresses)
-        elif asked.names == "localhost":
-            found += check_names("localhost", "localhost", hosts[rank].resolved, hosts[rank].addresses)
-        found += check_multicast(meeting, hosts, chosen)
-        with ThreadPoolExecutor(8) as pool:
-            for checks in pool.map(lambda other: ask(own, name, hosts[other], chosen[other]), others):
-                found += checks
-        all_found = meeting.share("found", found, list[Check])  # and from here on nobody asks us any more
-    checks = [check for each in all_found for check in each]
-    return hosts, chosen, checks + check_mtus([one.name for one in hosts], chosen)
+    try:
+        with serving(secrets.token_bytes(TOKEN_BYTES)) as servers:
+            meeting.tell("host", _host(servers, asked))
+            meeting.wait("host")
+            hosts = meeting.read("host", Host)
+            chosen = _addresses.choose([one.addresses for one in hosts], asked.interface)
+            found = check_addresses(hosts[rank].name, chosen[rank])
+            others = partners(rank, asked.size, asked.partners)
+            found += _check_all_names(asked, hosts, rank, others)
+            found += check_multicast(meeting, hosts, chosen)
+            own, name = chosen[rank], hosts[rank].name
+            with ThreadPoolExecutor(8) as pool:
+                for checks in pool.map(lambda other: ask(own, name, hosts[other], chosen[other]), others):
+                    found += checks
+            meeting.tell("found", found)
+            meeting.wait("found")  # and from here on nobody asks us any more
+    finally:
+        meeting.forget("host")  # with the tokens
+        meeting.forget("joined")
+    if rank == 0:
+        found = [check for each in meeting.read("found", list[Check]) for check in each]
+        found += check_mtus([one.name for one in hosts], chosen)
+    return hosts, chosen, found
+
+
+def _check_all_names(asked: Asked, hosts: Sequence[Host], rank: int, others: Sequence[int]) -> list[Check]:
+    name = hosts[rank].name
+    if asked.names == "localhost":
+        return check_names("localhost", "localhost", hosts[rank].resolved, hosts[rank].addresses)
+    found = []
+    for other in sorted({rank, *others}) if asked.names == "hosts" else ():
+        found += check_names(name, hosts[other].name, resolve(hosts[other].name), hosts[other].addresses)
+    return found
 
 
 def tell(emit: Emitter, checks: Sequence[Check], hosts: int) -> None:

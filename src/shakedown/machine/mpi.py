@@ -58,7 +58,7 @@ def parse_launcher(text: str) -> Identity | None:
     Hydra is the launcher of MPICH, and of MVAPICH too: then only ``parse_mpichversion`` tells which.
     """
     for pattern, flavour in (
-        (r"\(Open ?MPI\) v?(\d[\w.]*)", OPEN_MPI),
+        (r"\(Open(?: ?MPI|RTE)\) v?(\d[\w.]*)", OPEN_MPI),
         (r"Intel\(R\) MPI Library for Linux\* OS, Version (\d[\d.]*(?: Update \d+)?)", INTEL),
         (r"HYDRA build details:\s+Version:\s+(\d[\w.]*)", MPICH),
     ):

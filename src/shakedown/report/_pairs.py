@@ -102,9 +102,8 @@ def summary(verdict: PairVerdict) -> str:
         parts.append(f"{_capital(', '.join(named))}." if named else "No node and no link is slow.")
     if verdict.noise is not None:
         parts.append(
-            f"A node slower by {_percent(verdict.noise.smallest_node)} or a link slower by "
-            f"{_percent(verdict.noise.smallest_link)} would have been named in 9 of 10 cases; of what is named at most "
-            f"{_percent(verdict.rate)} is wrong in the mean."
+            f"A node {amount(verdict.noise.smallest_node)} or a link {amount(verdict.noise.smallest_link)} would have been "
+            f"named in 9 of 10 cases; of what is named at most {_percent(verdict.rate)} is wrong in the mean."
         )
     return " ".join(parts)
 
@@ -113,10 +112,15 @@ def _percent(share: float) -> str:
     return show(share, "%", 2)
 
 
+def amount(share: float) -> str:
+    """``12 % slower``; of a time that more than doubles ``5.2 times as slow``."""
+    return f"{_percent(share)} slower" if share <= 1 else f"{round_to(1 + share, 2)} times as slow"
+
+
 def interval(effect: Effect) -> str:
-    """``11 to 13 %``; a bound below zero reads as it is."""
-    if effect.slower == 0:
-        return "0 %"
+    """``11 to 13 %``, ``3.9 to 7.0 times``; a bound below zero reads as it is."""
+    if effect.slower > 1:
+        return f"{round_to(1 + effect.low, 2)} to {round_to(1 + effect.high, 2)} times"
     digits = 2 if effect.high - effect.low > 0.01 else 3
     return f"{round_to(100 * effect.low, digits)} to {round_to(100 * effect.high, digits)} %"
 
@@ -155,7 +159,7 @@ def sentences(verdict: PairVerdict) -> list[str]:
         whose = f" behind {group.switch}" if group.switch else ""
         some = f" on {_percent(group.share)} of their pairs" if group.share < 1 else ""
         found.append(
-            f"nodes {ranges(group.nodes)}{whose}: {_percent(group.effect.slower)} slower to all others{some}, and not among "
+            f"nodes {ranges(group.nodes)}{whose}: {amount(group.effect.slower)} to all others{some}, and not among "
             f"themselves ({what}), 95 % interval {interval(group.effect)}"
         )
     for node in verdict.slow_nodes:
@@ -165,13 +169,14 @@ def sentences(verdict: PairVerdict) -> list[str]:
                 f"to {len(node.peers):,} of its {node.pairs:,} peers ({_peers(node.peers)}) and as usual to the others"
             )
         found.append(
-            f"node {node.node}: {_percent(node.effect.slower)} slower {whom}{_WAY[node.direction]} ({what}), "
+            f"node {node.node}: {amount(node.effect.slower)} {whom}{_WAY[node.direction]} ({what}), "
             f"95 % interval {interval(node.effect)}"
         )
     for link in verdict.slow_links:
+        than = " than" if link.effect.slower <= 1 else " as"
         way = f"{link.a} to {link.b}, this way only:" if link.one_way else f"{link.a}-{link.b}:"
         found.append(
-            f"link {way} {_percent(link.effect.slower)} slower than its nodes explain ({what} "
+            f"link {way} {amount(link.effect.slower)}{than} its nodes explain ({what} "
             f"{show(link.value, unit)}, expected {show(link.expected, unit)}), 95 % interval {interval(link.effect)}"
         )
     return found
@@ -193,7 +198,8 @@ def steps(verdict: PairVerdict) -> list[str]:
         "see whether it is up and its port has a link; move its cable to another port, and measure it again"
     ] * len(verdict.dead_nodes)
     found += [
-        "look at the error counters of the ports on the way (ibqueryerrors, ethtool -S); replace the cable, swap the port"
+        "measure the others without it (--skip): if more pairs of one of its nodes fail, it is that node; look at the error "
+        "counters of the ports on the way (ibqueryerrors, ethtool -S), replace the cable, swap the port"
     ] * len(verdict.dead_links)
     for group in verdict.slow_groups:
         whose = group.switch or "the switch that they share"

@@ -6,8 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..energy.quantity import advice
-from ..energy.shown import MeterFit, PhaseShown, PowerShown, SteadyWindow
-from ..records import Analysis, MeterSeen, PowerLine, PowerPart, PowerSpan, PowerView, Quantity
+from ..records import (
+    Analysis,
+    MeterFit,
+    MeterSeen,
+    PhaseShown,
+    PowerLine,
+    PowerPart,
+    PowerSpan,
+    PowerView,
+    Quantity,
+    SteadyWindow,
+)
 from ..units import round_to, scale_for, show, show_seconds
 from ._document import Axis, Block, Column, Figures, Lines, Point, Region, Section, Series, Table, Text
 
@@ -27,15 +37,14 @@ def section(analysis: Analysis) -> Section | None:
     if view is None:
         return None
     blocks: list[Block] = []
-    more = view if isinstance(view, PowerShown) else PowerShown(begin_ns=view.begin_ns)
-    figures = [figure for figure in _time_lines(view, more.steady) if figure is not None]
-    figures += [figure for one in more.fits if (figure := _fit(one)) is not None]
+    figures = [figure for figure in _time_lines(view, view.steady) if figure is not None]
+    figures += [figure for one in view.fits if (figure := _fit(one)) is not None]
     if figures:
         blocks.append(Figures(figures=tuple(figures)))
-    if more.steady:
-        blocks.append(_steady(more.steady))
-    if more.phases:
-        blocks.append(_phases(more.phases))
+    if view.steady:
+        blocks.append(_steady(view.steady))
+    if view.phases:
+        blocks.append(_phases(view.phases))
     blocks.append(_meters(view.meters))
     if view.parts:
         blocks.append(_parts(view.parts))

@@ -7,8 +7,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..errors import BadInput
+from ..hostlist import expand
 from . import JobRecord, JobState, JobStep
-from ._hostlist import expand
 
 #: Between the fields: no name holds it unless somebody means harm.
 UNIT = "\x1f"
@@ -104,7 +105,7 @@ def hosts_of(word: str) -> tuple[str, ...]:
         return ()
     try:
         return expand(word)
-    except ValueError:
+    except BadInput:
         return ()
 
 

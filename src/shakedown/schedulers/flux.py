@@ -13,8 +13,8 @@ from typing import Any
 
 from ..errors import BadInput, CannotMeasure
 from ..host import Door, Result
+from ..hostlist import expand
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from ._hostlist import expand
 from ._words import body, checked, label, minutes, place
 
 _LIVE: dict[str, JobState] = {
@@ -65,7 +65,7 @@ def _record(job: Mapping[str, Any]) -> JobRecord:
     nodes = str(job.get("nodelist") or "")
     try:
         hosts = expand(nodes)
-    except ValueError:
+    except BadInput:
         hosts = ()
     return JobRecord(
         engine="flux",

@@ -21,10 +21,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ..errors import CannotMeasure
+from ..errors import BadInput, CannotMeasure
 from ..host import Door, Result
+from ..hostlist import counts, expand
 from . import Allocation, JobRecord, Scheduler
-from ._hostlist import counts, expand
 from ._slurm_rows import UNIT, hosts_of, jobs_of, rows, seconds_of, state_of, status_of, told, tres_of
 from ._slurm_script import overriding, script
 
@@ -123,7 +123,7 @@ def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
     try:
         hosts = tuple(host for one in lists for host in expand(one))
         granted = tuple(number for one in cpus for number in counts(one))
-    except ValueError as error:
+    except BadInput as error:
         raise CannotMeasure(f"what Slurm says of job {job} cannot be read: {error}", where="slurm") from None
     if not job or not hosts:
         return None

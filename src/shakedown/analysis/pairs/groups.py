@@ -38,15 +38,15 @@ def _befriended(state: State, whole: dict[int, float]) -> list[list[int]]:
         return []
     count = len(state.pairs.places)
     by_place = {vertex % count: vertex for vertex in whole}
-    friends: dict[int, set[int]] = {vertex: set() for vertex in whole}
+    liked: dict[int, set[int]] = {vertex: set() for vertex in whole}
     met: Counter[tuple[int, int]] = Counter()
     rows = rows_between(state, set(whole))
     for row, raw in zip(rows.tolist(), raw_of(state, rows).tolist(), strict=True):
         a, b = by_place[int(state.data.a[row])], by_place[int(state.data.b[row])]
         met[min(a, b), max(a, b)] += 1
         if raw < 0.5 * min(whole[a], whole[b]):
-            friends[a].add(b)
-            friends[b].add(a)
+            liked[a].add(b)
+            liked[b].add(a)
     found = []
     left = set(whole)
     while left:
@@ -54,11 +54,11 @@ def _befriended(state: State, whole: dict[int, float]) -> list[list[int]]:
         while edge:
             vertex = edge.pop()
             part.add(vertex)
-            new = friends[vertex] & left
+            new = liked[vertex] & left
             left -= new
             edge |= new
         inside = [pair for pair in met if pair[0] in part and pair[1] in part]
-        good = sum(other in friends[one] for one, other in inside)
+        good = sum(other in liked[one] for one, other in inside)
         if len(part) >= 3 and good >= 0.8 * len(inside):
             found.append(sorted(part))
     return found

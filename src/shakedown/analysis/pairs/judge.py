@@ -15,7 +15,7 @@ from .state import Combined, Settings, State, node_dof, slower
 
 FEWEST_NODES = 5  # of four nodes two links that share none are told apart by nothing
 FEWEST_DOF = 5
-_ROUND_PAIRS = 8  # from which a round has a median worth taking out
+_ROUND_PAIRS = 4  # from which a round has a median worth taking out
 _ROUND_DEVIATIONS = 5.0
 _OFFSET_STEPS = 4
 
@@ -124,7 +124,7 @@ def _fitted(pairs: Pairs, settings: Settings, data: Combined, switches: dict[str
     for begin in range(0, vertices, count):
         side = slice(begin, begin + count)
         centre[side], between[side] = _population(got, side)
-    sigma = got.scales * np.sqrt(1 + np.minimum(got.leverage, 1.0))
+    sigma = got.scales * np.sqrt(1 + got.leverage)
     mirror = got.residuals + data.mirror - data.y
     mirror -= np.median(mirror)
     tail = noise.tail(got.residuals / sigma, -mirror / sigma)

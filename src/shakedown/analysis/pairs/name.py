@@ -27,7 +27,7 @@ def named(state: State, found: Noise) -> PairVerdict:
     links, hidden = slow_rows(state, halves, set(whole), inside)
     halves += many_at_one(state, links, halves)
     claimed = {index for half in halves for index in half.rows[half.parts.slow > 0.5].tolist()}
-    links = [one for one in links if one[0] not in claimed]
+    links = [one for one in links if one.row not in claimed]
     grouped, found_groups = slow_groups(state, groups, halves)
     nodes = slow_nodes(state, {v: e for v, e in whole.items() if v not in grouped}, rates, halves, grouped)
     found_links = slow_links(state, links)
@@ -111,7 +111,7 @@ def _notices(state: State, found: Noise, hidden: int) -> tuple[Notice, ...]:
                 code="noisy",
                 text=f"pairs scatter by {found.sigma:.1%} beyond their nodes"
                 + (", with many far off" if found.tail_dof < 5 else "")
-                + f": only a link slower by {found.smallest_link:.0%} or more is surely found",
+                + ": only what is much slower is found",
                 advice="measure a second pass (of two, the faster counts), with more samples, on an idle network",
             )
         )

@@ -106,10 +106,9 @@ def slow_nodes(
     state: State, whole: dict[int, float], rates: Floats, halves: list[Half], grouped: set[int]
 ) -> tuple[SlowNode, ...]:
     count, better = len(state.pairs.places), state.pairs.metric.better
-    found: dict[str, SlowNode] = {}
+    found: dict[tuple[str, str], SlowNode] = {}
     for vertex, middle in sorted(whole.items(), key=lambda item: -item[1]):
         place = state.pairs.places[vertex % count]
-        other = found.get(place)
         one = SlowNode(
             node=place,
             effect=effect(middle, float(state.fit.u[vertex]), better),
@@ -117,11 +116,12 @@ def slow_nodes(
             pairs=int(state.fit.degrees[vertex]),
             q=float(rates[vertex]),
         )
-        # sending and receiving alike, within a factor of two: the node; else the direction that is slower
-        if other is None:
-            found[place] = one
-        elif one.effect.slower >= 0.5 * other.effect.slower:
-            found[place] = _joined(other, one)
+        # sending and receiving alike, within a factor of two: the node; else each direction by itself
+        other = next((held for key, held in found.items() if key[0] == place), None)
+        if other is not None and one.effect.slower >= 0.5 * other.effect.slower:
+            found[place, other.direction] = _joined(other, one)
+        else:
+            found[place, one.direction] = one
     parts = []
     for half in halves:
         if half.vertex in grouped:

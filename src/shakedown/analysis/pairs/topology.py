@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import BadInput
-from ...schedulers._hostlist import expand
+from ...hostlist import expand
 from ...strict import read_text, read_toml
 from ..statistics import MAD_TO_SIGMA
 from ..table import Floats, Ints
@@ -73,8 +73,8 @@ def _slurm(text: str, file: str) -> dict[str, str]:
         if "switchname" in entries and "nodes" in entries:
             try:
                 nodes = expand(entries["nodes"])
-            except ValueError as error:
-                raise BadInput(str(error), where=file, hint="SwitchName=leaf1 Nodes=node[1-16]") from None
+            except BadInput as error:
+                raise BadInput(error.what, where=file, hint="SwitchName=leaf1 Nodes=node[1-16]") from None
             for node in nodes:
                 _put(found, node, entries["switchname"], file)
     if not found:

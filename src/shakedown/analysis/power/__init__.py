@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ...energy.shown import PowerShown
-from ...records import Case, Finding, Measurement, Metric
+from ...records import Case, Finding, Measurement, Metric, PowerView
 from ...store import RunDirectory
 from ..values import applies
 from . import view as views
@@ -31,7 +30,7 @@ class Power(NamedTuple):
 
     findings: list[Finding]
     metrics: dict[str, tuple[Metric, ...]]  # by workload
-    view: PowerShown
+    view: PowerView
 
 
 def read(
@@ -74,7 +73,7 @@ def together(powers: Sequence[Power]) -> Power:
         for name, group in one.metrics.items():
             have = {metric.name for metric in metrics.get(name, ())}
             metrics[name] = (*metrics.get(name, ()), *(metric for metric in group if metric.name not in have))
-    view = PowerShown(
+    view = PowerView(
         begin_ns=min(one.view.begin_ns for one in powers),
         meters=tuple(meter for one in powers for meter in one.view.meters),
         budgets=tuple(budget for one in powers for budget in one.view.budgets)[:MOST_BUDGETS],

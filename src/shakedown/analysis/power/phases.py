@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...energy import clock, forward, phase, steady
-from ...energy.shown import MeterFit, PhaseShown, SteadyWindow
 from ...errors import ShakedownError
 from ...meters import UPSTREAM
-from ...records import Measurement, Notice, Phase, Quantity
+from ...records import Measurement, MeterFit, Notice, Phase, PhaseShown, Quantity, SteadyWindow
 from .cases import LEAST_REFRESHES, MOST_PHASES, Cases, Longest
 from .readings import Read
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...energy.counters import unroll
-from ...energy.shown import PowerShown
 from ...energy.trace import Trace
 from ...meters import channel_key
-from ...records import Measurement, MeterSeen, PowerLine, PowerSpan
+from ...records import Measurement, MeterSeen, PowerLine, PowerSpan, PowerView
 from ...units import show_seconds
 from . import phases
 from .cases import Cases
@@ -20,7 +19,7 @@ from .readings import Read, span
 STRETCHES = 400
 
 
-def view(made: Cases, measurements: Sequence[Measurement], labels: Mapping[str, str]) -> PowerShown:
+def view(made: Cases, measurements: Sequence[Measurement], labels: Mapping[str, str]) -> PowerView:
     """Everything that is shown of the meters."""
     begin_ns, end_ns = span(made.channels)
     spans = [
@@ -37,7 +36,7 @@ def view(made: Cases, measurements: Sequence[Measurement], labels: Mapping[str, 
         for begin, end in made.idle
     ]
     parts = made.parts()
-    return PowerShown(
+    return PowerView(
         begin_ns=begin_ns,
         parts=parts,
         lines=tuple(line for one in made.channels if (line := _line(one.trace, begin_ns, end_ns)) is not None),

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from ....errors import BadInput, CannotMeasure
 from ....host import Door
 from ....hostlist import expand
 from ....records import Notice
-from ..history import OPEN_S, STATE_CODE, WHOLE, Builder, Cause, Events, Reservation
+from ..history import OPEN_S, STATE_CODE, WHOLE, Builder, Cause, Events, Ints, Reservation
 from ..records import Source
 from ..words import of_slurm_number, of_slurm_word
 
@@ -205,17 +206,27 @@ def _block(builder: Builder, rows: list[tuple[int, str, str, int, int, int]], wh
     ).take(fine)
 
 
-def _times(texts: tuple[str, ...], where: str, zone: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _times(texts: Sequence[str], where: str, zone: str) -> Ints:
+    """Unix seconds; ``Unknown`` is an end that has not come. A local time needs its zone: an hour repeats each autumn."""
     try:
-        return np.array([int(text) if text.isdigit() else OPEN_S if text in ("Unknown", "") else -1 for text in texts])
-    finally:
-        bad = next((text for text in texts if not text.isdigit() and text not in ("Unknown", "")), None)
-        if bad is not None:
-            raise BadInput(
-                f"{bad!r} is a local time without a zone" if bad[:2].isdigit() else f"{bad!r} is no time",
-                where=where,
-                hint="ask with SLURM_TIME_FORMAT=%s in the environment: an hour repeats itself each autumn",
-            )
+        return np.array([int(text) if text != "Unknown" else OPEN_S for text in texts], np.int64)
+    except ValueError:
+        return np.array([_local(text, where, zone) for text in texts], np.int64)
+
+
+@lru_cache(maxsize=65536)
+def _local(text: str, where: str, zone: str) -> int:
+    from ....energy.times import parse
+
+    if text.isdigit() or text in ("Unknown", ""):
+        return int(text) if text.isdigit() else OPEN_S
+    if not zone:
+        raise BadInput(
+            f"{text!r} is a local time without a zone",
+            where=where,
+            hint="ask with SLURM_TIME_FORMAT=%s in the environment, or give --zone",
+        )
+    return parse(text, zone, where) // 10**9
 
 
 # ----------------------------------------------------------------------------------------------------------- inventory

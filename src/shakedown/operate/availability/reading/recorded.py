@@ -1,0 +1,68 @@
+"""sinfo as a site recorded it: a line for each node, the time in front, appended by cron.
+
+    * * * * *  sinfo -h -N -o "$(date +\\%s) %N %T %c %G" >> states.log
+
+One look is all lines of one time. What a node was holds until the next look; if that is late (by more than one and a half of
+the usual spacing) nobody knows what was between. A node that a look does not list was not there.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..history import Builder
+from ..records import Source
+from ..words import State, of_slurm_word
+from .looks import Look, lay
+from .slurm import gpus_of
+
+_LINE = re.compile(r"^(\d{9,12}) (\S+) ([A-Za-z_+]+\S*)(?: (\d+))?(?: (\S+))?(?: (.*))?$")
+
+
+def is_mine(head: str) -> bool:
+    lines = [line for line in head.split("\n")[:-1] if line.strip()]
+    return bool(lines) and all(_LINE.match(line.rstrip()) for line in lines[:20])
+
+
+def read(builder: Builder, path: Path, zone: str) -> None:
+    """Read the looks."""
+    count = 0
+    times: list[int] = []
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if (match := _LINE.match(line.rstrip())) and (not times or times[-1] != int(match[1])):
+                times.append(int(match[1]))
+    spacing = [b - a for a, b in zip(times, times[1:], strict=False) if b > a]
+    every = statistics.median(spacing) if spacing else 60.0
+    count = lay(builder, _looks(path, every), "sinfo", factor=1.5)
+    builder.sources.append(
+        Source(
+            name=str(path),
+            kind="recorded sinfo",
+            records=count,
+            begin_s=times[0] if times else None,
+            end_s=times[-1] if times else None,
+        )
+    )
+
+
+def _looks(path: Path, every_s: float) -> Iterator[Look]:
+    states: dict[str, tuple[State, str]] = {}
+    sizes: dict[str, tuple[int, int]] = {}
+    at = None
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            match = _LINE.match(line.rstrip())
+            if not match:
+                continue
+            if at is not None and int(match[1]) != at:
+                yield Look(at, every_s, states, sizes)
+                states, sizes = {}, {}
+            at = int(match[1])
+            states[match[2]] = (of_slurm_word(match[3]), (match[6] or "").replace("none", ""))
+            sizes[match[2]] = (int(match[4] or 1), gpus_of(match[5] or ""))
+    if at is not None:
+        yield Look(at, every_s, states, sizes)

@@ -1,0 +1,246 @@
+"""A table of outages that people keep: CSV with a head. Also the form that ``import`` writes, complete with inventory.
+
+    node,start,end,kind,what,note,share,gpus,announced
+    node[3-4],2026-11-20T10:00:00+01:00,2026-11-20T12:30:00+01:00,power,PDU 7,ticket 4711,,,
+    node7,2026-11-21 08:00,,gpu,Xid 79,,,"2",
+    *,2026-11-25T06:00Z,2026-11-25T18:00Z,maintenance,firmware,,,,2026-11-10T09:00Z
+
+``node`` is folded, ``*`` all nodes. An empty ``end`` is not over. ``share`` is the part of the node that is lost (25 %, 1/4),
+``gpus`` the numbers of the GPUs that are. ``announced`` is when people were told. Kinds with a meaning of their own:
+``maintenance``; ``reservation``; ``present`` (the node is there from start to end; ``processors``, ``gpus``: how many);
+``observed`` and ``not observed`` (for which time the table speaks). Other kinds are words for causes, as the contract uses
+them. Times are ISO 8601 with an offset, local times of --zone, or Unix seconds.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from .... import hostlist
+from ....errors import BadInput, unknown
+from ....records import Notice
+from ..history import OPEN_S, WHOLE, Builder, Cause, History
+from ..records import Source
+from ..words import STATES, State
+
+COLUMNS = ("node", "start", "end", "kind", "what", "note", "share", "gpus", "announced", "processors", "state", "late")
+_STATE_OF: dict[str, State] = {"maintenance": "maintenance", "reservation": "reserved", "drained": "drained"}
+
+
+def is_mine(head: str) -> bool:
+    words = [word.strip().strip('"').lower() for word in head.lstrip("\ufeff").partition("\n")[0].split(",")]
+    return {"node", "start"} <= set(words)
+
+
+def read(builder: Builder, path: Path, zone: str) -> None:
+    """Read the rows. Raises BadInput with the line."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        try:
+            reader = csv.DictReader(file, strict=True)
+            for name in reader.fieldnames or ():
+                if name.strip().lower() not in COLUMNS:
+                    raise unknown("column", name, COLUMNS, where=str(path))
+            rows = [
+                (reader.line_num, {(key or "").strip().lower(): (value or "").strip() for key, value in row.items()})
+                for row in reader
+            ]
+        except csv.Error as error:
+            raise BadInput(f"is no CSV: {error}", where=f"{path}:{reader.line_num}", hint="mend that line") from None
+        except UnicodeDecodeError as error:
+            raise BadInput(f"is not UTF-8: {error.reason}", where=str(path), hint="save the file as UTF-8") from None
+    inventory = [row for row in rows if row[1].get("kind") == "present"]
+    for line, row in inventory:
+        _present(builder, row, f"{path}:{line}", zone)
+    spoken: list[tuple[int, int]] = []
+    events = 0
+    for line, row in rows:
+        kind = row.get("kind", "")
+        if kind == "present":
+            continue
+        where = f"{path}:{line}"
+        begin, end = _span(row, where, zone)
+        if kind == "observed":
+            spoken.append((begin, end))
+        elif kind == "not observed":
+            for name in _nodes(builder, row, where):
+                builder.gap(name, begin, end)
+        else:
+            events += 1
+            _outage(builder, row, begin, end, where, zone)
+    if not spoken:
+        text = f"{path.name} is taken as complete: what it does not list counts as up"
+        builder.notices.append(Notice(code="taken-as-complete", text=text, advice="add rows of the kind 'observed' if it is not"))
+        spoken = [(0, OPEN_S)]
+    builder.seen.extend(spoken)
+    ends = [end for _, end in spoken if end < OPEN_S]
+    begin_s = min(low for low, _ in spoken) or None
+    builder.sources.append(
+        Source(name=str(path), kind="table", records=events, begin_s=begin_s, end_s=max(ends) if ends else None)
+    )
+
+
+def _present(builder: Builder, row: Mapping[str, str], where: str, zone: str) -> None:
+    begin, end = _span(row, where, zone, needs_start=False)
+    cpus, gpus = (_count(row.get(name, ""), name, where) for name in ("processors", "gpus"))
+    for name in hostlist.expand(row["node"]):
+        builder.present(name, begin, end, 1 if cpus is None else cpus, gpus or 0)
+
+
+def _outage(builder: Builder, row: Mapping[str, str], begin: int, end: int, where: str, zone: str) -> None:
+    kind = row.get("kind", "")
+    if row.get("state") and row["state"] not in STATES:
+        raise unknown("state", row["state"], STATES, where=where)
+    state: State = row.get("state") or _STATE_OF.get(kind, "down")  # type: ignore[assignment]
+    cause = Cause(
+        what=row.get("what") or row.get("note") or kind or "no reason given",
+        kind="" if kind in ("outage", "drained") else kind,
+        engine="csv",
+        note=row.get("note", ""),
+    )
+    announced = _time(row["announced"], zone, where) if row.get("announced") else -1
+    late = _count(row.get("late", ""), "late", where)
+    mask = _mask(row.get("gpus", ""), where)
+    share = _share(row["share"], where) if row.get("share") else WHOLE
+    for name in _nodes(builder, row, where):
+        builder.event(
+            name,
+            begin,
+            end,
+            state,
+            cause,
+            share=share,
+            mask=mask,
+            announced_s=announced,
+            late_s=-1 if late is None else late,
+            where=where,
+        )
+
+
+def _nodes(builder: Builder, row: Mapping[str, str], where: str) -> tuple[str, ...]:
+    text = row.get("node", "")
+    if text == "*":
+        if not builder.names:
+            raise BadInput("'*' stands for all nodes, and none is known yet", where=where, hint="give --nodes, or name it later")
+        return builder.names
+    if not text:
+        raise BadInput("names no node", where=where, hint="node[1-4], or * for all")
+    try:
+        return hostlist.expand(text)
+    except BadInput as error:
+        raise BadInput(error.what, where=where, hint=error.hint) from None
+
+
+def _span(row: Mapping[str, str], where: str, zone: str, *, needs_start: bool = True) -> tuple[int, int]:
+    if needs_start and not row.get("start"):
+        raise BadInput("has no start", where=where, hint="2026-11-20T10:00:00Z")
+    begin = _time(row["start"], zone, where) if row.get("start") else 0
+    end = _time(row["end"], zone, where) if row.get("end") else OPEN_S
+    if end < begin and row.get("end"):
+        later = _time(row["end"], zone, where, second=True)  # the hour that comes twice
+        end = later if later >= begin else end
+    if end < begin:
+        raise BadInput("ends before it begins", where=where, hint="mend start or end")
+    return begin, end
+
+
+@lru_cache(maxsize=65536)
+def _time(text: str, zone: str, where: str, *, second: bool = False) -> int:
+    """A time as Unix seconds. A local time that comes twice is the first one, unless ``second``."""
+    if text.isdigit():
+        return int(text)
+    try:
+        stamp = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"{text!r} is no time", where=where, hint="2026-11-20T10:00:00Z, or Unix seconds") from None
+    if stamp.tzinfo is None:
+        if not zone:
+            raise BadInput(
+                f"{text!r} does not say its zone", where=where, hint="add Z or +01:00, or give --zone Europe/Berlin"
+            )
+        stamp = stamp.replace(tzinfo=ZoneInfo(zone), fold=int(second))
+    return int(stamp.timestamp())
+
+
+def _count(text: str, name: str, where: str) -> int | None:
+    if not text:
+        return None
+    if not text.isdigit():
+        raise BadInput(f"{name} {text!r} is no number", where=where, hint="a whole number")
+    return int(text)
+
+
+def _mask(text: str, where: str) -> int:
+    """``0,2`` as bits."""
+    mask = 0
+    for word in filter(None, (one.strip() for one in text.replace(";", ",").split(","))):
+        if not word.isdigit() or int(word) > 63:
+            raise BadInput(f"{word!r} is no number of a GPU", where=where, hint="their numbers from 0, as 0,2")
+        mask |= 1 << int(word)
+    return mask
+
+
+def _share(text: str, where: str) -> int:
+    """A share in ten-thousandths of a node."""
+    try:
+        value = Fraction(text.rstrip("% ")) / (100 if text.endswith("%") else 1)
+    except (ValueError, ZeroDivisionError):
+        value = Fraction(-1)
+    if not 0 < value <= 1:
+        raise BadInput(f"share {text!r} is none of a node", where=where, hint="25 %, 1/4 or 0.25")
+    return round(value * WHOLE)
+
+
+# --------------------------------------------------------------------------------------------------------------- writing
+
+
+def write(path: Path, history: History, kinds: tuple[str, ...]) -> int:
+    """A history as such a table, whole: records, inventory, for which time it speaks. Returns the number of rows."""
+    import io
+
+    from .... import store
+
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+
+    def end(value: int) -> str:
+        return "" if value >= OPEN_S else str(value)
+
+    for low, high in history.seen:
+        writer.writerow(["*", low, end(high), "observed", *[""] * 8])
+    one = history.presence
+    for node, low, high, cpus, gpus in zip(
+        one.node.tolist(), one.begin.tolist(), one.end.tolist(), one.cpus.tolist(), one.gpus.tolist(), strict=True
+    ):
+        writer.writerow([history.names[node], low, end(high), "present", "", "", "", gpus or "", "", cpus, "", ""])
+    gaps = history.gaps
+    for node, low, high in zip(gaps.node.tolist(), gaps.begin.tolist(), gaps.end.tolist(), strict=True):
+        writer.writerow([history.names[node], low, end(high), "not observed", *[""] * 8])
+    rows = history.events
+    for at in range(len(rows)):
+        cause = history.causes[rows.cause[at]]
+        mask, share = int(rows.mask[at]), int(rows.share[at])
+        writer.writerow(
+            [
+                history.names[rows.node[at]],
+                int(rows.begin[at]),
+                end(int(rows.end[at])),
+                kinds[rows.cause[at]],
+                cause.what,
+                cause.note,
+                "" if share == WHOLE else str(Fraction(share, WHOLE)),
+                ",".join(str(bit) for bit in range(64) if mask >> bit & 1),
+                int(rows.announced[at]) if rows.announced[at] >= 0 else "",
+                "",
+                STATES[rows.state[at]],
+                int(rows.late[at]) if rows.late[at] >= 0 else "",
+            ]
+        )
+    store.write(path, out.getvalue())
+    return len(rows)

@@ -1,0 +1,54 @@
+"""Counters that only grow: what they grew by in the last hour or day, across restarts of the counter. Pure.
+
+A count of the last call's difference would be seen by one of several callers only (Slurm, Nagios, a person) and by none
+for long; the increase within a window is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+HOUR_S = 3600.0
+DAY_S = 86400.0
+#: A window is kept as at most so many steps.
+_STEPS = 12
+
+
+class Growth(NamedTuple):
+    """Of one counter."""
+
+    value: int  # as the device shows it
+    increase: int  # within the window, as far as it has been watched
+    seconds: float  # for how long that is
+    first: bool  # never seen before: nothing is known of an increase
+    reset: bool  # it began anew since the last call
+
+
+def follow(kept: dict[str, Any] | None, value: int, now_s: float, window_s: float) -> tuple[Growth, dict[str, Any]]:
+    """How a counter grew, and what to keep of it.
+
+    A value below the last one says that the device started anew from zero; what it shows then is an increase in full.
+    """
+    if not kept:
+        return Growth(value, 0, 0.0, True, False), {"raw": value, "total": 0, "ring": [[now_s, 0]]}
+    reset = value < kept["raw"]
+    total = kept["total"] + (value if reset else value - kept["raw"])
+    ring = [list(one) for one in kept["ring"] if one[0] <= now_s] or [[now_s, total]]
+    begin = next((one for one in reversed(ring) if one[0] <= now_s - window_s), ring[0])
+    if now_s - ring[-1][0] >= window_s / _STEPS:
+        ring.append([now_s, total])
+    ring = [one for one in ring if one[0] >= begin[0]]
+    growth = Growth(value, total - begin[1], now_s - begin[0], False, reset)
+    return growth, {"raw": value, "total": total, "ring": ring}
+
+
+class Counters:
+    """The counters of one check in one call: what it kept goes in, what it keeps comes out in ``kept``."""
+
+    def __init__(self, before: dict[str, Any], now_s: float, window_s: float) -> None:
+        self._before, self._now_s, self._window_s = before, now_s, window_s
+        self.kept: dict[str, Any] = {}
+
+    def grown(self, name: str, value: int) -> Growth:
+        growth, self.kept[name] = follow(self._before.get(name), value, self._now_s, self._window_s)
+        return growth

@@ -1,0 +1,89 @@
+"""IPv4 and IPv6 side by side on every host, and between all of them.
+
+On the network that is looked at, every host must have a usable address of each family (for IPv6 a global or unique local
+one, not found to be a duplicate), with an MTU that all hosts share and that the family allows. Every host's name must
+resolve to addresses of both families, all of them that host's. Each host then asks others, over each family: a TCP
+connection that carries 64 KiB there and back between just those addresses, a UDP datagram and its answer, the largest
+datagram of the MTU unbroken both ways and one byte more refused, and IPv4 to a server that speaks IPv6 (IPv4-mapped
+addresses, RFC 4291, section 2.5.5.2). Everyone joins one multicast group of each family, and must hear all others.
+
+Over several hosts one process on each takes part, and asks the next ``partners`` hosts in a ring; on one host it asks
+itself. The metric is the number of checks that passed, and one that failed fails the run and is named in a notice.
+
+Source: ARL-TR-7085, 3.3 (14), "dual stack functionality", which says no more; what is checked is listed above.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Sample, Workload
+
+_SOURCE = "ARL-TR-7085, 3.3 (14); src/shakedown/demonstrations/dualstack.py"
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    hosts = params["hosts"]
+    return ({**params, "hosts": machine.hosts[0].count if hosts == "all" else int(hosts)},)
+
+
+def _command(params: Params, host: Host) -> Command:
+    hosts = int(params["hosts"])
+    words = [word for name in ("hosts", "interface", "names", "partners") for word in (f"--{name}", str(params[name]))]
+    argv = (sys.executable, "-m", "shakedown.demonstrations.dualstack", *words)
+    return Command(argv=argv, ranks=hosts if hosts > 1 else 0)
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, the meetings by files, and for each partner a few round trips."""
+    return 3.0 + 0.02 * int(params["hosts"]) + 0.05 * min(int(params["partners"]), int(params["hosts"]))
+
+
+def _label(params: Params) -> str:
+    where = "" if params["interface"] == "auto" else f" on {params['interface']}"
+    return f"dual stack of IPv4 and IPv6{where}, {params['hosts']} host{'s' * (int(params['hosts']) > 1)}"
+
+
+WORKLOAD = Workload(
+    name="dualstack",
+    title="IPv4 and IPv6 (dual stack)",
+    metrics=(
+        Metric(
+            name="dualstack.checks",
+            title="Dual-stack checks that passed",
+            unit="1",
+            better="higher",
+            kernel="checks",
+            per="passed",
+            match=("hosts",),
+            source=_SOURCE,
+        ),
+    ),
+    params={
+        "hosts": Param(
+            kind="integer", default="all", low=1, words=("all",), help="how many hosts take part; all: those of the job"
+        ),
+        "interface": Param(
+            kind="word", default="auto", help="its name, alike on all hosts; auto: that of a network which all share"
+        ),
+        "names": Param(
+            kind="word",
+            default="hosts",
+            choices=("hosts", "localhost", "none"),
+            help="which names must resolve to both families",
+        ),
+        "partners": Param(kind="integer", default=16, low=1, help="how many others each host asks"),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="native/dualstack-4-hosts.jsonl",
+            source="four network namespaces on a bridge, with their names in /etc/hosts",
+            expect={"dualstack.checks[hosts=4]": 140.0},
+        ),
+    ),
+)
