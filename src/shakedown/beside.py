@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .execute import Step
     from .host import Door
 
+#: The hosts of the harness that is at work in a run directory, or was last.
+ALLOCATION = "allocation.json"
 #: Beyond the limit of what is run: the launcher's start on many hosts, Python's, and files that a shared disk shows late.
 START_S = 60.0
 _MACHINE_S = 60.0
@@ -89,6 +91,7 @@ def machines(path: Path, first: Host, allocation: Allocation) -> tuple[Host, ...
     ``first`` is the host that this runs on. Raises CannotMeasure naming the hosts that do not answer.
     """
     (path / "hosts").mkdir(parents=True, exist_ok=True)
+    remember(path, allocation)
     mine = me(allocation.hosts, os.environ, first.name)
     write_record(path / "hosts" / f"{mine}.json", msgspec.structs.replace(first, name=mine))
     known = {host.name: host for host in hosts_in(path)}
@@ -106,6 +109,16 @@ def machines(path: Path, first: Host, allocation: Allocation) -> tuple[Host, ...
                 f"{sys.executable} -m shakedown machine",
             )
     return tuple(known[name] for name in allocation.hosts)
+
+
+def remember(path: Path, allocation: Allocation) -> None:
+    """Leave the allocation in a run directory, for the copies on each host: they need not ask the engine again."""
+    write_record(path / ALLOCATION, allocation)
+
+
+def allocation_of(path: Path) -> Allocation | None:
+    """The allocation of the harness that is or was last at work in a run directory; None where it had one host."""
+    return read_record(path / ALLOCATION, Allocation) if (path / ALLOCATION).exists() else None
 
 
 def me(hosts: Sequence[str], environment: Mapping[str, str], name: str) -> str:
@@ -157,12 +170,14 @@ def _everywhere(
 
 
 def _task(path: Path, words: Sequence[str]) -> None:
-    from . import execute, machine, schedulers
+    from . import execute
     from .host import RealHost
 
     door = RealHost()
-    allocation = schedulers.inside(os.environ, door)
+    allocation = allocation_of(path)
     if words[0] == "machine":
+        from . import machine
+
         name = me(allocation.hosts, os.environ, door.name()) if allocation else door.name()
         found = machine.discover(door)
         write_record(path / "hosts" / f"{name}.json", msgspec.structs.replace(found, name=name))

@@ -23,14 +23,13 @@ from pathlib import Path
 
 import msgspec
 
-from . import execute, following, hostlist, schedulers
+from . import beside, execute, following, hostlist, schedulers
 from .errors import BadInput, CannotMeasure, StoreFailed, Unavailable
 from .host import Door
 from .records import Measurement, Plan, Record
-from .schedulers import Allocation, JobRecord, Request
+from .schedulers import JobRecord, Request
 from .store import RunDirectory, failed, read_record, write, write_record
 
-ALLOCATION = "allocation.json"
 JOBS = "jobs"
 #: A job's limit where the plan's length is not known from here; else so many times the estimate, and start and end.
 DEFAULT_LIMIT_S = 3600.0
@@ -243,13 +242,9 @@ def left(path: Path) -> bool:
     directory = RunDirectory.open(path)
     plan: Plan = directory.plan()
     records = directory.load().measurements
-    done = execute.history(plan, records, allocation_of(path).hosts if (path / ALLOCATION).exists() else ())
+    allocation = beside.allocation_of(path)
+    done = execute.history(plan, records, allocation.hosts if allocation else ())
     return execute.next_step(plan, done, execute.spent(records)) is not None
-
-
-def allocation_of(path: Path) -> Allocation:
-    """The allocation of the harness that was last at work in a run directory. Raises StoreFailed."""
-    return read_record(path / ALLOCATION, Allocation)
 
 
 def said(folder: Path) -> str:

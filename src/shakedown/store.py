@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 SCHEMA = 1
 
 #: What may lie in a run directory before its plan is written: it was submitted, or its hosts were asked what they are.
-PREPARED = ("campaign.toml", "jobs", "hosts", "meters.json")
+PREPARED = ("campaign.toml", "jobs", "hosts", "meters.json", "allocation.json")
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

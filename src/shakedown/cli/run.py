@@ -173,7 +173,6 @@ def plan_into(path: Path, text: str, where: str, allocation: Allocation | None, 
     import msgspec
 
     from .. import __version__, beside, campaign, machine, plan, store
-    from ..dispatch import ALLOCATION
     from ..host import RealHost
 
     asked = campaign.parse(text, where)
@@ -190,21 +189,18 @@ def plan_into(path: Path, text: str, where: str, allocation: Allocation | None, 
     manifest = store.Manifest(
         schema=store.SCHEMA, campaign=asked.name, created_ns=door.now_ns(), version=__version__, host=door.name()
     )
-    opened = store.RunDirectory.create(path, manifest=manifest, campaign_toml=text, machine=found, plan=made)
-    if allocation:
-        store.write_record(path / ALLOCATION, allocation)
-    return opened
+    return store.RunDirectory.create(path, manifest=manifest, campaign_toml=text, machine=found, plan=made)
 
 
 def allocation_to_go_on(opened: RunDirectory, named: Allocation | None) -> Allocation | None:
     """The allocation to go on in: that of hosts by name, of the engine around this process, else what it had by name."""
-    from .. import campaign, dispatch
+    from .. import beside, campaign
 
     path = opened.path
     found = named or around(campaign.parse((path / "campaign.toml").read_text("utf-8"), str(path / "campaign.toml")))
-    if found is None and (path / dispatch.ALLOCATION).exists():
-        before = dispatch.allocation_of(path)
-        found = None if before.engine else before
+    before = beside.allocation_of(path)
+    if found is None and before is not None and not before.engine:
+        found = before
     return found
 
 
@@ -218,7 +214,7 @@ def carry_out(
 ) -> list[Measurement]:
     """Execute the plan with live progress, meters read meanwhile; Ctrl-C leaves a directory that can be resumed, and says
     how."""
-    from .. import beside, dispatch, execute, metering, store
+    from .. import beside, execute, metering
     from ..host import RealHost
     from ..plan import total_s
     from ..units import show_seconds
@@ -226,7 +222,6 @@ def carry_out(
 
     door = RealHost()
     if allocation:
-        store.write_record(opened.path / dispatch.ALLOCATION, allocation)
         beside.machines(opened.path, opened.machine().hosts[0], allocation)  # of hosts that are new since the plan
     common.say(f"{plan.title}: {len(plan.runs)} runs, about {show_seconds(total_s(plan))}, into {opened.path}")
     for one in plan.skipped:

@@ -72,6 +72,8 @@ def parse(data: bytes) -> Iterator[Raw]:
 
 
 def _parse_one(body: bytes) -> Iterator[Raw]:
+    if len(body) < 8:
+        return
     number, prefix, flags, _, index = struct.unpack_from("=BBBBI", body)
     family: Family | None = {socket.AF_INET: "ipv4", socket.AF_INET6: "ipv6"}.get(number)  # type: ignore[assignment]
     values: dict[int, bytes] = {}
@@ -82,10 +84,10 @@ def _parse_one(body: bytes) -> Iterator[Raw]:
             break
         values[kind] = body[at + 4 : at + length]
         at += (length + 3) & ~3
-    if _IFA_FLAGS in values:
+    if len(values.get(_IFA_FLAGS, b"")) == 4:
         (flags,) = struct.unpack("=I", values[_IFA_FLAGS])
     own = values.get(_IFA_LOCAL, values.get(_IFA_ADDRESS))  # of a point-to-point link, IFA_ADDRESS is the other end's
-    if family and own:
+    if family and own and len(own) == (4 if family == "ipv4" else 16):
         yield Raw(index, family, socket.inet_ntop(number, own), prefix, flags)
 
 

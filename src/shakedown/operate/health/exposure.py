@@ -38,7 +38,7 @@ def at(exposure: Exposure, when_s: float, boot_s: float | None) -> str:
 def advance(exposure: Exposure, now_s: float, state: str, boot_s: float | None) -> Exposure:
     """The exposure after one more call, at which the node was in ``state``."""
     seconds = dict(exposure.seconds)
-    watched_s = now_s - exposure.last_s
-    if exposure.last and 0 < watched_s <= HOLD_S and (boot_s is None or exposure.last_s >= boot_s):
+    watched_s = min(now_s - exposure.last_s, HOLD_S)
+    if exposure.last and watched_s > 0 and (boot_s is None or exposure.last_s >= boot_s):
         seconds[exposure.last] = seconds.get(exposure.last, 0.0) + watched_s
     return Exposure(since_s=exposure.since_s or now_s, seconds=seconds, last=state, last_s=now_s)

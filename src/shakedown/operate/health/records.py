@@ -70,6 +70,15 @@ class Outcome(Record, frozen=True, kw_only=True):
     learnt: dict[str, Any] = msgspec.field(default_factory=dict)  # this check's section of a plan, as the node is now
 
 
+class Exposure(Record, frozen=True, kw_only=True):
+    """For how long the node has been watched in each state of load."""
+
+    since_s: float = 0.0
+    seconds: dict[str, float] = msgspec.field(default_factory=dict)
+    last: str = ""  # the state at the last call
+    last_s: float = 0.0
+
+
 class Look(NamedTuple):
     """What a check may look at."""
 
@@ -80,7 +89,7 @@ class Look(NamedTuple):
     before_s: float | None  # when the last call was
     boot: str  # changes with every start of the machine
     part: str = ""
-    load: str = ""  # what the node was doing at the last call (see exposure.py)
+    exposure: Exposure = Exposure()  # what the node was doing at the last call
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,15 +137,6 @@ class Verdict(Record, frozen=True, kw_only=True):
     at_s: float
     critical: tuple[str, ...] = ()  # keys of findings
     unknown: tuple[str, ...] = ()
-
-
-class Exposure(Record, frozen=True, kw_only=True):
-    """For how long the node has been watched in each state of load."""
-
-    since_s: float = 0.0
-    seconds: dict[str, float] = msgspec.field(default_factory=dict)
-    last: str = ""  # the state at the last call
-    last_s: float = 0.0
 
 
 class Drained(Record, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ module common
 #elif defined(USE_MPI)
   use mpi
 #endif
+  use, intrinsic :: iso_fortran_env, only: output_unit
   implicit none
 #if defined(MPIF_H)
   include 'mpif.h'
@@ -39,6 +40,7 @@ contains
     total = 0
     call MPI_Reduce(wrong, total, 1, MPI_INTEGER, MPI_SUM, 0, MPI_COMM_WORLD, error)
     if (rank == 0) print '(a,1x,a,1x,i0)', 'check', name, total(1)
+    flush (output_unit)  ! what was printed survives a crash
   end subroutine
 
   ! Whether a call that an MPI may refuse on this network or file system was refused on any rank; then rank 0 says so.

@@ -236,6 +236,7 @@ static void files(const char *path) {
 }
 
 int main(int argc, char **argv) {
+  setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* what was printed survives a crash */
   int level = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level); /* more than that switches one-sided transports off */
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,0 +1,200 @@
+"""Jobs beside the nodes: how many failed and by whose fault, on which nodes, and how much of the machine was in use.
+
+The records are the batch engines' own (``schedulers``); nothing is guessed that they do not say. A job that the engine ended
+because a node died is the system's; one that failed by itself while one of its nodes was being lost is, too, with the reason
+told; a time limit, memory overrun or cancellation is the user's; all else that failed is not known: exit code 1 may be a typing
+error or a broken link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import BadInput
+from ...host import Door
+from ...schedulers import JobRecord
+from . import rates
+from .history import History, Ints
+from .incidents import Outages
+from .records import JobCause, Jobs, Killer, notice
+
+#: A job that failed so long before or after an outage of one of its nodes began is taken to have failed by it.
+NEAR_S = 300
+#: States that say whose fault it was.
+_USERS = ("timeout", "oom", "cancelled", "preempted")
+_SYSTEM_REASONS = ("prolog", "launch failed", "launch_failed", "node fail", "boot", "node_fail")
+_COLUMNS = (
+    *("JobIDRaw", "JobID", "State", "JobName", "ExitCode", "Reason", "User", "Partition", "NodeList", "Submit", "Eligible"),
+    *("Start", "End", "AllocCPUS", "AllocTRES"),
+)
+
+
+def read(path: Path) -> tuple[JobRecord, ...]:
+    """Jobs from a file: what `sacct -P` printed, with its head (JobID, State, Start, End, NodeList, AllocCPUS and whatever
+    else), or Grid Engine's accounting file. Raises BadInput."""
+    from ...schedulers import _slurm_rows, gridengine
+
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint="--jobs FILE") from None
+    head = text.partition("\n")[0]
+    delimiter = next((one for one in (_slurm_rows.UNIT, "|") if one in head), "")
+    if delimiter and "JobID" in head.split(delimiter):
+        columns = head.rstrip(delimiter).split(delimiter)
+        missing = [name for name in ("State", "Start", "End") if name not in columns]
+        if missing:
+            raise BadInput(
+                f"lacks the columns {', '.join(missing)}",
+                where=str(path),
+                hint=f"SLURM_TIME_FORMAT=%s sacct -a -D -X -P --format={','.join(_COLUMNS[1:])}",
+            )
+        free = "JobName" if "JobName" in columns else ""
+        return _slurm_rows.jobs_of(_slurm_rows.rows(text.partition("\n")[2], columns, delimiter, free=free))
+    found = gridengine.accounting(text)
+    if not found:
+        raise BadInput(
+            "tells of no job", where=str(path), hint="what sacct -P printed, with its head, or Grid Engine's accounting file"
+        )
+    return found
+
+
+def ask(door: Door, begin_s: int, end_s: int) -> tuple[JobRecord, ...]:
+    """All attempts of jobs that Slurm's accounting knows of a stretch; empty where it does not answer."""
+    import time
+
+    from ...schedulers import _slurm_rows
+
+    low, high = (time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(one)) for one in (begin_s, end_s))
+    done = door.run(
+        (
+            *("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "sacct", "-a", "-D", "-X", "-n", "-P"),
+            *(f"--delimiter={_slurm_rows.UNIT}", "-S", low, "-E", high, f"--format={','.join(_COLUMNS)}"),
+        ),
+        limit_s=300.0,
+    )
+    if not done.ok:
+        return ()
+    return _slurm_rows.jobs_of(_slurm_rows.rows(done.out, _COLUMNS, free="JobName"))
+
+
+def used(records: Iterable[JobRecord], begin_s: int, end_s: int) -> int:
+    """Processor-seconds in use by jobs within a stretch."""
+    total = 0
+    for one in records:
+        if one.begin_s is None or not one.cpus:
+            continue
+        until = one.end_s if one.end_s is not None else (end_s if one.state == "running" else one.begin_s)
+        total += one.cpus * max(0, int(min(until, end_s)) - int(max(one.begin_s, begin_s)))
+    return total
+
+
+def judged(
+    records: Sequence[JobRecord], history: History, own: Outages, begin_s: int, end_s: int, source: str
+) -> Jobs:
+    """Jobs that ended within a stretch, by cause, with intervals, and the nodes on which more fail than elsewhere."""
+    inside = [one for one in records if one.ended and one.end_s is not None and begin_s <= one.end_s < end_s and one.begin_s]
+    near = _Near(history, own)
+    causes = [_cause(one, near) for one in inside]
+    exposure = sum((one.end_s - max(one.begin_s, begin_s)) * max(1, len(one.hosts)) for one in inside if one.end_s and one.begin_s)
+    node_kh = exposure / 3600 / 1000
+    groups: dict[tuple[str, str], int] = {}
+    for found in causes:
+        if found is not None:
+            groups[found] = groups.get(found, 0) + 1
+    told = []
+    for whose in ("system", "user", "unknown"):
+        mine = {key: count for key, count in groups.items() if key[0] == whose}
+        for key, count in [((whose, "all"), sum(mine.values())), *sorted(mine.items(), key=lambda one: -one[1])]:
+            share, low, high = rates.share(count, len(inside))
+            per = rates.per(count, node_kh) if node_kh > 0 else (None, None, None)
+            told.append(
+                JobCause(
+                    cause=key[0],
+                    state=key[1],
+                    jobs=count,
+                    share=share,
+                    share_low=low,
+                    share_high=high,
+                    per_knh=per[0],
+                    per_knh_low=per[1],
+                    per_knh_high=per[2],
+                )
+            )
+    notices = []
+    if not inside:
+        notices.append(notice("no-jobs", "no job ended in this time"))
+    elif not any(one.hosts for one in inside):
+        notices.append(notice("no-hosts", "the records do not say where jobs ran, so no node can be held against others"))
+    return Jobs(
+        source=source,
+        jobs=len(records),
+        ended=len(inside),
+        causes=tuple(told),
+        killers=_killers(inside, causes),
+        used_h=used(records, begin_s, end_s) / 3600,
+        notices=tuple(notices),
+    )
+
+
+def _cause(one: JobRecord, near: _Near) -> tuple[str, str] | None:
+    """Whose fault it was and how it ended; None where it ended well."""
+    if one.state == "done":
+        return None
+    if one.state == "node_fail" or any(word in one.reason.lower() for word in _SYSTEM_REASONS):
+        return "system", one.state
+    if one.state in _USERS:
+        return "user", one.state
+    if one.state == "failed" and one.end_s is not None and near.lost(one.hosts, one.end_s):
+        return "system", "failed as a node was lost"
+    return "unknown", one.state
+
+
+class _Near:
+    """Whether an outage of a node began near a time."""
+
+    def __init__(self, history: History, own: Outages) -> None:
+        index = {name: at for at, name in enumerate(history.names)}
+        self._index = index
+        order = np.lexsort((own.begin, own.node))
+        self._begin: Ints = own.begin[order]
+        self._bounds = np.searchsorted(own.node[order], np.arange(len(index) + 1))
+
+    def lost(self, hosts: Sequence[str], at_s: float) -> bool:
+        for name in hosts:
+            node = self._index.get(name)
+            if node is None:
+                continue
+            begins = self._begin[self._bounds[node] : self._bounds[node + 1]]
+            low = int(np.searchsorted(begins, at_s - NEAR_S))
+            if low < len(begins) and begins[low] <= at_s + NEAR_S:
+                return True
+        return False
+
+
+def _killers(inside: Sequence[JobRecord], causes: Sequence[tuple[str, str] | None]) -> tuple[Killer, ...]:
+    """Nodes where more jobs fail than the others make expect. The user's own failures are left out: they know no node."""
+    index: dict[str, int] = {}
+    jobs: list[int] = []
+    failed: list[int] = []
+    for one, cause in zip(inside, causes, strict=True):
+        if cause is not None and cause[0] == "user":
+            continue
+        for host in one.hosts:
+            at = index.setdefault(host, len(index))
+            if at == len(jobs):
+                jobs.append(0)
+                failed.append(0)
+            jobs[at] += 1
+            failed[at] += cause is not None
+    if len(index) < 2:
+        return ()
+    names = list(index)
+    found = rates.beyond_the_others(np.array(failed), np.array(jobs))
+    return tuple(
+        Killer(node=names[at], jobs=jobs[at], failed=failed[at], expected=expected, p=p) for at, expected, p in found
+    )
+

@@ -1,0 +1,155 @@
+"""The kernel's log in the shapes that it is found in: /dev/kmsg, dmesg (raw, with times, with -T), syslog, the journal. Pure.
+
+    6,1305,15963814752,-;br0: port 1 ...      /dev/kmsg: facility * 8 + level, sequence number, microseconds since boot
+    <6>[15963.814752] br0: ...                dmesg -r; without <6>: dmesg
+    [Sun Feb 23 16:24:18 2025] NVRM: ...      dmesg -T
+    Feb 23 16:24:18 host kernel: NVRM: ...    syslog and journalctl -k (the year is not told)
+    2025-02-23T16:24:18+0000 host kernel: ... journalctl -k -o short-iso
+    {"MESSAGE": ..., "__REALTIME_TIMESTAMP": ...}  journalctl -k -o json
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+_KMSG = re.compile(r"(\d+),(\d+),(\d+),[^;]*;(.*)")
+_DMESG = re.compile(r"(?:<\d+>)?\[ *(\d+)\.(\d{6})\](?:\[ *[TC]\d+\])? (.*)")
+_CTIME = re.compile(r"\[(\w{3} \w{3} +\d+ [\d:]{8} \d{4})\] (.*)")
+_SYSLOG = re.compile(r"(\w{3} +\d+ [\d:]{8}) \S+ kernel: (?:\[ *\d+\.\d+\] )?(.*)")
+_ISO = re.compile(r"(\d{4}-\d\d-\d\dT[\d:]{8}(?:[.,]\d+)?)(Z|[+-]\d\d:?\d\d) \S+ kernel: (?:\[ *\d+\.\d+\] )?(.*)")
+_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
+
+
+class Line(NamedTuple):
+    """One message of the kernel. ``at_s`` is None where its time cannot be known."""
+
+    text: str
+    at_s: float | None
+    sequence: int = -1  # in /dev/kmsg
+    since_boot_us: int = -1
+
+
+class Cursor(NamedTuple):
+    """Up to where a log has been read: sequence number where there is one, else time and how many lines bore it."""
+
+    sequence: int = -1
+    since_boot_us: int = -1
+    alike: int = 0
+
+
+def kmsg(records: Iterable[str], boot_s: float | None) -> list[Line]:
+    """The kernel's own messages of /dev/kmsg. What a process wrote there has another facility and is left out, as are the
+    lines of a dictionary, which begin with a space."""
+    lines = []
+    for record in records:
+        found = _KMSG.match(record)
+        if found is None or int(found[1]) >> 3:
+            continue
+        micros = int(found[3])
+        text = _ESCAPE.sub(lambda one: chr(int(one[1], 16)), found[4]) if "\\x" in found[4] else found[4]
+        at_s = None if boot_s is None else boot_s + micros * 1e-6
+        lines.append(Line(text, at_s, int(found[2]), micros))
+    return lines
+
+
+def text_log(text: str, boot_s: float | None = None, now_s: float | None = None) -> list[Line]:
+    """The lines of any of the other shapes; a line of none of them goes on with the time of the one before it.
+
+    Syslog tells no year: the latest that lies not after ``now_s``. Times without a zone are this machine's.
+    """
+    lines: list[Line] = []
+    at_s: float | None = None
+    for raw in text.splitlines():
+        micros, sequence, message = -1, -1, raw
+        if raw.startswith("{"):
+            one = _journal(raw)
+            if one is None:
+                continue
+            at_s, micros, message = one.at_s, one.since_boot_us, one.text
+        elif found := _DMESG.match(raw):
+            micros = int(found[1]) * 1_000_000 + int(found[2])
+            at_s, message = None if boot_s is None else boot_s + micros * 1e-6, found[3]
+        elif found := _KMSG.match(raw):
+            if one_kmsg := kmsg([raw], boot_s):
+                at_s, sequence, micros, message = one_kmsg[0].at_s, *one_kmsg[0][2:], one_kmsg[0].text
+            else:
+                continue
+        elif found := _CTIME.match(raw):
+            at_s, message = _stamp(found[1], "%a %b %d %H:%M:%S %Y"), found[2]
+        elif found := _ISO.match(raw):
+            at_s, message = _iso(found[1], found[2]), found[3]
+        elif found := _SYSLOG.match(raw):
+            at_s, message = _yearless(found[1], now_s), found[2]
+        lines.append(Line(message, at_s, sequence, micros))
+    return lines
+
+
+def _journal(raw: str) -> Line | None:
+    try:
+        held = msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        return None
+    message = held.get("MESSAGE", "")
+    if isinstance(message, list):  # the journal writes what is no UTF-8 as numbers
+        message = bytes(message).decode("utf-8", "replace")
+    micros = int(held.get("_SOURCE_MONOTONIC_TIMESTAMP", held.get("__MONOTONIC_TIMESTAMP", -1)))
+    at_us = held.get("__REALTIME_TIMESTAMP")
+    return Line(str(message), None if at_us is None else int(at_us) * 1e-6, -1, micros)
+
+
+def _stamp(text: str, shape: str) -> float | None:
+    try:
+        return time.mktime(time.strptime(text, shape))
+    except ValueError:
+        return None
+
+
+def _iso(text: str, zone: str) -> float | None:
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text.replace(",", ".") + zone.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return None
+
+
+def _yearless(text: str, now_s: float | None) -> float | None:
+    if now_s is None:
+        return None
+    year = time.localtime(now_s).tm_year
+    found = _stamp(f"{text} {year}", "%b %d %H:%M:%S %Y")
+    if found is not None and found > now_s + 86400:
+        found = _stamp(f"{text} {year - 1}", "%b %d %H:%M:%S %Y")
+    return found
+
+
+def news(lines: list[Line], cursor: Cursor) -> tuple[list[Line], Cursor]:
+    """The lines behind a cursor of the same boot, and the cursor behind them."""
+    if not lines:
+        return [], cursor
+    by_sequence = cursor.sequence >= 0 and lines[-1].sequence >= 0
+    if by_sequence and lines[-1].sequence < cursor.sequence:
+        new = lines  # the numbers began anew: another log than that of the last call
+    elif by_sequence:
+        new = [one for one in lines if one.sequence > cursor.sequence]
+    else:
+        alike = cursor.alike
+        new = []
+        for one in lines:
+            if one.since_boot_us == cursor.since_boot_us and alike:
+                alike -= 1
+            elif one.since_boot_us >= cursor.since_boot_us:
+                new.append(one)
+    last = lines[-1]
+    alike = sum(one.since_boot_us == last.since_boot_us for one in lines)
+    return new, Cursor(last.sequence, last.since_boot_us, alike)
+
+
+def behind(cursor: Cursor, more: Cursor) -> bool:
+    """Whether lines may have been lost between two readings: never where the numbers follow on."""
+    return more.sequence >= 0 and cursor.sequence >= 0 and more.sequence < cursor.sequence
