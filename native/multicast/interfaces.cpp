@@ -3,6 +3,9 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -21,6 +24,16 @@ double number_in(const std::string& path) {
   std::ifstream file(path);
   file >> value;  // refused where the interface has no speed
   return file ? value : 0;
+}
+
+/// Asked of the kernel: below /sys may be the interfaces of another network namespace.
+int mtu_of(const std::string& name) {
+  ifreq request{};
+  std::copy_n(name.begin(), std::min(name.size(), sizeof request.ifr_name - 1), request.ifr_name);
+  const int door = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int failed = door < 0 ? -1 : ioctl(door, SIOCGIFMTU, &request);
+  if (door >= 0) close(door);
+  return failed == 0 ? request.ifr_mtu : 0;
 }
 
 int bits_of(const std::uint8_t* mask, std::size_t bytes) {
@@ -191,7 +204,7 @@ std::vector<Interface> list_interfaces() {
       made.prefix = bits_of(mask.sin6_addr.s6_addr, 16);
     }
     const std::string folder = "/sys/class/net/" + made.name;
-    made.mtu = static_cast<int>(number_in(folder + "/mtu"));
+    made.mtu = mtu_of(made.name);
     made.speed_bit_s = std::max(0.0, number_in(folder + "/speed")) * 1e6;
     made.loopback = (one->ifa_flags & IFF_LOOPBACK) != 0;
     made.multicast = (one->ifa_flags & IFF_MULTICAST) != 0;

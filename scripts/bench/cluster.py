@@ -4,7 +4,7 @@
 
 Brings up Slurm with its accounting, runs one job over all nodes, and ends it, so many times. Before the first and after
 each, what the machine has is counted: processes, mounts, network devices, network namespaces, control groups, files in
-/dev/shm; what is more afterwards and belongs to the cluster is printed and ends in exit code 1.
+/dev/shm. What is more afterwards is printed and ends in exit code 1; so let nothing else run beside it.
 """
 
 from __future__ import annotations

@@ -446,8 +446,9 @@ def traces(place: Path) -> dict[str, object]:
         "marked": namespaces.marked(place),
         "mounts": [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(place) in line],
         "groups": groups,
-        "shm": sorted(os.listdir("/dev/shm")),
-        "links": sorted(os.listdir("/sys/class/net")),
+        # others on this machine make such things as well: those count that bear a name of a host of ours
+        "shm": sorted(name for name in os.listdir("/dev/shm") if re.search(r"\b(node\d|ctl\b)", name)),
+        "links": sorted(name for name in os.listdir("/sys/class/net") if re.match(r"[vlab]node\d", name)),
         "files": place.exists(),
     }
 

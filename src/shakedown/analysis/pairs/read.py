@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from ... import workloads
@@ -93,8 +93,6 @@ def _cases(measurements: Sequence[Measurement]) -> table.Cases:
 
     Cases whose own check failed are findings of another kind (``_dead``).
     """
-    import msgspec
-
     kept = []
     for record in measurements:
         good = tuple(case for case in record.cases if _is_pair(case.params) and _passed(case.residual) and case.seconds)
@@ -131,24 +129,23 @@ def _rows(cases: table.Cases) -> list[Series]:
     if not pairs.any():
         return []
     got = derive.series(cases.counts, cases.seconds)
-    work_of: dict[str, dict[str, float]] = {}
-    metric_of: dict[tuple[str, str], Metric | None] = {}
+    known: dict[tuple[str, str, str], tuple[Metric | None, dict[str, float]]] = {}
     rows = []
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.log(got.high / got.low) / 2 / LEVEL_Z
     spread[cases.counts < 3] = np.nan
-    for index in np.flatnonzero(pairs):
-        key = (str(cases.workload[index]), str(cases.kernel[index]))
-        if key not in metric_of:
-            metric_of[key] = _metric_of(workloads.get(key[0]).metrics, key[1])
-        metric = metric_of[key]
-        text = cases.work[index]
-        if text not in work_of:
-            work_of[text] = {name: float(amount) for name, amount in json.loads(text).items()}
-        if metric is None or not applies(metric, work_of[text]) or not got.median[index] > 0:
+    medians, spreads = got.median.tolist(), spread.tolist()
+    for index in np.flatnonzero(pairs).tolist():
+        key = (str(cases.workload[index]), str(cases.kernel[index]), cases.work[index])
+        if key not in known:
+            work = msgspec.json.decode(key[2], type=dict[str, float])
+            metric = _metric_of(workloads.get(key[0]).metrics, key[1])
+            known[key] = (metric if metric is not None and applies(metric, work) else None, work)
+        metric, work = known[key]
+        if metric is None or not medians[index] > 0:
             continue
-        number = value(metric, float(got.median[index]), work_of[text])
-        rows.append(Series(*key, json.loads(cases.params[index]), metric, number, float(spread[index])))
+        params = msgspec.json.decode(cases.params[index], type=Params)
+        rows.append(Series(key[0], key[1], params, metric, value(metric, medians[index], work), spreads[index]))
     return rows
 
 
@@ -159,11 +156,11 @@ def _metric_of(metrics: Iterable[Metric], kernel: str) -> Metric | None:
 
 
 def _matrices(rows: Iterable[Series], dead: Sequence[Dead]) -> list[Pairs]:
-    groups: dict[str, tuple[Params, Metric, list[Series], list[Dead]]] = {}
+    groups: dict[tuple[object, ...], tuple[Params, Metric, list[Series], list[Dead]]] = {}
     items: list[Series | Dead] = [*rows, *dead]
     for row in items:
         common = {name: item for name, item in row.params.items() if name not in _OF_A_PAIR}
-        key = f"{row.workload} {row.metric.name} {table.key(common)}"
+        key = (row.workload, row.metric.name, *sorted(common.items()))
         _, _, good, gone = groups.setdefault(key, (common, row.metric, [], []))
         if isinstance(row, Series):
             good.append(row)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .history import Ints
 from .kernel import Bools, Segments
-from .records import Point, Window, level
+from .records import Attempt, Point, Window, level
 
 #: Sums up to here fit into 64 bits with room for one addition; above, Python's own integers are taken.
 _FITS = float(1 << 61)
@@ -45,34 +45,43 @@ class Course:
 
 
 def of_segments(
-    found: Segments, excluded: Bools, forgiven: Bools, *, system_at: Fraction | None = None, lost: Ints | None = None
+    found: Segments, excluded: Bools, forgiven: Bools, *, system_at: Fraction | None = None
 ) -> Course:
     """The course of a history. ``excluded`` segments are not scheduled, ``forgiven`` ones count as up. With ``system_at`` the
     system counts as one: it is out while at least that share of what is scheduled is lost, and not scheduled while at least
     that share is excluded."""
-    lost = found.lost if lost is None else lost
+    full = found.weight * found.parts
+    gone = found.weight * found.lost
+    none = np.zeros_like(full)
+    at, rates = timeline(
+        found,
+        np.where(excluded, none, full),
+        np.where(excluded | forgiven, none, gone),
+        np.where(found.seen | excluded | forgiven, none, full - gone),
+        np.where(excluded, full, none),
+    )
+    parts = found.parts
+    if system_at is not None:
+        rates, parts = _system(rates[:3], rates[3], system_at), 1
+    length = np.diff(at)
+    exact = any(float(one.max(initial=0)) * float(found.end_s - found.begin_s) > _FITS for one in rates)
+    sums = [_cumulated(one, length, exact) for one in rates[:3]]
+    return Course(at, sums[0], sums[1], sums[2], parts)
+
+
+def timeline(found: Segments, *amounts: Ints) -> tuple[Ints, list[Ints]]:
+    """The times at which anything changes, and the sum of each amount of the segments between them."""
     edges = np.concatenate((found.begin, found.end, [found.begin_s, found.end_s]))
     at, place = np.unique(edges, return_inverse=True)
-    low, high = place[: len(found.begin)], place[len(found.begin) : 2 * len(found.begin)]
-
-    def rate(amount: Ints) -> Ints:
+    size = len(found.begin)
+    low, high = place[:size], place[size : 2 * size]
+    rates = []
+    for amount in amounts:
         change = np.zeros(len(at), np.int64)
         np.add.at(change, low, amount)
         np.subtract.at(change, high, amount)
-        return np.cumsum(change)[:-1]
-
-    full = found.weight * found.parts
-    counted = np.where(excluded, 0, full)
-    gone = np.where(excluded | forgiven, 0, found.weight * lost)
-    blind = np.where(found.seen | excluded | forgiven, 0, full - found.weight * lost)
-    rates = [rate(counted), rate(gone), rate(blind)]
-    parts = found.parts
-    if system_at is not None:
-        rates, parts = _system(rates, rate(np.where(excluded, full, 0)), system_at), 1
-    length = np.diff(at)
-    exact = any(float(one.max(initial=0)) * float(found.end_s - found.begin_s) > _FITS for one in rates)
-    sums = [_cumulated(one, length, exact) for one in rates]
-    return Course(at, sums[0], sums[1], sums[2], parts)
+        rates.append(np.cumsum(change)[:-1])
+    return at, rates
 
 
 def _system(rates: list[Ints], excluded: Ints, at: Fraction) -> list[Ints]:
@@ -152,6 +161,37 @@ def margin(sliding: Sliding, target: Fraction, *, blind_is_lost: bool) -> NDArra
         )
     found: NDArray[Any] = (target.denominator - target.numerator) * sliding.scheduled - target.denominator * lost
     return found
+
+
+def decide(course: Course, begin_s: int, end_s: int, target: Fraction) -> tuple[bool, bool]:
+    """Whether one window meets the target with what was not observed as lost, and as up. Exact."""
+    sums = at_times(course, np.array([begin_s, end_s], np.int64))
+    scheduled, lost, unseen = (int(one[1]) - int(one[0]) for one in sums)
+    allowed = (1 - target) * scheduled
+    return scheduled > 0 and lost + unseen <= allowed, scheduled > 0 and lost <= allowed
+
+
+def attempts(course: Course, length_s: int, target: Fraction, *, blind_is_lost: bool) -> tuple[Attempt, ...]:
+    """A window that begins anew at the moment in which more is lost than a whole window may lose."""
+    lost = course.lost + course.unobserved if blind_is_lost else course.lost
+    found: list[Attempt] = []
+    begin = course.begin_s
+    while begin + length_s <= course.end_s:
+        end = begin + length_s
+        sums = at_times(course, np.array([begin, end], np.int64))
+        before = int(sums[1][0]) + (int(sums[2][0]) if blind_is_lost else 0)
+        limit = before + int((1 - target) * (int(sums[0][1]) - int(sums[0][0]))) + 1
+        place = int(np.searchsorted(lost, limit, "left"))
+        broke = None
+        if place < len(lost):
+            low, high = int(lost[place - 1]), int(lost[place])
+            step = int(course.at[place]) - int(course.at[place - 1])
+            broke = int(course.at[place - 1]) + -(-step * (limit - low) // (high - low))
+        if broke is None or broke > end:
+            return (*found, Attempt(begin_s=begin, end_s=end, met=True))
+        found.append(Attempt(begin_s=begin, end_s=broke, met=False, why="more was lost than the whole window may lose"))
+        begin = broke
+    return (*found, Attempt(begin_s=begin, end_s=course.end_s, met=False, why="not over yet"))
 
 
 def first_met(sliding: Sliding, target: Fraction, *, blind_is_lost: bool) -> int | None:

@@ -13,9 +13,9 @@ outage counts from there on by itself: records that overlap are one outage.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .contract import Contract, seconds_of
 from .history import STATE_CODE, History, Ints
@@ -23,8 +23,10 @@ from .incidents import Outages
 from .kernel import Bools, Segments
 from .records import Delay
 
+Floats = NDArray[np.float64]
 #: SlurmdTimeout -> least and greatest delay.
 UNHEARD = (2 / 3, 2.2)
+CLASSES = ("not responding", "found by a health check", "seen by a watch")
 #: What a health check writes in front of its reason.
 _CHECK = re.compile(r"^\s*(HC|NHC|SD)\b[:\s]", re.IGNORECASE)
 
@@ -41,32 +43,25 @@ def settings(history: History, contract: Contract) -> dict[str, float]:
     return found
 
 
-def bounds(history: History, contract: Contract, own: Outages) -> tuple[np.ndarray, np.ndarray, list[str]]:  # type: ignore[type-arg]
-    """Least and greatest delay of each outage in seconds, NaN where nothing is known, and the class of each."""
+def bounds(history: History, contract: Contract, own: Outages) -> tuple[Floats, Floats, Ints]:
+    """Least and greatest delay of each outage in seconds, NaN where nothing is known, and its class: a place in ``CLASSES``, or
+    -1 for one that is not late (a person's order) or that began before the stretch."""
     known = settings(history, contract)
-    low, high = np.full(len(own), np.nan), np.full(len(own), np.nan)
-    classes = [""] * len(own)
-    events = history.events
-    silent = STATE_CODE["silent"]
-    timeout, health = known.get("slurmd_timeout_s"), known.get("health_interval_s")
-    checks = [bool(_CHECK.match(one.what)) for one in history.causes]
-    engines = [one.engine for one in history.causes]
-    for at, row in enumerate(own.record.tolist()):
-        cause = int(events.cause[row])
-        late = int(events.late[row])
-        if own.cut[at]:
-            continue  # when it began does not matter here
-        if late >= 0:
-            low[at], high[at], classes[at] = 0.0, late, "seen by a watch"
-        elif checks[cause]:
-            classes[at] = "found by a health check"
-            if health:
-                low[at], high[at] = 0.0, health
-        elif engines[cause] == "slurm" and (int(events.state[row]) == silent or "not responding" in history.causes[cause].what.lower()):
-            classes[at] = "not responding"
-            if timeout:
-                low[at], high[at] = UNHEARD[0] * timeout, UNHEARD[1] * timeout
-    return low, high, classes
+    events, row = history.events, own.record
+    checks = np.array([bool(_CHECK.match(one.what)) for one in history.causes], bool)
+    unheard = np.array([one.engine == "slurm" and "not responding" in one.what.lower() for one in history.causes], bool)
+    slurm = np.array([one.engine == "slurm" for one in history.causes], bool)
+    if not len(own):
+        return np.empty(0), np.empty(0), np.empty(0, np.int64)
+    cause = events.cause[row]
+    watched = events.late[row] >= 0
+    silent = unheard[cause] | (slurm[cause] & (events.state[row] == STATE_CODE["silent"]))
+    group = np.select([own.cut, watched, checks[cause], silent], [-1, 2, 1, 0], -1)
+    timeout = known.get("slurmd_timeout_s", np.nan)
+    health = known.get("health_interval_s", np.nan)
+    low = np.select([group == 0, group > 0], [UNHEARD[0] * timeout, 0.0], np.nan)
+    high = np.select([group == 0, group == 1, group == 2], [UNHEARD[1] * timeout, health, events.late[row]], np.nan)
+    return np.where(np.isnan(high), np.nan, low), high, group
 
 
 def told(
@@ -75,22 +70,21 @@ def told(
     own: Outages,
     counts: Bools,
     weights: Ints,
-    low: np.ndarray,  # type: ignore[type-arg]
-    high: np.ndarray,  # type: ignore[type-arg]
-    classes: Sequence[str],
+    low: Floats,
+    high: Floats,
+    group: Ints,
 ) -> tuple[Delay, ...]:
     """One line for each class of outages that are late: how late, and the weighted hours that are missing. ``counts`` are the
     outages that cost anything (neither excluded nor forgiven at their begin), ``weights`` their nodes' weights."""
     known = settings(history, contract)
-    basis = {
-        "not responding": f"2/3 to 2.2 x SlurmdTimeout ({known.get('slurmd_timeout_s', 0):g} s)",
-        "found by a health check": f"0 to HealthCheckInterval ({known.get('health_interval_s', 0):g} s)",
-        "seen by a watch": "0 to the time between two looks",
-    }
+    basis = (
+        f"2/3 to 2.2 x SlurmdTimeout ({known.get('slurmd_timeout_s', 0):g} s)",
+        f"0 to HealthCheckInterval ({known.get('health_interval_s', 0):g} s)",
+        "0 to the time between two looks",
+    )
     found = []
-    names = np.array(classes)
-    for name, words in basis.items():
-        mine = (names == name) & counts
+    for place, (name, words) in enumerate(zip(CLASSES, basis, strict=True)):
+        mine = (group == place) & counts
         if not mine.any():
             continue
         sure = mine & np.isfinite(high)

@@ -68,7 +68,8 @@ def ask(door: Door, begin_s: int, end_s: int) -> tuple[JobRecord, ...]:
 
     from ...schedulers import _slurm_rows
 
-    low, high = (time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(one)) for one in (begin_s, end_s))
+    # sacct reads local times, in which an hour comes twice: two more on both sides, which are dropped afterwards.
+    low, high = (time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(one)) for one in (begin_s - 7200, end_s + 7200))
     done = door.run(
         (
             *("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "sacct", "-a", "-D", "-X", "-n", "-P"),

@@ -1,0 +1,226 @@
+"""Definitions of availability side by side: each formula with the numbers put in and its source. Pure; numpy.
+
+T is the period, S time of scheduled outages, U of unscheduled ones, Ns and Nu their numbers. The definitions of DOE's leadership
+facilities and of HECToR are of the system as a whole, which counts as out while at least a contract's share of it is; beside
+them stand the same formulas with every node's hours added up. A scheduled outage is what the contract excludes and what it calls
+scheduled.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from .course import timeline
+from .kernel import Bools, Segments
+from .records import Definition, Window
+
+DOE = "DOE leadership computing facilities, annual operational assessments; common targets 95 % scheduled, 90 % overall"
+HECTOR = "HECToR monthly and annual reports (EPCC, Cray): serviceability, failures a month; thresholds 85 and 98.5 % of reliability"
+SEMI = "SEMI E10 as applied to HPC by Stearley (Sandia): total = nonscheduled + operations; operations = uptime + downtimes"
+ARL = "ARL-TR-7085, section 3.4, equation 1"
+#: A mean month in hours, as HECToR's reports divide it.
+MONTH_H = 732.0
+
+
+class Hours(NamedTuple):
+    """Weighted hours of nodes: there, scheduled outages, unscheduled outages, reserved, not observed."""
+
+    total: float
+    scheduled: float
+    unscheduled: float
+    reserved: float
+    unseen: float
+
+
+class SystemHours(NamedTuple):
+    """Hours and numbers of outages of the system as one thing."""
+
+    total: float
+    scheduled: float
+    unscheduled: float
+    scheduled_outages: int
+    unscheduled_outages: int
+
+
+def hours(found: Segments, scheduled: Bools, excluded: Bools, reserved: Bools) -> Hours:
+    """``scheduled`` says of each segment whether what is lost in it is a scheduled outage."""
+    full = found.weight * found.seconds / 3600
+    lost = full * (found.lost / found.parts)
+    planned = np.where(excluded, full, np.where(scheduled, lost, 0.0))
+    other = np.where(excluded | scheduled, 0.0, lost)
+    unseen = np.where(found.seen | excluded, 0.0, full - lost)
+    calm = np.where(reserved & ~excluded & (found.lost == 0), full, 0.0)
+    return Hours(*(float(one.sum()) for one in (full, planned, other, calm, unseen)))
+
+
+def of_system(found: Segments, scheduled: Bools, excluded: Bools, at_share: Fraction) -> SystemHours:
+    """When the system as a whole was out, told by the greater part of what was lost."""
+    full = found.weight * found.parts
+    lost = found.weight * found.lost
+    none = np.zeros_like(full)
+    planned = np.where(excluded, full, np.where(scheduled, lost, none))
+    other = np.where(excluded | scheduled, none, lost)
+    at, (there, by_plan, by_failure) = timeline(found, full, planned, other)
+    out = (there > 0) & ((by_plan + by_failure) * at_share.denominator >= there * at_share.numerator)
+    failed = out & (by_failure >= by_plan)
+    length = np.diff(at) / 3600
+    return SystemHours(
+        total=float(length[there > 0].sum()),
+        scheduled=float(length[out & ~failed].sum()),
+        unscheduled=float(length[failed].sum()),
+        scheduled_outages=_runs(out & ~failed),
+        unscheduled_outages=_runs(failed),
+    )
+
+
+def _runs(holds: Bools) -> int:
+    """How many stretches hold without a break."""
+    return int(np.count_nonzero(holds[1:] & ~holds[:-1])) + int(bool(len(holds)) and bool(holds[0]))
+
+
+def side_by_side(
+    whole: Window | None, weighted: Hours, system: SystemHours, weight: str, system_at: str, used_h: float | None
+) -> tuple[Definition, ...]:
+    """All definitions over one period."""
+    found: list[Definition] = []
+    if whole is not None:
+        seen = (whole.scheduled - whole.unobserved) / 3600
+        found.append(
+            Definition(
+                name="effectiveness level EL",
+                formula="operational use time / scheduled use time",
+                numbers=f"({seen:,.2f} h - {whole.lost / 3600:,.2f} h) / {seen:,.2f} h, in {weight}-hours",
+                value=whole.level,
+                source=ARL,
+                note="over the whole period; the verdict slides a window over it",
+            )
+        )
+    note = f"the system is out while at least {system_at} of it is"
+    found += _doe("system", system.total, system.scheduled, system.unscheduled, note)
+    found += _times(system, note)
+    found += _doe(f"{weight}-hours", weighted.total, weighted.scheduled, weighted.unscheduled, "every node by itself")
+    found += _hector(system, note)
+    found += _semi(weighted, weight, used_h)
+    return tuple(found)
+
+
+def _ratio(above: float, below: float) -> float | None:
+    return above / below if below > 0 else None
+
+
+def _doe(of: str, total: float, planned: float, failed: float, note: str) -> list[Definition]:
+    up = total - planned - failed
+    return [
+        Definition(
+            name=f"scheduled availability, {of}",
+            formula="(T - S - U) / (T - S)",
+            numbers=f"({total:,.2f} - {planned:,.2f} - {failed:,.2f}) / ({total:,.2f} - {planned:,.2f})",
+            value=_ratio(up, total - planned),
+            source=DOE,
+            note=note,
+        ),
+        Definition(
+            name=f"overall availability, {of}",
+            formula="(T - S - U) / T",
+            numbers=f"({total:,.2f} - {planned:,.2f} - {failed:,.2f}) / {total:,.2f}",
+            value=_ratio(up, total),
+            source=DOE,
+            note=note,
+        ),
+    ]
+
+
+def _times(system: SystemHours, note: str) -> list[Definition]:
+    up = system.total - system.scheduled - system.unscheduled
+    every = system.scheduled_outages + system.unscheduled_outages
+    return [
+        Definition(
+            name="MTTI, system",
+            formula="(T - S - U) / (Ns + Nu + 1)",
+            numbers=f"{up:,.2f} / ({system.scheduled_outages} + {system.unscheduled_outages} + 1)",
+            value=up / (every + 1),
+            unit="h",
+            source=DOE,
+            note=f"{note}; the + 1 keeps it finite without an outage",
+        ),
+        Definition(
+            name="MTTF, system",
+            formula="(T - U) / (Nu + 1)",
+            numbers=f"({system.total:,.2f} - {system.unscheduled:,.2f}) / ({system.unscheduled_outages} + 1)",
+            value=(system.total - system.unscheduled) / (system.unscheduled_outages + 1),
+            unit="h",
+            source=DOE,
+            note=note,
+        ),
+    ]
+
+
+def _hector(system: SystemHours, note: str) -> list[Definition]:
+    failures, months = system.unscheduled_outages, system.total / MONTH_H
+    return [
+        Definition(
+            name="serviceability",
+            formula="(WCT - SDT - UDT) / (WCT - SDT)",
+            numbers=f"({system.total:,.2f} - {system.scheduled:,.2f} - {system.unscheduled:,.2f}) / "
+            f"({system.total:,.2f} - {system.scheduled:,.2f})",
+            value=_ratio(system.total - system.scheduled - system.unscheduled, system.total - system.scheduled),
+            source=HECTOR,
+            note=f"{note}; HECToR counts severity 1 only: single nodes are severity 3 and no outage",
+        ),
+        Definition(
+            name="MTBF of 732 h months",
+            formula="732 h / failures in a month",
+            numbers=f"732 / ({failures} / {months:.3f} months)",
+            value=MONTH_H * months / failures if failures else None,
+            unit="h",
+            source=HECTOR,
+            note="HECToR prints infinity for no failure; an honest bound is under MTBF with its interval",
+        ),
+    ]
+
+
+def _semi(weighted: Hours, weight: str, used_h: float | None) -> list[Definition]:
+    """The tree, from the top: what is not scheduled is what the contract excludes; the rest is operations."""
+    operations = weighted.total - weighted.unseen
+    up = operations - weighted.scheduled - weighted.unscheduled
+    productive = "not known" if used_h is None else f"{used_h:,.2f}"
+    standby = "" if used_h is None else f" + standby {max(0.0, up - used_h - weighted.reserved):,.2f}"
+    tree = (
+        f"total {weighted.total:,.2f} = not observed {weighted.unseen:,.2f} + operations {operations:,.2f}; operations = uptime "
+        f"{up:,.2f} + scheduled downtime {weighted.scheduled:,.2f} + unscheduled downtime {weighted.unscheduled:,.2f}; uptime = "
+        f"productive {productive}{standby} + engineering (reserved) {weighted.reserved:,.2f}"
+    )
+    found = [
+        Definition(
+            name="operational uptime",
+            formula="uptime / operations time",
+            numbers=f"{up:,.2f} / {operations:,.2f} {weight}-hours",
+            value=_ratio(up, operations),
+            source=SEMI,
+            note=tree,
+        )
+    ]
+    if used_h is not None:
+        found.append(
+            Definition(
+                name="operational utilisation",
+                formula="productive time / operations time",
+                numbers=f"{used_h:,.2f} / {operations:,.2f}",
+                value=_ratio(used_h, operations),
+                source=SEMI,
+                note="productive: processors that jobs held",
+            )
+        )
+    return found
+
+
+def charged(found: Segments, scheduled_records: Bools) -> Bools:
+    """Of each segment, whether what is lost in it is charged to a scheduled outage."""
+    out = np.zeros(len(found.node), bool)
+    owned = found.owner >= 0
+    out[owned] = scheduled_records[found.owner[owned]]
+    return out
+
