@@ -250,7 +250,10 @@ void check_names(const std::vector<std::string>& words, const std::vector<std::s
   for (const auto& one : all_features()) names.push_back(one.name);
   for (const auto& one : shared_checks()) names.emplace_back(one.name);
   std::string known;
-  for (const auto& name : names) known += (known.empty() ? "" : ", ") + name;
+  for (const auto& name : names) {
+    known += known.empty() ? "" : ", ";
+    known += name;
+  }
   for (const auto& word : words) {
     if (std::find(names.begin(), names.end(), word) == names.end()) {
       throw usage(where + ": no feature is called '" + word + "'", "known: " + known);

@@ -57,20 +57,7 @@ def slurm_conf(directory: Path, description: Description, *, user: str, host: st
         *_tracking(asked.fence),
         "JobAcctGatherType=jobacct_gather/linux",
         "JobAcctGatherFrequency=task=2",
-        "SelectType=select/cons_tres",
-        "SelectTypeParameters=CR_Core_Memory",
-        "SchedulerParameters=bf_interval=5,sched_interval=5,batch_sched_delay=0",
-        "MpiDefault=none",
-        "ReturnToService=1",
-        "SlurmctldTimeout=30",
-        f"SlurmdTimeout={asked.silence_s}",
-        "InactiveLimit=0",
-        "KillWait=3",
-        "UnkillableStepTimeout=60",
-        "MinJobAge=120",
-        "MessageTimeout=10",
-        "DefMemPerCPU=100",
-        "PropagateResourceLimits=NONE",  # those of the submitting shell are not the node's
+        *_scheduling(asked.silence_s),
         *_hooks(directory),
         "AccountingStorageType=accounting_storage/slurmdbd",
         f"AccountingStorageHost={address}",
@@ -88,6 +75,25 @@ def slurm_conf(directory: Path, description: Description, *, user: str, host: st
         lines += ["GresTypes=gpu", "AccountingStorageTRES=gres/gpu"]
     lines += _nodes(description, host)
     return "\n".join(lines) + "\n"
+
+
+def _scheduling(silence_s: int) -> list[str]:
+    return [
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_Core_Memory",
+        "SchedulerParameters=bf_interval=5,sched_interval=5,batch_sched_delay=0",
+        "MpiDefault=none",
+        "ReturnToService=1",
+        "SlurmctldTimeout=30",
+        f"SlurmdTimeout={silence_s}",
+        "InactiveLimit=0",
+        "KillWait=3",
+        "UnkillableStepTimeout=60",
+        "MinJobAge=120",
+        "MessageTimeout=10",
+        "DefMemPerCPU=100",
+        "PropagateResourceLimits=NONE",  # those of the submitting shell are not the node's
+    ]
 
 
 def _tracking(fence: bool) -> list[str]:

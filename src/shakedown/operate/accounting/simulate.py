@@ -22,8 +22,32 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 #: The columns that are written, as a site would ask for them.
 FORMAT = (
-    *("JobID", "JobIDRaw", "Cluster", "User", "Account", "Group", "Partition", "QOS", "Submit", "Eligible", "Start", "End"),
-    *("ElapsedRaw", "Suspended", "State", "ExitCode", "NNodes", "AllocCPUS", "AllocTRES", "ReqMem", "TotalCPU", "MaxRSS"),
+    *(
+        "JobID",
+        "JobIDRaw",
+        "Cluster",
+        "User",
+        "Account",
+        "Group",
+        "Partition",
+        "QOS",
+        "Submit",
+        "Eligible",
+        "Start",
+        "End",
+    ),
+    *(
+        "ElapsedRaw",
+        "Suspended",
+        "State",
+        "ExitCode",
+        "NNodes",
+        "AllocCPUS",
+        "AllocTRES",
+        "ReqMem",
+        "TotalCPU",
+        "MaxRSS",
+    ),
     *("ConsumedEnergyRaw", "NodeList", "TimelimitRaw", "JobName"),
 )
 STATES = ("COMPLETED", "FAILED", "CANCELLED by 4711", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "RUNNING")
@@ -275,7 +299,10 @@ def _lines(known: Known, made: dict[str, Any], rng: np.random.Generator, clock: 
         [_clock(one) for one in np.where(made["never"], 0, made["busy"]).tolist()],
         [""] * size,
         [str(one) if one else "0" for one in made["energy"].tolist()],
-        ["None assigned" if dead else f"node[{one % 900 + 1}-{one % 900 + k}]" for dead, one, k in zip(never, raw, nodes, strict=True)],
+        [
+            "None assigned" if dead else f"node[{one % 900 + 1}-{one % 900 + k}]"
+            for dead, one, k in zip(never, raw, nodes, strict=True)
+        ],
         ["1440"] * size,
         [f"job_{one % 1000}" for one in raw],
     ]

@@ -176,7 +176,9 @@ def _check_rule(rule: ExcludeRule, zone: str) -> None:
             hint="give kinds, states, what, reservations, flags, or begin and end",
         )
     if rule.begin and not rule.why:
-        raise BadInput("an agreed downtime needs its why", where=where, hint='why = "agreed on 2026-11-03, mail of ..."')
+        raise BadInput(
+            "an agreed downtime needs its why", where=where, hint='why = "agreed on 2026-11-03, mail of ..."'
+        )
     if rule.begin and time_of(rule.end, zone, where) <= time_of(rule.begin, zone, where):
         raise BadInput("ends before it begins", where=where, hint="mend begin or end")
     for key in ("notice", "longest", "most_per_month"):

@@ -44,9 +44,7 @@ class Course:
         return int(self.at[-1])
 
 
-def of_segments(
-    found: Segments, excluded: Bools, forgiven: Bools, *, system_at: Fraction | None = None
-) -> Course:
+def of_segments(found: Segments, excluded: Bools, forgiven: Bools, *, system_at: Fraction | None = None) -> Course:
     """The course of a history. ``excluded`` segments are not scheduled, ``forgiven`` ones count as up. With ``system_at`` the
     system counts as one: it is out while at least that share of what is scheduled is lost, and not scheduled while at least
     that share is excluded."""
@@ -156,9 +154,9 @@ def margin(sliding: Sliding, target: Fraction, *, blind_is_lost: bool) -> NDArra
     lost = sliding.lost + sliding.unobserved if blind_is_lost else sliding.lost
     bound = float(max((int(one) for one in sliding.scheduled), default=0)) * target.denominator
     if bound > _FITS:
-        return (target.denominator - target.numerator) * sliding.scheduled.astype(object) - target.denominator * lost.astype(
+        return (target.denominator - target.numerator) * sliding.scheduled.astype(
             object
-        )
+        ) - target.denominator * lost.astype(object)
     found: NDArray[Any] = (target.denominator - target.numerator) * sliding.scheduled - target.denominator * lost
     return found
 

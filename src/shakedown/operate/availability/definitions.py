@@ -26,12 +26,11 @@ MONTH_H = 732.0
 
 
 class Hours(NamedTuple):
-    """Weighted hours of nodes: there, scheduled outages, unscheduled outages, reserved, not observed."""
+    """Weighted hours of nodes: there, scheduled outages, unscheduled outages, not observed."""
 
     total: float
     scheduled: float
     unscheduled: float
-    reserved: float
     unseen: float
 
 
@@ -45,15 +44,14 @@ class SystemHours(NamedTuple):
     unscheduled_outages: int
 
 
-def hours(found: Segments, scheduled: Bools, excluded: Bools, reserved: Bools) -> Hours:
+def hours(found: Segments, scheduled: Bools, excluded: Bools) -> Hours:
     """``scheduled`` says of each segment whether what is lost in it is a scheduled outage."""
     full = found.weight * found.seconds / 3600
     lost = full * (found.lost / found.parts)
     planned = np.where(excluded, full, np.where(scheduled, lost, 0.0))
     other = np.where(excluded | scheduled, 0.0, lost)
     unseen = np.where(found.seen | excluded, 0.0, full - lost)
-    calm = np.where(reserved & ~excluded & (found.lost == 0), full, 0.0)
-    return Hours(*(float(one.sum()) for one in (full, planned, other, calm, unseen)))
+    return Hours(*(float(one.sum()) for one in (full, planned, other, unseen)))
 
 
 def of_system(found: Segments, scheduled: Bools, excluded: Bools, at_share: Fraction) -> SystemHours:
@@ -187,11 +185,11 @@ def _semi(weighted: Hours, weight: str, used_h: float | None) -> list[Definition
     operations = weighted.total - weighted.unseen
     up = operations - weighted.scheduled - weighted.unscheduled
     productive = "not known" if used_h is None else f"{used_h:,.2f}"
-    standby = "" if used_h is None else f" + standby {max(0.0, up - used_h - weighted.reserved):,.2f}"
+    rest = "" if used_h is None else f" {max(0.0, up - used_h):,.2f}"
     tree = (
         f"total {weighted.total:,.2f} = not observed {weighted.unseen:,.2f} + operations {operations:,.2f}; operations = uptime "
         f"{up:,.2f} + scheduled downtime {weighted.scheduled:,.2f} + unscheduled downtime {weighted.unscheduled:,.2f}; uptime = "
-        f"productive {productive}{standby} + engineering (reserved) {weighted.reserved:,.2f}"
+        f"productive {productive} + standby and engineering{rest}"
     )
     found = [
         Definition(
@@ -223,4 +221,3 @@ def charged(found: Segments, scheduled_records: Bools) -> Bools:
     owned = found.owner >= 0
     out[owned] = scheduled_records[found.owner[owned]]
     return out
-

@@ -147,4 +147,3 @@ def claimed(found: Segments, own: Outages, excluded: Bools, forgiven: Bools) -> 
     key = found.node.astype(np.int64) * (1 << 37) + found.begin
     at = np.maximum(np.searchsorted(key, own.node.astype(np.int64) * (1 << 37) + own.begin, "right") - 1, 0)
     return (excluded | forgiven)[at] if len(found.node) else np.zeros(len(own), bool)
-

@@ -227,7 +227,9 @@ def _notice(wanted: int, begin: int, announced: int | None, words: str) -> str:
         return ""
     if announced is None:
         return "when it was announced is not recorded"
-    return "" if begin - announced >= wanted else f"announced {max(0, begin - announced) / 3600:.1f} h before, not {words}"
+    return (
+        "" if begin - announced >= wanted else f"announced {max(0, begin - announced) / 3600:.1f} h before, not {words}"
+    )
 
 
 def _monthly(

@@ -43,9 +43,7 @@ def _some(addresses: Mapping[str, str], port: int, limit_s: float) -> dict[str, 
     return found
 
 
-def _begin(
-    waiting: selectors.BaseSelector, name: str, address: str, port: int, found: dict[str, bool | None]
-) -> None:
+def _begin(waiting: selectors.BaseSelector, name: str, address: str, port: int, found: dict[str, bool | None]) -> None:
     try:
         family, kind, proto, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
     except OSError:

@@ -108,7 +108,9 @@ class History:
     reservations: tuple[Reservation, ...] = ()
     sources: tuple[Source, ...] = ()
     notices: tuple[Notice, ...] = ()
-    settings: Mapping[str, float] = field(default_factory=dict)  # slurmd_timeout_s, health_interval_s as the engine says
+    settings: Mapping[str, float] = field(
+        default_factory=dict
+    )  # slurmd_timeout_s, health_interval_s as the engine says
 
     def only(self, rows: NDArray[Any]) -> History:
         """The same with these events alone."""
@@ -200,7 +202,10 @@ class Builder:
         lost = int(np.count_nonzero(~here[events.node])) if len(events) else 0
         if lost:
             notices.append(
-                Notice(code="strangers", text=f"{lost} records are of nodes that no inventory knows; they count for nothing")
+                Notice(
+                    code="strangers",
+                    text=f"{lost} records are of nodes that no inventory knows; they count for nothing",
+                )
             )
             events = events.take(here[events.node])
         gaps = np.array(self._gaps, np.int64).reshape(-1, 3)
@@ -264,9 +269,7 @@ def union(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def intersection(
-    left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]
-) -> tuple[tuple[int, int], ...]:
+def intersection(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """What both of two lists of intervals hold."""
     return union([(max(a, c), min(b, d)) for a, b in left for c, d in right if min(b, d) > max(a, c)])
 

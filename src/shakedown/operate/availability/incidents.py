@@ -111,7 +111,9 @@ def costs(found: Segments, own: Outages, counts: Bools, begin_s: int, end_s: int
     of a node that overlap this is a lower bound.
     """
     size = int(own.incident.max(initial=-1)) + 1
-    record_incident = np.where(own.of_record >= 0, own.incident[np.maximum(own.of_record, 0)], -1) if size else own.of_record
+    record_incident = (
+        np.where(own.of_record >= 0, own.incident[np.maximum(own.of_record, 0)], -1) if size else own.of_record
+    )
     seconds = np.minimum(found.end, end_s) - np.maximum(found.begin, begin_s)
     amount = np.where(counts, np.maximum(seconds, 0) * found.weight * found.lost / found.parts, 0.0)
     out = np.flatnonzero((found.lost > 0) & (amount > 0))

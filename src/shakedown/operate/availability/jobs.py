@@ -27,7 +27,19 @@ NEAR_S = 300
 _USERS = ("timeout", "oom", "cancelled", "preempted")
 _SYSTEM_REASONS = ("prolog", "launch failed", "launch_failed", "node fail", "boot", "node_fail")
 _COLUMNS = (
-    *("JobIDRaw", "JobID", "State", "JobName", "ExitCode", "Reason", "User", "Partition", "NodeList", "Submit", "Eligible"),
+    *(
+        "JobIDRaw",
+        "JobID",
+        "State",
+        "JobName",
+        "ExitCode",
+        "Reason",
+        "User",
+        "Partition",
+        "NodeList",
+        "Submit",
+        "Eligible",
+    ),
     *("Start", "End", "AllocCPUS", "AllocTRES"),
 )
 
@@ -57,7 +69,9 @@ def read(path: Path) -> tuple[JobRecord, ...]:
     found = gridengine.accounting(text)
     if not found:
         raise BadInput(
-            "tells of no job", where=str(path), hint="what sacct -P printed, with its head, or Grid Engine's accounting file"
+            "tells of no job",
+            where=str(path),
+            hint="what sacct -P printed, with its head, or Grid Engine's accounting file",
         )
     return found
 
@@ -93,14 +107,16 @@ def used(records: Iterable[JobRecord], begin_s: int, end_s: int) -> int:
     return total
 
 
-def judged(
-    records: Sequence[JobRecord], history: History, own: Outages, begin_s: int, end_s: int, source: str
-) -> Jobs:
+def judged(records: Sequence[JobRecord], history: History, own: Outages, begin_s: int, end_s: int, source: str) -> Jobs:
     """Jobs that ended within a stretch, by cause, with intervals, and the nodes on which more fail than elsewhere."""
-    inside = [one for one in records if one.ended and one.end_s is not None and begin_s <= one.end_s < end_s and one.begin_s]
+    inside = [
+        one for one in records if one.ended and one.end_s is not None and begin_s <= one.end_s < end_s and one.begin_s
+    ]
     near = _Near(history, own)
     causes = [_cause(one, near) for one in inside]
-    exposure = sum((one.end_s - max(one.begin_s, begin_s)) * max(1, len(one.hosts)) for one in inside if one.end_s and one.begin_s)
+    exposure = sum(
+        (one.end_s - max(one.begin_s, begin_s)) * max(1, len(one.hosts)) for one in inside if one.end_s and one.begin_s
+    )
     node_kh = exposure / 3600 / 1000
     groups: dict[tuple[str, str], int] = {}
     for found in causes:
@@ -129,7 +145,9 @@ def judged(
     if not inside:
         notices.append(notice("no-jobs", "no job ended in this time"))
     elif not any(one.hosts for one in inside):
-        notices.append(notice("no-hosts", "the records do not say where jobs ran, so no node can be held against others"))
+        notices.append(
+            notice("no-hosts", "the records do not say where jobs ran, so no node can be held against others")
+        )
     return Jobs(
         source=source,
         jobs=len(records),
@@ -198,4 +216,3 @@ def _killers(inside: Sequence[JobRecord], causes: Sequence[tuple[str, str] | Non
     return tuple(
         Killer(node=names[at], jobs=jobs[at], failed=failed[at], expected=expected, p=p) for at, expected, p in found
     )
-

@@ -71,9 +71,7 @@ def segments(history: History, contract: Contract, begin_s: int, end_s: int, cla
     real = (events.share < WHOLE) | (events.mask != 0)
     counts = down[events.state] & ((contract.down.partial != "none") | ~real)
     rows = np.flatnonzero(counts & (events.begin < end_s) & (events.end > begin_s))
-    blind = np.flatnonzero(
-        (events.state == STATE_CODE["unknown"]) & (events.begin < end_s) & (events.end > begin_s)
-    )
+    blind = np.flatnonzero((events.state == STATE_CODE["unknown"]) & (events.begin < end_s) & (events.end > begin_s))
     there = np.flatnonzero((presence.begin < end_s) & (presence.end > begin_s))
     unseen_node, unseen_begin, unseen_end = _unseen(history, presence.node[there], begin_s, end_s, blind)
     layers = [
@@ -93,7 +91,9 @@ def segments(history: History, contract: Contract, begin_s: int, end_s: int, cla
     parts, shares = _shares(history, contract, rows)
     cover = _cover(*edges[1], place)
     total = int(keep.sum())
-    lost, owner, lone, pair_rows, pair_covers = _losses(history, rows, shares, parts, cover, gpus[keep], total, contract)
+    lost, owner, lone, pair_rows, pair_covers = _losses(
+        history, rows, shares, parts, cover, gpus[keep], total, contract
+    )
     claim = np.full(total, np.iinfo(np.int32).max, np.int32)
     for segment, row in _cover(*edges[2], place):
         np.minimum.at(claim, segment, claims.line[row])

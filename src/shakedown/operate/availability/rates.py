@@ -98,7 +98,9 @@ def per(events: int, exposure: float, level: float = LEVEL) -> tuple[float, floa
     return events / exposure, low / exposure, high / exposure
 
 
-def beyond_the_others(failed: NDArray[np.int64], jobs: NDArray[np.int64], level: float = 0.01) -> list[tuple[int, float, float]]:
+def beyond_the_others(
+    failed: NDArray[np.int64], jobs: NDArray[np.int64], level: float = 0.01
+) -> list[tuple[int, float, float]]:
     """Which of several shares are greater than what the others make expect: (index, expected, p by Holm 1979), by p.
 
     Each is held against the share of all others (a binomial tail), so that one that is very bad does not hide itself.

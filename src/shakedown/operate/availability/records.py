@@ -73,7 +73,9 @@ class Missing(Record, frozen=True, kw_only=True):
     window: Window
     short_h: float  # lost beyond what the contract allows; below 0: to spare
     allowed_h: float
-    fewest: int | None = None  # so many incidents, the greatest first, would have to be absent; None: no number would do
+    fewest: int | None = (
+        None  # so many incidents, the greatest first, would have to be absent; None: no number would do
+    )
     ranked: tuple[Incident, ...] = ()
 
 

@@ -30,6 +30,7 @@ from ...store import failed as store_failed
 from .heartbeat import answering
 
 MARK = "shakedown 1"
+ENGINES = ("slurm", "gridengine")
 #: A whole look is written at least so often: what follows a damaged stretch can be read again from there.
 FULL_EVERY = 240
 
@@ -220,7 +221,9 @@ def _gridengine(door: Door) -> Seen:
     except ElementTree.ParseError:
         tree = None
     if tree is None:
-        raise CannotMeasure(f"qstat: {' '.join((done.err or done.out).split())[:200] or 'no answer'}", where="gridengine")
+        raise CannotMeasure(
+            f"qstat: {' '.join((done.err or done.out).split())[:200] or 'no answer'}", where="gridengine"
+        )
     from .words import of_gridengine
 
     order = ("up", "drained", "failed", "silent", "absent")

@@ -30,7 +30,9 @@ STATES: tuple[State, ...] = get_args(State)
 
 # slurm/slurm.h: enum node_states and the flags above it.
 _BASE = ("unknown", "down", "idle", "allocated", "error", "mixed", "future")
-_DRAIN, _NO_RESPOND, _POWERED_DOWN, _FAIL, _POWERING_UP, _MAINT, _REBOOT_ISSUED = (1 << bit for bit in (9, 11, 12, 13, 14, 15, 20))
+_DRAIN, _NO_RESPOND, _POWERED_DOWN, _FAIL, _POWERING_UP, _MAINT, _REBOOT_ISSUED = (
+    1 << bit for bit in (9, 11, 12, 13, 14, 15, 20)
+)
 
 
 @cache
@@ -112,7 +114,17 @@ def of_slurm_word(word: str) -> State:
     parts = [_WORDS.get(part, "unknown") for part in plain.split("+")]
     busy = {"allocated", "alloc", "mixed", "mix", "completing"} & set(plain.split("+"))
     state: State = parts[0]
-    for worse in ("absent", "maintenance", "down", "failed", "drained", "booting", "silent", "powered down", "reserved"):
+    for worse in (
+        "absent",
+        "maintenance",
+        "down",
+        "failed",
+        "drained",
+        "booting",
+        "silent",
+        "powered down",
+        "reserved",
+    ):
         if worse in parts:
             state = worse  # type: ignore[assignment]
             break
@@ -151,7 +163,10 @@ _CAUSES: tuple[tuple[str, str], ...] = (
     (r"\b(cpus?|socket|processor|board|motherboard|bmc|ipmi|hardware|hw)\b", "hardware"),
     (r"\b(ib|infiniband|hca|opa|ethernet|nic|link|network|switch|fabric)\b", "network"),
     (r"\b(mount\w*|lustre|gpfs|nfs|beegfs|panasas|disk|ssd|nvme|file ?system|tmpdisk|scratch)\b", "storage"),
-    (r"prolog|epilog|kill task failed|unexpectedly rebooted|slurmd|batch job complete|software|driver|kernel", "software"),
+    (
+        r"prolog|epilog|kill task failed|unexpectedly rebooted|slurmd|batch job complete|software|driver|kernel",
+        "software",
+    ),
     (r"not responding|no response|unreachable", "not responding"),
 )
 

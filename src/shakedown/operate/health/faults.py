@@ -136,9 +136,7 @@ def gather(before: Iterable[Occasion], new: Iterable[Occasion], now_s: float) ->
         index = last.get(key, -1)
         if index >= 0 and abs(one.first_s - held[index].last_s) <= GAP_S and not held[index].cleared:
             was = held[index]
-            held[index] = msgspec.structs.replace(
-                was, last_s=max(was.last_s, one.last_s), lines=was.lines + one.lines
-            )
+            held[index] = msgspec.structs.replace(was, last_s=max(was.last_s, one.last_s), lines=was.lines + one.lines)
         else:
             last[key] = len(held)
             held.append(one)

@@ -42,13 +42,18 @@ def follow(kept: dict[str, Any] | None, value: int, now_s: float, window_s: floa
     return growth, {"raw": value, "total": total, "ring": ring}
 
 
+#: A counter that has not been seen for so long is forgotten: its part was taken out.
+_FORGET_S = 30 * DAY_S
+
+
 class Counters:
-    """The counters of one check in one call: what it kept goes in, what it keeps comes out in ``kept``."""
+    """The counters of one check in one call: what it kept goes in, what it keeps comes out in ``kept``. One that cannot be
+    read this time is kept as it was."""
 
     def __init__(self, before: dict[str, Any], now_s: float, window_s: float) -> None:
-        self._before, self._now_s, self._window_s = before, now_s, window_s
-        self.kept: dict[str, Any] = {}
+        self._now_s, self._window_s = now_s, window_s
+        self.kept = {name: one for name, one in before.items() if one["ring"][-1][0] > now_s - _FORGET_S}
 
     def grown(self, name: str, value: int) -> Growth:
-        growth, self.kept[name] = follow(self._before.get(name), value, self._now_s, self._window_s)
+        growth, self.kept[name] = follow(self.kept.get(name), value, self._now_s, self._window_s)
         return growth

@@ -1,11 +1,11 @@
 """The kernel's log in the shapes that it is found in: /dev/kmsg, dmesg (raw, with times, with -T), syslog, the journal. Pure.
 
-    6,1305,15963814752,-;br0: port 1 ...      /dev/kmsg: facility * 8 + level, sequence number, microseconds since boot
-    <6>[15963.814752] br0: ...                dmesg -r; without <6>: dmesg
-    [Sun Feb 23 16:24:18 2025] NVRM: ...      dmesg -T
-    Feb 23 16:24:18 host kernel: NVRM: ...    syslog and journalctl -k (the year is not told)
-    2025-02-23T16:24:18+0000 host kernel: ... journalctl -k -o short-iso
-    {"MESSAGE": ..., "__REALTIME_TIMESTAMP": ...}  journalctl -k -o json
+6,1305,15963814752,-;br0: port 1 ...      /dev/kmsg: facility * 8 + level, sequence number, microseconds since boot
+<6>[15963.814752] br0: ...                dmesg -r; without <6>: dmesg
+[Sun Feb 23 16:24:18 2025] NVRM: ...      dmesg -T
+Feb 23 16:24:18 host kernel: NVRM: ...    syslog and journalctl -k (the year is not told)
+2025-02-23T16:24:18+0000 host kernel: ... journalctl -k -o short-iso
+{"MESSAGE": ..., "__REALTIME_TIMESTAMP": ...}  journalctl -k -o json
 """
 
 from __future__ import annotations

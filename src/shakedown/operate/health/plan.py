@@ -1,13 +1,13 @@
 """health.toml: what should be there, by host.
 
-    schema = 1
-    [[hosts]]
-    match = ["thufirg-*", "gpu[01-16]"]     # "*" where it is left out; all that match apply, a later one over an earlier
-    skip = ["processes"]                    # checks that are not made
-    [hosts.drain]
-    confirm = "2/3"                         # drains on two critical of three calls
-    [hosts.gpus]                            # one table a check; its keys are the check's own (shakedown health list)
-    count = 4
+schema = 1
+[[hosts]]
+match = ["thufirg-*", "gpu[01-16]"]     # "*" where it is left out; all that match apply, a later one over an earlier
+skip = ["processes"]                    # checks that are not made
+[hosts.drain]
+confirm = "2/3"                         # drains on two critical of three calls
+[hosts.gpus]                            # one table a check; its keys are the check's own (shakedown health list)
+count = 4
 """
 
 from __future__ import annotations

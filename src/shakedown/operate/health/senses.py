@@ -107,9 +107,7 @@ class Senses:
         """Of the file system at this path. Raises OSError."""
         self.note(f"statvfs {path}")
         found = os.statvfs(self.root + path)
-        return Space(
-            found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail, found.f_files, found.f_favail
-        )
+        return Space(found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail, found.f_files, found.f_favail)
 
     def write_through(self, folder: str, word: str) -> None:
         """Write a small new file, read it back, take it away again. Raises OSError, ValueError where it reads otherwise."""

@@ -30,7 +30,9 @@ def read(
     """The history that sources tell together: ``slurm`` asks the engine, all else are files. ``nodes`` is the inventory in
     words, where no source has one. Raises BadInput, CannotMeasure."""
     if not sources:
-        raise BadInput("no history was named", where="--from", hint="--from slurm, or a file: watch, events, reporting, CSV")
+        raise BadInput(
+            "no history was named", where="--from", hint="--from slurm, or a file: watch, events, reporting, CSV"
+        )
     builder = Builder()
     if nodes:
         inventory.add(builder, nodes)
@@ -53,7 +55,9 @@ def _file(builder: Builder, path: Path, zone: str) -> None:
         with open(path, encoding="utf-8", errors="replace") as file:
             head = file.read(8192)
     except OSError as error:
-        raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint="--from FILE, or --from slurm") from None
+        raise BadInput(
+            f"cannot be read: {error.strerror}", where=str(path), hint="--from FILE, or --from slurm"
+        ) from None
     for _, mine, reader in _KNOWN:
         if mine(head):
             reader(builder, path, zone)

@@ -22,7 +22,10 @@ _TELLS = {"silent": "does not answer the qmaster", "drained": "queues disabled",
 
 
 def is_mine(head: str) -> bool:
-    return re.search(r"^\d{9,}:(queue|queue_consumable|host|host_consumable|job_log|new_job|acct):", head, re.MULTILINE) is not None
+    return (
+        re.search(r"^\d{9,}:(queue|queue_consumable|host|host_consumable|job_log|new_job|acct):", head, re.MULTILINE)
+        is not None
+    )
 
 
 def read(builder: Builder, path: Path, zone: str) -> None:

@@ -140,7 +140,13 @@ def events(
         builder.block(block)
     seen = _inventory(builder, cluster, block, known or {}, where, zone, now_s)
     builder.sources.append(
-        Source(name=where, kind="slurm", records=len(rows), begin_s=seen[0] if seen else None, end_s=seen[1] if seen else None)
+        Source(
+            name=where,
+            kind="slurm",
+            records=len(rows),
+            begin_s=seen[0] if seen else None,
+            end_s=seen[1] if seen else None,
+        )
     )
 
 
@@ -261,7 +267,9 @@ def _inventory(
     for (begin, end), (_, _, nodes, tres, state) in zip(times, cluster, strict=True):
         if state != "0":
             for name in builder.names:
-                builder.event(name, int(begin), int(end), "unknown", Cause("slurmctld disconnect", "controller", "slurm"))
+                builder.event(
+                    name, int(begin), int(end), "unknown", Cause("slurmctld disconnect", "controller", "slurm")
+                )
             continue
         names = expand(nodes) if nodes else ()
         total = _tres(tres)
@@ -272,7 +280,9 @@ def _inventory(
         seen.append((int(begin), min(int(end), until) if end < OPEN_S else until))
     if spread:
         text = "the database does not say how the processors lie on the nodes; the rest is spread evenly over those not told of"
-        builder.notices.append(Notice(code="spread", text=text, advice="give --nodes 'node[1-4] processors=64', or ask a live Slurm"))
+        builder.notices.append(
+            Notice(code="spread", text=text, advice="give --nodes 'node[1-4] processors=64', or ask a live Slurm")
+        )
     builder.seen.extend(one for one in seen if one[1] > one[0])
     return (min(one[0] for one in seen), max(one[1] for one in seen)) if seen else None
 
@@ -336,7 +346,16 @@ def gpus_of(gres: str) -> int:
 
 def _reservations(builder: Builder, door: Door, start: str) -> None:
     done = door.run(
-        (*_ENVIRONMENT, "sacctmgr", "-P", "-n", "show", "reservation", f"start={start}", "format=Name,Start,End,Flags,NodeNames"),
+        (
+            *_ENVIRONMENT,
+            "sacctmgr",
+            "-P",
+            "-n",
+            "show",
+            "reservation",
+            f"start={start}",
+            "format=Name,Start,End,Flags,NodeNames",
+        ),
         limit_s=_LIMIT_S,
     )
     known = set(builder.names)
@@ -347,7 +366,9 @@ def _reservations(builder: Builder, door: Door, start: str) -> None:
         name, begin, end, flags, nodes = "|".join(fields[:-4]), *fields[-4:]
         members = tuple(builder.node(one) for one in expand(nodes) if one in known) if nodes else ()
         finish = int(end) if end.isdigit() and int(end) else OPEN_S
-        builder.reservations.append(Reservation(name, int(begin), finish, members, tuple(flags.split(",")) if flags else ()))
+        builder.reservations.append(
+            Reservation(name, int(begin), finish, members, tuple(flags.split(",")) if flags else ())
+        )
 
 
 def _settings(builder: Builder, door: Door) -> None:

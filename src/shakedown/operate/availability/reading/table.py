@@ -75,7 +75,9 @@ def read(builder: Builder, path: Path, zone: str) -> None:
             _outage(builder, row, begin, end, where, zone)
     if not spoken:
         text = f"{path.name} is taken as complete: what it does not list counts as up"
-        builder.notices.append(Notice(code="taken-as-complete", text=text, advice="add rows of the kind 'observed' if it is not"))
+        builder.notices.append(
+            Notice(code="taken-as-complete", text=text, advice="add rows of the kind 'observed' if it is not")
+        )
         spoken = [(0, OPEN_S)]
     builder.seen.extend(spoken)
     ends = [end for _, end in spoken if end < OPEN_S]
@@ -126,7 +128,9 @@ def _nodes(builder: Builder, row: Mapping[str, str], where: str) -> tuple[str, .
     text = row.get("node", "")
     if text == "*":
         if not builder.names:
-            raise BadInput("'*' stands for all nodes, and none is known yet", where=where, hint="give --nodes, or name it later")
+            raise BadInput(
+                "'*' stands for all nodes, and none is known yet", where=where, hint="give --nodes, or name it later"
+            )
         return builder.names
     if not text:
         raise BadInput("names no node", where=where, hint="node[1-4], or * for all")

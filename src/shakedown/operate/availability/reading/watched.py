@@ -31,7 +31,9 @@ def read(builder: Builder, path: Path, zone: str) -> None:
     damaged: list[int] = []
     lines = list(_lines(path, damaged))
     if damaged:
-        text = f"{path.name}: {len(damaged)} lines are damaged (the first is {damaged[0]}); what they told is not observed"
+        text = (
+            f"{path.name}: {len(damaged)} lines are damaged (the first is {damaged[0]}); what they told is not observed"
+        )
         builder.notices.append(notice("damaged-watch", text))
     count = lay(builder, _looks(lines), "watch", factor=LATE)
     builder.sources.append(
@@ -50,8 +52,13 @@ def read(builder: Builder, path: Path, zone: str) -> None:
             members = tuple(builder.node(name) for name in expand(one.nodes) if name in known) if one.nodes else ()
             earlier = seen.get((one.name, one.begin_s))
             first = line.t_s if earlier is None else earlier.first_seen_s
-            seen[one.name, one.begin_s] = Reservation(one.name, one.begin_s, one.end_s, members, tuple(one.flags), first)
-    builder.reservations[:] = [*(one for one in builder.reservations if (one.name, one.begin_s) not in seen), *seen.values()]
+            seen[one.name, one.begin_s] = Reservation(
+                one.name, one.begin_s, one.end_s, members, tuple(one.flags), first
+            )
+    builder.reservations[:] = [
+        *(one for one in builder.reservations if (one.name, one.begin_s) not in seen),
+        *seen.values(),
+    ]
 
 
 def _lines(path: Path, damaged: list[int]) -> Iterator[Line]:

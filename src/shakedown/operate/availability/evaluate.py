@@ -1,0 +1,342 @@
+"""A history against a contract -> Report. Pure: everything was read before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+
+from ...records import Notice
+from ...schedulers import JobRecord
+from . import beside, course, definitions, delay, exclusions, explain, incidents, judging, kernel, rates
+from . import jobs as jobs_
+from .contract import Contract, seconds_of
+from .history import STATE_CODE, History
+from .records import Beside, CauseHours, Explained, Rate, Report, Use, Verdict, Window, notice
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What stands between a history and its report; the page draws from it too."""
+
+    history: History
+    contract: Contract
+    kinds: tuple[str, ...]
+    told: exclusions.Lines
+    segments: kernel.Segments
+    excluded: kernel.Bools
+    forgiven: kernel.Bools
+    course: course.Course
+    sliding: course.Sliding
+    outages: incidents.Outages
+    scheduled: kernel.Bools  # of records
+
+    @property
+    def counts(self) -> kernel.Bools:
+        return ~self.excluded & ~self.forgiven
+
+
+def prepare(history: History, contract: Contract, begin_s: int, end_s: int) -> Found:
+    """Lay a history out under a contract."""
+    history = _as_agreed(history, contract)
+    kinds = exclusions.kinds_of(history, contract)
+    told = exclusions.lines(history, contract, kinds, begin_s, end_s)
+    found = kernel.segments(history, contract, begin_s, end_s, told.claims)
+    excluded, forgiven = exclusions.flags(found, told)
+    at = contract.system_at if contract.counting == "system" else None
+    own = course.of_segments(found, excluded, forgiven, system_at=at)
+    together = seconds_of(contract.incidents.together, "incidents, together")
+    return Found(
+        history=history,
+        contract=contract,
+        kinds=kinds,
+        told=told,
+        segments=found,
+        excluded=excluded,
+        forgiven=forgiven,
+        course=own,
+        sliding=course.slide(own, contract.window_s),
+        outages=incidents.outages(found, history, together),
+        scheduled=exclusions.scheduled_rows(history, contract, kinds),
+    )
+
+
+def _as_agreed(history: History, contract: Contract) -> History:
+    """Records as the contract wants them: begun when a node was last seen well, the controller's absence as it says."""
+    events = history.events
+    if contract.down.begins == "when last seen well":
+        events = replace(events, begin=events.begin - np.maximum(events.late, 0))
+    if contract.down.controller != "not observed":
+        away = np.array([one.kind == "controller" for one in history.causes], bool)
+        rows = away[events.cause] if len(events) else np.zeros(0, bool)
+        state = STATE_CODE["down" if contract.down.controller == "down" else "up"]
+        events = replace(events, state=np.where(rows, state, events.state).astype(np.uint8))
+    return replace(history, events=events)
+
+
+def evaluate(
+    history: History,
+    contract: Contract,
+    begin_s: int,
+    end_s: int,
+    *,
+    records: Sequence[JobRecord] | None = None,
+    jobs_source: str = "",
+    explained: bool = False,
+    compared: bool = False,
+) -> tuple[Report, Found]:
+    """The whole report of a stretch, and what it was made of."""
+    found = prepare(history, contract, begin_s, end_s)
+    level = judging.judge(found.course, found.sliding, contract)
+    judged = level.judged
+    use = _use(found, records, judged)
+    verdict, reasons = _together(level.verdict, level.reasons, use)
+    whole = course.window(found.course, begin_s, end_s)
+    scheduled = definitions.charged(found.segments, found.scheduled)
+    hours = definitions.hours(found.segments, scheduled, found.excluded)
+    system = definitions.of_system(found.segments, scheduled, found.excluded, contract.system_at)
+    jobs = None
+    if records is not None:
+        jobs = jobs_.judged(records, history, found.outages, begin_s, end_s, jobs_source)
+    used_h = jobs.used_h if jobs and contract.counting == "processors" else None
+    delays, with_delay = _delays(found, judged)
+    weight = explain.WEIGHTS[contract.counting]
+    report = Report(
+        contract=contract.name,
+        title=contract.title,
+        source=contract.source,
+        counting=contract.counting,
+        target=float(contract.target),
+        window_s=contract.window_s,
+        zone=contract.zone,
+        begin_s=begin_s,
+        end_s=end_s,
+        verdict=verdict,
+        reasons=reasons,
+        nodes=len(np.unique(found.segments.node)),
+        processors=int(_processors(history)),
+        observed=_observed(whole),
+        judged=judged,
+        first_met_s=level.first_met_s,
+        certain_first_met_s=level.certain_first_met_s,
+        last=level.last,
+        best=level.best,
+        worst=level.worst,
+        whole=whole,
+        months=level.months,
+        attempts=level.attempts,
+        course=course.points(found.sliding),
+        use=use,
+        exclusions=exclusions.moved(found.segments, found.told),
+        missing=judging.missing(found, judged) if judged else None,
+        incidents=_greatest(found, begin_s, end_s),
+        causes=_causes(found),
+        rates=_rates(found, system),
+        definitions=definitions.side_by_side(whole, hours, system, weight, contract.down.system_at, used_h),
+        delays=delays,
+        level_with_delay=with_delay,
+        jobs=jobs,
+        beside=beside.compare(history, contract, begin_s, end_s) if compared else None,
+        explained=_explained(found, judged) if explained else None,
+        sources=history.sources,
+        notices=(*history.notices, *_notices(found, whole)),
+    )
+    return report, found
+
+
+def _explained(found: Found, judged: Window | None) -> Explained | None:
+    if judged is None:
+        judged = course.window(found.course, found.course.begin_s, found.course.end_s)
+    return explain.explain(
+        found.segments, found.history, found.contract, judged, found.excluded, found.forgiven, found.told, found.kinds
+    )
+
+
+def _processors(history: History) -> int:
+    """The most processors that were there at one time."""
+    one = history.presence
+    at = np.concatenate((one.begin, one.end))
+    order = np.argsort(at, kind="stable")
+    change = np.concatenate((one.cpus, -one.cpus))[order]
+    edges = at[order]
+    total = np.cumsum(change)
+    last = np.concatenate((edges[1:] != edges[:-1], [True]))
+    return int(total[last].max(initial=0))
+
+
+def _observed(whole: Window) -> float:
+    return 1 - whole.unobserved / whole.scheduled if whole.scheduled > 0 else 0.0
+
+
+# ----------------------------------------------------------------------------------------------------------- the verdict
+
+
+def _together(verdict: Verdict, reasons: tuple[str, ...], use: Use | None) -> tuple[Verdict, tuple[str, ...]]:
+    """Availability and, where it is asked for, full use."""
+    if use is None or verdict == "not met":
+        return verdict, reasons
+    if use.value is None:
+        words = f"whether the system was in full use (at least {100 * use.at_least:g} %) is not known: {use.basis}"
+        return "undecided", (*reasons, words)
+    words = f"in use {100 * use.value:.2f} % of the operational hours, {100 * use.at_least:g} % are asked for"
+    return (use.state if use.state != "met" else verdict), (*reasons, words)
+
+
+def _use(found: Found, records: Sequence[JobRecord] | None, judged: Window | None) -> Use | None:
+    """Processor-hours that jobs held over those that were operational, in the judged window."""
+    rule = found.contract.utilisation
+    if rule is None:
+        return None
+    share = judging.share(rule.at_least)
+    if records is None or judged is None:
+        why = "give the jobs: --jobs FILE" if records is None else "no window was judged"
+        return Use(at_least=float(share), value=None, state="undecided", basis=why)
+    low, high = judged.begin_s, judged.end_s
+    segments = found.segments
+    seconds = np.maximum(np.minimum(segments.end, high) - np.maximum(segments.begin, low), 0)
+    weight = segments.weight
+    if found.contract.counting != "processors":
+        weight = _cpus(found)
+    up = np.where(found.counts & segments.seen, weight * seconds * (1 - segments.lost / segments.parts), 0.0).sum()
+    used = jobs_.used(records, low, high)
+    value = used / float(up) if up > 0 else None
+    met = value is not None and value >= float(share)
+    return Use(
+        at_least=float(share),
+        value=value,
+        state="undecided" if value is None else "met" if met else "not met",
+        used_h=used / 3600,
+        of_h=float(up) / 3600,
+        basis="processor-hours that jobs held / operational processor-hours of the judged window",
+    )
+
+
+def _cpus(found: Found) -> kernel.Ints:
+    """Processors of each segment's node, whatever the contract counts."""
+    size = np.zeros(len(found.history.names), np.int64)
+    size[found.history.presence.node] = found.history.presence.cpus
+    return size[found.segments.node]
+
+
+# ------------------------------------------------------------------------------------------------- causes, rates, delays
+
+
+def _greatest(found: Found, begin_s: int, end_s: int) -> tuple[incidents.Incident, ...]:
+    own = incidents.costs(found.segments, found.outages, found.counts, begin_s, end_s)
+    chosen = np.argsort(-own.charged, kind="stable")[: incidents.MOST_TOLD]
+    rows = [int(at) for at in chosen if own.charged[at] > 0]
+    return incidents.told(found.outages, found.history, found.kinds, found.scheduled, rows, own.charged, own.alone, 0.0)
+
+
+def _causes(found: Found) -> tuple[CauseHours, ...]:
+    """Lost hours and outages by kind of cause; the greatest first."""
+    segments, history = found.segments, found.history
+    counted = found.counts & (segments.owner >= 0)
+    names = sorted(set(found.kinds))
+    number = np.array([names.index(one) for one in found.kinds], np.int64)
+    amount = segments.weight * segments.seconds * segments.lost / segments.parts
+    cause = number[history.events.cause[segments.owner[counted]]]
+    lost = np.bincount(cause, amount[counted], len(names))
+    count = np.bincount(number[history.events.cause[found.outages.record]], minlength=len(names))
+    planned = np.zeros(len(names), bool)
+    if len(history.events):
+        planned[number[history.events.cause[found.scheduled]]] = True
+    rows = [
+        CauseHours(kind=name, lost_h=float(lost[at]) / 3600, outages=int(count[at]), scheduled=bool(planned[at]))
+        for at, name in enumerate(names)
+        if count[at] or lost[at]
+    ]
+    return tuple(sorted(rows, key=lambda one: -one.lost_h))
+
+
+def _rates(found: Found, system: definitions.SystemHours) -> tuple[Rate, ...]:
+    """MTBF of a node and of the system, MTTI, MTTF and MTTR with intervals; of unscheduled outages that nothing excludes."""
+    own, segments = found.outages, found.segments
+    excluded = delay.claimed(segments, own, found.excluded, found.forgiven)
+    failures = ~found.scheduled[own.record] & ~excluded if len(own) else np.zeros(0, bool)
+    begun = failures & ~own.cut
+    up = float((segments.seconds * (segments.seen & found.counts & (segments.lost == 0))).sum()) / 3600
+    wall = float(sum(high - low for low, high in judging.seen_within(found))) / 3600
+    grouped = len(np.unique(own.incident[begun]))
+    every = system.scheduled_outages + system.unscheduled_outages
+    running = system.total - system.scheduled - system.unscheduled
+    return (
+        rates.between(
+            "MTBF, node",
+            "mean time between failures of one node",
+            up,
+            int(begun.sum()),
+            formula="node-hours up and observed / unscheduled outages of nodes",
+        ),
+        rates.between(
+            "MTBF, machine",
+            "mean time between failures anywhere in the machine",
+            wall,
+            grouped,
+            formula="hours observed / unscheduled incidents (outages that began together count once)",
+        ),
+        rates.between(
+            "MTTI, system",
+            "mean time to an interrupt of the system as a whole",
+            running,
+            every,
+            formula="hours in which the system was up / its outages, scheduled or not",
+        ),
+        rates.between(
+            "MTTF, system",
+            "mean time to a failure of the system as a whole",
+            system.total - system.unscheduled,
+            system.unscheduled_outages,
+            formula="hours less unscheduled outages of the system / their number",
+        ),
+        rates.to_mend((own.end - own.begin)[failures], own.open[failures]),
+    )
+
+
+def _delays(found: Found, judged: Window | None) -> tuple[tuple[delay.Delay, ...], tuple[float, float] | None]:
+    """The delays, and the judged window's level with them."""
+    own = found.outages
+    low, high, group = delay.bounds(found.history, found.contract, own)
+    weights = delay.weights_of(found.segments, own)
+    claimed = delay.claimed(found.segments, own, found.excluded, found.forgiven)
+    every = delay.told(found.history, found.contract, own, ~claimed, weights, low, high, group)
+    both = delay.measured(found.history, own)
+    told = (*every, *((both,) if both else ()))
+    if judged is None or judged.level is None or found.contract.counting == "system":
+        return told, None
+    inside = ~claimed & (own.begin >= judged.begin_s) & (own.begin < judged.end_s) & np.isfinite(high)
+    seen = judged.scheduled - judged.unobserved
+    least, most = (float((one[inside] * weights[inside]).sum()) / seen for one in (low, high))
+    return told, (judged.level - most, judged.level - least)
+
+
+# ---------------------------------------------------------------------------------------------------------------- notices
+
+
+def _notices(found: Found, whole: Window) -> list[Notice]:
+    told = []
+    if whole.unobserved > 0:
+        share = whole.unobserved / whole.scheduled
+        told.append(
+            notice(
+                "not-observed",
+                f"{100 * share:.2f} % of the scheduled hours were not observed: they count neither as up nor as down",
+                "the verdict takes them as lost and as up; a watch beside the engine fills gaps",
+            )
+        )
+    if refused := found.told.refused:
+        text = f"{len(refused)} outages or reservations are not excluded though a rule names them: {refused[0].refused}"
+        told.append(notice("refused", text, "see the exclusions; a watch records when reservations were made"))
+    own = found.outages
+    if len(own) and bool(own.open.any()):
+        told.append(notice("open", f"{int(own.open.sum())} outages of nodes were not over at the end"))
+    if len(found.segments.node) == 0:
+        told.append(notice("nothing", "no node was there in this time", "look at --begin and --end"))
+    return told
+
+
+def with_beside(report: Report, found: Beside | None) -> Report:
+    """The report with the comparison with sreport."""
+    return msgspec.structs.replace(report, beside=found)

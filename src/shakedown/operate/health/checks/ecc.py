@@ -1,0 +1,127 @@
+"""Memory errors through EDAC: corrected and uncorrected, by module, as increases within a day.
+
+The kernel's counters start at zero with the machine; `seconds_since_reset` tells for how long. Uncorrected errors are
+critical from the first. Corrected ones are judged by their rate: 100 a day of one module is a warning, 1000 critical;
+makers' limits lie there, and a site sets its own.
+"""
+
+from __future__ import annotations
+
+from ....records import Record
+from ..growth import DAY_S, Counters
+from ..judging import at_most, refused, unknown
+from ..records import Check, Finding, Look, Metric, Outcome
+from ..senses import Senses
+
+_FOLDER = "/sys/devices/system/edac/mc"
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    controllers: int | None = None  # how many memory controllers EDAC must show
+    corrected_warning: float = 100.0  # a day, of one module
+    corrected_critical: float = 1000.0
+
+
+def counters(senses: Senses, controller: str) -> dict[str, tuple[int, int]]:
+    """Name of a module (the label, or its place) -> corrected and uncorrected errors. Raises OSError, ValueError."""
+    folder = f"{_FOLDER}/{controller}"
+    found: dict[str, tuple[int, int]] = {}
+    for name in senses.names(folder):
+        if name.startswith(("dimm", "rank")) and name[4:].isdigit():
+            corrected = senses.number(f"{folder}/{name}/dimm_ce_count")
+            uncorrected = senses.number(f"{folder}/{name}/dimm_ue_count")
+            if corrected is None:
+                continue
+            label = senses.word(f"{folder}/{name}/dimm_label") or f"{controller} {name}"
+            found[f"{controller} {label}" if label in found else label] = (corrected, uncorrected or 0)
+    if not found:  # kernels before 3.6, and drivers that know rows only
+        for name in senses.names(folder):
+            if name.startswith("csrow"):
+                pair = (senses.number(f"{folder}/{name}/ce_count"), senses.number(f"{folder}/{name}/ue_count"))
+                found[f"{controller} {name}"] = (pair[0] or 0, pair[1] or 0)
+    for label, kind in (("whole", "count"), ("without a module", "noinfo_count")):
+        pair = (senses.number(f"{folder}/ce_{kind}"), senses.number(f"{folder}/ue_{kind}"))
+        if pair[0] is not None:
+            found[f"{controller} {label}"] = (pair[0], pair[1] or 0)
+    return found
+
+
+def run(look: Look) -> Outcome:
+    senses, plan = look.senses, look.plan
+    controllers = [name for name in senses.names(_FOLDER) if name[:2] == "mc" and name[2:].isdigit()]
+    if not controllers and plan.controllers is None:
+        return Outcome(absent=f"no memory controller below {_FOLDER}: no ECC memory, or its EDAC driver is not loaded")
+    findings: list[Finding] = []
+    if plan.controllers is not None and len(controllers) != plan.controllers:
+        findings.append(
+            Finding(
+                check="ecc",
+                item="controllers",
+                severity="UNKNOWN" if len(controllers) < plan.controllers else "WARNING",
+                what=f"EDAC shows {len(controllers)} memory controllers instead of {plan.controllers}",
+                value=len(controllers),
+                limit=f"{plan.controllers} (plan)",
+                action="load the EDAC driver of this processor (lsmod, modprobe); a kernel update may have lost it",
+            )
+        )
+    grown = Counters(look.kept, look.now_s, DAY_S)
+    metrics: list[Metric] = []
+    for controller in controllers:
+        try:
+            for label, (corrected, uncorrected) in counters(senses, controller).items():
+                one, more = _module(look, label, controller, corrected, uncorrected, grown)
+                findings += one
+                metrics += more
+        except OSError as error:
+            findings.append(unknown("ecc", refused(error), item=controller, action="run the check as root"))
+        except ValueError as error:
+            findings.append(unknown("ecc", f"a counter holds no number: {error}", item=controller))
+    learnt = {"controllers": len(controllers)} if controllers else {}
+    return Outcome(findings=tuple(findings), metrics=tuple(metrics), kept=grown.kept, learnt=learnt)
+
+
+def _module(
+    look: Look, label: str, controller: str, corrected: int, uncorrected: int, grown: Counters
+) -> tuple[list[Finding], list[Metric]]:
+    plan = look.plan
+    labels = {"module": label}
+    metrics = [
+        Metric(
+            name=f"memory_{kind}_errors_total",
+            value=value,
+            labels=labels,
+            help=f"Memory errors that were {kind} since the start of the machine (EDAC).",
+            counter=True,
+            unit="c",
+        )
+        for kind, value in (("corrected", corrected), ("uncorrected", uncorrected))
+    ]
+    growth = grown.grown(f"ce {label}", corrected)
+    since = look.senses.number(f"{_FOLDER}/{controller}/seconds_since_reset")
+    increase, seconds = (corrected, float(since or 0)) if growth.first else (growth.increase, growth.seconds)
+    # A rate from a short watch would be no rate: errors of the first hours are held against a whole day's.
+    rate = increase * DAY_S / max(seconds, DAY_S)
+    findings = [
+        at_most(
+            "ecc",
+            "uncorrected memory errors since the start",
+            uncorrected,
+            None,
+            0,
+            "drain; replace this module",
+            item=f"{label} uncorrected",
+        ),
+        at_most(
+            "ecc",
+            "corrected memory errors a day",
+            rate,
+            plan.corrected_warning,
+            plan.corrected_critical,
+            "replace this module at the next maintenance; reseat it first if it is new",
+            item=f"{label} corrected",
+        ),
+    ]
+    return [one for one in findings if one.severity != "OK" or label.endswith(" whole")], metrics
+
+
+CHECK = Check(name="ecc", title="Memory errors (EDAC)", plan=Plan, run=run)

@@ -1,0 +1,130 @@
+"""Ethernet interfaces with hardware behind them: link, speed against the plan, duplex, errors within an hour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....records import Record
+from ..growth import HOUR_S, Counters
+from ..judging import equal, refused, unknown
+from ..records import Check, Finding, Look, Metric, Outcome, Severity
+from ..senses import Senses
+from ._ports import judge
+
+_FOLDER = "/sys/class/net"
+_ETHERNET = 1  # ARPHRD_ETHER
+_LIMITS = {"rx_crc_errors": 10, "rx_frame_errors": 10, "tx_carrier_errors": 10, "rx_errors": 100, "tx_errors": 100}
+_ACTION = "reseat or replace the cable or transceiver of this interface; see the switch's side of it too"
+
+
+class Interface(Record, frozen=True, kw_only=True):
+    name: str
+    mbit_s: int | None = None
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    interfaces: tuple[Interface, ...] = ()
+    errors: dict[str, float] = {}  # counter -> increase within an hour that is a warning; ten times is critical
+    carrier_changes: int = 4  # within an hour, above which it is a warning: each loss counts two
+
+
+def run(look: Look) -> Outcome:
+    senses, plan = look.senses, look.plan
+    planned = {one.name: one for one in plan.interfaces}
+    there = [
+        name
+        for name in senses.names(_FOLDER)
+        if name in planned
+        or (senses.there(f"{_FOLDER}/{name}/device") and senses.number(f"{_FOLDER}/{name}/type") == _ETHERNET)
+    ]
+    if not there and not planned:
+        return Outcome(absent="no Ethernet interface with hardware behind it")
+    findings = [
+        Finding(
+            check="ethernet",
+            item=name,
+            severity="CRITICAL",
+            what="there is no such interface",
+            limit="there (plan)",
+            action="see whether it was renamed (ip link), or its driver is not loaded",
+        )
+        for name in planned
+        if name not in there
+    ]
+    metrics: list[Metric] = []
+    learnt: list[dict[str, Any]] = []
+    grown = Counters(look.kept, look.now_s, HOUR_S)
+    for name in there:
+        try:
+            one, more, found = _interface(senses, name, planned.get(name), plan, grown)
+        except OSError as error:
+            findings.append(unknown("ethernet", refused(error), item=name))
+            continue
+        findings += one
+        metrics += more
+        learnt += [found] if found else []
+    return Outcome(
+        findings=tuple(findings),
+        metrics=tuple(metrics),
+        kept=grown.kept,
+        learnt={"interfaces": learnt} if learnt else {},
+    )
+
+
+def _interface(
+    senses: Senses, name: str, planned: Interface | None, plan: Plan, grown: Counters
+) -> tuple[list[Finding], list[Metric], dict[str, Any]]:
+    folder = f"{_FOLDER}/{name}"
+    state = senses.word(f"{folder}/operstate") or ""
+    up = state == "up" or (state == "unknown" and _number(senses, f"{folder}/carrier") == 1)
+    severity: Severity = "CRITICAL" if planned and not up else "OK"
+    note = "" if planned else "; the plan does not name it"
+    findings = [
+        Finding(
+            check="ethernet",
+            item=name,
+            severity=severity,
+            what=f"the link is {'up' if up else state or 'in an unknown state'}{note}",
+            value=state,
+            limit="up (plan)" if planned else "",
+            action=_ACTION if severity != "OK" else "",
+        )
+    ]
+    speed = _number(senses, f"{folder}/speed") if up else None
+    speed = speed if speed and speed > 0 else None
+    if planned and planned.mbit_s is not None and up:
+        findings.append(equal("ethernet", "Mbit/s", speed, planned.mbit_s, _ACTION, item=f"{name} speed"))
+    if up and senses.word(f"{folder}/duplex") == "half":
+        findings.append(
+            Finding(
+                check="ethernet",
+                item=f"{name} duplex",
+                severity="WARNING",
+                what="the link runs half duplex",
+                action="let both ends negotiate (ethtool -s IF autoneg on)",
+            )
+        )
+    values = {
+        key: value for key in _LIMITS if (value := _number(senses, f"{folder}/statistics/{key}")) is not None
+    }
+    changes = _number(senses, f"{folder}/carrier_changes")
+    limits = {key: (float(limit), 10.0 * limit) for key, limit in {**_LIMITS, **plan.errors}.items()}
+    if changes is not None:
+        values["carrier_changes"] = changes
+        limits["carrier_changes"] = (float(plan.carrier_changes), float("inf"))
+    more, metrics = judge("ethernet", name, values, limits, grown, _ACTION)
+    learnt: dict[str, Any] = {"name": name, **({"mbit_s": speed} if speed else {})} if up else {}
+    return [*findings, *more], metrics, learnt
+
+
+def _number(senses: Senses, path: str) -> int | None:
+    """A number; None also where the kernel answers EINVAL, as it does for a link that is down."""
+    try:
+        return senses.number(path)
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        return None
+
+
+CHECK = Check(name="ethernet", title="Ethernet", plan=Plan, run=run)

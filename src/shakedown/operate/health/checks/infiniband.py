@@ -1,0 +1,177 @@
+"""InfiniBand, Omni-Path and RoCE ports: state, physical state, rate against the plan, and error counters within an hour.
+
+Limits are those that ibqueryerrors ships as an example, here for an hour's increase; ten times as many are critical. Where
+a counter exists in several widths the 64-bit one is read. `port_xmit_wait` is congestion and not judged; relay errors of a
+switch come with multicast and are not judged either.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ....records import Record
+from ..growth import HOUR_S, Counters
+from ..judging import equal, refused, unknown
+from ..records import Check, Finding, Look, Metric, Outcome
+from ..senses import Senses
+from ._ports import judge
+
+_FOLDER = "/sys/class/infiniband"
+_LIMITS = {
+    "symbol_error": 10,
+    "link_error_recovery": 10,
+    "link_downed": 1,
+    "port_rcv_errors": 10,
+    "local_link_integrity_errors": 10,
+    "excessive_buffer_overrun_errors": 10,
+    "port_rcv_remote_physical_errors": 100,
+    "port_xmit_discards": 100,
+    "VL15_dropped": 100,
+    "port_rcv_constraint_errors": 10,
+    "port_xmit_constraint_errors": 10,
+    "packet_seq_err": 1000,
+    "local_ack_timeout_err": 1000,
+}
+_ACTION = "reseat or replace the cable of this port; see the switch's side of it too"
+
+
+class Port(Record, frozen=True, kw_only=True):
+    """One planned port."""
+
+    name: str  # "mlx5_0:1"
+    gbit_s: float | None = None
+    state: str = "active"
+    firmware: str | None = None
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    ports: tuple[Port, ...] = ()
+    errors: dict[str, float] = {}  # counter -> increase within an hour that is a warning; ten times is critical
+
+
+def run(look: Look) -> Outcome:
+    senses, plan = look.senses, look.plan
+    there = [f"{device}:{port}" for device in senses.names(_FOLDER) for port in senses.names(f"{_FOLDER}/{device}/ports")]
+    planned = {one.name: one for one in plan.ports}
+    if not there and not planned:
+        return Outcome(absent=f"{_FOLDER} is not there: no adapter, or its driver is not loaded")
+    findings = [_missing(name) for name in planned if name not in there]
+    metrics: list[Metric] = []
+    learnt = []
+    grown = Counters(look.kept, look.now_s, HOUR_S)
+    for name in there:
+        try:
+            one, more, found = _port(senses, name, planned.get(name), plan, grown)
+        except OSError as error:
+            findings.append(unknown("infiniband", refused(error), item=name, action="run the check as root"))
+            continue
+        except ValueError as error:
+            findings.append(unknown("infiniband", f"a file holds no number: {error}", item=name))
+            continue
+        findings += one
+        metrics += more
+        learnt += [found] if found["state"] == "active" else []
+    return Outcome(
+        findings=tuple(findings), metrics=tuple(metrics), kept=grown.kept, learnt={"ports": learnt} if learnt else {}
+    )
+
+
+def _missing(name: str) -> Finding:
+    return Finding(
+        check="infiniband",
+        item=name,
+        severity="CRITICAL",
+        what="there is no such port",
+        limit="there (plan)",
+        action="drain; lspci | grep -i mellanox; load the driver, or reseat the adapter",
+    )
+
+
+def _after_colon(text: str | None) -> str:
+    """``4: ACTIVE`` -> ``active``."""
+    return (text or "").rpartition(":")[2].strip().lower()
+
+
+def _port(
+    senses: Senses, name: str, planned: Port | None, plan: Plan, grown: Counters
+) -> tuple[list[Finding], list[Metric], dict[str, str | float]]:
+    device, _, port = name.rpartition(":")
+    folder = f"{_FOLDER}/{device}/ports/{port}"
+    state = _after_colon(senses.word(f"{folder}/state"))
+    physical = _after_colon(senses.word(f"{folder}/phys_state"))
+    text = senses.word(f"{folder}/rate") or ""
+    found = re.match(r"([\d.]+) Gb/sec", text)
+    rate = float(found[1]) if found else None
+    findings = [_state(name, state, physical, planned)]
+    if state == "active":
+        wanted = planned.gbit_s if planned else None
+        one = equal("infiniband", "Gbit/s", rate, wanted, _ACTION, item=f"{name} rate", why=f"the rate is {text!r}")
+        findings.append(one)
+    firmware = senses.word(f"{_FOLDER}/{device}/fw_ver")
+    if planned and planned.firmware:
+        action = "bring the firmware to the planned version (mlxfwmanager) when the node is empty"
+        findings.append(
+            equal(
+                "infiniband",
+                "firmware",
+                firmware,
+                planned.firmware,
+                action,
+                item=f"{name} firmware",
+                severity="WARNING",
+            )
+        )
+    limits = {key: (float(limit), 10.0 * limit) for key, limit in {**_LIMITS, **plan.errors}.items()}
+    more, metrics = judge("infiniband", name, counters(senses, folder), limits, grown, _ACTION)
+    metrics.append(
+        Metric(
+            name="infiniband_port_active",
+            value=float(state == "active"),
+            labels={"port": name},
+            help="Whether a port of InfiniBand, Omni-Path or RoCE is active.",
+        )
+    )
+    learnt: dict[str, str | float] = {"name": name, "state": state}
+    if rate:
+        learnt["gbit_s"] = rate
+    return [*findings, *more], metrics, learnt
+
+
+def _state(name: str, state: str, physical: str, planned: Port | None) -> Finding:
+    words = f"{state or 'no state'}, physically {physical or 'not told'}"
+    if not state:
+        return unknown("infiniband", "the kernel says no state of the port", item=name)
+    if planned is None:
+        return Finding(check="infiniband", item=name, what=f"{words}; the plan does not name it", value=state)
+    if state == planned.state:
+        return Finding(check="infiniband", item=name, what=words, value=state, limit=planned.state)
+    action = _ACTION
+    if physical == "linkup" and state == "init":
+        action = "the link is up but no subnet manager has configured it: see opensm or the switch"
+    elif physical == "disabled":
+        action = "the port is switched off: ibportstate, or the firmware's settings"
+    return Finding(
+        check="infiniband",
+        item=name,
+        severity="CRITICAL",
+        what=f"{words}, not {planned.state}",
+        value=state,
+        limit=f"{planned.state} (plan)",
+        action=action,
+    )
+
+
+def counters(senses: Senses, folder: str) -> dict[str, int]:
+    """The counters that are judged, by name, each from the widest place that has it."""
+    found: dict[str, int] = {}
+    for place in ("hw_counters", "counters_ext", "counters"):
+        names = set(senses.names(f"{folder}/{place}"))
+        for name in _LIMITS:
+            if name in names and name not in found:
+                value = senses.word(f"{folder}/{place}/{name}")
+                if value is not None and not value.startswith("N/A"):
+                    found[name] = int(value)
+    return found
+
+
+CHECK = Check(name="infiniband", title="InfiniBand ports", plan=Plan, run=run)

@@ -1,0 +1,75 @@
+"""Machine checks: exceptions that the processors have counted, and whether the kernel has marked itself by one.
+
+/proc/interrupts counts machine-check exceptions (MCE) and, on AMD, deferred errors (DFR); bit 4 of the kernel's taint says
+that one has happened since the start. What they were about is in the kernel's log (check 'kernellog') and in rasdaemon.
+"""
+
+from __future__ import annotations
+
+from ....records import Record
+from ..growth import DAY_S, Counters
+from ..judging import at_most
+from ..records import Check, Finding, Look, Metric, Outcome
+
+_TAINTED_BY_MACHINE_CHECK = 1 << 4
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    exceptions: int = 0  # a day, above which it is critical
+
+
+def interrupts(text: str) -> dict[str, int]:
+    """The sums over all CPUs of the named interrupts of machine checks."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        name, _, rest = line.strip().partition(":")
+        if name in ("MCE", "DFR", "THR"):
+            numbers = []
+            for word in rest.split():
+                if not word.isdigit():
+                    break
+                numbers.append(int(word))
+            found[name] = sum(numbers)
+    return found
+
+
+def run(look: Look) -> Outcome:
+    found = interrupts(look.senses.text("/proc/interrupts") or "")
+    taint = look.senses.number("/proc/sys/kernel/tainted")
+    if not found and taint is None:
+        return Outcome(absent="this kernel counts no machine checks")
+    grown = Counters(look.kept, look.now_s, DAY_S)
+    action = "drain; ras-mc-ctl --errors or the kernel's log names the part: replace it"
+    findings: list[Finding] = []
+    metrics: list[Metric] = []
+    for name, word in (("MCE", "machine-check exceptions"), ("DFR", "deferred errors")):
+        if name not in found:
+            continue
+        growth = grown.grown(name, found[name])
+        increase = found[name] if growth.first else growth.increase  # the kernel's counter starts with the machine
+        findings.append(at_most("mce", f"{word} within a day", increase, None, look.plan.exceptions, action, item=name))
+        metrics.append(
+            Metric(
+                name="machine_checks_total",
+                value=found[name],
+                labels={"kind": name},
+                help="Machine-check exceptions and deferred errors since the start of the machine.",
+                counter=True,
+                unit="c",
+            )
+        )
+    if taint is not None and taint & _TAINTED_BY_MACHINE_CHECK:
+        findings.append(
+            Finding(
+                check="mce",
+                item="taint",
+                severity="WARNING",
+                what="a machine check has happened since the start (the kernel's taint)",
+                value=taint,
+                action=action,
+            )
+        )
+    return Outcome(findings=tuple(findings), metrics=tuple(metrics), kept=grown.kept)
+
+
+CHECK = Check(name="mce", title="Machine checks", plan=Plan, run=run)

@@ -1,0 +1,87 @@
+"""Memory: its size against the plan, what is available, swap, and pages that the kernel took out of use as broken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....machine.kernel import parse_meminfo
+from ....records import Record
+from ..judging import at_least, at_most, unknown
+from ..records import Check, Finding, Look, Metric, Outcome
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    total: str | None = None  # "256 GiB", as the kernel shows it (MemTotal)
+    tolerance: float = 0.02  # the kernel keeps some for itself, by version
+    available: float = 0.02  # critical below this share of the whole
+    swap_used: float | None = None  # warning above this share of the swap
+    numa_nodes: int | None = None
+
+
+def run(look: Look) -> Outcome:
+    plan = look.plan
+    held = parse_meminfo(look.senses.text("/proc/meminfo") or "")
+    total = held.get("MemTotal")
+    if not total:
+        return Outcome(findings=(unknown("memory", "/proc/meminfo says no MemTotal"),))
+    findings = [_size(total, plan)]
+    available = held.get("MemAvailable")
+    findings.append(
+        at_least(
+            "memory",
+            "available",
+            None if available is None else available / total,
+            plan.available * 2,
+            plan.available,
+            "see what holds it: processes without a job, files in /dev/shm and other tmpfs",
+            item="available",
+            unit="%",
+        )
+    )
+    swap = held.get("SwapTotal", 0)
+    if swap and plan.swap_used is not None:
+        used = 1 - held.get("SwapFree", 0) / swap
+        findings.append(
+            at_most("memory", "swap in use", used, plan.swap_used, None, "see what holds it", item="swap", unit="%")
+        )
+    broken = held.get("HardwareCorrupted", 0)
+    findings.append(
+        at_most(
+            "memory",
+            "taken out of use as broken",
+            broken,
+            0,
+            1 << 30,
+            "replace the memory module that the check 'ecc' or the kernel's log names",
+            item="broken",
+            unit="B",
+        )
+    )
+    nodes = [name for name in look.senses.names("/sys/devices/system/node") if name[4:].isdigit()]
+    learnt: dict[str, Any] = {"total": f"{total // 1024} KiB"}
+    if nodes:
+        learnt["numa_nodes"] = len(nodes)
+    if plan.numa_nodes is not None:
+        from ..judging import equal
+
+        action = "drain; a processor's memory is not there: see the firmware's log"
+        findings.append(
+            equal("memory", "NUMA nodes", len(nodes) or None, plan.numa_nodes, action, item="numa", severity="CRITICAL")
+        )
+    metrics = [Metric(name="memory_total_bytes", value=total, help="What the kernel manages.", unit="B")]
+    if available is not None:
+        metrics.append(Metric(name="memory_available_bytes", value=available, help="Without swapping.", unit="B"))
+    return Outcome(findings=tuple(findings), metrics=tuple(metrics), learnt=learnt)
+
+
+def _size(total: int, plan: Plan) -> Finding:
+    from ....units import parse_bytes
+
+    action = "drain; a memory module is missing or disabled: dmidecode -t memory, the firmware's log"
+    if plan.total is None:
+        return at_least("memory", "size", total, None, None, action, item="size", unit="B")
+    wanted = parse_bytes(plan.total)
+    return at_least("memory", "size", total, None, wanted * (1 - plan.tolerance), action, item="size", unit="B")
+
+
+CHECK = Check(name="memory", title="Memory", plan=Plan, run=run)

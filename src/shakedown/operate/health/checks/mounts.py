@@ -1,0 +1,187 @@
+"""File systems: mounted as planned, answering, writable by use, neither full nor out of inodes, not turned read-only.
+
+What is mounted is not yet there: each one is asked (statvfs), and written to where the plan says so. Those behind a server
+or a daemon have a child each, so that one that hangs is named and the others are still told of. That one of them is full
+is seen by every node at once, and is no reason to drain any: it is a warning unless the plan sets ``full``.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+from ....records import Record
+from ..judging import at_least, at_most, unknown
+from ..records import Check, Finding, Look, Metric, Outcome
+from ._mountinfo import PSEUDO, Mount, parse, worth
+
+_FULL = 0.98
+_FEW_FILES = 0.02
+_ACTION = "see why: mount, findmnt, the kernel's log; mount it again"
+
+
+class Entry(Record, frozen=True, kw_only=True):
+    """One planned mount."""
+
+    path: str
+    type: str | None = None  # as /proc/mounts names it; "nfs" is also nfs4
+    source: str | None = None
+    read_only: bool = False
+    write: bool = False  # try it: write a small file, flush it, read it back, take it away
+    full: float | None = None  # critical above this share of use
+    free: str | None = None  # critical below this: "10 GiB"
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    mounts: tuple[Entry, ...] = ()
+    others: bool = True  # also look at what is mounted but not planned
+    warning: float = 0.95  # of fill
+
+
+def run(look: Look) -> Outcome:
+    text = look.senses.text("/proc/self/mountinfo")
+    if text is None:
+        return Outcome(findings=(unknown("mounts", "/proc/self/mountinfo is not there"),))
+    mounted = parse(text)
+    planned = {one.path.rstrip("/") or "/": one for one in look.plan.mounts}
+    if look.part:
+        mount = mounted.get(look.part)
+        if mount is None:  # gone since the first look
+            return Outcome(findings=(_missing(look.part),))
+        return _use(look, mount, planned.get(look.part))
+    findings: list[Finding] = []
+    metrics: list[Metric] = []
+    more: list[str] = []
+    chosen = {path: mounted.get(path) for path in planned}
+    if look.plan.others:
+        devices = {one.device for one in chosen.values() if one}
+        chosen |= {one.point: one for one in worth(mounted) if one.point not in chosen and one.device not in devices}
+    for path, mount in chosen.items():
+        if mount is None:
+            findings.append(_missing(path))
+        elif mount.remote:
+            more.append(path)
+        else:
+            one = _use(look, mount, planned.get(path))
+            findings += one.findings
+            metrics += one.metrics
+    learnt = {"mounts": [_learnt(one) for one in worth(mounted) if one.kind not in PSEUDO]}
+    return Outcome(findings=tuple(findings), metrics=tuple(metrics), more=tuple(more), learnt=learnt)
+
+
+def _learnt(one: Mount) -> dict[str, Any]:
+    found: dict[str, Any] = {"path": one.point, "type": one.kind}
+    if one.remote:
+        found["source"] = one.source
+    if one.read_only:
+        found["read_only"] = True
+    return found
+
+
+def _missing(path: str) -> Finding:
+    return Finding(
+        check="mounts",
+        item=path,
+        severity="CRITICAL",
+        what="is not mounted",
+        limit="mounted (plan)",
+        action=f"mount {path}; see the file server and the network if that fails",
+    )
+
+
+def _use(look: Look, mount: Mount, entry: Entry | None) -> Outcome:
+    """Ask one file system; may hang."""
+    path = mount.point
+    findings = _as_planned(mount, entry)
+    try:
+        space = look.senses.space(path)
+    except OSError as error:
+        return Outcome(findings=(*findings, _fails(path, error, "does not answer")))
+    if entry and entry.write:
+        try:
+            look.senses.write_through(path, "write")
+        except (OSError, ValueError) as error:
+            return Outcome(findings=(*findings, _fails(path, error, "cannot be written to")))
+        findings.append(Finding(check="mounts", item=f"{path} write", what="was written to and read back"))
+    labels = {"mount": path}
+    metrics: list[Metric] = []
+    if space.total_bytes:
+        used = 1 - space.free_bytes / space.total_bytes
+        metrics.append(
+            Metric(name="filesystem_used_ratio", value=used, labels=labels, help="Share of a file system in use.")
+        )
+        findings.append(_fill(look.plan, mount, entry, used))
+        if entry and entry.free:
+            from ....units import parse_bytes
+
+            action = f"free space on {path}"
+            limit = parse_bytes(entry.free)
+            findings.append(
+                at_least("mounts", "free", space.free_bytes, None, limit, action, item=f"{path} free", unit="B")
+            )
+    if space.files:
+        left = space.free_files / space.files
+        action = f"find what makes so many files on {path}"
+        critical = None if mount.remote else _FEW_FILES / 4
+        one = at_least("mounts", "inodes left", left, _FEW_FILES, critical, action, item=f"{path} inodes", unit="%")
+        findings += [one] if one.severity != "OK" else []
+    return Outcome(findings=tuple(findings), metrics=tuple(metrics))
+
+
+def _fill(plan: Plan, mount: Mount, entry: Entry | None, used: float) -> Finding:
+    critical = entry.full if entry and entry.full is not None else None if mount.remote else _FULL
+    if mount.read_only and (entry is None or entry.read_only):
+        critical = None  # an image that is full by nature
+    warning = None if mount.read_only else plan.warning
+    action = f"free space on {mount.point}"
+    return at_most("mounts", "in use", used, warning, critical, action, item=mount.point, unit="%")
+
+
+def _fails(path: str, error: OSError | ValueError, what: str) -> Finding:
+    """An error of the file system itself is its fault; one of our rights is ours."""
+    reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    number = error.errno if isinstance(error, OSError) else None
+    ours = number in (errno.EACCES, errno.EPERM, errno.ENOSYS)
+    action = "run the check as root" if ours else f"umount -f -l {path} and mount it again; see its server"
+    return Finding(
+        check="mounts",
+        item=path,
+        severity="UNKNOWN" if ours else "CRITICAL",
+        what=f"{what}: {reason}",
+        action=action,
+    )
+
+
+def _as_planned(mount: Mount, entry: Entry | None) -> list[Finding]:
+    found: list[Finding] = []
+
+    def wrong(what: str, limit: str, action: str = _ACTION) -> None:
+        found.append(
+            Finding(
+                check="mounts", item=mount.point, severity="CRITICAL", what=what, limit=f"{limit} (plan)", action=action
+            )
+        )
+
+    if mount.turned_read_only and not (entry and entry.read_only):
+        found.append(
+            Finding(
+                check="mounts",
+                item=mount.point,
+                severity="CRITICAL",
+                what="the kernel has made it read-only after an error",
+                limit="rw",
+                action="drain; read the kernel's log, then check the file system from a rescue system",
+            )
+        )
+    elif entry and mount.read_only != entry.read_only:
+        wrong(
+            f"is mounted {'read-only' if mount.read_only else 'for writing'}", "read-only" if entry.read_only else "rw"
+        )
+    if entry and entry.type and mount.kind != entry.type and {mount.kind, entry.type} != {"nfs", "nfs4"}:
+        wrong(f"is of type {mount.kind}, not {entry.type}", entry.type)
+    if entry and entry.source and mount.source != entry.source:
+        wrong(f"is {mount.source}, not {entry.source}", entry.source)
+    return found
+
+
+CHECK = Check(name="mounts", title="File systems", plan=Plan, run=run, stuck="CRITICAL")
