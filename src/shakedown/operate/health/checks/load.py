@@ -1,0 +1,55 @@
+"""Load: what runs and what waits, against the number of CPUs; pressure where the kernel measures it.
+
+The load average counts processes that hang in the kernel as well as those that compute: far above the number of CPUs it
+mostly tells of a file system that does not answer.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ....host import parse_cpu_list
+from ....records import Record
+from ..judging import at_most, unknown
+from ..records import Check, Finding, Look, Metric, Outcome
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    warning: float = 4.0  # load over 15 minutes for each CPU
+    critical: float = 16.0
+
+
+def run(look: Look) -> Outcome:
+    words = (look.senses.word("/proc/loadavg") or "").split()
+    if len(words) < 3:
+        return Outcome(findings=(unknown("load", "/proc/loadavg is not there"),))
+    cpus = len(parse_cpu_list(look.senses.word("/sys/devices/system/cpu/online") or "")) or 1
+    minute, _, quarter = (float(word) for word in words[:3])
+    findings: list[Finding] = [
+        at_most(
+            "load",
+            f"load over 15 minutes for each of {cpus} CPUs",
+            quarter / cpus,
+            look.plan.warning,
+            look.plan.critical,
+            "see what waits: ps -eo stat,pid,wchan,comm | grep ^D, and who runs more than the node has CPUs",
+        )
+    ]
+    metrics = [Metric(name="load_1min", value=minute, help="Processes that run or wait, over a minute.", least=0.0)]
+    for kind in ("cpu", "io", "memory"):
+        text = look.senses.text(f"/proc/pressure/{kind}") if look.senses.there(f"/proc/pressure/{kind}") else None
+        if found := re.search(r"^some avg10=([\d.]+)", text or "", re.MULTILINE):
+            metrics.append(
+                Metric(
+                    name="pressure_ratio",
+                    value=float(found[1]) / 100,
+                    labels={"resource": kind},
+                    help="Share of the last 10 s in which something waited for it.",
+                )
+            )
+    return Outcome(
+        findings=tuple(findings), metrics=tuple(metrics), load={"cpus": float(cpus), "load_1min": minute}
+    )
+
+
+CHECK = Check(name="load", title="Load", plan=Plan, run=run)
