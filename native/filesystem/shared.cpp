@@ -249,16 +249,16 @@ void check_names(const std::vector<std::string>& words, const std::vector<std::s
   std::vector<std::string> names = also;
   for (const auto& one : all_features()) names.push_back(one.name);
   for (const auto& one : shared_checks()) names.emplace_back(one.name);
+  const auto unknown = std::find_if(words.begin(), words.end(), [&](const auto& word) {
+    return std::find(names.begin(), names.end(), word) == names.end();
+  });
+  if (unknown == words.end()) return;
   std::string known;
   for (const auto& name : names) {
     known += known.empty() ? "" : ", ";
     known += name;
   }
-  for (const auto& word : words) {
-    if (std::find(names.begin(), names.end(), word) == names.end()) {
-      throw usage(where + ": no feature is called '" + word + "'", "known: " + known);
-    }
-  }
+  throw usage(where + ": no feature is called '" + *unknown + "'", "known: " + known);
 }
 
 bool chosen(const std::vector<std::string>& words, const std::string& name) {

@@ -192,7 +192,9 @@ class Session {
     const auto part = [&](std::int64_t packets) {
       return all.expected > 0 ? static_cast<double>(packets) / static_cast<double>(all.expected) : 0;
     };
-    loss.work.add("loss", part(all.lost)).add("loss_worst", all.worst_loss).add("loss_receivers", part(all.dropped));
+    loss.work.add("loss", part(all.lost))
+        .add("loss_worst", all.loss_at(all.worst()))
+        .add("loss_receivers", part(all.dropped));
     loss.work.add("loss_senders", part(all.refused)).add("loss_network", part(all.network));
     loss.work.add("expected", all.expected).add("lost", all.lost).add("duplicates", all.duplicates);
     loss.work.add("reordered", all.reordered).add("corrupt", all.corrupt).add("foreign", all.foreign);
@@ -218,10 +220,10 @@ class Session {
       emitter_.notice("multicast-duplicates", std::to_string(all.duplicates) + " packets came more than once",
                       "look for a loop, or two ways, between the switches");
     }
-    if (all.network > 0 && all.worst >= 0) {
+    if (all.network > 0 && all.worst() >= 0) {
       std::ostringstream text;
-      text << all.network << " packets were lost on the way; the most at " << host_of(all.worst) << ", "
-           << 100 * all.worst_loss << " % of its packets";
+      text << all.network << " packets were lost on the way; the most at " << host_of(all.worst()) << ", "
+           << 100 * all.loss_at(all.worst()) << " % of its packets";
       emitter_.notice("multicast-lost", text.str());
     }
     if (options_.rate > 0 && offered < 0.95 * options_.rate) {

@@ -48,10 +48,10 @@ struct Totals {
   std::int64_t foreign = 0;
   std::int64_t backlog = 0;
   std::int64_t unheard = 0;
-  double span_s = 0;      // of the slowest sender or listener
-  double delivered = 0;   // packets, by listener, in the mean
-  double worst_loss = 0;  // of one listener
-  int worst = -1;         // its rank
+  double span_s = 0;                      // of the slowest sender or listener
+  double delivered = 0;                   // packets, by listener, in the mean
+  std::vector<std::int64_t> lost_at;      // by rank
+  std::vector<std::int64_t> expected_at;  // by rank
 
   /// Take the counts of one more trial of the same ranks; times and rates are each trial's own.
   void add(const Totals& one) {
@@ -65,10 +65,26 @@ struct Totals {
     corrupt += one.corrupt;
     foreign += one.foreign;
     backlog += one.backlog;
-    if (one.worst_loss > worst_loss) {
-      worst_loss = one.worst_loss;
-      worst = one.worst;
+    lost_at.resize(std::max(lost_at.size(), one.lost_at.size()));
+    expected_at.resize(lost_at.size());
+    for (std::size_t rank = 0; rank < one.lost_at.size(); ++rank) {
+      lost_at[rank] += one.lost_at[rank];
+      expected_at[rank] += one.expected_at[rank];
     }
+  }
+
+  /// The listener that lost the largest share, over all trials; -1 where nothing was lost.
+  [[nodiscard]] int worst() const {
+    int found = -1;
+    for (std::size_t rank = 0; rank < lost_at.size(); ++rank) {
+      if (loss_at(static_cast<int>(rank)) > loss_at(found)) found = static_cast<int>(rank);
+    }
+    return found;
+  }
+  [[nodiscard]] double loss_at(int rank) const {
+    if (rank < 0 || expected_at[static_cast<std::size_t>(rank)] == 0) return 0;
+    const auto at = static_cast<std::size_t>(rank);
+    return static_cast<double>(lost_at[at]) / static_cast<double>(expected_at[at]);
   }
 
   [[nodiscard]] double loss() const {
@@ -92,6 +108,8 @@ inline Totals add_up(const Outcome& outcome) {
     span_ns = std::max(span_ns, one.span_ns);
   }
   std::int64_t unique = 0;
+  all.lost_at.resize(outcome.heard.size());
+  all.expected_at.resize(outcome.heard.size());
   for (std::size_t rank = 0; rank < outcome.heard.size(); ++rank) {
     const Heard& one = outcome.heard[rank];
     if (one.expected == 0) continue;
@@ -108,11 +126,8 @@ inline Totals add_up(const Outcome& outcome) {
     all.unheard += one.unheard;
     all.backlog = std::max(all.backlog, one.backlog);  // ranks of one host count the same ones
     span_ns = std::max(span_ns, one.span_ns);
-    const double loss = static_cast<double>(lost) / static_cast<double>(one.expected);
-    if (loss > all.worst_loss) {
-      all.worst_loss = loss;
-      all.worst = static_cast<int>(rank);
-    }
+    all.lost_at[rank] = lost;
+    all.expected_at[rank] = one.expected;
   }
   // A packet refused where it was sent is lost to each of its receivers, but for those on the sender's own host.
   const std::int64_t listeners = std::max<std::int64_t>(1, all.senders > 1 ? all.listeners - 1 : all.listeners);

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from shakedown.analysis import pairs
 from shakedown.analysis.pairs import Pairs, PairVerdict, simulate
@@ -305,6 +308,35 @@ def test_neither_the_order_of_rows_nor_of_names_matters() -> None:
     for other in (shuffled, turned):
         verdict = pairs.verdict(other)
         assert (nodes(verdict), links(verdict)) == (["n3"], [("n4", "n10")])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 100_000),
+    count=st.integers(2, 14),
+    kept=st.floats(0.05, 1),
+    wild=st.booleans(),
+    ways=st.booleans(),
+)
+def test_whatever_was_measured_gives_a_verdict(seed: int, count: int, kept: float, wild: bool, ways: bool) -> None:
+    rng = np.random.default_rng(seed)
+    measured = (
+        both_ways(count, seed) if ways else simulate.pairs(Fleet(nodes=count, passes=int(rng.integers(1, 4))), seed)
+    )
+    rows = np.flatnonzero(rng.random(len(measured.a)) < kept)
+    some = measured._replace(
+        **{name: getattr(measured, name)[rows] for name in ("a", "b", "values", "spread", "round")}
+    )
+    if wild:
+        values = some.values * np.exp(
+            rng.choice([0, 0, 0, 1, 5], len(rows)) * rng.standard_cauchy(len(rows)).clip(-50, 50)
+        )
+        some = some._replace(values=values, spread=np.where(rng.random(len(rows)) < 0.3, np.nan, some.spread))
+    verdict = pairs.verdict(some)
+    assert verdict.pairs <= verdict.possible
+    assert len(_pairs.sentences(verdict)) == len(_pairs.steps(verdict)) == len(_pairs.names(verdict))
+    assert (verdict.state == "slow") == bool(_pairs.names(verdict))
+    assert msgspec.json.decode(msgspec.json.encode(verdict), type=PairVerdict) == verdict
 
 
 def test_equal_values_are_clean() -> None:

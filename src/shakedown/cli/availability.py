@@ -61,7 +61,8 @@ def report(
     Exit code 0 met, 1 not met, 4 undecided (too little was observed, or the history is too short), 3 no data.
     """
     from ..host import RealHost
-    from ..operate.availability import beside, contract as contracts, evaluate
+    from ..operate.availability import beside, evaluate
+    from ..operate.availability import contract as contracts
 
     agreed = contracts.load(contract)
     door = RealHost()
@@ -108,7 +109,8 @@ def watch(
     """
     from ..errors import unknown
     from ..host import RealHost
-    from ..operate.availability import contract as contracts, watching
+    from ..operate.availability import contract as contracts
+    from ..operate.availability import watching
 
     door = RealHost()
     chosen = engine or watching.engine_here(door)
@@ -254,8 +256,14 @@ def _print(told: Report) -> None:
     for sentence in page.lead(told):
         print(f"  {sentence}")
     for title, headings, rows in page.tables(told):
-        if rows:
-            common.print_table(headings, rows, title)
+        if not rows:
+            continue
+        if title == "Definitions":
+            common.print_table(headings[:4], [row[:4] for row in rows], title)
+            for row in rows:
+                print(f"  {row[0]}: {row[4]}" + (f"; {row[5]}" if row[5] else ""))
+            continue
+        common.print_table(headings, rows, title)
     if told.explained:
         from ..operate.availability import explain
 

@@ -12,6 +12,7 @@ from . import common
 
 if TYPE_CHECKING:
     from ..analysis.pairs import PairVerdict, Settings
+    from ..store import RunDirectory
 
 
 def command(
@@ -43,14 +44,10 @@ def command(
 
     from ..analysis import pairs
     from ..analysis.pairs import topology as switches
-    from ..store import RunDirectory
 
     gc.disable()  # half a million records without cycles: looking for some takes a fifth of the time
     settings = settings_of(rate, node_floor, link_floor)
-    opened = [
-        RunDirectory.open(common.latest_run(Path("runs")) if str(run) == "latest" else run)
-        for run in runs or [Path("latest")]
-    ]
+    opened = _opened(runs or [Path("latest")])
     behind = switches.read(topology) if topology else None
     found, damaged = pairs.from_directories(opened)
     for one in damaged:
@@ -68,6 +65,12 @@ def command(
         for verdict in verdicts:
             show(verdict)
     raise typer.Exit(exit_code(verdicts, bool(damaged)))
+
+
+def _opened(runs: list[Path]) -> list[RunDirectory]:
+    from ..store import RunDirectory
+
+    return [RunDirectory.open(common.latest_run(Path("runs")) if str(run) == "latest" else run) for run in runs]
 
 
 def settings_of(rate: float, node_floor: str, link_floor: str) -> Settings:

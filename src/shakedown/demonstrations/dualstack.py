@@ -39,7 +39,7 @@ RANKS = (
 _LEAST_MTU: dict[Family, int] = {"ipv4": 576, "ipv6": 1280}  # RFC 791 (what every host takes), RFC 8200, section 5
 _SMALL_BYTES = 512
 _MULTICAST_S = 10.0
-_TOLD = 20  # failed checks that become notices
+_TOLD = 40  # kinds of failed checks, host by host, that become notices
 _T = TypeVar("_T")
 
 
@@ -351,18 +351,23 @@ def _check_all_names(asked: Asked, hosts: Sequence[Host], rank: int, others: Seq
 
 
 def tell(emit: Emitter, checks: Sequence[Check], hosts: int) -> None:
-    """The case, the counts by kind among the facts, and a notice for each failed check (the first ones)."""
+    """The case, the counts by kind among the facts, and a notice for each kind that failed at a host (the first ones)."""
     failed = [check for check in checks if check.why]
     kinds: dict[str, dict[str, int]] = {}
     for check in checks:
         count = kinds.setdefault(f"{check.what} {check.family}", {"passed": 0, "failed": 0})
         count["failed" if check.why else "passed"] += 1
     emit.facts({"checks": kinds})
-    for check in failed[:_TOLD]:
-        other = f" to {check.other}" if check.other and check.other != check.host else ""
-        emit.notice("dualstack-failed", f"{check.what} over {check.family} at {check.host}{other}: {check.why}")
-    if len(failed) > _TOLD:
-        emit.notice("dualstack-failed-more", f"and {len(failed) - _TOLD} more checks failed")
+    grouped: dict[tuple[str, str, str], list[Check]] = {}
+    for check in failed:
+        grouped.setdefault((check.what, check.family, check.host), []).append(check)
+    for (what, family, host), same in list(grouped.items())[:_TOLD]:
+        first = same[0]
+        other = f" to {first.other}" if first.other and first.other != host else ""
+        more = f" (and to {len(same) - 1} more)" if len(same) > 1 else ""
+        emit.notice("dualstack-failed", f"{what} over {family} at {host}{other}: {first.why}{more}")
+    if len(grouped) > _TOLD:
+        emit.notice("dualstack-failed-more", f"and {len(grouped) - _TOLD} kinds of checks more failed at hosts")
     emit.case(
         "checks",
         params={"hosts": hosts},

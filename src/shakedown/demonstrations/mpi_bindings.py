@@ -192,6 +192,7 @@ class Site(NamedTuple):
     hosts: tuple[str, ...]  # of the allocation; empty: this host alone
     ranks: int
     require: tuple[str, ...] = ()
+    launcher: str = ""  # empty: the first that can
 
 
 def started(site: Site, argv: Sequence[str]) -> launchers.Started:
@@ -206,7 +207,9 @@ def started(site: Site, argv: Sequence[str]) -> launchers.Started:
         }
     }
     command = Command(argv=tuple(argv), ranks=site.ranks, site_mpi=not wheel)
-    return launchers.wrap(command, site.host, allocation=site.allocation, hosts=site.hosts, build=built)
+    return launchers.wrap(
+        command, site.host, allocation=site.allocation, hosts=site.hosts, launcher=site.launcher, build=built
+    )
 
 
 class Absent(NamedTuple):
@@ -345,6 +348,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     words.add_argument(
         "--require", default="", help=f"what must not be refused: {', '.join(sorted(set(FEATURES.values())))}"
     )
+    words.add_argument("--launcher", default="auto", help="auto, srun, mpirun...: what starts the ranks")
     words.add_argument("--modules", default="", help="environment modules to load first, between commas")
     asked = words.parse_args(argv)
     languages = _work.words(asked.languages, LANGUAGES, "language")
@@ -357,7 +361,9 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     mpi = chosen(software, asked.mpi) if asked.mpi != "auto" else launchers.site_mpi(software)
     features = sorted(set(FEATURES.values()))
     require = _work.words(asked.require, features, "feature") if asked.require.strip() else ()
-    site = site_of(host, mpi, asked.ranks)._replace(require=require)
+    site = site_of(host, mpi, asked.ranks)._replace(
+        require=require, launcher="" if asked.launcher == "auto" else asked.launcher
+    )
     facts = {
         "mpi": {"name": mpi.name, "version": mpi.version, "launcher": mpi.path},
         "ranks_asked": site.ranks,

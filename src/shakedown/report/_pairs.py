@@ -25,10 +25,9 @@ def section(analysis: Analysis) -> Section | None:
     """The pairs of the analysis' findings, or None where no matrix over five nodes or more was measured."""
     from ..analysis import pairs
 
-    metrics = {metric.name: metric for metric in analysis.metrics}
     found = [
         (one, pairs.verdict(one))
-        for one in pairs.from_findings(analysis.findings, metrics)
+        for one in pairs.from_findings(analysis.findings)
         if len(set(one.hosts)) >= pairs.FEWEST_NODES and len(one.a) >= len(one.places)
     ]
     if not found:
@@ -103,7 +102,8 @@ def summary(verdict: PairVerdict) -> str:
     if verdict.noise is not None:
         parts.append(
             f"A node {amount(verdict.noise.smallest_node)} or a link {amount(verdict.noise.smallest_link)} would have been "
-            f"named in 9 of 10 cases; of what is named at most {_percent(verdict.rate)} is wrong in the mean."
+            f"named in 9 of 10 cases; of the nodes and of the links that are named at most {_percent(verdict.rate)} each "
+            "are wrong in the mean."
         )
     return " ".join(parts)
 

@@ -76,7 +76,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     words = ["--host", "host.json"]
-    for name in ("mpi", "languages", "ranks", "require", "modules"):
+    for name in ("mpi", "languages", "ranks", "launcher", "require", "modules"):
         words += [f"--{name}", str(params[name])]
     return Command(
         argv=(sys.executable, "-m", "shakedown.demonstrations.mpi_bindings", *words),
@@ -131,6 +131,9 @@ WORKLOAD = Workload(
         ),
         "ranks": Param(
             kind="integer", default="auto", low=2, words=("auto",), help="ranks in all; auto: two for each host"
+        ),
+        "launcher": Param(
+            kind="word", default="auto", help="what starts the ranks: auto (the first that can), srun, mpirun"
         ),
         "require": Param(
             kind="list",

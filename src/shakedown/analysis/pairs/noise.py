@@ -19,7 +19,7 @@ import numpy as np
 from ..table import Floats
 
 MOST_DOF = 200.0  # as good as normal
-FEW_DOF = 8.0  # where there are too few pairs to see a tail: what medians of samples on busy hosts were seen to have
+FEW_DOF = 8.0  # where there are too few pairs to see a tail: on the safe side of normal
 _TAIL_COUNT = 20  # residuals beyond the quantile that the tail is judged by
 _LEAST_TAIL = 5e-4
 _CHOICES = np.array([2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0, 30.0, 50.0, 100.0, MOST_DOF])
@@ -51,7 +51,7 @@ def tail(z: Floats, mirrored: Floats) -> Tail:
         seen.append(float(np.quantile(side, 1 - share)) / max(near, 1e-12))
     lighter = min(seen)
     # of a tail as light as a normal one the estimate itself is uncertain: what lies within two of its deviations is normal
-    normal = float(-ndtri(share)) / 1.0
+    normal = float(-ndtri(share))
     if lighter <= normal * (1 + 2 * _relative_error(share, len(z))):
         return Tail(MOST_DOF, slow_scale)
     return Tail(float(np.interp(-lighter, -expected, _CHOICES)), slow_scale)

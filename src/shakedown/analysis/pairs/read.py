@@ -73,18 +73,25 @@ def from_directories(directories: Sequence[RunDirectory]) -> tuple[list[Pairs], 
     return _matrices(rows, dead), damaged
 
 
-def from_findings(findings: Iterable[Finding], metrics: Mapping[str, Metric]) -> list[Pairs]:
-    """The same from findings, whose repeats are pooled. Only matrices between hosts."""
+def from_findings(findings: Iterable[Finding]) -> list[Pairs]:
+    """The same from findings, whose repeats are pooled."""
     rows = []
+    chosen: dict[tuple[str, str], Metric | None] = {}
     for one in findings:
-        if not all(name in one.params for name in _NEEDED) or not one.value or one.value <= 0:
+        if not _is_pair(one.params) or not one.value or one.value <= 0:
             continue
-        if one.metric in metrics and metrics[one.metric] == _metric_of(metrics.values(), metrics[one.metric].kernel):
-            spread = float("nan")
-            if one.low is not None and one.high is not None and one.low > 0:
-                spread = float(np.log(one.high / one.low)) / 2 / LEVEL_Z
-            metric = metrics[one.metric]
-            rows.append(Series(one.workload, metric.kernel, one.params, metric, one.value, spread))
+        key = (one.workload, one.metric)
+        if key not in chosen:
+            metrics = workloads.get(one.workload).metrics
+            mine = next((metric for metric in metrics if metric.name == one.metric), None)
+            chosen[key] = mine if mine is not None and mine == _metric_of(metrics, mine.kernel) else None
+        metric = chosen[key]
+        if metric is None:
+            continue
+        spread = float("nan")
+        if one.low is not None and one.high is not None and one.low > 0:
+            spread = float(np.log(one.high / one.low)) / 2 / LEVEL_Z
+        rows.append(Series(one.workload, metric.kernel, one.params, metric, one.value, spread))
     return _matrices(rows, [])
 
 

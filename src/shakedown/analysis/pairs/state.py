@@ -66,7 +66,8 @@ class Half(NamedTuple):
 
 def slower(effect: float, better: str) -> float:
     """A difference of logarithms as a share of the expected value: added to a time, or missing from a rate."""
-    return math.expm1(min(effect, 50.0)) if better == "lower" else -math.expm1(-effect)
+    held = min(max(effect, -50.0), 50.0)  # an interval may be as wide as that where next to nothing was measured
+    return math.expm1(held) if better == "lower" else -math.expm1(-held)
 
 
 def effect(middle: float, u: float, better: str) -> Effect:

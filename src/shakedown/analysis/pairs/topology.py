@@ -26,6 +26,8 @@ from ..table import Floats, Ints
 
 #: How far near and far pairs lie apart before groups are believed, in robust deviations within each.
 APART = 4.0
+_GAP = 0.03  # in log time: nearer heaps are not worth a group
+_FEWEST = 20  # pairs
 PURE = 0.95  # of the pairs of a group that are near, and of the others that are far
 
 
@@ -129,8 +131,10 @@ def found(a: Ints, b: Ints, residuals: Floats, places: int) -> Groups | None:
 
 def _between(residuals: Floats) -> float | None:
     """The threshold between a fast heap and the rest, or None where they are one."""
+    if len(residuals) < _FEWEST:
+        return None
     low, high = np.quantile(residuals, [0.0005, 0.9995])
-    if high <= low:
+    if high - low < _GAP:
         return None
     counts, edges = np.histogram(residuals, 200, (float(low), float(high)))
     middles = (edges[1:] + edges[:-1]) / 2
@@ -150,5 +154,5 @@ def _between(residuals: Floats) -> float | None:
     widths = [
         MAD_TO_SIGMA * float(np.median(np.abs(part - centre))) for part, centre in zip(parts, centres, strict=True)
     ]
-    apart = centres[1] - centres[0] > APART * max(*widths, 1e-9) and centres[1] - centres[0] > 0.03
+    apart = centres[1] - centres[0] > APART * max(*widths, 1e-9) and centres[1] - centres[0] > _GAP
     return threshold if apart else None

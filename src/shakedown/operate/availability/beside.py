@@ -1,4 +1,5 @@
-"""Our down time beside Slurm's own (`sreport cluster utilization`), and every difference in definition. Pure but for ``ask``.
+"""Our down time beside Slurm's own (`sreport cluster utilization`), and every difference in definition. Pure but for
+``ask``.
 
 What sreport adds up (slurmdbd's rollup, as_mysql_rollup.c of 22.05 to 24.05): every event of a node is down time with the
 resources written in the event, in whole hours of the local clock, but for
@@ -19,6 +20,7 @@ import time
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ...host import Door
 from . import kernel
@@ -93,10 +95,11 @@ def _by_its_rules(history: History, low: int, high: int) -> tuple[int, int]:
     return down, planned
 
 
-def _cpus(history: History, node: np.ndarray) -> Ints:  # type: ignore[type-arg]
+def _cpus(history: History, node: NDArray[np.int32]) -> Ints:
     size = np.zeros(len(history.names), np.int64)
     size[history.presence.node] = history.presence.cpus
-    return size[node]
+    found: Ints = size[node]
+    return found
 
 
 def ask(door: Door, found: Beside) -> Beside:

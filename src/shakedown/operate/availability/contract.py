@@ -226,7 +226,7 @@ def months(begin_s: int, end_s: int, zone: str) -> list[tuple[int, int]]:
     clock = ZoneInfo(zone)
     first = datetime.datetime.fromtimestamp(begin_s, clock)
     year, month = first.year, first.month
-    found = []
+    found: list[tuple[int, int]] = []
     while True:
         low = int(datetime.datetime(year, month, 1, tzinfo=clock).timestamp())
         year, month = (year + 1, 1) if month == 12 else (year, month + 1)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .history import Ints
+from .history import Ints, distinct
 from .kernel import Bools, Segments
 from .records import Attempt, Point, Window, level
 
@@ -45,9 +45,9 @@ class Course:
 
 
 def of_segments(found: Segments, excluded: Bools, forgiven: Bools, *, system_at: Fraction | None = None) -> Course:
-    """The course of a history. ``excluded`` segments are not scheduled, ``forgiven`` ones count as up. With ``system_at`` the
-    system counts as one: it is out while at least that share of what is scheduled is lost, and not scheduled while at least
-    that share is excluded."""
+    """The course of a history. ``excluded`` segments are not scheduled, ``forgiven`` ones count as up. With
+    ``system_at`` the system counts as one: it is out while at least that share of what is scheduled is lost, and not
+    scheduled while at least that share is excluded."""
     full = found.weight * found.parts
     gone = found.weight * found.lost
     none = np.zeros_like(full)
@@ -143,7 +143,7 @@ def slide(course: Course, length_s: int) -> Sliding:
         empty = np.empty(0, np.int64)
         return Sliding(empty, empty, empty, empty, length_s)
     ends = np.concatenate((course.at, course.at + length_s, [first, last]))
-    ends = np.unique(ends[(ends >= first) & (ends <= last)])
+    ends = distinct(ends[(ends >= first) & (ends <= last)])
     high, low = at_times(course, ends), at_times(course, ends - length_s)
     sums = [a - b for a, b in zip(high, low, strict=True)]
     return Sliding(ends, sums[0], sums[1], sums[2], length_s)
@@ -152,12 +152,10 @@ def slide(course: Course, length_s: int) -> Sliding:
 def margin(sliding: Sliding, target: Fraction, *, blind_is_lost: bool) -> NDArray[Any]:
     """(1 - target) x scheduled - lost, times the target's denominator: at or above 0 the window meets it. Exact."""
     lost = sliding.lost + sliding.unobserved if blind_is_lost else sliding.lost
-    bound = float(max((int(one) for one in sliding.scheduled), default=0)) * target.denominator
-    if bound > _FITS:
-        return (target.denominator - target.numerator) * sliding.scheduled.astype(
-            object
-        ) - target.denominator * lost.astype(object)
-    found: NDArray[Any] = (target.denominator - target.numerator) * sliding.scheduled - target.denominator * lost
+    bound = float(sliding.scheduled.max(initial=0)) * target.denominator
+    scheduled = sliding.scheduled.astype(object) if bound > _FITS else sliding.scheduled
+    lost = lost.astype(object) if bound > _FITS else lost
+    found: NDArray[Any] = (target.denominator - target.numerator) * scheduled - target.denominator * lost
     return found
 
 

@@ -1,9 +1,9 @@
 """Definitions of availability side by side: each formula with the numbers put in and its source. Pure; numpy.
 
-T is the period, S time of scheduled outages, U of unscheduled ones, Ns and Nu their numbers. The definitions of DOE's leadership
-facilities and of HECToR are of the system as a whole, which counts as out while at least a contract's share of it is; beside
-them stand the same formulas with every node's hours added up. A scheduled outage is what the contract excludes and what it calls
-scheduled.
+T is the period, S time of scheduled outages, U of unscheduled ones, Ns and Nu their numbers. The definitions of DOE's
+leadership facilities and of HECToR are of the system as a whole, which counts as out while at least a contract's share
+of it is; beside them stand the same formulas with every node's hours added up. A scheduled outage is what the contract
+excludes and what it calls scheduled.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .contract import Contract
 from .course import timeline
 from .kernel import Bools, Segments
 from .records import Definition, Window
 
 DOE = "DOE leadership computing facilities, annual operational assessments; common targets 95 % scheduled, 90 % overall"
-HECTOR = "HECToR monthly and annual reports (EPCC, Cray): serviceability, failures a month; thresholds 85 and 98.5 % of reliability"
+HECTOR = "HECToR monthly and annual reports (EPCC, Cray): serviceability, failures a month"
 SEMI = "SEMI E10 as applied to HPC by Stearley (Sandia): total = nonscheduled + operations; operations = uptime + downtimes"
 ARL = "ARL-TR-7085, section 3.4, equation 1"
 #: A mean month in hours, as HECToR's reports divide it.
@@ -80,23 +81,24 @@ def _runs(holds: Bools) -> int:
 
 
 def side_by_side(
-    whole: Window | None, weighted: Hours, system: SystemHours, weight: str, system_at: str, used_h: float | None
+    whole: Window | None, weighted: Hours, system: SystemHours, weight: str, contract: Contract, used_h: float | None
 ) -> tuple[Definition, ...]:
     """All definitions over one period."""
     found: list[Definition] = []
     if whole is not None:
         seen = (whole.scheduled - whole.unobserved) / 3600
+        unit = "system" if contract.counting == "system" else weight
         found.append(
             Definition(
                 name="effectiveness level EL",
                 formula="operational use time / scheduled use time",
-                numbers=f"({seen:,.2f} h - {whole.lost / 3600:,.2f} h) / {seen:,.2f} h, in {weight}-hours",
+                numbers=f"({seen:,.2f} h - {whole.lost / 3600:,.2f} h) / {seen:,.2f} h, in {unit}-hours",
                 value=whole.level,
                 source=ARL,
                 note="over the whole period; the verdict slides a window over it",
             )
         )
-    note = f"the system is out while at least {system_at} of it is"
+    note = f"the system is out while at least {contract.down.system_at} of it is"
     found += _doe("system", system.total, system.scheduled, system.unscheduled, note)
     found += _times(system, note)
     found += _doe(f"{weight}-hours", weighted.total, weighted.scheduled, weighted.unscheduled, "every node by itself")
@@ -187,9 +189,9 @@ def _semi(weighted: Hours, weight: str, used_h: float | None) -> list[Definition
     productive = "not known" if used_h is None else f"{used_h:,.2f}"
     rest = "" if used_h is None else f" {max(0.0, up - used_h):,.2f}"
     tree = (
-        f"total {weighted.total:,.2f} = not observed {weighted.unseen:,.2f} + operations {operations:,.2f}; operations = uptime "
-        f"{up:,.2f} + scheduled downtime {weighted.scheduled:,.2f} + unscheduled downtime {weighted.unscheduled:,.2f}; uptime = "
-        f"productive {productive} + standby and engineering{rest}"
+        f"total {weighted.total:,.2f} = not observed {weighted.unseen:,.2f} + operations {operations:,.2f}; "
+        f"operations = uptime {up:,.2f} + scheduled downtime {weighted.scheduled:,.2f} + unscheduled downtime "
+        f"{weighted.unscheduled:,.2f}; uptime = productive {productive} + standby and engineering{rest}"
     )
     found = [
         Definition(

@@ -44,8 +44,8 @@ def settings(history: History, contract: Contract) -> dict[str, float]:
 
 
 def bounds(history: History, contract: Contract, own: Outages) -> tuple[Floats, Floats, Ints]:
-    """Least and greatest delay of each outage in seconds, NaN where nothing is known, and its class: a place in ``CLASSES``, or
-    -1 for one that is not late (a person's order) or that began before the stretch."""
+    """Least and greatest delay of each outage in seconds, NaN where nothing is known, and its class: a place in
+    ``CLASSES``, or -1 for one that is not late (a person's order) or that began before the stretch."""
     known = settings(history, contract)
     events, row = history.events, own.record
     checks = np.array([bool(_CHECK.match(one.what)) for one in history.causes], bool)
@@ -74,8 +74,8 @@ def told(
     high: Floats,
     group: Ints,
 ) -> tuple[Delay, ...]:
-    """One line for each class of outages that are late: how late, and the weighted hours that are missing. ``counts`` are the
-    outages that cost anything (neither excluded nor forgiven at their begin), ``weights`` their nodes' weights."""
+    """One line for each class of outages that are late: how late, and the weighted hours that are missing. ``counts``
+    are the outages that cost anything (neither excluded nor forgiven at their begin), ``weights`` their nodes' weights."""
     known = settings(history, contract)
     basis = (
         f"2/3 to 2.2 x SlurmdTimeout ({known.get('slurmd_timeout_s', 0):g} s)",
@@ -104,7 +104,8 @@ def told(
 
 
 def measured(history: History, own: Outages) -> Delay | None:
-    """By how much the engine's stamps were later than those of a watch of the same outage; None where none was seen twice."""
+    """By how much the engine's stamps were later than those of a watch of the same outage; None where none was seen
+    twice."""
     events = history.events
     watch = np.array([one.engine in ("watch", "sinfo") for one in history.causes], bool)
     if not len(events) or not len(own):

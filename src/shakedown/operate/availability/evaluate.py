@@ -9,12 +9,14 @@ import msgspec
 import numpy as np
 
 from ...records import Notice
+from ...report._text import count
 from ...schedulers import JobRecord
 from . import beside, course, definitions, delay, exclusions, explain, incidents, judging, kernel, rates
 from . import jobs as jobs_
 from .contract import Contract, seconds_of
-from .history import STATE_CODE, History
-from .records import Beside, CauseHours, Explained, Rate, Report, Use, Verdict, Window, notice
+from .course import Course, Sliding
+from .history import STATE_CODE, History, Ints, distinct
+from .records import Beside, CauseHours, Delay, Explained, Incident, Rate, Report, Use, Verdict, Window, notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,8 @@ class Found:
     segments: kernel.Segments
     excluded: kernel.Bools
     forgiven: kernel.Bools
-    course: course.Course
-    sliding: course.Sliding
+    course: Course
+    sliding: Sliding
     outages: incidents.Outages
     scheduled: kernel.Bools  # of records
 
@@ -108,6 +110,7 @@ def evaluate(
         title=contract.title,
         source=contract.source,
         counting=contract.counting,
+        kind=contract.window.kind,
         target=float(contract.target),
         window_s=contract.window_s,
         zone=contract.zone,
@@ -115,7 +118,7 @@ def evaluate(
         end_s=end_s,
         verdict=verdict,
         reasons=reasons,
-        nodes=len(np.unique(found.segments.node)),
+        nodes=len(distinct(found.segments.node.astype(np.int64))),
         processors=int(_processors(history)),
         observed=_observed(whole),
         judged=judged,
@@ -134,7 +137,7 @@ def evaluate(
         incidents=_greatest(found, begin_s, end_s),
         causes=_causes(found),
         rates=_rates(found, system),
-        definitions=definitions.side_by_side(whole, hours, system, weight, contract.down.system_at, used_h),
+        definitions=definitions.side_by_side(whole, hours, system, weight, contract, used_h),
         delays=delays,
         level_with_delay=with_delay,
         jobs=jobs,
@@ -213,17 +216,18 @@ def _use(found: Found, records: Sequence[JobRecord] | None, judged: Window | Non
     )
 
 
-def _cpus(found: Found) -> kernel.Ints:
+def _cpus(found: Found) -> Ints:
     """Processors of each segment's node, whatever the contract counts."""
     size = np.zeros(len(found.history.names), np.int64)
     size[found.history.presence.node] = found.history.presence.cpus
-    return size[found.segments.node]
+    found_cpus: Ints = size[found.segments.node]
+    return found_cpus
 
 
 # ------------------------------------------------------------------------------------------------- causes, rates, delays
 
 
-def _greatest(found: Found, begin_s: int, end_s: int) -> tuple[incidents.Incident, ...]:
+def _greatest(found: Found, begin_s: int, end_s: int) -> tuple[Incident, ...]:
     own = incidents.costs(found.segments, found.outages, found.counts, begin_s, end_s)
     chosen = np.argsort(-own.charged, kind="stable")[: incidents.MOST_TOLD]
     rows = [int(at) for at in chosen if own.charged[at] > 0]
@@ -259,7 +263,7 @@ def _rates(found: Found, system: definitions.SystemHours) -> tuple[Rate, ...]:
     begun = failures & ~own.cut
     up = float((segments.seconds * (segments.seen & found.counts & (segments.lost == 0))).sum()) / 3600
     wall = float(sum(high - low for low, high in judging.seen_within(found))) / 3600
-    grouped = len(np.unique(own.incident[begun]))
+    grouped = len(distinct(own.incident[begun]))
     every = system.scheduled_outages + system.unscheduled_outages
     running = system.total - system.scheduled - system.unscheduled
     return (
@@ -295,7 +299,7 @@ def _rates(found: Found, system: definitions.SystemHours) -> tuple[Rate, ...]:
     )
 
 
-def _delays(found: Found, judged: Window | None) -> tuple[tuple[delay.Delay, ...], tuple[float, float] | None]:
+def _delays(found: Found, judged: Window | None) -> tuple[tuple[Delay, ...], tuple[float, float] | None]:
     """The delays, and the judged window's level with them."""
     own = found.outages
     low, high, group = delay.bounds(found.history, found.contract, own)
@@ -327,11 +331,13 @@ def _notices(found: Found, whole: Window) -> list[Notice]:
             )
         )
     if refused := found.told.refused:
-        text = f"{len(refused)} outages or reservations are not excluded though a rule names them: {refused[0].refused}"
+        text = f"not excluded though a rule names them: {len(refused)} (the first: {refused[0].refused})"
         told.append(notice("refused", text, "see the exclusions; a watch records when reservations were made"))
     own = found.outages
     if len(own) and bool(own.open.any()):
-        told.append(notice("open", f"{int(own.open.sum())} outages of nodes were not over at the end"))
+        told.append(
+            notice("open", f"not over at the end: {count(int(own.open.sum()), 'outage of a node', 'outages of nodes')}")
+        )
     if len(found.segments.node) == 0:
         told.append(notice("nothing", "no node was there in this time", "look at --begin and --end"))
     return told

@@ -73,7 +73,9 @@ def scheduled_rows(history: History, contract: Contract, kinds: Sequence[str]) -
 
 def lines(history: History, contract: Contract, kinds: Sequence[str], begin_s: int, end_s: int) -> Lines:
     """What the contract's rules claim of a stretch of time."""
-    rows, told, refused = _Rows(), [], []
+    rows = _Rows()
+    told: list[Moved] = []
+    refused: list[Moved] = []
     for rule in contract.exclude:
         covered = _covered(rule, history, contract, kinds, begin_s, end_s)
         spans = _monthly(rule, covered, contract.zone, begin_s, end_s)

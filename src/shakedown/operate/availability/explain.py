@@ -1,5 +1,5 @@
-"""The arithmetic of one window to the line: what was scheduled, what each exclusion took, what each record lost; the lines add up
-to the window's numbers exactly. Pure; numpy."""
+"""The arithmetic of one window to the line: what was scheduled, what each exclusion took, what each record lost; the
+lines add up to the window's numbers exactly. Pure; numpy."""
 
 from __future__ import annotations
 
@@ -50,9 +50,12 @@ def explain(
     below = there - taken - unseen
     level = (below - gone) / below if below > 0 else None
     base = f"{there:,.0f} - {taken:,.0f} - {unseen:,.2f}"
-    text = f"({base} - {gone:,.2f}) / ({base})"
+    text = f"({base} - {gone:,.2f}) / ({base}) = {_percent(level)}"
     if contract.counting == "system":
-        text += f" by nodes; the system, out from {contract.down.system_at}: {_percent(window.level)}"
+        text += f" by nodes; of the system as one, out while at least {contract.down.system_at} of it is: "
+        text += (
+            f"({window.scheduled:,.0f} s - {window.lost:,.0f} s) / {window.scheduled:,.0f} s = {_percent(window.level)}"
+        )
     return Explained(
         window=window,
         weight=weight,
@@ -60,7 +63,7 @@ def explain(
         excluded=excluded_lines,
         lost=lost_lines,
         unobserved=blind_lines,
-        result=f"{text} = {_percent(level)}",
+        result=text,
     )
 
 
@@ -71,6 +74,11 @@ def _percent(value: float | None) -> str:
 def stamp(seconds: int, clock: ZoneInfo) -> str:
     """A moment in the contract's zone, with its offset."""
     return datetime.datetime.fromtimestamp(seconds, clock).strftime("%Y-%m-%d %H:%M:%S%z")
+
+
+def minute(seconds: int, clock: ZoneInfo) -> str:
+    """A moment to the minute, where its zone is told elsewhere."""
+    return datetime.datetime.fromtimestamp(seconds, clock).strftime("%Y-%m-%d %H:%M")
 
 
 def _summed(lines: Sequence[Line]) -> tuple[Line, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...report import _charts
 from ...report._document import Axis, Bar, Bars, Lines, Point, Rule, Series
+from ...report._text import count, natural
 from .explain import stamp
 from .records import Report
 
@@ -99,7 +100,8 @@ def causes(told: Report) -> Bars | None:
     bars = tuple(
         Bar(
             title=one.kind,
-            detail=f"{one.outages:,} outages of nodes" + (", scheduled" if one.scheduled else ""),
+            detail=count(one.outages, "outage of a node", "outages of nodes")
+            + (", scheduled" if one.scheduled else ""),
             value=f"{one.lost_h:,.1f} h",
             fractions=(("of what was lost", one.lost_h / total),),
         )
@@ -130,26 +132,24 @@ def node_map(found: Found, zone: str) -> str:
     text = str(vl_convert.vegalite_to_svg(_spec(rows, names, axis, height)))
     keys = "".join(
         f'<li data-colour="{_charts.colour(colour)}"><svg class="swatch" viewBox="0 0 28 16" aria-hidden="true">'
-        f'<path d="M4 2h20v12h-20z" fill="{_charts.colour(colour)}" stroke="{_charts.colour("muted")}"/></svg><span>{words}</span></li>'
+        f'<path d="M4 2h20v12h-20z" fill="{_charts.colour(colour)}" stroke="{_charts.colour("muted")}"/></svg>'
+        f"<span>{words}</span></li>"
         for name, colour, words in _LOOKS
         if any(row["k"] == name for row in rows)
     )
     title = f"{counted} nodes over time"
-    more = (
-        ""
-        if len(names) >= counted
-        else f" Shown: the {len(names)} that lost most; the others were well as far as was seen."
-    )
+    more = "" if len(names) >= counted else f" Shown are the {len(names)} that lost most."
     return (
-        f'<figure style="grid-column:1/-1;max-width:none"><figcaption>{title}</figcaption>'
+        f'<figure style="max-width:none"><figcaption>{title}</figcaption>'
         f'<div class="drawing"><svg role="img" aria-label="{title}" {text.removeprefix("<svg ")}</div>'
-        f'<ul class="legend">{keys}</ul><p class="caption">The darker, the more of the cell\'s time and of the node.{more}</p></figure>'
+        f'<ul class="legend">{keys}</ul>'
+        f'<p class="caption">The darker, the more of the time and of the node.{more}</p></figure>'
     )
 
 
 def insert_map(page: str, drawing: str) -> str:
     """The page with the map in its place."""
-    return page.replace(f"<p>{MAP_MARK}</p>", f'<div class="figures">{drawing}</div>', 1)
+    return page.replace(f"<p>{MAP_MARK}</p>", f'<div class="figures" style="display:block">{drawing}</div>', 1)
 
 
 def _cells(found: Found) -> tuple[list[dict[str, Any]], list[str], int]:
@@ -163,8 +163,6 @@ def _cells(found: Found) -> tuple[list[dict[str, Any]], list[str], int]:
     charge[found.history.presence.node] += 1e-12
     ranked = nodes[np.argsort(-charge[nodes], kind="stable")]
     chosen = ranked[:MOST_ROWS] if len(ranked) > MOST_ROWS else ranked
-    from ...report._text import natural
-
     ordered = sorted((found.history.names[at] for at in chosen.tolist()), key=natural)
     index = {found.history.names.index(name): row for row, name in enumerate(ordered)}
     low, high = segments.begin_s, segments.end_s
@@ -211,10 +209,14 @@ def _drawn(
                 "k": kind,
                 "f": _charts.colour(colour),
                 "o": 1.0 if kind != "lost" else 0.25 + 0.75 * math.sqrt(min(1.0, share)),
-                "d": f"{ordered[row]}, from {stamp(int(edges[column]), clock)}: {words}, {100 * min(1.0, share):.3g} % of the time",
+                "d": f"{ordered[row]}, from {stamp(int(edges[column]), clock)}: {words}, {_part(share)} of the time",
             }
         )
     return rows
+
+
+def _part(share: float) -> str:
+    return f"{100 * min(1.0, share):.3g} %"
 
 
 def _spec(rows: list[dict[str, Any]], names: list[str], axis: Axis, height: int) -> dict[str, Any]:

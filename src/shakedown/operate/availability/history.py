@@ -50,25 +50,21 @@ class Reservation:
     first_seen_s: int | None = None
 
 
-def _none(kind: type[np.generic] = np.int64) -> Any:
-    return field(default_factory=lambda: np.empty(0, kind))
-
-
 @dataclass(frozen=True, slots=True)
 class Events:
     """Records of nodes, row by row. ``announced`` and ``late`` are -1 where they are not known; ``late`` is by how much at
     most the begin was noticed late, as a watch measured it; ``mask`` has a bit for each GPU that is lost."""
 
-    node: NDArray[np.int32] = _none(np.int32)
-    begin: Ints = _none()
-    end: Ints = _none()
-    state: NDArray[np.uint8] = _none(np.uint8)
-    cause: NDArray[np.int32] = _none(np.int32)
-    share: NDArray[np.int32] = _none(np.int32)
-    mask: NDArray[np.uint64] = _none(np.uint64)
-    announced: Ints = _none()
-    late: Ints = _none()
-    cpus: Ints = _none()  # as the record itself says; -1 where it does not
+    node: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    begin: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    end: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    state: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    cause: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    share: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    mask: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    announced: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    late: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    cpus: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # as the record itself says; -1 where it does not
 
     def __len__(self) -> int:
         return len(self.node)
@@ -81,20 +77,20 @@ class Events:
 class Presence:
     """When a node belonged to the machine, and with what."""
 
-    node: NDArray[np.int32] = _none(np.int32)
-    begin: Ints = _none()
-    end: Ints = _none()
-    cpus: Ints = _none()
-    gpus: Ints = _none()
+    node: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    begin: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    end: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    cpus: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    gpus: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
     """When nobody looked: at one node, or at all of them (-1)."""
 
-    node: NDArray[np.int32] = _none(np.int32)
-    begin: Ints = _none()
-    end: Ints = _none()
+    node: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    begin: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    end: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +252,15 @@ def _presence(rows: Sequence[tuple[int, int, int, int, int]]) -> Presence:
         cpus=table[:, 3].copy(),
         gpus=table[:, 4].copy(),
     )
+
+
+def distinct(values: Ints) -> Ints:
+    """The different values in order. By sorting: numpy's own way by hashing is slower for millions of times."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    found: Ints = ordered[first]
+    return found
 
 
 def union(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

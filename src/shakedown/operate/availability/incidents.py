@@ -1,8 +1,8 @@
 """Which outages belong together, what each cost, and what would have met the contract. Pure; numpy.
 
 A node's *outage* is a stretch in which it was out, whatever records tell of it: a drain that became a death, and an event
-that the database cut in two, are one. An *incident* is outages of nodes that began together (each within a contract's time of
-the one before) for one reason: the failure of a rack is one failure.
+that the database cut in two, are one. An *incident* is outages of nodes that began together (each within a contract's
+time of the one before) for one reason: the failure of a rack is one failure.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Outages:
 
 
 def outages(found: Segments, history: History, together_s: int) -> Outages:
-    """Merge records of a node that touch or overlap into outages, whole ones and shares apart, and outages into incidents."""
+    """Merge records of a node that touch or overlap into outages, whole ones and shares apart, and outages into
+    incidents."""
     events = history.events
     hit = np.zeros(len(events), bool)
     hit[found.owner[found.owner >= 0]] = True
@@ -136,7 +137,9 @@ def costs(found: Segments, own: Outages, counts: Bools, begin_s: int, end_s: int
     if len(found.rows):
         np.maximum.at(worst, found.rows, rank[record_incident[found.covers]])
     back = np.cumsum(np.bincount(worst[out], amount[out], size))
-    return Costs(charged=charged, alone=alone, order=order, back=back)
+    return Costs(
+        charged=charged.astype(np.float64), alone=alone.astype(np.float64), order=order, back=back.astype(np.float64)
+    )
 
 
 def told(

@@ -2,8 +2,8 @@
 
 The records are the batch engines' own (``schedulers``); nothing is guessed that they do not say. A job that the engine ended
 because a node died is the system's; one that failed by itself while one of its nodes was being lost is, too, with the reason
-told; a time limit, memory overrun or cancellation is the user's; all else that failed is not known: exit code 1 may be a typing
-error or a broken link.
+told; a time limit, memory overrun or cancellation is the user's; all else that failed is not known: exit code 1 may be a
+typing error or a broken link.
 """
 
 from __future__ import annotations

@@ -162,7 +162,8 @@ def _least(windows: Sequence[Window], *, greatest: bool = False) -> int:
 
 
 def missing(found: Found, judged: Window) -> Missing:
-    """By how much the judged window is short, and which incidents' absence would have met the contract, the greatest first."""
+    """By how much the judged window is short, and which incidents' absence would have met the contract, the greatest
+    first."""
     contract = found.contract
     allowed = float(1 - contract.target) * judged.scheduled
     short = judged.lost - allowed
@@ -191,7 +192,8 @@ def missing(found: Found, judged: Window) -> Missing:
 
 
 def _tried(found: Found, judged: Window, ranked: Sequence[int]) -> int | None:
-    """How many incidents, the greatest first, have to be absent for the system as one to meet; each number is laid out anew."""
+    """How many incidents, the greatest first, have to be absent for the system as one to meet; each number is laid out
+    anew."""
     contract = found.contract
     own = found.outages
     claims = exclusions.lines(found.history, contract, found.kinds, judged.begin_s, judged.end_s)

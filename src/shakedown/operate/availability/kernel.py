@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .contract import Contract
-from .history import STATE_CODE, WHOLE, History, Ints, complement
+from .history import STATE_CODE, WHOLE, History, Ints, complement, distinct
 
 Bools = NDArray[np.bool_]
 #: Pairs of a record and a segment that are laid out at once.
@@ -178,8 +178,8 @@ def _unseen(
     """When nobody looked: gaps of single nodes, their unknown states, and at all of them whatever no source saw."""
     gaps, events = history.gaps, history.events
     near = (gaps.begin < end_s) & (gaps.end > begin_s)
-    whole = [one for one in complement(history.seen, begin_s, end_s)]
-    every = np.unique(nodes)
+    whole = complement(history.seen, begin_s, end_s)
+    every = distinct(nodes.astype(np.int64))
     node = [gaps.node[near], events.node[blind], *(every for _ in whole)]
     begin = [gaps.begin[near], events.begin[blind], *(np.full(len(every), low) for low, _ in whole)]
     end = [gaps.end[near], events.end[blind], *(np.full(len(every), high) for _, high in whole)]

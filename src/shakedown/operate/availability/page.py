@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from ...report._document import Column, Document, Figures, Section, Table, Text
 from . import figures
-from .explain import stamp
+from .explain import minute, stamp
 from .rates import words
 from .records import Incident, Rate, Report, Window
 
@@ -52,7 +52,7 @@ def document(told: Report, *, version: str) -> Document:
         Section(
             id="causes",
             title="What was lost, and why",
-            blocks=(*((bars,) if bars else ()), *some("Lost by cause", "What would have met it", "Greatest incidents")),
+            blocks=(*((bars,) if bars else ()), *some("What would have met it", "Greatest incidents")),
         ),
         Section(id="exclusions", title="Exclusions", blocks=some("Exclusions")) if told.exclusions else None,
         Section(id="rates", title="Mean times", blocks=some("Mean times", "How late outages were noticed")),
@@ -128,9 +128,10 @@ def lead(told: Report) -> list[str]:
     """The verdict in sentences."""
     clock = ZoneInfo(told.zone)
     out = [f"{told.title}: {told.verdict}. " + "; ".join(told.reasons) + "."]
-    if told.certain_first_met_s is not None:
+    sliding = told.kind == "sliding"
+    if sliding and told.certain_first_met_s is not None:
         out.append(f"A window met availability first at {stamp(told.certain_first_met_s, clock)}.")
-    elif told.first_met_s is not None:
+    elif sliding and told.first_met_s is not None:
         out.append(
             f"A window may have met it first at {stamp(told.first_met_s, clock)}, if what was not observed was up."
         )
@@ -140,14 +141,14 @@ def lead(told: Report) -> list[str]:
             first = ", ".join(
                 f"{one.nodes} ({one.kind}, {one.alone_h:,.1f} h)" for one in gap.ranked[: min(3, gap.fewest)]
             )
-            out.append(f"It would have met without its {gap.fewest} costliest incidents, the first of them {first}.")
+            which = "costliest incident" if gap.fewest == 1 else f"{gap.fewest} costliest incidents"
+            out.append(f"It would have met without its {which}: {first}{', ...' if gap.fewest > 3 else ''}.")
         else:
             out.append("No set of the incidents that are told of, absent, would have met it.")
     if told.level_with_delay and told.judged and told.level_with_delay[0] < (told.judged.level or 0):
         low, high = told.level_with_delay
-        out.append(
-            f"Outages are stamped when they are noticed: with the delay estimated, the level is {percent(low)} to {percent(high)}."
-        )
+        late = f"with the delay estimated, the level is {percent(low)} to {percent(high)}"
+        out.append(f"Outages are stamped when they are noticed: {late}.")
     return out
 
 
@@ -220,13 +221,13 @@ def _windows(told: Report, clock: ZoneInfo) -> Told:
 
 
 def _month_rows(told: Report, clock: ZoneInfo) -> Told:
-    rows = [_window_row(stamp(one.begin_s, clock)[:7], one, told, clock) for one in told.months]
+    rows: Rows = [_window_row(stamp(one.begin_s, clock)[:7], one, told, clock) for one in told.months]
     return _heads(told), rows
 
 
 def _attempts(told: Report, clock: ZoneInfo) -> Told:
-    rows = [
-        (str(number), stamp(one.begin_s, clock), stamp(one.end_s, clock), "met" if one.met else one.why)
+    rows: Rows = [
+        (str(number), minute(one.begin_s, clock), minute(one.end_s, clock), "met" if one.met else one.why)
         for number, one in enumerate(told.attempts, start=1)
     ]
     return ("attempt", "from", "to", "how it ended"), rows
@@ -245,13 +246,13 @@ def _use(told: Report) -> Told:
 
 def _exclusions(told: Report, clock: ZoneInfo, most: int) -> Told:
     unit = _unit(told) if told.counting != "system" else "processor"
-    rows = [
+    rows: Rows = [
         (
             one.rule,
             one.what[:60],
             one.nodes[:40],
-            stamp(one.begin_s, clock),
-            stamp(one.end_s, clock),
+            minute(one.begin_s, clock),
+            minute(one.end_s, clock),
             f"{one.scheduled_h:,.2f}",
             f"{one.forgiven_h:,.2f}",
             f"not applied: {one.refused}" if one.refused else one.treat,
@@ -268,7 +269,7 @@ def _exclusions(told: Report, clock: ZoneInfo, most: int) -> Told:
 
 def _causes(told: Report) -> Told:
     total = sum(one.lost_h for one in told.causes) or 1.0
-    rows = [
+    rows: Rows = [
         (
             one.kind,
             f"{one.lost_h:,.2f}",
@@ -282,10 +283,10 @@ def _causes(told: Report) -> Told:
 
 
 def _incidents(rows: tuple[Incident, ...], clock: ZoneInfo) -> Told:
-    found = [
+    found: Rows = [
         (
-            stamp(one.begin_s, clock),
-            "not over" if one.end_s is None else stamp(one.end_s, clock),
+            minute(one.begin_s, clock),
+            "not over" if one.end_s is None else minute(one.end_s, clock),
             one.nodes[:40],
             one.kind,
             one.what[:60],
@@ -309,7 +310,7 @@ def _missing(told: Report, clock: ZoneInfo, most: int) -> Told:
         rows.append(
             (
                 str(rank),
-                stamp(one.begin_s, clock),
+                minute(one.begin_s, clock),
                 one.nodes[:40],
                 one.kind,
                 one.what[:60],
@@ -322,7 +323,7 @@ def _missing(told: Report, clock: ZoneInfo, most: int) -> Told:
 
 
 def _rates(rates: tuple[Rate, ...]) -> Told:
-    rows = [
+    rows: Rows = [
         (
             one.name,
             words(one),
@@ -336,7 +337,7 @@ def _rates(rates: tuple[Rate, ...]) -> Told:
 
 
 def _delays(told: Report) -> Told:
-    rows = []
+    rows: Rows = []
     for one in told.delays:
         late = f"{one.low_s:,.0f} to {one.high_s:,.0f} s"
         if one.measured and one.median_s is not None:
@@ -347,7 +348,7 @@ def _delays(told: Report) -> Told:
 
 
 def _definitions(told: Report) -> Told:
-    rows = []
+    rows: Rows = []
     for one in told.definitions:
         value = percent(one.value) if one.unit == "%" else "none" if one.value is None else f"{one.value:,.2f} h"
         rows.append((one.name, value, one.formula, one.numbers, one.source, one.note))
@@ -358,7 +359,7 @@ def _jobs(told: Report) -> Told:
     heads = ("whose", "how it ended", "jobs", "share of those that ended", "per 1000 node-hours")
     if told.jobs is None:
         return heads, []
-    rows = []
+    rows: Rows = []
     for one in told.jobs.causes:
         share = f"{percent(one.share, 2)} [{percent(one.share_low, 2)}, {percent(one.share_high, 2)}]"
         per = (
@@ -369,7 +370,7 @@ def _jobs(told: Report) -> Told:
 
 
 def _killers(told: Report) -> Told:
-    rows = []
+    rows: Rows = []
     for one in told.jobs.killers if told.jobs else ():
         rows.append((one.node, f"{one.failed} of {one.jobs}", f"{one.expected:.2f}", f"{one.p:.2g}"))
     return ("node", "failed", "expected from the others", "p (Holm)"), rows
@@ -379,7 +380,7 @@ def _beside(told: Report, clock: ZoneInfo) -> Told:
     one = told.beside
     if one is None:
         return ("what", "processor-seconds"), []
-    rows: Rows = [(f"ours, {stamp(one.begin_s, clock)} to {stamp(one.end_s, clock)}", f"{one.ours:,}")]
+    rows: Rows = [(f"ours, {minute(one.begin_s, clock)} to {minute(one.end_s, clock)}", f"{one.ours:,}")]
     rows += [(name, f"{amount:+,}") for name, amount in one.steps]
     rows.append(("by sreport's rules: Down", f"{one.expected:,}"))
     rows.append(("by sreport's rules: planned down", f"{one.expected_planned:,}"))
@@ -391,13 +392,13 @@ def _beside(told: Report, clock: ZoneInfo) -> Told:
 
 
 def _sources(told: Report, clock: ZoneInfo) -> Told:
-    rows = [
+    rows: Rows = [
         (
             one.name,
             one.kind,
             f"{one.records:,}",
-            stamp(one.begin_s, clock) if one.begin_s else "",
-            stamp(one.end_s, clock) if one.end_s else "",
+            minute(one.begin_s, clock) if one.begin_s else "",
+            minute(one.end_s, clock) if one.end_s else "",
         )
         for one in told.sources
     ]

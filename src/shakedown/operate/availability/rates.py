@@ -47,9 +47,9 @@ def between(
 
 
 def to_mend(seconds: NDArray[np.int64], censored: NDArray[np.bool_], level: float = LEVEL) -> Rate:
-    """Mean time to repair: all time in repair within the stretch over the repairs that ended in it. ``censored`` are those that
-    had not ended. What had begun before counts from the begin of the stretch on: the exponential has no memory, and so a long
-    repair is not counted more for being long."""
+    """Mean time to repair: all time in repair within the stretch over the repairs that ended in it. ``censored`` are
+    those that had not ended. What had begun before counts from the begin of the stretch on: the exponential has no
+    memory, and so a long repair is not counted more for being long."""
     from scipy.stats import chi2
 
     total = float(seconds.sum()) / 3600

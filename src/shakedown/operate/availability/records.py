@@ -229,6 +229,7 @@ class Report(Record, frozen=True, kw_only=True):
     title: str
     source: str
     counting: str
+    kind: str  # of the window: sliding, restarting, months
     target: float
     window_s: int
     zone: str

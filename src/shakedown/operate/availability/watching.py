@@ -1,8 +1,9 @@
 """Our own watch: a loop that asks the engine how its nodes are and appends what changed, with the time, to one file.
 
 An engine stamps an outage when it notices it, forgets when a reservation was made, and purges its events; a watch keeps all
-that. One line is one look, also where nothing changed: only so is silence told apart from health. Both clocks are written, so
-that a wall clock that was set is seen; a line is written at once and whole; a second watch of the same file is refused.
+that. One line is one look, also where nothing changed: only so is silence told apart from health. Both clocks are
+written, so that a wall clock that was set is seen; a line is written at once and whole; a second watch of the same file
+is refused.
 
 With a port, each host is asked by itself: a TCP connection to it (slurmd's 6818) that is taken or refused is an answer.
 """
@@ -142,7 +143,7 @@ def _line(
     changed = {node: word for node, word in seen.states.items() if base.states.get(node) != word}
     changed |= dict.fromkeys(base.states.keys() - seen.states.keys(), "")
     reasons = {node: text for node, text in seen.reasons.items() if base.reasons.get(node) != text}
-    reasons |= dict.fromkeys(node for node in base.reasons.keys() - seen.reasons.keys() if node in seen.states)
+    reasons |= dict.fromkeys((node for node in base.reasons.keys() - seen.reasons.keys() if node in seen.states), "")
     sizes = {node: size for node, size in seen.sizes.items() if base.sizes.get(node) != size}
     silent = ""
     if port:
@@ -153,7 +154,7 @@ def _line(
         full=full,
         states=_folded(changed),
         sizes={nodes: size for size, nodes in _folded(sizes).items()} or None,
-        reasons={node: text or "" for node, text in reasons.items()} or None,
+        reasons=reasons or None,
         reservations=seen.reservations if full or seen.reservations != base.reservations else None,
         silent=silent,
     )

@@ -126,7 +126,7 @@ def of_slurm_word(word: str) -> State:
         "reserved",
     ):
         if worse in parts:
-            state = worse  # type: ignore[assignment]
+            state = worse
             break
     if state == "drained" and busy:
         state = "draining"

@@ -1,9 +1,9 @@
 """Grid Engine's reporting file (reporting(5); ``reporting=true`` in the configuration): the states of queue instances.
 
-A ``queue`` record is written whenever an instance changes its state; the letters are those of qstat. A host is as well as the
-best of its queue instances, but for u (the host does not answer) which is all of them. A host that was never told of is not
-there. The file does not say how many processors a host has: its greatest number of slots would be a guess, so it is asked of
-``--nodes``; without it every host counts as one.
+A ``queue`` record is written whenever an instance changes its state; the letters are those of qstat. A host is as well
+as the best of its queue instances, but for u (the host does not answer) which is all of them. A host that was never told
+of is not there. The file does not say how many processors a host has: its greatest number of slots would be a guess, so
+it is asked of ``--nodes``; without it every host counts as one.
 """
 
 from __future__ import annotations

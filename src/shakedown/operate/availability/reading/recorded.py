@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from ..history import Builder
@@ -35,7 +36,7 @@ def read(builder: Builder, path: Path, zone: str) -> None:
         for line in file:
             if (match := _LINE.match(line.rstrip())) and (not times or times[-1] != int(match[1])):
                 times.append(int(match[1]))
-    spacing = [b - a for a, b in zip(times, times[1:], strict=False) if b > a]
+    spacing = [b - a for a, b in pairwise(times) if b > a]
     every = statistics.median(spacing) if spacing else 60.0
     count = lay(builder, _looks(path, every), "sinfo", factor=1.5)
     builder.sources.append(

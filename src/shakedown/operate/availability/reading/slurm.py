@@ -105,37 +105,43 @@ def events(
     raw_at, state_at, tres_at = places.get("StateRaw"), places.get("State"), places.get("TRES")
     list_at, reason_at, width = places.get("ClusterNodes"), places.get("Reason"), len(head) - 1
     cluster: list[tuple[str, str, str, str, str]] = []
-    rows: list[tuple[int, str, str, int, int, int]] = []
+    rows = _Rows()
     causes: dict[tuple[str, str], tuple[int, int]] = {}
-    cpus_of: dict[str, int] = {}
-    number = 1
-    for line in _records(lines, width):
-        number += 1
-        fields = line.split("|", width)
+    cpus_of: dict[str, int] = {"": -1}
+    nodes: dict[str, int] = {}
+    word_at = raw_at if raw_at is not None else state_at
+    for fields in _records(lines, width):
         name = fields[node_at]
         reason = fields[reason_at] if reason_at is not None else ""
+        tres = fields[tres_at] if tres_at is not None else ""
         if not name:
-            state = fields[raw_at] if raw_at is not None else "0"
-            nodes = fields[list_at] if list_at is not None else ""
-            tres = fields[tres_at] if tres_at is not None else ""
-            cluster.append((fields[begin_at], fields[end_at], nodes, tres, state if "disconnect" in reason else "0"))
+            state = fields[raw_at] if raw_at is not None and "disconnect" in reason else "0"
+            members = fields[list_at] if list_at is not None else ""
+            cluster.append((fields[begin_at], fields[end_at], members, tres, state))
             continue
-        word = fields[raw_at] if raw_at is not None else fields[state_at] if state_at is not None else ""
+        word = fields[word_at] if word_at is not None else ""
         found = causes.get((word, reason))
         if found is None:
             found = causes[word, reason] = _cause(builder, word, reason, raw=raw_at is not None)
-        tres = fields[tres_at] if tres_at is not None else ""
         cpus = cpus_of.get(tres)
         if cpus is None:
             cpus = cpus_of[tres] = _tres(tres).get("cpu", -1)
-        rows.append((builder.node(name), fields[begin_at], fields[end_at], *found, cpus))
+        node = nodes.get(name)
+        if node is None:
+            node = nodes[name] = builder.node(name)
+        rows.node.append(node)
+        rows.begin.append(fields[begin_at])
+        rows.end.append(fields[end_at])
+        rows.state.append(found[0])
+        rows.cause.append(found[1])
+        rows.cpus.append(cpus)
     if not cluster and not builder.has_inventory():
         raise BadInput(
             "no row tells of the cluster itself, so nobody knows which nodes there were",
             where=where,
             hint="leave the condition on nodes out, ask from an earlier start, or give --nodes",
         )
-    block = _block(builder, rows, where, zone)
+    block = _block(rows, builder, where, zone)
     if len(block):
         builder.block(block)
     seen = _inventory(builder, cluster, block, known or {}, where, zone, now_s)
@@ -143,25 +149,37 @@ def events(
         Source(
             name=where,
             kind="slurm",
-            records=len(rows),
+            records=len(rows.node),
             begin_s=seen[0] if seen else None,
             end_s=seen[1] if seen else None,
         )
     )
 
 
-def _records(lines: Iterator[str], width: int) -> Iterator[str]:
+class _Rows:
+    """Columns of records as they are read."""
+
+    def __init__(self) -> None:
+        self.node: list[int] = []
+        self.begin: list[str] = []
+        self.end: list[str] = []
+        self.state: list[int] = []
+        self.cause: list[int] = []
+        self.cpus: list[int] = []
+
+
+def _records(lines: Iterator[str], width: int) -> Iterator[list[str]]:
     """Whole records: a line with too few fields goes on in the one before, whose free text held a line break."""
-    held = ""
+    held: list[str] | None = None
     for line in lines:
-        line = line.rstrip("\n")
-        if line.count("|") >= width:
-            if held:
+        fields = line.rstrip("\n").split("|", width)
+        if len(fields) > width:
+            if held is not None:
                 yield held
-            held = line
-        elif held and line:
-            held = f"{held} {line}"
-    if held:
+            held = fields
+        elif held is not None and line.strip():
+            held[-1] = f"{held[-1]} {'|'.join(fields)}"
+    if held is not None:
         yield held
 
 
@@ -179,36 +197,37 @@ def _cause(builder: Builder, word: str, reason: str, *, raw: bool) -> tuple[int,
     return STATE_CODE[state], builder.cause(cause)
 
 
-def _block(builder: Builder, rows: list[tuple[int, str, str, int, int, int]], where: str, zone: str) -> Events:
+def _block(rows: _Rows, builder: Builder, where: str, zone: str) -> Events:
     """Rows as columns. A record without an end that another of the same node follows ended when that began: Slurm ends the
     one before it writes the next."""
-    if not rows:
+    size = len(rows.node)
+    if not size:
         return Events()
-    node, begin, end, state, cause, cpus = zip(*rows, strict=True)
-    begins, ends = _times(begin, where, zone), _times(end, where, zone)
-    nodes = np.array(node, np.int32)
+    begins, ends = _times(rows.begin, where, zone), _times(rows.end, where, zone)
+    nodes = np.array(rows.node, np.int32)
     order = np.lexsort((begins, nodes))
-    follows = np.full(len(rows), OPEN_S)
+    follows = np.full(size, OPEN_S)
     same = nodes[order][1:] == nodes[order][:-1]
     follows[order[:-1][same]] = begins[order][1:][same]
     stale = (ends >= OPEN_S) & (follows < OPEN_S)
     if stale.any():
         ends = np.where(stale, follows, ends)
-        text = f"{int(stale.sum())} events were never ended though others of their nodes followed; they end where those begin"
+        text = (
+            f"{int(stale.sum())} events never ended though others of their nodes followed: they end where those begin"
+        )
         builder.notices.append(Notice(code="stale-events", text=text, advice="sacctmgr show event; slurmdbd lost rows"))
-    size = len(rows)
     fine = ends > begins
     return Events(
         node=nodes,
         begin=begins,
         end=ends,
-        state=np.array(state, np.uint8),
-        cause=np.array(cause, np.int32),
+        state=np.array(rows.state, np.uint8),
+        cause=np.array(rows.cause, np.int32),
         share=np.full(size, WHOLE, np.int32),
         mask=np.zeros(size, np.uint64),
         announced=np.full(size, -1, np.int64),
         late=np.full(size, -1, np.int64),
-        cpus=np.array(cpus, np.int64),
+        cpus=np.array(rows.cpus, np.int64),
     ).take(fine)
 
 
@@ -279,7 +298,7 @@ def _inventory(
             builder.present(name, int(begin), int(end), *sizes[name])
         seen.append((int(begin), min(int(end), until) if end < OPEN_S else until))
     if spread:
-        text = "the database does not say how the processors lie on the nodes; the rest is spread evenly over those not told of"
+        text = "how the processors lie on the nodes is not told; the rest is spread evenly over those not told of"
         builder.notices.append(
             Notice(code="spread", text=text, advice="give --nodes 'node[1-4] processors=64', or ask a live Slurm")
         )

@@ -5,8 +5,8 @@
     node7,2026-11-21 08:00,,gpu,Xid 79,,,"2",
     *,2026-11-25T06:00Z,2026-11-25T18:00Z,maintenance,firmware,,,,2026-11-10T09:00Z
 
-``node`` is folded, ``*`` all nodes. An empty ``end`` is not over. ``share`` is the part of the node that is lost (25 %, 1/4),
-``gpus`` the numbers of the GPUs that are. ``announced`` is when people were told. Kinds with a meaning of their own:
+``node`` is folded, ``*`` all nodes. An empty ``end`` is not over. ``share`` is the part of the node that is lost (25 %,
+1/4), ``gpus`` the numbers of the GPUs that are. ``announced`` is when people were told. Kinds with a meaning of their own:
 ``maintenance``; ``reservation``; ``present`` (the node is there from start to end; ``processors``, ``gpus``: how many);
 ``observed`` and ``not observed`` (for which time the table speaks). Other kinds are words for causes, as the contract uses
 them. Times are ISO 8601 with an offset, local times of --zone, or Unix seconds.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..senses import Senses
 
 #: Programs of batch engines below which a job's processes live.
-STARTERS = frozenset(("slurmstepd", "sge_shepherd", "sge_shepherd-", "pbs_mom", "flux-shell", "flux-imp", "res", "orted"))
+STARTERS = frozenset(("slurmstepd", "sge_shepherd", "pbs_mom", "flux-shell", "flux-imp", "res"))
 #: How control groups of batch engines name a job.
 _JOB = re.compile(r"(?:^|/)(?:job_(\d+)|(?:pbspro|pbs_jobs)[^/]*/(\d+)|flux-\w+|jobid_(\d+))", re.MULTILINE)
 

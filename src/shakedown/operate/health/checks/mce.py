@@ -69,6 +69,9 @@ def run(look: Look) -> Outcome:
                 action=action,
             )
         )
+    elif taint is not None:
+        what = "no machine check since the start (the kernel's taint)"
+        findings.append(Finding(check="mce", item="taint", what=what, value=taint))
     return Outcome(findings=tuple(findings), metrics=tuple(metrics), kept=grown.kept)
 
 

@@ -1,0 +1,93 @@
+"""A report in Prometheus's text format, for node_exporter's textfile collector. Pure but for ``write``.
+
+Every metric is a whole family with its HELP and TYPE, once; names begin with ``shakedown_health_``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from ...errors import CannotMeasure
+from .records import ORDER, Metric, Report, Severity, worst
+
+_PREFIX = "shakedown_health_"
+#: Like Nagios's exit codes, so that an alert needs no table.
+_VALUES: dict[Severity, int] = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN": 3}
+
+
+def text(report: Report) -> str:
+    """All families, sorted by name."""
+    families: dict[str, list[Metric]] = {}
+    for one in (*report.metrics, *_states(report)):
+        families.setdefault(one.name, []).append(one)
+    lines: list[str] = []
+    for name, metrics in sorted(families.items()):
+        kind = "counter" if metrics[0].counter else "gauge"
+        lines.append(f"# HELP {_PREFIX}{name} {_help(metrics[0].help or name)}")
+        lines.append(f"# TYPE {_PREFIX}{name} {kind}")
+        lines += [f"{_PREFIX}{name}{_labels(one.labels)} {_number(one.value)}" for one in metrics]
+    return "\n".join(lines) + "\n"
+
+
+def _states(report: Report) -> list[Metric]:
+    by_check: dict[str, list[Severity]] = {}
+    for one in report.findings:
+        by_check.setdefault(one.check, []).append(one.severity)
+    legend = ", ".join(f"{_VALUES[severity]} {severity}" for severity in ORDER)
+    found = [
+        Metric(
+            name="status", value=_VALUES[worst(held)], labels={"check": name}, help=f"The worst of a check: {legend}."
+        )
+        for name, held in sorted(by_check.items())
+    ]
+    found += [
+        Metric(
+            name="problem",
+            value=_VALUES[one.severity],
+            labels={"check": one.check, "item": one.item},
+            help=f"What is not as it should be: {legend}.",
+        )
+        for one in {one.key: one for one in report.findings if one.severity != "OK"}.values()
+    ]
+    found += [
+        Metric(name="absent", value=1, labels={"check": name}, help="Checks that have nothing to look at on this node.")
+        for name in sorted(report.absent)
+    ]
+    found.append(Metric(name="stuck_processes", value=len(report.stuck), help="Children that hang in the kernel."))
+    found.append(Metric(name="last_run_timestamp_seconds", value=report.at_s, help="When the check was made."))
+    return found
+
+
+def _help(words: str) -> str:
+    return words.replace("\\", "\\\\").replace("\n", " ")
+
+
+def _labels(labels: dict[str, str]) -> str:
+    if not labels:
+        return ""
+    pairs = (
+        f'{name}="' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+        for name, value in labels.items()
+    )
+    return "{" + ",".join(pairs) + "}"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def write(file: str, words: str) -> None:
+    """Whole or not at all, readable for the collector. Raises CannotMeasure."""
+    temporary = f"{file}.{os.getpid()}.tmp"  # the collector reads *.prom only
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as opened:
+            os.fchmod(opened.fileno(), 0o644)
+            opened.write(words)
+        os.replace(temporary, file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise CannotMeasure(
+            f"cannot be written: {error.strerror}", where=file, hint="name a file that can be with --prometheus"
+        ) from None
