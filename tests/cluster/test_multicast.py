@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,19 +45,23 @@ workload = "multicast"
 params = { kernels = "rate", pattern = "one-to-many", sizes = "4", rate = 1000.0, seconds = 1.0, samples = 5, segments = 1 }
 nodes = "all"
 """
-FAULTS = """
-name = "faults"
-title = "Faults that must be found"
-
-[[run]]
-workload = "multicast"
-params = { kernels = "rate", sizes = "4", rate = 500.0, seconds = 0.2, samples = 1 }
-nodes = "all"
+DUAL = """
+name = "dual"
+title = "IPv4 and IPv6"
 
 [[run]]
 workload = "dualstack"
 nodes = "all"
 """
+DEAF = (
+    DUAL
+    + """
+[[run]]
+workload = "multicast"
+params = { kernels = "rate", sizes = "4", rate = 500.0, seconds = 0.2, samples = 1 }
+nodes = "all"
+"""
+)
 
 
 def run(lab: Lab, name: str, text: str) -> tuple[Result, dict[str, Measurement]]:
@@ -111,46 +117,62 @@ def test_what_works_over_four_nodes(lab: Lab) -> None:
     assert write.work["bytes"] == 4 * 4194304 and write.params["ranks"] == 4
 
 
-def test_the_loss_of_a_link_is_measured_and_named(lab: Lab) -> None:
+@contextlib.contextmanager
+def filtered(lab: Lab, node: str, rule: str) -> Iterator[None]:
+    """A node whose kernel treats what comes in as the rule says. Skips where there is no nft."""
+    rules = ("add table inet test", "add chain inet test in { type filter hook input priority 0 ; }")
+    try:
+        for words in (*rules, f"add rule inet test in {rule}"):
+            done = lab.run(["nft", *words.split()], node=node)
+            if not done.ok:
+                pytest.skip(f"no nft in a node: {done.err}")
+        yield
+    finally:
+        lab.run(["nft", "delete", "table", "inet", "test"], node=node)
+
+
+def test_the_loss_of_a_node_is_measured_and_named(lab: Lab) -> None:
+    """Of multicast alone: over a link that loses every twentieth frame Open MPI 4.1.4 ends by a signal in MPI_Init."""
     lost = 0.05
-    lab.slow("node3", loss=lost)
-    said, found = run(lab, "loss", LOSS)
+    with filtered(lab, "node3", "ip daddr 224.0.0.0/4 udp length > 200 numgen random mod 100 < 5 drop"):
+        said, found = run(lab, "loss", LOSS)
     multicast = found["multicast"]
     assert multicast.state == "ok", (multicast.reason, said.err)
     (loss,) = cases(multicast, "loss")
     packets = loss.work["expected"] / 3  # to each of three listeners
     assert packets == 5000
-    # Five standard deviations of a binomial count; node1, which sends, and the others lose nothing.
+    # Five standard deviations of a binomial count; the others lose nothing.
     width = 5 * math.sqrt(lost * (1 - lost) / packets)
     assert abs(loss.work["loss_worst"] - lost) < width
     elsewhere = loss.work["lost"] - loss.work["loss_worst"] * packets
     assert elsewhere <= 0.01 * packets
+    assert loss.work["loss_network"] == pytest.approx(loss.work["loss"] - loss.work["loss_receivers"])
     assert any(one.code == "multicast-lost" and "node3" in one.text for one in multicast.notices)
 
 
-def test_a_node_that_multicast_does_not_reach_and_one_without_ipv6_are_named(lab: Lab) -> None:
-    rules = [
-        "add table inet deaf",
-        "add chain inet deaf in { type filter hook input priority 0 ; }",
-        "add rule inet deaf in ip daddr 224.0.0.0/4 drop",
-    ]
-    for rule in rules:
-        done = lab.run(["nft", *rule.split()], node="node3")
-        if not done.ok:
-            pytest.skip(f"no nft in a node: {done.err}")
-    six = f"{lab.address('node2', 6)}/64"
-    assert lab.run(["ip", "-6", "address", "del", six, "dev", "eth0"], node="node2").ok
-    try:
-        said, found = run(lab, "faults", FAULTS)
-    finally:
-        lab.run(["nft", "delete", "table", "inet", "deaf"], node="node3")
-        lab.run(["ip", "-6", "address", "add", six, "dev", "eth0", "nodad"], node="node2")
+def test_a_node_that_multicast_does_not_reach_is_named(lab: Lab) -> None:
+    with filtered(lab, "node3", "ip daddr 224.0.0.0/4 drop"):
+        said, found = run(lab, "deaf", DEAF)
     assert said.code != 0
     multicast, dual = found["multicast"], found["dualstack"]
-    assert multicast.state == "wrong" and "nothing passed" in multicast.reason
+    assert multicast.state == "wrong" and "nothing passed" in multicast.reason, multicast.reason
     deaf = [one.text for one in multicast.notices if one.code == "multicast-unheard"]
     assert deaf and all("node3 (rank 2)" in text for text in deaf)
     assert dual.state == "wrong" and "failed checks" in dual.reason
-    assert any("node3" in one.text and "multicast over ipv4" in one.text for one in dual.notices)
+    assert [one.text.split(":")[0] for one in dual.notices] == ["multicast over ipv4 at node3"]
+    assert dual.provenance["facts"]["checks"]["multicast ipv6"]["failed"] == 0
+
+
+def test_a_node_without_ipv6_is_named(lab: Lab) -> None:
+    six = f"{lab.address('node2', 6)}/64"
+    assert lab.run(["ip", "-6", "address", "del", six, "dev", "eth0"], node="node2").ok
+    try:
+        said, found = run(lab, "without", DUAL)
+    finally:
+        lab.run(["ip", "-6", "address", "add", six, "dev", "eth0", "nodad"], node="node2")
+    dual = found["dualstack"]
+    assert said.code != 0 and dual.state == "wrong" and "failed checks" in dual.reason, dual.reason
+    failed = {one.text.split(":")[0] for one in dual.notices}
+    assert "names over ipv6 at node1 to node2" in failed and "address over ipv6 at node2" in failed
     checks = dual.provenance["facts"]["checks"]
-    assert checks["multicast ipv4"]["failed"] and checks["address ipv6"]["failed"] and not checks["tcp ipv4"]["failed"]
+    assert not any(one["failed"] for name, one in checks.items() if name.endswith("ipv4"))

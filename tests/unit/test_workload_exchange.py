@@ -183,8 +183,8 @@ def demonstrate(folder: Path, *words: str, **env: str) -> tuple[subprocess.Compl
 @pytest.fixture
 def ends(tmp_path: Path) -> tuple[Path, Path]:
     (tmp_path / "here").mkdir()
-    (tmp_path / "there").mkdir()
-    return tmp_path / "here", tmp_path / "there"
+    (tmp_path / "over there").mkdir()
+    return tmp_path / "here", tmp_path / "over there"
 
 
 def test_files_go_to_another_folder_and_back(ends: tuple[Path, Path]) -> None:

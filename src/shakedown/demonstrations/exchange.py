@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ..errors import BadInput, CannotMeasure, ShakedownError, Unavailable
 from ..records import Residual
-from ..workloads.exchange import TOOLS, Target, parse_target
+from ..workloads.exchange import TOOLS, Target, is_plain, parse_target
 from . import _exchange_tree as trees
 from . import _work
 from ._emit import Emitter, Words, run
@@ -79,7 +79,7 @@ def reached(target: Target, config: str, need_bytes: int) -> Iterator[Far]:
         if not ran.ok or not folder:
             raise _unreached(target, ran)
         has = frozenset(line.split()[1] for line in ran.out.splitlines() if line.startswith("has "))
-        _refuse_strange(folder)
+        _refuse_strange(target, folder)
         far = Far(target, ssh, config, folder, has)
         _refuse_full(target, told.get("free_kib", ""), need_bytes)
         yield far
@@ -100,8 +100,8 @@ def _unreached(target: Target, ran: _work.Ran) -> ShakedownError:
     )
 
 
-def _refuse_strange(folder: str) -> None:
-    if not parse_target(f"x:{folder}").path:
+def _refuse_strange(target: Target, folder: str) -> None:
+    if target.host and not is_plain(folder):
         raise CannotMeasure(
             f"the folder {folder!r} has signs in its name that a remote shell reads", hint="name another"
         )

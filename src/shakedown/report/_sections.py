@@ -10,7 +10,7 @@ import msgspec
 
 from ..records import Analysis, Beside, Finding, Metric, Outcome
 from ..units import show
-from . import _choose, _figures, _fleet, _machine, _power
+from . import _choose, _figures, _fleet, _machine, _pairs, _power
 from ._document import Bar, Bars, Block, Column, Document, Facts, Log, Logs, Section, Table, Text
 from ._text import (
     better,
@@ -58,6 +58,8 @@ def _document(analysis: Analysis) -> Document:
         workloads.setdefault(finding.workload, []).append(finding)
     for name, group in workloads.items():
         sections.append(_workload(name, analysis, group, metrics, fleet))
+    if pairs := _pairs.section(analysis):
+        sections.append(pairs)
     if power := _power.section(analysis):
         sections.append(power)
     sections += [_failures(analysis), _methods(analysis), _provenance(analysis)]

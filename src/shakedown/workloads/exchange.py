@@ -48,6 +48,11 @@ class Target(NamedTuple):
         return f"{self.user}@{self.host}" if self.user else self.host
 
 
+def is_plain(path: str) -> bool:
+    """Whether a path can go through a remote shell as it is."""
+    return bool(_PLAIN.fullmatch(path)) and not path.startswith("-")
+
+
 def parse_target(text: str) -> Target:
     """A target from its words. Raises BadInput for what ssh, or a remote shell, could take for something else."""
     head, colon, tail = _parted(text)
@@ -57,7 +62,7 @@ def parse_target(text: str) -> Target:
         return Target("", "", text)
     if not _LOGIN.fullmatch(head):
         raise BadInput(f"{text!r}: {head!r} is no user and host", hint=_HINT)
-    if not _PLAIN.fullmatch(tail) or tail.startswith("-"):
+    if not is_plain(tail):
         raise BadInput(
             f"{text!r}: the folder has signs that a remote shell would read", hint="letters, digits, / . _ - ~"
         )

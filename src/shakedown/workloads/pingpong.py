@@ -151,6 +151,10 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     return (resolved,)
 
 
+#: Parameters of a tournament that are only said where they are set, and their options.
+_LIMITS = {"most_rounds": "most-rounds", "limit_s": "limit-s", "silent_s": "silent-s", "skip": "skip"}
+
+
 def _command(params: Params, host: Host) -> Command:
     options = {
         "sizes": ",".join(map(str, sizes(params))),
@@ -161,15 +165,20 @@ def _command(params: Params, host: Host) -> Command:
         "pairs": params["pairs"],
         "rounds": params["rounds"],
     }
+    if params["rounds"] == "tournament" and params["pairs"] == "all":
+        options |= {"passes": params["passes"]}
+        options |= {option: params[name] for name, option in _LIMITS.items() if params[name]}
+        options |= {"between": params["between"]} if params["between"] != "ranks" else {}
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return Command(argv=(programs.path("pingpong"), *words), ranks=int(params["ranks"]))
+    flags = ("--both-directions",) if params["both_directions"] else ()
+    return Command(argv=(programs.path("pingpong"), *words, *flags), ranks=int(params["ranks"]))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each pair and case the samples (of 120 us or one window), the warm-up and the check."""
     ranks = int(params["ranks"])
     alone = params["rounds"] == "one"
-    rounds = pairs(params) if alone else max(1, -(-pairs(params) // max(1, ranks // 2)))
+    rounds = pairs(params) if alone else max(1, -(-pairs(params) // max(1, ranks // 2))) * int(params["passes"])
     case_s = 0.0
     for kernel in kernels(params):
         messages = 2 if kernel == "latency" else int(params["window"]) * (2 if kernel == "bidirectional" else 1)
@@ -224,6 +233,20 @@ WORKLOAD = Workload(
             choices=("one", "tournament"),
             help="one pair at a time, or a tournament of disjoint pairs at the same time",
         ),
+        "between": Param(
+            kind="word",
+            default="ranks",
+            choices=("ranks", "hosts"),
+            help="in a tournament of all pairs: every rank takes part, or one of each host",
+        ),
+        "passes": Param(kind="integer", default=1, low=1, help="so many tournaments, each in another order"),
+        "both_directions": Param(kind="flag", default=False, help="bandwidth also from the higher rank to the lower"),
+        "most_rounds": Param(kind="integer", default=0, low=0, help="the first rounds of each tournament; 0: all"),
+        "limit_s": Param(kind="real", default=0, low=0, unit="s", help="no round begins after so long; 0: no limit"),
+        "silent_s": Param(
+            kind="real", default=0, low=0, unit="s", help="a pair that takes so much longer is dead; 0: 60 s"
+        ),
+        "skip": Param(kind="list", default="", help="pairs of ranks that are left out, as 3-9,4-5"),
         "window": Param(kind="integer", default=64, low=1, high=65536, help="messages under way at once"),
         "samples": Param(
             kind="integer",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import CannotMeasure
 from ...records import Notice
-from . import columns, text, zones
+from . import columns, text
 from .records import Source
 
 if TYPE_CHECKING:
@@ -75,6 +75,36 @@ class Store:
     def notice(self, code: str, words: str, advice: str = "") -> None:
         self.notices.append(Notice(code=code, text=words, advice=advice))
 
+    def done(
+        self, name: str, reader: str, *, rows: int, steps: int = 0, mended: text.Mended | None = None, lost: int = 0
+    ) -> None:
+        """The source that was being read is read: say what came of it."""
+        jobs, low, high = self.one(
+            "SELECT count(*), min(least(submit_s, start_s, end_s)), max(greatest(submit_s, start_s, end_s)) "
+            f"FROM jobs WHERE source = {self.source}"
+        )
+        lost += mended.lost if mended else 0
+        if lost:
+            example = f", such as {mended.example!r}" if mended and mended.example else ""
+            self.notice(
+                "lines-lost",
+                f"{lost} lines of {name} belong to no row and are not counted{example}",
+                "look at them; with sacct, leave out the columns that hold free text (JobName, Comment)",
+            )
+        self.sources.append(
+            Source(
+                name=name,
+                reader=reader,
+                rows=rows,
+                jobs=jobs,
+                steps=steps,
+                mended=mended.mended if mended else 0,
+                lost=lost,
+                first_s=low,
+                last_s=high,
+            )
+        )
+
     def append(self, rows: Iterator[dict[str, Any]]) -> int:
         """Jobs one by one, for the readers that go line by line: columns -> values."""
         names = [name for name in columns.COLUMNS if name != "source"]
@@ -128,12 +158,6 @@ class Store:
                 where="reading the accounting",
                 hint="this is a fault of shakedown: report it with the file's first lines",
             )
-
-    # ------------------------------------------------------------------------------------------------------- stamps
-
-    def unix_sql(self, low: int, high: int) -> Callable[[str], str]:
-        """How local stamps between two clock faces (seconds since 1970) become Unix seconds."""
-        return lambda local: zones.unix_sql(local, self.zone, low, high)
 
 
 def _ahead(pieces: Iterator[text.Piece]) -> Iterator[text.Piece]:

@@ -303,7 +303,7 @@ def _lines(known: Known, made: dict[str, Any], rng: np.random.Generator, clock: 
             "None assigned" if dead else f"node[{one % 900 + 1}-{one % 900 + k}]"
             for dead, one, k in zip(never, raw, nodes, strict=True)
         ],
-        ["1440"] * size,
+        ["7200"] * size,
         [f"job_{one % 1000}" for one in raw],
     ]
     texts = list(map("|".join, zip(*columns, strict=True)))

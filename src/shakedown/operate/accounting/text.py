@@ -128,6 +128,7 @@ def _block(block: bytes, form: Form, own: str, delimiter: bytes, mended: Mended)
     array = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(array == _LINE)
     bad = _bad(block, array, ends, ord(own), len(form.columns) - 1)
+    spoilt = bad.copy()
     if len(ends) and form.free and form.free[0] == len(form.columns) - 1:
         bad[:-1] |= bad[1:]  # its last field, a name, may go on in the broken line
     rows = np.flatnonzero(bad)
@@ -143,7 +144,7 @@ def _block(block: bytes, form: Form, own: str, delimiter: bytes, mended: Mended)
     if len(ends) > len(rows):
         yield Piece(parts=tuple(parts), delimiter=own, rows=len(ends) - len(rows))
     if len(rows):
-        yield from _mend(block, begins, ends, rows, form, mended, " " if len(delimiter) == 1 else delimiter.decode())
+        yield from _mend(block, begins, ends, spoilt, rows, form, mended, " " if len(delimiter) == 1 else delimiter.decode())
 
 
 def _bad(block: bytes, array: NDArray[np.uint8], ends: NDArray[np.int64], own: int, fields: int) -> NDArray[np.bool_]:
@@ -175,6 +176,7 @@ def _mend(
     block: bytes,
     begins: NDArray[np.int64],
     ends: NDArray[np.int64],
+    spoilt: NDArray[np.bool_],
     rows: NDArray[np.int64],
     form: Form,
     mended: Mended,
@@ -186,7 +188,8 @@ def _mend(
         lines = [block[int(begins[row]) : int(ends[row])].decode("utf-8", "replace") for row in run.tolist()]
         found = mend(lines, form, mended)
         # A row that was taken along because the next line might have been its own is not counted as mended.
-        mended.mended += len(found) - sum(1 for row in found if form.delimiter.join(row) in lines)
+        good = {line for line, of in zip(lines, spoilt[run].tolist(), strict=True) if not of}
+        mended.mended += sum(1 for row in found if form.delimiter.join(row) not in good)
         whole += found
     mended.rows += len(whole)
     if whole:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ class Course:
     scheduled: NDArray[Any]
     lost: NDArray[Any]
     unobserved: NDArray[Any]
+    rates: tuple[Ints, Ints, Ints]  # of the three, between the times
     parts: int
 
     @property
@@ -44,15 +45,23 @@ class Course:
         return int(self.at[-1])
 
 
-def of_segments(found: Segments, excluded: Bools, forgiven: Bools, *, system_at: Fraction | None = None) -> Course:
+def of_segments(
+    found: Segments,
+    excluded: Bools,
+    forgiven: Bools,
+    *,
+    system_at: Fraction | None = None,
+    own: Edges | None = None,
+) -> Course:
     """The course of a history. ``excluded`` segments are not scheduled, ``forgiven`` ones count as up. With
     ``system_at`` the system counts as one: it is out while at least that share of what is scheduled is lost, and not
     scheduled while at least that share is excluded."""
     full = found.weight * found.parts
     gone = found.weight * found.lost
     none = np.zeros_like(full)
-    at, rates = timeline(
-        found,
+    own = edges(found) if own is None else own
+    rates = timeline(
+        own,
         np.where(excluded, none, full),
         np.where(excluded | forgiven, none, gone),
         np.where(found.seen | excluded | forgiven, none, full - gone),
@@ -61,25 +70,37 @@ def of_segments(found: Segments, excluded: Bools, forgiven: Bools, *, system_at:
     parts = found.parts
     if system_at is not None:
         rates, parts = _system(rates[:3], rates[3], system_at), 1
-    length = np.diff(at)
+    length = np.diff(own.at)
     exact = any(float(one.max(initial=0)) * float(found.end_s - found.begin_s) > _FITS for one in rates)
     sums = [_cumulated(one, length, exact) for one in rates[:3]]
-    return Course(at, sums[0], sums[1], sums[2], parts)
+    return Course(own.at, sums[0], sums[1], sums[2], (rates[0], rates[1], rates[2]), parts)
 
 
-def timeline(found: Segments, *amounts: Ints) -> tuple[Ints, list[Ints]]:
-    """The times at which anything changes, and the sum of each amount of the segments between them."""
-    edges = np.concatenate((found.begin, found.end, [found.begin_s, found.end_s]))
-    at, place = np.unique(edges, return_inverse=True)
+class Edges(NamedTuple):
+    """The times at which anything changes, and of each segment the places of its begin and end among them."""
+
+    at: Ints
+    low: Ints
+    high: Ints
+
+
+def edges(found: Segments) -> Edges:
+    """Sorted once for all that is added up."""
+    every = np.concatenate((found.begin, found.end, [found.begin_s, found.end_s]))
+    at, place = np.unique(every, return_inverse=True)
     size = len(found.begin)
-    low, high = place[:size], place[size : 2 * size]
+    return Edges(at, place[:size], place[size : 2 * size])
+
+
+def timeline(own: Edges, *amounts: Ints) -> list[Ints]:
+    """The sum of each amount of the segments between the edges."""
     rates = []
     for amount in amounts:
-        change = np.zeros(len(at), np.int64)
-        np.add.at(change, low, amount)
-        np.subtract.at(change, high, amount)
+        change = np.zeros(len(own.at), np.int64)
+        np.add.at(change, own.low, amount)
+        np.subtract.at(change, own.high, amount)
         rates.append(np.cumsum(change)[:-1])
-    return at, rates
+    return rates
 
 
 def _system(rates: list[Ints], excluded: Ints, at: Fraction) -> list[Ints]:
@@ -99,12 +120,11 @@ def _cumulated(rate: Ints, length: Ints, exact: bool) -> NDArray[Any]:
 def at_times(course: Course, times: Ints) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """The three sums at any times within the course."""
     place = np.clip(np.searchsorted(course.at, times, "right") - 1, 0, max(0, len(course.at) - 2))
-    step = course.at[place + 1] - course.at[place] if len(course.at) > 1 else np.ones_like(times)
     since = times - course.at[place]
     found = []
-    for one in (course.scheduled, course.lost, course.unobserved):
-        rate = (one[place + 1] - one[place]) // step if len(course.at) > 1 else np.zeros_like(times)
-        found.append(one[place] + rate * since)
+    for amount, rate in zip((course.scheduled, course.lost, course.unobserved), course.rates, strict=True):
+        step = rate[place].astype(amount.dtype) if len(rate) else np.zeros_like(times)
+        found.append(amount[place] + step * since)
     return found[0], found[1], found[2]
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .contract import Contract
-from .course import timeline
+from .course import Edges, timeline
 from .kernel import Bools, Segments
 from .records import Definition, Window
 
@@ -55,17 +55,17 @@ def hours(found: Segments, scheduled: Bools, excluded: Bools) -> Hours:
     return Hours(*(float(one.sum()) for one in (full, planned, other, unseen)))
 
 
-def of_system(found: Segments, scheduled: Bools, excluded: Bools, at_share: Fraction) -> SystemHours:
+def of_system(found: Segments, own: Edges, scheduled: Bools, excluded: Bools, at_share: Fraction) -> SystemHours:
     """When the system as a whole was out, told by the greater part of what was lost."""
     full = found.weight * found.parts
     lost = found.weight * found.lost
     none = np.zeros_like(full)
     planned = np.where(excluded, full, np.where(scheduled, lost, none))
     other = np.where(excluded | scheduled, none, lost)
-    at, (there, by_plan, by_failure) = timeline(found, full, planned, other)
+    there, by_plan, by_failure = timeline(own, full, planned, other)
     out = (there > 0) & ((by_plan + by_failure) * at_share.denominator >= there * at_share.numerator)
     failed = out & (by_failure >= by_plan)
-    length = np.diff(at) / 3600
+    length = np.diff(own.at) / 3600
     return SystemHours(
         total=float(length[there > 0].sum()),
         scheduled=float(length[out & ~failed].sum()),

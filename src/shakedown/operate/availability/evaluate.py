@@ -14,7 +14,7 @@ from ...schedulers import JobRecord
 from . import beside, course, definitions, delay, exclusions, explain, incidents, judging, kernel, rates
 from . import jobs as jobs_
 from .contract import Contract, seconds_of
-from .course import Course, Sliding
+from .course import Course, Edges, Sliding
 from .history import STATE_CODE, History, Ints, distinct
 from .records import Beside, CauseHours, Delay, Explained, Incident, Rate, Report, Use, Verdict, Window, notice
 
@@ -30,6 +30,7 @@ class Found:
     segments: kernel.Segments
     excluded: kernel.Bools
     forgiven: kernel.Bools
+    edges: Edges
     course: Course
     sliding: Sliding
     outages: incidents.Outages
@@ -48,7 +49,8 @@ def prepare(history: History, contract: Contract, begin_s: int, end_s: int) -> F
     found = kernel.segments(history, contract, begin_s, end_s, told.claims)
     excluded, forgiven = exclusions.flags(found, told)
     at = contract.system_at if contract.counting == "system" else None
-    own = course.of_segments(found, excluded, forgiven, system_at=at)
+    edges = course.edges(found)
+    own = course.of_segments(found, excluded, forgiven, system_at=at, own=edges)
     together = seconds_of(contract.incidents.together, "incidents, together")
     return Found(
         history=history,
@@ -58,6 +60,7 @@ def prepare(history: History, contract: Contract, begin_s: int, end_s: int) -> F
         segments=found,
         excluded=excluded,
         forgiven=forgiven,
+        edges=edges,
         course=own,
         sliding=course.slide(own, contract.window_s),
         outages=incidents.outages(found, history, together),
@@ -98,7 +101,7 @@ def evaluate(
     whole = course.window(found.course, begin_s, end_s)
     scheduled = definitions.charged(found.segments, found.scheduled)
     hours = definitions.hours(found.segments, scheduled, found.excluded)
-    system = definitions.of_system(found.segments, scheduled, found.excluded, contract.system_at)
+    system = definitions.of_system(found.segments, found.edges, scheduled, found.excluded, contract.system_at)
     jobs = None
     if records is not None:
         jobs = jobs_.judged(records, history, found.outages, begin_s, end_s, jobs_source)

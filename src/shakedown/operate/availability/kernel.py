@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,7 +181,7 @@ def _unseen(
     near = (gaps.begin < end_s) & (gaps.end > begin_s)
     whole = complement(history.seen, begin_s, end_s)
     every = distinct(nodes.astype(np.int64))
-    node = [gaps.node[near], events.node[blind], *(every for _ in whole)]
+    node: list[NDArray[Any]] = [gaps.node[near], events.node[blind], *(every for _ in whole)]
     begin = [gaps.begin[near], events.begin[blind], *(np.full(len(every), low) for low, _ in whole)]
     end = [gaps.end[near], events.end[blind], *(np.full(len(every), high) for _, high in whole)]
     return np.concatenate(node).astype(np.int32), np.concatenate(begin), np.concatenate(end)

@@ -18,20 +18,25 @@ LEVEL = 0.95
 _POISSON = "MIL-HDBK-338B, section 8.3.2.5.2; NIST/SEMATECH e-Handbook, section 8.4.5.1"
 
 
+def _chi2(share: float, freedom: float) -> float:
+    """The quantile of the chi-square distribution. scipy.stats would take longer to load than all else here."""
+    from scipy.special import gammaincinv
+
+    return 2 * float(gammaincinv(freedom / 2, share))
+
+
 def between(
     name: str, title: str, exposure_h: float, events: int, *, formula: str, source: str = _POISSON, level: float = LEVEL
 ) -> Rate:
     """Exposure over events with its chi-square interval; the value is None without an event."""
-    from scipy.stats import chi2
-
     tail = 1 - level
     value = low = high = None
     if exposure_h > 0 and events:
         value = exposure_h / events
-        low = 2 * exposure_h / float(chi2.ppf(1 - tail / 2, 2 * events + 2))
-        high = 2 * exposure_h / float(chi2.ppf(tail / 2, 2 * events))
+        low = 2 * exposure_h / (_chi2(1 - tail / 2, 2 * events + 2))
+        high = 2 * exposure_h / (_chi2(tail / 2, 2 * events))
     elif exposure_h > 0:
-        low = 2 * exposure_h / float(chi2.ppf(1 - tail, 2))
+        low = 2 * exposure_h / (_chi2(1 - tail, 2))
     return Rate(
         name=name,
         title=title,
@@ -50,17 +55,15 @@ def to_mend(seconds: NDArray[np.int64], censored: NDArray[np.bool_], level: floa
     """Mean time to repair: all time in repair within the stretch over the repairs that ended in it. ``censored`` are
     those that had not ended. What had begun before counts from the begin of the stretch on: the exponential has no
     memory, and so a long repair is not counted more for being long."""
-    from scipy.stats import chi2
-
     total = float(seconds.sum()) / 3600
     ended = int((~censored).sum())
     value = low = high = None
     if ended:
         value = total / ended
-        low = 2 * total / float(chi2.ppf(1 - (1 - level) / 2, 2 * ended))
-        high = 2 * total / float(chi2.ppf((1 - level) / 2, 2 * ended))
+        low = 2 * total / (_chi2(1 - (1 - level) / 2, 2 * ended))
+        high = 2 * total / (_chi2((1 - level) / 2, 2 * ended))
     elif total > 0:
-        low = 2 * total / float(chi2.ppf(level, 2))
+        low = 2 * total / (_chi2(level, 2))
     return Rate(
         name="MTTR",
         title="mean time to repair a node",
@@ -78,23 +81,21 @@ def to_mend(seconds: NDArray[np.int64], censored: NDArray[np.bool_], level: floa
 
 def share(events: int, of: int, level: float = LEVEL) -> tuple[float, float, float]:
     """A share with its exact interval (Clopper and Pearson 1934)."""
-    from scipy.stats import beta
+    from scipy.special import betaincinv
 
     if not of:
         return 0.0, 0.0, 1.0
     tail = (1 - level) / 2
-    low = float(beta.ppf(tail, events, of - events + 1)) if events else 0.0
-    high = float(beta.ppf(1 - tail, events + 1, of - events)) if events < of else 1.0
+    low = float(betaincinv(events, of - events + 1, tail)) if events else 0.0
+    high = float(betaincinv(events + 1, of - events, 1 - tail)) if events < of else 1.0
     return events / of, low, high
 
 
 def per(events: int, exposure: float, level: float = LEVEL) -> tuple[float, float, float]:
     """Events per unit of exposure with its exact Poisson interval (Garwood 1936)."""
-    from scipy.stats import chi2
-
     tail = (1 - level) / 2
-    low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
-    high = float(chi2.ppf(1 - tail, 2 * events + 2)) / 2
+    low = (_chi2(tail, 2 * events)) / 2 if events else 0.0
+    high = (_chi2(1 - tail, 2 * events + 2)) / 2
     return events / exposure, low / exposure, high / exposure
 
 
@@ -105,12 +106,14 @@ def beyond_the_others(
 
     Each is held against the share of all others (a binomial tail), so that one that is very bad does not hide itself.
     """
-    from scipy.stats import binom
+    from scipy.special import betainc
 
     total, every = int(failed.sum()), int(jobs.sum())
     others = np.where(every > jobs, (total - failed) / np.maximum(every - jobs, 1), 0.0)
     others = np.maximum(others, 0.5 / np.maximum(every - jobs, 1))  # no failure elsewhere is not a share of zero
-    p = np.where(jobs > 0, binom.sf(failed - 1, np.maximum(jobs, 1), np.minimum(others, 1.0)), 1.0)
+    # P(Binomial(n, q) >= k) = I_q(k, n - k + 1)
+    tails = betainc(np.maximum(failed, 1), np.maximum(jobs - failed, 0) + 1, np.minimum(others, 1.0))
+    p = np.where(failed > 0, tails, 1.0)
     order = np.argsort(p, kind="stable")
     found: list[tuple[int, float, float]] = []
     worst = 0.0

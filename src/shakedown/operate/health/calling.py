@@ -13,7 +13,7 @@ import msgspec
 
 from ...errors import BadInput, ShakedownError, unknown
 from ...records import Record
-from . import children, exposure, plan, state
+from . import children, exposure, growth, judging, plan, state
 from .children import Gone, Task
 from .records import Check, Finding, Kept, Look, Metric, Outcome, Report, Stuck, Verdict, worst
 from .senses import Replay, Senses
@@ -21,6 +21,8 @@ from .senses import Replay, Senses
 FOLDER = "operate.health.checks"
 #: By then all that answers has answered; the goal is that a stuck one is reported within 5 s.
 LIMIT_S = 4.0
+#: Nearly every check needs them: imported once, before the children are made.
+_SHARED = (growth, judging)
 #: The state and the plan lie on a local disk; they too may hang.
 _STATE = "state"
 
@@ -86,8 +88,8 @@ def carry_out(
     if not readable:
         return (*_call(around, before, trouble), "the state cannot be read")
     with state.locked(file) as mine:
-        if mine:  # read again: another call may have finished meanwhile
-            before, trouble, _ = _before(file, host)
+        if mine and not trouble:  # another call may have finished meanwhile; the file has just answered
+            before = state.read(file) or before
         report, kept = _call(around, before, trouble)
         if mine:
             kept = then(report, kept, planned)
@@ -198,18 +200,16 @@ def _call(around: _Around, before: Kept, trouble: list[Finding]) -> tuple[Report
     return report, kept
 
 
-def _look(
-    task: Task, note: Any, asked: Asked, planned: plan.Plan, before: Kept, boot: str, now_s: float
-) -> Answer:
+def _look(task: Task, note: Any, asked: Asked, planned: plan.Plan, before: Kept, boot: str, now_s: float) -> Answer:
     """In the child: load the check, look. Never raises."""
-    from ... import strict
-
     try:
         note("loading the check")
         one = check(task.check)
-        section = strict.convert(
-            planned.sections.get(task.check, {}), one.plan, f"{planned.file}: {task.check}", hint="see docs/health.md"
-        )
+        section = one.plan()
+        if given := planned.sections.get(task.check):
+            from ... import strict  # imported with the plan already
+
+            section = strict.convert(given, one.plan, f"{planned.file}: {task.check}", hint="see docs/health.md")
         look = Look(
             senses=_senses(asked, note),
             plan=section,
@@ -232,9 +232,7 @@ def _look(
         return Answer(why=f"the check itself failed: {type(error).__name__}: {error}")
 
 
-def _sorted(
-    answers: dict[Task, bytes | Gone], now_s: float
-) -> tuple[dict[Task, Outcome], list[Finding], list[Stuck]]:
+def _sorted(answers: dict[Task, bytes | Gone], now_s: float) -> tuple[dict[Task, Outcome], list[Finding], list[Stuck]]:
     """Outcomes, findings, and children that were left behind. Raises BadInput where the plan is wrong."""
     outcomes: dict[Task, Outcome] = {}
     findings: list[Finding] = []

@@ -1,4 +1,6 @@
-"""From lines of the kernel's log to faults, and from faults to what is to be done. Pure; the rules are kernel.toml, xid.toml.
+"""From lines of the kernel's log to faults, and from faults to what is to be done. Pure.
+
+The rules are data: kernel.toml says how faults look, xid.toml what the codes of NVIDIA's driver mean.
 
 Lines of one kind about one part are one occasion until some minutes pass without another: a driver that prints the same
 fault every six seconds has failed once. A fault stays in force until what its rule names (a restart of the machine, some

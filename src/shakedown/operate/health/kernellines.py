@@ -1,4 +1,4 @@
-"""The kernel's log in the shapes that it is found in: /dev/kmsg, dmesg (raw, with times, with -T), syslog, the journal. Pure.
+"""The kernel's log in the shapes that it is found in: /dev/kmsg, dmesg (raw, timed, -T), syslog, the journal. Pure.
 
 6,1305,15963814752,-;br0: port 1 ...      /dev/kmsg: facility * 8 + level, sequence number, microseconds since boot
 <6>[15963.814752] br0: ...                dmesg -r; without <6>: dmesg

@@ -5,6 +5,7 @@ First line ``NAME STATE - text | 'label'=value[UOM];warn;crit;min;max``, further
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from .records import Finding, Metric, Report, Severity
@@ -67,7 +68,6 @@ def performance(one: Metric) -> str:
 
 def number(value: float) -> str:
     """A number as the guidelines have it: digits, point and minus only."""
-    if value != value or value in (float("inf"), float("-inf")):
+    if not math.isfinite(value):
         return "U"
     return str(int(value)) if value == int(value) else f"{value:.6f}".rstrip("0").rstrip(".")
-

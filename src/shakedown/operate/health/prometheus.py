@@ -6,6 +6,7 @@ Every metric is a whole family with its HELP and TYPE, once; names begin with ``
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 
 from ...errors import CannotMeasure
@@ -18,15 +19,17 @@ _VALUES: dict[Severity, int] = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN":
 
 def text(report: Report) -> str:
     """All families, sorted by name."""
-    families: dict[str, list[Metric]] = {}
+    families: dict[str, dict[str, Metric]] = {}
     for one in (*report.metrics, *_states(report)):
-        families.setdefault(one.name, []).append(one)
+        families.setdefault(one.name, {}).setdefault(
+            _labels(one.labels), one
+        )  # a series twice would void the whole file
     lines: list[str] = []
-    for name, metrics in sorted(families.items()):
-        kind = "counter" if metrics[0].counter else "gauge"
-        lines.append(f"# HELP {_PREFIX}{name} {_help(metrics[0].help or name)}")
-        lines.append(f"# TYPE {_PREFIX}{name} {kind}")
-        lines += [f"{_PREFIX}{name}{_labels(one.labels)} {_number(one.value)}" for one in metrics]
+    for name, series in sorted(families.items()):
+        first = next(iter(series.values()))
+        lines.append(f"# HELP {_PREFIX}{name} {_help(first.help or name)}")
+        lines.append(f"# TYPE {_PREFIX}{name} {'counter' if first.counter else 'gauge'}")
+        lines += [f"{_PREFIX}{name}{labels} {_number(one.value)}" for labels, one in series.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -74,6 +77,8 @@ def _labels(labels: dict[str, str]) -> str:
 
 
 def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 

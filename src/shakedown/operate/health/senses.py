@@ -133,9 +133,9 @@ class Senses:
 
     def which(self, name: str) -> str | None:
         """The path of a program, or None."""
-        from shutil import which
-
-        return which(name)
+        folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+        paths = (os.path.join(folder, name) for folder in folders if folder)
+        return next((path for path in paths if os.access(path, os.X_OK) and os.path.isfile(path)), None)
 
     def connect(self, path: str) -> str:
         """Empty where a server accepts on this Unix socket, else why not."""
@@ -190,6 +190,15 @@ class Senses:
         except ImportError:
             return None
         return pynvml
+
+
+def cpu_list(text: str) -> tuple[int, ...]:
+    """As ``host.parse_cpu_list``, whose module takes longer to import than a check takes. Raises ValueError."""
+    cpus: list[int] = []
+    for part in text.strip().split(",") if text.strip() else ():
+        low, _, high = part.partition("-")
+        cpus.extend(range(int(low), int(high or low) + 1))
+    return tuple(cpus)
 
 
 class Replay(Senses):

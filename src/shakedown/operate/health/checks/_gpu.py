@@ -136,7 +136,9 @@ def _gpu(index: int, gpu: Element, driver: str) -> Gpu:
         memory_temperature_c=number("temperature/memory_temp"),
         power_w=number("gpu_power_readings/power_draw", "power_readings/power_draw"),
         power_limit_w=number(
-            "gpu_power_readings/current_power_limit", "power_readings/enforced_power_limit", "power_readings/power_limit"
+            "gpu_power_readings/current_power_limit",
+            "power_readings/enforced_power_limit",
+            "power_readings/power_limit",
         ),
         busy=None if busy is None else busy / 100,
         ecc=flag("ecc_mode/current_ecc"),

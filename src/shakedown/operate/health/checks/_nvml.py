@@ -1,4 +1,4 @@
-"""The state of NVIDIA's GPUs through its management library (pynvml, passed in). A question that a driver refuses is None."""
+"""The state of NVIDIA's GPUs through its management library (pynvml, passed in). A question that is refused is None."""
 
 from __future__ import annotations
 
@@ -63,9 +63,7 @@ def _gpu(nvml: Any, index: int, driver: str, note: Callable[[str], None]) -> Gpu
         power_limit_w=None if limit is None else limit / 1000,
         busy=None if rates is None else rates.gpu / 100,
         ecc=bool(ecc[0]) if ecc else None,
-        uncorrected=ask(
-            "nvmlDeviceGetTotalEccErrors", nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
-        ),
+        uncorrected=ask("nvmlDeviceGetTotalEccErrors", nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC),
         corrected=ask("nvmlDeviceGetTotalEccErrors", nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, nvml.NVML_VOLATILE_ECC),
         remapped=rows[1] if rows else None,
         remap_pending=pending,

@@ -80,4 +80,3 @@ def _saturated(check: str, port: str, name: str, value: int) -> Finding:
         value=value,
         action="clear the counters of this port (perfquery -R), then look again",
     )
-

@@ -28,11 +28,15 @@ def run(look: Look) -> Outcome:
     try:
         found = look.senses.timex()
     except OSError as error:
-        findings.append(unknown("clock", f"adjtimex: {refused(error)}", action="run the check outside of the container"))
+        findings.append(
+            unknown("clock", f"adjtimex: {refused(error)}", action="run the check outside of the container")
+        )
     else:
         synchronised = not found.status & _UNSYNCHRONISED
         metrics.append(
-            Metric(name="clock_synchronised", value=float(synchronised), help="Whether the kernel's clock is disciplined.")
+            Metric(
+                name="clock_synchronised", value=float(synchronised), help="Whether the kernel's clock is disciplined."
+            )
         )
         if synchronised:
             limits = (plan.warning_s, plan.critical_s)
@@ -66,7 +70,9 @@ def chrony(senses: Senses) -> dict[str, float | str] | None:
     said = senses.run(("chronyc", "-n", "-c", "tracking"), limit_s=2.0)
     fields = said.out.strip().split(",")
     if not said.ok or len(fields) < 14:
-        return {"why": (said.err or said.out).strip().splitlines()[-1] if (said.err or said.out).strip() else "no answer"}
+        return {
+            "why": (said.err or said.out).strip().splitlines()[-1] if (said.err or said.out).strip() else "no answer"
+        }
     # reference id, source, stratum, reference time, offset of the system clock, last offset, RMS offset, frequency,
     # residual frequency, skew, root delay, root dispersion, update interval, leap status (chronyc(1), tracking)
     return {"source": fields[1], "offset_s": float(fields[4]), "leap": fields[13]}

@@ -5,11 +5,12 @@ From sysfs, CPU by CPU; /proc/cpuinfo is not read, since it asks every core for 
 
 from __future__ import annotations
 
-from ....host import parse_cpu_list
+from typing import Any
+
 from ....records import Record
 from ..judging import equal, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
-from ..senses import Senses
+from ..senses import Senses, cpu_list
 
 _FOLDER = "/sys/devices/system/cpu"
 
@@ -27,7 +28,7 @@ def run(look: Look) -> Outcome:
     online_text = senses.word(f"{_FOLDER}/online")
     if online_text is None:
         return Outcome(findings=(unknown("cpu", f"{_FOLDER}/online is not there"),))
-    online = parse_cpu_list(online_text)
+    online = cpu_list(online_text)
     sockets, cores = topology(senses, online)
     action = "drain; see the firmware's log: a processor or its cores are disabled"
     why = "the topology is not in sysfs"
@@ -43,7 +44,7 @@ def run(look: Look) -> Outcome:
             item="cpus",
         ),
     ]
-    learnt = {"sockets": len(sockets), "cores": len(cores), "cpus": len(online)}
+    learnt: dict[str, Any] = {"sockets": len(sockets), "cores": len(cores), "cpus": len(online)}
     learnt = {key: value for key, value in learnt.items() if value}
     clock = governors(senses)
     findings += clock_findings(clock, plan)

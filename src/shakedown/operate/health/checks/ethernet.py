@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ....records import Record
 from ..growth import HOUR_S, Counters
 from ..judging import equal, refused, unknown
@@ -24,7 +26,8 @@ class Interface(Record, frozen=True, kw_only=True):
 
 class Plan(Record, frozen=True, kw_only=True):
     interfaces: tuple[Interface, ...] = ()
-    errors: dict[str, float] = {}  # counter -> increase within an hour that is a warning; ten times is critical
+    # counter -> increase within an hour that is a warning; ten times is critical
+    errors: dict[str, float] = msgspec.field(default_factory=dict)
     carrier_changes: int = 4  # within an hour, above which it is a warning: each loss counts two
 
 
@@ -104,9 +107,7 @@ def _interface(
                 action="let both ends negotiate (ethtool -s IF autoneg on)",
             )
         )
-    values = {
-        key: value for key in _LIMITS if (value := _number(senses, f"{folder}/statistics/{key}")) is not None
-    }
+    values = {key: value for key in _LIMITS if (value := _number(senses, f"{folder}/statistics/{key}")) is not None}
     changes = _number(senses, f"{folder}/carrier_changes")
     limits = {key: (float(limit), 10.0 * limit) for key, limit in {**_LIMITS, **plan.errors}.items()}
     if changes is not None:

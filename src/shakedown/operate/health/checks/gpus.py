@@ -153,9 +153,7 @@ def judge(one: Gpu, plan: Plan, grown: Counters) -> list[Finding]:
 
 
 def _ill(one: Gpu, part: str, severity: Any, what: str, action: str, value: int | float | None = None) -> Finding:
-    return Finding(
-        check="gpus", item=f"{one.label} {part}", severity=severity, what=what, value=value, action=action
-    )
+    return Finding(check="gpus", item=f"{one.label} {part}", severity=severity, what=what, value=value, action=action)
 
 
 def _as_planned(one: Gpu, plan: Plan) -> list[Finding]:
@@ -255,8 +253,9 @@ def _heat(one: Gpu, plan: Plan) -> list[Finding]:
 
 
 def _load(found: list[Gpu], there: int) -> dict[str, float]:
-    """What exposure.py asks for, of all GPUs that are there; nothing where the driver does not say what they do (MIG)."""
-    if not found or any(one.busy is None for one in found):
+    """What exposure.py asks for; nothing where the driver does not say what they do (MIG), or where one of those that are
+    there is gone: a node that cannot use all of them is no witness of what happens when none or all work."""
+    if not found or len(found) < there or any(one.busy is None for one in found):
         return {}
     load = {"gpus": float(there), "gpus_busy": float(sum((one.busy or 0) >= GPU_BUSY for one in found))}
     powers = [one.power_w for one in found if one.power_w is not None]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from ....records import Record
 from ..growth import HOUR_S, Counters
 from ..judging import equal, refused, unknown
@@ -46,12 +48,15 @@ class Port(Record, frozen=True, kw_only=True):
 
 class Plan(Record, frozen=True, kw_only=True):
     ports: tuple[Port, ...] = ()
-    errors: dict[str, float] = {}  # counter -> increase within an hour that is a warning; ten times is critical
+    # counter -> increase within an hour that is a warning; ten times is critical
+    errors: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 def run(look: Look) -> Outcome:
     senses, plan = look.senses, look.plan
-    there = [f"{device}:{port}" for device in senses.names(_FOLDER) for port in senses.names(f"{_FOLDER}/{device}/ports")]
+    there = [
+        f"{device}:{port}" for device in senses.names(_FOLDER) for port in senses.names(f"{_FOLDER}/{device}/ports")
+    ]
     planned = {one.name: one for one in plan.ports}
     if not there and not planned:
         return Outcome(absent=f"{_FOLDER} is not there: no adapter, or its driver is not loaded")

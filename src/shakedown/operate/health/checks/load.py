@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from ....host import parse_cpu_list
 from ....records import Record
 from ..judging import at_most, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
+from ..senses import cpu_list
 
 
 class Plan(Record, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ def run(look: Look) -> Outcome:
     words = (look.senses.word("/proc/loadavg") or "").split()
     if len(words) < 3:
         return Outcome(findings=(unknown("load", "/proc/loadavg is not there"),))
-    cpus = len(parse_cpu_list(look.senses.word("/sys/devices/system/cpu/online") or "")) or 1
+    cpus = len(cpu_list(look.senses.word("/sys/devices/system/cpu/online") or "")) or 1
     minute, _, quarter = (float(word) for word in words[:3])
     findings: list[Finding] = [
         at_most(
@@ -47,9 +47,7 @@ def run(look: Look) -> Outcome:
                     help="Share of the last 10 s in which something waited for it.",
                 )
             )
-    return Outcome(
-        findings=tuple(findings), metrics=tuple(metrics), load={"cpus": float(cpus), "load_1min": minute}
-    )
+    return Outcome(findings=tuple(findings), metrics=tuple(metrics), load={"cpus": float(cpus), "load_1min": minute})
 
 
 CHECK = Check(name="load", title="Load", plan=Plan, run=run)

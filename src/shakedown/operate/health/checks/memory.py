@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....machine.kernel import parse_meminfo
 from ....records import Record
 from ..judging import at_least, at_most, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
@@ -18,9 +17,19 @@ class Plan(Record, frozen=True, kw_only=True):
     numa_nodes: int | None = None
 
 
+def meminfo(text: str) -> dict[str, int]:
+    """The lines of /proc/meminfo in bytes, as ``machine.kernel.parse_meminfo`` (whose package imports every probe)."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) > 1 and words[0].endswith(":") and words[1].isdigit():
+            found[words[0][:-1]] = int(words[1]) * (1024 if words[-1] == "kB" else 1)
+    return found
+
+
 def run(look: Look) -> Outcome:
     plan = look.plan
-    held = parse_meminfo(look.senses.text("/proc/meminfo") or "")
+    held = meminfo(look.senses.text("/proc/meminfo") or "")
     total = held.get("MemTotal")
     if not total:
         return Outcome(findings=(unknown("memory", "/proc/meminfo says no MemTotal"),))

@@ -66,9 +66,7 @@ def _chips(senses: Senses) -> list[tuple[str, str]]:
     """Folder and shown name of each chip; two of one name are told apart by the device behind them."""
     found = [(f"{_HWMON}/{one}", senses.word(f"{_HWMON}/{one}/name") or one) for one in senses.names(_HWMON)]
     names = [name for _, name in found]
-    return [
-        (folder, f"{name} {folder.rsplit('/', 1)[1]}" if names.count(name) > 1 else name) for folder, name in found
-    ]
+    return [(folder, f"{name} {folder.rsplit('/', 1)[1]}" if names.count(name) > 1 else name) for folder, name in found]
 
 
 def _label(senses: Senses, folder: str, name: str) -> str:

@@ -42,9 +42,7 @@ def run(look: Look) -> Outcome:
     recent = [one for one in boots[1:] if float(one[1]) > look.now_s - 7 * DAY_S]
     what = "restarts within a week"
     action = "look for the cause: the kernel's log of the earlier starts, the management controller's event log"
-    findings.append(
-        at_most("uptime", what, len(recent), look.plan.restarts_a_week, None, action, item="restarts")
-    )
+    findings.append(at_most("uptime", what, len(recent), look.plan.restarts_a_week, None, action, item="restarts"))
     metrics = (
         Metric(name="uptime_seconds", value=up_s, help="Since the start of the machine.", unit="s"),
         Metric(name="restarts_week", value=len(recent), help="Starts of the machine within a week."),

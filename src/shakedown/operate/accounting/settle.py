@@ -1,0 +1,160 @@
+"""What is one job, one attempt, one row too many: decided once all sources are read, in the order below.
+
+1. A row that comes twice counts once: the same job with the same submission and start. Of a look while it ran and one after
+   it ended, the later look holds; a row of a job that waited gives way to one that ran.
+2. A run without an end goes on to the last time that its source knows of.
+3. Rows that end before they begin (a clock was set) count for what the engine says they ran, else for nothing.
+4. Rows of one job number are attempts where one begins (or is taken back) when the one before ended, or where they share a
+   submission; a number that comes again later is another job.
+5. Memory, energy and CPU time of steps go to the run that they lie in.
+6. Where a cluster's rows name no GPU at all, its GPUs are not recorded.
+"""
+
+from __future__ import annotations
+
+from .loading import Store
+
+#: How long after the end of an attempt the next may be submitted and still be the same job.
+_AGAIN_S = 2
+#: Runs in a partition, and the share of them with GPUs, from which earlier ones without are doubted.
+_DOUBT_RUNS, _DOUBT_SHARE = 20, 0.9
+
+
+def settle(store: Store) -> None:
+    """Settle the jobs of all sources; what was found is said in notices."""
+    _once(store)
+    _open(store)
+    _backwards(store)
+    _attempts(store)
+    _steps(store)
+    _gpus(store)
+
+
+def _once(store: Store) -> None:
+    key = "coalesce(cluster, ''), job, coalesce(submit_s, start_s, -1)"
+    store.db.execute(
+        f"CREATE OR REPLACE TEMP TABLE many AS SELECT {key.replace(', job', ' AS cluster, job', 1).replace('-1)', '-1) AS at_s')} "
+        "FROM jobs GROUP BY ALL HAVING count(*) > 1"
+    )
+    same = "coalesce(j.cluster, '') = m.cluster AND j.job = m.job AND coalesce(j.submit_s, j.start_s, -1) = m.at_s"
+    before = store.one("SELECT count(*) FROM jobs")[0]
+    store.db.execute(
+        f"""CREATE OR REPLACE TEMP TABLE kept AS SELECT * EXCLUDE (rid, place, ran_too) FROM (
+        SELECT j.*, j.rowid AS rid, bool_or(j.start_s IS NOT NULL) OVER (PARTITION BY m.cluster, m.job, m.at_s) AS ran_too,
+          row_number() OVER (PARTITION BY m.cluster, m.job, m.at_s, j.start_s
+            ORDER BY coalesce(j.open, false), j.end_s DESC NULLS LAST, j.source DESC, j.ran_s DESC) AS place
+        FROM jobs j JOIN many m ON {same}) WHERE place = 1 AND (start_s IS NOT NULL OR NOT ran_too)"""
+    )
+    store.db.execute(f"DELETE FROM jobs USING (SELECT * FROM many) m WHERE {same.replace('j.', 'jobs.')}")
+    store.db.execute("INSERT INTO jobs SELECT * FROM kept")
+    twice = before - store.one("SELECT count(*) FROM jobs")[0]
+    if twice:
+        store.notice("twice", f"{twice} rows came more than once, as from files that overlap: each job is counted once")
+
+
+def _open(store: Store) -> None:
+    store.db.execute(
+        "UPDATE jobs SET end_s = greatest(start_s, s.last) FROM (SELECT source, max(greatest(submit_s, start_s, end_s)) AS last "
+        "FROM jobs GROUP BY source) s WHERE s.source = jobs.source AND jobs.open AND jobs.end_s IS NULL"
+    )
+    store.db.execute("UPDATE jobs SET ran_s = end_s - start_s WHERE open AND ran_s IS NULL")
+    running = store.one("SELECT count(*) FROM jobs WHERE open")[0]
+    if running:
+        store.notice(
+            "open", f"{running} runs had not ended when the records were written: they are counted up to then"
+        )
+    lost = store.one("SELECT count(*) FROM jobs WHERE open AND ran_s > limit_s + 86400")[0]
+    if lost:
+        store.notice(
+            "runaway",
+            f"{lost} of these have run a day longer than their time limit: the engine may have lost their ends",
+            "sacctmgr show runawayjobs lists and mends them",
+        )
+
+
+def _backwards(store: Store) -> None:
+    wrong, idle = store.one(
+        "SELECT count(*), count(*) FILTER (WHERE coalesce(ran_s, 0) = 0) FROM jobs WHERE start_s IS NOT NULL AND end_s < start_s"
+    )
+    if wrong:
+        store.db.execute("UPDATE jobs SET end_s = start_s + coalesce(ran_s, 0) WHERE start_s IS NOT NULL AND end_s < start_s")
+        store.notice(
+            "ends-before-start",
+            f"{wrong} runs end before they begin, as when a clock is set: they count for the time that the engine says they "
+            f"ran, {idle} of them for none",
+            "look at the clocks of the controller and the nodes (chronyc tracking)",
+        )
+    longer = store.one("SELECT count(*) FROM jobs WHERE ran_s > end_s - start_s")[0]
+    if longer:
+        store.db.execute("UPDATE jobs SET ran_s = end_s - start_s WHERE ran_s > end_s - start_s")
+        store.notice(
+            "ran-longer", f"{longer} runs are said to have run longer than from their start to their end: the latter holds"
+        )
+
+
+def _attempts(store: Store) -> None:
+    store.db.execute("UPDATE jobs SET attempt = 0 WHERE attempt IS NULL")
+    store.db.execute(
+        "CREATE OR REPLACE TEMP TABLE several AS SELECT coalesce(cluster, '') AS cluster, job FROM jobs GROUP BY ALL HAVING count(*) > 1"
+    )
+    order = "PARTITION BY cluster, job ORDER BY coalesce(submit_s, start_s), start_s NULLS LAST, end_s"
+    store.db.execute(
+        f"""CREATE OR REPLACE TEMP TABLE numbered AS SELECT rid, row_number() OVER (PARTITION BY cluster, job, chain
+          ORDER BY coalesce(submit_s, start_s), start_s NULLS LAST, end_s) - 1 AS attempt
+        FROM (SELECT *, sum(anew) OVER ({order}) AS chain FROM (SELECT rid, cluster, job, submit_s, start_s, end_s,
+          CASE WHEN submit_s = lag(submit_s) OVER ({order}) OR submit_s <= lag(end_s) OVER ({order}) + {_AGAIN_S}
+            THEN 0 ELSE 1 END AS anew
+        FROM (SELECT j.rowid AS rid, s.cluster, j.job, j.submit_s, j.start_s, j.end_s FROM jobs j JOIN several s
+          ON coalesce(j.cluster, '') = s.cluster AND j.job = s.job)))"""
+    )
+    store.db.execute("UPDATE jobs SET attempt = n.attempt FROM numbered n WHERE n.rid = jobs.rowid")
+
+
+def _steps(store: Store) -> None:
+    steps = store.one("SELECT count(*) FROM steps")[0]
+    if not steps:
+        return
+    store.db.execute(
+        """CREATE OR REPLACE TEMP TABLE ofsteps AS SELECT j.rowid AS rid, max(s.memory_used_bytes) AS memory,
+        sum(s.energy_j) AS energy, sum(s.cpu_used_ms) AS cpu FROM (SELECT DISTINCT * EXCLUDE (source) FROM steps) s
+        JOIN jobs j ON j.job = s.job AND s.start_s >= j.start_s - 1 AND s.start_s <= j.end_s GROUP BY ALL"""
+    )
+    store.db.execute(
+        "UPDATE jobs SET memory_used_bytes = coalesce(memory_used_bytes, s.memory), energy_j = coalesce(energy_j, s.energy), "
+        "cpu_used_ms = coalesce(cpu_used_ms, s.cpu) FROM ofsteps s WHERE s.rid = jobs.rowid"
+    )
+    alone, jobs = store.one("SELECT count(*), count(DISTINCT job) FROM steps WHERE job NOT IN (SELECT job FROM jobs)")
+    if alone:
+        store.notice(
+            "steps-without-job",
+            f"{alone} steps of {jobs} jobs have no row of their job: these jobs are not counted",
+            "export the jobs too: sacct with a longer window, or the whole file",
+        )
+
+
+def _gpus(store: Store) -> None:
+    """GPUs of a cluster (per reader's kind of file) that no row names are not recorded, and neither are those of the time
+    before the first row that does, in partitions where nearly all later runs have some."""
+    for cluster, some in store.rows("SELECT coalesce(cluster, ''), bool_or(coalesce(gpus, 0) > 0) FROM jobs GROUP BY ALL"):
+        name = cluster.replace("'", "''")
+        here = f"coalesce(cluster, '') = '{name}'"
+        if not some:
+            store.db.execute(f"UPDATE jobs SET gpus = NULL WHERE {here} AND start_s IS NOT NULL")
+            continue
+        first = store.one(f"SELECT min(start_s) FROM jobs WHERE {here} AND gpus > 0")[0]
+        doubtful = store.rows(
+            f"SELECT partition FROM jobs WHERE {here} AND start_s IS NOT NULL AND partition IS NOT NULL GROUP BY partition "
+            f"HAVING count(*) FILTER (WHERE start_s < {first}) >= {_DOUBT_RUNS} AND count(*) FILTER (WHERE start_s >= {first} "
+            f"AND gpus > 0) >= {_DOUBT_SHARE} * count(*) FILTER (WHERE start_s >= {first}) AND count(*) FILTER (WHERE start_s >= {first} "
+            f"AND gpus > 0) >= {_DOUBT_RUNS}"
+        )
+        for (partition,) in doubtful:
+            store.db.execute(
+                f"UPDATE jobs SET gpus = NULL WHERE {here} AND partition = $partition AND start_s < {first} AND gpus = 0",
+                {"partition": partition},
+            )
+            store.notice(
+                "gpus-since",
+                f"partition {partition}: no run before the Unix time {first} names a GPU, and nearly all later ones do: the "
+                "GPUs of the earlier ones were not recorded",
+            )
