@@ -387,9 +387,9 @@ int run(int argc, char** argv, const Options& options) {
     measure(emitter, world, options, networks, static_cast<std::uint16_t>(port));
   }
   emitter.end();
-  int code = emitter.ok() ? kOk : kCheckFailed;
-  MPI_Bcast(&code, 1, MPI_INT, 0, world.comm);
-  return code;
+  // Of rank 0 alone: a launcher may end all others as soon as one of them failed, and it must be the last to go.
+  meet(world.comm);
+  return emitter.ok() ? kOk : kCheckFailed;
 }
 
 }  // namespace

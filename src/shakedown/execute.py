@@ -246,7 +246,8 @@ def run_once(
     job = Job(run=run.id, repeat=step.repeat, argv=(), host=where.host.name, hosts=where.hosts, beside=bool(copy_on))
     try:
         command = workloads.get(run.workload).command(run.params, where.host)
-        argv, env = launchers.wrap(command, where.host, allocation=allocation, hosts=where.hosts or where.alone)
+        hosts = () if command.starts_itself else where.hosts or where.alone
+        argv, env = launchers.wrap(command, where.host, allocation=allocation, hosts=hosts)
     except ShakedownError as error:  # what is missing now was there when the plan was made
         now = door.now_ns()
         job = msgspec.structs.replace(job, begin_ns=now, end_ns=now)

@@ -116,7 +116,10 @@ def test_mpi_runs_across_the_nodes_under_srun_and_under_mpirun(lab: cluster.Lab)
     if not lab.namespaced:
         pytest.skip("this machine allows no namespaces: the nodes share its name")
     wanted = [(rank, 4, 6) for rank in range(4)]
-    done = lab.run(["srun", "--mpi=pmix", "-N4", "-n4", hello])
+    for _ in range(3):  # Open MPI 4.1.4 under this srun crashes in MPI_Init, in its TCP, in one of some thirty starts
+        done = lab.run(["srun", "--mpi=pmix", "-N4", "-n4", hello])
+        if done.ok or "ignal" not in done.err + done.out:
+            break
     found = ranks(done.out)
     assert [(rank, size, total) for rank, size, _, total in found] == wanted, done
     assert {host for _, _, host, _ in found} == set(lab.nodes)

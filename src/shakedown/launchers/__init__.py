@@ -105,7 +105,7 @@ def wrap(
     """argv and environment that start ``command`` from ``host``, on ``hosts`` of an allocation where some are named.
 
     With ``whole`` the ranks are tasks of a program that knows nothing of MPI, one a host. ``launcher`` names the one to
-    use. ``build`` (what programs.build() returns), ``root`` and ``environment`` are given by tests only.
+    use; of programs with MPI, SHAKEDOWN_LAUNCHER names the one to take wherever it can. ``build`` (what programs.build() returns), ``root`` and ``environment`` are given by tests only.
 
     Raises BadInput for fewer than no ranks and for hosts that would get none, Unavailable where no launcher or no fitting
     MPI is there.
@@ -134,7 +134,8 @@ def wrap(
         raise BadInput(
             f"SHAKEDOWN_IP = {start.family!r} is no family of addresses", hint="set it to 4 or 6, or unset it"
         )
-    argv, env = choose(start, launcher).start(start)
+    preferred = "" if whole or not command.ranks else environment.get("SHAKEDOWN_LAUNCHER", "")
+    argv, env = choose(start, launcher, preferred).start(start)
     return argv, {**env, **command.env}
 
 
@@ -154,14 +155,15 @@ def _mpi_of(command: Command, host: Host, whole: bool, build: Mapping[str, Any])
     return fitting_mpi(host.software, build) if command.ranks else None
 
 
-def choose(start: Start, launcher: str = "") -> Launcher:
-    """The launcher that starts it: the first that can, or the one that is named.
+def choose(start: Start, launcher: str = "", preferred: str = "") -> Launcher:
+    """The launcher that starts it: the first that can, the ``preferred`` before all others; or ``launcher`` alone.
 
     Raises Unavailable with every launcher's reason where none can.
     """
-    if launcher and launcher not in names():
-        raise unknown("launcher", launcher, names())
-    every = sorted((get(name) for name in names()), key=lambda one: (one.order, one.name))
+    for word in (launcher, preferred):
+        if word and word not in names():
+            raise unknown("launcher", word, names())
+    every = sorted((get(name) for name in names()), key=lambda one: (one.name != preferred, one.order, one.name))
     refusals = []
     for one in every:
         if launcher and one.name != launcher:

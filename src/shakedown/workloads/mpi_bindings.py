@@ -81,6 +81,7 @@ def _command(params: Params, host: Host) -> Command:
     return Command(
         argv=(sys.executable, "-m", "shakedown.demonstrations.mpi_bindings", *words),
         files={"host.json": msgspec.json.encode(host).decode()},
+        starts_itself=True,
     )
 
 

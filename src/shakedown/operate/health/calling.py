@@ -31,7 +31,7 @@ class Asked(Record, frozen=True, kw_only=True):
     """What one call is asked to do."""
 
     checks: tuple[str, ...] = ()  # empty: all
-    plan: str = ""  # a file; empty: the first of plan.PLACES that is there, or none
+    plan: str = ""  # a file, or "none"; empty: the first of plan.PLACES that is there
     state: str = ""  # a folder; empty: state.folder's; "none": nothing is kept
     host: str = ""
     root: str = ""  # replay what lies below
@@ -118,7 +118,7 @@ def _senses(asked: Asked, note: Any = None) -> Senses:
 
 def _plan(asked: Asked, host: str) -> plan.Plan:
     file = asked.plan or next((one for one in plan.PLACES if os.path.exists(one)), "")
-    if not file:
+    if not file or file == "none":
         return plan.Plan()
     from ... import strict
 

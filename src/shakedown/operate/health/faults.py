@@ -184,8 +184,7 @@ def _judge(group: Sequence[Occasion], boot: str, now_s: float) -> Finding | None
         return None
     shown = standing or recent
     times = len(recent) if again else len(standing)
-    name = f"Xid {latest.code}: " if latest.kind == "xid" else ""
-    what = f"{name}{rule.meaning}"
+    what = rule.meaning
     if times > 1:
         what += f", {times} times" + (f" within {more.days:g} days" if again and more else "")
     lines = sum(one.lines for one in shown)
