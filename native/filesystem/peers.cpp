@@ -186,6 +186,28 @@ void limit_waiting(int fd, int seconds) {
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
+/// Who is at the door: a rank that knows the token, and its connection; -1 for anyone else.
+std::pair<int, int> admit(int door, const std::string& token) {
+  const int fd = accept4(door, nullptr, nullptr, SOCK_CLOEXEC);
+  if (fd < 0) return {-1, -1};
+  limit_waiting(fd, 2);
+  std::array<char, kTokenBytes> said{};
+  std::int32_t rank = -1;
+  try {
+    get(fd, said.data(), said.size());
+    get(fd, &rank, sizeof rank);
+  } catch (const Error&) {
+    rank = -1;
+  }
+  if (rank < 0 || std::string(said.data(), said.size()) != token) {
+    close(fd);
+    return {-1, -1};
+  }
+  limit_waiting(fd, 0);
+  at_once(fd);
+  return {rank, fd};
+}
+
 /// Rank 0: let the others in, each with the token and a rank of its own.
 std::vector<int> receive_all(int size, const std::string& meeting, double end_s) {
   std::uint16_t port = 0;
@@ -198,38 +220,15 @@ std::vector<int> receive_all(int size, const std::string& meeting, double end_s)
   announce(meeting, text.str());
   std::vector<int> links(static_cast<std::size_t>(size), -1);
   int missing = size - 1;
-  while (missing > 0) {
-    const double left = end_s - now_s();
+  for (double left = end_s - now_s(); missing > 0 && left > 0; left = end_s - now_s()) {
     pollfd one{door, POLLIN, 0};
-    if (left <= 0 || poll(&one, 1, static_cast<int>(std::min(left, 1.0) * 1000) + 1) < 0) {
-      if (left > 0 && errno == EINTR) continue;
-      for (const int fd : links) {
-        if (fd >= 0) close(fd);
-      }
-      close(door);
-      throw cannot(std::to_string(missing) + " of " + std::to_string(size) + " processes of the job did not come",
-                   "each must see the file " + meeting + " and reach this host by TCP");
-    }
-    if ((one.revents & POLLIN) == 0) continue;
-    const int fd = accept4(door, nullptr, nullptr, SOCK_CLOEXEC);
+    if (poll(&one, 1, static_cast<int>(std::min(left, 1.0) * 1000) + 1) < 1) continue;
+    const auto [rank, fd] = admit(door, token);
     if (fd < 0) continue;
-    limit_waiting(fd, 2);
-    std::array<char, kTokenBytes> said{};
-    std::int32_t rank = 0;
-    try {
-      get(fd, said.data(), said.size());
-      get(fd, &rank, sizeof rank);
-    } catch (const Error&) {
+    if (rank < 1 || rank >= size || links[static_cast<std::size_t>(rank)] >= 0) {
       close(fd);
       continue;
     }
-    if (std::string(said.data(), said.size()) != token || rank < 1 || rank >= size ||
-        links[static_cast<std::size_t>(rank)] >= 0) {
-      close(fd);
-      continue;
-    }
-    limit_waiting(fd, 0);
-    at_once(fd);
     put(fd, "y", 1);
     links[static_cast<std::size_t>(rank)] = fd;
     --missing;
@@ -237,7 +236,12 @@ std::vector<int> receive_all(int size, const std::string& meeting, double end_s)
   close(door);
   unlink(meeting.c_str());
   links.erase(links.begin());
-  return links;
+  if (missing == 0) return links;
+  for (const int fd : links) {
+    if (fd >= 0) close(fd);
+  }
+  throw cannot(std::to_string(missing) + " of " + std::to_string(size) + " processes of the job did not come",
+               "each must see the file " + meeting + " and reach this host by TCP");
 }
 
 int come(int rank, const std::string& meeting, double end_s) {

@@ -95,6 +95,21 @@ struct Offset {
 };
 std::vector<Offset> clock_offsets(MPI_Comm comm);
 
+// ------------------------------------------------------------------------------------------------ networks:
+// networks.cpp
+
+/// Each family's interface on every rank, and its groups.
+struct Network {
+  std::vector<Interface> interfaces;  // by rank
+  std::string base;
+};
+
+/// One for each family asked for. Throws on every rank alike where there is none.
+std::vector<Network> choose_networks(const World& world, const Options& options);
+
+/// Say so where packets are larger than an MTU lets through whole.
+void tell_sizes(Emitter& emitter, const Options& options, const std::vector<Network>& networks);
+
 // --------------------------------------------------------------------------------- a group of ranks at work: stage.cpp
 
 /// One pattern in one family among the first ranks in order, as one of these ranks sees it.

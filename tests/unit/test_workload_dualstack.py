@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown import workloads
-from shakedown.demonstrations import _addresses, _emit, _servers, dualstack
+from shakedown.demonstrations import _addresses, _emit, _meeting, _servers, dualstack
 from shakedown.demonstrations._addresses import Address, Chosen
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
 from shakedown.records import Params, Residual, Value
@@ -192,7 +192,7 @@ def test_a_server_that_changes_what_it_was_sent_is_found_out(monkeypatch: pytest
 
 
 def start(folder: Path, *words: str, rank: int | None = None) -> subprocess.Popen[bytes]:
-    environment = {name: value for name, value in os.environ.items() if name not in dualstack.RANKS}
+    environment = {name: value for name, value in os.environ.items() if name not in _meeting.RANKS}
     if rank is not None:
         environment["PMI_RANK"] = str(rank)
     argv = [sys.executable, "-m", "shakedown.demonstrations.dualstack", "--folder", str(folder), *words]

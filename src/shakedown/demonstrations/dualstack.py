@@ -14,33 +14,22 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
-from ..errors import BadInput, CannotMeasure
+from ..errors import BadInput
 from ..records import Residual
 from . import _addresses
 from ._addresses import FAMILIES, Address, Chosen, Family
 from ._emit import Emitter, Words, run
+from ._meeting import Meeting, launched_rank
 from ._servers import TOKEN_BYTES, Member, Servers, Wrong, ask_mtu, ask_tcp, ask_udp, serving
 
-#: By which a process knows its rank: Open MPI, PMIx, PMI, Intel MPI, Slurm, Flux, PALS, jsrun.
-RANKS = (
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "MPI_RANKID",
-    "SLURM_PROCID",
-    "FLUX_TASK_RANK",
-    "PALS_RANKID",
-    "JSM_NAMESPACE_RANK",
-)
 _LEAST_MTU: dict[Family, int] = {"ipv4": 576, "ipv6": 1280}  # RFC 791 (what every host takes), RFC 8200, section 5
 _SMALL_BYTES = 512
 _MULTICAST_S = 10.0
 _TOLD = 40  # kinds of failed checks, host by host, that become notices
-_T = TypeVar("_T")
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -64,65 +53,6 @@ class Host(msgspec.Struct, frozen=True):
     group_token: str = ""  # rank 0's: of the multicast groups
     groups: dict[str, str] = {}  # rank 0's: family -> multicast group
     group_port: int = 0
-
-
-class Meeting:
-    """Files in a folder that all processes see: each writes what it has, and reads what the others have."""
-
-    def __init__(self, folder: Path, rank: int, size: int, limit_s: float) -> None:
-        self._folder, self.rank, self.size, self._limit_s = folder, rank, size, limit_s
-
-    def tell(self, stage: str, mine: Any) -> None:
-        """Write our part of a stage, for the user of the job alone. Raises CannotMeasure."""
-        target = self._folder / _file(stage, self.rank)
-        beside = target.with_suffix(".new")
-        try:
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(mine))
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(target)
-        except OSError as error:
-            raise CannotMeasure(f"what this host has cannot be told: {error}", where=str(self._folder)) from None
-
-    def wait(self, stage: str) -> None:
-        """Until all have told. Raises CannotMeasure where somebody does not come."""
-        end = time.monotonic() + self._limit_s
-        while True:
-            there = set(os.listdir(self._folder))  # which makes a network file system look anew
-            missing = [rank for rank in range(self.size) if _file(stage, rank) not in there]
-            if not missing:
-                return
-            if time.monotonic() > end:
-                shown = ", ".join(map(str, missing[:8]))
-                raise CannotMeasure(
-                    f"{len(missing)} of {self.size} processes did not come within {self._limit_s:g} s "
-                    f"(stage {stage!r}; ranks {shown})",
-                    where=str(self._folder),
-                    hint="all hosts must share this folder, and the launcher start one process on each",
-                )
-            time.sleep(0.05)
-
-    def read(self, stage: str, kind: type[_T]) -> list[_T]:
-        """What all have told, in the order of ranks."""
-        paths = [self._folder / _file(stage, rank) for rank in range(self.size)]
-        try:
-            return [msgspec.json.decode(path.read_bytes(), type=kind) for path in paths]
-        except OSError as error:
-            raise CannotMeasure(f"another process of the job has ended early: {error}") from None
-
-    def forget(self, stage: str) -> None:
-        """Remove our part of a stage that all have read."""
-        (self._folder / _file(stage, self.rank)).unlink(missing_ok=True)
-
-
-def _file(stage: str, rank: int) -> str:
-    return f"dualstack-{stage}-{rank}.json"
-
-
-def launched_rank(environment: dict[str, str]) -> int:
-    """The rank that the launcher gave this process; 0 where none did."""
-    return next((int(environment[name]) for name in RANKS if environment.get(name, "").isdigit()), 0)
 
 
 def resolve(name: str) -> dict[str, tuple[str, ...]]:

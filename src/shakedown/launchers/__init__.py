@@ -105,7 +105,8 @@ def wrap(
     """argv and environment that start ``command`` from ``host``, on ``hosts`` of an allocation where some are named.
 
     With ``whole`` the ranks are tasks of a program that knows nothing of MPI, one a host. ``launcher`` names the one to
-    use; of programs with MPI, SHAKEDOWN_LAUNCHER names the one to take wherever it can. ``build`` (what programs.build() returns), ``root`` and ``environment`` are given by tests only.
+    use; of programs with MPI, SHAKEDOWN_LAUNCHER names the one to take wherever it can. ``build`` (what programs.build()
+    returns), ``root`` and ``environment`` are given by tests only.
 
     Raises BadInput for fewer than no ranks and for hosts that would get none, Unavailable where no launcher or no fitting
     MPI is there.

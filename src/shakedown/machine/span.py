@@ -75,7 +75,7 @@ def _memory(parts: Sequence[Memory]) -> Memory:
 
 def _software(hosts: Sequence[Host]) -> tuple[Software, ...]:
     """What every host has alike: a job over all of them can be started with nothing else."""
-    others = [set(msgspec.json.encode(one) for one in host.software) for host in hosts[1:]]
+    others = [{msgspec.json.encode(one) for one in host.software} for host in hosts[1:]]
     return tuple(one for one in hosts[0].software if all(msgspec.json.encode(one) in had for had in others))
 
 

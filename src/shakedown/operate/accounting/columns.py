@@ -44,6 +44,7 @@ COLUMNS: dict[str, Column] = {
     "energy_j": Column("BIGINT", "as the engine recorded it; NULL also for its zero, which means that nothing measured"),
     "limit_s": Column("BIGINT", "of time"),
     "node_list": Column("VARCHAR", "folded"),
+    "before_end_s": Column("BIGINT", "when the attempt before this one ended; set by settle"),
     "name": Column("VARCHAR", "line breaks in it as \\n"),
 }
 #: States of a run that did not do what it was started for.

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from .loading import Store
 
-#: How long after the end of an attempt the next may be submitted and still be the same job.
-_AGAIN_S = 2
+#: How long after the end of an attempt the next may be submitted and still be the same job: a stamp may be an hour off where
+#: the clocks go back, and a number comes again after days at the earliest.
+_AGAIN_S = 7200
 #: Runs in a partition, and the share of them with GPUs, from which earlier ones without are doubted.
 _DOUBT_RUNS, _DOUBT_SHARE = 20, 0.9
 
@@ -97,17 +98,21 @@ def _attempts(store: Store) -> None:
     store.db.execute(
         "CREATE OR REPLACE TEMP TABLE several AS SELECT coalesce(cluster, '') AS cluster, job FROM jobs GROUP BY ALL HAVING count(*) > 1"
     )
-    order = "PARTITION BY cluster, job ORDER BY coalesce(submit_s, start_s), start_s NULLS LAST, end_s"
+    order = "ORDER BY coalesce(submit_s, start_s), start_s NULLS LAST, end_s"
+    of_job, of_chain = f"PARTITION BY cluster, job {order}", f"PARTITION BY cluster, job, chain {order}"
     store.db.execute(
-        f"""CREATE OR REPLACE TEMP TABLE numbered AS SELECT rid, row_number() OVER (PARTITION BY cluster, job, chain
-          ORDER BY coalesce(submit_s, start_s), start_s NULLS LAST, end_s) - 1 AS attempt
-        FROM (SELECT *, sum(anew) OVER ({order}) AS chain FROM (SELECT rid, cluster, job, submit_s, start_s, end_s,
-          CASE WHEN submit_s = lag(submit_s) OVER ({order}) OR submit_s <= lag(end_s) OVER ({order}) + {_AGAIN_S}
+        f"""CREATE OR REPLACE TEMP TABLE numbered AS SELECT rid, row_number() OVER ({of_chain}) - 1 AS attempt,
+          lag(CASE WHEN start_s IS NOT NULL THEN end_s END) OVER ({of_chain}) AS before_s
+        FROM (SELECT *, sum(anew) OVER ({of_job}) AS chain FROM (SELECT *,
+          CASE WHEN submit_s = lag(submit_s) OVER ({of_job}) OR submit_s <= lag(end_s) OVER ({of_job}) + {_AGAIN_S}
             THEN 0 ELSE 1 END AS anew
         FROM (SELECT j.rowid AS rid, s.cluster, j.job, j.submit_s, j.start_s, j.end_s FROM jobs j JOIN several s
           ON coalesce(j.cluster, '') = s.cluster AND j.job = s.job)))"""
     )
-    store.db.execute("UPDATE jobs SET attempt = n.attempt FROM numbered n WHERE n.rid = jobs.rowid")
+    store.db.execute(
+        "UPDATE jobs SET attempt = n.attempt, before_end_s = n.before_s, eligible_s = greatest(coalesce(eligible_s, submit_s), "
+        "n.before_s) FROM numbered n WHERE n.rid = jobs.rowid"
+    )
 
 
 def _steps(store: Store) -> None:

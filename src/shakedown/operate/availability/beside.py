@@ -5,7 +5,7 @@ What sreport adds up (slurmdbd's rollup, as_mysql_rollup.c of 22.05 to 24.05): e
 resources written in the event, in whole hours of the local clock, but for
 
 - events with the flag MAINT: no down time at all; the reservation of the time is "PLND Down", unless it ignores jobs;
-- nodes powered down by power saving and nodes of the state FUTURE: planned down;
+- nodes of the state FUTURE, and CLOUD nodes that power saving has powered down: planned down;
 - nodes that are down in a MAINT reservation: planned down for that time;
 - events that overlap on one node: each counts;
 - time in which jobs ran on a node that was down: taken off the down time where the hour would hold more than it has;
@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from ...host import Door
 from . import kernel
 from .contract import Contract
-from .history import STATE_CODE, History, Ints
+from .history import History, Ints
+from .reading.slurm import CLOUD_FLAG, FUTURE, MAINT_FLAG, POWERED_DOWN_FLAG
 from .records import Beside
 from .words import STATES
 
@@ -48,7 +49,7 @@ def compare(history: History, contract: Contract, begin_s: int, end_s: int) -> B
     first = _lost(only, plain, low, high)
     every = msgspec.structs.replace(plain, down=msgspec.structs.replace(plain.down, states=_ALL_DOWN, partial="share"))
     second = _lost(only, every, low, high)
-    flagged = np.array([one.maintenance_flag for one in only.causes], bool)
+    flagged = np.array([bool(one.raw & MAINT_FLAG) for one in only.causes], bool)
     calm = only.only(~flagged[only.events.cause])
     third = _lost(calm, every, low, high)
     down, planned = _by_its_rules(calm, low, high)
@@ -57,7 +58,7 @@ def compare(history: History, contract: Contract, begin_s: int, end_s: int) -> B
         ("states that the contract does not count as down", second - first),
         ("events with Slurm's MAINT flag, which sreport leaves out", third - second),
         ("events that overlap, which sreport counts each, and resources as the event says", down + planned - third),
-        ("planned down: powered down, FUTURE, or in a MAINT reservation", -planned),
+        ("planned down: FUTURE, CLOUD nodes powered down, or in a MAINT reservation", -planned),
     )
     return Beside(
         begin_s=low,
@@ -81,7 +82,8 @@ def _by_its_rules(history: History, low: int, high: int) -> tuple[int, int]:
     events = history.events
     begin, end = np.clip(events.begin, low, high), np.clip(events.end, low, high)
     cpus = np.where(events.cpus >= 0, events.cpus, _cpus(history, events.node))
-    away = np.isin(events.state, [STATE_CODE["powered down"], STATE_CODE["absent"]])
+    cloud = CLOUD_FLAG | POWERED_DOWN_FLAG
+    away = np.array([one.raw & 15 == FUTURE or one.raw & cloud == cloud for one in history.causes], bool)[events.cause]
     seconds = np.maximum(end - begin, 0)
     planned = int((cpus * seconds)[away].sum())
     down = int((cpus * seconds)[~away].sum())

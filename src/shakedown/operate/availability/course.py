@@ -262,6 +262,6 @@ def points(sliding: Sliding, most: int = 400) -> tuple[Point, ...]:
         chosen = sorted(picked)
     found = []
     for at in chosen:
-        value, low_level, high_level = level(scheduled[at], lost[at], unseen[at])
+        value, low_level, high_level = level(float(scheduled[at]), float(lost[at]), float(unseen[at]))
         found.append(Point(end_s=int(sliding.end[at]), level=value, low=low_level, high=high_level))
     return tuple(found)

@@ -29,13 +29,13 @@ STATE_CODE: dict[State, int] = {state: code for code, state in enumerate(STATES)
 @dataclass(frozen=True, slots=True)
 class Cause:
     """What is told of a record, kept once for all records that tell the same. ``kind`` is "" where the reader leaves it to
-    the reason; ``engine`` says who wrote it: slurm, gridengine, watch, heartbeat, csv."""
+    the reason; ``engine`` says who wrote it: slurm, gridengine, watch, sinfo, csv; ``raw`` is Slurm's number for the state."""
 
     what: str
     kind: str = ""
     engine: str = "csv"
     note: str = ""
-    maintenance_flag: bool = False  # Slurm's MAINT flag stood on it
+    raw: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Builder:
         self.sources: list[Source] = []
         self.notices: list[Notice] = []
         self.settings: dict[str, float] = {}
-        self._wanted: list[tuple[int, str]] = []
+        self._wanted: list[tuple[int, int, str]] = []  # node, GPUs as bits, where it was said
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ class Builder:
         if end_s > begin_s:
             index = self.node(name)
             if where:
-                self._wanted.append((index, where))
+                self._wanted.append((index, mask, where))
             row = (index, begin_s, end_s, STATE_CODE[state], self.cause(cause), share, mask, announced_s, late_s, cpus)
             self._rows.append(row)
 
@@ -177,19 +177,29 @@ class Builder:
     def has_inventory(self) -> bool:
         return bool(self._presence)
 
+    def _check(self, presence: Presence) -> None:
+        """Whether people's records are of nodes and GPUs that there are. Raises BadInput with the line."""
+        gpus: dict[int, int] = {}
+        for node, count in zip(presence.node.tolist(), presence.gpus.tolist(), strict=True):
+            gpus[node] = max(count, gpus.get(node, 0))
+        names = self.names
+        for index, mask, where in self._wanted:
+            if index not in gpus:
+                near = nearest(names[index], [names[one] for one in gpus])
+                hint = f"did you mean {near!r}?" if near else "name all nodes: --nodes 'node[1-4] processors=4'"
+                raise BadInput(f"there is no node {names[index]!r}", where=where, hint=hint)
+            if mask >> gpus[index]:
+                raise BadInput(
+                    f"{names[index]} has {gpus[index]} GPUs, and not one of number {mask.bit_length() - 1}",
+                    where=where,
+                    hint="numbers begin at 0; how many there are says the inventory (gpus=4)",
+                )
+
     def history(self) -> History:
         """What was collected. Raises BadInput for a record of a node that no source knows, and where there are no nodes."""
         presence = _presence(self._presence)
-        known = set(presence.node.tolist())
         names = self.names
-        for index, where in self._wanted:
-            if index not in known:
-                near = nearest(names[index], [names[one] for one in known])
-                raise BadInput(
-                    f"there is no node {names[index]!r}",
-                    where=where,
-                    hint=f"did you mean {near!r}? " if near else "name all nodes: --nodes 'node[1-4] processors=4'",
-                )
+        self._check(presence)
         blocks = [*self._blocks, _rows(self._rows)]
         events = Events(**{name: np.concatenate([getattr(one, name) for one in blocks]) for name in Events.__slots__})
         here = np.zeros(len(names), bool)
@@ -243,7 +253,7 @@ def _presence(rows: Sequence[tuple[int, int, int, int, int]]) -> Presence:
             if one[1] > end:
                 kept.append((max(one[0], end), one[1], one[2], one[3]))
         last[node] = [*(one for one in kept if one[1] > one[0]), (begin, end, cpus, gpus)]
-    flat = [(node, *one) for node, parts in last.items() for one in sorted(parts) if one[1] > one[0]]
+    flat = [(node, *one) for node, parts in last.items() for one in _joined(parts)]
     table = np.array(flat, np.int64).reshape(-1, 5)
     return Presence(
         node=table[:, 0].astype(np.int32),
@@ -252,6 +262,17 @@ def _presence(rows: Sequence[tuple[int, int, int, int, int]]) -> Presence:
         cpus=table[:, 3].copy(),
         gpus=table[:, 4].copy(),
     )
+
+
+def _joined(parts: Sequence[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
+    """Intervals in order; those that touch and are of the same size as one."""
+    found: list[tuple[int, int, int, int]] = []
+    for one in sorted(part for part in parts if part[1] > part[0]):
+        if found and found[-1][1] == one[0] and found[-1][2:] == one[2:]:
+            found[-1] = (found[-1][0], *one[1:])
+        else:
+            found.append(one)
+    return found
 
 
 def distinct(values: Ints) -> Ints:

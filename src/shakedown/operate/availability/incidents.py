@@ -49,7 +49,8 @@ def outages(found: Segments, history: History, together_s: int) -> Outages:
     hit = np.zeros(len(events), bool)
     hit[found.owner[found.owner >= 0]] = True
     hit[found.covers[found.lost[found.rows] > 0]] = True
-    rows = found.counted[hit[found.counted]]
+    near = (events.end[found.counted] == found.begin_s) | (events.begin[found.counted] == found.end_s)
+    rows = found.counted[hit[found.counted] | near]
     partly = ((events.share[rows] < WHOLE) | (events.mask[rows] != 0)) & (found.parts > 1)
     group = events.node[rows].astype(np.int64) * 2 + partly
     order = np.lexsort((rows, events.begin[rows], group))
@@ -58,10 +59,14 @@ def outages(found: Segments, history: History, together_s: int) -> Outages:
     reach = np.maximum.accumulate(events.end[rows] + group * (OPEN_S * 2)) - group * (OPEN_S * 2)
     new = np.ones(len(rows), bool)
     new[1:] = (group[1:] != group[:-1]) | (begin[1:] > reach[:-1])
+    number = np.cumsum(new) - 1
+    real = np.zeros(int(new.sum()), bool)
+    np.logical_or.at(real, number, hit[rows])  # what only touches the stretch is no outage of it
     first = np.flatnonzero(new)
-    last = np.concatenate((first[1:], [len(rows)])).astype(np.int64) - 1 if len(rows) else first
+    last = (np.concatenate((first[1:], [len(rows)])) - 1 if len(rows) else first)[real]
+    first = first[real]
     of_record = np.full(len(events), -1, np.int64)
-    of_record[rows] = np.cumsum(new) - 1
+    of_record[rows] = np.where(real, np.cumsum(real) - 1, -1)[number] if len(rows) else -1
     record, end = rows[first], reach[last]
     return Outages(
         node=events.node[record],
@@ -112,9 +117,9 @@ def costs(found: Segments, own: Outages, counts: Bools, begin_s: int, end_s: int
     of a node that overlap this is a lower bound.
     """
     size = int(own.incident.max(initial=-1)) + 1
-    record_incident = (
-        np.where(own.of_record >= 0, own.incident[np.maximum(own.of_record, 0)], -1) if size else own.of_record
-    )
+    if not size:
+        return Costs(charged=np.empty(0), alone=np.empty(0), order=np.empty(0, np.int64), back=np.empty(0))
+    record_incident = np.where(own.of_record >= 0, own.incident[np.maximum(own.of_record, 0)], -1)
     seconds = np.minimum(found.end, end_s) - np.maximum(found.begin, begin_s)
     amount = np.where(counts, np.maximum(seconds, 0) * found.weight * found.lost / found.parts, 0.0)
     out = np.flatnonzero((found.lost > 0) & (amount > 0))

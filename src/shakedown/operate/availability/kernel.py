@@ -71,7 +71,8 @@ def segments(history: History, contract: Contract, begin_s: int, end_s: int, cla
     down[[STATE_CODE[one] for one in contract.down.states]] = True
     real = (events.share < WHOLE) | (events.mask != 0)
     counts = down[events.state] & ((contract.down.partial != "none") | ~real)
-    rows = np.flatnonzero(counts & (events.begin < end_s) & (events.end > begin_s))
+    # Those that only touch the stretch lose nothing in it, but tell whether an outage had begun before.
+    rows = np.flatnonzero(counts & (events.begin <= end_s) & (events.end >= begin_s))
     blind = np.flatnonzero((events.state == STATE_CODE["unknown"]) & (events.begin < end_s) & (events.end > begin_s))
     there = np.flatnonzero((presence.begin < end_s) & (presence.end > begin_s))
     unseen_node, unseen_begin, unseen_end = _unseen(history, presence.node[there], begin_s, end_s, blind)

@@ -130,7 +130,7 @@ def _line(
         watch=MARK,
         t_s=time.time_ns() // 10**9,
         steady_ns=time.monotonic_ns(),
-        boot=(door.read("/proc/sys/kernel/random/boot_id") or "").strip(),
+        boot=(door.read("/proc/sys/kernel/random/boot_id") or "")[:8],
         every_s=every_s,
         engine=engine,
     )

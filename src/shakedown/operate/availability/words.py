@@ -167,7 +167,7 @@ _CAUSES: tuple[tuple[str, str], ...] = (
         r"prolog|epilog|kill task failed|unexpectedly rebooted|slurmd|batch job complete|software|driver|kernel",
         "software",
     ),
-    (r"not responding|no response|unreachable", "not responding"),
+    (r"not responding|no response|unreachable|does not answer", "not responding"),
 )
 
 

@@ -35,9 +35,9 @@ def follow(kept: dict[str, Any] | None, value: int, now_s: float, window_s: floa
     total = kept["total"] + (value if reset else value - kept["raw"])
     ring = [list(one) for one in kept["ring"] if one[0] <= now_s] or [[now_s, total]]
     begin = next((one for one in reversed(ring) if one[0] <= now_s - window_s), ring[0])
-    if now_s - ring[-1][0] >= window_s / _STEPS:
-        ring.append([now_s, total])
-    ring = [one for one in ring if one[0] >= begin[0]]
+    if len(ring) > 1 and now_s - ring[-2][0] < window_s / _STEPS:
+        ring.pop()  # the last one is always the last call's
+    ring = [*(one for one in ring if one[0] >= begin[0]), [now_s, total]]
     growth = Growth(value, total - begin[1], now_s - begin[0], False, reset)
     return growth, {"raw": value, "total": total, "ring": ring}
 

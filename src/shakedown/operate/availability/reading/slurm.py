@@ -35,7 +35,8 @@ from ..words import of_slurm_number, of_slurm_word
 COLUMNS = ("Cluster", "NodeName", "TimeStart", "TimeEnd", "StateRaw", "State", "TRES", "ClusterNodes", "User", "Reason")
 _ASKED = "Cluster,NodeName,TimeStart,TimeEnd,StateRaw,State,TRES,ClusterNodes,User,Reason"
 _ENVIRONMENT = ("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C")
-_MAINT_FLAG = 1 << 15
+#: Flags of a raw state (slurm.h).
+MAINT_FLAG, CLOUD_FLAG, POWERED_DOWN_FLAG, FUTURE = 1 << 15, 1 << 7, 1 << 12, 6
 _LIMIT_S = 300.0
 _EARLIER_NAMES = {"start": "TimeStart", "end": "TimeEnd", "node name": "NodeName", "cluster nodes": "ClusterNodes"}
 
@@ -185,15 +186,10 @@ def _records(lines: Iterator[str], width: int) -> Iterator[list[str]]:
 
 def _cause(builder: Builder, word: str, reason: str, *, raw: bool) -> tuple[int, int]:
     """The code of the state and the number of the cause of a record."""
-    flagged = False
-    if raw and word.isdigit():
-        state = of_slurm_number(int(word))
-        flagged = bool(int(word) & _MAINT_FLAG)
-    else:
-        state = of_slurm_word(word)
-        flagged = "$" in word
+    number = int(word) if raw and word.isdigit() else MAINT_FLAG * ("$" in word)
+    state = of_slurm_number(number) if raw and word.isdigit() else of_slurm_word(word)
     told = reason or {"silent": "Not responding"}.get(state, "")
-    cause = Cause(what=told, engine="slurm", maintenance_flag=flagged, kind="maintenance" if flagged else "")
+    cause = Cause(what=told, engine="slurm", raw=number, kind="maintenance" if number & MAINT_FLAG else "")
     return STATE_CODE[state], builder.cause(cause)
 
 

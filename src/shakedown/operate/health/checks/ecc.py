@@ -39,10 +39,12 @@ def counters(senses: Senses, controller: str) -> dict[str, tuple[int, int]]:
             if name.startswith("csrow"):
                 pair = (senses.number(f"{folder}/{name}/ce_count"), senses.number(f"{folder}/{name}/ue_count"))
                 found[f"{controller} {name}"] = (pair[0] or 0, pair[1] or 0)
-    for label, kind in (("whole", "count"), ("without a module", "noinfo_count")):
+    for label, kind in (("without a module", "noinfo_count"), *(() if found else (("whole", "count"),))):
         pair = (senses.number(f"{folder}/ce_{kind}"), senses.number(f"{folder}/ue_{kind}"))
         if pair[0] is not None:
             found[f"{controller} {label}"] = (pair[0], pair[1] or 0)
+    if not found:
+        raise ValueError("it shows no counter")
     return found
 
 
@@ -68,14 +70,16 @@ def run(look: Look) -> Outcome:
     metrics: list[Metric] = []
     for controller in controllers:
         try:
-            for label, (corrected, uncorrected) in counters(senses, controller).items():
+            held = counters(senses, controller)
+            for label, (corrected, uncorrected) in held.items():
                 one, more = _module(look, label, controller, corrected, uncorrected, grown)
                 findings += one
                 metrics += more
+            findings.append(_sum(controller, held))
         except OSError as error:
             findings.append(unknown("ecc", refused(error), item=controller, action="run the check as root"))
         except ValueError as error:
-            findings.append(unknown("ecc", f"a counter holds no number: {error}", item=controller))
+            findings.append(unknown("ecc", f"cannot be read: {error}", item=controller))
     learnt = {"controllers": len(controllers)} if controllers else {}
     return Outcome(findings=tuple(findings), metrics=tuple(metrics), kept=grown.kept, learnt=learnt)
 
@@ -121,7 +125,13 @@ def _module(
             item=f"{label} corrected",
         ),
     ]
-    return [one for one in findings if one.severity != "OK" or label.endswith(" whole")], metrics
+    return [one for one in findings if one.severity != "OK"], metrics
+
+
+def _sum(controller: str, held: dict[str, tuple[int, int]]) -> Finding:
+    corrected, uncorrected = (sum(pair[index] for pair in held.values()) for index in (0, 1))
+    what = f"{len(held)} counters read: {corrected} corrected, {uncorrected} uncorrected since the start"
+    return Finding(check="ecc", item=controller, what=what, value=corrected + uncorrected)
 
 
 CHECK = Check(name="ecc", title="Memory errors (EDAC)", plan=Plan, run=run)
