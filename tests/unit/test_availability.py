@@ -408,7 +408,7 @@ def test_hours_that_two_incidents_share_come_back_only_with_both() -> None:
     apart = [Out(0, 0, 6 * DAY, mask=1, what="gpu"), Out(0, DAY, 2 * DAY, what="power")]
     two = found(apart, agreed(), length=30 * DAY)
     cost = incidents.costs(two.segments, two.outages, two.counts, BEGIN, BEGIN + 30 * DAY)
-    # While the node is off, its GPU's absence would bring nothing back, and the power's three quarters (a lower bound: none).
+    # While the node is off, its GPU's absence would bring nothing back; the power's would three quarters (as a bound: none).
     assert cost.charged.tolist() == [5 * DAY, DAY * 4]
     assert cost.alone.tolist() == [5 * DAY, 0]
     assert cost.back.tolist()[-1] == 9 * DAY

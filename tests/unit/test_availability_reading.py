@@ -111,10 +111,8 @@ def test_nodes_come_and_go_with_the_clusters_rows(tmp_path: Path) -> None:
         node("n3", T + 150, T + 160, 1, "DIMM", cpus=16),
     )
     assert inventory(read(file)) == {
-        ("n1", T, T + 100, 4, 1),
-        ("n2", T, T + 100, 4, 1),
-        ("n1", T + 100, T + 300, 4, 1),
-        ("n2", T + 100, T + 300, 4, 1),
+        ("n1", T, T + 300, 4, 1),
+        ("n2", T, T + 300, 4, 1),
         ("n3", T + 100, T + 300, 16, 1),
     }
 

@@ -153,5 +153,5 @@ def test_a_pair_between_which_nothing_passes_makes_the_run_wrong(recordings: Pat
     job = Job(run="r", repeat=1, argv=("multicast",), begin_ns=1, end_ns=2, exit_code=1)
     found = measure.measurement(run, job, text, b"")
     assert found.state == "wrong" and "between which nothing passed" in found.reason
-    assert any(one.code == "multicast-unheard" and "h6x3 (rank 2)" in one.text for one in found.notices)
+    assert any(one.code == "multicast-unheard" and "node3 (rank 2)" in one.text for one in found.notices)
     assert all(case.kernel == "reach" for case in found.cases), "nothing is measured where nothing passes"
