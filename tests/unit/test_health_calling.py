@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,13 +68,11 @@ def test_a_child_that_reads_a_device_that_says_nothing_is_named_and_ended(tmp_pa
         note(f"reading {fifo}")
         return Path(fifo).read_bytes()
 
-    begun = time.monotonic()
     found = children.run([Task("stuck"), Task("well")], work, 0.5)
     assert found[Task("well")] == b"yes"
     gone = found[Task("stuck")]
     assert isinstance(gone, Gone) and gone.why == "no answer within 0.5 s" and gone.touched == f"reading {fifo}"
     assert gone.started == "" and not Path(f"/proc/{gone.pid}").exists()
-    assert time.monotonic() - begun < 30  # it came back at all
 
 
 def test_all_that_hang_do_not_keep_the_others_from_being_begun(tmp_path: Path) -> None:
@@ -83,7 +82,7 @@ def test_all_that_hang_do_not_keep_the_others_from_being_begun(tmp_path: Path) -
         return b"yes"
 
     tasks = [Task("stuck", str(n)) for n in range(2 * children.AT_ONCE)] + [Task("well", str(n)) for n in range(5)]
-    found = children.run(tasks, work, 3.0)
+    found = children.run(tasks, work, 2.0)
     assert [found[task] for task in tasks if task.check == "well"] == [b"yes"] * 5
 
 
@@ -151,7 +150,7 @@ def test_a_recorded_node_is_told_of_as_it_is(thufir: str) -> None:
         ("thermal", "k10temp temp1"): "WARNING",
         ("thermal", "w83795g fan1"): "CRITICAL",
         ("thermal", "w83795g temp1"): "UNKNOWN",
-    } | {key: one for key, one in wrong.items() if "hung-task" in key[1]}
+    }
     assert set(report.absent) == {"daemons", "ethernet", "processes"}
     assert report.severity == "CRITICAL" and report.exit_code == 1 and why == "as asked"
 
@@ -183,11 +182,12 @@ def test_a_state_that_is_damaged_is_told_and_mended(thufir: str, folder: str) ->
     assert report.exit_code == 0
 
 
-def test_a_state_that_hangs_is_told_and_left(thufir: str, folder: str) -> None:
-    os.mkfifo(f"{folder}/n1.json")
+def test_a_state_that_hangs_is_told_and_left(thufir: str, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "read", lambda file: time.sleep(60))
     report, _, why = calling.carry_out(Asked(root=thufir, state=folder, host="n1", checks=("cpu",)))
-    assert ("state", "UNKNOWN") in {(one.check, one.severity) for one in report.findings}
-    del why  # a FIFO that is opened without waiting is an empty file: damaged, not stuck
+    (one,) = (one for one in report.findings if one.check == "state")
+    assert one.severity == "UNKNOWN" and "no answer within 1 s" in one.what and "cannot be read" in why
+    assert list(Path(folder).iterdir()) == []
 
 
 def test_another_call_at_work_keeps_the_state(thufir: str, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,12 +328,8 @@ def test_a_plan_that_is_learnt_is_one_that_its_node_meets(tmp_path: Path, thufir
 
 
 def test_any_text_goes_through_a_plan() -> None:
-    value = {"a b": {'q"\\\n\x7f\u2028': ["ä", 1, 2.5, True], "table": [{"x": 1}, {"x": 2}]}}
-    import tomllib
-
-    assert tomllib.loads(plan.write(value, ["*"], ""))["hosts"][0].keys() >= {"match"}
-    inner = plan.write({"cpu": value["a b"]}, ["*"], "")
-    assert tomllib.loads(inner)["hosts"][0]["cpu"] == value["a b"]
+    value = {"a b": {'q"\\\n\x7f\u2028': ["ä", 1, 2.5, True], "table": [{"x": 1}, {"x": {"y": "z"}}]}}
+    assert tomllib.loads(plan.write(value, ["*", "n'"], "a")) == {"schema": 1, "hosts": [{"match": ["*", "n'"], **value}]}
 
 
 # --------------------------------------------------------------------------------------------------------------- command

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +25,12 @@ _BATCH = 50_000
 class Store:
     """The jobs of all sources, in a database of its own below a temporary folder. A context manager."""
 
-    def __init__(self, *, zone: str = "UTC", gpus_per: str = "slot", threads: int = 2) -> None:
+    def __init__(self, *, zone: str = "UTC", gpus_per: str = "slot", lean: bool = False, threads: int = 2) -> None:
         import duckdb
 
         self.zone = zone  # of stamps that say none
         self.gpus_per = gpus_per
+        self.lean = lean  # without the columns that no report uses: names, node lists
         self.sources: list[Source] = []
         self.notices: list[Notice] = []
         self._folder = tempfile.TemporaryDirectory(prefix="shakedown-accounting-")
@@ -129,25 +130,28 @@ class Store:
         for values in batch.values():
             values.clear()
 
-    def text(self, path: Path, form: text.Form, insert: Callable[[], None], wanted: Sequence[int]) -> text.Mended:
-        """Put the wanted columns of a file into the table ``raw``, piece by piece (columns c0, c1...; all of them VARCHAR), and
-        call ``insert`` after each."""
+    def text(
+        self, path: Path, form: text.Form, insert: Callable[[], None], wanted: Sequence[int], also: Mapping[str, str] | None = None
+    ) -> text.Mended:
+        """Put the wanted columns of a file into the table ``raw``, piece by piece (columns c0, c1...; all of them VARCHAR), with
+        those that ``also`` makes of them (name -> SQL), and call ``insert`` after each."""
         mended = text.Mended()
         for number, piece in enumerate(_ahead(text.pieces(path, form, mended))):
             file = self.folder / f"piece{number % 2}"
             with open(file, "wb") as out:
                 for part in piece.parts:
                     out.write(part)
-            self._raw(file, piece, len(form.columns), wanted)
+            self._raw(file, piece, len(form.columns), [f"c{at}" for at in sorted(set(wanted))], also or {})
             insert()
         (self.folder / "piece0").unlink(missing_ok=True)
         (self.folder / "piece1").unlink(missing_ok=True)
         return mended
 
-    def _raw(self, file: Path, piece: text.Piece, count: int, wanted: Sequence[int]) -> None:
+    def _raw(self, file: Path, piece: text.Piece, count: int, wanted: Sequence[str], also: Mapping[str, str]) -> None:
         names = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(count))
+        kept = [*wanted, *(f"{sql} AS {name}" for name, sql in also.items())]
         self.db.execute(
-            f"CREATE OR REPLACE TEMP TABLE raw AS SELECT {', '.join(f'c{at}' for at in sorted(set(wanted)))} FROM read_csv("
+            f"CREATE OR REPLACE TEMP TABLE raw AS SELECT {', '.join(kept)} FROM read_csv("
             f"$file, delim=$delimiter, quote='', escape='', comment='', header=false, auto_detect=false, columns={{{names}}})",
             {"file": str(file), "delimiter": piece.delimiter},
         )

@@ -74,7 +74,8 @@ def upto(amount: str, edge: str, *, wide: bool = False) -> str:
 
 def within(amount: str, begin: str, end: str, *, wide: bool = False) -> str:
     """SQL: how much of a run's ``amount`` lies from ``begin`` to ``end``."""
-    return f"({upto(amount, end, wide=wide)} - {upto(amount, begin, wide=wide)})"
+    parted = f"{upto(amount, end, wide=wide)} - {upto(amount, begin, wide=wide)}"
+    return f"(CASE WHEN start_s >= {begin} AND start_s < {end} AND end_s <= {end} THEN {amount} ELSE {parted} END)"
 
 
 def here(begin: str, end: str) -> str:

@@ -94,7 +94,6 @@ def _backwards(store: Store) -> None:
 
 
 def _attempts(store: Store) -> None:
-    store.db.execute("UPDATE jobs SET attempt = 0 WHERE attempt IS NULL")
     store.db.execute(
         "CREATE OR REPLACE TEMP TABLE several AS SELECT coalesce(cluster, '') AS cluster, job FROM jobs GROUP BY ALL HAVING count(*) > 1"
     )

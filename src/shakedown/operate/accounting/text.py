@@ -26,7 +26,7 @@ from ...errors import BadInput
 
 #: Between fields of a mended row: no field holds it.
 UNIT = "\x1f"
-BLOCK_BYTES = 32 << 20
+BLOCK_BYTES = 64 << 20
 #: A broken stretch longer than this is no name: the rest of it is given up.
 _LONGEST_BYTES = 4 << 20
 _LINE, _RETURN = 10, 13
@@ -86,10 +86,10 @@ def first_lines(path: Path, size: int = 65536) -> str:
 
 
 def pieces(path: Path, form: Form, mended: Mended) -> Iterator[Piece]:
-    """The rows of a file, in order but for the mended ones, which come last of their block."""
+    """The rows of a file, in order but for the mended ones, which come last."""
     delimiter = form.delimiter.encode()
     own = UNIT if len(delimiter) > 1 else form.delimiter
-    held = b""
+    held, mends = b"", _Mends()
     with opened(path) as file:
         if form.head:
             file.readline()
@@ -102,9 +102,26 @@ def pieces(path: Path, form: Form, mended: Mended) -> Iterator[Piece]:
             elif block and not block.endswith(b"\n"):
                 block += b"\n"
             if block:
-                yield from _block(block, form, own, delimiter, mended)
+                yield from _block(block, form, own, delimiter, mended, mends)
+            if mends.rows and (not read or mends.bytes > BLOCK_BYTES):
+                yield Piece(parts=tuple(mends.texts), delimiter=UNIT, rows=mends.rows)
+                mends = _Mends()
             if not read:
                 return
+
+
+class _Mends:
+    """Mended rows that wait until there are enough of them."""
+
+    def __init__(self) -> None:
+        self.texts: list[bytes] = []
+        self.rows = self.bytes = 0
+
+    def add(self, rows: list[list[str]], within: str) -> None:
+        text = "".join(UNIT.join(field.replace(UNIT, within) for field in row) + "\n" for row in rows).encode()
+        self.texts.append(text)
+        self.rows += len(rows)
+        self.bytes += len(text)
 
 
 def _cut(block: bytes, form: Form) -> int:
@@ -119,7 +136,9 @@ def _cut(block: bytes, form: Form) -> int:
     return end
 
 
-def _block(block: bytes, form: Form, own: str, delimiter: bytes, mended: Mended) -> Iterator[Piece]:
+def _block(
+    block: bytes, form: Form, own: str, delimiter: bytes, mended: Mended, mends: _Mends
+) -> Iterator[Piece]:
     if len(delimiter) > 1:
         block = block.replace(UNIT.encode(), b" ").replace(delimiter, UNIT.encode())
         form = msgspec.structs.replace(form, delimiter=UNIT)
@@ -144,7 +163,8 @@ def _block(block: bytes, form: Form, own: str, delimiter: bytes, mended: Mended)
     if len(ends) > len(rows):
         yield Piece(parts=tuple(parts), delimiter=own, rows=len(ends) - len(rows))
     if len(rows):
-        yield from _mend(block, begins, ends, spoilt, rows, form, mended, " " if len(delimiter) == 1 else delimiter.decode())
+        whole = _mend(block, begins, ends, spoilt, rows, form, mended)
+        mends.add(whole, " " if len(delimiter) == 1 else delimiter.decode())
 
 
 def _bad(block: bytes, array: NDArray[np.uint8], ends: NDArray[np.int64], own: int, fields: int) -> NDArray[np.bool_]:
@@ -180,9 +200,8 @@ def _mend(
     rows: NDArray[np.int64],
     form: Form,
     mended: Mended,
-    within: str,
-) -> Iterator[Piece]:
-    """``within`` stands for the separator that a field holds."""
+) -> list[list[str]]:
+    """The rows that the broken lines come to."""
     whole: list[list[str]] = []
     for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
         lines = [block[int(begins[row]) : int(ends[row])].decode("utf-8", "replace") for row in run.tolist()]
@@ -192,9 +211,7 @@ def _mend(
         mended.mended += sum(1 for row in found if form.delimiter.join(row) not in good)
         whole += found
     mended.rows += len(whole)
-    if whole:
-        text = "".join(UNIT.join(field.replace(UNIT, within) for field in row) + "\n" for row in whole)
-        yield Piece(parts=(text.encode(),), delimiter=UNIT, rows=len(whole))
+    return whole
 
 
 # -------------------------------------------------------------------------------------------------------------- mending

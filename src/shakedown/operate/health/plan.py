@@ -130,11 +130,11 @@ def write(sections: Mapping[str, Mapping[str, Any]], patterns: Iterable[str], he
     for name, section in sections.items():
         if not section:
             continue
-        lines += ["", f"[hosts.{name}]"]
+        lines += ["", f"[hosts.{_key(name)}]"]
         lines += [f"{_key(key)} = {_value(value)}" for key, value in section.items() if not _tables(value)]
         for key, value in section.items():
             for one in value if _tables(value) else ():
-                lines += ["", f"[[hosts.{name}.{_key(key)}]]"]
+                lines += ["", f"[[hosts.{_key(name)}.{_key(key)}]]"]
                 lines += [f"{_key(inner)} = {_value(held)}" for inner, held in one.items()]
     return "\n".join(lines) + "\n"
 

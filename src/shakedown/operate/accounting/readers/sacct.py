@@ -82,57 +82,110 @@ def form_of(path: Path) -> text.Form:
     )
 
 
+class _Reading:
+    """One file while it is read: its columns, the statements that its pieces go through, what was odd."""
+
+    def __init__(self, store: Store, form: text.Form) -> None:
+        self.store = store
+        self.of = _Columns(form.columns)
+        self.local: bool | None = None  # whether stamps are local times; told by the first
+        self.never_were = self.undecided = 0
+        self.parsed = _parsed(self.of)
+        self.jobs = _jobs_statement(self.of, lean=store.lean)
+        self.has_steps = any(self.of.has(name) for name in _STEP_COLUMNS)
+        self.steps = _steps_select(self.of)
+
+    def piece(self) -> None:
+        """Put the jobs and steps of the table ``raw`` into the store."""
+        store, of = self.store, self.of
+        _learn(store, "words", "word", of.sql("State"), lambda word: (state_of(word),))
+        _learn(store, "tres", "text", of.sql("AllocTRES"), _tres_row)
+        if self.local is None:
+            column = of.sql("Submit") if of.has("Submit") else of.sql("Start")
+            word = store.rows(f"SELECT {column} FROM raw WHERE length({column}) >= 9 AND {column} <> 'Unknown' LIMIT 1")
+            self.local = bool(word) and values.is_local(word[0][0])
+        if self.local:
+            self._local()
+        else:
+            stamps = ", ".join(f"{values.unix(of.sql(name))} AS {name.lower()}_u" for name in _STAMPS)
+            store.db.execute(f"CREATE OR REPLACE TEMP VIEW stamped AS SELECT *, rowid AS rid, {stamps} FROM raw")
+        store.db.execute(_OF_STEPS if not self.has_steps else _steps_tables(of, self.steps))
+        store.db.execute(self.jobs.replace("$source", str(store.source)))
+        if self.has_steps:  # what has no job in this piece waits for it
+            store.db.execute(
+                f"INSERT INTO steps SELECT {store.source}, job, start_u, memory, energy, cpu FROM piece_steps WHERE NOT taken"
+            )
+
+    def _local(self) -> None:
+        """The view ``stamped``: raw with Unix times. Where the clocks went back in between, the elapsed time tells which of the
+        two hours a stamp means; eligible and submit lie as near before the start as they can."""
+        store = self.store
+        low, high = store.one(f"SELECT {_least('min')}, {_least('max')} FROM raw")
+        low, high = int(low or 0), int(high or 0)
+        spans = zones.skipped(store.zone, low, high)
+        if spans:
+            inside = " OR ".join(f"start_l >= {first} AND start_l < {last}" for first, last in spans)
+            self.never_were += int(store.one(f"SELECT count(*) FROM raw WHERE {inside}")[0])
+        first = partial(zones.unix_sql, zone=store.zone, begin_s=low // 86400 * 86400, end_s=(high // 86400 + 1) * 86400)
+        twice = zones.twice(store.zone, low, high)
+        if not twice:
+            stamps = ", ".join(f"{first(f'{name}_l')} AS {name}_u" for name in map(str.lower, _STAMPS))
+            store.db.execute(f"CREATE OR REPLACE TEMP VIEW stamped AS SELECT *, rowid AS rid, {stamps} FROM raw")
+            return
+        both = ", ".join(f"{first(f'{name}_l')} AS {name}0, {first(f'{name}_l', later=True)} AS {name}1" for name in map(str.lower, _STAMPS))
+        store.db.execute(_FOLDED.replace("$both", both))
+        inside = " OR ".join(f"(start_l >= {low} AND start_l < {high} AND end_l >= {low} AND end_l < {high})" for low, high in twice)
+        job = self.of.sql("JobID")
+        self.undecided += int(
+            store.one(f"SELECT count(*) FROM raw WHERE ({inside}) AND end_l - start_l = need_s AND NOT contains({job}, '.')")[0]
+        )
+
+
+def _least(how: str) -> str:
+    function = "least" if how == "min" else "greatest"
+    return f"{how}({function}(submit_l, start_l, end_l))"
+
+
+_FOLDED = """CREATE OR REPLACE TEMP VIEW stamped AS SELECT *,
+    CASE WHEN submit1 <= eligible_u THEN submit1 ELSE submit0 END AS submit_u
+  FROM (SELECT *, CASE WHEN eligible1 <= coalesce(start_u, eligible0) THEN eligible1 ELSE eligible0 END AS eligible_u,
+    CASE WHEN start_u + need_s IN (end0, end1) THEN start_u + need_s WHEN end0 >= start_u THEN end0 ELSE end1 END AS end_u
+  FROM (SELECT *, CASE WHEN start0 <> start1 AND start0 + need_s NOT IN (end0, end1) AND start1 + need_s IN (end0, end1)
+    THEN start1 ELSE start0 END AS start_u
+  FROM (SELECT *, rowid AS rid, $both FROM raw)))"""
+
+
 def read(store: Store, path: Path) -> None:
     """Put the jobs of a file into the store. Raises BadInput."""
     form = form_of(path)
-    of = _Columns(form.columns)
     store.db.execute("CREATE OR REPLACE TEMP TABLE words (word VARCHAR, state VARCHAR)")
     store.db.execute(
         "CREATE OR REPLACE TEMP TABLE tres (text VARCHAR, cpus BIGINT, nodes BIGINT, gpus BIGINT, gpu_type VARCHAR, memory BIGINT)"
     )
-    kind: list[Callable[[str], str] | None] = [None]
-    odd = [0, 0]
-    statement = _statement(of)
-    wanted = _wanted(of)
-    mended = store.text(path, form, lambda: _piece(store, of, statement, kind, odd), wanted)
+    reading = _Reading(store, form)
+    mended = store.text(path, form, reading.piece, sorted(reading.of.used), reading.parsed)
     steps = store.one(f"SELECT count(*) FROM steps WHERE source = {store.source}")[0]
-    if odd[0]:
+    if reading.never_were:
         store.notice(
             "stamps-that-never-were",
-            f"{odd[0]} stamps of {path.name} lie in an hour that the clocks of {store.zone} skipped",
+            f"{reading.never_were} stamps of {path.name} lie in an hour that the clocks of {store.zone} skipped",
             "the file was written in another time zone: name it with --written-in",
         )
-    if odd[1]:
+    if reading.undecided:
         store.notice(
             "hour-twice",
-            f"{odd[1]} runs of {path.name} began and ended in the hour that came twice: the first is taken",
+            f"{reading.undecided} runs of {path.name} began and ended in the hour that came twice: the first is taken",
             "ask sacct with SLURM_TIME_FORMAT=%s where that matters",
         )
-    store.done(str(path), "sacct", rows=mended.rows, steps=steps, mended=mended)
+    store.done(str(path), "sacct", rows=mended.rows, steps=mended.rows - _own(store) if reading.has_steps else steps, mended=mended)
+
+
+def _own(store: Store) -> int:
+    """The rows of this source that are jobs."""
+    return int(store.one(f"SELECT count(*) FROM jobs WHERE source = {store.source}")[0])
 
 
 # ------------------------------------------------------------------------------------------------------------ one piece
-
-
-def _wanted(of: _Columns) -> list[int]:
-    return sorted(of.used)
-
-
-def _piece(
-    store: Store, of: _Columns, statement: str, kind: list[Callable[[str], str] | None], odd: list[int]
-) -> None:
-    _learn(store, "words", "word", of.sql("State"), lambda word: (state_of(word),))
-    _learn(store, "tres", "text", of.sql("AllocTRES"), _tres_row)
-    face = _faces(store, of)
-    if face is None:
-        store.db.execute("CREATE OR REPLACE TEMP VIEW stamped AS SELECT *, " + ", ".join(_plain(of)) + " FROM raw")
-    else:
-        low, high = face
-        odd[0] += _skipped(store, of, low, high)
-        odd[1] += _stamped(store, of, low, high)
-    store.db.execute(statement.replace("$source", str(store.source)))
-    if any(of.has(name) for name in _STEP_COLUMNS):
-        store.db.execute(_step_statement(of).replace("$source", str(store.source)))
 
 
 def _learn(store: Store, table: str, key: str, column: str, of: Callable[[str], tuple[object, ...]]) -> None:
@@ -161,83 +214,56 @@ def _tres_row(word: str) -> tuple[int | None, int | None, int | None, str, int |
 _STAMPS = ("Submit", "Eligible", "Start", "End")
 
 
-def _plain(of: _Columns) -> list[str]:
-    """Stamps that are Unix times or say their offset."""
-    return [f"{values.unix(of.sql(name))} AS {name.lower()}_u" for name in _STAMPS]
-
-
-def _faces(store: Store, of: _Columns) -> tuple[int, int] | None:
-    """The first and last face of the clock in local stamps; None where stamps say their zone."""
-    column = of.sql("Submit") if of.has("Submit") else of.sql("Start")
-    word = store.rows(f"SELECT {column} FROM raw WHERE length({column}) >= 9 LIMIT 1")
-    if word and not values.is_local(word[0][0]):
-        return None
-    parts = [values.face(of.sql(name)) for name in _STAMPS if of.has(name)]
-    low, high = store.one(f"SELECT min(least({', '.join(parts)})), max(greatest({', '.join(parts)})) FROM raw")
-    return (int(low or 0), int(high or 0))
-
-
-def _skipped(store: Store, of: _Columns, low: int, high: int) -> int:
-    spans = zones.skipped(store.zone, low, high)
-    if not spans:
-        return 0
-    column = values.face(of.sql("Start"))
-    inside = " OR ".join(f"{column} >= {first} AND {column} < {last}" for first, last in spans)
-    return int(store.one(f"SELECT count(*) FROM raw WHERE {inside}")[0])
-
-
-def _need(of: _Columns) -> str:
-    """How long after its start a run ended, by the engine's own count; NULL where it is not told."""
+def _parsed(of: _Columns) -> dict[str, str]:
+    """Columns of ``raw`` that are read from others once, since much refers to them."""
     elapsed = values.whole(of.sql("ElapsedRaw")) if of.has("ElapsedRaw") else f"{values.duration_ms(of.sql('Elapsed'))} // 1000"
-    if not of.has("ElapsedRaw") and not of.has("Elapsed"):
-        return "NULL::BIGINT"
-    return f"({elapsed} + coalesce({values.duration_ms(of.sql('Suspended'))} // 1000, 0))"
+    idle = of.sql("Suspended")
+    return {
+        **{f"{name.lower()}_l": values.face(of.sql(name)) for name in _STAMPS},
+        "elapsed_s": elapsed,
+        "idle_s": "0" if idle.startswith("NULL") else f"CASE WHEN {idle} <> '00:00:00' THEN {values.duration_ms(idle)} // 1000 ELSE 0 END",
+        "need_s": "elapsed_s + idle_s",
+        "busy_ms": f"nullif({values.duration_ms(of.sql('TotalCPU'))}, 0)",
+        "joules": f"nullif({values.whole(of.sql('ConsumedEnergyRaw'))}, 0)",
+        "step": f"contains({of.sql('JobID')}, '.')",
+    }
 
 
-def _stamped(store: Store, of: _Columns, low: int, high: int) -> int:
-    """The view ``stamped``: raw with Unix times. Where the clocks went back in between, the elapsed time tells which of the two
-    hours a stamp means; eligible and submit lie as near before the start as they can. Returns how many stay undecided."""
-    years = 366 * zones.DAY_S
-    low, high = low // years * years, (high // years + 1) * years  # few different texts: the changes are kept
-    first = partial(zones.unix_sql, zone=store.zone, begin_s=low, end_s=high)
-    faces = ", ".join(f"{values.face(of.sql(name))} AS {name}_l" for name in _STAMPS)
-    if not zones.twice(store.zone, low, high):
-        stamps = ", ".join(f"{first(f'{name}_l')} AS {name.lower()}_u" for name in _STAMPS)
-        store.db.execute(f"CREATE OR REPLACE TEMP VIEW stamped AS SELECT *, {stamps} FROM (SELECT *, {faces} FROM raw)")
-        return 0
-    both = ", ".join(
-        f"{first(f'{name}_l')} AS {name}0, {first(f'{name}_l', later=True)} AS {name}1" for name in _STAMPS
-    )
-    store.db.execute(
-        f"""CREATE OR REPLACE TEMP VIEW stamped AS SELECT *,
-        CASE WHEN Submit1 <= eligible_u THEN Submit1 ELSE Submit0 END AS submit_u
-        FROM (SELECT *, CASE WHEN Eligible1 <= coalesce(start_u, Eligible0) THEN Eligible1 ELSE Eligible0 END AS eligible_u,
-          CASE WHEN start_u + need_s IN (End0, End1) THEN start_u + need_s WHEN End0 >= start_u THEN End0 ELSE End1 END AS end_u
-        FROM (SELECT *, CASE WHEN Start0 <> Start1 AND Start0 + need_s NOT IN (End0, End1) AND Start1 + need_s IN (End0, End1)
-          THEN Start1 ELSE Start0 END AS start_u
-        FROM (SELECT *, {both} FROM (SELECT *, {faces}, {_need(of)} AS need_s FROM raw))))"""
-    )
-    return int(
-        store.one(
-            "SELECT count(*) FROM stamped WHERE Start0 <> Start1 AND End0 <> End1 AND Start0 + need_s = End0 "
-            f"AND NOT contains({of.sql('JobID')}, '.')"
-        )[0]
+_OF_STEPS = (
+    "CREATE OR REPLACE TEMP TABLE ofsteps AS SELECT NULL::BIGINT AS rid, NULL::BIGINT AS memory, NULL::BIGINT AS energy, "
+    "NULL::BIGINT AS cpu WHERE false"
+)
+
+
+def _steps_select(of: _Columns) -> str:
+    """Memory of a step: of all of its tasks where Slurm added them up, else the greatest task times their number, as seff(1)
+    does."""
+    added = f"regexp_extract({of.sql('TRESUsageInTot')}, '(?:^|,)mem=(\d+\w?)', 1)"
+    most = f"{values.memory(of.sql('MaxRSS'))} * coalesce({values.whole(of.sql('NTasks'))}, 1)"
+    job = of.sql("JobID")
+    return (
+        f"SELECT DISTINCT {job} AS id, split_part({job}, '.', 1) AS job, start_u, coalesce({values.memory(added)}, {most}) AS memory, "
+        "joules AS energy, busy_ms AS cpu, false AS taken FROM stamped WHERE step"
     )
 
 
-def _statement(of: _Columns) -> str:
+def _steps_tables(of: _Columns, steps: str) -> str:
+    """Tables of a piece: its steps, and what they come to for each job of the piece that they lie in."""
+    job = of.sql("JobID")
+    meets = f"j.{job} = s.job AND s.start_u >= j.start_u - 1 AND (j.end_u IS NULL OR s.start_u <= j.end_u) AND NOT j.step"
+    return (
+        f"CREATE OR REPLACE TEMP TABLE piece_steps AS {steps}; "
+        f"CREATE OR REPLACE TEMP TABLE ofsteps AS SELECT j.rid, max(s.memory) AS memory, sum(s.energy) AS energy, sum(s.cpu) AS cpu "
+        f"FROM piece_steps s JOIN stamped j ON {meets} GROUP BY j.rid; "
+        f"UPDATE piece_steps s SET taken = true FROM stamped j WHERE {meets}"
+    )
+
+
+def _jobs_statement(of: _Columns, *, lean: bool) -> str:
     """What puts the jobs (and no steps) of a piece into the table."""
-    job, state = of.sql("JobID"), of.sql("State")
-    elapsed = (
-        values.whole(of.sql("ElapsedRaw")) if of.has("ElapsedRaw") else f"{values.duration_ms(of.sql('Elapsed'))} // 1000"
-    )
-    idle = f"coalesce({values.duration_ms(of.sql('Suspended'))} // 1000, 0)"
-    alloc = of.sql("AllocTRES")
-    nodes_list = of.sql("NodeList")
+    job, state, alloc = of.sql("JobID"), of.sql("State"), of.sql("AllocTRES")
+    nodes_list, asked, exit_ = of.sql("NodeList"), of.sql("ReqMem"), of.sql("ExitCode")
     never = f"(start_u IS NULL OR (start_u = end_u AND coalesce({nodes_list}, '') = 'None assigned'))"
-    user = of.sql("User")
-    uid = of.sql("UID")
-    asked = of.sql("ReqMem")
     cpus = f"coalesce(nullif({values.whole(of.sql('AllocCPUS', 'NCPUS'))}, 0), tres.cpus)"
     nodes = f"coalesce(nullif({values.whole(of.sql('NNodes', 'AllocNodes'))}, 0), tres.nodes)"
     limit = (
@@ -245,13 +271,12 @@ def _statement(of: _Columns) -> str:
         if of.has("TimelimitRaw")
         else f"{values.duration_ms(of.sql('Timelimit'))} // 1000"
     )
-    exit_ = of.sql("ExitCode")
     fields = {
         "source": "$source",
         "cluster": of.sql("Cluster"),
         "job": job,
-        "task": f"nullif(split_part({job}, '_', 2), '')",
-        "user": f"coalesce({user}, 'uid ' || {uid})",
+        "attempt": "0",
+        "user": f"coalesce({of.sql('User')}, 'uid ' || {of.sql('UID')})",
         "project": of.sql("Account"),
         "unix_group": f"coalesce({of.sql('Group')}, 'gid ' || {of.sql('GID')})",
         "partition": of.sql("Partition"),
@@ -259,43 +284,34 @@ def _statement(of: _Columns) -> str:
         "submit_s": "submit_u",
         "eligible_s": "eligible_u",
         "start_s": f"CASE WHEN NOT {never} THEN start_u END",
-        "end_s": f"coalesce(end_u, CASE WHEN NOT {never} THEN start_u + {elapsed} + {idle} END)",
+        "end_s": f"coalesce(end_u, CASE WHEN NOT {never} THEN start_u + need_s END)",
         "open": f"end_u IS NULL AND NOT {never}",
-        "ran_s": f"CASE WHEN {never} THEN 0 ELSE greatest(0, coalesce({elapsed}, end_u - start_u - {idle})) END",
+        "ran_s": f"CASE WHEN {never} THEN 0 ELSE greatest(0, coalesce(elapsed_s, end_u - start_u - idle_s)) END",
         "state": "words.state",
-        "word": state,
-        "exit_code": f"try_cast(split_part({exit_}, ':', 1) AS INTEGER)",
-        "signal": f"nullif(try_cast(split_part({exit_}, ':', 2) AS INTEGER), 0)",
         "nodes": f"CASE WHEN NOT {never} THEN {nodes} END",
         "cpus": f"CASE WHEN NOT {never} THEN {cpus} END",
         "gpus": f"CASE WHEN {never} THEN 0 WHEN {alloc} IS NOT NULL THEN coalesce(tres.gpus, 0) END",
         "gpu_type": "nullif(tres.gpu_type, '')",
         "memory_asked_bytes": f"coalesce(tres.memory, nullif({values.memory(asked)}, 0) * CASE right({asked}, 1) "
         f"WHEN 'n' THEN {nodes} WHEN 'c' THEN {cpus} ELSE 1 END)",
-        "cpu_used_ms": f"nullif({values.duration_ms(of.sql('TotalCPU'))}, 0)",
-        "energy_j": f"nullif({values.whole(of.sql('ConsumedEnergyRaw'))}, 0)",
+        "memory_used_bytes": "ofsteps.memory",
+        "cpu_used_ms": "coalesce(busy_ms, ofsteps.cpu)",
+        "energy_j": "coalesce(joules, ofsteps.energy)",
         "limit_s": limit,
-        "node_list": f"nullif({nodes_list}, 'None assigned')",
-        "name": of.sql("JobName"),
     }
+    if not lean:
+        fields |= {
+            "task": f"nullif(split_part({job}, '_', 2), '')",
+            "word": state,
+            "exit_code": f"try_cast(split_part({exit_}, ':', 1) AS INTEGER)",
+            "signal": f"nullif(try_cast(split_part({exit_}, ':', 2) AS INTEGER), 0)",
+            "node_list": f"nullif({nodes_list}, 'None assigned')",
+            "name": of.sql("JobName"),
+        }
     tres = f"LEFT JOIN tres ON tres.text = {alloc}" if not alloc.startswith("NULL") else "LEFT JOIN tres ON false"
-    for name in (*_STAMPS, *_STEP_COLUMNS):
-        of.sql(name)
     return (
-        f"INSERT INTO jobs ({', '.join(fields)}) SELECT {', '.join(fields.values())} FROM stamped "
-        f"LEFT JOIN words ON words.word = {state} {tres} WHERE NOT contains({job}, '.') AND {job} <> 'JobID'"
-    )
-
-
-def _step_statement(of: _Columns) -> str:
-    """Memory of a step: of all of its tasks where Slurm added them up, else the greatest task times their number, as seff(1)
-    does."""
-    added = f"regexp_extract({of.sql('TRESUsageInTot')}, '(?:^|,)mem=(\\d+\\w?)', 1)"
-    most = f"{values.memory(of.sql('MaxRSS'))} * coalesce({values.whole(of.sql('NTasks'))}, 1)"
-    return (
-        f"INSERT INTO steps SELECT $source, split_part({of.sql('JobID')}, '.', 1), start_u, "
-        f"coalesce({values.memory(added)}, {most}), nullif({values.whole(of.sql('ConsumedEnergyRaw'))}, 0), "
-        f"nullif({values.duration_ms(of.sql('TotalCPU'))}, 0) FROM stamped WHERE contains({of.sql('JobID')}, '.')"
+        f"INSERT INTO jobs ({', '.join(fields)}) SELECT {', '.join(fields.values())} FROM stamped LEFT JOIN words ON "
+        f"words.word = {state} {tres} LEFT JOIN ofsteps USING (rid) WHERE NOT step AND {job} <> 'JobID'"
     )
 
 
