@@ -1,7 +1,7 @@
 """make bench: every side-by-side measurement, one after another, on a machine that should be quiet.
 
     python scripts/bench/all.py [harness] [analysis] [stream] [gemm] [pingpong] [hpl] [energy] [counters] [sampling]
-        [archive]
+        [archive] [multicast] [filesystem] [pairs] [cluster] [allocation] [accept]
 
 Each part runs ours and its peers interleaved in one run and prints medians and ratios; a peer that is not installed is
 said. The figures of record stand in docs/performance.md. The native programs are built into build/bench, with the
@@ -30,6 +30,12 @@ PARTS: dict[str, tuple[str, ...]] = {
     "counters": (),
     "sampling": (),
     "archive": ("--nodes", "8", "--days", "25"),
+    "multicast": ("--program", str(BUILD / "native/multicast/multicast")),
+    "filesystem": ("--program", str(BUILD / "native/filesystem/filesystem")),
+    "pairs": ("--seeds", "5"),
+    "cluster": (),
+    "allocation": (),
+    "accept": (),
 }
 
 
@@ -50,7 +56,7 @@ def main() -> None:
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         sys.exit(f"bench: no part {unknown[0]!r}\n  next: one of {', '.join(PARTS)}")
-    if {"stream", "gemm", "pingpong", "hpl"} & set(parts):
+    if {"stream", "gemm", "pingpong", "hpl", "multicast", "filesystem"} & set(parts):
         build()
     failed = []
     for part in parts:

@@ -2,13 +2,13 @@
 
     python scripts/bench/availability.py [--json] [--nodes 10000] [--days 365] [--events 1000000] [--repeat 3] [--folder DIR]
 
-The history is drawn from a seed and written as `sacctmgr -P show event` prints it. Its truth is worked out apart, node by node
-with plain integers: the union of each node's outages, times its processors. The check at the end asks for it to the
+The history is drawn from a seed and written as `sacctmgr -P show event` prints it. Its truth is worked out apart, node
+by node with plain integers: the union of each node's outages, times its processors. The check at the end asks for it to the
 processor-second. One event in twenty overlaps the one before it; 200 incidents take a rack of 64 nodes each.
 
-Timed are reading (text to columns), the judgement (a sliding 30-day window and all that the report says), and both; each turn is
-a process of its own, whose peak memory is read. Beside it: reading every line and splitting it, which nothing in Python undercuts,
-and DuckDB reading the same file into a table.
+Timed are reading (text to columns), the judgement (a sliding 30-day window and all that the report says), and both; each
+turn is a process of its own, whose peak memory is read. Beside it: reading every line and splitting it, which nothing in
+Python undercuts, and DuckDB reading the same file into a table.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, Canno
 from . import common
 
 if TYPE_CHECKING:
+    from ..host import RealHost
     from ..operate.availability.history import History
     from ..operate.availability.records import Report
     from ..schedulers import JobRecord
@@ -33,7 +34,7 @@ From = Annotated[
     ),
 ]
 Nodes = Annotated[str, typer.Option(help="The nodes, where no source tells: 'node[1-4] processors=4 gpus=4; login'.")]
-Zone = Annotated[str, typer.Option(help="Of times without an offset, in files and options. Default: the contract's.")]
+Zone = Annotated[str, typer.Option(help="Of local times in files and options; in options else the contract's.")]
 
 
 @app.command("report")
@@ -47,9 +48,11 @@ def report(
     nodes: Nodes = "",
     zone: Zone = "",
     jobs: Annotated[
-        Path | None,
-        typer.Option(help="What `sacct -P` printed, or Grid Engine's accounting. --from slurm asks for it."),
-    ] = None,
+        str,
+        typer.Option(
+            metavar="FILE|none", help="What `sacct -P` printed, or Grid Engine's accounting. --from slurm asks for it."
+        ),
+    ] = "",
     html: Annotated[Path | None, typer.Option(help="Write the page with figures here.")] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the arithmetic of the judged window to the line.")
@@ -66,9 +69,9 @@ def report(
 
     agreed = contracts.load(contract)
     door = RealHost()
-    zone = _zone(zone) or agreed.zone
-    low, high = _asked(begin, end, zone)
-    history = _history(source, door, low, high, zone, nodes)
+    told_zone = _zone(zone)  # of files: a local time is not read in a zone that nobody named
+    low, high = _asked(begin, end, told_zone or agreed.zone)
+    history = _history(source, door, low, high, told_zone, nodes)
     low, high = _stretch(history, low, high)
     live = "slurm" in source
     records, jobs_source = _jobs(jobs, live, door, low, high)
@@ -203,11 +206,9 @@ def _asked(begin: str, end: str, zone: str) -> tuple[int | None, int | None]:
     return low, high
 
 
-def _history(source: list[str], door: object, low: int | None, high: int | None, zone: str, nodes: str) -> History:
-    from ..host import RealHost
+def _history(source: list[str], door: RealHost, low: int | None, high: int | None, zone: str, nodes: str) -> History:
     from ..operate.availability import reading
 
-    assert isinstance(door, RealHost)
     return reading.read(source, door, begin_s=low, end_s=high, zone=zone, nodes=nodes)
 
 
@@ -235,15 +236,14 @@ def _stretch(history: History, low: int | None, high: int | None) -> tuple[int, 
     return begin, end
 
 
-def _jobs(path: Path | None, live: bool, door: object, low: int, high: int) -> tuple[tuple[JobRecord, ...] | None, str]:
-    from ..host import RealHost
+def _jobs(asked: str, live: bool, door: RealHost, low: int, high: int) -> tuple[tuple[JobRecord, ...] | None, str]:
+    """Jobs of a file, or of the engine that was asked for its nodes."""
     from ..operate.availability import jobs
 
-    if path:
-        return jobs.read(path), str(path)
-    if live and isinstance(door, RealHost):
-        found = jobs.ask(door, low, high)
-        return (found or None), "sacct"
+    if asked and asked != "none":
+        return jobs.read(Path(asked)), asked
+    if live and not asked:
+        return jobs.ask(door, low, high), "sacct"
     return None, ""
 
 

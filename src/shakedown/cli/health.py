@@ -209,7 +209,7 @@ def log(
             print(
                 f"{one.severity:9} {one.item}: {one.what}" + (f"\n            next: {one.action}" if one.action else "")
             )
-        print(f"{len(lines)} lines, {len(findings)} kinds of faults")
+        print(f"{len(lines)} line{'' if len(lines) == 1 else 's'}, {len(findings)} kinds of faults")
     raise typer.Exit(NOT_MET if any(one.severity == "CRITICAL" for one in findings) else MET)
 
 

@@ -134,6 +134,8 @@ class Measure:
     def __init__(self, store: Store, begin_s: int, end_s: int, zone: str) -> None:
         self.store, self.begin_s, self.end_s, self.zone = store, begin_s, end_s, zone
         low, high = str(begin_s), str(end_s)
+        most, longest = store.one("SELECT max(energy_j), max(end_s - start_s) FROM jobs")
+        self._wide = (most or 0) * (longest or 0) >= 2**63
         never = f"(start_s IS NULL AND coalesce(end_s, submit_s) >= {low} AND coalesce(end_s, submit_s) < {high})"
         store.db.execute(
             f"CREATE OR REPLACE TEMP VIEW runs AS SELECT *, start_s IS NOT NULL AS touches FROM jobs "
@@ -141,7 +143,7 @@ class Measure:
         )
         store.db.execute(
             f"CREATE OR REPLACE TEMP VIEW parts AS SELECT *, CASE WHEN touches THEN {within('ran_s', low, high)} ELSE 0 END AS secs, "
-            f"CASE WHEN touches THEN {within('energy_j', low, high, wide=True)} END AS joules FROM runs"
+            f"CASE WHEN touches THEN {within('energy_j', low, high, wide=self._wide)} END AS joules FROM runs"
         )
         self._bases: dict[str, tuple[str, ...]] = {}
 
@@ -187,7 +189,7 @@ class Measure:
         self.store.db.execute(
             f"CREATE OR REPLACE TEMP TABLE base_{kind} AS SELECT k_{kind}, {keys}, {sums} FROM (SELECT *, "
             f"CASE WHEN touches THEN {within('ran_s', 'b', 'e')} ELSE 0 END AS secs, "
-            f"CASE WHEN touches THEN {within('energy_j', 'b', 'e', wide=True)} END AS joules FROM spread_{kind}) "
+            f"CASE WHEN touches THEN {within('energy_j', 'b', 'e', wide=self._wide)} END AS joules FROM spread_{kind}) "
             f"GROUP BY {self._places((kind, *dims))}"
         )
         self._bases[kind] = dims

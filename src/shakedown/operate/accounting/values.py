@@ -10,8 +10,6 @@ _NEVER = ("Unknown", "None", "N/A", "NONE", "INVALID", "", "-/-")
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMgGtTpP]?)[iI]?[bBwW]?")
 _UNITS = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T", "P"))}
-#: Slurm's "no value", and what lies near it (slurm.h: NO_VAL64, INFINITE64).
-_NO_VALUE = 2**63
 
 
 def is_local(stamp: str) -> bool:
@@ -43,8 +41,8 @@ def _quoted(words: tuple[str, ...]) -> str:
 
 
 def whole(column: str) -> str:
-    """SQL: a whole number below Slurm's "no value"."""
-    return f"(CASE WHEN try_cast({column} AS DOUBLE) < {_NO_VALUE} THEN try_cast({column} AS BIGINT) END)"
+    """SQL: a whole number. Slurm's "no value" (slurm.h: NO_VAL64, INFINITE64) is too great for 63 bits, and so is NULL."""
+    return f"try_cast({column} AS BIGINT)"
 
 
 def face(column: str) -> str:
@@ -62,11 +60,12 @@ def unix(column: str) -> str:
 def duration_ms(column: str) -> str:
     """SQL: milliseconds of ``[days-][hours:]minutes:seconds[.fraction]``."""
     clock = f"split_part({column}, '-', -1)"
+    plain = f"length({column}) = 8 AND {column} < '24' THEN epoch_ms(try_cast({column} AS TIME))"  # nearly all, ten times as fast
     hours = f"split_part({clock}, ':', -3)"
     return (
-        f"CAST(round(1000 * (86400 * (CASE WHEN contains({column}, '-') THEN try_cast(split_part({column}, '-', 1) AS BIGINT) "
+        f"CASE WHEN {plain} ELSE CAST(round(1000 * (86400 * (CASE WHEN contains({column}, '-') THEN try_cast(split_part({column}, '-', 1) AS BIGINT) "
         f"ELSE 0 END) + 3600 * coalesce(try_cast({hours} AS BIGINT), 0) + 60 * try_cast(split_part({clock}, ':', -2) AS BIGINT) "
-        f"+ try_cast(split_part({clock}, ':', -1) AS DOUBLE))) AS BIGINT)"
+        f"+ try_cast(split_part({clock}, ':', -1) AS DOUBLE))) AS BIGINT) END"
     )
 
 

@@ -123,8 +123,10 @@ def at_times(course: Course, times: Ints) -> tuple[NDArray[Any], NDArray[Any], N
     since = times - course.at[place]
     found = []
     for amount, rate in zip((course.scheduled, course.lost, course.unobserved), course.rates, strict=True):
-        step = rate[place].astype(amount.dtype) if len(rate) else np.zeros_like(times)
-        found.append(amount[place] + step * since)
+        if not len(rate) or (rate[0] == rate).all():  # as it is of most machines: nothing to look up
+            found.append((times - course.at[0]).astype(amount.dtype) * (int(rate[0]) if len(rate) else 0))
+        else:
+            found.append(amount[place] + rate[place].astype(amount.dtype, copy=False) * since)
     return found[0], found[1], found[2]
 
 

@@ -28,7 +28,7 @@ STATE_CODE: dict[State, int] = {state: code for code, state in enumerate(STATES)
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What is told of a record, kept once for all records that tell the same. ``kind`` is "" where the reader leaves it to
+    """What is told of a record, kept once for all that tell the same. ``kind`` is "" where the reader leaves it to
     the reason; ``engine`` says who wrote it: slurm, gridengine, watch, sinfo, csv; ``raw`` is Slurm's number for the state."""
 
     what: str

@@ -76,8 +76,8 @@ def read(path: Path) -> tuple[JobRecord, ...]:
     return found
 
 
-def ask(door: Door, begin_s: int, end_s: int) -> tuple[JobRecord, ...]:
-    """All attempts of jobs that Slurm's accounting knows of a stretch; empty where it does not answer."""
+def ask(door: Door, begin_s: int, end_s: int) -> tuple[JobRecord, ...] | None:
+    """All attempts of jobs that Slurm's accounting knows of a stretch; None where it does not answer."""
     import time
 
     from ...schedulers import _slurm_rows
@@ -92,7 +92,7 @@ def ask(door: Door, begin_s: int, end_s: int) -> tuple[JobRecord, ...]:
         limit_s=300.0,
     )
     if not done.ok:
-        return ()
+        return None
     return _slurm_rows.jobs_of(_slurm_rows.rows(done.out, _COLUMNS, free="JobName"))
 
 

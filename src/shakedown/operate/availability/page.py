@@ -315,7 +315,7 @@ def _missing(told: Report, clock: ZoneInfo, most: int) -> Told:
                 one.kind,
                 one.what[:60],
                 f"{one.alone_h:,.2f}",
-                f"{so_far:,.2f} of {gap.short_h:,.2f}",
+                f"{so_far:,.2f}" + ("" if told.counting == "system" else f" of {gap.short_h:,.2f}"),
                 meets,
             )
         )

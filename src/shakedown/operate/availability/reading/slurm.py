@@ -279,7 +279,8 @@ def _inventory(
     last = max([last, *(int(end) for _, end in times if end < OPEN_S), *(int(begin) for begin, _ in times)])
     until = now_s if now_s is not None else last
     seen: list[tuple[int, int]] = []
-    for (begin, end), (_, _, nodes, tres, state) in zip(times, cluster, strict=True):
+    told = sorted(zip(times, cluster, strict=True), key=lambda one: one[1][4] != "0")  # who is there, then who is away
+    for (begin, end), (_, _, nodes, tres, state) in told:
         if state != "0":
             for name in builder.names:
                 builder.event(
