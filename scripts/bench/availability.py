@@ -117,8 +117,9 @@ def duckdb_read(path: Path) -> dict[str, Any]:
 
     with duckdb.connect() as db:
         db.execute("set threads = 2")
-        query = f"select count(*) from read_csv('{path}', delim = '\x01', header = false, columns = {{'line': 'varchar'}}) where "
-        found = db.execute(f"{query} cast(string_split(line, '|')[3] as varchar) <> ''").fetchone()
+        columns = "delim = '\x01', header = false, columns = {'line': 'varchar'}"
+        query = f"select count(*) from read_csv('{path}', {columns}) where string_split(line, '|')[3] <> ''"
+        found = db.execute(query).fetchone()
         return {"rows": found[0] if found else 0}
 
 

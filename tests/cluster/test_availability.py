@@ -82,7 +82,8 @@ class Past:
 
     def make(self, events: tuple[Event, ...], *, maintenance: tuple[int, int, str] | None = None) -> None:
         rows = ", ".join(
-            f"({self.begin + one.begin}, {self.begin + one.end}, '{one.node}', '', '{one.reason}', 0, {one.state}, '{TRES}')"
+            f"({self.begin + one.begin}, {self.begin + one.end}, '{one.node}', '', '{one.reason}', 0, {one.state}, "
+            f"'{TRES}')"
             for one in events
         )
         text = f"update {self.cluster}_event_table set time_start={self.begin} where node_name='' and time_end=0; "
@@ -108,7 +109,8 @@ class Past:
         self.lab.daemon("slurmdbd", "stop")
         for table in ("hour", "day", "month"):
             text += f"delete from {self.cluster}_usage_{table}_table; "
-        text += f"update {self.cluster}_last_ran_table set hourly_rollup={rolled}, daily_rollup={rolled}, monthly_rollup={rolled}"
+        reached = ", ".join(f"{one}_rollup={rolled}" for one in ("hourly", "daily", "monthly"))
+        text += f"update {self.cluster}_last_ran_table set {reached}"
         sql(self.lab, text)
         self.lab.daemon("slurmdbd", "start")
 

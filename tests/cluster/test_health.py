@@ -1,5 +1,5 @@
-"""Draining nodes of the real Slurm: on k of n, never what is somebody else's, given back only when asked; and as slurmd's own
-HealthCheckProgram, which gets no environment."""
+"""Draining nodes of the real Slurm: on k of n, never what is somebody else's, given back only when asked; and called by
+slurmd itself (HealthCheckProgram), which gives no environment."""
 
 from __future__ import annotations
 
@@ -19,8 +19,18 @@ from shakedown.operate.health import wrapper
 
 pytestmark = [pytest.mark.system, pytest.mark.needs("root")]
 SOURCE = str(Path(shakedown.__file__).parent.parent)
-ILL = "schema = 1\n[[hosts]]\nskip = ['clock', 'processes', 'load']\n[[hosts]]\nmatch = '{}'\n[hosts.mounts]\nmounts = [{{ path = '/panfs' }}]\n"
-WELL = "schema = 1\n[[hosts]]\nskip = ['clock', 'processes', 'load', 'kernellog', 'thermal', 'mce', 'mounts', 'memory']\n"
+ILL = """schema = 1
+[[hosts]]
+skip = ["clock", "processes", "load"]
+[[hosts]]
+match = "{}"
+[hosts.mounts]
+mounts = [{{ path = "/panfs" }}]
+"""
+WELL = """schema = 1
+[[hosts]]
+skip = ["clock", "processes", "load", "kernellog", "thermal", "mce", "mounts", "memory"]
+"""
 
 
 def until(holds: Callable[[], object], limit_s: float = 90.0) -> None:
@@ -43,7 +53,12 @@ class Site:
         return ["--plan", str(self.plan), "--state", str(self.state), "--drain", "slurm", *more]
 
     def call(self, node: str, *more: str) -> dict[str, Any]:
-        words = [sys.executable, "-m", "shakedown.operate.health", *self.words("--json", "--node", node, "--host", node)]
+        words = [
+            sys.executable,
+            "-m",
+            "shakedown.operate.health",
+            *self.words("--json", "--node", node, "--host", node),
+        ]
         done = self.lab.run([*words, *more], node, env={"PYTHONPATH": SOURCE})
         assert done.out, done.err
         found: dict[str, Any] = json.loads(done.out)
@@ -59,7 +74,7 @@ class Site:
 
 
 @pytest.fixture
-def site(lab: cluster.Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(lab: cluster.Lab) -> Iterator[Site]:
     folder = lab.directory / f"health-{time.time_ns()}"  # every node sees it
     folder.mkdir(mode=0o755)
     yield Site(lab, folder)

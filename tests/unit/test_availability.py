@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shakedown.operate.availability import contract as contracts
-from shakedown.operate.availability import course, evaluate, incidents, rates
+from shakedown.operate.availability import course, evaluate, incidents, rates, using
 from shakedown.operate.availability.contract import Contract, ExcludeRule, WindowRule
 from shakedown.operate.availability.history import OPEN_S, WHOLE, Builder, Cause, History, complement, union
 from shakedown.operate.availability.words import kind_of, of_gridengine, of_slurm_number, of_slurm_word
@@ -213,6 +213,22 @@ def test_full_use_is_judged_with_the_jobs_and_not_known_without() -> None:
     assert judged(msgspec.structs.replace(job, cpus=14)) == "not met"
 
 
+def test_full_use_and_the_level_are_asked_of_one_window() -> None:
+    from shakedown.schedulers import JobRecord
+
+    asked = agreed(utilisation=contracts.UseRule(at_least="90 %"))
+    # In use from the 10th day on: a window of 30 days holds 27 of them first at the end of day 37.
+    job = JobRecord(engine="slurm", id="1", state="running", cpus=16, begin_s=float(BEGIN + 10 * DAY))
+    told, _ = evaluate.evaluate(history([]), asked, BEGIN, BEGIN + 40 * DAY, records=[job])
+    assert told.verdict == "met" and told.certain_first_met_s == BEGIN + 30 * DAY
+    assert told.judged is not None and told.judged.end_s == BEGIN + 37 * DAY
+    assert told.use is not None and told.use.value == 0.9
+    # With two days of everything lost before that, no window is both.
+    lost = [Out(n, 35 * DAY, 37 * DAY) for n in range(4)]
+    told, _ = evaluate.evaluate(history(lost), asked, BEGIN, BEGIN + 40 * DAY, records=[job])
+    assert told.verdict == "not met"
+
+
 # --------------------------------------------------------------------------------------- second by second, whatever comes
 
 SPAN, NODES, WINDOW = 60, 3, 20
@@ -280,6 +296,47 @@ def test_every_window_is_what_counting_second_by_second_gives(
         assert first == (BEGIN + fits[0] if fits else None)
         every = course.meets_always(one.sliding, Fraction(4, 5), blind_is_lost=blind_is_lost)
         assert every == (len(fits) == len(ends))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    OUTS,
+    GAPS,
+    st.lists(st.tuples(st.integers(-5, SPAN), st.integers(1, 40), st.integers(1, 8)), max_size=5),
+    st.sampled_from([Fraction(1, 2), Fraction(9, 10), Fraction(1, 5)]),
+)
+def test_the_first_window_in_use_that_meets_is_the_one_that_counting_finds(
+    outs: list[Out], gaps: list[tuple[int, int, int]], spans: list[tuple[int, int, int]], at_least: Fraction
+) -> None:
+    from shakedown.schedulers import JobRecord
+
+    jobs = [
+        JobRecord(
+            engine="slurm", id="1", state="done", cpus=n, begin_s=float(BEGIN + low), end_s=float(BEGIN + low + length)
+        )
+        for low, length, n in spans
+    ]
+    one = found(outs, SMALL, length=SPAN, nodes=NODES, gaps=tuple(gaps))
+    use = using.of_jobs(one.segments, one.edges, one.segments.weight, one.counts, jobs)
+    lost, blind = counted(outs, gaps)
+    held = [sum(n for low, length, n in spans if low <= t < low + length) for t in range(SPAN)]
+    # What nobody saw of a node is not operational, a share of it that was lost there included.
+    unseen = [sum(4 for n in range(NODES) if any(g == n and a <= t < b for g, a, b in gaps)) for t in range(SPAN)]
+    operational = [NODES * 4 - unseen[t] - _lost_seen(outs, gaps, t) for t in range(SPAN)]
+    first = None
+    for end in range(WINDOW, SPAN + 1):
+        inside = slice(end - WINDOW, end)
+        level = sum(lost[inside]) + sum(blind[inside]) <= Fraction(1, 5) * NODES * 4 * WINDOW
+        if level and sum(held[inside]) >= at_least * sum(operational[inside]):
+            first = BEGIN + end
+            break
+    assert using.first_both(one.course, use, WINDOW, Fraction(4, 5), at_least, blind_is_lost=True) == first
+
+
+def _lost_seen(outs: list[Out], gaps: list[tuple[int, int, int]], t: int) -> Fraction:
+    """What is lost of nodes that somebody looked at."""
+    blind = {n for n, a, b in gaps if a <= t < b}
+    return counted([one for one in outs if one.n not in blind], [])[0][t]
 
 
 def numbers(outs: list[Out], **more: object) -> tuple[object, ...]:

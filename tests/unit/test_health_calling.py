@@ -82,7 +82,7 @@ def test_all_that_hang_do_not_keep_the_others_from_being_begun(tmp_path: Path) -
         return b"yes"
 
     tasks = [Task("stuck", str(n)) for n in range(2 * children.AT_ONCE)] + [Task("well", str(n)) for n in range(5)]
-    found = children.run(tasks, work, 2.0)
+    found = children.run(tasks, work, 1.2)
     assert [found[task] for task in tasks if task.check == "well"] == [b"yes"] * 5
 
 
@@ -184,9 +184,10 @@ def test_a_state_that_is_damaged_is_told_and_mended(thufir: str, folder: str) ->
 
 def test_a_state_that_hangs_is_told_and_left(thufir: str, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "read", lambda file: time.sleep(60))
+    monkeypatch.setattr(calling, "STATE_LIMIT_S", 0.2)
     report, _, why = calling.carry_out(Asked(root=thufir, state=folder, host="n1", checks=("cpu",)))
     (one,) = (one for one in report.findings if one.check == "state")
-    assert one.severity == "UNKNOWN" and "no answer within 1 s" in one.what and "cannot be read" in why
+    assert one.severity == "UNKNOWN" and "no answer within 0.2 s" in one.what and "cannot be read" in why
     assert list(Path(folder).iterdir()) == []
 
 
@@ -329,7 +330,10 @@ def test_a_plan_that_is_learnt_is_one_that_its_node_meets(tmp_path: Path, thufir
 
 def test_any_text_goes_through_a_plan() -> None:
     value = {"a b": {'q"\\\n\x7f\u2028': ["ä", 1, 2.5, True], "table": [{"x": 1}, {"x": {"y": "z"}}]}}
-    assert tomllib.loads(plan.write(value, ["*", "n'"], "a")) == {"schema": 1, "hosts": [{"match": ["*", "n'"], **value}]}
+    assert tomllib.loads(plan.write(value, ["*", "n'"], "a")) == {
+        "schema": 1,
+        "hosts": [{"match": ["*", "n'"], **value}],
+    }
 
 
 # --------------------------------------------------------------------------------------------------------------- command
@@ -340,6 +344,14 @@ def test_the_quick_entry_and_the_verb_take_the_same_words() -> None:
     theirs = {word for one in check.params for word in one.opts if word.startswith("--")} | {"--help"}
     ours = {word for one in quick.parser()._actions for word in one.option_strings if word.startswith("--")}
     assert ours - {"--version"} == theirs
+
+
+def test_what_follows_health_is_a_check_unless_it_is_another_verb() -> None:
+    commands = set(typer.main.get_command(verb.app).commands)  # type: ignore[attr-defined]
+    assert set(quick.VERBS) == commands - {"check"}
+    assert quick.check_words([]) == [] and quick.check_words(["gpus", "--json"]) == ["gpus", "--json"]
+    assert quick.check_words(["check", "--all"]) == ["--all"] and quick.check_words(["--nagios"]) == ["--nagios"]
+    assert quick.check_words(["learn"]) is None and quick.check_words(["gpus", "--help"]) is None
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -404,9 +416,11 @@ def test_the_wrapper_names_everything_in_full_and_refuses_what_others_may_change
     text = wrapper.script(["--drain", "slurm", "--plan", "/a b'c"], "/etc/slurm conf", package="/usr/lib")
     done = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True, check=False)
     assert done.returncode == 0 and done.stderr == ""
-    assert "PATH=/usr/sbin" in text and "SLURM_CONF='/etc/slurm conf'" in text and ' -I -c ' in text
+    assert "PATH=/usr/sbin" in text and "SLURM_CONF='/etc/slurm conf'" in text and " -I -c " in text
     shown = text.replace(sys.executable, "printf").replace(" -I -c ", " '%s|' ")
-    words = subprocess.run(["sh", "-c", shown], env={"SLURMD_NODENAME": "n1"}, capture_output=True, text=True, check=True)
+    words = subprocess.run(
+        ["sh", "-c", shown], env={"SLURMD_NODENAME": "n1"}, capture_output=True, text=True, check=True
+    )
     assert words.stdout.split("|")[1:] == ["--drain", "slurm", "--plan", "/a b'c", "--node", "n1", ""]
     open_folder = tmp_path / "open"
     open_folder.mkdir()

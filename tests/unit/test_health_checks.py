@@ -201,7 +201,9 @@ def test_rows_of_old_kernels_are_read(node: Node) -> None:
 
 def test_a_counter_that_may_not_be_read_is_unknown(node: Node) -> None:
     _edac(node, 0)
-    node.senses.errors = {"/sys/devices/system/edac/mc/mc0/dimm0/dimm_ce_count": PermissionError(13, "Permission denied")}
+    node.senses.errors = {
+        "/sys/devices/system/edac/mc/mc0/dimm0/dimm_ce_count": PermissionError(13, "Permission denied")
+    }
     assert node.wrong("ecc")["mc0"].severity == "UNKNOWN"
 
 
@@ -361,7 +363,14 @@ HWMON = "/sys/class/hwmon/hwmon0"
 
 @pytest.mark.parametrize(
     ("value", "severity"),
-    [(60000, None), (96000, "WARNING"), (100001, "CRITICAL"), (-128000, "UNKNOWN"), (255000, "UNKNOWN"), ("x", "UNKNOWN")],
+    [
+        (60000, None),
+        (96000, "WARNING"),
+        (100001, "CRITICAL"),
+        (-128000, "UNKNOWN"),
+        (255000, "UNKNOWN"),
+        ("x", "UNKNOWN"),
+    ],
 )
 def test_temperatures_against_the_limit_that_the_sensor_states(node: Node, value: object, severity: str | None) -> None:
     node.put({f"{HWMON}/name": "coretemp", f"{HWMON}/temp1_input": value, f"{HWMON}/temp1_crit": 100000})
@@ -417,7 +426,9 @@ def test_this_machine_tells_of_its_clock() -> None:
 # ------------------------------------------------------------------------------------------------------------- processes
 
 
-def _process(node: Node, pid: int, name: str, *, parent: int = 1, uid: int = 0, state: str = "S", group: str = "") -> None:
+def _process(
+    node: Node, pid: int, name: str, *, parent: int = 1, uid: int = 0, state: str = "S", group: str = ""
+) -> None:
     node.put({f"/proc/{pid}/stat": f"{pid} ({name}) {state} {parent} 0 0"})
     node.put({f"/proc/{pid}/cgroup": group or "0::/user.slice"})
     node.senses.uids = {**node.senses.uids, f"/proc/{pid}": uid}

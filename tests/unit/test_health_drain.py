@@ -55,7 +55,9 @@ def test_unknown_does_not_drain_unless_the_plan_says_so() -> None:
     assert drain.confirmed(calls(True, True), Rules(ignore=("gpus",))) == ()
 
 
-@pytest.mark.parametrize("reason", ["reboot, Jan", "NHC: gpus", "HC: x", "", "shakedown: of another time", "Shakedown: gpus"])
+@pytest.mark.parametrize(
+    "reason", ["reboot, Jan", "NHC: gpus", "HC: x", "", "shakedown: of another time", "Shakedown: gpus"]
+)
 def test_what_others_have_drained_is_left_alone(reason: str) -> None:
     for resume in (False, True):
         for ill in (True, False):
@@ -64,9 +66,9 @@ def test_what_others_have_drained_is_left_alone(reason: str) -> None:
 
 
 def test_a_word_that_somebody_adds_makes_it_theirs() -> None:
-    assert step(taken(REASON + " // riser changed, Jan"), calls(False, False, False), ours=OURS, resume=True).action == (
-        "nothing"
-    )
+    assert step(
+        taken(REASON + " // riser changed, Jan"), calls(False, False, False), ours=OURS, resume=True
+    ).action == ("nothing")
 
 
 def test_our_own_is_given_back_only_when_asked_and_well_for_long_enough() -> None:
@@ -100,7 +102,9 @@ def test_a_node_that_is_down_or_not_known_is_not_touched() -> None:
     st.booleans(),
     st.booleans(),
 )
-def test_never_more_than_was_confirmed(ill: list[bool], k: int, more: int, node: Node, mine: bool, resume: bool) -> None:
+def test_never_more_than_was_confirmed(
+    ill: list[bool], k: int, more: int, node: Node, mine: bool, resume: bool
+) -> None:
     rules = Rules(confirm=f"{k}/{k + more}")
     found = decide(node, calls(*ill), rules, [ILL], OURS if mine else None, resume)
     recent = ill[-(k + more) :]
@@ -178,11 +182,19 @@ def test_an_engine_that_refuses_is_told() -> None:
     ("engine", "printed", "node"),
     [
         ("slurm", "draining|Jan: a|b\n", Node(True, True, False, "Jan: a|b", "draining")),
-        ("slurm", "drained*|shakedown: gpus\ndrained*|shakedown: gpus\n", Node(True, True, False, "shakedown: gpus", "drained*")),
+        (
+            "slurm",
+            "drained*|shakedown: gpus\ndrained*|shakedown: gpus\n",
+            Node(True, True, False, "shakedown: gpus", "drained*"),
+        ),
         ("slurm", "down*|Not responding\n", Node(True, False, True, "Not responding", "down*")),
         ("slurm", "mixed|none\n", IDLE._replace(word="mixed")),
         ("slurm", "", Node(False, False, False, "", "no answer")),
-        ("pbs", "n1\n     Mom = n1\n     state = offline\n     comment = Jan\n", Node(True, True, False, "Jan", "offline")),
+        (
+            "pbs",
+            "n1\n     Mom = n1\n     state = offline\n     comment = Jan\n",
+            Node(True, True, False, "Jan", "offline"),
+        ),
         ("pbs", "n1\n     state = free\n", IDLE._replace(word="free")),
         ("pbs", "n1\n     state = down,offline\n", Node(True, True, True, "", "down,offline")),
     ],

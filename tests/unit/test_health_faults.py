@@ -64,9 +64,7 @@ def test_every_shape_of_the_log_is_read(line: str, at_s: float | None, micros: i
 
 def test_a_syslog_line_has_no_year_and_lies_in_the_past() -> None:
     january = 1736899200.0  # 2025-01-15
-    december, new_year = kernellines.text_log(
-        "Dec 31 23:59:59 n kernel: a\nJan  1 00:00:00 n kernel: b", now_s=january
-    )
+    december, new_year = kernellines.text_log("Dec 31 23:59:59 n kernel: a\nJan  1 00:00:00 n kernel: b", now_s=january)
     assert december.at_s is not None and new_year.at_s is not None
     assert new_year.at_s - december.at_s == 1 and new_year.at_s < january
 
@@ -79,7 +77,7 @@ def test_what_a_process_wrote_into_the_log_is_no_fault() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "audit: comm=\"NVRM: Xid (PCI:0000:9b:00): 79\"",
+        'audit: comm="NVRM: Xid (PCI:0000:9b:00): 79"',
         "Memory cgroup out of memory: Killed process 1 (NVRM: Xid (PCI)",
         "INFO: task NVRM: Xid (PCI:7:88 blocked for more than 120 seconds.",
     ],
@@ -153,7 +151,10 @@ def test_every_rule_of_the_tables_has_one_action_where_it_is_no_ok() -> None:
     known, otherwise = faults.xids()
     rules = [*faults.tables().rules.values(), *known.values(), otherwise]
     for rule in rules:
-        for severity, action in ((rule.severity, rule.action), *((m.severity, m.action) for m in [rule.recurring] if m)):
+        for severity, action in (
+            (rule.severity, rule.action),
+            *((m.severity, m.action) for m in [rule.recurring] if m),
+        ):
             assert severity == "OK" or action, rule
     for code in (8, 13, 31, 43, 45, 46, 48, 54, 62, 63, 64, 74, 79, 92, 94, 95, 109, 119, 120, 121, 140, 145, 154, 160):
         assert code in known

@@ -45,7 +45,9 @@ WELL = Gpu(
 def wrong(plan: dict[str, Any] | None = None, **changed: Any) -> dict[str, Finding]:
     one = msgspec.structs.replace(WELL, **changed)
     found = gpus.judge(one, msgspec.convert(plan or {}, gpus.Plan), Counters({}, NOW, DAY_S))
-    return {finding.item.removeprefix("GPU 0000:9b:00").strip(): finding for finding in found if finding.severity != "OK"}
+    return {
+        finding.item.removeprefix("GPU 0000:9b:00").strip(): finding for finding in found if finding.severity != "OK"
+    }
 
 
 class Machine(Senses):
@@ -111,8 +113,18 @@ def test_recorded_a100s_under_mig(recordings: Path) -> None:
         (r"(sw_thermal_slowdown>)Not Active", r"\1Active", "slowed", "WARNING"),
         (r"(sw_power_cap>)Not Active", r"\1Active", "", ""),
         (r"(<volatile>.*?<dram_uncorrectable>)0", r"\g<1>2", "ECC uncorrected", "CRITICAL"),
-        (r"<remapped_rows>N/A", "<remapped_rows><remapped_row_pending>Yes</remapped_row_pending>", "row remap pending", "WARNING"),
-        (r"<remapped_rows>N/A", "<remapped_rows><remapped_row_failure>Yes</remapped_row_failure>", "row remap", "CRITICAL"),
+        (
+            r"<remapped_rows>N/A",
+            "<remapped_rows><remapped_row_pending>Yes</remapped_row_pending>",
+            "row remap pending",
+            "WARNING",
+        ),
+        (
+            r"<remapped_rows>N/A",
+            "<remapped_rows><remapped_row_failure>Yes</remapped_row_failure>",
+            "row remap",
+            "CRITICAL",
+        ),
         (r"(<retired_count>)0", r"\g<1>64", "retired pages", "CRITICAL"),
         (r"(<gpu_temp>)40", r"\g<1>95", "temperature", "CRITICAL"),
         (r"(<gpu_temp>)40 C", r"\1N/A", "temperature", "UNKNOWN"),

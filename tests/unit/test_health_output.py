@@ -80,7 +80,9 @@ def test_a_value_is_written_with_digits_only() -> None:
 
 
 def test_many_findings_leave_a_first_line_that_pagers_bear() -> None:
-    text = nagios.text(report(*(Finding(check="c", item=f"{n}", severity="CRITICAL", what="x" * 90) for n in range(99))))
+    text = nagios.text(
+        report(*(Finding(check="c", item=f"{n}", severity="CRITICAL", what="x" * 90) for n in range(99)))
+    )
     assert len(text.splitlines()[0]) < 700 and "more" in text.splitlines()[0] and len(text.splitlines()) == 100
 
 
@@ -92,7 +94,9 @@ def test_prometheus_reads_what_is_written(item: str, label: str, help_: str, val
     metrics = (
         Metric(name="errors_total", value=1, labels={"port": label}, counter=True, help=help_),
         Metric(name="errors_total", value=2, labels={"port": label + "x"}, counter=True, help=help_),
-        Metric(name="errors_total", value=3, labels={"port": label}, counter=True, help=help_),  # twice: the first holds
+        Metric(
+            name="errors_total", value=3, labels={"port": label}, counter=True, help=help_
+        ),  # twice: the first holds
         Metric(name="ratio", value=value, help=help_),
     )
     text = prometheus.text(report(Finding(check="c", item=item, severity="CRITICAL", what="w"), metrics=metrics))
@@ -146,9 +150,7 @@ def test_three_of_three_while_all_gpus_worked() -> None:
     (one, other) = correlate.correlate({"n1": (occasions(busy, busy, busy), hours)})
     assert (one.inside, one.outside, one.inside_h, one.outside_h) == (3, 0, 20, 40)
     assert one.p == pytest.approx((1 / 3) ** 3) and one.p_holm == pytest.approx((1 / 3) ** 3)
-    assert one.text == (
-        "Xid 79 on 3 of 3 occasions while 4 of 4 GPUs busy (20.0 h), 0 in 40.0 h otherwise (p = 0.037)"
-    )
+    assert one.text == ("Xid 79 on 3 of 3 occasions while 4 of 4 GPUs busy (20.0 h), 0 in 40.0 h otherwise (p = 0.037)")
     assert other.load == "the CPUs busy" and other.p is None and "no test" in other.text
 
 
@@ -167,9 +169,7 @@ def test_the_test_is_the_exact_binomial_one(n: int, k: int, share: float) -> Non
 def test_without_regard_to_load_small_probabilities_are_rare() -> None:
     """Under the hypothesis of no connection p <= 5 % comes at most once in twenty: the sum over all outcomes, exactly."""
     for n, share in ((3, 0.3), (10, 0.5), (25, 0.1)):
-        chance = sum(
-            stats.binom.pmf(k, n, share) for k in range(n + 1) if correlate.tail(n, k, share) <= 0.05
-        )
+        chance = sum(stats.binom.pmf(k, n, share) for k in range(n + 1) if correlate.tail(n, k, share) <= 0.05)
         assert chance <= 0.05
 
 

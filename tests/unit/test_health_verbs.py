@@ -87,7 +87,9 @@ def test_faults_are_laid_beside_load_over_one_node_and_several(folder: Path) -> 
     faults(folder, "n1", *["gpus=4/4 cpu=low"] * 3)
     faults(folder, "n2", "gpus=0/4 cpu=low")
     done = call("correlate", "--state", str(folder), "--host", "n1")
-    assert "Xid 79 on 3 of 3 occasions while 4 of 4 GPUs busy (10.0 h), 0 in 40.0 h otherwise (p = 0.008)" in done.stdout
+    assert (
+        "Xid 79 on 3 of 3 occasions while 4 of 4 GPUs busy (10.0 h), 0 in 40.0 h otherwise (p = 0.008)" in done.stdout
+    )
     assert "more often then than otherwise" in done.stdout
     both = json.loads(call("correlate", str(folder / "n1.json"), str(folder / "n2.json"), "--json").stdout)
     assert [(one["inside"], one["outside"], one["inside_h"]) for one in both if "GPUs" in one["load"]] == [(3, 1, 20.0)]

@@ -251,11 +251,11 @@ def _jobs(asked: str, live: bool, door: RealHost, low: int, high: int) -> tuple[
 
 
 def _print(told: Report) -> None:
-    from ..operate.availability import page
+    from ..operate.availability import tables
 
-    for sentence in page.lead(told):
+    for sentence in tables.lead(told):
         print(f"  {sentence}")
-    for title, headings, rows in page.tables(told):
+    for title, headings, rows in tables.tables(told):
         if not rows:
             continue
         if title == "Definitions":

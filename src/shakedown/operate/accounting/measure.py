@@ -149,14 +149,15 @@ class Measure:
 
     # ----------------------------------------------------------------------------------------------------- tables
 
-    def tables(self, groupings: Sequence[tuple[str, ...]]) -> tuple[Table, ...]:
-        """One table for each grouping; what they share is read once."""
+    def tables(self, groupings: Sequence[tuple[str, ...]], *, shown: str = "") -> tuple[Table, ...]:
+        """One table for each grouping; what they share is read once. ``shown`` is a period that figures will want by project."""
         plain = [names for names in groupings if not set(names) & set(PERIODS)]
         self._base("base", tuple(dict.fromkeys((*(name for names in plain for name in names), "gpu"))))
         for kind in PERIODS:
             names = [one for one in groupings if kind in one]
+            more = ("project",) if kind == shown else ()
             if names:
-                self._period_base(kind, tuple(dict.fromkeys(name for one in names for name in one if name != kind)))
+                self.period_base(kind, tuple(dict.fromkeys((*(name for one in names for name in one if name != kind), *more))))
         return tuple(self._table(names) for names in groupings)
 
     def whole(self) -> Use:
@@ -177,7 +178,7 @@ class Measure:
     def _places(dims: Sequence[str]) -> str:
         return ", ".join(str(place + 1) for place in range(len(dims)))
 
-    def _period_base(self, kind: str, dims: tuple[str, ...]) -> None:
+    def period_base(self, kind: str, dims: tuple[str, ...]) -> None:
         """As ``_base``, with a run in every period that it touches."""
         if "gpu" not in dims:
             dims = (*dims, "gpu")

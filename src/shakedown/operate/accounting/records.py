@@ -137,6 +137,13 @@ class Bin(Record, frozen=True, kw_only=True):
     cpu_s: int = 0
 
 
+class Spread(Record, frozen=True, kw_only=True):
+    """How something is spread over classes."""
+
+    name: str
+    bins: tuple[Bin, ...]
+
+
 class Course(Record, frozen=True, kw_only=True):
     """One period of time for the figures; projects beyond the greatest are added up as "others"."""
 
@@ -162,8 +169,7 @@ class Report(Record, frozen=True, kw_only=True):
     endings: tuple[Ending, ...] = ()
     capacity: Capacity | None = None
     charges: Charges | None = None
-    waits: tuple[Bin, ...] = ()
-    sizes: tuple[Bin, ...] = ()
+    waits: tuple[Spread, ...] = ()
     efficiencies: tuple[Bin, ...] = ()
     courses: tuple[Course, ...] = ()
     period: str = "day"

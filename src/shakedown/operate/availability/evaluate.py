@@ -11,7 +11,7 @@ import numpy as np
 from ...records import Notice
 from ...report._text import count
 from ...schedulers import JobRecord
-from . import beside, course, definitions, delay, exclusions, explain, incidents, judging, kernel, rates
+from . import beside, course, definitions, delay, exclusions, explain, incidents, judging, kernel, rates, using
 from . import jobs as jobs_
 from .contract import Contract, seconds_of
 from .course import Course, Edges, Sliding
@@ -95,9 +95,12 @@ def evaluate(
     """The whole report of a stretch, and what it was made of."""
     found = prepare(history, contract, begin_s, end_s)
     level = judging.judge(found.course, found.sliding, contract)
+    in_use = _using(found, records) if contract.utilisation and records is not None else None
     judged = level.judged
-    use = _use(found, records, judged)
-    verdict, reasons = _together(level.verdict, level.reasons, use)
+    if in_use and contract.window.kind == "sliding" and contract.window.met == "some":
+        judged = _with_use(found, in_use, level) or judged
+    use = _use(contract, in_use, judged)
+    verdict, reasons = _together(found.course, level, judged, use, contract)
     whole = course.window(found.course, begin_s, end_s)
     scheduled = definitions.charged(found.segments, found.scheduled)
     hours = definitions.hours(found.segments, scheduled, found.excluded)
@@ -179,42 +182,59 @@ def _observed(whole: Window) -> float:
 # ----------------------------------------------------------------------------------------------------------- the verdict
 
 
-def _together(verdict: Verdict, reasons: tuple[str, ...], use: Use | None) -> tuple[Verdict, tuple[str, ...]]:
+def _together(
+    own: Course, level: judging.Judged, judged: Window | None, use: Use | None, contract: Contract
+) -> tuple[Verdict, tuple[str, ...]]:
     """Availability and, where it is asked for, full use."""
+    verdict, reasons = level.verdict, level.reasons
     if use is None or verdict == "not met":
         return verdict, reasons
     if use.value is None:
         words = f"whether the system was in full use (at least {100 * use.at_least:g} %) is not known: {use.basis}"
         return "undecided", (*reasons, words)
+    if judged is not None and judged != level.judged:  # the first that met and was in use, too
+        sure, _ = course.decide(own, judged.begin_s, judged.end_s, contract.target)
+        verdict = "met" if sure else "undecided"
+        reasons = (judging.words(judged, contract, "the first window that met in full use"),)
     words = f"in use {100 * use.value:.2f} % of the operational hours, {100 * use.at_least:g} % are asked for"
     return (use.state if use.state != "met" else verdict), (*reasons, words)
 
 
-def _use(found: Found, records: Sequence[JobRecord] | None, judged: Window | None) -> Use | None:
+def _using(found: Found, records: Sequence[JobRecord]) -> using.Using:
+    cpus = found.segments.weight if found.contract.counting == "processors" else _cpus(found)
+    return using.of_jobs(found.segments, found.edges, cpus, found.counts, records)
+
+
+def _with_use(found: Found, in_use: using.Using, level: judging.Judged) -> Window | None:
+    """The first window that meets the level and is in use; None where there is none."""
+    contract = found.contract
+    assert contract.utilisation is not None
+    share = judging.share(contract.utilisation.at_least)
+    length = contract.window_s
+    for blind_is_lost in (True, False):
+        end = using.first_both(found.course, in_use, length, contract.target, share, blind_is_lost=blind_is_lost)
+        if end is not None:
+            return course.window(found.course, end - length, end)
+    return level.judged
+
+
+def _use(contract: Contract, in_use: using.Using | None, judged: Window | None) -> Use | None:
     """Processor-hours that jobs held over those that were operational, in the judged window."""
-    rule = found.contract.utilisation
+    rule = contract.utilisation
     if rule is None:
         return None
     share = judging.share(rule.at_least)
-    if records is None or judged is None:
-        why = "give the jobs: --jobs FILE" if records is None else "no window was judged"
+    if in_use is None or judged is None:
+        why = "give the jobs: --jobs FILE" if in_use is None else "no window was judged"
         return Use(at_least=float(share), value=None, state="undecided", basis=why)
-    low, high = judged.begin_s, judged.end_s
-    segments = found.segments
-    seconds = np.maximum(np.minimum(segments.end, high) - np.maximum(segments.begin, low), 0)
-    weight = segments.weight
-    if found.contract.counting != "processors":
-        weight = _cpus(found)
-    up = np.where(found.counts & segments.seen, weight * seconds * (1 - segments.lost / segments.parts), 0.0).sum()
-    used = jobs_.used(records, low, high)
-    value = used / float(up) if up > 0 else None
-    met = value is not None and value >= float(share)
+    used, up = in_use.share(judged.begin_s, judged.end_s)
+    parts = in_use.course.parts
     return Use(
         at_least=float(share),
-        value=value,
-        state="undecided" if value is None else "met" if met else "not met",
-        used_h=used / 3600,
-        of_h=float(up) / 3600,
+        value=used / up if up else None,
+        state="undecided" if not up else "met" if used >= share * up else "not met",
+        used_h=used / parts / 3600,
+        of_h=up / parts / 3600,
         basis="processor-hours that jobs held / operational processor-hours of the judged window",
     )
 

@@ -23,9 +23,11 @@ MAP_MARK = "map-of-nodes-goes-here"
 MOST_ROWS, COLUMNS = 48, 180
 WIDTH = 900
 DAY_S = 86400
+#: What is no loss stands back; a loss is the darker the more it is.
+_OPACITY = {"unseen": 0.35, "excluded": 0.6, "absent": 1.0}
 _LOOKS = (
     ("lost", "series2", "down"),
-    ("unseen", "region", "not observed"),
+    ("unseen", "series8", "not observed"),
     ("excluded", "series3", "excluded by the contract"),
     ("absent", "grid", "not there"),
 )
@@ -141,7 +143,8 @@ def node_map(found: Found, zone: str) -> str:
     more = "" if len(names) >= counted else f" Shown are the {len(names)} that lost most."
     return (
         f'<figure style="max-width:none"><figcaption>{title}</figcaption>'
-        f'<div class="drawing"><svg role="img" aria-label="{title}" {text.removeprefix("<svg ")}</div>'
+        f'<div class="drawing"><svg role="img" aria-label="{title}" style="width:100%;height:auto;max-width:none" '
+        f"{text.removeprefix('<svg ')}</div>"
         f'<ul class="legend">{keys}</ul>'
         f'<p class="caption">The darker, the more of the time and of the node.{more}</p></figure>'
     )
@@ -190,7 +193,7 @@ def _cells(found: Found) -> tuple[list[dict[str, Any]], list[str], int]:
 def _drawn(
     amounts: dict[str, Any], width: float, edges: Any, ordered: list[str], clock: ZoneInfo
 ) -> list[dict[str, Any]]:
-    rows = []
+    rows: list[dict[str, Any]] = []
     looks = {name: (colour, words) for name, colour, words in _LOOKS}
     kinds = [name for name, _, _ in _LOOKS]
     table = np.stack([amounts[name] for name in kinds]) / width
@@ -201,14 +204,25 @@ def _drawn(
         kind = kinds[int(best[row, column])]
         share = float(table[int(best[row, column]), row, column])
         colour, words = looks[kind]
+        opacity = round(_OPACITY.get(kind) or 0.25 + 0.75 * math.sqrt(min(1.0, share)), 2)
+        before = rows[-1] if rows else {}
+        if (before.get("r"), before.get("k"), before.get("o"), before.get("at")) == (
+            ordered[row],
+            kind,
+            opacity,
+            column - 1,
+        ):
+            rows[-1] |= {"x2": float(edges[column + 1]), "at": column}  # one mark for what goes on
+            continue
         rows.append(
             {
                 "r": ordered[row],
                 "x": float(edges[column]),
                 "x2": float(edges[column + 1]),
+                "at": column,
                 "k": kind,
                 "f": _charts.colour(colour),
-                "o": 1.0 if kind != "lost" else 0.25 + 0.75 * math.sqrt(min(1.0, share)),
+                "o": opacity,
                 "d": f"{ordered[row]}, from {stamp(int(edges[column]), clock)}: {words}, {_part(share)} of the time",
             }
         )

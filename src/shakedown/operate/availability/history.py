@@ -29,7 +29,7 @@ STATE_CODE: dict[State, int] = {state: code for code, state in enumerate(STATES)
 @dataclass(frozen=True, slots=True)
 class Cause:
     """What is told of a record, kept once for all that tell the same. ``kind`` is "" where the reader leaves it to
-    the reason; ``engine`` says who wrote it: slurm, gridengine, watch, sinfo, csv; ``raw`` is Slurm's number for the state."""
+    the reason; ``engine`` says who wrote it: slurm, gridengine, watch, sinfo, csv; ``raw`` is Slurm's number."""
 
     what: str
     kind: str = ""

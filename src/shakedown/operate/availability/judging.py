@@ -62,8 +62,8 @@ def judge(own: course.Course, sliding: course.Sliding, contract: Contract) -> Ju
 
 def _short(own: course.Course, contract: Contract) -> Judged:
     length = (own.end_s - own.begin_s) / 86400
-    words = f"the history is of {length:.2f} days, a window of {contract.window_s / 86400:g}: nothing can be judged yet"
-    return Judged("undecided", (words,), None)
+    told = f"the history is of {length:.2f} days, a window of {contract.window_s / 86400:g}: nothing can be judged yet"
+    return Judged("undecided", (told,), None)
 
 
 def _sliding(own: course.Course, sliding: course.Sliding, contract: Contract) -> Judged:
@@ -76,23 +76,23 @@ def _sliding(own: course.Course, sliding: course.Sliding, contract: Contract) ->
     if contract.window.met == "last":
         judged = course.window(own, end - length, end)
         worst, best = course.decide(own, end - length, end, target)
-        return Judged(_verdict(worst, best), (_words(judged, contract, "the last window"),), judged)
+        return Judged(_verdict(worst, best), (words(judged, contract, "the last window"),), judged)
     if contract.window.met == "every":
         found = course.extreme(sliding, own, best=False)
         worst = course.meets_always(sliding, target, blind_is_lost=True)
         best = course.meets_always(sliding, target, blind_is_lost=False)
-        return Judged(_verdict(worst, best), (_words(found, contract, "the worst window"),), found)
+        return Judged(_verdict(worst, best), (words(found, contract, "the worst window"),), found)
     if sure is not None:
         judged = course.window(own, sure - length, sure)
-        return Judged("met", (_words(judged, contract, "the first window that met"),), judged)
+        return Judged("met", (words(judged, contract, "the first window that met"),), judged)
     if maybe is not None:
         judged = course.window(own, maybe - length, maybe)
-        words = _words(judged, contract, "the first window that may have met")
-        return Judged("undecided", (words, _blind(judged)), judged)
+        told = words(judged, contract, "the first window that may have met")
+        return Judged("undecided", (told, _blind(judged)), judged)
     found = course.extreme(sliding, own, best=True)
     if found is None:
         return Judged("undecided", ("nothing was scheduled and observed in any window",), None)
-    return Judged("not met", (_words(found, contract, "the best window"),), found)
+    return Judged("not met", (words(found, contract, "the best window"),), found)
 
 
 def _verdict(worst: bool, best: bool) -> Verdict:
@@ -104,7 +104,7 @@ def _blind(window: Window) -> str:
     return f"{100 * part:.2f} % of it were not observed, and on them it depends"
 
 
-def _words(window: Window | None, contract: Contract, which: str) -> str:
+def words(window: Window | None, contract: Contract, which: str) -> str:
     if window is None or window.level is None:
         return f"{which}: nothing was scheduled and observed in it"
     bounds = ""
@@ -124,7 +124,7 @@ def _restarting(own: course.Course, sliding: course.Sliding, contract: Contract)
     broken = len(chosen) - 1
     which = f"attempt {len(chosen)}" + (f", after {broken} that broke" if broken else "")
     verdict: Verdict = "met" if worst[-1].met else "undecided" if best[-1].met else "not met"
-    reasons = [_words(judged, contract, which)]
+    reasons = [words(judged, contract, which)]
     if not met.met:
         reasons.append("it was not over at the end of the history")
     return Judged(verdict, tuple(reasons), judged, attempts=chosen)
@@ -150,7 +150,7 @@ def _months(own: course.Course, sliding: course.Sliding, contract: Contract) -> 
     which = {"last": "the last month", "every": "the worst month", "some": "the month that decides"}[
         contract.window.met
     ]
-    return Judged(verdict, (count + _words(windows[at], contract, which),), windows[at], months=windows)
+    return Judged(verdict, (count + words(windows[at], contract, which),), windows[at], months=windows)
 
 
 def _least(windows: Sequence[Window], *, greatest: bool = False) -> int:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from ... import __version__
-from ...errors import USAGE, ShakedownError
+from ...errors import COULD_NOT_MEASURE, ShakedownError
 from . import command
 from .calling import LIMIT_S
 
@@ -39,6 +39,18 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+#: What `shakedown health` also does; everything else that follows it is a check.
+VERBS = ("clear", "correlate", "learn", "list", "log", "wrapper")
+
+
+def check_words(words: Sequence[str]) -> Sequence[str] | None:
+    """The words for ``main`` of a call ``shakedown health WORDS``; None where they are for another verb, or ask for help."""
+    first = words[0] if words else ""
+    if first in VERBS or {"-h", "--help"} & set(words):
+        return None
+    return words[1:] if first == "check" else words
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """The exit code; every foreseen error is one message with the next step."""
     given = vars(parser().parse_args(words))
@@ -54,7 +66,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BrokenPipeError:
         sys.stderr.close()
-        return USAGE
+        return COULD_NOT_MEASURE
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ LIMIT_S = 4.0
 _SHARED = (growth, judging)
 #: The state and the plan lie on a local disk; they too may hang.
 _STATE = "state"
+STATE_LIMIT_S = 1.0
 
 
 class Asked(Record, frozen=True, kw_only=True):
@@ -151,7 +152,7 @@ def _before(file: str, host: str) -> tuple[Kept, list[Finding], bool]:
         except (OSError, ValueError) as error:
             return b"!" + str(error).encode()
 
-    found = children.run([Task(_STATE)], work, 1.0)[Task(_STATE)]
+    found = children.run([Task(_STATE)], work, STATE_LIMIT_S)[Task(_STATE)]
     if isinstance(found, bytes) and found[:1] == b"=":
         return msgspec.msgpack.decode(found[1:], type=Kept), [], True
     why = f"cannot be read: {found.why}" if isinstance(found, Gone) else found[1:].decode()
