@@ -117,6 +117,36 @@ def test_whatever_a_child_starts_ends_with_it() -> None:
     pytest.fail("what it started still runs")
 
 
+def test_a_program_that_outlives_its_child_is_what_is_named() -> None:
+    """As nvidia-smi does that hangs in the driver: here one that leaves the group's leader, which ends at once."""
+
+    def work(task: Task, note: Callable[[str], None]) -> bytes:
+        subprocess.Popen(["sleep", "600"])
+        os._exit(1)
+
+    gone = children.run([Task("a")], work, 5.0)[Task("a")]
+    assert isinstance(gone, Gone) and gone.started
+    try:
+        assert Path(f"/proc/{gone.pid}/comm").read_text() == "sleep\n"
+    finally:
+        os.kill(gone.pid, signal.SIGKILL)
+
+
+def test_an_answer_that_breaks_off_is_none() -> None:
+    code = """
+import os
+from shakedown.operate.health import children
+write = os.write
+def torn(descriptor, data):
+    write(descriptor, data[:20])
+    os._exit(0)
+children.os.write = torn
+print(children.run([children.Task("a")], lambda task, note: b"x" * 100, 5.0)[children.Task("a")].why)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True)
+    assert done.stdout == "its child ended without an answer\n"
+
+
 def test_our_output_ends_though_a_child_is_left_behind(tmp_path: Path) -> None:
     """Whoever reads what we print must see its end, though a child of ours cannot end: here, one that was not killed."""
     code = """

@@ -470,6 +470,8 @@ def test_a_process_that_hangs_over_two_calls_is_told(node: Node) -> None:
 
 def test_daemons_by_socket_port_and_process(node: Node) -> None:
     assert node.check("daemons").absent
+    node.put({"/run/systemd/system/x": "", "/etc/systemd/system/multi-user.target.wants/munge.service": ""})
+    assert node.wrong("daemons")["munged"].severity == "CRITICAL"
     node.put({"/proc/net/tcp": "sl local rem st\n 0: 00000000:1AA2 00000000:0000 0A\n 1: 0100007F:1F90 0 01"})
     _process(node, 12, "slurmd")
     node.senses.sockets = {"/run/munge/munge.socket.2": ""}

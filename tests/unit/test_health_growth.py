@@ -61,6 +61,9 @@ def test_a_state_of_load_holds_until_the_next_call() -> None:
     assert exposure.at(one, 1200.0, 0.0) == busy
     two = exposure.advance(one, 1300.0, "gpus=0/4 cpu=low", 0.0)
     assert two.seconds == {busy: 300.0} and two.last == "gpus=0/4 cpu=low"
+    assert exposure.figures({"gpus": 4, "gpus_busy": 4, "gpu_power_w": 1400.0, "cpus": 24, "load_1min": 20}) == (
+        "4 of 4 GPUs busy, GPUs at 1400 W, load 20.0 on 24 CPUs"
+    )
     assert exposure.at(two, 1299.0, 0.0) == ""  # before the last call: the kernel's log was read then
 
 

@@ -49,9 +49,7 @@ def characterised(run: Path, window_s: float = 20.0) -> None:
     (run / metering.FOLDER / "1" / metering.CHARACTERS).write_bytes(msgspec.json.encode([character]))
 
 
-def analysed(
-    path: Path, traces: list[Trace], record: Measurement, *, slow: bool = False
-) -> tuple[Analysis, PowerView]:
+def analysed(path: Path, traces: list[Trace], record: Measurement, *, slow: bool = False) -> tuple[Analysis, PowerView]:
     run = directory(path, [record], [traces])
     if slow:
         characterised(path)

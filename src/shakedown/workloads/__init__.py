@@ -40,7 +40,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     stdin: str = ""
     files: dict[str, str] = {}  # name -> text, written into the run's own folder, which is the working directory
     output: str = ""  # the file that the program leaves its result in, where that is not standard output
-    starts_itself: bool = False  # it finds the hosts of its job and starts there what it needs: begun once, on the first
+    starts_itself: bool = False  # begun once, on the first host of its job, it starts what it needs on the others
     site_mpi: bool = False  # an existing program, started by the mpirun on PATH rather than by the MPI of our programs
 
 

@@ -321,7 +321,7 @@ def _keep(
     if not around.asked.checks:
         up = around.senses.word("/proc/uptime")
         boot_s = around.now_s - float(up.split()[0]) if up else None
-        watched = exposure.advance(watched, around.now_s, exposure.word(load), boot_s)
+        watched = exposure.advance(watched, around.now_s, exposure.word(load), boot_s, exposure.figures(load))
         verdict = Verdict(
             at_s=around.now_s,
             critical=tuple(sorted({one.key for one in findings if one.severity == "CRITICAL"})),

@@ -25,6 +25,7 @@ WAITING_S = 0.15
 #: How long a child that was killed has to go.
 GRACE_S = 0.2
 _NOTE_BYTES = 1024
+_LENGTH_BYTES = 8
 
 
 class Task(NamedTuple):
@@ -45,7 +46,6 @@ class _Child:
     def __init__(self, task: Task, pid: int, pipe: int, shared: mmap.mmap, begun: float) -> None:
         self.task, self.pid, self.pipe, self.shared, self.begun = task, pid, pipe, shared, begun
         self.data: list[bytes] = []
-        self.whole = False
 
     def touched(self) -> str:
         return self.shared[:].split(b"\0", 1)[0].decode("utf-8", "replace")
@@ -86,10 +86,8 @@ def run(
                 poll.unregister(pipe)
                 del living[pipe]
                 _close(child)
-                data = b"".join(child.data)
-                ended = _reaped(child.pid, GRACE_S if not data else 0.005)
-                done[child.task] = data if data else _gone(child, "its child ended without an answer", ended)
-                waiting += more(child.task, data) if data else ()
+                done[child.task] = answer = _answer(child)
+                waiting += more(child.task, answer) if isinstance(answer, bytes) else ()
     finally:
         gc.unfreeze()
     done.update(_abandoned(list(living.values()), limit_s))
@@ -128,7 +126,8 @@ def _be_child(task: Task, work: Work, pipe: int, shared: mmap.mmap) -> None:
             data = what.encode("utf-8", "replace")[: _NOTE_BYTES - 1] + b"\0"
             shared[: len(data)] = data
 
-        data = memoryview(work(task, note))
+        answer = work(task, note)
+        data = memoryview(len(answer).to_bytes(_LENGTH_BYTES, "big") + answer)
         while data:
             data = data[os.write(pipe, data) :]
         code = 0
@@ -144,6 +143,15 @@ def _read(child: _Child) -> bool:
         return True
     child.data.append(data)
     return bool(data)
+
+
+def _answer(child: _Child) -> bytes | Gone:
+    """What a child said before it closed its end: all of it, or that it did not come to an end."""
+    data = b"".join(child.data)
+    if len(data) >= _LENGTH_BYTES and len(data) == _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "big"):
+        _reaped(child.pid, 0.005)
+        return data[_LENGTH_BYTES:]
+    return _gone(child, "its child ended without an answer", _reaped(child.pid, GRACE_S))
 
 
 def _close(child: _Child) -> None:
@@ -164,7 +172,21 @@ def _reaped(pid: int, limit_s: float) -> bool:
 
 
 def _gone(child: _Child, why: str, ended: bool) -> Gone:
-    return Gone(why, child.touched(), child.pid, "" if ended else started(child.pid) or "")
+    """What is left of a child: itself, or a program that it started and that cannot be killed either."""
+    pid = _left_in(child.pid) if ended else child.pid
+    return Gone(why, child.touched(), pid or child.pid, started(pid) or "" if pid else "")
+
+
+def _left_in(group: int) -> int:
+    """A process of a group that is still there; 0 where none is."""
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return 0
+    for word in os.listdir("/proc"):
+        if word.isdigit() and (fields := _stat(int(word))) and fields[0] not in "ZX" and fields[2] == str(group):
+            return int(word)
+    return 0
 
 
 def _abandoned(children: list[_Child], limit_s: float) -> dict[Task, bytes | Gone]:
@@ -175,6 +197,8 @@ def _abandoned(children: list[_Child], limit_s: float) -> dict[Task, bytes | Gon
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 kill(one.pid, signal.SIGKILL)
     deadline = time.monotonic() + GRACE_S
+    while time.monotonic() < deadline and any(started(one.pid) or _left_in(one.pid) for one in children):
+        time.sleep(0.01)  # what can be killed is gone by then, programs that children started among it
     return {
         one.task: _gone(one, f"no answer within {limit_s:g} s", _reaped(one.pid, max(0.0, deadline - time.monotonic())))
         for one in children
@@ -183,12 +207,17 @@ def _abandoned(children: list[_Child], limit_s: float) -> dict[Task, bytes | Gon
 
 def started(pid: int) -> str | None:
     """When a process began, in the kernel's ticks: with the pid it names one process. None: it is gone, or a zombie."""
+    fields = _stat(pid)
+    return None if not fields or fields[0] in "ZX" else fields[19]
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat behind the name: state, parent, group ...; empty for a process that is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            fields = file.read().rpartition(")")[2].split()
+            return file.read().rpartition(")")[2].split()
     except OSError:
-        return None
-    return None if fields[0] in "ZX" else fields[19]
+        return []
 
 
 def held_at(pid: int) -> str:

@@ -28,6 +28,18 @@ def word(load: Mapping[str, float]) -> str:
     return " ".join(words)
 
 
+def figures(load: Mapping[str, float]) -> str:
+    """The same for a person; empty where none is known."""
+    words = []
+    if load.get("gpus"):
+        words.append(f"{load.get('gpus_busy', 0):.0f} of {load['gpus']:.0f} GPUs busy")
+    if "gpu_power_w" in load:
+        words.append(f"GPUs at {load['gpu_power_w']:.0f} W")
+    if load.get("cpus"):
+        words.append(f"load {load.get('load_1min', 0):.1f} on {load['cpus']:.0f} CPUs")
+    return ", ".join(words)
+
+
 def at(exposure: Exposure, when_s: float, boot_s: float | None) -> str:
     """The state at a moment after the last call; empty where it is not known."""
     if not exposure.last or not 0 <= when_s - exposure.last_s <= HOLD_S:
@@ -35,10 +47,10 @@ def at(exposure: Exposure, when_s: float, boot_s: float | None) -> str:
     return "" if boot_s is not None and exposure.last_s < boot_s else exposure.last
 
 
-def advance(exposure: Exposure, now_s: float, state: str, boot_s: float | None) -> Exposure:
-    """The exposure after one more call, at which the node was in ``state``."""
+def advance(exposure: Exposure, now_s: float, state: str, boot_s: float | None, shown: str = "") -> Exposure:
+    """The exposure after one more call, at which the node was in ``state``, in figures ``shown``."""
     seconds = dict(exposure.seconds)
     watched_s = min(now_s - exposure.last_s, HOLD_S)
     if exposure.last and watched_s > 0 and (boot_s is None or exposure.last_s >= boot_s):
         seconds[exposure.last] = seconds.get(exposure.last, 0.0) + watched_s
-    return Exposure(since_s=exposure.since_s or now_s, seconds=seconds, last=state, last_s=now_s)
+    return Exposure(since_s=exposure.since_s or now_s, seconds=seconds, last=state, last_s=now_s, figures=shown)

@@ -189,6 +189,8 @@ def _judge(group: Sequence[Occasion], boot: str, now_s: float) -> Finding | None
         what += f", {times} times" + (f" within {more.days:g} days" if again and more else "")
     lines = sum(one.lines for one in shown)
     what += f" (last {_clock(latest.last_s)}, {lines} line{'s' if lines > 1 else ''}: {shown[-1].text})"
+    if shown[-1].figures:
+        what += f"; the node: {shown[-1].figures}"
     code = str(latest.code) if latest.kind == "xid" else latest.kind
     return Finding(
         check="kernellog",

@@ -148,8 +148,3 @@ def news(lines: list[Line], cursor: Cursor) -> tuple[list[Line], Cursor]:
     last = lines[-1]
     alike = sum(one.since_boot_us == last.since_boot_us for one in lines)
     return new, Cursor(last.sequence, last.since_boot_us, alike)
-
-
-def behind(cursor: Cursor, more: Cursor) -> bool:
-    """Whether lines may have been lost between two readings: never where the numbers follow on."""
-    return more.sequence >= 0 and cursor.sequence >= 0 and more.sequence < cursor.sequence

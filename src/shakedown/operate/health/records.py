@@ -77,6 +77,7 @@ class Exposure(Record, frozen=True, kw_only=True):
     seconds: dict[str, float] = msgspec.field(default_factory=dict)
     last: str = ""  # the state at the last call
     last_s: float = 0.0
+    figures: str = ""  # the same call's, for a person: "4 of 4 GPUs busy, 1400 W, load 20.1 on 24 CPUs"
 
 
 class Look(NamedTuple):
@@ -126,7 +127,8 @@ class Occasion(Record, frozen=True, kw_only=True):
     last_s: float
     lines: int = 1
     boot: str = ""
-    load: str = ""  # what the node was doing before it; empty: not known
+    load: str = ""  # what the node was doing before it (exposure.py); empty: not known
+    figures: str = ""  # the same in figures
     text: str = ""  # the first line
     cleared: bool = False  # somebody has seen to it
 

@@ -1,8 +1,8 @@
 """Daemons that a compute node lives from: munged and what the plan names, each by its socket.
 
 A Unix socket is connected to; of a TCP port it is only looked up that somebody listens there (/proc/net/tcp), since slurmd
-and others write a line into their log for every connection that says nothing. Without a plan munged is asked where it is
-installed, and slurmd's process where its configuration is there.
+and others write a line into their log for every connection that says nothing. Without a plan munged and slurmd are asked
+where systemd starts them with the machine.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..senses import Senses
 from ._proc import processes
 
 _MUNGE = "/run/munge/munge.socket.2"
+_ENABLED = "/etc/systemd/system/multi-user.target.wants"
 _LISTENING = "0A"
 
 
@@ -30,24 +31,22 @@ class Daemon(Record, frozen=True, kw_only=True):
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    daemons: tuple[Daemon, ...] | None = None  # None: what is installed
+    daemons: tuple[Daemon, ...] | None = None  # None: what systemd starts
 
 
-def installed(senses: Senses) -> tuple[Daemon, ...]:
+def enabled(senses: Senses) -> tuple[Daemon, ...]:
     """What must run here without being named."""
-    found = []
-    if senses.there("/etc/munge/munge.key") and senses.there("/run/munge"):
-        found.append(Daemon(name="munged", socket=_MUNGE))
-    if senses.there("/etc/slurm/slurm.conf") and senses.there("/var/spool/slurmd"):
-        found.append(Daemon(name="slurmd", process="slurmd"))
-    return tuple(found)
+    if not senses.there("/run/systemd/system"):  # sd_booted(3): elsewhere its links start nothing
+        return ()
+    wanted = {"munge": Daemon(name="munged", socket=_MUNGE), "slurmd": Daemon(name="slurmd", process="slurmd")}
+    return tuple(one for name, one in wanted.items() if senses.there(f"{_ENABLED}/{name}.service"))
 
 
 def run(look: Look) -> Outcome:
     senses = look.senses
-    wanted = look.plan.daemons if look.plan.daemons is not None else installed(senses)
+    wanted = look.plan.daemons if look.plan.daemons is not None else enabled(senses)
     if not wanted:
-        return Outcome(absent="no daemon is planned, and neither munged nor slurmd is set up here")
+        return Outcome(absent="no daemon is planned, and systemd starts neither munged nor slurmd here")
     held: set[str] | None = None
     ports: set[int] | None = None
     findings = []

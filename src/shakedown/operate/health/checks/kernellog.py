@@ -63,7 +63,10 @@ def _fault(line: Line, look: Look, boot_s: float | None) -> Occasion | None:
     found = faults.recognise(line, look.boot, "", look.now_s)
     if found is None:
         return None
-    return msgspec.structs.replace(found, load=exposure.at(look.exposure, found.first_s, boot_s))
+    load = exposure.at(look.exposure, found.first_s, boot_s)
+    age_s = found.first_s - look.exposure.last_s
+    figures = f"{look.exposure.figures}, {age_s:.0f} s before" if load else ""
+    return msgspec.structs.replace(found, load=load, figures=figures)
 
 
 def _ignored(one: Finding, ignore: tuple[str, ...]) -> bool:
@@ -83,7 +86,7 @@ def read(senses: Senses, boot_s: float | None) -> tuple[list[Line] | None, str]:
         reasons.append(f"/dev/kmsg: {error.strerror}")
     for argv in (("dmesg", "-r"), ("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "json")):
         if senses.which(argv[0]):
-            said = senses.run(argv)
+            said = senses.run(argv, limit_s=3.0)
             if said.ok and said.out.strip():
                 return kernellines.text_log(said.out, boot_s), ""
             reasons.append(f"{argv[0]}: {(said.err.strip().splitlines() or ['says nothing'])[-1]}")

@@ -108,7 +108,15 @@ def _use(look: Look, mount: Mount, entry: Entry | None) -> Outcome:
     if space.total_bytes:
         used = 1 - space.free_bytes / space.total_bytes
         metrics.append(
-            Metric(name="filesystem_used_ratio", value=used, labels=labels, help="Share of a file system in use.")
+            Metric(
+                name="filesystem_used_ratio",
+                value=used,
+                labels=labels,
+                help="Share of a file system in use.",
+                warn=f"{look.plan.warning:g}",
+                least=0.0,
+                most=1.0,
+            )
         )
         findings.append(_fill(look.plan, mount, entry, used))
         if entry and entry.free:

@@ -109,11 +109,18 @@ def _judge(
         text = "nothing" if value is None else f"{value:g} degC, which cannot be"
         findings.append(unknown("thermal", f"the sensor shows {text}", item=label, action="have the sensor looked at"))
         return
-    metrics.append(
-        Metric(name="temperature_celsius", value=value, labels={"sensor": label}, help="Temperatures of the node.")
-    )
     limit = limit if limit is not None and 30 < limit <= _MOST else None
     warning = None if limit is None else limit - plan.margin_c
+    metrics.append(
+        Metric(
+            name="temperature_celsius",
+            value=value,
+            labels={"sensor": label},
+            help="Temperatures of the node.",
+            warn="" if warning is None else f"{warning:g}",
+            crit="" if limit is None else f"{limit:g}",
+        )
+    )
     one = at_most("thermal", "temperature", value, warning, limit, _ACTION, item=label, unit="degC")
     if alarm and one.severity != "CRITICAL":
         what = f"the sensor raises its alarm at {value:g} degC"
