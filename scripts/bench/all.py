@@ -1,7 +1,7 @@
 """make bench: every side-by-side measurement, one after another, on a machine that should be quiet.
 
     python scripts/bench/all.py [harness] [analysis] [stream] [gemm] [pingpong] [hpl] [energy] [counters] [sampling]
-        [archive] [multicast] [filesystem] [pairs] [cluster] [allocation] [accept]
+        [archive] [multicast] [filesystem] [pairs] [cluster] [allocation] [accept] [health]
 
 Each part runs ours and its peers interleaved in one run and prints medians and ratios; a peer that is not installed is
 said. The figures of record stand in docs/performance.md. The native programs are built into build/bench, with the
@@ -36,6 +36,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "cluster": (),
     "allocation": (),
     "accept": (),
+    "health": (),
 }
 
 

@@ -79,7 +79,7 @@ class Nothing(Senses):
 def look(check: Check, senses: Senses) -> Outcome:
     """As a call does it: what a check raises is what it could not look at."""
     try:
-        return check.run(Look(senses, check.plan(), {}, NOW, None, "b"))
+        return check.run(Look(senses, check.plan(), {}, NOW, "b"))
     except (OSError, ValueError) as error:
         return Outcome(findings=(Finding(check=check.name, severity="UNKNOWN", what=str(error)),))
 

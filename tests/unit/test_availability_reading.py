@@ -170,6 +170,23 @@ def test_events_without_the_clusters_rows_need_an_inventory(tmp_path: Path) -> N
     assert len(read(file, nodes="n[1-2] processors=8 gpus=2").presence.node) == 2
 
 
+def test_events_of_several_clusters_are_not_mixed(tmp_path: Path) -> None:
+    file = write(tmp_path / "e", cluster(T, T + 10, "a", "cpu=1"), f"other||{T}|{T + 10}|0||cpu=1|a||x")
+    with pytest.raises(BadInput, match="several clusters: c, other"):
+        read(file)
+
+
+def test_what_sacctmgr_prints_unasked_is_read_with_an_inventory(tmp_path: Path) -> None:
+    head = "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n"
+    lines = (
+        "c||2026-01-01T00:00:00|Unknown||Cluster Registered TRES|",
+        "c|n1|2026-01-02T00:00:00|Unknown|DOWN*|Not responding|root(0)",
+    )
+    history = read(write(tmp_path / "e", *lines, head=head), zone="UTC", nodes="n[1-2]")
+    assert [one[3:] for one in rows(history)] == [("silent", "Not responding")]
+    assert inventory(history) == {("n1", 0, OPEN_S, 1, 0), ("n2", 0, OPEN_S, 1, 0)}
+
+
 def test_a_silent_engine_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(CannotMeasure, match="sacctmgr"):
         reading.read(["slurm"], RecordedHost(tmp_path), begin_s=None, end_s=None)

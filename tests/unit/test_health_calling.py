@@ -21,10 +21,10 @@ import typer.main
 from shakedown.cli import health as verb
 from shakedown.errors import BadInput
 from shakedown.operate.health import __main__ as quick
-from shakedown.operate.health import calling, children, clearing, command, plan, state, wrapper
+from shakedown.operate.health import calling, children, clearing, command, exposure, plan, state, wrapper
 from shakedown.operate.health.calling import Asked
 from shakedown.operate.health.children import Gone, Task
-from shakedown.operate.health.records import Kept, Occasion, Stuck
+from shakedown.operate.health.records import Exposure, Kept, Occasion, Stuck
 
 
 @pytest.fixture
@@ -195,6 +195,18 @@ def test_faults_are_kept_and_lines_do_not_count_twice(thufir: str, folder: str) 
     assert any("Xid 79" in one.item for one in report.findings)
 
 
+def test_a_fault_knows_what_the_node_was_doing(thufir: str, folder: str) -> None:
+    now_s = 1_700_000_000.0  # the recorded GPU fell off the bus 14 400 s before
+    busy = exposure.word({"gpus": 4, "gpus_busy": 4})
+    before = exposure.advance(Exposure(), now_s - 14500, busy, None, "4 of 4 GPUs busy, GPUs at 900 W")
+    state.write(f"{folder}/n1.json", Kept(host="n1", exposure=before))
+    report, kept, _ = calling.carry_out(Asked(root=thufir, state=folder, host="n1", now_s=now_s))
+    (xid,) = (one for one in clearing.occasions(kept) if one.kind == "xid")
+    assert xid.load == "gpus=4/4"
+    (found,) = (one for one in report.findings if one.item == "GPU 0000:11:00 Xid 79")
+    assert found.what.endswith("the node: 4 of 4 GPUs busy, GPUs at 900 W, 100 s before")
+
+
 def test_a_call_for_one_check_confirms_nothing(thufir: str, folder: str) -> None:
     calling.carry_out(Asked(root=thufir, state=folder, host="n1"))
     report, kept, _ = calling.carry_out(Asked(root=thufir, state=folder, host="n1", checks=("cpu",)))
@@ -335,12 +347,21 @@ def test_a_plan_that_is_wrong_is_refused(text: str, what: str) -> None:
         plan.parse(text, "health.toml", "n1", calling.names())
 
 
-def test_a_key_of_a_check_that_is_wrong_is_named(tmp_path: Path, thufir: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "what", "hint"),
+    [
+        ("[hosts.cpu]\nsocket = 2", "unknown key 'socket'", "sockets"),
+        ("[hosts.cpu]\nsockets = 'two'", "Expected `int \\| null`", "docs/health.md"),
+        ("[hosts.memory]\ntotal = '256 gigs'", "unknown unit 'gigs'", "docs/health.md"),
+        ("[hosts.mounts]\nmounts = [{ path = '/', free = 'much' }]", "does not begin with a number", "docs/health.md"),
+    ],
+)
+def test_a_key_of_a_check_that_is_wrong_is_named(tmp_path: Path, thufir: str, words: str, what: str, hint: str) -> None:
     file = tmp_path / "health.toml"
-    file.write_text("schema = 1\n[[hosts]]\n[hosts.cpu]\nsocket = 2\n")
-    with pytest.raises(BadInput, match="unknown key 'socket'") as caught:
+    file.write_text(f"schema = 1\n[[hosts]]\n{words}\n")
+    with pytest.raises(BadInput, match=what) as caught:
         calling.carry_out(Asked(plan=str(file), root=thufir, state="none"))
-    assert "sockets" in str(caught.value) and str(file) in str(caught.value)
+    assert hint in str(caught.value) and str(file) in str(caught.value)
 
 
 def test_a_plan_that_is_learnt_is_one_that_its_node_meets(tmp_path: Path, thufir: str) -> None:

@@ -72,7 +72,7 @@ class Node:
     def check(self, name: str, plan: Mapping[str, Any] | None = None, now_s: float = NOW, part: str = "") -> Outcome:
         one = calling.check(name)
         section = msgspec.convert(plan or {}, one.plan)
-        outcome = one.run(Look(self.senses, section, self.kept.get(name, {}), now_s, None, "b", part))
+        outcome = one.run(Look(self.senses, section, self.kept.get(name, {}), now_s, "b", part))
         if outcome.kept is not None:
             self.kept[name] = outcome.kept
         return outcome
@@ -498,7 +498,7 @@ def test_starts_of_the_machine_are_counted(node: Node) -> None:
     findings: tuple[Finding, ...] = ()
     for n in range(5):
         node.put({"/proc/uptime": "100.0 1.0"})
-        outcome = check.run(Look(node.senses, check.plan(), kept, NOW + n * 3600, None, f"boot {n}"))
+        outcome = check.run(Look(node.senses, check.plan(), kept, NOW + n * 3600, f"boot {n}"))
         assert outcome.kept is not None
         kept, findings = outcome.kept, outcome.findings
     assert {one.item: one.value for one in findings}["restarts"] == 4 and findings[1].severity == "WARNING"

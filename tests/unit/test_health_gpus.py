@@ -80,7 +80,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def check(machine: Machine, **plan: Any) -> Outcome:
-    return gpus.run(Look(machine, msgspec.convert(plan, gpus.Plan), {}, NOW, None, "b"))
+    return gpus.run(Look(machine, msgspec.convert(plan, gpus.Plan), {}, NOW, "b"))
 
 
 # ------------------------------------------------------------------------------------------------------------ recordings

@@ -71,3 +71,19 @@ def test_a_mount_that_hangs_is_named_left_and_not_asked_again(tmp_path: Path) ->
     (left,) = first["stuck"]
     assert second["stuck"] == [left], "a second child was begun on the mount that hangs"
     assert third.get("stuck", []) == [] and str(mount) not in {found.get("item") for found in third["findings"]}
+
+
+@pytest.mark.system
+@pytest.mark.needs("root", "setpriv")
+def test_a_log_that_may_not_be_read_is_unknown() -> None:
+    """Without its capabilities root may not read the kernel's log where dmesg_restrict is set."""
+    if Path("/proc/sys/kernel/dmesg_restrict").read_text().strip() != "1":
+        pytest.skip("anybody may read the kernel's log here (kernel.dmesg_restrict = 0)")
+    words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-m", "shakedown.operate.health"]
+    done = subprocess.run(
+        [*words, "kernellog", "--state", "none", "--json"], capture_output=True, text=True, check=False
+    )
+    (one,) = json.loads(done.stdout)["findings"]
+    if one.get("severity", "OK") == "OK":
+        pytest.skip("the journal of this machine may be read instead")
+    assert done.returncode == 3 and one["severity"] == "UNKNOWN" and "Operation not permitted" in one["what"]

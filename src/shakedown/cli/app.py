@@ -16,6 +16,7 @@ from . import (
     energy_archive,
     energy_check,
     facility,
+    health,
     list_,
     machine,
     meter,
@@ -72,6 +73,7 @@ energy.app.command("archive")(energy_archive.command)
 app.add_typer(meter.app, name="meter")
 app.add_typer(energy.app, name="energy")
 app.add_typer(facility.app, name="facility")
+app.add_typer(health.app, name="health")
 app.command("list")(list_.command)
 
 

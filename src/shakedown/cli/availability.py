@@ -14,6 +14,7 @@ from . import common
 
 if TYPE_CHECKING:
     from ..host import RealHost
+    from ..operate.availability.evaluate import Found
     from ..operate.availability.history import History
     from ..operate.availability.records import Report
     from ..schedulers import JobRecord
@@ -69,9 +70,8 @@ def report(
 
     agreed = contracts.load(contract)
     door = RealHost()
-    told_zone = _zone(zone)  # of files: a local time is not read in a zone that nobody named
-    low, high = _asked(begin, end, told_zone or agreed.zone)
-    history = _history(source, door, low, high, told_zone, nodes)
+    low, high = _asked(begin, end, _zone(zone) or agreed.zone)
+    history = _history(source, door, low, high, zone, nodes)  # a local time is not read in a zone that nobody named
     low, high = _stretch(history, low, high)
     live = "slurm" in source
     records, jobs_source = _jobs(jobs, live, door, low, high)
@@ -85,11 +85,7 @@ def report(
     else:
         _print(told)
     if html:
-        from .. import store
-        from ..operate.availability import page
-
-        store.write(html, page.render(told, found))
-        common.say(f"page: {html}")
+        _write_page(html, told, found)
     if not told.nodes:
         raise typer.Exit(COULD_NOT_MEASURE)
     raise typer.Exit({"met": MET, "not met": NOT_MET, "undecided": UNDECIDED}[told.verdict])
@@ -248,6 +244,14 @@ def _jobs(asked: str, live: bool, door: RealHost, low: int, high: int) -> tuple[
 
 
 # ------------------------------------------------------------------------------------------------------------- printing
+
+
+def _write_page(path: Path, told: Report, found: Found) -> None:
+    from .. import store
+    from ..operate.availability import page
+
+    store.write(path, page.render(told, found))
+    common.say(f"page: {path}")
 
 
 def _print(told: Report) -> None:

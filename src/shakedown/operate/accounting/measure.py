@@ -124,7 +124,6 @@ def _sums(begin: str, end: str) -> dict[str, str]:
         "limits_s": total("limit_s", f"{ended} AND limit_s > 0"),
         "failed": f"count(*) FILTER (WHERE {ended} AND state IN ({failed}))",
         "failed_cpu_s": total("secs * cpus", f"state IN ({failed})"),
-        "least": "min(cpus)",
     }
 
 
@@ -236,7 +235,7 @@ class Measure:
         base = f"base_{period}" if period else "base"
         keys = [f"k_{name}" for name in names]
         columns = list(_sums("0", "0"))
-        added = [f"min({one})" if one == "least" else f"sum({one})" for one in columns]
+        added = [f"sum({one})" for one in columns]
         lead = "".join(f"{key}, " for key in keys)
         group = f"GROUP BY {', '.join(keys)}" if keys else ""
         rows = self.store.rows(f"SELECT {lead}{', '.join(added)} FROM {base} {group}")
@@ -245,16 +244,18 @@ class Measure:
         uses = []
         for row in rows:
             key, sums = tuple(row[: len(keys)]), dict(zip(columns, row[len(keys) :], strict=True))
-            uses.append((sums["least"], use(key, sums, waits.get(key, (None, None)), typed.get(key, {}))))
+            if names and not sums["runs"] and {"size", "gpus"} & set(names):
+                continue  # what never started has no size
+            uses.append(use(key, sums, waits.get(key, (None, None)), typed.get(key, {})))
         ordered = bool(period) or (len(names) == 1 and names[0] in ("size", "gpus"))
         if period:
             place = names.index(period)
-            uses.sort(key=lambda one: (one[1].key[place], -(one[1].cpu_s or 0)))
+            uses.sort(key=lambda one: (one.key[place], -(one.cpu_s or 0)))
         elif ordered:
-            uses.sort(key=lambda one: _class_order(one[1].key[0]))
+            uses.sort(key=lambda one: _class_order(one.key[0]))
         else:
-            uses.sort(key=lambda one: (-(one[1].cpu_s or 0), -(one[1].gpu_s or 0), one[1].key))
-        return Table(by=names, rows=tuple(one for _, one in uses), additive=not period, ordered=ordered)
+            uses.sort(key=lambda one: (-(one.cpu_s or 0), -(one.gpu_s or 0), one.key))
+        return Table(by=names, rows=tuple(uses), additive=not period, ordered=ordered)
 
     def _waits(self, names: tuple[str, ...], period: str) -> dict[tuple[str, ...], tuple[int | None, int | None]]:
         """Median and 90 % of the waiting times of runs that started: the least wait that so many did not exceed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,8 +16,22 @@ from . import beside, course, definitions, delay, exclusions, explain, incidents
 from . import jobs as jobs_
 from .contract import Contract, seconds_of
 from .course import Course, Edges, Sliding
-from .history import STATE_CODE, History, Ints, distinct
-from .records import Beside, CauseHours, Delay, Explained, Incident, Rate, Report, Use, Verdict, Window, notice
+from .history import STATE_CODE, History, distinct
+from .records import (
+    Beside,
+    CauseHours,
+    Definition,
+    Delay,
+    Explained,
+    Incident,
+    Jobs,
+    Rate,
+    Report,
+    Use,
+    Verdict,
+    Window,
+    notice,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,31 +110,16 @@ def evaluate(
     """The whole report of a stretch, and what it was made of."""
     found = prepare(history, contract, begin_s, end_s)
     level = judging.judge(found.course, found.sliding, contract)
-    in_use = _using(found, records) if contract.utilisation and records is not None else None
-    judged = level.judged
-    if in_use and contract.window.kind == "sliding" and contract.window.met == "some":
-        judged = _with_use(found, in_use, level) or judged
-    use = _use(contract, in_use, judged)
+    judged, use = using.judged(found, level, records)
     verdict, reasons = _together(found.course, level, judged, use, contract)
     whole = course.window(found.course, begin_s, end_s)
-    scheduled = definitions.charged(found.segments, found.scheduled)
-    hours = definitions.hours(found.segments, scheduled, found.excluded)
-    system = definitions.of_system(found.segments, found.edges, scheduled, found.excluded, contract.system_at)
     jobs = None
     if records is not None:
         jobs = jobs_.judged(records, history, found.outages, begin_s, end_s, jobs_source)
-    used_h = jobs.used_h if jobs and contract.counting == "processors" else None
+    side_by_side, system = _definitions(found, whole, jobs)
     delays, with_delay = _delays(found, judged)
-    weight = explain.WEIGHTS[contract.counting]
     report = Report(
-        contract=contract.name,
-        title=contract.title,
-        source=contract.source,
-        counting=contract.counting,
-        kind=contract.window.kind,
-        target=float(contract.target),
-        window_s=contract.window_s,
-        zone=contract.zone,
+        **_agreed(contract, level),
         begin_s=begin_s,
         end_s=end_s,
         verdict=verdict,
@@ -128,14 +128,7 @@ def evaluate(
         processors=int(_processors(history)),
         observed=_observed(whole),
         judged=judged,
-        first_met_s=level.first_met_s,
-        certain_first_met_s=level.certain_first_met_s,
-        last=level.last,
-        best=level.best,
-        worst=level.worst,
         whole=whole,
-        months=level.months,
-        attempts=level.attempts,
         course=course.points(found.sliding),
         use=use,
         exclusions=exclusions.moved(found.segments, found.told),
@@ -143,7 +136,7 @@ def evaluate(
         incidents=_greatest(found, begin_s, end_s),
         causes=_causes(found),
         rates=_rates(found, system),
-        definitions=definitions.side_by_side(whole, hours, system, weight, contract, used_h),
+        definitions=side_by_side,
         delays=delays,
         level_with_delay=with_delay,
         jobs=jobs,
@@ -153,6 +146,35 @@ def evaluate(
         notices=(*history.notices, *_notices(found, whole)),
     )
     return report, found
+
+
+def _definitions(
+    found: Found, whole: Window, jobs: Jobs | None
+) -> tuple[tuple[Definition, ...], definitions.SystemHours]:
+    """The definitions side by side, and the outages of the system as one that they speak of."""
+    contract = found.contract
+    scheduled = definitions.charged(found.segments, found.scheduled)
+    hours = definitions.hours(found.segments, scheduled, found.excluded)
+    system = definitions.of_system(found.segments, found.edges, scheduled, found.excluded, contract.system_at)
+    used_h = jobs.used_h if jobs and contract.counting == "processors" else None
+    weight = explain.WEIGHTS[contract.counting]
+    return definitions.side_by_side(whole, hours, system, weight, contract, used_h), system
+
+
+def _agreed(contract: Contract, level: judging.Judged) -> dict[str, Any]:
+    """What the report takes over from the contract and the verdict on availability."""
+    taken = ("first_met_s", "certain_first_met_s", "last", "best", "worst", "months", "attempts")
+    return {
+        "contract": contract.name,
+        "title": contract.title,
+        "source": contract.source,
+        "counting": contract.counting,
+        "kind": contract.window.kind,
+        "target": float(contract.target),
+        "window_s": contract.window_s,
+        "zone": contract.zone,
+        **{name: getattr(level, name) for name in taken},
+    }
 
 
 def _explained(found: Found, judged: Window | None) -> Explained | None:
@@ -198,53 +220,6 @@ def _together(
         reasons = (judging.words(judged, contract, "the first window that met in full use"),)
     words = f"in use {100 * use.value:.2f} % of the operational hours, {100 * use.at_least:g} % are asked for"
     return (use.state if use.state != "met" else verdict), (*reasons, words)
-
-
-def _using(found: Found, records: Sequence[JobRecord]) -> using.Using:
-    cpus = found.segments.weight if found.contract.counting == "processors" else _cpus(found)
-    return using.of_jobs(found.segments, found.edges, cpus, found.counts, records)
-
-
-def _with_use(found: Found, in_use: using.Using, level: judging.Judged) -> Window | None:
-    """The first window that meets the level and is in use; None where there is none."""
-    contract = found.contract
-    assert contract.utilisation is not None
-    share = judging.share(contract.utilisation.at_least)
-    length = contract.window_s
-    for blind_is_lost in (True, False):
-        end = using.first_both(found.course, in_use, length, contract.target, share, blind_is_lost=blind_is_lost)
-        if end is not None:
-            return course.window(found.course, end - length, end)
-    return level.judged
-
-
-def _use(contract: Contract, in_use: using.Using | None, judged: Window | None) -> Use | None:
-    """Processor-hours that jobs held over those that were operational, in the judged window."""
-    rule = contract.utilisation
-    if rule is None:
-        return None
-    share = judging.share(rule.at_least)
-    if in_use is None or judged is None:
-        why = "give the jobs: --jobs FILE" if in_use is None else "no window was judged"
-        return Use(at_least=float(share), value=None, state="undecided", basis=why)
-    used, up = in_use.share(judged.begin_s, judged.end_s)
-    parts = in_use.course.parts
-    return Use(
-        at_least=float(share),
-        value=used / up if up else None,
-        state="undecided" if not up else "met" if used >= share * up else "not met",
-        used_h=used / parts / 3600,
-        of_h=up / parts / 3600,
-        basis="processor-hours that jobs held / operational processor-hours of the judged window",
-    )
-
-
-def _cpus(found: Found) -> Ints:
-    """Processors of each segment's node, whatever the contract counts."""
-    size = np.zeros(len(found.history.names), np.int64)
-    size[found.history.presence.node] = found.history.presence.cpus
-    found_cpus: Ints = size[found.segments.node]
-    return found_cpus
 
 
 # ------------------------------------------------------------------------------------------------- causes, rates, delays

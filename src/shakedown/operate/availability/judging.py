@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from . import course, exclusions, incidents, kernel
-from .contract import Contract, months, share_of
+from .contract import Contract, months
 from .history import intersection
 from .records import Attempt, Incident, Missing, Verdict, Window
 
@@ -34,10 +33,6 @@ class Judged(NamedTuple):
     worst: Window | None = None
     months: tuple[Window, ...] = ()
     attempts: tuple[Attempt, ...] = ()
-
-
-def share(text: str) -> Fraction:
-    return share_of(text, "")
 
 
 def judge(own: course.Course, sliding: course.Sliding, contract: Contract) -> Judged:

@@ -67,13 +67,9 @@ class Segments:
 def segments(history: History, contract: Contract, begin_s: int, end_s: int, claims: Claims) -> Segments:
     """The segments of a stretch of time."""
     events, presence = history.events, history.presence
-    down = np.zeros(len(STATE_CODE), bool)
-    down[[STATE_CODE[one] for one in contract.down.states]] = True
-    real = (events.share < WHOLE) | (events.mask != 0)
-    counts = down[events.state] & ((contract.down.partial != "none") | ~real)
-    # Those that only touch the stretch lose nothing in it, but tell whether an outage had begun before.
-    rows = np.flatnonzero(counts & (events.begin <= end_s) & (events.end >= begin_s))
-    blind = np.flatnonzero((events.state == STATE_CODE["unknown"]) & (events.begin < end_s) & (events.end > begin_s))
+    rows = _counted(history, contract, begin_s, end_s)
+    unknown = events.state == STATE_CODE["unknown"]
+    blind = np.flatnonzero(unknown & (events.begin < end_s) & (events.end > begin_s))
     there = np.flatnonzero((presence.begin < end_s) & (presence.end > begin_s))
     unseen_node, unseen_begin, unseen_end = _unseen(history, presence.node[there], begin_s, end_s, blind)
     layers = [
@@ -118,6 +114,17 @@ def segments(history: History, contract: Contract, begin_s: int, end_s: int, cla
         covers=pair_covers,
         counted=rows,
     )
+
+
+def _counted(history: History, contract: Contract, begin_s: int, end_s: int) -> Ints:
+    """The records whose state counts as down. Those that only touch the stretch lose nothing in it, but tell whether an
+    outage had begun before."""
+    events = history.events
+    down = np.zeros(len(STATE_CODE), bool)
+    down[[STATE_CODE[one] for one in contract.down.states]] = True
+    whole = (events.share >= WHOLE) & (events.mask == 0)
+    counts = down[events.state] & (whole | (contract.down.partial != "none"))
+    return np.flatnonzero(counts & (events.begin <= end_s) & (events.end >= begin_s))
 
 
 # ------------------------------------------------------------------------------------------------------------- cutting

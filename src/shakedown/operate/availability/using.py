@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...schedulers import JobRecord
-from .course import Course, Edges, at_times, slide, timeline
+from .contract import Contract, share_of
+from .course import Course, Edges, at_times, slide, timeline, window
 from .history import Ints, distinct
 from .kernel import Bools, Segments
+from .records import Use, Window
+
+if TYPE_CHECKING:
+    from .evaluate import Found
+    from .judging import Judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +104,63 @@ def _first(ends: Ints, margins: Sequence[NDArray[Any]], there: Bools) -> int | N
         if low <= high:
             return begin + low
     return int(ends[first]) if first < len(ends) else None
+
+
+# ----------------------------------------------------------------------------------------------------------- the verdict
+
+
+def judged(found: Found, level: Judged, records: Sequence[JobRecord] | None) -> tuple[Window | None, Use | None]:
+    """The window that decides, and whether it was in full use: the first that is both, where any window may meet."""
+    contract = found.contract
+    in_use = _using(found, records) if contract.utilisation and records is not None else None
+    chosen = level.judged
+    if in_use and contract.window.kind == "sliding" and contract.window.met == "some":
+        chosen = _with_use(found, in_use, level)
+    return chosen, _use(contract, in_use, chosen)
+
+
+def _using(found: Found, records: Sequence[JobRecord]) -> Using:
+    cpus = found.segments.weight if found.contract.counting == "processors" else _cpus(found)
+    return of_jobs(found.segments, found.edges, cpus, found.counts, records)
+
+
+def _with_use(found: Found, in_use: Using, level: Judged) -> Window | None:
+    """The first window that meets the level and is in use; where there is none, the one that decides without it."""
+    contract = found.contract
+    assert contract.utilisation is not None
+    share = share_of(contract.utilisation.at_least, "")
+    length = contract.window_s
+    for blind_is_lost in (True, False):
+        end = first_both(found.course, in_use, length, contract.target, share, blind_is_lost=blind_is_lost)
+        if end is not None:
+            return window(found.course, end - length, end)
+    return level.judged
+
+
+def _use(contract: Contract, in_use: Using | None, judged: Window | None) -> Use | None:
+    """Processor-hours that jobs held over those that were operational, in the judged window."""
+    rule = contract.utilisation
+    if rule is None:
+        return None
+    share = share_of(rule.at_least, "")
+    if in_use is None or judged is None:
+        why = "give the jobs: --jobs FILE" if in_use is None else "no window was judged"
+        return Use(at_least=float(share), value=None, state="undecided", basis=why)
+    used, up = in_use.share(judged.begin_s, judged.end_s)
+    parts = in_use.course.parts
+    return Use(
+        at_least=float(share),
+        value=used / up if up else None,
+        state="undecided" if not up else "met" if used >= share * up else "not met",
+        used_h=used / parts / 3600,
+        of_h=up / parts / 3600,
+        basis="processor-hours that jobs held / operational processor-hours of the judged window",
+    )
+
+
+def _cpus(found: Found) -> Ints:
+    """Processors of each segment's node, whatever the contract counts."""
+    size = np.zeros(len(found.history.names), np.int64)
+    size[found.history.presence.node] = found.history.presence.cpus
+    own: Ints = size[found.segments.node]
+    return own

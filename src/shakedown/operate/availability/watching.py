@@ -173,7 +173,7 @@ def _folded(of: Mapping[str, object]) -> dict:  # type: ignore[type-arg]
 
 
 def _slurm(door: Door) -> Seen:
-    from .reading.slurm import gpus_of
+    from .reading.slurm_asked import gpus_of
 
     done = door.run(("env", "LC_ALL=C", "sinfo", "-h", "-N", "-a", "-o", "%N|%T|%c|%G|%o|%E"), limit_s=60.0)
     if not done.ok:

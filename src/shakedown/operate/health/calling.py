@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import time
@@ -90,7 +91,8 @@ def carry_out(
         return (*_call(around, before, trouble), "the state cannot be read")
     with state.locked(file) as mine:
         if mine and not trouble:  # another call may have finished meanwhile; the file has just answered
-            before = state.read(file) or before
+            with contextlib.suppress(OSError, ValueError):
+                before = state.read(file) or before
         report, kept = _call(around, before, trouble)
         if mine:
             kept = then(report, kept, planned)
@@ -123,15 +125,15 @@ def _plan(asked: Asked, host: str) -> plan.Plan:
         return plan.Plan()
     from ... import strict
 
-    known = [*names(), *_foreign()] if asked.plan else names()
-    return plan.parse(strict.read_text(Path(file)), file, host, known)
+    text = strict.read_text(Path(file))
+    try:
+        return plan.parse(text, file, host, names())
+    except BadInput:  # it may name checks of other distributions, which takes long to ask
+        from ... import plugins
 
-
-def _foreign() -> tuple[str, ...]:
-    """The checks of other distributions; asked for only with a plan that is named, as it is slow."""
-    from ... import plugins
-
-    return plugins.names(FOLDER)
+        if set(plugins.names(FOLDER)) == set(names()):
+            raise
+        return plan.parse(text, file, host, plugins.names(FOLDER))
 
 
 def _chosen(asked: Asked, planned: plan.Plan) -> tuple[str, ...]:
@@ -216,7 +218,6 @@ def _look(task: Task, note: Any, asked: Asked, planned: plan.Plan, before: Kept,
             plan=section,
             kept=before.checks.get(task.check, {}),
             now_s=now_s,
-            before_s=before.last_s,
             boot=boot,
             part=task.part,
             exposure=before.exposure,

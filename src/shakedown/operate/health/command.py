@@ -30,8 +30,7 @@ class How(Record, frozen=True, kw_only=True):
 def main(asked: Asked, how: How) -> int:
     """Check, show, act. The exit code: with ``nagios`` 0 to 3 as plugins have it, else the tool's own."""
     try:
-        _check(asked, how)
-        report = carry_out(asked, how)
+        return _run(asked, how)
     except ShakedownError as error:
         if not how.nagios:
             raise
@@ -39,6 +38,11 @@ def main(asked: Asked, how: How) -> int:
 
         print(f"SHAKEDOWN UNKNOWN - {plain(str(error))}")
         return 3
+
+
+def _run(asked: Asked, how: How) -> int:
+    _check(asked, how)
+    report = carry_out(asked, how)
     if how.prometheus:
         from . import prometheus
 

@@ -125,6 +125,14 @@ def shown(value: float, unit: str) -> str:
     return f"{text} {unit}" if unit else text
 
 
+def check_bytes(text: str | None) -> None:
+    """Of a plan's key: raises ValueError where it is given and is no size."""
+    if text is not None:
+        from ...units import parse_bytes
+
+        parse_bytes(text)
+
+
 def refused(error: OSError) -> str:
     """Why a file could not be read, with the file where it is known."""
     where = f"{error.filename}: " if error.filename else ""

@@ -87,7 +87,6 @@ class Look(NamedTuple):
     plan: Any  # its section of the plan: an instance of ``Check.plan``
     kept: dict[str, Any]  # what it kept; empty at first
     now_s: float
-    before_s: float | None  # when the last call was
     boot: str  # changes with every start of the machine
     part: str = ""
     exposure: Exposure = Exposure()  # what the node was doing at the last call

@@ -125,9 +125,15 @@ class Senses:
         from ...host import Result
 
         self.note(f"running {' '.join(argv)}")
-        words = {"stdin": subprocess.DEVNULL, "capture_output": True, "check": False, "timeout": limit_s}
         try:
-            done = subprocess.run(list(argv), env={**os.environ, "LC_ALL": "C"}, **words)  # type: ignore[call-overload]
+            done = subprocess.run(
+                list(argv),
+                env={**os.environ, "LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=limit_s,
+            )
         except subprocess.TimeoutExpired:
             return Result(None, "", f"no answer within {limit_s:g} s")
         except OSError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from ....errors import BadInput
 from ....host import Door
 from ..history import Builder, History
-from . import gridengine, inventory, recorded, slurm, table, watched
+from . import gridengine, inventory, recorded, slurm, slurm_asked, table, watched
 
 #: What a file is, told by its first kibibytes; the order matters.
 _KNOWN: tuple[tuple[str, Callable[[str], bool], Callable[[Builder, Path, str], None]], ...] = (
@@ -38,7 +38,7 @@ def read(
         inventory.add(builder, nodes)
     for source in sources:
         if source == "slurm":
-            slurm.ask(builder, door, begin_s, end_s)
+            slurm_asked.ask(builder, door, begin_s, end_s)
             continue
         _file(builder, Path(source), zone)
     if not builder.has_inventory():

@@ -18,7 +18,7 @@ from ..history import Builder
 from ..records import Source
 from ..words import State, of_slurm_word
 from .looks import Look, lay
-from .slurm import gpus_of
+from .slurm_asked import gpus_of
 
 _LINE = re.compile(r"^(\d{9,12}) (\S+) ([A-Za-z_+]+\S*)(?: (\d+))?(?: (\S+))?(?: (.*))?$")
 

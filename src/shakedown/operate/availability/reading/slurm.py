@@ -16,29 +16,29 @@ What bites, each seen on a real Slurm (22.05):
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from ....errors import BadInput, CannotMeasure
-from ....host import Door
+from ....errors import BadInput
 from ....hostlist import expand
 from ....records import Notice
-from ..history import OPEN_S, STATE_CODE, WHOLE, Builder, Cause, Events, Ints, Reservation
+from ..history import OPEN_S, STATE_CODE, WHOLE, Builder, Cause, Events, Ints
 from ..records import Source
 from ..words import of_slurm_number, of_slurm_word
 
 #: The columns that are asked for; the free text stands last.
 COLUMNS = ("Cluster", "NodeName", "TimeStart", "TimeEnd", "StateRaw", "State", "TRES", "ClusterNodes", "User", "Reason")
-_ASKED = "Cluster,NodeName,TimeStart,TimeEnd,StateRaw,State,TRES,ClusterNodes,User,Reason"
-_ENVIRONMENT = ("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C")
+ASKED = "Cluster,NodeName,TimeStart,TimeEnd,StateRaw,State,TRES,ClusterNodes,User,Reason"
 #: Flags of a raw state (slurm.h).
 MAINT_FLAG, CLOUD_FLAG, POWERED_DOWN_FLAG, FUTURE = 1 << 15, 1 << 7, 1 << 12, 6
-_LIMIT_S = 300.0
 _EARLIER_NAMES = {"start": "TimeStart", "end": "TimeEnd", "node name": "NodeName", "cluster nodes": "ClusterNodes"}
+
+
+#: Begin, end, nodes, resources, and "0" or the state of a controller that was away.
+_ClusterRow = tuple[str, str, str, str, str]
 
 
 def is_mine(head: str) -> bool:
@@ -51,40 +51,15 @@ def read(builder: Builder, path: Path, zone: str) -> None:
     with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
         head = next(file).rstrip("\n").split("|")
         missing = [name for name in ("NodeName", "TimeStart", "TimeEnd") if name not in head]
+        if head[0] != "Cluster":
+            missing.append("Cluster, as the first")
         if missing or head[-1] not in ("Reason", "User", "TRES", "State", "ClusterNodes", ""):
             raise BadInput(
                 f"lacks the columns {', '.join(missing)}" if missing else "the free text does not stand last",
                 where=str(path),
-                hint=f"SLURM_TIME_FORMAT=%s sacctmgr -P show event start=... format={_ASKED}",
+                hint=f"SLURM_TIME_FORMAT=%s sacctmgr -P show event start=... format={ASKED}",
             )
         events(builder, file, head, str(path), zone, now_s=None)
-
-
-def ask(builder: Builder, door: Door, begin_s: int | None, end_s: int | None) -> None:
-    """Ask the engine that this machine belongs to. Raises CannotMeasure with what it said."""
-    now_s = door.now_ns() // 10**9 or int(time.time())
-    start = _stamp(begin_s if begin_s is not None else 0)
-    done = door.run(
-        (*_ENVIRONMENT, "sacctmgr", "-P", "show", "event", f"start={start}", f"format={_ASKED}"), limit_s=_LIMIT_S
-    )
-    if not done.ok:
-        said = " ".join((done.err or done.out).split())[:300]
-        raise CannotMeasure(
-            f"sacctmgr says nothing of events: {said or 'no answer'}",
-            where="--from slurm",
-            hint="run it where Slurm's commands and slurmdbd answer, or give a file",
-        )
-    lines = iter(done.out.split("\n"))
-    head = next(lines, "").split("|")
-    events(builder, lines, head, "slurm", "", now_s=now_s, known=_sizes(door))
-    _reservations(builder, door, start)
-    _settings(builder, door)
-
-
-def _stamp(seconds: int) -> str:
-    """A time as sacctmgr reads it: it knows no Unix seconds below ten digits, and local time only. One day earlier: an event
-    that lasted into the stretch is kept whatever the zone."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(max(86400, seconds - 86400)))
 
 
 # -------------------------------------------------------------------------------------------------------------- events
@@ -101,18 +76,51 @@ def events(
     known: dict[str, tuple[int, int]] | None = None,
 ) -> None:
     """Read rows into the builder: records of nodes as one block, rows of the cluster as the inventory."""
+    cluster, rows = _read(builder, lines, head, where)
+    if not cluster and not builder.has_inventory():
+        raise BadInput(
+            "no row tells of the cluster itself, so nobody knows which nodes there were",
+            where=where,
+            hint="leave the condition on nodes out, ask from an earlier start, or give --nodes",
+        )
+    block = _block(rows, builder, where, zone)
+    if len(block):
+        builder.block(block)
+    seen = _inventory(builder, cluster, block, known or {}, where, zone, now_s)
+    builder.sources.append(
+        Source(
+            name=where,
+            kind="slurm",
+            records=len(rows.node),
+            begin_s=seen[0] if seen else None,
+            end_s=seen[1] if seen else None,
+        )
+    )
+
+
+def _read(builder: Builder, lines: Iterator[str], head: list[str], where: str) -> tuple[list[_ClusterRow], _Rows]:
+    """The rows of the cluster, and those of nodes."""
     places = {_EARLIER_NAMES.get(name.lower(), name): at for at, name in enumerate(head)}
     node_at, begin_at, end_at = places["NodeName"], places["TimeStart"], places["TimeEnd"]
     raw_at, state_at, tres_at = places.get("StateRaw"), places.get("State"), places.get("TRES")
     list_at, reason_at, width = places.get("ClusterNodes"), places.get("Reason"), len(head) - 1
-    cluster: list[tuple[str, str, str, str, str]] = []
+    cluster: list[_ClusterRow] = []
     rows = _Rows()
     causes: dict[tuple[str, str], tuple[int, int]] = {}
     cpus_of: dict[str, int] = {"": -1}
     nodes: dict[str, int] = {}
+    own = ""
     word_at = raw_at if raw_at is not None else state_at
     for fields in _records(lines, width):
         name = fields[node_at]
+        if fields[0] != own:
+            if own:
+                raise BadInput(
+                    f"holds the events of several clusters: {own}, {fields[0]}",
+                    where=where,
+                    hint=f"ask for one: sacctmgr -P show event cluster={own} ...",
+                )
+            own = fields[0]
         reason = fields[reason_at] if reason_at is not None else ""
         tres = fields[tres_at] if tres_at is not None else ""
         if not name:
@@ -136,25 +144,7 @@ def events(
         rows.state.append(found[0])
         rows.cause.append(found[1])
         rows.cpus.append(cpus)
-    if not cluster and not builder.has_inventory():
-        raise BadInput(
-            "no row tells of the cluster itself, so nobody knows which nodes there were",
-            where=where,
-            hint="leave the condition on nodes out, ask from an earlier start, or give --nodes",
-        )
-    block = _block(rows, builder, where, zone)
-    if len(block):
-        builder.block(block)
-    seen = _inventory(builder, cluster, block, known or {}, where, zone, now_s)
-    builder.sources.append(
-        Source(
-            name=where,
-            kind="slurm",
-            records=len(rows.node),
-            begin_s=seen[0] if seen else None,
-            end_s=seen[1] if seen else None,
-        )
-    )
+    return cluster, rows
 
 
 class _Rows:
@@ -262,7 +252,7 @@ def _tres(text: str) -> dict[str, int]:
 
 def _inventory(
     builder: Builder,
-    cluster: list[tuple[str, str, str, str, str]],
+    cluster: list[_ClusterRow],
     block: Events,
     known: dict[str, tuple[int, int]],
     where: str,
@@ -339,57 +329,3 @@ def _rest(names: tuple[str, ...], told: dict[str, int], total: int) -> tuple[dic
     each, more = divmod(left, max(1, len(rest)))
     uneven = bool(more) or bool(told and each not in told.values())
     return {**told, **{name: each + (at < more) for at, name in enumerate(rest)}}, uneven
-
-
-def _sizes(door: Door) -> dict[str, tuple[int, int]]:
-    """Processors and GPUs of the nodes as they are now; empty where the controller does not answer."""
-    done = door.run((*_ENVIRONMENT, "sinfo", "-h", "-N", "-a", "-o", "%N|%c|%G"), limit_s=60.0)
-    found = {}
-    for line in done.out.splitlines() if done.ok else ():
-        name, cpus, gres = (*line.split("|"), "", "")[:3]
-        if cpus.isdigit():
-            found[name] = (int(cpus), gpus_of(gres))
-    return found
-
-
-def gpus_of(gres: str) -> int:
-    """GPUs in a GRES column: ``gpu:h200:4(S:0-1)`` -> 4."""
-    return sum(int(count) for count in re.findall(r"\bgpu(?::[^:,(]+)?:(\d+)", gres))
-
-
-# ---------------------------------------------------------------------------------------------- reservations, settings
-
-
-def _reservations(builder: Builder, door: Door, start: str) -> None:
-    done = door.run(
-        (
-            *_ENVIRONMENT,
-            "sacctmgr",
-            "-P",
-            "-n",
-            "show",
-            "reservation",
-            f"start={start}",
-            "format=Name,Start,End,Flags,NodeNames",
-        ),
-        limit_s=_LIMIT_S,
-    )
-    known = set(builder.names)
-    for line in done.out.splitlines() if done.ok else ():
-        fields = line.split("|")
-        if len(fields) < 5 or not fields[-4].lstrip("-").isdigit():
-            continue
-        name, begin, end, flags, nodes = "|".join(fields[:-4]), *fields[-4:]
-        members = tuple(builder.node(one) for one in expand(nodes) if one in known) if nodes else ()
-        finish = int(end) if end.isdigit() and int(end) else OPEN_S
-        builder.reservations.append(
-            Reservation(name, int(begin), finish, members, tuple(flags.split(",")) if flags else ())
-        )
-
-
-def _settings(builder: Builder, door: Door) -> None:
-    """How fast the engine notices: SlurmdTimeout and the interval of its health check."""
-    done = door.run((*_ENVIRONMENT, "scontrol", "show", "config"), limit_s=60.0)
-    for key, name in (("SlurmdTimeout", "slurmd_timeout_s"), ("HealthCheckInterval", "health_interval_s")):
-        if found := re.search(rf"^{key}\s*=\s*(\d+)", done.out, re.MULTILINE):
-            builder.settings[name] = float(found[1])

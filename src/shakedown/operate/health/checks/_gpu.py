@@ -94,27 +94,36 @@ def from_xml(text: str) -> tuple[Gpu, ...]:
     return tuple(_gpu(index, one, driver) for index, one in enumerate(log.findall("gpu")))
 
 
-def _gpu(index: int, gpu: Element, driver: str) -> Gpu:
-    def text(*paths: str) -> str:
-        return next((found.strip() for path in paths if (found := gpu.findtext(path, "").strip())), "")
+class _Fields:
+    """What stands below one GPU's element; None for what it does not have ("N/A")."""
 
-    def number(*paths: str) -> float | None:
+    def __init__(self, gpu: Element) -> None:
+        self._gpu = gpu
+
+    def text(self, *paths: str) -> str:
+        return next((found.strip() for path in paths if (found := self._gpu.findtext(path, "").strip())), "")
+
+    def number(self, *paths: str) -> float | None:
         for path in paths:
-            if found := re.match(r"\d+(?:\.\d+)?", gpu.findtext(path, "").strip()):
+            if found := re.match(r"\d+(?:\.\d+)?", self._gpu.findtext(path, "").strip()):
                 return float(found[0])
         return None
 
-    def whole(*paths: str) -> int | None:
-        value = number(*paths)
+    def whole(self, *paths: str) -> int | None:
+        value = self.number(*paths)
         return None if value is None else int(value)
 
-    def flag(*paths: str) -> bool | None:
-        return {"Yes": True, "Enabled": True, "No": False, "Disabled": False}.get(text(*paths))
+    def flag(self, *paths: str) -> bool | None:
+        return {"Yes": True, "Enabled": True, "No": False, "Disabled": False}.get(self.text(*paths))
 
-    def total(*paths: str) -> int | None:
-        known = [value for path in paths if (value := whole(path)) is not None]
+    def total(self, *paths: str) -> int | None:
+        known = [value for path in paths if (value := self.whole(path)) is not None]
         return sum(known) if known else None
 
+
+def _gpu(index: int, gpu: Element, driver: str) -> Gpu:
+    fields = _Fields(gpu)
+    text, number, whole, flag, total = fields.text, fields.number, fields.whole, fields.flag, fields.total
     seen = [text("product_name"), text("temperature/gpu_temp"), text("utilization/gpu_util"), text("serial")]
     lost = next((one for one in seen if _LOST.search(one)), "")
     memory_mib, busy = number("fb_memory_usage/total"), number("utilization/gpu_util")

@@ -33,13 +33,9 @@ def _gpu(nvml: Any, index: int, driver: str, note: Callable[[str], None]) -> Gpu
     pci = ask("nvmlDeviceGetPciInfo")
     where = address(_text(pci.busId)) if pci else ""
     note(f"NVML: GPU {index} {where}")
-    try:
-        temperature = float(nvml.nvmlDeviceGetTemperature(device, nvml.NVML_TEMPERATURE_GPU))
-    except nvml.NVMLError as error:
-        lost = {getattr(nvml, name, None) for name in _LOST}
-        if getattr(error, "value", None) in lost:
-            return Gpu(index=index, pci=where, lost=str(error), driver=driver)
-        temperature = None
+    temperature, lost = _temperature(nvml, device)
+    if lost:
+        return Gpu(index=index, pci=where, lost=lost, driver=driver)
     memory, rates = ask("nvmlDeviceGetMemoryInfo"), ask("nvmlDeviceGetUtilizationRates")
     power, limit = ask("nvmlDeviceGetPowerUsage"), ask("nvmlDeviceGetEnforcedPowerLimit")
     ecc, rows = ask("nvmlDeviceGetEccMode"), ask("nvmlDeviceGetRemappedRows")
@@ -73,6 +69,15 @@ def _gpu(nvml: Any, index: int, driver: str, note: Callable[[str], None]) -> Gpu
         links=len(links) or None,
         persistence=_flag(ask("nvmlDeviceGetPersistenceMode")),
     )
+
+
+def _temperature(nvml: Any, device: Any) -> tuple[float | None, str]:
+    """In degrees Celsius, and why the GPU is out of reach: what every GPU can say tells whether it says anything."""
+    try:
+        return float(nvml.nvmlDeviceGetTemperature(device, nvml.NVML_TEMPERATURE_GPU)), ""
+    except nvml.NVMLError as error:
+        lost = {getattr(nvml, name, None) for name in _LOST}
+        return None, str(error) if getattr(error, "value", None) in lost else ""
 
 
 def _ask(nvml: Any, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from ....records import Record
 from ..exposure import GPU_BUSY
 from ..growth import DAY_S, Counters
-from ..judging import at_least, at_most, equal, unknown
+from ..judging import at_least, at_most, check_bytes, equal, unknown
 from ..records import Check, Finding, Look, Metric, Outcome, Severity
 from ..senses import Senses
 from ._gpu import EXIT_CODES, SLOWED, Gpu, from_xml, slowed_words
@@ -38,6 +38,9 @@ class Plan(Record, frozen=True, kw_only=True):
     margin_c: float = 3.0  # warning so far below the temperature at which the hardware slows
     replays: int = 100  # of a PCI Express link within a day, above which it is a warning
     corrected: int = 1000  # ECC errors within a day, above which it is a warning
+
+    def __post_init__(self) -> None:
+        check_bytes(self.memory)
 
 
 def run(look: Look) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....records import Record
-from ..judging import at_least, at_most, unknown
+from ..judging import at_least, at_most, check_bytes, equal, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
 
 
@@ -15,6 +15,9 @@ class Plan(Record, frozen=True, kw_only=True):
     available: float = 0.02  # critical below this share of the whole
     swap_used: float | None = None  # warning above this share of the swap
     numa_nodes: int | None = None
+
+    def __post_init__(self) -> None:
+        check_bytes(self.total)
 
 
 def meminfo(text: str) -> dict[str, int]:
@@ -67,16 +70,10 @@ def run(look: Look) -> Outcome:
         )
     )
     nodes = [name for name in look.senses.names("/sys/devices/system/node") if name[4:].isdigit()]
-    learnt: dict[str, Any] = {"total": f"{total // 1024} KiB"}
-    if nodes:
-        learnt["numa_nodes"] = len(nodes)
     if plan.numa_nodes is not None:
-        from ..judging import equal
-
         action = "drain; a processor's memory is not there: see the firmware's log"
-        findings.append(
-            equal("memory", "NUMA nodes", len(nodes) or None, plan.numa_nodes, action, item="numa", severity="CRITICAL")
-        )
+        findings.append(equal("memory", "NUMA nodes", len(nodes) or None, plan.numa_nodes, action, item="numa"))
+    learnt: dict[str, Any] = {"total": f"{total // 1024} KiB", **({"numa_nodes": len(nodes)} if nodes else {})}
     metrics = [Metric(name="memory_total_bytes", value=total, help="What the kernel manages.", unit="B")]
     if available is not None:
         metrics.append(Metric(name="memory_available_bytes", value=available, help="Without swapping.", unit="B"))

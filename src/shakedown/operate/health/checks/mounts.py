@@ -11,7 +11,7 @@ import errno
 from typing import Any
 
 from ....records import Record
-from ..judging import at_least, at_most, unknown
+from ..judging import at_least, at_most, check_bytes, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
 from ._mountinfo import PSEUDO, Mount, parse, worth
 
@@ -30,6 +30,9 @@ class Entry(Record, frozen=True, kw_only=True):
     write: bool = False  # try it: write a small file, flush it, read it back, take it away
     full: float | None = None  # critical above this share of use
     free: str | None = None  # critical below this: "10 GiB"
+
+    def __post_init__(self) -> None:
+        check_bytes(self.free)
 
 
 class Plan(Record, frozen=True, kw_only=True):
