@@ -35,7 +35,20 @@ def run(source: Path, tariff: Path, more: list[str]) -> tuple[dict[str, Any], fl
     """The command's answer, its seconds, its processor seconds, its peak memory in MB."""
     begin, end, zone = MONTH
     program = "import sys; from shakedown.cli import accounting; sys.argv[0] = 'accounting'; accounting.app()"
-    words = ["report", str(source), "--begin", begin, "--end", end, "--timezone", zone, "--by", BY, "--tariff", str(tariff)]
+    words = [
+        "report",
+        str(source),
+        "--begin",
+        begin,
+        "--end",
+        end,
+        "--timezone",
+        zone,
+        "--by",
+        BY,
+        "--tariff",
+        str(tariff),
+    ]
     started = time.monotonic()
     with subprocess.Popen([sys.executable, "-c", program, *words, "--json", *more], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
@@ -92,7 +105,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="shakedown-bench-") as scratch:
         folder = asked.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        source, truth, tariff = folder / f"sacct-{asked.jobs}.txt", folder / f"truth-{asked.jobs}.json", folder / "tariff.toml"
+        source, truth, tariff = (
+            folder / f"sacct-{asked.jobs}.txt",
+            folder / f"truth-{asked.jobs}.json",
+            folder / "tariff.toml",
+        )
         tariff.write_text(TARIFF)
         if not truth.exists():  # our own file of an earlier run with --keep
             started = time.monotonic()
@@ -103,7 +120,9 @@ def main() -> None:
         results = []
         for _ in range(asked.repeat):
             results.append(_one("report", source, tariff, [], known))
-        results.append(_one("with page and CSV", source, tariff, ["--format", "html,csv", "--output", str(folder / "out")], known))
+        results.append(
+            _one("with page and CSV", source, tariff, ["--format", "html,csv", "--output", str(folder / "out")], known)
+        )
         if not asked.keep:
             source.unlink()
             truth.unlink()
@@ -117,11 +136,20 @@ def _one(name: str, source: Path, tariff: Path, more: list[str], known: simulate
     bad = wrong(told, known)
     for line in bad[:20]:
         print(f"WRONG {line}", file=sys.stderr)
-    return {"what": name, "seconds": took_s, "processor_s": used_s, "peak_mb": peak_mb, "load": os.getloadavg()[0], "wrong": len(bad)}
+    return {
+        "what": name,
+        "seconds": took_s,
+        "processor_s": used_s,
+        "peak_mb": peak_mb,
+        "load": os.getloadavg()[0],
+        "wrong": len(bad),
+    }
 
 
 def _table(told: dict[str, Any]) -> str:
-    lines = [f"{told['jobs']:,} jobs, {told['rows']:,} rows, {told['broken']:,} of them broken; own peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000:.0f} MB"]
+    lines = [
+        f"{told['jobs']:,} jobs, {told['rows']:,} rows, {told['broken']:,} of them broken; own peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000:.0f} MB"
+    ]
     for one in told["runs"]:
         state = "exact" if not one["wrong"] else f"{one['wrong']} WRONG"
         lines.append(

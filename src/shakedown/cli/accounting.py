@@ -24,7 +24,9 @@ app = typer.Typer(
 
 Sources = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[SOURCE]...", help="Files: sacct -P or --json, Grid Engine, PBS, LSF, CSV; also packed (gz, xz, bz2)."),
+    typer.Argument(
+        metavar="[SOURCE]...", help="Files: sacct -P or --json, Grid Engine, PBS, LSF, CSV; also packed (gz, xz, bz2)."
+    ),
 ]
 From = Annotated[str, typer.Option("--from", metavar="ENGINE", help="slurm: ask the live engine for the window.")]
 Reader = Annotated[str, typer.Option("--as", metavar="READER", help="What the files are, where they do not tell.")]
@@ -49,12 +51,17 @@ def report(
     written_in: Written = "",
     by: Annotated[
         str,
-        typer.Option(help="Tables: user, project, group, partition, qos, cluster, state, size, gpus, gpu, day, week, month; a+b."),
+        typer.Option(
+            help="Tables: user, project, group, partition, qos, cluster, state, size, gpus, gpu, day, week, month; a+b."
+        ),
     ] = "project,user,partition,day,size,state",
     tariff: Annotated[Path | None, typer.Option(help="Charge by this tariff (TOML).")] = None,
-    nodes: Annotated[str, typer.Option(help="The capacity: 'node[1-4] processors=64 gpus=4; fat processors=256'.")] = "",
+    nodes: Annotated[
+        str, typer.Option(help="The capacity: 'node[1-4] processors=64 gpus=4; fat processors=256'.")
+    ] = "",
     availability: Annotated[
-        list[str] | None, typer.Option(help="Histories of nodes, as shakedown availability --from: capacity less down time.")
+        list[str] | None,
+        typer.Option(help="Histories of nodes, as shakedown availability --from: capacity less down time."),
     ] = None,
     gpus_per: GpusPer = "slot",
     format: Annotated[str, typer.Option(help="Files to write: html,csv,json.")] = "",
@@ -138,7 +145,9 @@ def readers_(json: Annotated[bool, typer.Option("--json", help="Print as JSON.")
     if json:
         common.print_json([{"name": one.name, "title": one.title, "gpus": one.gpus} for one in found])
     else:
-        common.print_table(("--as", "what", "to have GPUs recorded"), [(one.name, one.title, one.gpus or "-") for one in found])
+        common.print_table(
+            ("--as", "what", "to have GPUs recorded"), [(one.name, one.title, one.gpus or "-") for one in found]
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------------- words
@@ -196,7 +205,9 @@ def _formats(text: str, output: Path | None) -> tuple[str, ...]:
         if word not in ("html", "csv", "json"):
             raise unknown("format", word, ("html", "csv", "json"), where="--format")
     if output is not None and not formats:
-        raise BadInput("names a folder, and no file is to be written", where="--output", hint="add --format html,csv,json")
+        raise BadInput(
+            "names a folder, and no file is to be written", where="--output", hint="add --format html,csv,json"
+        )
     if output is not None and output.exists() and not output.is_dir():
         raise BadInput("is no folder", where="--output", hint="name a folder; it is made where it is not there")
     return formats
@@ -217,7 +228,9 @@ def _print(told: Report) -> None:
             print(f"  ... {rest}")
     if told.charges:
         rows = [(one.project, one.net) for one in told.charges.bills]
-        common.print_table(("project", f"net, {told.charges.currency}"), [*rows, ("total", told.charges.total)], "Charges")
+        common.print_table(
+            ("project", f"net, {told.charges.currency}"), [*rows, ("total", told.charges.total)], "Charges"
+        )
         for rule in told.charges.rules:
             print(f"  {rule}")
     for one in (*told.notices, *(told.charges.notices if told.charges else ())):

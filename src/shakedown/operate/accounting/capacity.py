@@ -46,9 +46,7 @@ class Available(NamedTuple):
         return Amount(int(there.sum()), down, int(there[~one.seen].sum()))
 
 
-def find(
-    nodes: str, sources: Sequence[str], door: Door, *, begin_s: int, end_s: int, zone: str
-) -> Available | None:
+def find(nodes: str, sources: Sequence[str], door: Door, *, begin_s: int, end_s: int, zone: str) -> Available | None:
     """What the nodes in words and the histories tell together; None where neither is given. Raises BadInput."""
     if not nodes and not sources:
         return None

@@ -16,7 +16,9 @@ class Column(NamedTuple):
 COLUMNS: dict[str, Column] = {
     "source": Column("USMALLINT", "which of the files"),
     "cluster": Column("VARCHAR", "as the engine calls itself"),
-    "job": Column("VARCHAR", "its number as people know it: 123, 123_4 (task of an array), 123+1 (part of a heterogeneous job)"),
+    "job": Column(
+        "VARCHAR", "its number as people know it: 123, 123_4 (task of an array), 123+1 (part of a heterogeneous job)"
+    ),
     "task": Column("VARCHAR", "of an array"),
     "attempt": Column("INTEGER", "how often it had been started before"),
     "user": Column("VARCHAR", "who ran it"),
@@ -24,7 +26,9 @@ COLUMNS: dict[str, Column] = {
     "unix_group": Column("VARCHAR", ""),
     "partition": Column("VARCHAR", "or queue"),
     "qos": Column("VARCHAR", ""),
-    "submit_s": Column("BIGINT", "Unix time, as all that follow; of a later attempt, when the engine took the job back"),
+    "submit_s": Column(
+        "BIGINT", "Unix time, as all that follow; of a later attempt, when the engine took the job back"
+    ),
     "eligible_s": Column("BIGINT", "from when nothing but resources was missing"),
     "start_s": Column("BIGINT", "NULL: it never started"),
     "end_s": Column("BIGINT", "of a run that goes on: the last time that the source knows of"),
@@ -41,7 +45,9 @@ COLUMNS: dict[str, Column] = {
     "memory_asked_bytes": Column("BIGINT", "of the whole job"),
     "memory_used_bytes": Column("BIGINT", "of the whole job, at its highest"),
     "cpu_used_ms": Column("BIGINT", "user and system time"),
-    "energy_j": Column("BIGINT", "as the engine recorded it; NULL also for its zero, which means that nothing measured"),
+    "energy_j": Column(
+        "BIGINT", "as the engine recorded it; NULL also for its zero, which means that nothing measured"
+    ),
     "limit_s": Column("BIGINT", "of time"),
     "node_list": Column("VARCHAR", "folded"),
     "before_end_s": Column("BIGINT", "when the attempt before this one ended; set by settle"),

@@ -31,7 +31,10 @@ def lines(store: Store, begin_s: int | None, end_s: int | None, *, as_json: bool
     while rows := found.fetchmany(_AT_ONCE):
         if as_json:
             yield "".join(
-                json.dumps({name: value for name, value in zip(names, row, strict=True) if value is not None}, ensure_ascii=False)
+                json.dumps(
+                    {name: value for name, value in zip(names, row, strict=True) if value is not None},
+                    ensure_ascii=False,
+                )
                 + "\n"
                 for row in rows
             )

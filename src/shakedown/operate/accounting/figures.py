@@ -14,7 +14,16 @@ from .shapes import OTHERS
 
 #: A capacity far above all use would press the bands flat: it is told in words then.
 _FAR = 4.0
-_WAIT_LABELS = {1.0: "1 s", 10.0: "10 s", 60.0: "1 min", 600.0: "10 min", 3600.0: "1 h", 28800.0: "8 h", 86400.0: "1 d", 604800.0: "7 d"}
+_WAIT_LABELS = {
+    1.0: "1 s",
+    10.0: "10 s",
+    60.0: "1 min",
+    600.0: "10 min",
+    3600.0: "1 h",
+    28800.0: "8 h",
+    86400.0: "1 d",
+    604800.0: "7 d",
+}
 
 
 def use(told: Report, *, gpus: bool = False) -> Lines | None:
@@ -85,13 +94,19 @@ def utilisation(told: Report) -> Lines | None:
             of = there(one)
             if of:
                 share = used(one) / of
-                points.append(Point((one.begin_s + one.end_s) / 2, share, None, None, f"{one.name}: {100 * share:.1f} % {name}"))
+                points.append(
+                    Point((one.begin_s + one.end_s) / 2, share, None, None, f"{one.name}: {100 * share:.1f} % {name}")
+                )
         if len(points) > 1:
             made.append(Series(name, tuple(points)))
 
     add("of all CPUs", lambda one: one.cpu_s, lambda one: one.capacity_cpu_s)
     if told.capacity.down_cpu_s:
-        add("of the CPUs that were up", lambda one: one.cpu_s, lambda one: (one.capacity_cpu_s or 0) - (one.down_cpu_s or 0))
+        add(
+            "of the CPUs that were up",
+            lambda one: one.cpu_s,
+            lambda one: (one.capacity_cpu_s or 0) - (one.down_cpu_s or 0),
+        )
     if told.whole.gpu_s is not None:
         add("of all GPUs", lambda one: one.gpu_s, lambda one: one.capacity_gpu_s)
     if not made:
@@ -168,7 +183,10 @@ def sizes(told: Report) -> Bars | None:
             title=f"{one.key[0]} CPU{'' if one.key[0] == '1' else 's'}",
             detail=f"{one.jobs:,} jobs",
             value=f"{tables.hours(one.cpu_s)} CPU h",
-            fractions=(("of the CPU hours", (one.cpu_s or 0) / told.whole.cpu_s), ("of the jobs", one.jobs / jobs if jobs else 0.0)),
+            fractions=(
+                ("of the CPU hours", (one.cpu_s or 0) / told.whole.cpu_s),
+                ("of the jobs", one.jobs / jobs if jobs else 0.0),
+            ),
         )
         for one in table.rows
         if one.runs

@@ -13,8 +13,32 @@ from .readers import get
 
 #: No column that users write: their words could look like rows.
 FORMAT = (
-    *("JobID", "JobIDRaw", "Cluster", "User", "Account", "Group", "Partition", "QOS", "Submit", "Eligible", "Start", "End"),
-    *("ElapsedRaw", "Suspended", "State", "ExitCode", "NNodes", "AllocCPUS", "AllocTRES", "ReqMem", "TotalCPU", "NTasks"),
+    *(
+        "JobID",
+        "JobIDRaw",
+        "Cluster",
+        "User",
+        "Account",
+        "Group",
+        "Partition",
+        "QOS",
+        "Submit",
+        "Eligible",
+        "Start",
+        "End",
+    ),
+    *(
+        "ElapsedRaw",
+        "Suspended",
+        "State",
+        "ExitCode",
+        "NNodes",
+        "AllocCPUS",
+        "AllocTRES",
+        "ReqMem",
+        "TotalCPU",
+        "NTasks",
+    ),
     *("MaxRSS", "TRESUsageInTot", "ConsumedEnergyRaw", "NodeList", "TimelimitRaw"),
 )
 _LIMIT_S = 1800.0
@@ -24,7 +48,9 @@ _DAY_S = 86400
 def ask(store: Store, door: Door, begin_s: int, end_s: int) -> None:
     """Put the jobs of a live Slurm into the store, a week at a time. Raises CannotMeasure with what it said."""
     if door.which("sacct") is None:
-        raise CannotMeasure("sacct is not on PATH", where="--from slurm", hint="run it where Slurm's commands are, or give a file")
+        raise CannotMeasure(
+            "sacct is not on PATH", where="--from slurm", hint="run it where Slurm's commands are, or give a file"
+        )
     path = Path(store.folder) / "slurm"
     low, first = begin_s, True
     with open(path, "w", encoding="utf-8", errors="replace") as out:
@@ -46,6 +72,8 @@ def _part(door: Door, begin_s: int, end_s: int, head: bool) -> str:
     if not done.ok:
         said = " ".join((done.err or done.out).split())[:300]
         raise CannotMeasure(
-            f"sacct says nothing: {said or 'no answer'}", where="--from slurm", hint="is slurmdbd there? sacctmgr show cluster"
+            f"sacct says nothing: {said or 'no answer'}",
+            where="--from slurm",
+            hint="is slurmdbd there? sacctmgr show cluster",
         )
     return done.out

@@ -131,7 +131,12 @@ class Store:
             values.clear()
 
     def text(
-        self, path: Path, form: text.Form, insert: Callable[[], None], wanted: Sequence[int], also: Mapping[str, str] | None = None
+        self,
+        path: Path,
+        form: text.Form,
+        insert: Callable[[], None],
+        wanted: Sequence[int],
+        also: Mapping[str, str] | None = None,
     ) -> text.Mended:
         """Put the wanted columns of a file into the table ``raw``, piece by piece (columns c0, c1...; all of them VARCHAR), with
         those that ``also`` makes of them (name -> SQL), and call ``insert`` after each."""

@@ -55,7 +55,9 @@ def parse_by(text: str) -> tuple[tuple[str, ...], ...]:
             if name not in (*DIMENSIONS, *PERIODS):
                 raise unknown("grouping", name, (*DIMENSIONS, *PERIODS), where="--by")
         if len(names) != len(set(names)) or sum(name in PERIODS for name in names) > 1:
-            raise BadInput(f"{word!r} names one thing twice", where="--by", hint="such as user, project+partition, day+project")
+            raise BadInput(
+                f"{word!r} names one thing twice", where="--by", hint="such as user, project+partition, day+project"
+            )
         found.append(names)
     return tuple(dict.fromkeys(found))
 
@@ -156,7 +158,9 @@ class Measure:
             names = [one for one in groupings if kind in one]
             more = ("project",) if kind == shown else ()
             if names:
-                self.period_base(kind, tuple(dict.fromkeys((*(name for one in names for name in one if name != kind), *more))))
+                self.period_base(
+                    kind, tuple(dict.fromkeys((*(name for one in names for name in one if name != kind), *more)))
+                )
         return tuple(self._table(names) for names in groupings)
 
     def whole(self) -> Use:
@@ -170,7 +174,9 @@ class Measure:
             return
         sums = ", ".join(f"{sql} AS {column}" for column, sql in _sums(str(self.begin_s), str(self.end_s)).items())
         keys = ", ".join(f"{DIMENSIONS[dim]} AS k_{dim}" for dim in dims)
-        self.store.db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {keys}, {sums} FROM parts GROUP BY {self._places(dims)}")
+        self.store.db.execute(
+            f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {keys}, {sums} FROM parts GROUP BY {self._places(dims)}"
+        )
         self._bases[name] = dims
 
     @staticmethod
@@ -203,15 +209,23 @@ class Measure:
             ahead = f"CASE WHEN t >= {one.at_s} THEN {one.after_s} ELSE {ahead} END"
         days: list[tuple[int, int]] = []
         for place, period in enumerate(found):
-            first, last = (zones.day_of(at, self.zone).toordinal() - 719163 for at in (period.begin_s, period.end_s - 1))
+            first, last = (
+                zones.day_of(at, self.zone).toordinal() - 719163 for at in (period.begin_s, period.end_s - 1)
+            )
             days += [(day, place) for day in range(first, last + 1)]
-        self.store.db.execute("CREATE OR REPLACE TEMP TABLE days AS SELECT unnest($a) AS day, unnest($b) AS place",
-                              {"a": [one[0] for one in days], "b": [one[1] for one in days]})
+        self.store.db.execute(
+            "CREATE OR REPLACE TEMP TABLE days AS SELECT unnest($a) AS day, unnest($b) AS place",
+            {"a": [one[0] for one in days], "b": [one[1] for one in days]},
+        )
         self.store.db.execute(
             f"CREATE OR REPLACE TEMP TABLE periods_{kind} AS SELECT unnest($p) AS place, unnest($n) AS k_{kind}, "
             "unnest($b) AS b, unnest($e) AS e",
-            {"p": list(range(len(found))), "n": [one.name for one in found], "b": [one.begin_s for one in found],
-             "e": [one.end_s for one in found]},
+            {
+                "p": list(range(len(found))),
+                "n": [one.name for one in found],
+                "b": [one.begin_s for one in found],
+                "e": [one.end_s for one in found],
+            },
         )
 
         def day(at: str) -> str:

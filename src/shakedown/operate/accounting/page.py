@@ -27,7 +27,9 @@ def document(told: Report, *, version: str) -> Document:
     sized = figures.sizes(told)
     sections = [
         Section(id="whole", title="The window as a whole", short="Whole", blocks=(Facts(pairs=tables.facts(told)),)),
-        Section(id="time", title="Use over time", short="Over time", blocks=(Figures(figures=over_time),)) if over_time else None,
+        Section(id="time", title="Use over time", short="Over time", blocks=(Figures(figures=over_time),))
+        if over_time
+        else None,
         Section(
             id="quality",
             title="Waiting and efficiency",
@@ -35,7 +37,9 @@ def document(told: Report, *, version: str) -> Document:
             blocks=(Figures(figures=quality),) if quality else (),
         ),
         Section(id="sizes", title="Sizes of jobs", short="Sizes", blocks=(sized,) if sized else ()),
-        Section(id="endings", title="How runs ended", short="Endings", blocks=(_endings(told),)) if told.endings else None,
+        Section(id="endings", title="How runs ended", short="Endings", blocks=(_endings(told),))
+        if told.endings
+        else None,
         Section(id="charges", title="Charges", blocks=_charges(told.charges)) if told.charges else None,
         Section(id="tables", title="Use in tables", short="Tables", blocks=_tables(told)),
         Section(id="method", title="How it was counted", short="Method", blocks=_method(told)),
@@ -62,7 +66,9 @@ def lead(told: Report) -> tuple[str, ...]:
         of_up = f" ({tables.percent(up)} of what was up)" if up is not None and told.capacity.down_cpu_s else ""
         said.append(f"{tables.percent(told.capacity.cpu_utilisation)} of the available CPU hours were used{of_up}.")
     if one.wait_median_s is not None:
-        said.append(f"Half of the runs began within {tables.wait(one.wait_median_s)}, nine of ten within {tables.wait(one.wait_90_s)}.")
+        said.append(
+            f"Half of the runs began within {tables.wait(one.wait_median_s)}, nine of ten within {tables.wait(one.wait_90_s)}."
+        )
     if told.charges:
         said.append(f"Charges: {told.charges.total} {told.charges.currency}.")
     return (" ".join(said),)
@@ -71,7 +77,12 @@ def lead(told: Report) -> tuple[str, ...]:
 def _charges(charges: Charges) -> tuple[Block, ...]:
     bills = Table(
         title=f"By project, in {charges.currency}",
-        columns=(Column("project"), Column("free CPU h used", "number"), Column("free GPU h used", "number"), Column("net", "number")),
+        columns=(
+            Column("project"),
+            Column("free CPU h used", "number"),
+            Column("free GPU h used", "number"),
+            Column("net", "number"),
+        ),
         rows=(
             *(
                 (one.project, tables.hours(one.free_cpu_s), tables.hours(one.free_gpu_s), one.net)
@@ -82,7 +93,21 @@ def _charges(charges: Charges) -> tuple[Block, ...]:
         caption=f"Before rounding the lines: {charges.unrounded}. " + "; ".join(charges.rules) + ".",
         folded=len(charges.bills) > FOLD,
     )
-    names = ("project", "partition", "QoS", "GPU", "runs", "CPU h", "GPU h", "node h", "factor", "free", "discount", "minimum", "net")
+    names = (
+        "project",
+        "partition",
+        "QoS",
+        "GPU",
+        "runs",
+        "CPU h",
+        "GPU h",
+        "node h",
+        "factor",
+        "free",
+        "discount",
+        "minimum",
+        "net",
+    )
     lines = Table(
         title="Lines",
         columns=tuple(Column(name, "text" if place < 4 else "number") for place, name in enumerate(names)),
@@ -104,7 +129,13 @@ def _endings(told: Report) -> Table:
         title="States of the runs that ended in the window",
         columns=(Column("state"), *(Column(name, "number") for name in ("runs", "share", "CPU h", "share of CPU h"))),
         rows=tuple(
-            (one.state, f"{one.runs:,}", tables.percent(one.share), tables.hours(one.cpu_s), tables.percent(one.cpu_share))
+            (
+                one.state,
+                f"{one.runs:,}",
+                tables.percent(one.share),
+                tables.hours(one.cpu_s),
+                tables.percent(one.cpu_share),
+            )
             for one in told.endings
         ),
         caption="CPU hours of their whole runs, also before the window.",
@@ -118,9 +149,13 @@ def _tables(told: Report) -> tuple[Block, ...]:
         made.append(
             Table(
                 title=tables.titled(one),
-                columns=tuple(Column(name, "text" if place < len(one.by) else "number") for place, name in enumerate(heads)),
+                columns=tuple(
+                    Column(name, "text" if place < len(one.by) else "number") for place, name in enumerate(heads)
+                ),
                 rows=tables.rows(one, MANY),
-                caption="A job that runs in several periods counts in each." if not one.additive else tables.left_out(one, MANY),
+                caption="A job that runs in several periods counts in each."
+                if not one.additive
+                else tables.left_out(one, MANY),
                 folded=len(one.rows) > FOLD,
             )
         )
@@ -132,9 +167,17 @@ def _method(told: Report) -> tuple[Block, ...]:
         *(Text(text=line) for line in METHOD),
         Table(
             title="Sources",
-            columns=(Column("source"), Column("read as"), *(Column(name, "number") for name in ("rows", "runs", "steps", "mended", "lost"))),
+            columns=(
+                Column("source"),
+                Column("read as"),
+                *(Column(name, "number") for name in ("rows", "runs", "steps", "mended", "lost")),
+            ),
             rows=tuple(
-                (one.name, _reader(one.reader), *(f"{value:,}" for value in (one.rows, one.jobs, one.steps, one.mended, one.lost)))
+                (
+                    one.name,
+                    _reader(one.reader),
+                    *(f"{value:,}" for value in (one.rows, one.jobs, one.steps, one.mended, one.lost)),
+                )
                 for one in told.sources
             ),
             caption="Mended: rows with line breaks or delimiters in a name, or bytes that are no UTF-8.",

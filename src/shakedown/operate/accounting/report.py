@@ -50,8 +50,11 @@ def load(store: Store, asked: Asked, door: Door) -> None:
         readers.for_file(path, asked.reader).read(store, path)
     settle.settle(store)
     if not store.one("SELECT count(*) FROM jobs")[0]:
-        raise CannotMeasure("no job was found", where=", ".join(asked.sources) or "slurm", hint="look at the notices: "
-                            + ("; ".join(one.text for one in store.notices) or "there are none"))
+        raise CannotMeasure(
+            "no job was found",
+            where=", ".join(asked.sources) or "slurm",
+            hint="look at the notices: " + ("; ".join(one.text for one in store.notices) or "there are none"),
+        )
 
 
 def make(store: Store, asked: Asked, door: Door) -> Report:
@@ -69,9 +72,7 @@ def make(store: Store, asked: Asked, door: Door) -> Report:
     held = capacity.judged(there, whole, begin_s, end_s)
     charges = tariff.charge(measure, tariff.load(asked.tariff)) if asked.tariff else None
     tables = tuple(_charged(table, charges) for table in tables)
-    across = store.one(
-        f"SELECT count(*) FROM runs WHERE touches AND (start_s < {begin_s} OR end_s > {end_s})"
-    )[0]
+    across = store.one(f"SELECT count(*) FROM runs WHERE touches AND (start_s < {begin_s} OR end_s > {end_s})")[0]
     notices = (*store.notices, *_notices(store, measure, whole, held, across, there))
     return Report(
         title="Accounting",
@@ -103,7 +104,9 @@ def window(store: Store, asked: Asked) -> tuple[int, int]:
     begin_s = zones.parse(asked.begin, asked.zone, "--begin") if asked.begin else int(first)
     end_s = zones.parse(asked.end, asked.zone, "--end") if asked.end else int(last) + 1
     if end_s <= begin_s:
-        raise BadInput("the window ends before it begins", where="--end", hint=f"--begin is {zones.stamp(begin_s, asked.zone)}")
+        raise BadInput(
+            "the window ends before it begins", where="--end", hint=f"--begin is {zones.stamp(begin_s, asked.zone)}"
+        )
     return begin_s, end_s
 
 
@@ -124,7 +127,9 @@ def _endings(measure: Measure) -> tuple[Ending, ...]:
     )
     runs, cpu_s = sum(row[1] for row in rows), sum(int(row[2]) for row in rows)
     return tuple(
-        Ending(state=state, runs=count, share=count / runs, cpu_s=int(own), cpu_share=int(own) / cpu_s if cpu_s else None)
+        Ending(
+            state=state, runs=count, share=count / runs, cpu_s=int(own), cpu_share=int(own) / cpu_s if cpu_s else None
+        )
         for state, count, own in rows
     )
 
@@ -138,14 +143,20 @@ def _notices(
         found.append(Notice(code=code, text=text, advice=advice))
 
     if across:
-        say("cut", f"{across} runs cross an edge of the window: they count with the part of their time that lies inside")
+        say(
+            "cut", f"{across} runs cross an edge of the window: they count with the part of their time that lies inside"
+        )
     if whole.runs and whole.gpu_s is None and held is not None and held.gpu_s == 0:
         say("no-gpus", "no GPU is recorded, and the machine as given has none")
     elif whole.runs_without_gpus:
         ways = dict.fromkeys(readers.get(one.reader).gpus for one in store.sources)
         share = "no run" if whole.gpu_s is None else f"{whole.runs - whole.runs_without_gpus:,} of {whole.runs:,} runs"
         verb = "names GPUs" if whole.gpu_s is None else "have their GPUs recorded"
-        say("gpus-not-recorded", f"{share} {verb}: GPU hours are not recorded, which is not zero", "; ".join(filter(None, ways)))
+        say(
+            "gpus-not-recorded",
+            f"{share} {verb}: GPU hours are not recorded, which is not zero",
+            "; ".join(filter(None, ways)),
+        )
     if whole.runs_without_cpus:
         say("cpus-not-recorded", f"{whole.runs_without_cpus:,} runs have no CPUs recorded: their CPU hours are missing")
     if whole.energy_j is None and whole.runs:
@@ -155,10 +166,18 @@ def _notices(
             "with Slurm: AcctGatherEnergyType and AccountingStorageTRES=energy; or shakedown energy archive",
         )
     if held is not None:
-        for name, value in (("CPU", held.cpu_utilisation), ("GPU", held.gpu_utilisation), ("node", held.node_utilisation)):
+        for name, value in (
+            ("CPU", held.cpu_utilisation),
+            ("GPU", held.gpu_utilisation),
+            ("node", held.node_utilisation),
+        ):
             if value is not None and value > 1:
                 shared = "; nodes that several runs share count for each" if name == "node" else ""
-                say("over-capacity", f"{name} utilisation is above 100 %{shared}", "compare --nodes with what the engine gives out")
+                say(
+                    "over-capacity",
+                    f"{name} utilisation is above 100 %{shared}",
+                    "compare --nodes with what the engine gives out",
+                )
     first, last = store.one("SELECT min(coalesce(start_s, submit_s)), max(greatest(end_s, submit_s)) FROM jobs")
     if first is not None and (measure.begin_s < first - 86400 or measure.end_s > last + 86400):
         say(

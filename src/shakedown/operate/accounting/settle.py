@@ -61,9 +61,7 @@ def _open(store: Store) -> None:
     store.db.execute("UPDATE jobs SET ran_s = end_s - start_s WHERE open AND ran_s IS NULL")
     running = store.one("SELECT count(*) FROM jobs WHERE open")[0]
     if running:
-        store.notice(
-            "open", f"{running} runs had not ended when the records were written: they are counted up to then"
-        )
+        store.notice("open", f"{running} runs had not ended when the records were written: they are counted up to then")
     lost = store.one("SELECT count(*) FROM jobs WHERE open AND ran_s > limit_s + 86400")[0]
     if lost:
         store.notice(
@@ -78,7 +76,9 @@ def _backwards(store: Store) -> None:
         "SELECT count(*), count(*) FILTER (WHERE coalesce(ran_s, 0) = 0) FROM jobs WHERE start_s IS NOT NULL AND end_s < start_s"
     )
     if wrong:
-        store.db.execute("UPDATE jobs SET end_s = start_s + coalesce(ran_s, 0) WHERE start_s IS NOT NULL AND end_s < start_s")
+        store.db.execute(
+            "UPDATE jobs SET end_s = start_s + coalesce(ran_s, 0) WHERE start_s IS NOT NULL AND end_s < start_s"
+        )
         store.notice(
             "ends-before-start",
             f"{wrong} runs end before they begin, as when a clock is set: they count for the time that the engine says they "
@@ -89,7 +89,8 @@ def _backwards(store: Store) -> None:
     if longer:
         store.db.execute("UPDATE jobs SET ran_s = end_s - start_s WHERE ran_s > end_s - start_s")
         store.notice(
-            "ran-longer", f"{longer} runs are said to have run longer than from their start to their end: the latter holds"
+            "ran-longer",
+            f"{longer} runs are said to have run longer than from their start to their end: the latter holds",
         )
 
 
@@ -139,7 +140,9 @@ def _steps(store: Store) -> None:
 def _gpus(store: Store) -> None:
     """GPUs of a cluster (per reader's kind of file) that no row names are not recorded, and neither are those of the time
     before the first row that does, in partitions where nearly all later runs have some."""
-    for cluster, some in store.rows("SELECT coalesce(cluster, ''), bool_or(coalesce(gpus, 0) > 0) FROM jobs GROUP BY ALL"):
+    for cluster, some in store.rows(
+        "SELECT coalesce(cluster, ''), bool_or(coalesce(gpus, 0) > 0) FROM jobs GROUP BY ALL"
+    ):
         name = cluster.replace("'", "''")
         here = f"coalesce(cluster, '') = '{name}'"
         if not some:

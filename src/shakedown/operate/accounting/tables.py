@@ -65,7 +65,18 @@ def heads(table: Table) -> tuple[str, ...]:
     money = ("charge",) if any(row.charge for row in table.rows) else ()
     return (
         *(TITLES[one] for one in table.by),
-        *("runs" if "state" in table.by else "jobs", "CPU h", "GPU h", "node h", "energy", "wait, median", "wait, 90 %", "expansion", "CPU used", "failed"),
+        *(
+            "runs" if "state" in table.by else "jobs",
+            "CPU h",
+            "GPU h",
+            "node h",
+            "energy",
+            "wait, median",
+            "wait, 90 %",
+            "expansion",
+            "CPU used",
+            "failed",
+        ),
         *money,
     )
 
@@ -138,9 +149,15 @@ def facts(told: Report) -> tuple[tuple[str, str], ...]:
         ("CPU hours", hours(one.cpu_s)),
         ("GPU hours", gpus),
         ("node hours", hours(one.node_s)),
-        ("energy", energy(one.energy_j) + (f", recorded for {percent(one.energy_seen)} of the use" if one.energy_seen else "")),
+        (
+            "energy",
+            energy(one.energy_j) + (f", recorded for {percent(one.energy_seen)} of the use" if one.energy_seen else ""),
+        ),
         *utilisation(told.capacity),
-        ("wait", f"{wait(one.wait_median_s)} in the median, {wait(one.wait_90_s)} at 90 %, from when a job was eligible"),
+        (
+            "wait",
+            f"{wait(one.wait_median_s)} in the median, {wait(one.wait_90_s)} at 90 %, from when a job was eligible",
+        ),
         ("expansion", "-" if one.expansion is None else f"{one.expansion:.2f} (wait and run over run)"),
         ("CPU time used", f"{percent(one.cpu_efficiency)} of that allocated, known of {percent(one.cpu_seen)}"),
         ("memory used", f"{percent(one.memory_efficiency)} of that asked for, known of {percent(one.memory_seen)}"),
@@ -155,8 +172,28 @@ def facts(told: Report) -> tuple[tuple[str, str], ...]:
 # ----------------------------------------------------------------------------------------------------------------- CSV
 
 _USE = (
-    *("jobs", "runs", "started", "ended", "never_started", "cpu_s", "gpu_s", "node_s", "runs_without_cpus", "runs_without_gpus"),
-    *("runs_without_nodes", "energy_j", "energy_seen", "wait_median_s", "wait_90_s", "expansion", "cpu_efficiency", "cpu_seen"),
+    *(
+        "jobs",
+        "runs",
+        "started",
+        "ended",
+        "never_started",
+        "cpu_s",
+        "gpu_s",
+        "node_s",
+        "runs_without_cpus",
+        "runs_without_gpus",
+    ),
+    *(
+        "runs_without_nodes",
+        "energy_j",
+        "energy_seen",
+        "wait_median_s",
+        "wait_90_s",
+        "expansion",
+        "cpu_efficiency",
+        "cpu_seen",
+    ),
     *("memory_efficiency", "memory_seen", "limit_efficiency", "failed", "failed_cpu_s", "charge"),
 )
 

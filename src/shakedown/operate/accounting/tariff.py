@@ -129,7 +129,9 @@ def step_s(tariff: Tariff) -> int:
     except (UnknownUnit, ValueError):
         value, unit = 0.0, ""
     if unit != "s" or value < 1 or value != int(value):
-        raise BadInput(f"round_up_to {tariff.round_up_to!r} is no time", where="the tariff", hint='"1 s", "15 min", "1 h"')
+        raise BadInput(
+            f"round_up_to {tariff.round_up_to!r} is no time", where="the tariff", hint='"1 s", "15 min", "1 h"'
+        )
     return int(value)
 
 
@@ -228,7 +230,9 @@ def _price(tariff: Tariff, partition: str, qos: str, gpu: str) -> _Price:
         if gpu not in ("none", NOT_RECORDED):
             if gpu not in tariff.rates.gpu_h and "default" not in tariff.rates.gpu_h:
                 raise BadInput(
-                    f"has no rate for GPUs of the type {gpu!r}", where="the tariff", hint=f'gpu_h = {{ "{gpu}" = "1.00", default = "1.00" }}'
+                    f"has no rate for GPUs of the type {gpu!r}",
+                    where="the tariff",
+                    hint=f'gpu_h = {{ "{gpu}" = "1.00", default = "1.00" }}',
                 )
             rate = tariff.rates.gpu_h.get(gpu, tariff.rates.gpu_h.get("default", 0))
     else:

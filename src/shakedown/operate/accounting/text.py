@@ -73,7 +73,9 @@ def opened(path: Path) -> IO[bytes]:
             return cast(IO[bytes], bz2.open(path, "rb"))
         return open(path, "rb")
     except OSError as error:
-        raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint="give a file that can be read") from None
+        raise BadInput(
+            f"cannot be read: {error.strerror}", where=str(path), hint="give a file that can be read"
+        ) from None
 
 
 def first_lines(path: Path, size: int = 65536) -> str:
@@ -136,9 +138,7 @@ def _cut(block: bytes, form: Form) -> int:
     return end
 
 
-def _block(
-    block: bytes, form: Form, own: str, delimiter: bytes, mended: Mended, mends: _Mends
-) -> Iterator[Piece]:
+def _block(block: bytes, form: Form, own: str, delimiter: bytes, mended: Mended, mends: _Mends) -> Iterator[Piece]:
     if len(delimiter) > 1:
         block = block.replace(UNIT.encode(), b" ").replace(delimiter, UNIT.encode())
         form = msgspec.structs.replace(form, delimiter=UNIT)
@@ -268,7 +268,11 @@ def aligned(text: str, form: Form) -> list[str] | None:
         return None
     ways = form.free if more else (0,)
     for at in ways:
-        row = [*fields[:at], form.delimiter.join(fields[at : at + more + 1]), *fields[at + more + 1 :]] if more else fields
+        row = (
+            [*fields[:at], form.delimiter.join(fields[at : at + more + 1]), *fields[at + more + 1 :]]
+            if more
+            else fields
+        )
         if all(re.fullmatch(pattern, row[place]) for place, pattern in form.checks.items()):
             return row
     return None

@@ -18,7 +18,9 @@ def is_local(stamp: str) -> bool:
 
 
 def is_stamp(text: str) -> bool:
-    return text in _NEVER or is_local(text) or re.fullmatch(r"\d{9,13}|\d{4}-.*[+-]\d\d:?\d\d|\d{4}-.*Z", text) is not None
+    return (
+        text in _NEVER or is_local(text) or re.fullmatch(r"\d{9,13}|\d{4}-.*[+-]\d\d:?\d\d|\d{4}-.*Z", text) is not None
+    )
 
 
 def seconds(text: str) -> float | None:
@@ -53,7 +55,9 @@ def face(column: str) -> str:
 def unix(column: str) -> str:
     """SQL: Unix seconds of a stamp in seconds or milliseconds, or in ISO 8601 with an offset; 0 is no time."""
     number = f"nullif(try_cast({column} AS BIGINT), 0)"
-    iso = f"CAST(epoch(try_cast(regexp_replace({column}, '([+-]\\d\\d)(\\d\\d)$', '\\1:\\2') AS TIMESTAMPTZ)) AS BIGINT)"
+    iso = (
+        f"CAST(epoch(try_cast(regexp_replace({column}, '([+-]\\d\\d)(\\d\\d)$', '\\1:\\2') AS TIMESTAMPTZ)) AS BIGINT)"
+    )
     return f"coalesce(CASE WHEN {number} > 100000000000 THEN {number} // 1000 ELSE {number} END, {iso})"
 
 

@@ -22,16 +22,40 @@ from .. import text, values, zones
 from ..loading import Store
 from . import Reader
 
-_KNOWN = ("JobID", "JobIDRaw", "AllocTRES", "AllocCPUS", "NCPUS", "ElapsedRaw", "Eligible", "Partition", "Account", "Submit")
+_KNOWN = (
+    "JobID",
+    "JobIDRaw",
+    "AllocTRES",
+    "AllocCPUS",
+    "NCPUS",
+    "ElapsedRaw",
+    "Eligible",
+    "Partition",
+    "Account",
+    "Submit",
+)
 #: Columns that hold anybody's words, the likeliest first.
-_FREE = ("JobName", "SubmitLine", "Comment", "WorkDir", "AdminComment", "SystemComment", "Extra", "Reason", "Constraints", "WCKey")
+_FREE = (
+    "JobName",
+    "SubmitLine",
+    "Comment",
+    "WorkDir",
+    "AdminComment",
+    "SystemComment",
+    "Extra",
+    "Reason",
+    "Constraints",
+    "WCKey",
+)
 _STAMP = r"|Unknown|None|N/A|\d{9,13}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _CHECKS = {
     "JobID": r"\d+(?:_(?:\d+|\[[^|]*\]))?(?:\+\d+)?(?:\.[\w+-]+)?|JobID",
     "JobIDRaw": r"\d+(?:\.[\w+-]+)?|JobIDRaw",
     "State": r"|State|[A-Z][A-Z_]+\+?(?: by \S+)?",
     **dict.fromkeys(("Submit", "Eligible", "Start", "End"), _STAMP + "|Submit|Eligible|Start|End"),
-    **dict.fromkeys(("ElapsedRaw", "TimelimitRaw", "CPUTimeRAW", "UID", "GID", "AssocID"), r"\d*|Partition_Limit|UNLIMITED|[A-Z]\w+"),
+    **dict.fromkeys(
+        ("ElapsedRaw", "TimelimitRaw", "CPUTimeRAW", "UID", "GID", "AssocID"), r"\d*|Partition_Limit|UNLIMITED|[A-Z]\w+"
+    ),
 }
 _STEP_COLUMNS = ("MaxRSS", "NTasks", "TRESUsageInTot", "ConsumedEnergyRaw", "TotalCPU")
 _ENOUGH = "--format=JobID,User,Account,Partition,Submit,Eligible,Start,End,ElapsedRaw,Suspended,State,ExitCode,NNodes,NCPUS,AllocTRES"
@@ -67,7 +91,9 @@ def form_of(path: Path) -> text.Form:
     head = text.first_lines(path).partition("\n")[0]
     found = text.told(head, _KNOWN)
     if found is None:
-        raise BadInput("has no head line of sacct", where=str(path), hint="run sacct without --noheader, with --parsable2")
+        raise BadInput(
+            "has no head line of sacct", where=str(path), hint="run sacct without --noheader, with --parsable2"
+        )
     lacking = [name for name in ("JobID", "Start", "State") if name not in found.columns]
     if "End" not in found.columns and "ElapsedRaw" not in found.columns:
         lacking.append("End")
@@ -126,18 +152,27 @@ class _Reading:
         if spans:
             inside = " OR ".join(f"start_l >= {first} AND start_l < {last}" for first, last in spans)
             self.never_were += int(store.one(f"SELECT count(*) FROM raw WHERE {inside}")[0])
-        first = partial(zones.unix_sql, zone=store.zone, begin_s=low // 86400 * 86400, end_s=(high // 86400 + 1) * 86400)
+        first = partial(
+            zones.unix_sql, zone=store.zone, begin_s=low // 86400 * 86400, end_s=(high // 86400 + 1) * 86400
+        )
         twice = zones.twice(store.zone, low, high)
         if not twice:
             stamps = ", ".join(f"{first(f'{name}_l')} AS {name}_u" for name in map(str.lower, _STAMPS))
             store.db.execute(f"CREATE OR REPLACE TEMP VIEW stamped AS SELECT *, rowid AS rid, {stamps} FROM raw")
             return
-        both = ", ".join(f"{first(f'{name}_l')} AS {name}0, {first(f'{name}_l', later=True)} AS {name}1" for name in map(str.lower, _STAMPS))
+        both = ", ".join(
+            f"{first(f'{name}_l')} AS {name}0, {first(f'{name}_l', later=True)} AS {name}1"
+            for name in map(str.lower, _STAMPS)
+        )
         store.db.execute(_FOLDED.replace("$both", both))
-        inside = " OR ".join(f"(start_l >= {low} AND start_l < {high} AND end_l >= {low} AND end_l < {high})" for low, high in twice)
+        inside = " OR ".join(
+            f"(start_l >= {low} AND start_l < {high} AND end_l >= {low} AND end_l < {high})" for low, high in twice
+        )
         job = self.of.sql("JobID")
         self.undecided += int(
-            store.one(f"SELECT count(*) FROM raw WHERE ({inside}) AND end_l - start_l = need_s AND NOT contains({job}, '.')")[0]
+            store.one(
+                f"SELECT count(*) FROM raw WHERE ({inside}) AND end_l - start_l = need_s AND NOT contains({job}, '.')"
+            )[0]
         )
 
 
@@ -177,7 +212,13 @@ def read(store: Store, path: Path) -> None:
             f"{reading.undecided} runs of {path.name} began and ended in the hour that came twice: the first is taken",
             "ask sacct with SLURM_TIME_FORMAT=%s where that matters",
         )
-    store.done(str(path), "sacct", rows=mended.rows, steps=mended.rows - _own(store) if reading.has_steps else steps, mended=mended)
+    store.done(
+        str(path),
+        "sacct",
+        rows=mended.rows,
+        steps=mended.rows - _own(store) if reading.has_steps else steps,
+        mended=mended,
+    )
 
 
 def _own(store: Store) -> int:
@@ -216,12 +257,18 @@ _STAMPS = ("Submit", "Eligible", "Start", "End")
 
 def _parsed(of: _Columns) -> dict[str, str]:
     """Columns of ``raw`` that are read from others once, since much refers to them."""
-    elapsed = values.whole(of.sql("ElapsedRaw")) if of.has("ElapsedRaw") else f"{values.duration_ms(of.sql('Elapsed'))} // 1000"
+    elapsed = (
+        values.whole(of.sql("ElapsedRaw"))
+        if of.has("ElapsedRaw")
+        else f"{values.duration_ms(of.sql('Elapsed'))} // 1000"
+    )
     idle = of.sql("Suspended")
     return {
         **{f"{name.lower()}_l": values.face(of.sql(name)) for name in _STAMPS},
         "elapsed_s": elapsed,
-        "idle_s": "0" if idle.startswith("NULL") else f"CASE WHEN {idle} <> '00:00:00' THEN {values.duration_ms(idle)} // 1000 ELSE 0 END",
+        "idle_s": "0"
+        if idle.startswith("NULL")
+        else f"CASE WHEN {idle} <> '00:00:00' THEN {values.duration_ms(idle)} // 1000 ELSE 0 END",
         "need_s": "elapsed_s + idle_s",
         "busy_ms": f"nullif({values.duration_ms(of.sql('TotalCPU'))}, 0)",
         "joules": f"nullif({values.whole(of.sql('ConsumedEnergyRaw'))}, 0)",
@@ -250,7 +297,9 @@ def _steps_select(of: _Columns) -> str:
 def _steps_tables(of: _Columns, steps: str) -> str:
     """Tables of a piece: its steps, and what they come to for each job of the piece that they lie in."""
     job = of.sql("JobID")
-    meets = f"j.{job} = s.job AND s.start_u >= j.start_u - 1 AND (j.end_u IS NULL OR s.start_u <= j.end_u) AND NOT j.step"
+    meets = (
+        f"j.{job} = s.job AND s.start_u >= j.start_u - 1 AND (j.end_u IS NULL OR s.start_u <= j.end_u) AND NOT j.step"
+    )
     return (
         f"CREATE OR REPLACE TEMP TABLE piece_steps AS {steps}; "
         f"CREATE OR REPLACE TEMP TABLE ofsteps AS SELECT j.rid, max(s.memory) AS memory, sum(s.energy) AS energy, sum(s.cpu) AS cpu "

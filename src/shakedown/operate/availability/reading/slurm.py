@@ -29,12 +29,12 @@ from ..history import OPEN_S, STATE_CODE, WHOLE, Builder, Cause, Events, Ints
 from ..records import Source
 from ..words import of_slurm_number, of_slurm_word
 
+FIRST = ("Cluster", "NodeName", "TimeStart", "TimeEnd")
 #: The columns that are asked for; the free text stands last.
-COLUMNS = ("Cluster", "NodeName", "TimeStart", "TimeEnd", "StateRaw", "State", "TRES", "ClusterNodes", "User", "Reason")
 ASKED = "Cluster,NodeName,TimeStart,TimeEnd,StateRaw,State,TRES,ClusterNodes,User,Reason"
 #: Flags of a raw state (slurm.h).
 MAINT_FLAG, CLOUD_FLAG, POWERED_DOWN_FLAG, FUTURE = 1 << 15, 1 << 7, 1 << 12, 6
-_EARLIER_NAMES = {"start": "TimeStart", "end": "TimeEnd", "node name": "NodeName", "cluster nodes": "ClusterNodes"}
+_EARLIER_NAMES = {"cluster nodes": "ClusterNodes"}
 
 
 #: Begin, end, nodes, resources, and "0" or the state of a controller that was away.
@@ -50,12 +50,9 @@ def read(builder: Builder, path: Path, zone: str) -> None:
     """What `sacctmgr -P show event` printed, with its head; times as Unix seconds (SLURM_TIME_FORMAT=%s) or with a zone."""
     with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
         head = next(file).rstrip("\n").split("|")
-        missing = [name for name in ("NodeName", "TimeStart", "TimeEnd") if name not in head]
-        if head[0] != "Cluster":
-            missing.append("Cluster, as the first")
-        if missing or head[-1] not in ("Reason", "User", "TRES", "State", "ClusterNodes", ""):
+        if tuple(head[:4]) != FIRST or head[-1] not in ("Reason", "User", "TRES", "State", "ClusterNodes", ""):
             raise BadInput(
-                f"lacks the columns {', '.join(missing)}" if missing else "the free text does not stand last",
+                f"the first columns are not {', '.join(FIRST)}, or the free text does not stand last",
                 where=str(path),
                 hint=f"SLURM_TIME_FORMAT=%s sacctmgr -P show event start=... format={ASKED}",
             )
@@ -98,21 +95,37 @@ def events(
     )
 
 
+class _Rows:
+    """Columns of records as they are read; ``alike`` numbers the state, cause and processors that a record tells of."""
+
+    def __init__(self) -> None:
+        self.node: list[int] = []
+        self.begin: list[str] = []
+        self.end: list[str] = []
+        self.alike: list[int] = []
+        self.told: list[tuple[int, int, int]] = []  # of each number: state, cause, processors
+
+
 def _read(builder: Builder, lines: Iterator[str], head: list[str], where: str) -> tuple[list[_ClusterRow], _Rows]:
-    """The rows of the cluster, and those of nodes."""
-    places = {_EARLIER_NAMES.get(name.lower(), name): at for at, name in enumerate(head)}
-    node_at, begin_at, end_at = places["NodeName"], places["TimeStart"], places["TimeEnd"]
-    raw_at, state_at, tres_at = places.get("StateRaw"), places.get("State"), places.get("TRES")
-    list_at, reason_at, width = places.get("ClusterNodes"), places.get("Reason"), len(head) - 1
+    """The rows of the cluster, and those of nodes. What stands behind the times is alike in most rows and read once."""
+    ending = _Ending(builder, [_EARLIER_NAMES.get(name.lower(), name) for name in head[4:]])
     cluster: list[_ClusterRow] = []
     rows = _Rows()
-    causes: dict[tuple[str, str], tuple[int, int]] = {}
-    cpus_of: dict[str, int] = {"": -1}
+    alike: dict[str, int] = {}
     nodes: dict[str, int] = {}
     own = ""
-    word_at = raw_at if raw_at is not None else state_at
-    for fields in _records(lines, width):
-        name = fields[node_at]
+    for line in lines:
+        fields = line.split("|", 4)
+        number = alike.get(fields[4]) if len(fields) == 5 else None
+        if number is None:
+            if len(fields) < 5 or not ending.whole(fields[4]):
+                ending.goes_on(line, rows)  # the free text of the record before held a line break
+                continue
+            if not fields[1]:
+                cluster.append((fields[2], fields[3], *ending.of_cluster(fields[4])))
+                own = own or fields[0]
+                continue
+            number = alike[fields[4]] = ending.number(fields[4], rows)
         if fields[0] != own:
             if own:
                 raise BadInput(
@@ -121,57 +134,52 @@ def _read(builder: Builder, lines: Iterator[str], head: list[str], where: str) -
                     hint=f"ask for one: sacctmgr -P show event cluster={own} ...",
                 )
             own = fields[0]
-        reason = fields[reason_at] if reason_at is not None else ""
-        tres = fields[tres_at] if tres_at is not None else ""
-        if not name:
-            state = fields[raw_at] if raw_at is not None and "disconnect" in reason else "0"
-            members = fields[list_at] if list_at is not None else ""
-            cluster.append((fields[begin_at], fields[end_at], members, tres, state))
-            continue
-        word = fields[word_at] if word_at is not None else ""
-        found = causes.get((word, reason))
-        if found is None:
-            found = causes[word, reason] = _cause(builder, word, reason, raw=raw_at is not None)
-        cpus = cpus_of.get(tres)
-        if cpus is None:
-            cpus = cpus_of[tres] = _tres(tres).get("cpu", -1)
-        node = nodes.get(name)
+        node = nodes.get(fields[1])
         if node is None:
-            node = nodes[name] = builder.node(name)
+            node = nodes[fields[1]] = builder.node(fields[1])
         rows.node.append(node)
-        rows.begin.append(fields[begin_at])
-        rows.end.append(fields[end_at])
-        rows.state.append(found[0])
-        rows.cause.append(found[1])
-        rows.cpus.append(cpus)
+        rows.begin.append(fields[2])
+        rows.end.append(fields[3])
+        rows.alike.append(number)
     return cluster, rows
 
 
-class _Rows:
-    """Columns of records as they are read."""
+class _Ending:
+    """What stands behind the first four columns: state, resources, nodes, reason."""
 
-    def __init__(self) -> None:
-        self.node: list[int] = []
-        self.begin: list[str] = []
-        self.end: list[str] = []
-        self.state: list[int] = []
-        self.cause: list[int] = []
-        self.cpus: list[int] = []
+    def __init__(self, builder: Builder, head: list[str]) -> None:
+        self._builder = builder
+        self._width = len(head) - 1
+        self._at = {name: at for at, name in enumerate(head)}
+        self._raw = "StateRaw" in self._at
+        self._last = ""
 
+    def whole(self, text: str) -> bool:
+        return text.count("|") >= self._width
 
-def _records(lines: Iterator[str], width: int) -> Iterator[list[str]]:
-    """Whole records: a line with too few fields goes on in the one before, whose free text held a line break."""
-    held: list[str] | None = None
-    for line in lines:
-        fields = line.rstrip("\n").split("|", width)
-        if len(fields) > width:
-            if held is not None:
-                yield held
-            held = fields
-        elif held is not None and line.strip():
-            held[-1] = f"{held[-1]} {'|'.join(fields)}"
-    if held is not None:
-        yield held
+    def _field(self, fields: list[str], name: str) -> str:
+        return fields[self._at[name]] if name in self._at else ""
+
+    def of_cluster(self, text: str) -> tuple[str, str, str]:
+        """Nodes, resources, and "0" or the state of a controller that was away."""
+        fields = text.rstrip("\n").split("|", self._width)
+        away = self._raw and "disconnect" in self._field(fields, "Reason")
+        state = self._field(fields, "StateRaw") if away else "0"
+        return self._field(fields, "ClusterNodes"), self._field(fields, "TRES"), state
+
+    def number(self, text: str, rows: _Rows) -> int:
+        """The number of a state, a cause and processors that are new."""
+        self._last = text.rstrip("\n")
+        fields = self._last.split("|", self._width)
+        word = self._field(fields, "StateRaw" if self._raw else "State")
+        state, cause = _cause(self._builder, word, self._field(fields, "Reason"), raw=self._raw)
+        rows.told.append((state, cause, _tres(self._field(fields, "TRES")).get("cpu", -1)))
+        return len(rows.told) - 1
+
+    def goes_on(self, line: str, rows: _Rows) -> None:
+        """The last record's free text has a further line: it becomes a record of its own kind."""
+        if line.strip() and rows.alike:
+            rows.alike[-1] = self.number(f"{self._last} {line.strip()}", rows)
 
 
 def _cause(builder: Builder, word: str, reason: str, *, raw: bool) -> tuple[int, int]:
@@ -203,17 +211,18 @@ def _block(rows: _Rows, builder: Builder, where: str, zone: str) -> Events:
         )
         builder.notices.append(Notice(code="stale-events", text=text, advice="sacctmgr show event; slurmdbd lost rows"))
     fine = ends > begins
+    told = np.array(rows.told, np.int64)[np.array(rows.alike, np.int64)]
     return Events(
         node=nodes,
         begin=begins,
         end=ends,
-        state=np.array(rows.state, np.uint8),
-        cause=np.array(rows.cause, np.int32),
+        state=told[:, 0].astype(np.uint8),
+        cause=told[:, 1].astype(np.int32),
         share=np.full(size, WHOLE, np.int32),
         mask=np.zeros(size, np.uint64),
         announced=np.full(size, -1, np.int64),
         late=np.full(size, -1, np.int64),
-        cpus=np.array(rows.cpus, np.int64),
+        cpus=told[:, 2].copy(),
     ).take(fine)
 
 
