@@ -10,6 +10,7 @@ from .. import __version__
 from ..errors import COULD_NOT_MEASURE, ShakedownError
 from . import (
     accept,
+    availability,
     cluster,
     compare,
     energy,
@@ -73,6 +74,7 @@ energy.app.command("archive")(energy_archive.command)
 app.add_typer(meter.app, name="meter")
 app.add_typer(energy.app, name="energy")
 app.add_typer(facility.app, name="facility")
+app.add_typer(availability.app, name="availability")
 app.add_typer(health.app, name="health")
 app.command("list")(list_.command)
 
