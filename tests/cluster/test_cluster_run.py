@@ -32,6 +32,14 @@ workload = "pingpong"
 params = { ranks = "hosts", sizes = "8", kernels = "latency", pairs = "all", rounds = "tournament", samples = 5 }
 nodes = [2, "all"]
 """
+SHAPES = """
+[shape.narrow]
+hosts = "node4"
+
+[shape.wide]
+nodes = 2
+hosts = "node[1-2]"
+"""
 SLOW = """
 name = "slow"
 title = "Time enough to be cut short"
@@ -160,6 +168,39 @@ def test_the_controller_may_go_away_meanwhile(lab: Lab) -> None:
     asking.join(150)
     assert first and first[0].code == 0, first and first[0].err
     assert len(results(path)) == 2
+
+
+def test_each_kind_of_node_gets_an_allocation_and_one_report_tells_of_all(lab: Lab) -> None:
+    text = EVERYWHERE.replace('[2, "all"]', '"all"\nshape = "wide"') + SHAPES
+    path = lab.shared / "shapes"
+    asked = shakedown(lab, "run", campaign(lab, "shapes", text), "--on", "slurm", "--directory", path)
+    assert asked.code == 0, asked.err
+    narrow, wide = results(path / "narrow"), results(path / "wide")
+    assert {(one.workload, one.host) for one in narrow} == {("stream", "node4")}
+    assert {(one.workload, one.host) for one in wide} == {
+        ("stream", "node1"),
+        ("stream", "node2"),
+        ("pingpong", "node[1-2]"),
+    }
+    page = (path / "report.html").read_text()
+    assert "node4" in page and "node[1-2]" in page
+    again = shakedown(lab, "run", "--resume", path, "--on", "slurm", "--no-report")
+    assert again.code == 0 and len(dispatch.folders(path / "wide")) == 1, "nothing was left to be submitted"
+
+
+def test_grid_engine_runs_a_campaign_too(gridengine_lab: Lab) -> None:
+    lab = gridengine_lab
+    path = lab.shared / "everywhere"
+    words = ("--on", "gridengine", "--nodes", 2, "--parallel-environment", "nodes", "--slots", lab.settings.cpus)
+    file = campaign(lab, "everywhere", EVERYWHERE.replace('[2, "all"]', "2"))
+    asked = shakedown(lab, "run", file, *words, "--directory", path, "--no-report")
+    assert asked.code == 0, asked.err
+    found = results(path)
+    assert [one.state for one in found] == ["ok"] * 3
+    (job,) = (one for one in found if one.workload == "pingpong")
+    assert len(set(job.provenance["facts"]["hosts"])) == 2
+    (record,) = dispatch.ended(dispatch.folders(path)[0])
+    assert record.state == "done" and len(record.hosts) == 2
 
 
 def test_what_cannot_be_is_refused_at_once(lab: Lab) -> None:

@@ -88,6 +88,15 @@ def node(name: str, begin: object, end: object, raw: int, why: str, cpus: int = 
 def test_a_reason_of_several_lines_stays_one_record(tmp_path: Path) -> None:
     file = write(tmp_path / "e", cluster(T, T + 100, "a", "cpu=4"), node("a", T + 5, T + 9, 1, "first\nsecond|half"))
     assert rows(read(file)) == [("a", T + 5, T + 9, "down", "first second|half")]
+    twice = write(
+        tmp_path / "e",
+        cluster(T, T + 100, "a", "cpu=4"),
+        node("a", T + 5, T + 9, 1, "PSU"),
+        node("a", T + 10, T + 11, 514, "drain"),
+        node("a", T + 15, T + 19, 1, "PSU\n\nand more\nof it"),
+        node("a", T + 25, T + 29, 1, "PSU"),
+    )
+    assert [one[4] for one in rows(read(twice))] == ["PSU", "drain", "PSU and more of it", "PSU"]
 
 
 def test_an_event_that_was_never_ended_ends_where_the_next_begins(tmp_path: Path) -> None:
@@ -217,6 +226,14 @@ def test_a_table_with_its_own_inventory(tmp_path: Path) -> None:
     assert lost(history, T, T + 1000) == (16 * (10 + 970 / 2 + 5 + 10 / 2 + 2 * 10), 16 * 10)
     maintenance = [one for one in rows(history) if one[3] == "maintenance"]
     assert len(maintenance) == 3 and history.events.announced.max() == T - 100
+
+
+def test_a_table_beside_a_watch_fills_no_gap_that_it_does_not_speak_of(tmp_path: Path) -> None:
+    remarks = csv(tmp_path / "o.csv", f"node1,{1795307910},{1795307920},gpu,Xid 79,seen by hand,,1,,")
+    both = read(WATCH, remarks)
+    assert both.seen == read(WATCH).seen
+    assert lost(both, 1795307904, 1795307988) == (4 * (42 + 6) + 10, 4 * 4 * (8 + 4))
+    assert "taken-as-complete" not in [one.code for one in both.notices]
 
 
 def test_a_table_is_read_by_the_zone_and_an_end_in_the_hour_that_comes_twice_is_after_its_start(tmp_path: Path) -> None:

@@ -124,6 +124,8 @@ class Builder:
         self._presence: list[tuple[int, int, int, int, int]] = []
         self._gaps: list[tuple[int, int, int]] = []
         self.seen: list[tuple[int, int]] = []
+        #: Tables that do not say for which time they speak: for all of it, if they are all that there is.
+        self.taken_as_complete: list[str] = []
         self.reservations: list[Reservation] = []
         self.sources: list[Source] = []
         self.notices: list[Notice] = []
@@ -204,7 +206,13 @@ class Builder:
         events = Events(**{name: np.concatenate([getattr(one, name) for one in blocks]) for name in Events.__slots__})
         here = np.zeros(len(names), bool)
         here[presence.node] = True
-        notices = list(self.notices)
+        notices, seen = list(self.notices), list(self.seen)
+        if self.taken_as_complete and not seen:
+            seen = [(0, OPEN_S)]
+            text = f"{', '.join(self.taken_as_complete)}: taken as complete, what is not listed counts as up"
+            notices.append(
+                Notice(code="taken-as-complete", text=text, advice="rows of the kind 'observed' say otherwise")
+            )
         lost = int(np.count_nonzero(~here[events.node])) if len(events) else 0
         if lost:
             notices.append(
@@ -221,7 +229,7 @@ class Builder:
             events=events,
             causes=tuple(self._causes),
             gaps=Gaps(node=gaps[:, 0].astype(np.int32), begin=gaps[:, 1].copy(), end=gaps[:, 2].copy()),
-            seen=union(self.seen),
+            seen=union(seen),
             reservations=tuple(self.reservations),
             sources=tuple(self.sources),
             notices=tuple(notices),

@@ -113,27 +113,25 @@ def _read(builder: Builder, lines: Iterator[str], head: list[str], where: str) -
     rows = _Rows()
     alike: dict[str, int] = {}
     nodes: dict[str, int] = {}
-    own = ""
+    own = last = ""
     for line in lines:
         fields = line.split("|", 4)
-        number = alike.get(fields[4]) if len(fields) == 5 else None
+        number = alike.get(fields[4]) if len(fields) == 5 and fields[1] else None
         if number is None:
             if len(fields) < 5 or not ending.whole(fields[4]):
-                ending.goes_on(line, rows)  # the free text of the record before held a line break
+                if last and line.strip():  # the free text of the record before held a line break
+                    last = f"{last.rstrip()} {line.strip()}"
+                    rows.alike[-1] = ending.number(last, rows)
                 continue
+            own = _one_cluster(own, fields[0], where)
             if not fields[1]:
                 cluster.append((fields[2], fields[3], *ending.of_cluster(fields[4])))
-                own = own or fields[0]
+                last = ""
                 continue
             number = alike[fields[4]] = ending.number(fields[4], rows)
         if fields[0] != own:
-            if own:
-                raise BadInput(
-                    f"holds the events of several clusters: {own}, {fields[0]}",
-                    where=where,
-                    hint=f"ask for one: sacctmgr -P show event cluster={own} ...",
-                )
-            own = fields[0]
+            own = _one_cluster(own, fields[0], where)
+        last = fields[4]
         node = nodes.get(fields[1])
         if node is None:
             node = nodes[fields[1]] = builder.node(fields[1])
@@ -152,7 +150,6 @@ class _Ending:
         self._width = len(head) - 1
         self._at = {name: at for at, name in enumerate(head)}
         self._raw = "StateRaw" in self._at
-        self._last = ""
 
     def whole(self, text: str) -> bool:
         return text.count("|") >= self._width
@@ -169,17 +166,22 @@ class _Ending:
 
     def number(self, text: str, rows: _Rows) -> int:
         """The number of a state, a cause and processors that are new."""
-        self._last = text.rstrip("\n")
-        fields = self._last.split("|", self._width)
+        fields = text.rstrip("\n").split("|", self._width)
         word = self._field(fields, "StateRaw" if self._raw else "State")
         state, cause = _cause(self._builder, word, self._field(fields, "Reason"), raw=self._raw)
         rows.told.append((state, cause, _tres(self._field(fields, "TRES")).get("cpu", -1)))
         return len(rows.told) - 1
 
-    def goes_on(self, line: str, rows: _Rows) -> None:
-        """The last record's free text has a further line: it becomes a record of its own kind."""
-        if line.strip() and rows.alike:
-            rows.alike[-1] = self.number(f"{self._last} {line.strip()}", rows)
+
+def _one_cluster(own: str, name: str, where: str) -> str:
+    """The name of the cluster that a file is of. Raises BadInput where it is of several: their nodes may be named alike."""
+    if own and name != own:
+        raise BadInput(
+            f"holds the events of several clusters: {own}, {name}",
+            where=where,
+            hint=f"ask for one: sacctmgr -P show event cluster={own} ...",
+        )
+    return name
 
 
 def _cause(builder: Builder, word: str, reason: str, *, raw: bool) -> tuple[int, int]:

@@ -24,7 +24,6 @@ from zoneinfo import ZoneInfo
 
 from .... import hostlist
 from ....errors import BadInput, unknown
-from ....records import Notice
 from ..history import OPEN_S, WHOLE, Builder, Cause, History
 from ..records import Source
 from ..words import STATES, State
@@ -74,14 +73,10 @@ def read(builder: Builder, path: Path, zone: str) -> None:
             events += 1
             _outage(builder, row, begin, end, where, zone)
     if not spoken:
-        text = f"{path.name} is taken as complete: what it does not list counts as up"
-        builder.notices.append(
-            Notice(code="taken-as-complete", text=text, advice="add rows of the kind 'observed' if it is not")
-        )
-        spoken = [(0, OPEN_S)]
+        builder.taken_as_complete.append(path.name)
     builder.seen.extend(spoken)
     ends = [end for _, end in spoken if end < OPEN_S]
-    begin_s = min(low for low, _ in spoken) or None
+    begin_s = min((low for low, _ in spoken), default=0) or None
     builder.sources.append(
         Source(name=str(path), kind="table", records=events, begin_s=begin_s, end_s=max(ends) if ends else None)
     )
