@@ -27,6 +27,8 @@ from .schedulers import Allocation
 from .store import RunDirectory
 from .watch import Watch
 
+#: The clock was set during a run when its seconds differ from the monotonic clock's by so much, and by 1 %.
+JUMP_S = 1.0
 #: What a harness needs before its job's end: to end the run under way, write it down, and stop.
 END_S = 15.0
 
@@ -269,8 +271,12 @@ def run_once(
     except BaseException:
         process.kill()
         raise
+    begin_ns = job.begin_ns or 0
+    jump_s = (door.now_ns() - begin_ns) * 1e-9 - ended.wall_s
+    jumped = abs(jump_s) > JUMP_S + 0.01 * ended.wall_s
+    end_ns = begin_ns + round(ended.wall_s * 1e9) if jumped else door.now_ns()
     job = msgspec.structs.replace(
-        job, end_ns=door.now_ns(), exit_code=ended.code, signal=ended.signal, timed_out=ended.timed_out
+        job, end_ns=end_ns, exit_code=ended.code, signal=ended.signal, timed_out=ended.timed_out
     )
     disturbance = watch.end(door, ended.cpu_s)
     record = measurement(
@@ -282,6 +288,13 @@ def run_once(
         harness_s=time.monotonic() - entered - ended.wall_s,
         ranks=command.ranks,
     )
+    if jumped:
+        said = Notice(
+            code="clock-jump",
+            text=f"the host's clock was set by {jump_s:+.1f} s during the run; its end is told by the monotonic clock",
+            advice="let the clock be slewed, not stepped (chrony); energies of this run are not to be trusted",
+        )
+        record = msgspec.structs.replace(record, notices=(*record.notices, said))
     if ended.lost:
         record = msgspec.structs.replace(
             record,

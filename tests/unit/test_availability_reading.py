@@ -255,6 +255,8 @@ def test_a_table_is_read_by_the_zone_and_an_end_in_the_hour_that_comes_twice_is_
         ("n1,1,2,gpu,,,,7,,", "has 4 GPUs"),
         ("n[1-,1,2,power,,,,,,", "brackets"),
         (",1,2,power,,,,,,", "names no node"),
+        ("n1,1,2,gpu,,,,0,2,,,,,", "more fields than the head"),
+        ("n1,1,2,maintainance,,,,,,", "did you mean 'maintenance'"),
     ],
 )
 def test_what_is_wrong_in_a_table_is_told_with_its_line(tmp_path: Path, line: str, says: str) -> None:

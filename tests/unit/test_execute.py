@@ -252,3 +252,21 @@ def test_the_time_left_counts_what_must_run_and_repeats_within_the_budget() -> N
     tight = Plan(campaign="c", title="c", runs=runs, budget_s=4)
     assert execute.left_s(tight, {}, 0) == 4.0
     assert execute.left_s(tight, {}, 10) == 3.0  # what must run does, whatever the budget says
+
+
+@pytest.mark.parametrize("step_s", [-3600.0, 7200.0])
+def test_a_clock_that_is_set_during_a_run_costs_no_time_and_is_said(tmp_path: Path, step_s: float) -> None:
+    class Set(RealHost):
+        """A host whose clock is set after its first look."""
+
+        looks = 0
+
+        def now_ns(self) -> int:
+            self.looks += 1
+            return time.time_ns() + (int(step_s * 1e9) if self.looks > 1 else 0)
+
+    opened, made = directory(tmp_path, "ok")
+    (record,) = execute.execute(opened, made, opened.machine(), Set())
+    assert record.state == "ok" and 0 <= record.end_ns - record.begin_ns < 5e9
+    (said,) = [one for one in record.notices if one.code == "clock-jump"]
+    assert f"{step_s:+.0f}"[:5] in said.text

@@ -15,11 +15,13 @@ them. Times are ISO 8601 with an offset, local times of --zone, or Unix seconds.
 from __future__ import annotations
 
 import csv
+import difflib
 import datetime
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from .... import hostlist
@@ -29,6 +31,7 @@ from ..records import Source
 from ..words import STATES, State
 
 COLUMNS = ("node", "start", "end", "kind", "what", "note", "share", "gpus", "announced", "processors", "state", "late")
+_MEANT = ("present", "observed", "not observed", "maintenance", "reservation")
 _STATE_OF: dict[str, State] = {"maintenance": "maintenance", "reservation": "reserved", "drained": "drained"}
 
 
@@ -45,10 +48,7 @@ def read(builder: Builder, path: Path, zone: str) -> None:
             for name in reader.fieldnames or ():
                 if name.strip().lower() not in COLUMNS:
                     raise unknown("column", name, COLUMNS, where=str(path))
-            rows = [
-                (reader.line_num, {(key or "").strip().lower(): (value or "").strip() for key, value in row.items()})
-                for row in reader
-            ]
+            rows = [(reader.line_num, _row(row, f"{path}:{reader.line_num}")) for row in reader]
         except csv.Error as error:
             raise BadInput(f"is no CSV: {error}", where=f"{path}:{reader.line_num}", hint="mend that line") from None
         except UnicodeDecodeError as error:
@@ -64,6 +64,7 @@ def read(builder: Builder, path: Path, zone: str) -> None:
             continue
         where = f"{path}:{line}"
         begin, end = _span(row, where, zone)
+        _check_kind(kind, where)
         if kind == "observed":
             spoken.append((begin, end))
         elif kind == "not observed":
@@ -80,6 +81,20 @@ def read(builder: Builder, path: Path, zone: str) -> None:
     builder.sources.append(
         Source(name=str(path), kind="table", records=events, begin_s=begin_s, end_s=max(ends) if ends else None)
     )
+
+
+def _row(row: Mapping[Any, Any], where: str) -> dict[str, str]:
+    """A row by its columns. Raises BadInput for one with more fields than the head."""
+    if None in row:
+        raise BadInput("has more fields than the head", where=where, hint='put what holds a comma in quotes: "0,2"')
+    return {(key or "").strip().lower(): (value or "").strip() for key, value in row.items()}
+
+
+def _check_kind(kind: str, where: str) -> None:
+    """A kind of one's own is a cause; one that is nearly a word with a meaning is a slip that would turn hours round."""
+    near = difflib.get_close_matches(kind, _MEANT, 1, 0.8)
+    if near and kind not in _MEANT:
+        raise BadInput(f"unknown kind {kind!r}", where=where, hint=f"did you mean {near[0]!r}?")
 
 
 def _present(builder: Builder, row: Mapping[str, str], where: str, zone: str) -> None:
