@@ -97,7 +97,8 @@ def up(
     lab = cluster.up(directory, say=common.say, **given)
     _show(lab.status(), json)
     where = f" --directory {directory}" if directory else ""
-    common.say(f"next: shakedown cluster exec{where} -- sinfo      the end: shakedown cluster down{where}")
+    look = "sinfo" if "slurm" in lab.settings.engines else "qhost"
+    common.say(f"next: shakedown cluster exec{where} -- {look}      the end: shakedown cluster down{where}")
 
 
 @app.command("down")

@@ -15,8 +15,8 @@ them. Times are ISO 8601 with an offset, local times of --zone, or Unix seconds.
 from __future__ import annotations
 
 import csv
-import difflib
 import datetime
+import difflib
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
