@@ -2,6 +2,7 @@
 
     python scripts/bench/all.py [harness] [analysis] [stream] [gemm] [pingpong] [hpl] [energy] [counters] [sampling]
         [archive] [multicast] [filesystem] [pairs] [cluster] [allocation] [accept] [health]
+        [availability]
 
 Each part runs ours and its peers interleaved in one run and prints medians and ratios; a peer that is not installed is
 said. The figures of record stand in docs/performance.md. The native programs are built into build/bench, with the
@@ -37,6 +38,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "allocation": (),
     "accept": (),
     "health": (),
+    "availability": (),
 }
 
 
