@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,6 +70,9 @@ def test_a_real_night_of_failures(recordings: Path) -> None:
     assert [one.word for one in jobs["19"]] == ["REQUEUED", "COMPLETED"], "launch failed, requeued, held, released"
     assert [one.word for one in jobs["20"]] == ["REQUEUED", "COMPLETED"]
     assert SLURM.provisional(jobs["20"][0]) and not SLURM.provisional(jobs["16"][0])
+    assert not any(SLURM.provisional(one[-1]) for one in jobs.values() if one[-1].ended), "each whole row has its end"
+    half = msgspec.structs.replace(jobs["21"][0], end_s=None, exit_code=0, signal=None)
+    assert SLURM.provisional(half), "slurmdbd, catching up, writes the state first and the end and the exit code later"
     assert (jobs["21"][0].state, jobs["21"][0].exit_code, jobs["21"][0].signal) == ("failed", None, 11)
     assert jobs["22"][0].word == "CANCELLED by 0" and jobs["22"][0].state == "cancelled"
     step = jobs["23"][0].steps[1]

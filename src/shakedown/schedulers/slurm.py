@@ -167,6 +167,12 @@ def _hopeless(record: JobRecord) -> str:
     return f"job {record.id} waits for ever ({record.reason}): release it (scontrol release), or cancel it"
 
 
+def _provisional(record: JobRecord) -> bool:
+    """A requeued attempt ends nothing. A row is written in parts: while slurmdbd catches up on what it missed, a job that
+    failed stands there as FAILED, exit code 0, without an end, until the rest of it arrives."""
+    return record.word.startswith("REQUEUED") or not record.partition or (record.ended and record.end_s is None)
+
+
 SCHEDULER = Scheduler(
     name="slurm",
     title="Slurm",
@@ -190,5 +196,5 @@ SCHEDULER = Scheduler(
     cancel=lambda job: ("scancel", job),
     hopeless=_hopeless,
     overriding=overriding,
-    provisional=lambda record: record.word.startswith("REQUEUED") or not record.partition,
+    provisional=_provisional,
 )
