@@ -1,6 +1,6 @@
 """Do our stated uncertainties hold? Simulated meters are characterised, then measure runs whose energy is known.
 
-    python scripts/bench/agreement.py [--seeds 100] [--first 0] [--json]
+    python scripts/bench/agreement.py [--seeds 100] [--first 0] [--kind WORDS] [--json]
 
 Each seed draws a meter of one kind (refresh, window, delay, gain, offset, step and noise of its own), has it characterised
 beside a better meter by the same controller that drives real ones (`shakedown meter characterise`), and then lets it see
@@ -105,11 +105,15 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seeds", type=int, default=100)
     options.add_argument("--first", type=int, default=0, help="the first seed: parts of the whole can run side by side")
+    options.add_argument("--kind", default="", help="only kinds of meter whose name holds this, as PDU")
     options.add_argument("--json", action="store_true")
     args = options.parse_args()
-    results: dict[str, list[list[tuple[float, float, float]]]] = {kind: [] for kind in KINDS}
+    kinds = [kind for kind in KINDS if args.kind.lower() in kind.lower()]
+    if not kinds:
+        options.error(f"no kind of meter holds {args.kind!r}: {'; '.join(KINDS)}")
+    results: dict[str, list[list[tuple[float, float, float]]]] = {kind: [] for kind in kinds}
     for seed in range(args.first, args.first + args.seeds):
-        kind = list(KINDS)[seed % len(KINDS)]
+        kind = kinds[seed % len(kinds)]
         results[kind].append(trial(kind, seed))
     rows = []
     for kind, trials in [*results.items(), ("all", [one for each in results.values() for one in each])]:
