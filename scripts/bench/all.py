@@ -2,7 +2,7 @@
 
     python scripts/bench/all.py [harness] [analysis] [stream] [gemm] [pingpong] [hpl] [energy] [counters] [sampling]
         [archive] [multicast] [filesystem] [pairs] [cluster] [allocation] [accept] [health]
-        [availability]
+        [availability] [accounting]
 
 Each part runs ours and its peers interleaved in one run and prints medians and ratios; a peer that is not installed is
 said. The figures of record stand in docs/performance.md. The native programs are built into build/bench, with the
@@ -39,6 +39,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "accept": (),
     "health": (),
     "availability": (),
+    "accounting": (),
 }
 
 

@@ -1,42 +1,37 @@
 """The same thing on every host of an allocation, side by side: what the host is, or a copy of a run.
 
-    harness  -- one start of the launcher, a task a host -->  python -m shakedown.beside RUN machine
-                                                              python -m shakedown.beside RUN run ID REPEAT
+    harness  -- an order to the relay on each host -->  machine
+                                                        run ID REPEAT
 
-Each task is a harness of its own for one step: it watches its own host, keeps its own output and writes its own files
-into the run directory, which all hosts share. Nothing is sent back; what a host left is read from there, and a host that
-left nothing has no result, with the reason.
+Each relay (``relay``, held by ``relays``) is a harness of its own for one step: it watches its own host, keeps its own
+output and writes its own files into the run directory, which all hosts share. What a host left is read from there, and a
+host that left nothing has no result, with the reason.
 """
 
 from __future__ import annotations
 
 import os
-import signal
-import sys
-import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from .errors import BadInput, CannotMeasure, ShakedownError, StoreFailed
-from .measure import last_line
-from .process import Exit, Process
-from .records import Host, Machine, Measurement
+from . import relays
+from .errors import CannotMeasure, StoreFailed
+from .records import Host, Job, Machine, Measurement, State
+from .relay import ALLOCATION
 from .schedulers import Allocation
-from .store import RunDirectory, hosts_in, read_record, write_record
+from .store import RunDirectory, failed, hosts_in, read_record, write_record
 
 if TYPE_CHECKING:
     from .execute import Step
     from .host import Door
 
-#: The hosts of the harness that is at work in a run directory, or was last.
-ALLOCATION = "allocation.json"
-#: Beyond the limit of what is run: the launcher's start on many hosts, Python's, and files that a shared disk shows late.
-START_S = 60.0
 _MACHINE_S = 60.0
+#: How long a file that a relay says it has written may take to be seen here, on a shared disk that caches.
+_SEEN_S = 15.0
 
 
 def run(
@@ -52,20 +47,18 @@ def run(
     from .execute import without
 
     begin_ns = door.now_ns()
+    if allocation_of(directory.path) != allocation:
+        remember(directory.path, allocation)
+    team = relays.held(directory.path, machine.hosts[0], allocation)
     words = ("run", step.run.id, str(step.repeat))
-    ended = _everywhere(
-        directory.path, words, machine.hosts[0], allocation, hosts, step.run.limit_s, step.run.estimate_s, advance
-    )
+    told = team.do(words, hosts, step.run.limit_s, step.run.estimate_s, advance)
     found = []
     for name in hosts:
         path = directory.folder(step.run.id, step.repeat, name) / "measurement.json"
-        try:
-            found.append(read_record(path, Measurement))
-        except StoreFailed:
-            from .records import Job
-
-            said = last_line(ended.stderr)
-            reason = f"{name} left no result" + (f": {said}" if said else "")
+        record = _left(path, told[name].state == "done")
+        if record is None:
+            state: State = "timeout" if told[name].state == "timeout" else "failed"
+            reason = f"{name} left no result" + (f": {told[name].text}" if told[name].text else "")
             job = Job(
                 run=step.run.id,
                 repeat=step.repeat,
@@ -74,15 +67,39 @@ def run(
                 beside=True,
                 begin_ns=begin_ns,
                 end_ns=door.now_ns(),
-                exit_code=ended.code,
-                signal=ended.signal,
-                timed_out=ended.timed_out,
+                timed_out=state == "timeout",
             )
-            record = without(step.run, job, "timeout" if ended.timed_out else "failed", reason)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            directory.finish(job, record)
-            found.append(record)
+            record = without(step.run, job, state, reason)
+            _keep(directory, job, record, told)
+        found.append(record)
     return found
+
+
+def _keep(directory: RunDirectory, job: Job, record: Measurement, told: Mapping[str, relays.Outcome]) -> None:
+    """Write down that a host has no result. Where even that is refused, the hosts' own words are the error: they say where
+    each has saved what it measured."""
+    folder = directory.folder_of(job)
+    try:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise failed(error, folder, "create the folder of a run") from None
+        directory.finish(job, record)
+    except StoreFailed as error:
+        said = [f"{name}: {one.text}" for name, one in told.items() if one.state == "failed" and one.text]
+        raise StoreFailed("\n  ".join((error.what, *said)), where=error.where, hint=error.hint) from None
+
+
+def _left(path: Path, written: bool) -> Measurement | None:
+    """What a host left; None where it left nothing. Of what was ``written`` some time is granted to be seen here."""
+    until = time.monotonic() + (_SEEN_S if written else 0.0)
+    while True:
+        try:
+            return read_record(path, Measurement)
+        except StoreFailed:
+            if time.monotonic() >= until:
+                return None
+        time.sleep(0.05)
 
 
 def machines(path: Path, first: Host, allocation: Allocation) -> tuple[Host, ...]:
@@ -97,16 +114,19 @@ def machines(path: Path, first: Host, allocation: Allocation) -> tuple[Host, ...
     known = {host.name: host for host in hosts_in(path)}
     silent = [name for name in allocation.hosts if name not in known]
     if silent:
-        ended = _everywhere(path, ("machine",), first, allocation, silent, _MACHINE_S, 5.0, lambda fraction, text: None)
-        known = {host.name: host for host in hosts_in(path)}
-        if missing := [name for name in allocation.hosts if name not in known]:
-            said = last_line(ended.stderr)
+        team = relays.held(path, first, allocation)
+        told = team.do(("machine",), silent, _MACHINE_S, 5.0, lambda fraction, text: None)
+        until = time.monotonic() + _SEEN_S
+        while any(told[name].state == "done" and name not in known for name in silent) and time.monotonic() < until:
+            known = {host.name: host for host in hosts_in(path)}
+        if missing := [name for name in silent if name not in known]:
+            every = [f"{name} {told[name].text or told[name].state}" for name in missing[:8]]
+            more = [f"and {len(missing) - 8} more"] if len(missing) > 8 else []
+            relays.close()
             raise CannotMeasure(
-                f"{len(missing)} of {len(allocation.hosts)} hosts do not answer: {', '.join(missing[:8])}"
-                + (f" ({said})" if said else ""),
+                f"{len(missing)} of {len(allocation.hosts)} hosts do not answer:\n  " + "\n  ".join(every + more),
                 where=str(path),
-                hint="each host must see this folder and this Python; try there: "
-                f"{sys.executable} -m shakedown machine",
+                hint="mend these, or leave them out; shakedown must be able to run on each of them, and to see this folder",
             )
     return tuple(known[name] for name in allocation.hosts)
 
@@ -135,87 +155,5 @@ def me(hosts: Sequence[str], environment: Mapping[str, str], name: str) -> str:
         return short[0]
     raise CannotMeasure(
         f"this host, {name}, is none of the allocation's: {', '.join(hosts[:8])}",
-        hint="run shakedown on a node of the allocation: `shakedown run ... --on` does",
+        hint=f"start it on one of them: ssh {hosts[0]}, and there the same command; or `shakedown run ... --on` an engine",
     )
-
-
-def _everywhere(
-    path: Path,
-    words: Sequence[str],
-    first: Host,
-    allocation: Allocation,
-    hosts: Sequence[str],
-    limit_s: float,
-    estimate_s: float,
-    advance: Callable[[float | None, str], None],
-) -> Exit:
-    """Start this module once on each host by the launcher, and wait for all."""
-    from . import launchers
-    from .workloads import Command
-
-    command = Command(
-        argv=(sys.executable, "-m", "shakedown.beside", str(path.resolve()), *words), ranks=len(hosts), site_mpi=True
-    )
-    argv, env = launchers.wrap(command, first, allocation=allocation, hosts=tuple(hosts), whole=True)
-    with tempfile.TemporaryDirectory(prefix="shakedown-") as scratch:
-        process = Process(argv, env, Path(scratch))
-        try:
-            return process.wait(limit_s + START_S, estimate_s, advance)
-        except BaseException:
-            process.kill()
-            raise
-
-
-# ------------------------------------------------------------------------------------------------------- on each host
-
-
-def _task(path: Path, words: Sequence[str]) -> None:
-    from . import execute
-    from .host import RealHost
-
-    door = RealHost()
-    allocation = allocation_of(path)
-    if words[0] == "machine":
-        from . import machine
-
-        name = me(allocation.hosts, os.environ, door.name()) if allocation else door.name()
-        found = machine.discover(door)
-        write_record(path / "hosts" / f"{name}.json", msgspec.structs.replace(found, name=name))
-        return
-    directory = RunDirectory.open(path)
-    found_machine = directory.machine()
-    name = me([host.name for host in found_machine.hosts], os.environ, door.name())
-    run_id, repeat = words[1], int(words[2])
-    run = next(one for one in directory.plan().runs if one.id == run_id)
-    execute.run_once(
-        directory,
-        execute.Step(run, repeat),
-        found_machine,
-        door,
-        lambda fraction, text: None,
-        allocation=allocation and msgspec.structs.replace(allocation, hosts=(name,), cpus=(), gpus=()),
-        copy_on=name,
-    )
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
-def main(words: Sequence[str]) -> int:
-    """Exit code 0 also where the run failed: what became of it stands in its files."""
-    signal.signal(signal.SIGTERM, _stop)  # ends the program under way, and keeps nothing of it
-    if len(words) < 2:
-        raise BadInput("usage: python -m shakedown.beside RUN machine | RUN run ID REPEAT")
-    try:
-        _task(Path(words[0]), words[1:])
-    except ShakedownError as error:
-        print(f"shakedown on {os.uname().nodename}: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

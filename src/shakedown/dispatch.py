@@ -59,6 +59,7 @@ class Asked(Record, frozen=True, kw_only=True):
     shape: str = ""  # the kind of node, where the campaign has several
     options: tuple[str, ...] = ()
     attempts: int = 1
+    retry_failed: bool = False  # measure again what failed in an earlier job
 
 
 class Submitted(Record, frozen=True, kw_only=True):
@@ -128,11 +129,17 @@ def request(path: Path, folder: Path, asked: Asked) -> Request:
     )
 
 
-def submit(path: Path, asked: Asked, door: Door) -> Submitted:
-    """Submit one job for what is left in a run directory. Raises BadInput, Unavailable, CannotMeasure."""
+def reachable(asked: Asked, door: Door) -> schedulers.Scheduler:
+    """The engine that is asked. Raises BadInput where there is none of that name, Unavailable where it does not answer."""
     engine = schedulers.get(asked.engine)
     if why := engine.absent(door):
         raise Unavailable(f"{engine.title} cannot be asked from here: {why}", hint="submit where its commands work")
+    return engine
+
+
+def submit(path: Path, asked: Asked, door: Door) -> Submitted:
+    """Submit one job for what is left in a run directory. Raises BadInput, Unavailable, CannotMeasure."""
+    engine = reachable(asked, door)
     refuse_open(path)
     earlier = folders(path)
     folder = path / JOBS / str(int(earlier[-1].name) + 1 if earlier else 1)
@@ -216,32 +223,42 @@ class Results:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known: set[Path] = set(self._files())
+        self._known = set(self._files())
 
-    def _files(self) -> list[Path]:
-        return sorted((self._path / "runs").glob("*/*/measurement.json"))
+    def _files(self) -> list[tuple[Path, int]]:
+        """Every result with the time of its writing: one that is measured again is another."""
+        found = []
+        for file in sorted((self._path / "runs").glob("*/*/measurement.json")):
+            try:
+                found.append((file, file.stat().st_mtime_ns))
+            except OSError:  # it is being replaced
+                continue
+        return found
 
     def new(self) -> list[Measurement]:
         """In the order of their ends. One that cannot be read yet comes later."""
         found = []
-        for file in self._files():
-            if file in self._known:
+        for one in self._files():
+            if one in self._known:
                 continue
             try:
-                found.append(read_record(file, Measurement))
+                found.append(read_record(one[0], Measurement))
             except StoreFailed:
                 continue
-            self._known.add(file)
+            self._known.add(one)
         return sorted(found, key=lambda one: one.end_ns)
 
 
-def left(path: Path) -> bool:
-    """Whether anything of the plan is still to be run; also where no plan was made yet."""
+def left(path: Path, *, retry_failed: bool = False) -> bool:
+    """Whether anything of the plan is still to be run (with ``retry_failed`` also what failed); also where no plan was made
+    yet."""
     if not (path / "manifest.json").exists():
         return True
     directory = RunDirectory.open(path)
     plan: Plan = directory.plan()
     records = directory.load().measurements
+    if retry_failed:
+        records = [record for record in records if record.state == "ok"]
     allocation = beside.allocation_of(path)
     done = execute.history(plan, records, allocation.hosts if allocation else ())
     return execute.next_step(plan, done, execute.spent(records)) is not None
@@ -258,16 +275,25 @@ def said(folder: Path) -> str:
     return "\n".join(chosen.splitlines()[-8:])
 
 
-def why_nothing(folder: Path, record: JobRecord) -> CannotMeasure:
-    """The error for a job that ended before it made a plan."""
-    text = said(folder)
+def why_nothing(folder: Path, record: JobRecord, back: str, door: Door) -> CannotMeasure:
+    """The error for a job that ended before it made a plan; ``back`` is the command that submits again."""
+    text = said(folder) or _out_of_use(record, door)
+    hint = f"the first node must see this folder and this Python ({sys.executable}); then: {back}"
+    if record.state in ("cancelled", "preempted", "node_fail") or (record.state == "unknown" and not text):
+        hint = back
     return CannotMeasure(
         f"job {record.id} ended ({words(record)}) before it had made its plan"
         + (f"; it said:\n{text}" if text else ""),
         where=str(folder),
-        hint=f"the first node must see this folder and this Python ({sys.executable}); "
-        f"then: shakedown run --resume {folder.parent.parent}",
+        hint=hint,
     )
+
+
+def _out_of_use(record: JobRecord, door: Door) -> str:
+    """What the engine says of those of the job's hosts that are out of use: a full spool ends a job without a word."""
+    words = schedulers.get(record.engine).out_of_use
+    result = door.run(words(record.hosts), limit_s=following.COMMAND_LIMIT_S) if words and record.hosts else None
+    return result.out.strip() if result and result.ok else ""
 
 
 def words(record: JobRecord) -> str:

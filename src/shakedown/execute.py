@@ -362,11 +362,12 @@ def _keep(directory: RunDirectory, job: Job, record: Measurement) -> Measurement
     import tempfile
     from pathlib import Path
 
+    where = f"@{record.host}" if record.host else ""  # a home or /dev/shm may be that of several hosts
     try:
         directory.finish(job, record)
     except StoreFailed as error:
         for place in (tempfile.gettempdir(), os.path.expanduser("~"), "/dev/shm"):
-            rescue = Path(place) / f"shakedown-rescue-{record.run}-{record.repeat}-measurement.json"
+            rescue = Path(place) / f"shakedown-rescue-{record.run}-{record.repeat}{where}-measurement.json"
             try:
                 rescue.write_bytes(msgspec.json.encode(record))
             except OSError:

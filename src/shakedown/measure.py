@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -126,24 +127,45 @@ def judge(job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *, lim
     return "ok", ""
 
 
+#: What launchers and an MPI's runtime add when a program has ended: that it did, never why.
+_ADDED = re.compile(
+    r"(srun|slurmstepd): .*(Force Terminated|Terminating|Job step aborted|forcing job termination|CANCELLED AT)"
+    r"|\*\*\*|(\[[^\]]+:\d+\] )(\*\*\*|\[ ?\d+\] |Signal code:|Failing at address:|Associated errno:)"
+    r"|\[[^\]]+:\d+\] Local abort before MPI_INIT"
+)
+
+
 def last_line(text: bytes) -> str:
     """The line of standard error that says most: the last that is not empty, with the hint in front of it.
 
-    What mpirun adds between rules of dashes (that a process exited with non-zero status) counts only when there is
-    nothing else: the program said before why.
+    What launchers add (that a process has ended, between rules of dashes as mpirun does, or of a step as srun does, or
+    where in the memory) counts only when there is nothing else: the program said before why. Of what stands between
+    rules, the first says most: an MPI that cannot start tells it there.
     """
     lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
     own: list[str] = []
+    banners: list[list[str]] = []
     banner = False
     for line in lines:
         if len(line) > 20 and set(line) == {"-"}:
             banner = not banner
-        elif not banner:
+            if banner:
+                banners.append([])
+        elif banner:
+            banners[-1].append(line)
+        elif not _ADDED.match(line):
             own.append(line)
+    if not own and (told := next((one for one in banners if one and not one[0].startswith(_ENDED)), None)):
+        return " ".join(told)[:_TOLD_CHARS]
     lines = own or [line for line in lines if set(line) != {"-"}]
     if len(lines) > 1 and lines[-1].startswith("next:"):
         return f"{lines[-2]} ({lines[-1]})"
     return lines[-1] if lines else ""
+
+
+#: How mpirun begins to say that a program has ended.
+_ENDED = ("mpirun detected", "mpirun noticed", "Primary job", "prterun detected", "prterun noticed")
+_TOLD_CHARS = 300
 
 
 def signal_name(number: int) -> str:

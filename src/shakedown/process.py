@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import signal
 import subprocess
@@ -45,6 +46,8 @@ class Process:
                 self._files[name] = open(folder / name, "wb", buffering=0)  # noqa: SIM115 - closed when it ended
             except OSError as error:
                 self._lost = str(error)
+        # A crashed rank would leave an image of its memory in the run directory. srun passes this limit on.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         try:
             self._child = subprocess.Popen(
                 list(argv),

@@ -55,11 +55,11 @@ class Loaded(msgspec.Struct, kw_only=True):
 def failed(error: OSError, path: Path, doing: str) -> StoreFailed:
     """The StoreFailed for an OSError, with the step that mends it."""
     hints = {
-        errno.ENOSPC: "free some space, then go on with --resume; what was measured so far is kept",
-        errno.EDQUOT: "your quota is used up: free some space, then go on with --resume; what was measured is kept",
-        errno.EROFS: "the file system is read-only: choose another place with --directory",
-        errno.EACCES: "you may not write there: choose another place with --directory",
-        errno.EFBIG: "a file-size limit is in the way (ulimit -f): raise it, then go on with --resume",
+        errno.ENOSPC: "free some space, then go on (run --resume, accept run); what was measured so far is kept",
+        errno.EDQUOT: "your quota is used up: free some space, then go on (run --resume, accept run)",
+        errno.EROFS: "the file system is read-only: choose another directory",
+        errno.EACCES: "you may not write there: choose another directory",
+        errno.EFBIG: "a file-size limit is in the way (ulimit -f): raise it, then go on (run --resume, accept run)",
         errno.EIO: "the disk reports an error: copy the run directory elsewhere before anything else",
     }
     return StoreFailed(

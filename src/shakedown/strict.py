@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -44,6 +45,8 @@ def convert(raw: object, to: type[_T], file: str, *, hint: str) -> _T:
             raise unknown("key", found[1], keys, where=place) from None
         if found := re.fullmatch(r"Object missing required field `(.*)`", what):
             what = f"the key {found[1]!r} is missing"
+        elif (found := re.fullmatch(r"Invalid enum value '(.*)'", what)) and (words := _words(to, path)):
+            raise unknown("word", found[1], words, where=place) from None
         raise BadInput(what, where=place, hint=hint) from None
 
 
@@ -68,6 +71,30 @@ def _resolve(raw: Any, struct: type[msgspec.Struct], path: str) -> tuple[str, li
             )
             words[-1] += f" {int(index) + 1}" + (f' "{label}"' if label else "")
     return ", ".join(words), known
+
+
+def _words(struct: object, path: str) -> list[str]:
+    """The words that may stand at msgspec's ``path``, where it is one of some; else none."""
+    kinds: list[object] = [struct]
+    for name in re.findall(r"\.(\w+)", path):
+        kinds = [
+            field.type
+            for kind in _inside(kinds)
+            if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+            for field in msgspec.structs.fields(kind)
+            if field.encode_name == name
+        ]
+    return [word for kind in _inside(kinds) if get_origin(kind) is Literal for word in get_args(kind)]
+
+
+def _inside(kinds: Sequence[object]) -> list[object]:
+    """Types, and what they are containers or alternatives of."""
+    found: list[object] = []
+    for kind in kinds:
+        found.append(kind)
+        if get_origin(kind) is not Literal:
+            found += _inside(get_args(kind))
+    return found
 
 
 def _is_struct(kind: object) -> bool:

@@ -155,6 +155,43 @@ def test_an_interrupted_session_is_gone_on_with(tmp_path: Path, how: signal.Sign
     assert states(root)["runs"] == "met" and states(root)["answers"] == "met"
 
 
+def test_a_session_that_is_under_way_is_said(tmp_path: Path) -> None:
+    root = begin(tmp_path, PLAN.replace("seconds = 0.05", "seconds = 5"))
+    child = subprocess.Popen(
+        [sys.executable, "-m", "shakedown", "accept", "run", root], stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 30
+    while not list(root.glob("runs/1/runs/*/1/job.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=30)[1]
+    assert child.returncode == 130 and f"next: shakedown accept run {root}" in said
+    assert "under way in runs/1: empty" in shakedown("accept", "status", root).stderr
+
+
+def test_a_program_that_is_not_there_does_not_keep_the_others_from_running(tmp_path: Path) -> None:
+    extra = (
+        '[[test]]\nid = "gone"\nrequirements = ["answers"]\nkind = "command"\n'
+        'command = ["/opt/no/such"]\nexit_code = 0\n'
+    )
+    root = begin(tmp_path, PLAN.replace('[[test]]\nid = "say"', f'{extra}[[test]]\nid = "say"'))
+    done = shakedown("accept", "run", root)
+    assert done.returncode == 3 and "test 'gone' (clause 2)" in done.stderr and "not there" in done.stderr
+    tests = {
+        one["id"]: one["state"] for one in json.loads(shakedown("accept", "status", root, "--json").stdout)["tests"]
+    }
+    assert tests["say"] == "met" and tests["gone"] == "not measured"
+
+
+def test_an_engine_that_is_not_there_leaves_nothing_in_the_journal(tmp_path: Path) -> None:
+    root = begin(tmp_path)
+    before = (root / "journal.jsonl").read_bytes()
+    done = shakedown("accept", "run", root, "--on", "slrum")
+    assert done.returncode == 2 and "did you mean 'slurm'" in done.stderr
+    assert (root / "journal.jsonl").read_bytes() == before and not list((root / "runs").iterdir())
+
+
 def test_a_failed_test_is_classified_before_it_is_done_again(tmp_path: Path) -> None:
     flag = tmp_path / "repaired"
     root = begin(tmp_path, PLAN.replace('["echo", "availability 98.5"]', f'["cat", "{flag}"]'))
@@ -282,6 +319,20 @@ text = "Every pair of nodes."
 id = "nodes"
 clause = "3"
 text = "No node is drained."
+[[requirement]]
+id = "jobs"
+clause = "4"
+text = "Jobs start."
+[[test]]
+id = "batch"
+requirements = ["jobs"]
+kind = "run"
+workload = "batch"
+outside = true
+params = { kinds = "submit,fail", samples = 1, jobs = 2 }
+[[test.limit]]
+metric = "batch.latency"
+at_most = "60 s"
 [[test]]
 id = "stream"
 requirements = ["memory"]
@@ -346,12 +397,13 @@ def _on_slurm(lab: Lab) -> None:
     assert ran.code == 0, ran.err
     found = json.loads(accept("status", root, "--json").out)
     assert {one["id"]: one["state"] for one in found["requirements"]} == dict.fromkeys(
-        ("memory", "network", "nodes"), "met"
+        ("memory", "network", "nodes", "jobs"), "met"
     )
     tests = {one["id"]: one["attempts"][0] for one in found["tests"]}
     assert len(tests["stream"]["points"]) == 4, "one for each node"
     assert len(tests["pairs"]["points"]) == 6, "one for each pair"
     assert len(list(root.glob("runs/1/jobs/*"))) == 1, "one job"
+    assert tests["batch"]["state"] == "met" and not (root / "runs/2/jobs").exists(), "its jobs beside no job of ours"
     assert accept("verify", root).code == 0
     lab.run(["scontrol", "update", "nodename=node2", "state=drain", "reason=test"])
     again = ("--again", "--by", "Ann", "--reason", "a node was drained")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shakedown import cluster
+from shakedown.cluster import namespaces
 from shakedown.errors import Unavailable
 
 
@@ -31,8 +33,9 @@ def _up(**asked: object) -> Iterator[cluster.Lab]:
 
 @pytest.fixture(scope="session")
 def slurm_lab() -> Iterator[cluster.Lab]:
-    """One Slurm cluster of four nodes for the whole session; ``lab`` is the same one, made whole after each test."""
-    yield from _up(nodes=4)
+    """One Slurm cluster of four nodes for the whole session, with ssh between them where this machine has a server;
+    ``lab`` is the same one, made whole after each test."""
+    yield from _up(nodes=4, ssh=os.geteuid() == 0 and shutil.which("sshd", path=namespaces.search_path()) is not None)
 
 
 @pytest.fixture

@@ -51,9 +51,8 @@ sweep = { seconds = [1.0, 1.1, 1.2, 30.0] }
 
 
 def shakedown(lab: Lab, *words: str | Path, limit_s: float = 120.0) -> Result:
-    """The command on the laboratory's login host. MPI by mpirun: under srun Open MPI 4.1.4 crashes there now and then."""
-    environment = {"SHAKEDOWN_LAUNCHER": "mpirun"}
-    return lab.run([sys.executable, "-m", "shakedown", *map(str, words)], limit_s=limit_s, env=environment)
+    """The command on the laboratory's login host."""
+    return lab.run([sys.executable, "-m", "shakedown", *map(str, words)], limit_s=limit_s)
 
 
 def campaign(lab: Lab, name: str, text: str) -> Path:

@@ -162,14 +162,13 @@ def test_compilers_are_right_on_each_node(lab: Lab) -> None:
 
 
 def over_nodes(lab: Lab, software: Software, *words: str, **env: str) -> tuple[Result, events.Events]:
-    """The bindings of an MPI in an allocation of all nodes. By mpirun: started by srun through PMIx, Open MPI 4.1.4 now and
-    then crashes in MPI_Init, in a message that comes before its transport over TCP can take it."""
+    """The bindings of an MPI in an allocation of all nodes, started by srun."""
     folder = lab.shared / f"mpi-{time.monotonic_ns()}"
     folder.mkdir()
     four = msgspec.structs.replace(host(8, software=(software,)), name="node[1-4]", count=4)
     (folder / "host.json").write_bytes(msgspec.json.encode(four))
     program = (sys.executable, "-m", "shakedown.demonstrations.mpi_bindings", "--host", "host.json")
-    argv = ["salloc", "--quiet", "-N4", "--exclusive", *program, "--mpi", software.name, "--launcher", "mpirun", *words]
+    argv = ["salloc", "--quiet", "-N4", "--exclusive", *program, "--mpi", software.name, "--launcher", "srun", *words]
     done = lab.run(argv, cwd=folder, limit_s=200, env=env)
     return done, events.parse(done.out.encode())
 

@@ -259,7 +259,9 @@ def test_grid_engine_reschedules_and_every_attempt_is_kept(gridengine_lab: Lab, 
 def test_grid_engine_does_not_tell_who_killed_a_job_and_neither_do_we(gridengine_lab: Lab, ge_folder: Path) -> None:
     lab = gridengine_lab
     job = submit(lab, shell(ge_folder, "touch began; exec sleep 300"), GE)
-    until((ge_folder / "began").exists)  # its word for running comes before the job's first process, which a signal needs
+    until(
+        (ge_folder / "began").exists
+    )  # its word for running comes before the job's first process, which a signal needs
     following.cancel(GE, job, lab.door())
     (one,) = end_of(lab, job, GE)
     assert (one.state, one.signal, one.word) == ("failed", 9, "failed 100") and "qdel" in one.reason

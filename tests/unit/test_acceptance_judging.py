@@ -30,6 +30,7 @@ from shakedown.records import (
     Analysis,
     Case,
     Cpu,
+    Finding,
     Host,
     Machine,
     Measurement,
@@ -136,6 +137,70 @@ def test_a_fraction_of_a_peak() -> None:
     assert state(run_test(limit(at_least=0.41, of="memory.bandwidth")), found) == "not met"
     assert state(run_test(limit(at_least="39 %", of="memory.bandwidth")), found) == "met"
     assert state(run_test(limit(at_least=0.1, of="l7.bandwidth")), found) == "undecided"  # such a peak is not known
+
+
+def test_a_peak_that_was_measured_is_no_limit_for_what_measured_it() -> None:
+    found = session(measured({"n1": STEADY}))
+    own = Peak(name="memory.bandwidth", scope="node", value=40 * GB, unit="B/s", kind="measured", basis="b")
+    circular = found._replace(peaks={"n1": (own,)})
+    points = judging_runs.points(run_test(limit(at_least=0.7, of="memory.bandwidth")), ("r1",), circular)
+    assert [point.state for point in points] == ["undecided"] and "no limit for itself" in points[0].found
+    stated = msgspec.structs.replace(own, kind="stated", value=50 * GB)
+    assert state(run_test(limit(at_least=0.7, of="memory.bandwidth")), found._replace(peaks={"n1": (stated,)})) == "met"
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"lvel": "memory"}, ("'lvel'", "did you mean 'level'?", "level, ")),
+        ({"level": "memry"}, ("level = memry", "there are memory")),
+        ({"threads": 7}, ("threads = 7", "there are 2")),
+    ],
+)
+def test_a_limit_that_speaks_of_no_case_says_which_there_are(params: dict[str, Any], words: tuple[str, ...]) -> None:
+    point = judging_runs.points(
+        run_test(limit(at_least="1 GB/s", params=params)), ("r1",), session(measured({"n": STEADY}))
+    )[0]
+    assert point.state == "not measured" and all(word in point.found for word in words), point.found
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        ("8 Gbit/s", "at least 8 Gbit/s (1.00 GB/s)"),
+        ("1 GB/s", "at least 1.00 GB/s"),
+        ("0.5 TB/s", "at least 0.5 TB/s (500 GB/s)"),
+    ],
+)
+def test_a_limit_is_worded_as_the_plan_words_it(bound: str, words: str) -> None:
+    points = judging_runs.points(run_test(limit(at_least=bound)), ("r1",), session(measured({"n1": STEADY})))
+    assert points[0].criterion.endswith(words)
+
+
+def test_a_pair_of_nodes_is_its_own_place() -> None:
+    def places(*pairs: tuple[str, int, str, int, int]) -> list[str]:
+        found = [
+            Finding(
+                metric="pingpong.latency",
+                unit="s",
+                better="lower",
+                workload="pingpong",
+                host="n[1-3]",
+                value=1.0,
+                params={"host_a": a, "rank_a": i, "host_b": b, "rank_b": j, "bytes": size},
+            )
+            for a, i, b, j, size in pairs
+        ]
+        points = [Point(criterion="c", found="f", state="met")] * len(found)
+        return [one.where for one in judging_runs._placed(points, found)]
+
+    assert places(("n1", 0, "n2", 1, 8), ("n1", 0, "n3", 2, 8)) == ["n1 to n2", "n1 to n3"]
+    sizes = places(("n1", 0, "n2", 1, 8), ("n1", 0, "n3", 2, 8), ("n1", 0, "n2", 1, 64), ("n1", 0, "n3", 2, 64))
+    assert sizes == ["n1 to n2 (8 B)", "n1 to n3 (8 B)", "n1 to n2 (64 B)", "n1 to n3 (64 B)"]
+    assert places(("n1", 0, "n2", 2, 8), ("n1", 1, "n2", 3, 8)) == [
+        "n1 to n2 (rank a 0, rank b 2)",
+        "n1 to n2 (rank a 1, rank b 3)",
+    ]
 
 
 def test_every_node_against_the_median_of_the_fleet() -> None:
@@ -467,3 +532,17 @@ def test_the_reason_names_the_points_that_are_not_met() -> None:
     ]
     assert judging.reason_of(points) == "B on n7: 2"
     assert judging.reason_of(points[:1]) == ""
+
+
+def test_the_reason_says_once_what_many_hosts_have_in_common() -> None:
+    gone = [Point(criterion="cuda ends well", found="no driver", state="not measured", where=f"n{i}") for i in range(4)]
+    assert judging.reason_of(gone) == "cuda ends well (4 of 4 not measured): no driver"
+    slow = [
+        Point(criterion="Latency: at most 3 us", found=f"{i} us", state="not met", where=f"n{i}", value=float(i))
+        for i in (5, 9, 7)
+    ]
+    assert judging.reason_of(slow) == "Latency: at most 3 us (3 of 3 not met) on n9: 9 us"  # the worst of them
+
+
+def test_a_parameter_that_is_left_open_is_said_to_be() -> None:
+    assert "target = (to be filled in)" in judging.how(run_test(limit(at_least="1 GB/s"), params={"target": ""}))

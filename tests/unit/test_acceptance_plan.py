@@ -74,12 +74,41 @@ def test_a_plan_of_each_kind_is_right() -> None:
         ((MANUAL + FIELD + FIELD,), ("clause 7.1", "twice")),
         ((MANUAL.replace('["Look."]', "[]") + FIELD,), ("clause 7.1", "no steps")),
         ((RUN.replace("workload", "worklod") + LIMIT,), ("clause 7.1", "worklod", "did you mean 'workload'")),
-        ((RUN.replace('"run"', '"rum"') + LIMIT,), ("rum", "did you mean 'run'")),
+        ((RUN.replace('"run"', '"rum"') + LIMIT,), ("clause 7.1", "rum", "did you mean 'run'")),
+        ((RUN + "repeat = { interval = 2.0 }\n" + LIMIT,), ("clause 7.1", "interval 2", "fraction")),
+        ((RUN + 'outside = true\nnodes = "all"\n' + LIMIT,), ("clause 7.1", "outside")),
     ],
 )
 def test_what_is_wrong_is_named_with_its_clause(tests: tuple[str, ...], words: tuple[str, ...]) -> None:
     said = refused(text(*tests))
     assert all(word in said for word in words), said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('name = "p"', 'name = "../p"', "no name"),
+        ('title = "P"', 'title = "P"\nsignatories = ["buyer", "buyer"]', "2 of this role"),
+        ('clause = "7.1"', 'clause = " "', "clause says nothing"),
+        ('text = "It works."', 'text = ""', "text says nothing"),
+    ],
+)
+def test_what_a_report_could_not_be_made_of_is_refused(old: str, new: str, words: str) -> None:
+    assert words in refused(text(COMMAND).replace(old, new))
+
+
+def test_what_is_wrong_with_every_combination_of_a_sweep_is_said_once() -> None:
+    body = RUN + "params = { secnds = 1 }\nsweep = { tag = [1, 2, 3] }\n" + LIMIT
+    assert refused(text(body)).count("no parameter 'secnds'") == 1
+
+
+def test_a_clause_with_two_requirements_names_neither() -> None:
+    two = REQUIREMENT + REQUIREMENT.replace('"r"', '"s"')
+    found = checking.checked(text(COMMAND.replace('["r"]', '["r", "s"]'), head=two), "mine.toml")
+    assert found.requirement("s").id == "s"
+    with pytest.raises(BadInput, match="2 requirements") as caught:
+        found.requirement("7.1")
+    assert "r, s" in str(caught.value)
 
 
 def test_a_requirement_without_a_test_is_an_error() -> None:
@@ -202,3 +231,9 @@ def test_every_metric_named_in_the_plans_exists_where_its_workload_does() -> Non
             if isinstance(test, RunTest) and test.workload in workloads.names():
                 known = {metric.name for metric in workloads.get(test.workload).metrics}
                 assert {limit.metric for limit in test.limits} <= known
+
+
+def test_what_submits_jobs_itself_runs_outside_of_the_job() -> None:
+    for name in plan.names():
+        runs = [one for one in checking.load(name)[0].tests if isinstance(one, RunTest)]
+        assert [one.workload for one in runs if one.outside] == ["batch"]

@@ -11,8 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.acceptance import directory, evaluating, journal, reporting, running, sealing
+from shakedown.acceptance import (
+    checking,
+    directory,
+    evaluating,
+    journal,
+    judging,
+    page,
+    plan,
+    reporting,
+    running,
+    sealing,
+)
 from shakedown.acceptance.plan import CommandTest, ManualTest
+from shakedown.acceptance.results import Point
+from shakedown.cli import _accept
 from shakedown.errors import BadInput
 
 HOSTILE = '<script>alert(1)</script> #eval("1+1") $x$ *b* [link](x) | "q" \\ `code` @ref'
@@ -159,13 +172,66 @@ def test_the_pdf_is_numbered_hashed_and_holds_what_outside_said_as_text(
     result = evaluating.evaluate(done)
     pages = text_of(reporting.render(result, "pdf"), tmp_path / "r.pdf")
     sha256 = hashlib.sha256(reporting.content(result)).hexdigest()
-    for number, page in enumerate(pages, 1):
-        assert f"{number} of {len(pages)}" in page and sha256 in page
+    for number, text in enumerate(pages, 1):
+        assert f"{number} of {len(pages)}" in text and sha256 in text
     whole = "\n".join(pages)
     assert '#eval("1+1") $x$ *b*' in whole and "Waived by Chief" in whole
     assert "Buyer: A. Buyer & Sons" in whole and "Signature" in whole and "Reservations" in whole
     assert all(file.sha256 in whole for file in result.evidence)
     assert result.plan_sha256 in pages[0] and result.head in pages[0] and "Not met" in pages[0]
+
+
+def test_page_one_says_what_is_open_and_who_waived(done: directory.Acceptance, tmp_path: Path) -> None:
+    pytest.importorskip("typst")
+    if shutil.which("pdftotext") is None:
+        pytest.skip("needs pdftotext: sudo apt-get install poppler-utils")
+    first, *_, last = text_of(reporting.render(evaluating.evaluate(done), "pdf"), tmp_path / "r.pdf")
+    assert "Not met (1)" in first and "2.2" in first and "Somebody looks." in first
+    assert "Waived (1)" in first and "by Chief: shown elsewhere" in first and re.search(r"Signatures\s+page \d", first)
+    assert "Not met (1)" not in last
+
+
+def test_open_requirements_are_told_apart_by_what_keeps_them(done: directory.Acceptance) -> None:
+    with directory.writing(done.path) as (_, book):
+        book.append(journal.Waived(requirement="c", by="Chief", reason="no", withdrawn=True), 6)
+    result = evaluating.evaluate(directory.open_(done.path))
+    groups = {title: [one.id for one in named] for title, named in page.open_groups(result)}
+    assert groups == {"Not met": ["b"], "Waiting for what is missing": ["c"]}
+    words = page.lead(result)
+    assert words[0] == "3 requirements: 1 met, 1 not met, 1 not measured." and "Not met: clause 2.2." in words
+
+
+def test_hosts_that_say_the_same_are_one_row_and_numbers_are_not() -> None:
+    same = [Point(criterion="c", found="no driver", state="not measured", where=f"node{i}") for i in (1, 2, 3)]
+    numbers = [Point(criterion="c", found="1 s", state="met", where=f"node{i}", value=1.0) for i in (1, 2)]
+    shown = page.merged([*same, *numbers])
+    assert [one.where for one in shown] == ["node[1-3]", "node1", "node2"]
+
+
+def test_a_reason_is_shortened_between_words() -> None:
+    assert page.short("alpha beta gamma", 15) == "alpha beta ..." and page.short("alpha", 15) == "alpha"
+    assert len(page.short("word " * 100)) <= 240
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_terminal_shows_all_of_a_plan_and_no_line_is_too_long(width: int) -> None:
+    for name in plan.names():
+        found = checking.load(name)[0]
+        lines = _accept.plan_lines(found, width)
+        shown = " ".join(" ".join(lines).split())
+        for one in found.requirements:
+            assert " ".join(one.text.split()) in shown
+        for test in found.tests:
+            assert all(" ".join(words.split()) in shown for words in judging.criteria(test))
+        assert all(len(line) <= width or len(line.split()) == 1 for line in lines), max(lines, key=len)
+
+
+def test_the_last_column_of_a_table_is_folded_and_goes_below_where_it_is_narrow() -> None:
+    rows = [("a", "word " * 20), ("b", "short")]
+    wide = _accept.table(("id", "why"), rows, 60)
+    assert max(map(len, wide)) <= 60 and sum("word" in line for line in wide) > 1 and wide[-1].split() == ["b", "short"]
+    narrow = _accept.table(("a long first column", "why"), rows, 44)
+    assert max(map(len, narrow)) <= 44 and narrow[2].strip() == "a" and narrow[-1].split() == ["b", "short"]
 
 
 def test_control_characters_that_a_command_printed_do_no_harm(tmp_path: Path) -> None:

@@ -7,7 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.cluster import entering, fence, files, gridengine, namespaces, needs, network, slurm
+from shakedown.cluster import (
+    daemons,
+    entering,
+    fence,
+    files,
+    gridengine,
+    namespaces,
+    needs,
+    network,
+    slurm,
+    ssh,
+    starting,
+)
 from shakedown.cluster.settings import Description, Layout, Link, Settings
 from shakedown.errors import BadInput, Unavailable
 
@@ -198,3 +210,42 @@ def test_a_host_or_a_user_that_there_is_not_is_refused() -> None:
         entering.check_host(described(), "node3")
     with pytest.raises(BadInput, match="alice"):
         entering.home(HERE, described("plain"), "alice")
+
+
+# -------------------------------------------------------------------------------------------------------------- ssh
+
+
+def test_each_node_has_a_server_of_ssh_with_keys_of_the_cluster_s_own() -> None:
+    found = described(ssh=True)
+    text = ssh.server(HERE, found, "node2")
+    lines = text.splitlines()
+    assert {"Port 22", "HostKey /tmp/lab/etc/ssh/host_node2", "PasswordAuthentication no", "UsePAM no"} <= set(lines)
+    assert "SetEnv SHAKEDOWN_CLUSTER=/tmp/lab TMPDIR=/tmp/lab/scratch SLURM_CONF=/tmp/lab/etc/slurm.conf" in lines
+    for path in re.findall(r"(?<![\w.])(/[\w./%-]+)", text + ssh.client(HERE / "etc" / "ssh")):
+        assert path.startswith("/tmp/lab") or path == "/dev/null"
+    assert ssh.command(HERE, "node2")[-1] == "/tmp/lab/etc/ssh/sshd_node2"
+    assert daemons.names(found)[-2:] == ("sshd@node1", "sshd@node2") and "sshd@node1" not in daemons.names(described())
+
+
+def test_a_node_is_known_by_its_name_and_both_addresses() -> None:
+    assert ssh.known_line("node2", "ssh-ed25519 AAAA host_node2\n") == "node2,10.77.0.12,fd77::c ssh-ed25519 AAAA\n"
+
+
+def test_no_account_is_locked_and_none_has_a_password() -> None:
+    assert ssh.shadow("root:x:0:0:root:/root:/bin/bash\nalice:x:20001:20001::/h:/bin/sh\n") == (
+        "root:*:::::::\nalice:*:::::::\n"
+    )
+
+
+def test_ssh_needs_hosts_of_their_own_and_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Unavailable, match="layout plain"):
+        starting.check_ssh(Settings(ssh=True), "plain")
+    starting.check_ssh(Settings(ssh=True), "root")
+    starting.check_ssh(Settings(), "plain")
+    monkeypatch.setattr(needs.shutil, "which", lambda name, path=None: None if name == "sshd" else "/usr/bin/x")
+    assert needs.missing((), network=False, ssh=True) == {"sshd": "openssh-server"}
+    assert needs.missing((), network=False) == {}
+
+
+def test_ranks_wait_for_each_other_around_a_ring() -> None:
+    assert slurm.mpi_conf() == "PMIxCollFence=ring\n"

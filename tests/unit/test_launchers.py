@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shakedown import launchers
 from shakedown.errors import BadInput, Unavailable
-from shakedown.launchers import Start, fitting_mpi, mpirun, site_mpi, wrap
+from shakedown.launchers import Start, fitting_mpi, mpirun, site_mpi, ssh, wrap
 from shakedown.machine.mpi import CRAY, INTEL, MPICH, MVAPICH, MVAPICH2, OPEN_MPI
 from shakedown.records import Core, Software
 from shakedown.schedulers import Allocation
@@ -254,6 +255,19 @@ def test_hosts_without_an_engine_are_reached_as_the_environment_says() -> None:
     assert "-launcher ssh -launcher-exec /opt/rsh-ns -iface eth0" in hydra
     with pytest.raises(BadInput, match="family"):
         over(("node1", "node2"), None, environment={"SHAKEDOWN_IP": "5"})
+
+
+def test_open_mpi_s_own_ssh_asks_nothing_and_keeps_what_a_login_prints_to_itself() -> None:
+    argv, _ = over(("node1", "node2"), None)
+    agent = argv[argv.index("plm_rsh_agent") + 1]
+    shell, script = agent.split()
+    text = Path(script).read_text()
+    assert shell == "/bin/sh" and text.splitlines()[0] == "#!/bin/sh"
+    assert {"BatchMode=yes", "ConnectTimeout=10", ">/dev/null"} <= set(text.split())
+    assert ssh.agent(Path("/a b/quiet-ssh")) == "ssh -o BatchMode=yes -o ConnectTimeout=10"
+    newer, _ = over(("node1", "node2"), None, WHEEL)
+    assert newer[newer.index("plm_ssh_agent") - 1] == "--prtemca"
+    assert "plm_rsh_agent" not in over(("node1", "node2"), PE)[0], "an engine has ways of its own"
 
 
 def test_a_harness_on_every_host_needs_no_mpi_where_the_engine_starts_it() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from shakedown import beside, campaign, execute, launchers, plan, store, workloads
+from shakedown import beside, campaign, execute, launchers, plan, relays, store, workloads
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
 from shakedown.host import RealHost
 from shakedown.machine.span import span
@@ -154,26 +154,22 @@ def directory(path: Path, found: Machine, text: str) -> store.RunDirectory:
 
 
 def on_each(monkeypatch: pytest.MonkeyPatch, *, deaf: str = "") -> list[tuple[str, ...]]:
-    """A launcher that starts a task for each host on this machine, as an engine would; ``deaf`` is never started."""
+    """What reaches every host ends up on this machine; on ``deaf`` there is no relay. Returns who was reached, and when."""
     asked: list[tuple[str, ...]] = []
 
-    def wrap(
-        command: workloads.Command, host: object, *, hosts: tuple[str, ...] = (), **more: object
-    ) -> launchers.Started:
-        if not more.get("whole"):
-            return command.argv, {}
-        asked.append(hosts)
-        starter = (
-            "import json,os,subprocess,sys\n"
-            "argv, hosts = json.loads(sys.argv[1])\n"
-            "tasks = [subprocess.Popen(argv, env={**os.environ, 'SLURMD_NODENAME': one}) for one in hosts]\n"
-            "sys.exit(max(one.wait() for one in tasks))\n"
-        )
-        words = json.dumps([list(command.argv), [one for one in hosts if one != deaf]])
-        return (sys.executable, "-c", starter, words), {}
+    def reach(argv: Callable[[tuple[str, ...]], tuple[str, ...]], *given: Any) -> list[launchers.Reached]:
+        asked.append(tuple(given[2]))
+        ssh = launchers.get("ssh")
+        return [launchers.Reached((name,), ("true",) if name == deaf else argv((name,)), {}, ssh) for name in asked[-1]]
 
-    monkeypatch.setattr(launchers, "wrap", wrap)
+    monkeypatch.setattr(launchers, "reach", reach)
     return asked
+
+
+@pytest.fixture(autouse=True)
+def no_relays_stay() -> Iterator[None]:
+    yield
+    relays.close()
 
 
 def test_copies_run_on_every_host_and_each_leaves_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +183,7 @@ def test_copies_run_on_every_host_and_each_leaves_its_own(tmp_path: Path, monkey
     assert [(one.host, one.repeat, one.state) for one in records] == [
         (name, repeat, "ok") for repeat in (1, 2) for name in allocation.hosts
     ]
-    assert asked == [allocation.hosts, allocation.hosts]
+    assert asked == [allocation.hosts], "relays are started once"
     run = opened.plan().runs[0]
     assert (opened.path / "runs" / run.id / "1@node2" / "measurement.json").exists()
     assert {(one.host, one.repeat) for one in opened.load().measurements} == {(one.host, one.repeat) for one in records}

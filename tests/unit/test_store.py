@@ -99,6 +99,6 @@ def test_a_read_only_disk_is_said(tmp_path: Path) -> None:
     try:
         with pytest.raises(StoreFailed, match="Read-only") as caught:
             create(tmp_path / "run")
-        assert "--directory" in caught.value.hint and caught.value.exit_code == 3
+        assert "another directory" in caught.value.hint and caught.value.exit_code == 3
     finally:
         subprocess.run(["umount", tmp_path], check=True)

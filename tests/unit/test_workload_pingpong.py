@@ -197,3 +197,30 @@ def test_what_the_program_said_is_the_reason_and_not_what_mpirun_adds() -> None:
     assert last_line(said + _BANNER.encode() * 2) == expected
     assert last_line(_BANNER.encode()) == "Exit code:    2", "mpirun's own words where there are no others"
     assert last_line(f"{_RULE}\nThere are not enough slots\n{_RULE}\n".encode()) == "There are not enough slots"
+
+
+def test_the_reason_stands_above_what_a_launcher_adds() -> None:
+    crashed = """[node2:211] *** Process received signal ***
+[node2:211] Signal: Segmentation fault (11)
+[node2:211] Signal code: Address not mapped (1)
+[node2:211] [ 0] /lib/x86_64-linux-gnu/libc.so.6(+0x3c050)[0x7f2a]
+[node2:211] *** End of error message ***
+slurmstepd: error: *** STEP 12.3 ON node1 CANCELLED AT 2026-11-22T03:00:00 ***
+srun: error: node2: task 1: Segmentation fault
+srun: launch/slurm: launch_p_step_launch: StepId=12.3 aborted before step completely launched.
+srun: Terminating StepId=12.3
+srun: Force Terminated StepId=12.3
+"""
+    lines = crashed.splitlines()
+    without = "\n".join(line for line in lines if "aborted before" not in line)
+    assert last_line(without.encode()) == "srun: error: node2: task 1: Segmentation fault"
+    assert last_line("\n".join(lines[:5]).encode()) == "[node2:211] Signal: Segmentation fault (11)"
+    alone = f"""{_RULE}
+The application appears to have been direct launched using "srun",
+but OMPI was not built with SLURM's PMI support and therefore cannot execute.
+{_RULE}
+*** An error occurred in MPI_Init
+*** on a NULL communicator
+[node1:77] Local abort before MPI_INIT completed completed successfully, but am not able to aggregate error messages
+"""
+    assert "but OMPI was not built with SLURM's PMI support" in last_line(alone.encode())

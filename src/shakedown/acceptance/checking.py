@@ -66,6 +66,13 @@ def checked(text: str, where: str) -> Plan:
 def problems(plan: Plan) -> list[Problem]:
     """All that is wrong with a plan, in its order; empty for one that is right."""
     found: list[Problem] = []
+    if not _NAME.fullmatch(plan.name):
+        hint = "up to 64 letters, digits, dots, dashes and underscores; the title is free"
+        found.append(Problem(where=f'name = "{plan.name}"', what="is no name", hint=hint))
+    for role, number in Counter(plan.signatories).items():
+        if number > 1 or not role.strip():
+            what = f"there are {number} of this role" if number > 1 else "is empty"
+            found.append(Problem(where=f'signatory "{role}"', what=what, hint="name each role once"))
     for kind, names in (("requirement", [r.id for r in plan.requirements]), ("test", [t.id for t in plan.tests])):
         found += [
             Problem(where=f'{kind} "{name}"', what=f"there are {number} of this id", hint="give each an id of its own")
@@ -82,6 +89,10 @@ def problems(plan: Plan) -> list[Problem]:
             if not _NAME.fullmatch(name)
         ]
     for requirement in plan.requirements:
+        empty = [name for name in ("clause", "text") if not getattr(requirement, name).strip()]
+        if empty:
+            what = f"{' and '.join(empty)} say{'s' * (len(empty) == 1)} nothing"
+            found.append(Problem(where=f'requirement "{requirement.id}"', what=what, hint="as the contract has it"))
         if not plan.tests_of(requirement):
             found.append(
                 Problem(
@@ -95,7 +106,8 @@ def problems(plan: Plan) -> list[Problem]:
     known = {one.id for one in plan.requirements}
     for test in plan.tests:
         where = f'test "{test.id}" ({plan.clauses(test)})'
-        found += [Problem(where=where, what=what, hint=hint) for what, hint in _test(test, known, plan)]
+        faults = dict.fromkeys(_test(test, known, plan))  # each once, however many combinations of a sweep have it
+        found += [Problem(where=where, what=what, hint=hint) for what, hint in faults]
     return found
 
 
@@ -154,6 +166,13 @@ def _run(test: RunTest, plan: Plan) -> Iterator[Fault]:
     yield from _raised(lambda: campaign.nodes(entry, ""))
     if test.repeat and not 1 <= test.repeat.min <= test.repeat.max:
         yield f"repeat min {test.repeat.min} and max {test.repeat.max} must be 1 <= min <= max", "mend it"
+    if test.repeat and test.repeat.interval is not None and not 0 < test.repeat.interval < 1:
+        yield f"repeat interval {test.repeat.interval:g} is no width of an interval", "a fraction of the value, as 0.02"
+    if test.outside and test.nodes != ():
+        yield (
+            "is `outside` and names nodes",
+            "a run outside of the job runs where `accept run` is called: remove one of them",
+        )
     yield from _raised(lambda: duration_s(test.time_limit, ""))
     workload = workloads.get(test.workload)
     for combination in itertools.product(*test.sweep.values()):
@@ -177,6 +196,9 @@ def _limit(limit: LimitEntry, own: set[str], metrics: Mapping[str, Metric]) -> I
         near = nearest(limit.metric, own)
         hint = f"did you mean {near!r}? " if near else ""
         yield f"unknown metric {limit.metric!r}", f"{hint}known: {', '.join(sorted(own))}"
+        return
+    if limit.at_least is None and limit.at_most is None:
+        yield f"limit on {limit.metric!r} has neither at_least nor at_most", "say what it must reach"
         return
     if limit.of and limit.of_metric:
         yield "has both `of` and `of_metric`", "it is held against one thing"

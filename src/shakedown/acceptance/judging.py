@@ -43,14 +43,31 @@ def worst(states: Iterable[State]) -> State:
 
 
 def reason_of(points: Sequence[Point], most: int = 2) -> str:
-    """The points that keep the state from met, in words."""
+    """What keeps the state from met, in words: each criterion that was missed once, with one place where it was."""
     state = worst(point.state for point in points)
     if state == "met" or not points:
         return ""
     bad = [point for point in points if point.state == state]
     bad = [point for point in bad if point.found != NO_VALUE] or bad  # why there is none says more
-    words = [f"{one.criterion}{f' on {one.where}' if one.where else ''}: {one.found}" for one in bad[:most]]
-    return "; ".join(words) + (f"; and {len(bad) - most} more" if len(bad) > most else "")
+    groups: dict[tuple[str, str], list[Point]] = {}
+    for one in bad:  # what ended in the same way on many hosts is said once; of numbers the first stands for all
+        groups.setdefault((one.criterion, "" if one.value is not None else one.found), []).append(one)
+    words = []
+    for (criterion, _), group in list(groups.items())[:most]:
+        held = sum(one.criterion == criterion for one in points)
+        many = f" ({len(group)} of {held} {state})" if len(group) > 1 else ""
+        shown = _farthest(group)
+        where = f" on {shown.where}" if shown.where and (len(group) == 1 or shown.value is not None) else ""
+        words.append(f"{criterion}{many}{where}: {shown.found}")
+    return "; ".join(words) + (f"; and {len(groups) - most} more" if len(groups) > most else "")
+
+
+def _farthest(group: Sequence[Point]) -> Point:
+    """The point whose value lies farthest from the others' limit: where they are to be at most, the largest."""
+    if any(one.value is None for one in group):
+        return group[0]
+    high = "at most" in group[0].criterion and "at least" not in group[0].criterion
+    return (max if high else min)(group, key=lambda one: one.value or 0.0)
 
 
 # --------------------------------------------------------------------------------------------------------------- commands
@@ -270,7 +287,7 @@ def how(test: Test) -> str:
     """What is done, in words."""
     match test:
         case RunTest():
-            words = [f"{name} = {value}" for name, value in test.params.items()]
+            words = [f"{name} = {'(to be filled in)' if value == '' else value}" for name, value in test.params.items()]
             words += [f"{name} = {', '.join(map(str, values))}" for name, values in test.sweep.items()]
             nodes = test.nodes if isinstance(test.nodes, tuple) else (test.nodes,)
             place = {"each": " on each node", "all": " over all nodes"}

@@ -6,6 +6,7 @@ another metric's value. The comparison itself, with its intervals, is that of an
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import NamedTuple
 import msgspec
 
 from ..analysis import build, derive, limits, ratios, stragglers, table
-from ..records import Analysis, Finding, Limit, Measurement, Metric, Peak, Plan, Verdict
-from ..report._text import params_of
+from ..errors import nearest
+from ..records import Analysis, Finding, Limit, Measurement, Metric, Params, Peak, Plan, Verdict
+from ..report._text import count, listed, params_of
 from ..store import RunDirectory
 from ..units import show
 from . import checking
@@ -67,10 +69,11 @@ def points(test: RunTest, runs: Sequence[str], session: Measured) -> tuple[Point
 
 
 def _ended(one: Measurement) -> Point:
+    """A run that came to no result, with what it said itself: less its own name and the exit code that stands for it."""
     state: State = "not met" if one.state in _FAILED else "not measured"
-    return Point(
-        criterion=f"{one.workload} ends well", found=f"{one.state}: {one.reason}", state=state, where=one.host, runs=1
-    )
+    said = re.sub(rf"^exit code \d+: (?={re.escape(one.workload)}: )", "", one.reason)
+    found = f"{one.state}: {said.removeprefix(f'{one.workload}: ')}"
+    return Point(criterion=f"{one.workload} ends well", found=found, state=state, where=one.host, runs=1)
 
 
 def _findings(measurements: Iterable[Measurement], session: Measured) -> list[Finding]:
@@ -88,10 +91,11 @@ def _limit(
     entry: LimitEntry, test: RunTest, findings: list[Finding], metrics: Mapping[str, Metric], session: Measured
 ) -> list[Point]:
     metric = metrics.get(entry.metric)
-    spoken = [one for one in findings if one.metric == entry.metric and one.value is not None]
-    spoken = [one for one in spoken if all(one.params.get(name) == value for name, value in entry.params.items())]
+    valued = [one for one in findings if one.metric == entry.metric and one.value is not None]
+    spoken = [one for one in valued if all(one.params.get(name) == value for name, value in entry.params.items())]
     if metric is None or not spoken:
-        return [Point(criterion=limit_words(entry), found=NO_VALUE, state="not measured")]
+        why = _not_among(entry.params, valued) or NO_VALUE
+        return [Point(criterion=limit_words(entry), found=why, state="not measured", source=entry.source)]
     if entry.cases == "best":
         spoken = _best(spoken)
     limit = checking.limit_of(entry, metric)
@@ -104,6 +108,22 @@ def _limit(
             if host.name not in there
         ]
     return found
+
+
+def _not_among(wanted: Params, valued: Sequence[Finding]) -> str:
+    """Why no case is the one that a limit speaks of, though there are values; empty where there are none."""
+    if not valued:
+        return ""
+    known = sorted({name for one in valued for name in one.params})
+    for name, value in wanted.items():
+        there = list(dict.fromkeys(str(one.params[name]) for one in valued if name in one.params))
+        if not there:
+            near = nearest(name, known)
+            meant = f"did you mean {near!r}? " if near else ""
+            return f"no case has the parameter {name!r}; {meant}there are {', '.join(known) or 'none'}"
+        if str(value) not in there:
+            return f"no case has {name} = {value}; there are {listed(there)}"
+    return "no case has all of these parameters together"
 
 
 def _best(spoken: list[Finding]) -> list[Finding]:
@@ -147,7 +167,7 @@ def _held(
             verdicts.append(_verdict(_scaled(absolute, end), one, metric))
     else:
         verdicts = [_verdict(absolute, one, metric)]
-        criterion = verdicts[0].requirement
+        criterion = f"{metric.title}: {_absolute(entry, metric, limit)}"
     states = {verdict.state for verdict in verdicts}
     state: State = states.pop() if len(states) == 1 else "undecided"
     words = verdicts[0].evidence.removeprefix("measured ")
@@ -178,6 +198,23 @@ def _bounds(limit: Limit, of: str) -> str:
     return " and ".join(parts)
 
 
+def _absolute(entry: LimitEntry, metric: Metric, limit: Limit) -> str:
+    """An absolute limit as the plan words it; with the unit of the values beside it where the plan takes another."""
+    parts = []
+    for word, given, value in (("at least", entry.at_least, limit.at_least), ("at most", entry.at_most, limit.at_most)):
+        if given is None or value is None:
+            continue
+        plain = show(value, metric.unit)
+        if metric.unit == "1":
+            amount = str(given).strip() if isinstance(given, str) else plain
+        elif not isinstance(given, str) or given.split()[-1].replace("us", "µs") == plain.split()[-1]:
+            amount = plain
+        else:
+            amount = f"{given.strip()} ({plain})"
+        parts.append(f"{word} {amount}")
+    return " and ".join(parts)
+
+
 def _reference(entry: LimitEntry, one: Finding, findings: list[Finding], session: Measured) -> Reference:
     if entry.of == FLEET_MEDIAN:
         return _fleet(one, findings)
@@ -186,6 +223,9 @@ def _reference(entry: LimitEntry, one: Finding, findings: list[Finding], session
     peak = limits.peak_meant(entry.of, session.peaks.get(one.host, ()))
     if peak is None:
         return Reference(0, 0, entry.of, f"the peak {entry.of} is not known on {one.host}")
+    if peak.kind == "measured":  # by programs such as the one that is judged: it would be held against itself
+        why = f"the peak {entry.of} cannot be derived here, and what was measured is no limit for itself"
+        return Reference(0, 0, entry.of, why)
     return Reference(peak.value, peak.value, f"{entry.of} ({show(peak.value, peak.unit)}, {peak.kind})")
 
 
@@ -201,7 +241,7 @@ def _fleet(one: Finding, findings: list[Finding]) -> Reference:
             0,
             0,
             FLEET_MEDIAN,
-            f"{len(same)} hosts have this value at these parameters: a median needs {stragglers.FEWEST}",
+            f"{count(len(same), 'host')} with this value at these parameters: a median needs {stragglers.FEWEST}",
         )
     middle = statistics.median(same.values())
     return Reference(middle, middle, f"the median of {len(same)} hosts ({show(middle, one.unit)})")
@@ -242,11 +282,20 @@ def _point(one: Finding, criterion: str, entry: LimitEntry, state: State, found:
 
 
 def _placed(points: Sequence[Point], findings: Sequence[Finding]) -> list[Point]:
-    """The points with the parameters that tell their cases apart; what is the same in all is left out."""
+    """The points with the parameters that tell their cases apart; what is the same in all is left out. A pair of hosts is
+    its own place: ``node1 to node2``."""
     names = dict.fromkeys(name for one in findings for name in one.params)
     varying = [name for name in names if len({one.params.get(name) for one in findings}) > 1]
+    pairs = [(one.params.get("host_a"), one.params.get("host_b")) for one in findings]
+    hosts = all(a and b for a, b in pairs)
+    if hosts:
+        ranked = {(one.params[f"host_{end}"], one.params.get(f"rank_{end}")) for one in findings for end in "ab"}
+        single = len(ranked) == len({host for host, _ in ranked})  # one rank on each host: the host says it all
+        varying = [name for name in varying if name not in ("host_a", "host_b")]
+        varying = [name for name in varying if not (single and name in ("rank_a", "rank_b"))]
     found = []
-    for point, one in zip(points, findings, strict=True):
+    for point, one, (a, b) in zip(points, findings, pairs, strict=True):
         case = params_of(one.params, varying)
-        found.append(msgspec.structs.replace(point, where=f"{one.host} ({case})") if case else point)
+        place = f"{a} to {b}" if hosts else one.host
+        found.append(msgspec.structs.replace(point, where=f"{place} ({case})" if case else place))
     return found

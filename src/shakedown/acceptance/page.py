@@ -5,24 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import msgspec
+
 from ..report._document import Block, Column, Document, Facts, Section, Table, Text
-from ..report._text import count, day
+from ..report._text import count, day, ranges
 from .results import Point, Required, Result, Tested, Tried
 
 _MOST_POINTS = 40
 
 
 def lead(result: Result) -> tuple[str, ...]:
-    """The verdict in a paragraph."""
+    """The verdict in a paragraph: how many, and by their clauses those that keep it from met, with what keeps them."""
     numbers = result.counts()
     total = len(result.requirements)
     parts = [f"{number} {state}" for state, number in numbers.items()]
-    words = [f"Of {count(total, 'requirement')} of {result.title}: {', '.join(parts)}."]
-    for state in ("not met", "undecided"):
-        named = [one for one in result.requirements if one.state == state]
-        if named:
-            clauses = ", ".join(one.clause for one in named[:8]) + (" and others" if len(named) > 8 else "")
-            words.append(f"{state.capitalize()}: clause{'s' * (len(named) > 1)} {clauses}.")
+    words = [f"{count(total, 'requirement')}: {', '.join(parts)}."]
+    words += [f"{title}: {_clauses(named)}." for title, named in open_groups(result)]
     for one in result.requirements:
         if one.waiver:
             words.append(f"Clause {one.clause} was waived by {one.waiver.by}.")
@@ -32,6 +30,35 @@ def lead(result: Result) -> tuple[str, ...]:
             "sealed: verdicts that rest on them are undecided."
         )
     return tuple(words)
+
+
+def open_groups(result: Result) -> list[tuple[str, list[Required]]]:
+    """The requirements that are neither met nor waived, by what keeps them: the worst first."""
+    tests = {one.id: one for one in result.tests}
+
+    def kept_by(one: Required) -> str:
+        if one.state != "not measured":
+            return one.state.capitalize()
+        mine = [tests[name] for name in one.tests if tests[name].state == "not measured"]
+        if any(test.attempts for test in mine):
+            return "Could not be measured"
+        return (
+            "Waiting for what is missing" if any(test.reason.startswith("awaits ") for test in mine) else "Not done yet"
+        )
+
+    order = ("Not met", "Undecided", "Could not be measured", "Waiting for what is missing", "Not done yet")
+    groups: dict[str, list[Required]] = {title: [] for title in order}
+    for one in result.requirements:
+        if one.state not in ("met", "waived"):
+            groups[kept_by(one)].append(one)
+    return [(title, named) for title, named in groups.items() if named]
+
+
+def _clauses(named: Sequence[Required], most: int = 12) -> str:
+    """``clauses 3.3 (1), 3.3 (2) and 4 others``."""
+    more = len(named) - most
+    words = ", ".join(one.clause for one in named[:most]) + (f" and {more} others" if more > 0 else "")
+    return f"clause{'s' * (len(named) > 1)} {words}"
 
 
 def document(result: Result, content_sha256: str) -> Document:
@@ -78,7 +105,10 @@ def why(one: Required) -> str:
 
 def short(words: str, most: int = 240) -> str:
     """Words that fit into a cell of a summary; all of them stand with the requirement."""
-    return words if len(words) <= most else f"{words[: most - 4].rstrip()} ..."
+    if len(words) <= most:
+        return words
+    kept = words[: most - 4]
+    return f"{kept.rsplit(' ', 1)[0].rstrip(' ,;:(')} ..."
 
 
 def _faults(result: Result) -> Section:
@@ -125,7 +155,8 @@ def facts_of(test: Tested) -> tuple[tuple[str, str], ...]:
     pairs = [("How", test.how), ("How often", test.often), ("By whom", test.by or "not named")]
     if test.severity != "mandatory":
         pairs.append(("Severity", test.severity))
-    pairs += [("Criterion", one) for one in test.criteria]
+    if test.criteria:
+        pairs.append(("Criteria" if len(test.criteria) > 1 else "Criterion", ";\n".join(test.criteria)))
     if test.note:
         pairs.append(("Note", test.note))
     return tuple(pairs)
@@ -174,17 +205,29 @@ def attempt_row(one: Tried, test: Tested) -> tuple[str, str, str, str, str, str]
     met = sum(point.state == "met" for point in one.points)
     seen = one.reason or f"{met} of {len(one.points)} criteria met"
     if not one.reason and len(one.points) == 1:
-        seen = one.points[0].found
+        seen = f"{one.points[0].criterion}: {one.points[0].found}"
     if one.failure:
         seen += f"\nClassified as {one.failure} by {one.classified_by}: {one.classified_why}"
         seen += "" if one.counts else " (set aside)"
     return (name, day(one.end_ns), who, one.state, seen, one.folder)
 
 
+def merged(points: Sequence[Point]) -> list[Point]:
+    """The points, with those as one that say the same of several hosts: the same criterion, the same words, no number."""
+    groups: dict[tuple[str, str, str, str], list[Point]] = {}
+    for index, one in enumerate(points):
+        own = "" if one.value is None and one.where else str(index)
+        groups.setdefault((one.criterion, one.found, one.state, own), []).append(one)
+    return [
+        group[0] if len(group) == 1 else msgspec.structs.replace(group[0], where=ranges(one.where for one in group))
+        for group in groups.values()
+    ]
+
+
 def worst_first(points: Sequence[Point], most: int = _MOST_POINTS) -> tuple[list[Point], str]:
     """The points that a reader must see, those that are not met first, and how many are left out."""
     order = {"not met": 0, "not measured": 1, "undecided": 2, "met": 3}
-    ranked = sorted(points, key=lambda one: order[one.state])
+    ranked = sorted(merged(points), key=lambda one: order[one.state])
     rest = ranked[most:]
     met = sum(one.state == "met" for one in rest)
     return ranked[:most], f"{len(rest):,} more, {met:,} of them met: in the JSON file." if rest else ""

@@ -78,6 +78,10 @@ def data(result: Result, content_sha256: str) -> dict[str, Any]:
         "state": result.state,
         "counts": [[state, number] for state, number in result.counts().items()],
         "lead": list(page.lead(result)),
+        "open": [[title, [[one.clause, one.text] for one in named]] for title, named in page.open_groups(result)],
+        "waived": [
+            [one.clause, one.waiver.by, one.waiver.reason] for one in result.requirements if one.waiver is not None
+        ],
         "parties": [[role.capitalize(), result.parties.get(role, "")] for role in roles],
         "requirements": [_requirement(one, tests, home) for one in result.requirements],
         "faults": [[one.path, one.what, one.clauses or "all"] for one in result.faults],
@@ -110,7 +114,7 @@ def _test(test: Tested) -> dict[str, Any]:
         "state": test.state,
         "reason": page.reason_beside(test),
         "steps": list(test.steps),
-        "facts": [list(pair) for pair in page.facts_of(test) if pair[0] != "Criterion"],
+        "facts": [list(pair) for pair in page.facts_of(test) if not pair[0].startswith("Criteri")],
         "criteria": list(test.criteria),
         "attempts": [_attempt(one, test) for one in test.attempts],
         "rounds": [f"Done anew on {day(one.time_ns)} by {one.by}: {one.reason}" for one in test.rounds],

@@ -110,6 +110,7 @@ class RunTest(_Test, frozen=True, kw_only=True):
     sweep: dict[str, tuple[Value, ...]] = {}
     nodes: int | str | tuple[int | str, ...] = ()
     time_limit: str = ""
+    outside: bool = False  # it submits jobs itself: run where `accept run` is called, after the job of the others
     repeat: Repeat | None = None
     limits: tuple[LimitEntry, ...] = msgspec.field(default=(), name="limit")
 
@@ -165,6 +166,8 @@ class Plan(_Entry, frozen=True, kw_only=True):
 
     def clauses(self, test: Test) -> str:
         """The clauses that a test is for: ``clause 3.3 (8)``."""
+        if not test.requirements:
+            return "of no clause"
         known = {one.id: one.clause for one in self.requirements}
         words = ", ".join(known.get(name, name) for name in test.requirements)
         return f"clause {words}" if len(test.requirements) == 1 else f"clauses {words}"
@@ -177,10 +180,16 @@ class Plan(_Entry, frozen=True, kw_only=True):
         raise unknown("test", name, (one.id for one in self.tests), where=self.name)
 
     def requirement(self, name: str) -> Requirement:
-        """The requirement of that id, or of that clause. Raises BadInput with the nearest."""
+        """The requirement of that id, or of that clause. Raises BadInput with the nearest, or with all of a clause."""
         for one in self.requirements:
-            if name in (one.id, one.clause):
+            if name == one.id:
                 return one
+        mine = [one for one in self.requirements if name == one.clause]
+        if len(mine) > 1:
+            ids = ", ".join(one.id for one in mine)
+            raise BadInput(f"clause {name} has {len(mine)} requirements", where=self.name, hint=f"name one: {ids}")
+        if mine:
+            return mine[0]
         raise unknown("requirement", name, (one.id for one in self.requirements), where=self.name)
 
     def tests_of(self, requirement: Requirement) -> tuple[Test, ...]:
@@ -214,7 +223,7 @@ def parse(text: str, where: str) -> Plan:
     )
     clauses = {one.id: one.clause for one in requirements}
     tests = tuple(
-        _one(table, _kind(table, number, where), f"{where}: test {number}{_clause(table, clauses)}")
+        _one(table, _kind(table, number, where, clauses), f"{where}: test {number}{_clause(table, clauses)}")
         for number, table in enumerate(raw.test, 1)
     )
     return Plan(
@@ -235,11 +244,13 @@ def _one(table: dict[str, Any], kind: type[_S], where: str) -> _S:
     return strict.convert(table, kind, where, hint=_HINT)
 
 
-def _kind(table: dict[str, Any], number: int, where: str) -> type[RunTest] | type[CommandTest] | type[ManualTest]:
+def _kind(
+    table: dict[str, Any], number: int, where: str, clauses: Mapping[str, str]
+) -> type[RunTest] | type[CommandTest] | type[ManualTest]:
     given = table.get("kind")
     if given in _KINDS:
         return _KINDS[given]
-    place = f"{where}: test {number}{_clause(table, {})}"
+    place = f"{where}: test {number}{_clause(table, clauses)}"
     if given is None:
         raise BadInput("the key 'kind' is missing", where=place, hint=f"one of: {', '.join(_KINDS)}")
     raise unknown("kind", str(given), _KINDS, where=place)

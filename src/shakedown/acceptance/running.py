@@ -17,12 +17,12 @@ import msgspec
 from .. import plan as plans
 from .. import store
 from ..campaign import Campaign
-from ..errors import CannotMeasure, ShakedownError
+from ..errors import BadInput, CannotMeasure, ShakedownError
 from ..process import Process
 from ..store import RunDirectory
 from . import directory, forms
 from .journal import Abandoned, Attempt, Session
-from .plan import CommandTest, ManualTest, RunTest, campaign_toml, duration_s, repeats_of, run_entry
+from .plan import CommandTest, ManualTest, RunTest, Test, campaign_toml, duration_s, repeats_of, run_entry
 
 COMMAND = "command.json"
 #: (campaign's file, run directory) -> the run directory, with all done that can be done now.
@@ -81,6 +81,18 @@ def run_command(root: Path, test: CommandTest, say: Say) -> Attempt:
         written = book.append(attempt, time.time_ns())
     assert isinstance(written, Attempt)
     return written
+
+
+def run_times(root: Path, test: CommandTest, times: int, say: Say) -> bool:
+    """Run a command as often as is left; False where it could not be begun, which is said and does not end the rest."""
+    for _ in range(times):
+        try:
+            run_command(root, test, say)
+        except BadInput as error:
+            clauses = directory.open_(root).plan.clauses(test)
+            say(f"shakedown: test {test.id!r} ({clauses}): {error}")
+            return False
+    return True
 
 
 def filled(
@@ -145,13 +157,13 @@ def run_session(root: Path, tests: Sequence[RunTest], carry: Carry, say: Say) ->
             say(f"going on with {session.folder}: {', '.join(session.tests)}")
     mine = [test for name in session.tests if isinstance(test := acceptance.plan.test(name), RunTest)]
     with tempfile.TemporaryDirectory(prefix="shakedown-") as scratch:
-        file = Path(scratch) / f"{acceptance.plan.name}.toml"
+        file = Path(scratch) / "campaign.toml"
         store.write(file, campaign_toml(acceptance.plan, mine))
         try:
             opened = carry(file, root / session.folder)
         except ShakedownError as error:
             if not (root / session.folder / "manifest.json").exists():  # it came to no plan: nothing to go on with
-                abandon(root, f"{error.what}; {error.hint}" if error.hint else error.what)
+                abandon(root, error.what)
             raise
     if opened is None:
         return False
@@ -160,9 +172,25 @@ def run_session(root: Path, tests: Sequence[RunTest], carry: Carry, say: Say) ->
         say(f"{session.folder} is not whole yet: {missing} of {len(opened.plan().runs)} runs have no result")
         return False
     runs = {test.id: _runs_of(test, opened) for test in mine}
-    with directory.writing(root) as (_, book):
-        directory.seal_session(root, book, session, runs, time.time_ns())
+    with directory.writing(root) as (now, book):
+        if directory.open_session(now.entries) == session:  # else another call has watched it too, and was first
+            directory.seal_session(root, book, session, runs, time.time_ns())
     return True
+
+
+def groups(tests: Sequence[RunTest], *, in_a_job: bool, job: Carry, here: Carry) -> list[tuple[list[RunTest], Carry]]:
+    """The sessions that these tests make, in their order, each with how it is carried out: one for all; where a job does
+    it, another afterwards for those that run outside of it."""
+    if not in_a_job:
+        return [(list(tests), job)] if tests else []
+    parts = [([one for one in tests if not one.outside], job), ([one for one in tests if one.outside], here)]
+    return [(mine, way) for mine, way in parts if mine]
+
+
+def is_outside(tests: Sequence[Test], names: Sequence[str]) -> bool:
+    """Whether a session's tests are run where `accept run` is called, and not in a job."""
+    mine = {test.id: test for test in tests}
+    return all(isinstance(test := mine[name], RunTest) and test.outside for name in names)
 
 
 def abandon(root: Path, reason: str) -> None:

@@ -1,49 +1,118 @@
-"""What `shakedown accept` prints: a plan, and how an acceptance stands."""
+"""What `shakedown accept` prints: a plan, and how an acceptance stands. Nothing is cut off: long text goes on below."""
 
 from __future__ import annotations
 
+import shutil
+import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from . import common
-
 if TYPE_CHECKING:
-    from ..acceptance.plan import Plan
+    from ..acceptance.plan import Plan, Test
     from ..acceptance.results import Result
+
+#: A last column narrower than this goes below its row.
+_NARROW = 32
+_MOST_COLUMNS = 140
+
+
+def columns() -> int:
+    """How wide the terminal is; a file gets 100."""
+    return min(shutil.get_terminal_size((100, 24)).columns, _MOST_COLUMNS)
+
+
+def folded(text: str, indent: int, width: int) -> list[str]:
+    """Text as lines of at most ``width``, each behind ``indent`` blanks; no word is broken."""
+    space = " " * indent
+    return textwrap.wrap(
+        text,
+        max(width, indent + 20),
+        initial_indent=space,
+        subsequent_indent=space,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Lines of a table whose last column is folded into what is left of ``width``; below its row where that is little."""
+    widths = [max(len(row[i]) for row in (headings, *rows)) for i in range(len(headings) - 1)]
+    indent = sum(widths) + 2 * len(widths) + 2
+    below = width - indent < _NARROW
+    found = []
+    for row in (headings, ["-" * size for size in (*widths, len(headings[-1]))], *rows):
+        head = "  " + "  ".join(cell.ljust(size) for cell, size in zip(row[:-1], widths, strict=True))
+        heading = row is headings or row[-1].startswith("--")
+        if below and not heading and len(head) + 2 + len(row[-1]) > width:
+            found += [head.rstrip(), *(folded(row[-1], 6, width) if row[-1] else [])]
+            continue
+        first, *more = [row[-1]] if below else folded(row[-1], indent, width)
+        found += [f"{head}  {first.lstrip()}".rstrip(), *more]
+    return found
 
 
 def show_plan(found: Plan) -> None:
-    """Requirements, tests, and what is still awaited."""
+    """Every requirement in its words, its tests with all of their criteria, and what is still awaited."""
+    for line in plan_lines(found, columns()):
+        print(line)
+
+
+def plan_lines(found: Plan, width: int) -> list[str]:
+    """A plan as lines for a terminal of that width."""
+    lines = [found.title, *(folded(found.document, 0, width) if found.document else [])]
+    lines += folded(found.summary, 0, width) if found.summary else []
+    lines += [f"signed by: {', '.join(found.signatories)}"] if found.signatories else []
+    phase = ""
+    for one in found.requirements:
+        if one.phase != phase:
+            phase = one.phase
+            lines += ["", phase.upper()]
+        page = f"  ({one.page})" if one.page else ""
+        lines += ["", f"{one.clause}  {one.id}{page}", *folded(one.text, 4, width)]
+        for test in found.tests_of(one):
+            if test.requirements[0] == one.id:
+                lines += _test_lines(test, width)
+            else:
+                lines.append(f"  * {test.id}: stands with {found.requirement(test.requirements[0]).clause}")
+    return lines
+
+
+def _test_lines(test: Test, width: int) -> list[str]:
     from ..acceptance import checking, judging
 
-    print(f"{found.title}\n{found.document}".rstrip())
-    requirements = [
-        (one.clause, one.id, ", ".join(test.id for test in found.tests_of(one)), one.text[:60])
-        for one in found.requirements
-    ]
-    common.print_table(("clause", "requirement", "tests", "text"), requirements, "Requirements")
-    tests = [
-        (test.id, test.kind, judging.often(test), test.severity, "; ".join(judging.criteria(test))[:70])
-        for test in found.tests
-    ]
-    common.print_table(("test", "kind", "how often", "severity", "criteria"), tests, "Tests")
-    waiting = [(test.id, checking.waits(test)) for test in found.tests if checking.waits(test)]
-    if waiting:
-        common.print_table(("test", "awaits"), waiting, "Not measured yet")
+    words = [test.kind, judging.often(test), *([f"by {test.by}"] if test.by else [])]
+    words += [] if test.severity == "mandatory" else [test.severity]
+    head = f"{test.id}: {test.title or test.id} ({', '.join(words)})"
+    first, *more = folded(head, 4, width)
+    lines = [f"  * {first.lstrip()}", *more]
+    for one in judging.criteria(test):
+        first, *more = folded(one, 8, width)
+        lines += [f"      - {first.lstrip()}", *more]
+    if waiting := checking.waits(test):
+        lines += folded(f"awaits {waiting}", 6, width)
+    return lines
 
 
 def show(result: Result) -> None:
-    """Every requirement with its verdict, the tests that are open, and the verdict in a paragraph."""
+    """Every requirement with its verdict and why, the tests that are open, and the verdict in a paragraph."""
+    for line in result_lines(result, columns()):
+        print(line)
+
+
+def result_lines(result: Result, width: int) -> list[str]:
+    """How an acceptance stands, as lines for a terminal of that width."""
     from ..acceptance import page
 
-    rows = [(one.clause, one.id, one.state, page.why(one).replace("\n", "; ")[:100]) for one in result.requirements]
-    common.print_table(("clause", "requirement", "verdict", "why"), rows, f"{result.system}: {result.title}")
+    rows = [
+        (one.clause, one.id, one.state, page.short(page.why(one).replace("\n", "; "), 400))
+        for one in result.requirements
+    ]
+    lines = [f"{result.system}: {result.title}", *table(("clause", "requirement", "verdict", "why"), rows, width)]
     left = [one for one in result.tests if one.state != "met"]
     if left:
-        common.print_table(
-            ("test", "kind", "state", "done", "by"),
-            [(one.id, one.kind, one.state, str(len(one.attempts)), one.by) for one in left],
-            "Open",
-        )
-    print()
+        words = [(one.id, one.kind, one.state, str(len(one.attempts)), one.by or "-") for one in left]
+        lines += ["", "Open", *table(("test", "kind", "state", "attempts", "by"), words, width)]
+    lines.append("")
     for sentence in page.lead(result):
-        print(f"  {sentence}")
+        lines += folded(sentence, 2, width)
+    return lines

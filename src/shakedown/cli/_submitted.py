@@ -10,11 +10,12 @@ from ..errors import BadInput, CannotMeasure
 from . import common
 
 if TYPE_CHECKING:
+    from ..acceptance.running import Carry
     from ..campaign import Campaign
     from ..dispatch import Asked, Submitted
     from ..metering import Metered
     from ..records import Measurement
-    from ..schedulers import JobRecord
+    from ..schedulers import Allocation, JobRecord
     from ..store import RunDirectory
 
 
@@ -35,33 +36,62 @@ def run(
     metered: Metered | None,
     *,
     detach: bool,
+    retry_failed: bool = False,
+    back: str = "",
 ) -> list[RunDirectory]:
     """Submit, or come back to jobs that were submitted, one for each kind of node; follow them until their plans are
-    fulfilled or no attempt is left. Empty where they were left to themselves."""
+    fulfilled or no attempt is left. Empty where they were left to themselves.
+
+    ``back`` is the command that comes back to them; by default that of `shakedown run`."""
     from .. import dispatch
     from ..host import RealHost
     from ..store import RunDirectory
 
     door = RealHost()
     if resume is not None:
-        asked = {part: _again(part, where) for part in dispatch.parts(resume)}
+        asked = {part: _again(part, where, retry_failed) for part in dispatch.parts(resume)}
     else:
         assert where is not None
         asked = _new(campaign_name, directory, where, metered)
     path = resume or next(iter(asked)) if len(asked) == 1 else (resume or next(iter(asked)).parent)
+    back = back or f"shakedown run --resume {path}"
     for part, one in asked.items():
-        if not dispatch.at_work(part) and dispatch.left(part):
+        if not dispatch.at_work(part) and dispatch.left(part, retry_failed=one.retry_failed):
             job = dispatch.submit(part, one, door)
             common.say(f"{one.engine} job {job.id}, {one.nodes} node{'s' * (one.nodes != 1)}, into {part}")
     if detach:
-        common.say(f"  next: shakedown run --resume {path}   (watches the job, and writes the report)")
+        common.say(f"  next: {back}   (watches the job, and goes on from there)")
         return []
     for part, one in asked.items():
-        _follow(part, one, path)
+        _follow(part, one, back)
     return [RunDirectory.open(part) for part in asked]
 
 
-def _again(part: Path, where: Asked | None) -> Asked:
+def carry(where: Asked | None, named: Allocation | None, *, detach: bool, back: str) -> Carry:
+    """How the campaign of an acceptance is carried out: as `shakedown run` does it, here or in a job of an engine."""
+
+    def carried(campaign: Path, directory: Path) -> RunDirectory | None:
+        from .. import dispatch
+        from ..store import RunDirectory
+        from . import run as runs
+
+        directory = directory.resolve()
+        begun = directory if directory.exists() and any(directory.iterdir()) else None
+        handed = begun is not None and any(dispatch.last(part) for part in dispatch.parts(begun))
+        if where is not None or handed:  # what an engine began goes on there, also where nobody says so again
+            new = None if begun else directory
+            parts = run(str(campaign), new, begun, where, None, detach=detach, back=back)
+            return parts[0] if parts else None  # a plan names no kinds of nodes: there is one part
+        planned = (directory / "manifest.json").exists()
+        opened = RunDirectory.open(directory) if planned else runs.begin(str(campaign), directory, named)
+        allocation = runs.allocation_to_go_on(opened, named)
+        runs.carry_out(opened, opened.plan(), retry_failed=False, allocation=allocation, back=back)
+        return opened
+
+    return carried
+
+
+def _again(part: Path, where: Asked | None, retry_failed: bool) -> Asked:
     """What is asked for a part that goes on: as before, but for what is said now."""
     import msgspec
 
@@ -71,7 +101,8 @@ def _again(part: Path, where: Asked | None) -> Asked:
     if where is None:
         if before is None:
             raise BadInput("was not handed to an engine", where=str(part), hint="say which: --on slurm")
-        return before[1]
+        return msgspec.structs.replace(before[1], retry_failed=retry_failed)
+    where = msgspec.structs.replace(where, retry_failed=retry_failed)
     return (
         msgspec.structs.replace(where, shape=before[1].shape, limit_s=where.limit_s or before[1].limit_s)
         if before
@@ -79,7 +110,7 @@ def _again(part: Path, where: Asked | None) -> Asked:
     )
 
 
-def _follow(part: Path, asked: Asked, path: Path) -> None:
+def _follow(part: Path, asked: Asked, back: str) -> None:
     """Follow the jobs of one part; submit again what was cut short, as often as was asked."""
     from .. import dispatch
     from ..host import RealHost
@@ -87,16 +118,16 @@ def _follow(part: Path, asked: Asked, path: Path) -> None:
     attempts = asked.attempts
     while found := dispatch.at_work(part):
         folder, job = found
-        record = _watch(path, part, folder, job)
+        record = _watch(back, part, folder, job)
         if not (part / "manifest.json").exists():
-            raise dispatch.why_nothing(folder, record)
+            raise dispatch.why_nothing(folder, record, back, RealHost())
         if not dispatch.left(part):
             return
         attempts -= 1
         if attempts < 1 or record.state not in (*dispatch.CUT_SHORT, "done"):
             common.say(
                 f"shakedown: the job ended ({dispatch.words(record)}) with runs left; what is whole was kept\n"
-                f"  next: shakedown run --resume {path} --on {asked.engine} --nodes {asked.nodes}"
+                f"  next: {back} --on {asked.engine} --nodes {asked.nodes}"
             )
             return
         again = dispatch.submit(part, asked, RealHost())
@@ -149,7 +180,7 @@ def _limit_s(asked: Campaign, where: Asked, place: str) -> float:
     return dispatch.SPARE * plan.total_s(made) + dispatch.SPARE_S
 
 
-def _watch(path: Path, part: Path, folder: Path, job: Submitted) -> JobRecord:
+def _watch(back: str, part: Path, folder: Path, job: Submitted) -> JobRecord:
     """Follow a job, saying what changes. Ctrl-C leaves it running, and says how to come back and how to end it."""
     from .. import dispatch, schedulers
     from ..host import RealHost
@@ -174,10 +205,7 @@ def _watch(path: Path, part: Path, folder: Path, job: Submitted) -> JobRecord:
         return dispatch.follow(part, folder, job, RealHost(), tell, seen)
     except KeyboardInterrupt:
         end = " ".join(schedulers.get(job.engine).cancel(job.id))
-        common.say(
-            f"shakedown: the job goes on\n  next: shakedown run --resume {path}   (watches it again)\n"
-            f"        {end}   (ends it)"
-        )
+        common.say(f"shakedown: the job goes on\n  next: {back}   (watches it again)\n        {end}   (ends it)")
         sys.exit(130)
 
 
@@ -221,4 +249,6 @@ def inside(path: Path) -> list[Measurement]:
         shape = submitted[1].shape if submitted else ""
         opened = here.plan_into(path, text, str(path / "campaign.toml"), allocation, shape)
     metered = metering.remember(path, None)
-    return here.carry_out(opened, opened.plan(), metered, retry_failed=False, allocation=allocation)
+    handed = dispatch.last(path)
+    again = handed is not None and handed[1].retry_failed
+    return here.carry_out(opened, opened.plan(), metered, retry_failed=again, allocation=allocation)

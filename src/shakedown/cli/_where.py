@@ -21,11 +21,14 @@ def _option(help: str, *names: str) -> typer.models.OptionInfo:
 
 
 On = Annotated[
-    str, _option("Submit one job to this batch engine and run in its allocation: slurm, gridengine, pbs, lsf, flux.")
+    str,
+    _option(
+        "Submit one job to this batch engine and run in its allocation: slurm, gridengine, pbs, torque, lsf, flux."
+    ),
 ]
 Nodes = Annotated[int, _option("How many nodes the job gets.")]
 Hosts = Annotated[
-    str, _option("These hosts, as node[1-4] or a,b: with --on the nodes of the job; without, reached by the MPI's ssh.")
+    str, _option("These hosts, as node[1-4] or a,b: with --on the nodes of the job; without, reached by ssh.")
 ]
 Partition = Annotated[str, _option("The partition or queue.")]
 Account = Annotated[str, _option("The account that is charged.")]

@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput
-from . import _accept, _where, common
+from . import _accept, _submitted, _where, common
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..acceptance.plan import Test
-    from ..acceptance.running import Carry
-    from ..dispatch import Asked
-    from ..schedulers import Allocation
-    from ..store import RunDirectory
 
 app = typer.Typer(
     name="accept",
@@ -118,8 +114,10 @@ def run(
     json: _Json = False,
 ) -> None:
     """Do what needs no person: all runs as one campaign, here or in one job, then the commands. Goes on where it stopped."""
+    from .. import dispatch
     from ..acceptance import deciding, running
     from ..acceptance import directory as directories
+    from ..host import RealHost
 
     where = _where.asked(
         on,
@@ -139,51 +137,33 @@ def run(
     )
     directories.refuse_if_others_write(directory)
     acceptance = directories.open_(directory)
+    if where:
+        dispatch.reachable(where, RealHost())  # before anything of it stands in the journal
     wanted = [acceptance.plan.test(name) for name in test or ()] or list(acceptance.plan.tests)
-    carry = _carry(where, None if where else _where.by_name(hosts), detach=detach)
+    back = f"shakedown accept run {directory}"
+    carry = _submitted.carry(where, None if where else _where.by_name(hosts), detach=detach, back=back)
+    here = _submitted.carry(None, None, detach=False, back=back)
     before = directories.open_session(acceptance.entries)
-    if before and not running.run_session(directory, (), carry, common.say):
-        _come_back(directory, detach)
+    if before:
+        outside = running.is_outside(acceptance.plan.tests, before.tests)
+        if not running.run_session(directory, (), here if outside else carry, common.say):
+            _come_back(directory, detach)
     if again:
         deciding.refuse_people(acceptance, wanted)
         _anew(directory, wanted if test else [], by, reason)
     runs, commands = deciding.due(directories.open_(directory), wanted, named=bool(test) and not before)
-    if runs and not running.run_session(directory, runs, carry, common.say):
-        _come_back(directory, detach)
-    for one, times in commands:
-        for _ in range(times):
-            running.run_command(directory, one, common.say)
+    for group, way in running.groups(runs, in_a_job=where is not None, job=carry, here=here):
+        if not running.run_session(directory, group, way, common.say):
+            _come_back(directory, detach)
+    begun = [running.run_times(directory, one, times, common.say) for one, times in commands]
     if not runs and not commands:
         common.say("nothing is left to run: shakedown accept status shows what is open")
-    _finish(directory, json=json, tests=wanted)
+    _finish(directory, json=json, tests=wanted, whole=all(begun))
 
 
 def _come_back(directory: Path, left_alone: bool) -> None:
     common.say(f"  next: shakedown accept run {directory}   (goes on with it)")
     raise typer.Exit(UNDECIDED if left_alone else COULD_NOT_MEASURE)
-
-
-def _carry(where: Asked | None, named: Allocation | None, *, detach: bool) -> Carry:
-    """How a campaign is carried out: as `shakedown run` does it, here or in a job of an engine."""
-
-    def carry(campaign: Path, directory: Path) -> RunDirectory | None:
-        from .. import dispatch
-        from ..store import RunDirectory
-        from . import _submitted
-        from . import run as runs
-
-        directory = directory.resolve()
-        begun = directory if directory.exists() and any(directory.iterdir()) else None
-        handed = begun is not None and any(dispatch.last(part) for part in dispatch.parts(begun))
-        if where is not None or handed:  # what an engine began goes on there, also where nobody says so again
-            parts = _submitted.run(str(campaign), None if begun else directory, begun, where, None, detach=detach)
-            return parts[0] if parts else None  # a plan names no kinds of nodes: there is one part
-        planned = (directory / "manifest.json").exists()
-        opened = RunDirectory.open(directory) if planned else runs.begin(str(campaign), directory, named)
-        runs.carry_out(opened, opened.plan(), retry_failed=False, allocation=runs.allocation_to_go_on(opened, named))
-        return opened
-
-    return carry
 
 
 @app.command("record")
@@ -365,13 +345,16 @@ def _anew(directory: Path, tests: list[Test], by: str, reason: str) -> None:
     deciding.begin_anew(directory, tests, by=by, reason=reason)
 
 
-def _finish(directory: Path, *, json: bool, tests: Sequence[Test] | None = None, done: bool = False) -> None:
+def _finish(
+    directory: Path, *, json: bool, tests: Sequence[Test] | None = None, done: bool = False, whole: bool = True
+) -> None:
     """Show how everything stands, and end with the exit code that says it: of ``tests``, where it was about them; 0 where
-    something was to be written down and ``done``."""
+    something was to be written down and ``done``; 3 where not all was begun and nothing is worse."""
     from ..acceptance import directory as directories
     from ..acceptance import evaluating
 
-    result = evaluating.evaluate(directories.open_(directory))
+    acceptance = directories.open_(directory)
+    result = evaluating.evaluate(acceptance)
     if json:
         common.print_json(result)
     elif done:
@@ -381,6 +364,11 @@ def _finish(directory: Path, *, json: bool, tests: Sequence[Test] | None = None,
         print(f"{found.title}: {found.state}: {found.reason}")
     else:
         _accept.show(result)
+    if tests is None and not done and (session := directories.open_session(acceptance.entries)):
+        common.say(
+            f"under way in {session.folder}: {', '.join(session.tests)}\n"
+            f"  next: shakedown accept run {directory}   (goes on with it)"
+        )
     for fault in result.faults:
         common.say(f"shakedown: {fault}")
     if result.faults:
@@ -390,4 +378,5 @@ def _finish(directory: Path, *, json: bool, tests: Sequence[Test] | None = None,
     if tests is None:
         raise typer.Exit(evaluating.exit_code(result))
     mine = {test.id for test in tests if test.kind != "manual" or len(tests) == 1}
-    raise typer.Exit(evaluating.test_code(one for one in result.tests if one.id in mine))
+    code = evaluating.test_code(one for one in result.tests if one.id in mine)
+    raise typer.Exit(code if whole or code == NOT_MET else COULD_NOT_MEASURE)

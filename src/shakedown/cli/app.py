@@ -10,6 +10,7 @@ from .. import __version__
 from ..errors import COULD_NOT_MEASURE, ShakedownError
 from . import (
     accept,
+    accounting,
     availability,
     cluster,
     compare,
@@ -76,6 +77,7 @@ app.add_typer(energy.app, name="energy")
 app.add_typer(facility.app, name="facility")
 app.add_typer(availability.app, name="availability")
 app.add_typer(health.app, name="health")
+app.add_typer(accounting.app, name="accounting")
 app.command("list")(list_.command)
 
 

@@ -43,7 +43,8 @@ Loss = Annotated[str | None, typer.Option(help="Frames lost on the link, one way
 Daemon = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="munged, mariadbd, slurmdbd, slurmctld, slurmd@node2, sge_qmaster, sge_execd@node2."
+        metavar="NAME",
+        help="munged, mariadbd, slurmdbd, slurmctld, slurmd@node2, sge_qmaster, sge_execd@node2, sshd@node2.",
     ),
 ]
 
@@ -71,6 +72,10 @@ def up(
     silence: Annotated[
         int | None, typer.Option(help="Seconds of silence after which a node counts as lost. Default: 15.")
     ] = None,
+    ssh: Annotated[
+        bool | None,
+        typer.Option("--ssh/--no-ssh", help="An ssh server on each node, with keys of its own. Default: no."),
+    ] = None,
     layout: Annotated[
         str | None,
         typer.Option(help="root, user (namespaces) or plain (none). Default: the fullest that this machine allows."),
@@ -90,6 +95,7 @@ def up(
         "gpu_type": gpu_type,
         "fence": fence,
         "silence_s": silence,
+        "ssh": ssh,
         "layout": layout,
         "link": _link(rate, delay, loss),
     }

@@ -96,7 +96,7 @@ def command(
     metered = metering.ask(meter or (), meter_interval, rest, RealHost())
     whole, parts = True, []
     if where is not None or _submitted.is_one(resume):
-        parts = _submitted.run(campaign, directory, resume, where, metered, detach=detach)
+        parts = _submitted.run(campaign, directory, resume, where, metered, detach=detach, retry_failed=retry_failed)
         if not parts:
             return
         opened = parts[0]
@@ -211,9 +211,10 @@ def carry_out(
     *,
     retry_failed: bool,
     allocation: Allocation | None = None,
+    back: str = "",
 ) -> list[Measurement]:
     """Execute the plan with live progress, meters read meanwhile; Ctrl-C leaves a directory that can be resumed, and says
-    how."""
+    how: by ``back``, where that is not `shakedown run`."""
     from .. import beside, execute, metering
     from ..host import RealHost
     from ..plan import total_s
@@ -223,7 +224,8 @@ def carry_out(
     door = RealHost()
     if allocation:
         beside.machines(opened.path, opened.machine().hosts[0], allocation)  # of hosts that are new since the plan
-    common.say(f"{plan.title}: {len(plan.runs)} runs, about {show_seconds(total_s(plan))}, into {opened.path}")
+    number = f"{len(plan.runs)} run{'s' * (len(plan.runs) != 1)}"
+    common.say(f"{plan.title}: {number}, about {show_seconds(total_s(plan))}, into {opened.path}")
     for one in plan.skipped:
         common.say(f"  not here     {one.what}: {one.why}")
     try:
@@ -239,7 +241,9 @@ def carry_out(
                 allocation=allocation,
             )
     except KeyboardInterrupt:
-        common.say(f"shakedown: stopped; what is whole was kept\n  next: shakedown run --resume {opened.path}")
+        common.say(
+            f"shakedown: stopped; what is whole was kept\n  next: {back or f'shakedown run --resume {opened.path}'}"
+        )
         sys.exit(130)
     remember_durations(opened, plan, measurements)
     return measurements

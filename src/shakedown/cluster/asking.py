@@ -86,10 +86,10 @@ def answers_unix(path: Path) -> bool:
     return True
 
 
-def listens(directory: Path, description: Description, port: int) -> bool:
-    """Whether something listens at that TCP port of the controller, read from the kernel's table: a connection that says
+def listens(directory: Path, description: Description, port: int, host: str = CONTROLLER) -> bool:
+    """Whether something listens at that TCP port of a host, read from the kernel's table: a connection that says
     nothing would stand in the daemon's log as an error."""
-    pid = entering.host_pid(directory, description, CONTROLLER) or os.getpid()
+    pid = entering.host_pid(directory, description, host) or os.getpid()
     wanted = f":{port:04X}"
     for table in ("tcp", "tcp6"):
         try:

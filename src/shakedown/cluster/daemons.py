@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import BadInput, CannotMeasure, unknown
-from . import entering, files, namespaces, slurm
+from . import entering, files, namespaces, slurm, ssh
 from .settings import CONTROLLER, Description, node_names
 
-_PER_NODE = ("slurmd", "sge_execd")
+_PER_NODE = ("slurmd", "sge_execd", "sshd")
 _CENTRAL = {"slurm": ("munged", "mariadbd", "slurmdbd", "slurmctld"), "gridengine": ("sge_qmaster",)}
 _ON_NODES = {"slurm": "slurmd", "gridengine": "sge_execd"}
 
@@ -30,6 +30,8 @@ def names(description: Description) -> tuple[str, ...]:
         for engine in description.settings.engines
         for node in node_names(description.settings.nodes)
     ]
+    if description.settings.ssh:
+        spread += [f"sshd@{node}" for node in node_names(description.settings.nodes)]
     return (*central, *spread)
 
 
@@ -58,6 +60,8 @@ def running(directory: Path, description: Description) -> dict[str, int]:
     for pid in namespaces.pids():
         name = namespaces.command_name(pid)  # the kernel keeps 15 bytes of it: all of these
         host = spaces.get(namespaces.namespace(pid), "") if name in known else ""
+        if name == "sshd" and "[listener]" not in " ".join(namespaces.words_of(pid)):
+            continue  # a session of somebody's
         if host and namespaces.alive(pid):
             found.setdefault(f"{name}@{host}" if name in _PER_NODE else name, pid)
     return found
@@ -92,6 +96,8 @@ def command(directory: Path, description: Description, name: str) -> tuple[tuple
     if name == "slurmctld":
         return ("slurmctld", "-D"), {}
     node = host_of(name)
+    if name.startswith("sshd@"):
+        return ssh.command(directory, node), {}
     return ("slurmd", "-D", *(("-N", node) if description.layout == "plain" else ())), {}
 
 

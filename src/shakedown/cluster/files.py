@@ -21,7 +21,7 @@ import stat
 from pathlib import Path
 
 from ..errors import BadInput, CannotMeasure, Unavailable
-from . import namespaces, slurm
+from . import namespaces, slurm, ssh
 from .settings import (
     CONTROLLER,
     USERS,
@@ -104,6 +104,13 @@ def write_all(directory: Path, description: Description) -> None:
     if description.layout == "root":
         _write(etc / "passwd", accounts(Path("/etc/passwd").read_text(), directory))
         _write(etc / "group", groups(Path("/etc/group").read_text()))
+    if description.settings.ssh:
+        ssh.write(directory, description, users(description))
+        accounts_of = etc / "passwd" if description.layout == "root" else Path("/etc/passwd")
+        _secret(etc / "shadow", ssh.shadow(accounts_of.read_text()).encode(), 0o600)
+    else:
+        shutil.rmtree(etc / ssh.FOLDER, ignore_errors=True)
+        (etc / "shadow").unlink(missing_ok=True)
     _devices(directory, description)
     _hook_runner(directory)
     if "slurm" in description.settings.engines:
@@ -211,6 +218,7 @@ def _slurm(directory: Path, description: Description) -> None:
     _write(etc / "slurm.conf", slurm.slurm_conf(directory, description, user=user, host=host))
     _write(etc / "gres.conf", slurm.gres_conf(directory, description))
     _write(etc / "cgroup.conf", slurm.cgroup_conf())
+    _write(etc / "mpi.conf", slurm.mpi_conf())
     _secret(
         etc / "slurmdbd.conf",
         slurm.slurmdbd_conf(directory, description, user=user, host=host, password=password).encode(),

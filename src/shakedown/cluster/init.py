@@ -34,9 +34,13 @@ def become(directory: str, host: str) -> None:
             with open(f"{directory}/etc/fence") as file:
                 for group in file.read().split():
                     mount(group, os.path.dirname(group), flags=MS_BIND)
-        for name in ("hosts", "passwd", "group"):
-            if os.path.exists(f"{directory}/etc/{name}"):
-                mount(f"{directory}/etc/{name}", f"/etc/{name}", flags=MS_BIND)
+        own = {name: f"/etc/{name}" for name in ("hosts", "passwd", "group", "shadow")}
+        for name, target in {**own, "ssh/client": "/etc/ssh/ssh_config"}.items():
+            if os.path.exists(f"{directory}/etc/{name}") and os.path.exists(target):
+                mount(f"{directory}/etc/{name}", target, flags=MS_BIND)
+    elif os.path.exists(f"{directory}/etc/ssh") and os.geteuid() == 0 and not os.path.isdir("/run/sshd"):
+        mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")  # sshd wants an empty folder there
+        os.mkdir("/run/sshd", 0o755)
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from .settings import Engine, Layout
 
 _ALWAYS = {"unshare": "util-linux", "nsenter": "util-linux", "setsid": "util-linux", "env": "coreutils"}
 _NETWORK = {"ip": "iproute2", "tc": "iproute2"}
+_SSH = {"sshd": "openssh-server", "ssh-keygen": "openssh-client", "ssh": "openssh-client"}
 _ENGINES: dict[str, dict[str, str]] = {
     "slurm": {
         "munged": "munge",
@@ -42,9 +43,9 @@ _PLUGIN_FOLDERS = (
 )
 
 
-def missing(engines: Iterable[Engine], *, network: bool) -> dict[str, str]:
+def missing(engines: Iterable[Engine], *, network: bool, ssh: bool = False) -> dict[str, str]:
     """What is not on this machine, and the package of each."""
-    wanted = dict(_ALWAYS) | (_NETWORK if network else {})
+    wanted = dict(_ALWAYS) | (_NETWORK if network else {}) | (_SSH if ssh else {})
     for engine in engines:
         wanted |= _ENGINES[engine]
     path = namespaces.search_path()
@@ -56,9 +57,9 @@ def missing(engines: Iterable[Engine], *, network: bool) -> dict[str, str]:
     return found
 
 
-def check(engines: Iterable[Engine], *, network: bool = True) -> None:
+def check(engines: Iterable[Engine], *, network: bool = True, ssh: bool = False) -> None:
     """Raise Unavailable, naming every package, where something is missing."""
-    if absent := missing(engines, network=network):
+    if absent := missing(engines, network=network, ssh=ssh):
         raise Unavailable(
             f"not on this machine: {', '.join(sorted(absent))}",
             hint="sudo apt-get install --no-install-recommends " + " ".join(sorted(set(absent.values()))),

@@ -56,6 +56,7 @@ class Settings(Record, frozen=True, kw_only=True):
     gpus: int = 4  # generic resources on dummy devices
     gpu_type: str = "h200"
     link: Link = Link()
+    ssh: bool = False  # a server of ssh on each node, and keys for the users
     fence: bool = False  # Slurm's control groups: memory limits and devices really hold
     silence_s: int = 15  # SlurmdTimeout and Grid Engine's max_unheard: silence after which a node counts as lost
     layout: Layout | None = None  # None: the fullest that this host allows

@@ -21,7 +21,7 @@ import msgspec
 
 from .. import __version__
 from ..errors import BadInput, CannotMeasure, Unavailable
-from . import asking, daemons, fence, files, gridengine_start, hosts, links, needs, network, slurm
+from . import asking, daemons, fence, files, gridengine_start, hosts, links, needs, network, slurm, ssh
 from .settings import ACCOUNT, Description, Link, Settings, check, load, node_names, save
 
 Say = Callable[[str], None]
@@ -49,7 +49,8 @@ def up(directory: Path, asked: Settings, say: Say) -> Description:
     BadInput where one is up already, Unavailable with what is missing, CannotMeasure with what failed and its log."""
     check(asked, directory)
     layout, reason = needs.layout(asked.layout, asked.engines) if _tools(asked) else ("plain", "")
-    needs.check(asked.engines, network=layout != "plain")
+    needs.check(asked.engines, network=layout != "plain", ssh=asked.ssh)
+    check_ssh(asked, layout)
     if asked.fence:
         fence.check(layout)
     files.prepare(directory)
@@ -70,6 +71,15 @@ def up(directory: Path, asked: Settings, say: Say) -> Description:
             )
             save(directory, description)
             return _start(directory, description, _Lap(say))
+
+
+def check_ssh(asked: Settings, layout: str) -> None:
+    """Raise Unavailable where ssh between the nodes was asked for and they are not hosts of their own."""
+    if asked.ssh and layout == "plain":
+        raise Unavailable(
+            "ssh between nodes needs hosts with names and addresses of their own, and layout plain has none",
+            hint="as root, or where an ordinary user may make user namespaces",
+        )
 
 
 @contextmanager
@@ -229,7 +239,16 @@ def start_node(directory: Path, description: Description, node: str) -> network.
             method = links.shape(directory, description, node)
     if "slurm" in description.settings.engines:
         daemons.start(directory, description, f"slurmd@{node}")
+    if description.settings.ssh:
+        start_sshd(directory, description, node)
     return method
+
+
+def start_sshd(directory: Path, description: Description, node: str) -> None:
+    """Start a node's server of ssh and wait until it takes calls."""
+    name = f"sshd@{node}"
+    daemons.start(directory, description, name)
+    asking.until_answers(directory, name, lambda: asking.listens(directory, description, ssh.PORT, node))
 
 
 def start_engines(directory: Path, description: Description, node: str) -> None:
@@ -243,6 +262,8 @@ def start_daemon(directory: Path, description: Description, name: str) -> None:
     kind = name.partition("@")[0]
     if kind == "slurmdbd":
         return start_slurmdbd(directory, description)
+    if kind == "sshd":
+        return start_sshd(directory, description, daemons.host_of(name))
     if kind == "sge_qmaster":
         return gridengine_start.start_qmaster(directory, description)
     if kind == "sge_execd":

@@ -8,7 +8,8 @@ A start on the one host that the harness runs on goes by that MPI's mpirun, told
 several hosts goes by the engine's launcher where that and the MPI understand each other, else by mpirun. Ranks lie in
 blocks: the first ones on the first host.
 
-For hosts without a batch engine, and for networks that MPI would choose wrongly, three variables say how to reach them:
+Hosts without a batch engine are reached by ssh. For those, and for networks that MPI would choose wrongly, three variables
+say how:
 ``SHAKEDOWN_RSH`` (a program that is started as ssh is: ``host command...``), ``SHAKEDOWN_INTERFACE`` (eth0) and
 ``SHAKEDOWN_IP`` (4 or 6: this family alone).
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -41,7 +42,9 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     allocation: Allocation | None = None  # that the hosts belong to
     whole: bool = False  # one task a host, without MPI, which gets all of the host: a harness
     env: Mapping[str, str] = msgspec.field(default_factory=dict)  # what will be set for the program
-    inherited: tuple[str, ...] = ()  # variables that the program needs on every host as they are here
+    inherited: Mapping[str, str] = msgspec.field(
+        default_factory=dict
+    )  # that the program needs everywhere as it is here
     root: bool = False
     library_path: str = ""  # LD_LIBRARY_PATH as it is inherited
     rsh: str = ""  # reaches another host, as ssh does; empty: the MPI's own way
@@ -76,6 +79,12 @@ class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     """Why this launcher cannot start it; empty where it can."""
     start: Callable[[Start], Started]
     """argv, and what is set in the environment beyond what is inherited."""
+    fed: bool = False
+    """Whether what it reads on its standard input reaches every task, and a task may stay while others come and go."""
+    single: bool = False
+    """Whether it reaches one host at a time."""
+    fallen: Callable[[str], tuple[str, ...]] = lambda line: ()
+    """The hosts whose task has ended badly, by a line that the launcher prints."""
 
 
 def names() -> tuple[str, ...]:
@@ -115,6 +124,55 @@ def wrap(
         raise BadInput(f"a program cannot run on {command.ranks} ranks", hint="ask for 1 rank or more")
     if len(hosts) > max(1, command.ranks):
         raise BadInput(f"{command.ranks} ranks cannot be on {len(hosts)} hosts", hint="at least one rank on each host")
+    start = _start_of(command, host, allocation, hosts, whole, build, root, environment)
+    preferred = "" if whole or not command.ranks else environment.get("SHAKEDOWN_LAUNCHER", "")
+    argv, env = choose(start, launcher, preferred).start(start)
+    return argv, {**env, **command.env}
+
+
+class Reached(NamedTuple):
+    """What starts a program once on each of these hosts."""
+
+    hosts: tuple[str, ...]
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    launcher: Launcher
+
+
+def reach(
+    argv: Callable[[tuple[str, ...]], tuple[str, ...]],
+    host: Host,
+    allocation: Allocation,
+    hosts: Sequence[str],
+    *,
+    build: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> list[Reached]:
+    """What starts a harness on every one of ``hosts``, seen from ``host``: in one go where the launcher can, else host by
+    host. ``argv`` gives the words for the hosts of one start. Raises Unavailable where no launcher reaches them."""
+
+    def started(names: tuple[str, ...]) -> Reached:
+        command = Command(argv=argv(names), ranks=len(names), site_mpi=True)
+        start = _start_of(command, host, allocation, names, True, build, None, environment)
+        chosen = choose(start)
+        return Reached(names, *chosen.start(start), chosen)
+
+    found = started(tuple(hosts))
+    if not found.launcher.single or len(hosts) == 1:
+        return [found]
+    return [started((name,)) for name in hosts]
+
+
+def _start_of(
+    command: Command,
+    host: Host,
+    allocation: Allocation | None,
+    hosts: Sequence[str],
+    whole: bool,
+    build: Mapping[str, Any] | None,
+    root: bool | None,
+    environment: Mapping[str, str],
+) -> Start:
     start = Start(
         argv=command.argv,
         ranks=command.ranks,
@@ -124,7 +182,7 @@ def wrap(
         allocation=allocation,
         whole=whole,
         env=command.env,
-        inherited=tuple(name for name in _CARRIED if name in environment),
+        inherited={name: environment[name] for name in _CARRIED if name in environment},
         root=os.geteuid() == 0 if root is None else root,
         library_path=environment.get("LD_LIBRARY_PATH", ""),
         rsh=environment.get("SHAKEDOWN_RSH", ""),
@@ -135,9 +193,7 @@ def wrap(
         raise BadInput(
             f"SHAKEDOWN_IP = {start.family!r} is no family of addresses", hint="set it to 4 or 6, or unset it"
         )
-    preferred = "" if whole or not command.ranks else environment.get("SHAKEDOWN_LAUNCHER", "")
-    argv, env = choose(start, launcher, preferred).start(start)
-    return argv, {**env, **command.env}
+    return start
 
 
 #: What a program on another host needs of this host's environment, where the launcher does not carry all of it.

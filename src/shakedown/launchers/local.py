@@ -15,4 +15,4 @@ def _start(start: Start) -> Started:
     return start.argv, {}
 
 
-LAUNCHER = Launcher(name="local", title="no launcher", order=0, refusal=_refusal, start=_start)
+LAUNCHER = Launcher(name="local", title="no launcher", order=0, refusal=_refusal, start=_start, fed=True)

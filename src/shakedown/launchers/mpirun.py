@@ -21,7 +21,7 @@ import posixpath
 
 from ..machine import mpi as flavours
 from ..records import Host
-from . import Launcher, Start, Started
+from . import Launcher, Start, Started, ssh
 
 
 def cores(host: Host) -> int:
@@ -65,9 +65,11 @@ def _open_mpi(start: Start) -> Started:
     if start.spread:
         flags += ["--host", ",".join(f"{name}:{count}" for name, count in start.shares)]
         flags += [word for name in sorted({*start.inherited, *start.env}) for word in ("-x", name)]
+        agent = "plm_ssh_agent" if newer else "plm_rsh_agent"
         if start.rsh:
-            agent = "plm_ssh_agent" if newer else "plm_rsh_agent"
             flags += [mca, "plm", "ssh" if newer else "rsh", mca, agent, start.rsh]
+        elif not (start.allocation and start.allocation.engine):
+            flags += [mca, agent, ssh.agent()]  # a question would wait for ever, a greeting be output
     elif start.allocation is not None:
         flags += [mca, "ras", "^slurm,gridengine,tm,lsf,alps,pbs,flux"]
         flags += [mca, "plm", "ssh" if newer else "isolated"]

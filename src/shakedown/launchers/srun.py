@@ -10,6 +10,10 @@ sets them for the next one; ``--overlap`` lets a step start below another one. T
 
 from __future__ import annotations
 
+import re
+
+from .. import hostlist
+from ..errors import BadInput
 from ..machine import mpi as flavours
 from . import Launcher, Start, Started
 
@@ -75,11 +79,22 @@ def _start(start: Start) -> Started:
         "--cpu-bind=none",
         "--overlap",
         "--export=ALL",
-        "--kill-on-bad-exit=0" if start.whole else "--kill-on-bad-exit=1",
+        *(("--input=all", "--kill-on-bad-exit=0") if start.whole else ("--kill-on-bad-exit=1",)),
     ]
     if start.allocation and start.allocation.cpus and tasks > sum(start.allocation.cpus[: len(hosts)]):
         argv.append("--overcommit")
     return (*argv, *start.argv), {}
 
 
-LAUNCHER = Launcher(name="srun", title="srun of Slurm", order=20, refusal=_refusal, start=_start)
+def _fallen(line: str) -> tuple[str, ...]:
+    """``srun: error: node[1-2]: tasks 0-1: Killed`` -> the hosts. srun says so of each task that did not end well."""
+    found = re.match(r"srun: error: (\S+): tasks? [\d,-]+: ", line)
+    try:
+        return hostlist.expand(found[1]) if found else ()
+    except BadInput:
+        return ()
+
+
+LAUNCHER = Launcher(
+    name="srun", title="srun of Slurm", order=20, refusal=_refusal, start=_start, fed=True, fallen=_fallen
+)

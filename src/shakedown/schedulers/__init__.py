@@ -153,6 +153,8 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     provisional: Callable[[JobRecord], bool] = lambda record: False
     """Whether this row of the accounting is not the last word, though it names an end: the engine took the attempt back,
     or has written the row by half."""
+    out_of_use: Callable[[Sequence[str]], tuple[str, ...]] | None = None
+    """The words that tell of each of these hosts why it is out of use, a line each, and nothing of the others."""
     one_by_one: bool = False
     """The accounting is asked for one job a call."""
 

@@ -164,7 +164,10 @@ def interfaces(text: str) -> tuple[str, ...]:
 def _hopeless(record: JobRecord) -> str:
     if record.state != "queued" or not _HOPELESS.search(record.reason):
         return ""
-    return f"job {record.id} waits for ever ({record.reason}): release it (scontrol release), or cancel it"
+    step = "release it (scontrol release), or cancel it"
+    if record.reason.startswith("Partition"):
+        step = "cancel it, and ask for what a partition has: sinfo shows its nodes and its time limit"
+    return f"job {record.id} waits for ever ({record.reason}): {step}"
 
 
 def _provisional(record: JobRecord) -> bool:
@@ -197,4 +200,5 @@ SCHEDULER = Scheduler(
     hopeless=_hopeless,
     overriding=overriding,
     provisional=_provisional,
+    out_of_use=lambda hosts: ("sinfo", "--noheader", "--list-reasons", f"--nodes={','.join(hosts)}", "--format=%n: %E"),
 )

@@ -1,0 +1,213 @@
+"""A report of accounting as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...report._document import Block, Column, Document, Facts, Figures, Section, Table, Text
+from . import figures, readers, tables, zones
+from .records import Charges, Report
+
+#: Rows from which a table is folded, and that a page shows at most.
+FOLD, MANY = 20, 2000
+
+
+def render(told: Report) -> str:
+    """The page as HTML. It needs no network."""
+    from ... import __version__
+    from ...report import html
+
+    return html.render_document(document(told, version=__version__))
+
+
+def document(told: Report, *, version: str) -> Document:
+    drawn = [figures.use(told), figures.use(told, gpus=True) if told.whole.gpu_s else None]
+    over_time = tuple(one for one in (*drawn, figures.utilisation(told)) if one is not None)
+    quality = tuple(one for one in (figures.waits(told), figures.efficiency(told)) if one is not None)
+    sized = figures.sizes(told)
+    sections = [
+        Section(id="whole", title="The window as a whole", short="Whole", blocks=(Facts(pairs=tables.facts(told)),)),
+        Section(id="time", title="Use over time", short="Over time", blocks=(Figures(figures=over_time),))
+        if over_time
+        else None,
+        Section(
+            id="quality",
+            title="Waiting and efficiency",
+            short="Waiting",
+            blocks=(Figures(figures=quality),) if quality else (),
+        ),
+        Section(id="sizes", title="Sizes of jobs", short="Sizes", blocks=(sized,) if sized else ()),
+        Section(id="endings", title="How runs ended", short="Endings", blocks=(_endings(told),))
+        if told.endings
+        else None,
+        Section(id="charges", title="Charges", blocks=_charges(told.charges)) if told.charges else None,
+        Section(id="tables", title="Use in tables", short="Tables", blocks=_tables(told)),
+        Section(id="method", title="How it was counted", short="Method", blocks=_method(told)),
+    ]
+    return Document(
+        title=told.title,
+        subtitle=f"{zones.stamp(told.begin_s, told.zone)} to {zones.stamp(told.end_s, told.zone)} ({told.zone})",
+        state="measured",
+        counts=(),
+        lead=lead(told),
+        sections=tuple(one for one in sections if one is not None and one.blocks),
+        footer=f"Made by Shakedown {version} from {', '.join(one.name for one in told.sources)}.",
+    )
+
+
+def lead(told: Report) -> tuple[str, ...]:
+    """What a reader should know first."""
+    one = told.whole
+    gpus = "GPU hours are not recorded" if one.gpu_s is None else f"{tables.hours(one.gpu_s)} GPU hours"
+    cpus = "CPU hours are not recorded" if one.cpu_s is None else f"{tables.hours(one.cpu_s)} CPU hours"
+    said = [f"{one.jobs:,} jobs used {cpus}; {gpus}."]
+    if told.capacity and told.capacity.cpu_utilisation is not None:
+        up = told.capacity.cpu_utilisation_up
+        of_up = f" ({tables.percent(up)} of what was up)" if up is not None and told.capacity.down_cpu_s else ""
+        said.append(f"{tables.percent(told.capacity.cpu_utilisation)} of the available CPU hours were used{of_up}.")
+    if one.wait_median_s is not None:
+        said.append(
+            f"Half of the runs began within {tables.wait(one.wait_median_s)}, nine of ten within "
+            f"{tables.wait(one.wait_90_s)}."
+        )
+    if told.charges:
+        said.append(f"Charges: {tables.money(told.charges.total)} {told.charges.currency}.")
+    return (" ".join(said),)
+
+
+def _charges(charges: Charges) -> tuple[Block, ...]:
+    bills = Table(
+        title=f"By project, in {charges.currency}",
+        columns=(
+            Column("project"),
+            Column("free CPU h used", "number"),
+            Column("free GPU h used", "number"),
+            Column("net", "number"),
+        ),
+        rows=(
+            *(
+                (one.project, tables.hours(one.free_cpu_s), tables.hours(one.free_gpu_s), tables.money(one.net))
+                for one in charges.bills[:MANY]
+            ),
+            ("total", "", "", tables.money(charges.total)),
+        ),
+        caption=f"Before rounding the lines: {tables.money(charges.unrounded)}. " + "; ".join(charges.rules) + ".",
+        folded=len(charges.bills) > FOLD,
+    )
+    names = (
+        "project",
+        "partition",
+        "QoS",
+        "GPU",
+        "runs",
+        "CPU h",
+        "GPU h",
+        "node h",
+        "factor",
+        "free",
+        "discount",
+        "minimum",
+        "net",
+    )
+    lines = Table(
+        title="Lines",
+        columns=tuple(Column(name, "text" if place < 4 else "number") for place, name in enumerate(names)),
+        rows=tuple(
+            (
+                *(one.project, one.partition, one.qos, one.gpu_type, f"{one.runs:,}"),
+                *(tables.hours(seconds) for seconds in (one.cpu_s, one.gpu_s, one.node_s)),
+                one.factor,
+                *(tables.money(amount) for amount in (one.free, one.discount, one.minimum, one.net)),
+            )
+            for one in charges.lines[:MANY]
+        ),
+        folded=len(charges.lines) > FOLD,
+    )
+    return (bills, lines, *(Text(text=f"{one.text}. {one.advice}".strip()) for one in charges.notices))
+
+
+def _endings(told: Report) -> Table:
+    return Table(
+        title="States of the runs that ended in the window",
+        columns=(Column("state"), *(Column(name, "number") for name in ("runs", "share", "CPU h", "share of CPU h"))),
+        rows=tuple(
+            (
+                one.state,
+                f"{one.runs:,}",
+                tables.percent(one.share),
+                tables.hours(one.cpu_s),
+                tables.percent(one.cpu_share),
+            )
+            for one in told.endings
+        ),
+        caption="CPU hours of their whole runs, also before the window.",
+    )
+
+
+def _tables(told: Report) -> tuple[Block, ...]:
+    made = []
+    for one in told.tables:
+        heads = tables.heads(one)
+        # As wide as the page: expansion by group is in the CSV files.
+        shown = [place for place, name in enumerate(heads) if name != "expansion"]
+        made.append(
+            Table(
+                title=tables.titled(one),
+                columns=tuple(Column(heads[place], "text" if place < len(one.by) else "number") for place in shown),
+                rows=tuple(tuple(row[place] for place in shown) for row in tables.rows(one, MANY)),
+                caption="A job that runs in several periods counts in each."
+                if not one.additive
+                else tables.left_out(one, MANY),
+                folded=len(one.rows) > FOLD,
+            )
+        )
+    return tuple(made)
+
+
+def _method(told: Report) -> tuple[Block, ...]:
+    return (
+        *(Text(text=line) for line in METHOD),
+        Table(
+            title="Sources",
+            columns=(
+                Column("source"),
+                Column("read as"),
+                *(Column(name, "number") for name in ("rows", "runs", "steps", "mended", "lost")),
+            ),
+            rows=tuple(
+                (
+                    one.name,
+                    _reader(one.reader),
+                    *(f"{value:,}" for value in (one.rows, one.jobs, one.steps, one.mended, one.lost)),
+                )
+                for one in told.sources
+            ),
+            caption="Mended: rows with line breaks or delimiters in a name, or bytes that are no UTF-8.",
+        ),
+        *(_notices(told)),
+    )
+
+
+def _reader(name: str) -> str:
+    return readers.get(name).title
+
+
+def _notices(told: Report) -> Sequence[Block]:
+    rows = tuple((one.text, one.advice) for one in told.notices)
+    return (Table(title="What to know", columns=(Column("what"), Column("next")), rows=rows),) if rows else ()
+
+
+METHOD = (
+    "A run uses what was allocated to it for the time that it ran, without the time that it was suspended. Runs that "
+    "cross an edge "
+    "of the window, or of a day, count with the part inside; the parts add up to the whole. Every attempt of a "
+    "requeued job uses "
+    "resources; the job counts once.",
+    "Waiting is from when a job was eligible to its start, of runs that started in the window. Expansion is wait and "
+    "run over run, "
+    "both added up over the runs that started and ended in it. Efficiencies are those of runs that ended in it: CPU "
+    "time used over "
+    "allocated, highest memory over asked for (weighted by time), time over its limit. Failed: ended as failed, "
+    "timeout, out of "
+    "memory or node failure.",
+)

@@ -1,0 +1,179 @@
+"""Grid Engine: the accounting file (accounting(5)) of SGE, Son of Grid Engine, Univa's and the Open Cluster
+Scheduler's (before its JSON), with 43, 45 or more fields, times in seconds or milliseconds.
+
+What bites: a job with tight integration leaves a line for each host, every one with all of its slots, the slaves' first: CPU
+time and memory are added up, slots and time taken once, from the master's (``pe_taskid`` NONE). A colon in the request moves
+what follows. A run that was rescheduled (``failed`` 24, 25) has no times: what it used is not recorded, and its job's
+next line keeps the first submission. It is not told from when a job was eligible: waiting is from its submission, or
+from the attempt before. GPUs are those of the request, per slot or per job, which the file does not tell (--gpus-per).
+Memory is virtual memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ....schedulers.gridengine import _SLAVE, _ended, _number, epoch
+from .. import values
+from ..loading import Store
+from . import Reader, attempt_values
+from ._lines import lines, whole
+
+#: Places of the fields that come before the request, which may hold colons.
+_QUEUE, _HOST, _GROUP, _OWNER, _NAME, _NUMBER, _ACCOUNT = range(7)
+_SUBMIT, _BEGIN, _END, _FAILED, _EXIT, _WALL, _UTIME, _STIME = range(8, 16)
+_PROJECT, _PE, _SLOTS, _TASK, _CPU, _REQUEST = 31, 33, 34, 35, 36, 39
+_NUMBER_WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_GPUS = re.compile(r"\b(?:n?gpus?|gpu_cards?|gpu_([A-Za-z]\w*))=(\d+)")
+_RESCHEDULED = (24, 25)
+
+
+def _mine(head: str) -> bool:
+    for line in head.split("\n"):
+        fields = line.split(":")
+        if line.startswith("#") or not line:
+            continue
+        return len(fields) >= 43 and all(
+            _NUMBER_WORD.fullmatch(fields[at]) for at in (_NUMBER, 7, _SUBMIT, _BEGIN, _END)
+        )
+    return False
+
+
+def read(store: Store, path: Path) -> None:
+    """Put the jobs of a file into the store."""
+    counts = {"rows": 0, "lost": 0, "rescheduled": 0, "slaves": 0}
+    store.append(_jobs(path, store.gpus_per, counts))
+    store.done(str(path), "gridengine", rows=counts["rows"], lost=counts["lost"])
+    if counts["rescheduled"]:
+        store.notice(
+            "rescheduled",
+            f"{counts['rescheduled']} runs of {path.name} were rescheduled: Grid Engine records no time of them, so "
+            "what they "
+            "used is missing",
+        )
+    if counts["slaves"]:
+        store.notice(
+            "slaves-alone",
+            f"{counts['slaves']} lines of {path.name} are of hosts of jobs that have no line of their own",
+        )
+    gpus = store.one(f"SELECT count(*) FROM jobs WHERE source = {store.source - 1} AND gpus > 0 AND cpus > 1")[0]
+    if gpus:
+        other = "job" if store.gpus_per == "slot" else "slot"
+        store.notice(
+            "gpus-per",
+            f"the GPUs of {gpus} runs with several slots are counted per {store.gpus_per}: the file does not tell which",
+            f"qconf -sc shows it (column consumable: YES is per slot, JOB per job); --gpus-per {other} for the other",
+        )
+
+
+def _jobs(path: Path, gpus_per: str, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
+    slaves: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
+    for line in lines(path):
+        if not line.strip() or line.startswith("#"):
+            continue
+        counts["rows"] += 1
+        fields = line.split(":")
+        tail = _tail(fields)
+        if tail is None or not fields[_NUMBER].isdigit():
+            counts["lost"] += 1
+            continue
+        key = (fields[_NUMBER], fields[_TASK])
+        cpu_s, memory = _float(fields[_CPU]), _float(fields[tail + 2])
+        if cpu_s <= 0:
+            cpu_s = _float(fields[_UTIME]) + _float(fields[_STIME])
+        if _SLAVE.fullmatch(fields[tail + 1]):
+            slaves.setdefault(key, []).append((fields[_HOST], cpu_s, memory))
+            continue
+        counts["rescheduled"] += _number(fields[_FAILED]) in _RESCHEDULED
+        yield _job(fields, tail, slaves.pop(key, []), cpu_s, memory, gpus_per)
+    counts["slaves"] = sum(map(len, slaves.values()))
+
+
+def _tail(fields: list[str]) -> int | None:
+    """Where the fields after the request begin: iow, pe_taskid, maxvmem."""
+    for at in range(_REQUEST + 1, len(fields) - 2):
+        if (
+            _NUMBER_WORD.fullmatch(fields[at])
+            and (fields[at + 1] == "NONE" or _SLAVE.fullmatch(fields[at + 1]))
+            and _NUMBER_WORD.fullmatch(fields[at + 2])
+        ):
+            return at
+    return None
+
+
+def _float(text: str) -> float:
+    return float(text) if _NUMBER_WORD.fullmatch(text) else 0.0
+
+
+def _job(
+    fields: list[str], tail: int, slaves: list[tuple[str, float, float]], cpu_s: float, memory: float, gpus_per: str
+) -> dict[str, Any]:
+    request = ":".join(fields[_REQUEST:tail])
+    failed, status = _number(fields[_FAILED]), _number(fields[_EXIT])
+    begin, end, submit = (epoch(fields[at]) for at in (_BEGIN, _END, _SUBMIT))
+    slots = max(1, _number(fields[_SLOTS]))
+    task = fields[_TASK]
+    hosts = dict.fromkeys((fields[_HOST], *(one[0] for one in slaves)))
+    together = bool(slaves) or slots == 1 or fields[_PE] == "NONE"
+    gpus, kind = _gpus(request, slots if gpus_per == "slot" else 1)
+    memory_bytes = int(memory + sum(one[2] for one in slaves))
+    busy_ms = round(1000 * (cpu_s + sum(one[1] for one in slaves)))
+    asked = re.search(r"\bh_vmem=([\d.]+[a-zA-Z]?)", request)
+    asked_bytes = values.memory_bytes(asked[1]) if asked else None
+    limit = re.search(r"\bh_rt=(\d+(?::\d+)*)", request)
+    project = fields[_PROJECT] if fields[_PROJECT] != "NONE" else fields[_ACCOUNT]
+    ran = begin is not None
+    return attempt_values(
+        {
+            "cluster": "gridengine",
+            "job": fields[_NUMBER] + (f".{task}" if task not in ("0", "") else ""),
+            "task": task if task not in ("0", "") else None,
+            "user": fields[_OWNER],
+            "project": project if project not in ("sge", "") else None,
+            "unix_group": fields[_GROUP],
+            "partition": fields[_QUEUE] if fields[_QUEUE] not in ("UNKNOWN", "") else None,
+            "submit_s": _whole_s(submit),
+            "eligible_s": None,
+            "start_s": _whole_s(begin),
+            "end_s": _whole_s(end) if end is not None else _whole_s(submit),
+            "open": False,
+            "state": _ended(failed, status, request, begin, end),
+            "word": f"failed {failed}" if failed else f"exit {status}",
+            "exit_code": status if ran else None,
+            "signal": status - 128 if ran and 128 < status <= 192 else None,
+            "nodes": len(hosts) if ran and together else None,
+            "cpus": slots if ran else None,
+            "gpus": gpus if ran else 0,
+            "gpu_type": kind,
+            "memory_asked_bytes": asked_bytes * slots if asked_bytes else None,
+            "memory_used_bytes": memory_bytes or None,
+            "cpu_used_ms": busy_ms or None,
+            "limit_s": int(values.seconds(limit[1]) or 0) or None if limit else None,
+            "node_list": ",".join(hosts) if ran else None,
+            "name": fields[_NAME],
+        }
+    )
+
+
+def _whole_s(value: float | None) -> int | None:
+    """Milliseconds are cut off at both ends alike."""
+    return None if value is None else int(value)
+
+
+def _gpus(request: str, times: int) -> tuple[int, str | None]:
+    found = _GPUS.findall(request)
+    kinds = sorted({kind for kind, _ in found if kind})
+    return sum(whole(number) or 0 for _, number in found) * times, "+".join(kinds) or None
+
+
+READER = Reader(
+    name="gridengine",
+    title="Grid Engine's accounting file",
+    mine=_mine,
+    read=read,
+    gpus="a consumable that jobs must ask for (qconf -mc: gpu INT <= YES YES 0 0), with its count on each host (qconf -me)",
+    samples=("gridengine-8.1.9-accounting",),
+)

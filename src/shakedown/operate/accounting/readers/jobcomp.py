@@ -1,0 +1,166 @@
+"""Slurm's job completion file (JobCompType=jobcomp/filetxt): ``JobId=2 UserId=alice(1000) ... Tres=cpu=1,node=1 ...``,
+a line a job. Times are local. It knows neither suspended time nor steps nor energy, and its names may hold blanks: a
+key counts as one only where Slurm writes it, in its order.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from ....schedulers._slurm_rows import state_of
+from .. import values
+from ..loading import Store
+from . import Reader, attempt_values
+from ._lines import lines, whole
+
+#: The keys in the order in which Slurm writes them (jobcomp_filetxt.c); some came later.
+_KEYS = (
+    *(
+        "JobId",
+        "UserId",
+        "GroupId",
+        "Name",
+        "JobState",
+        "Partition",
+        "TimeLimit",
+        "StartTime",
+        "EndTime",
+        "NodeList",
+        "NodeCnt",
+    ),
+    *(
+        "ProcCnt",
+        "WorkDir",
+        "ReservationName",
+        "Gres",
+        "Tres",
+        "Account",
+        "QOS",
+        "WcKey",
+        "Cluster",
+        "SubmitTime",
+        "EligibleTime",
+    ),
+    *("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset", "DerivedExitCode", "ExitCode"),
+)
+
+
+def _mine(head: str) -> bool:
+    return re.match(r"JobId=\d+ UserId=", head) is not None
+
+
+def read(store: Store, path: Path) -> None:
+    """Put the jobs of a file into the store."""
+    counts = {"rows": 0, "lost": 0}
+    store.append(_jobs(path, ZoneInfo(store.zone), counts))
+    store.local(path.name)
+    store.done(str(path), "jobcomp", rows=counts["rows"], lost=counts["lost"])
+
+
+def _jobs(path: Path, zone: ZoneInfo, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
+    held = ""
+    for line in lines(path):
+        if line.startswith("JobId=") and held:
+            yield from _job(held, zone, counts)
+            held = line
+        else:
+            held = f"{held}\\n{line}" if held else line
+    if held.strip():
+        yield from _job(held, zone, counts)
+
+
+def fields(line: str) -> dict[str, str]:
+    """Keys and values; a value goes on until the next key that may follow."""
+    found: dict[str, str] = {}
+    at, last = 0, ""
+    for key in _KEYS:
+        place = line.find(f"{key}=", at) if not last else line.find(f" {key}=", at)
+        if place < 0:
+            continue
+        if last:
+            found[last] = line[at:place]
+        at = place + len(key) + 1 + bool(last)
+        last = key
+    if last:
+        found[last] = line[at:].strip()
+    return found
+
+
+def _job(line: str, zone: ZoneInfo, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
+    counts["rows"] += 1
+    told = fields(line)
+    if "JobId" not in told or "StartTime" not in told or "JobState" not in told:
+        counts["lost"] += 1
+        return
+    start, end = (_unix(told.get(name, ""), zone) for name in ("StartTime", "EndTime"))
+    if start is not None and end is not None and end < start:
+        end = max(end, _unix(told.get("EndTime", ""), zone, later=True) or end)
+    nodes = whole(told.get("NodeCnt"))
+    never = start is None or nodes == 0 or told.get("NodeList") in ("(null)", "None assigned", "")
+    tres = values.tres(told.get("Tres", ""))
+    gpus, kind = values.gpus_of(told.get("Tres", ""))
+    code, _, signal = told.get("ExitCode", "").partition(":")
+    limit = whole(told.get("TimeLimit"))
+    array = told.get("ArrayTaskId", "")
+    job = f"{told['ArrayJobId']}_{array}" if array.isdigit() and "ArrayJobId" in told else told["JobId"]
+    yield attempt_values(
+        {
+            "cluster": told.get("Cluster") if told.get("Cluster") not in ("unknown", "") else None,
+            "job": job,
+            "task": array if array.isdigit() else None,
+            "user": told.get("UserId", "").partition("(")[0] or None,
+            "project": told.get("Account") or None,
+            "unix_group": told.get("GroupId", "").partition("(")[0] or None,
+            "partition": told.get("Partition") or None,
+            "qos": told.get("QOS") or None,
+            "submit_s": _unix(told.get("SubmitTime", ""), zone),
+            "eligible_s": _unix(told.get("EligibleTime", ""), zone),
+            "start_s": None if never else start,
+            "end_s": end,
+            "open": False,
+            "ran_s": 0 if never else None,
+            "state": _state(told["JobState"], never),
+            "word": told["JobState"],
+            "exit_code": whole(code),
+            "signal": whole(signal) or None,
+            "nodes": None if never else nodes,
+            "cpus": None if never else whole(tres.get("cpu")) or whole(told.get("ProcCnt")),
+            "gpus": 0 if never else (gpus or 0) if tres else None,
+            "gpu_type": kind or None,
+            "memory_asked_bytes": values.memory_bytes(tres.get("mem", "")) or None,
+            "limit_s": 60 * limit if limit else None,
+            "node_list": None if never else told.get("NodeList"),
+            "name": told.get("Name"),
+        }
+    )
+
+
+def _state(word: str, never: bool) -> str:
+    """A run that was taken back is written as PENDING, which is what its job is by then."""
+    state = state_of(word)
+    return "preempted" if state == "queued" and not never else state
+
+
+def _unix(text: str, zone: ZoneInfo, *, later: bool = False) -> int | None:
+    if text.isdigit():
+        return int(text) or None
+    try:
+        stamp = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S")
+    except ValueError:
+        return None
+    return int(stamp.replace(tzinfo=zone, fold=int(later)).timestamp())
+
+
+READER = Reader(
+    name="jobcomp",
+    title="Slurm's job completion file (jobcomp/filetxt)",
+    mine=_mine,
+    read=read,
+    gpus="AccountingStorageTRES=gres/gpu in slurm.conf, then restart slurmctld: jobs that start from then on have them",
+    samples=("slurm-22.05-jobcomp.txt",),
+)

@@ -1,0 +1,126 @@
+"""Sessions: who runs what where, and that a session is sealed once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from shakedown import dispatch, execute, plan, store
+from shakedown.acceptance import directory, running
+from shakedown.acceptance.journal import Attempt, Sealed
+from shakedown.acceptance.plan import RunTest
+from shakedown.cli import run as runs
+from shakedown.host import RecordedHost
+from shakedown.records import Measurement
+from shakedown.schedulers import JobRecord
+
+PLAN = """
+name = "p"
+title = "P"
+[[requirement]]
+id = "r"
+clause = "1"
+text = "It runs."
+[[test]]
+id = "inside"
+requirements = ["r"]
+kind = "run"
+workload = "empty"
+[[test.limit]]
+metric = "empty.time"
+at_most = "1 s"
+[[test]]
+id = "outside"
+requirements = ["r"]
+kind = "run"
+workload = "empty"
+outside = true
+params = { tag = 2 }
+[[test.limit]]
+metric = "empty.time"
+at_most = "1 s"
+"""
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> directory.Acceptance:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return directory.begin(tmp_path / "A", str(tmp_path / "plan.toml"), system="S", parties={}, now_ns=1)
+
+
+def here(campaign: Path, folder: Path) -> store.RunDirectory:
+    opened = runs.begin(str(campaign), folder)
+    runs.carry_out(opened, opened.plan(), retry_failed=False)
+    return opened
+
+
+def quiet(text: str) -> None:
+    del text
+
+
+def runs_of(acceptance: directory.Acceptance) -> list[RunTest]:
+    return [one for one in acceptance.plan.tests if isinstance(one, RunTest)]
+
+
+def test_without_a_job_all_runs_are_one_session_and_with_one_those_outside_come_after(
+    begun: directory.Acceptance,
+) -> None:
+    def job(campaign: Path, folder: Path) -> None:
+        return None
+
+    tests = runs_of(begun)
+    assert running.groups(tests, in_a_job=False, job=job, here=here) == [(tests, job)]
+    assert running.groups(tests, in_a_job=True, job=job, here=here) == [(tests[:1], job), (tests[1:], here)]
+    assert running.groups(tests[1:], in_a_job=True, job=job, here=here) == [(tests[1:], here)]
+    assert running.groups([], in_a_job=True, job=job, here=here) == []
+    assert running.is_outside(begun.plan.tests, ["outside"])
+    assert not running.is_outside(begun.plan.tests, ["inside", "outside"])
+
+
+def test_a_session_that_two_calls_watch_is_sealed_once(begun: directory.Acceptance) -> None:
+    tests = runs_of(begun)
+
+    def watched_by_another(campaign: Path, folder: Path) -> store.RunDirectory:
+        opened = here(campaign, folder)
+        assert running.run_session(begun.path, (), lambda campaign, folder: opened, quiet)  # the other call is first
+        return opened
+
+    assert running.run_session(begun.path, tests, watched_by_another, quiet)
+    entries = directory.open_(begun.path).entries
+    assert sum(isinstance(one, Sealed) for one in entries) == 1
+    assert [one.test for one in entries if isinstance(one, Attempt)] == ["inside", "outside"]
+
+
+def test_what_failed_is_left_to_do_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(
+        'name = "c"\ntitle = "C"\n[[run]]\nworkload = "empty"\nparams = { behaviour = "fail" }\nrepeat = { max = 1 }\n'
+    )
+    opened = runs.begin(str(tmp_path / "c.toml"), tmp_path / "R")
+    runs.carry_out(opened, opened.plan(), retry_failed=False)
+    assert execute.next_step(opened.plan(), {}, 0.0) is not None and isinstance(opened.plan(), plan.Plan)
+    assert not dispatch.left(tmp_path / "R") and dispatch.left(tmp_path / "R", retry_failed=True)
+
+
+def test_a_result_that_was_measured_again_arrives_again(tmp_path: Path) -> None:
+    path = tmp_path / "runs/r/1/measurement.json"
+    path.parent.mkdir(parents=True)
+    record = Measurement(run="r", repeat=1, workload="empty", params={}, host="h", state="failed", begin_ns=1, end_ns=2)
+    store.write_record(path, record)
+    arrived = dispatch.Results(tmp_path)
+    assert arrived.new() == []
+    time.sleep(0.01)
+    store.write_record(path, msgspec.structs.replace(record, state="ok", end_ns=3))
+    assert [one.state for one in arrived.new()] == ["ok"] and arrived.new() == []
+
+
+@pytest.mark.parametrize(("state", "words"), [("cancelled", False), ("node_fail", False), ("failed", True)])
+def test_a_job_without_a_plan_says_what_helps(tmp_path: Path, state: str, words: bool) -> None:
+    record = JobRecord(engine="slurm", id="7", state=state, source="accounting", hosts=("n1", "n2"))  # type: ignore[arg-type]
+    ask = ("sinfo", "--noheader", "--list-reasons", "--nodes=n1,n2", "--format=%n: %E")
+    door = RecordedHost(tmp_path, commands={ask: "n1: No space left on device\n"})
+    error = dispatch.why_nothing(tmp_path, record, "shakedown accept run A", door)
+    assert "n1: No space left on device" in error.what, "a node with a full spool ends its jobs without a word"
+    assert "shakedown accept run A" in error.hint and ("first node must see" in error.hint) == words
