@@ -31,6 +31,11 @@ nodes = "each"
 workload = "pingpong"
 params = { ranks = "hosts", sizes = "8", kernels = "latency", pairs = "all", rounds = "tournament", samples = 5 }
 nodes = [2, "all"]
+
+[[run]]  # an MPI program that is started without a launcher, below srun: it must not take itself for srun's task
+workload = "hpl"
+params = { n = 500, nb = 64, threads = 1 }
+nodes = "each"
 """
 SHAPES = """
 [shape.narrow]
@@ -72,7 +77,7 @@ def test_one_job_runs_on_every_node_and_over_all(lab: Lab) -> None:
     )
     assert asked.code == 0, asked.err
     found = results(path)
-    assert [one.state for one in found] == ["ok"] * 6
+    assert [one.state for one in found] == ["ok"] * 10, [one.reason for one in found]
     stream = {one.host for one in found if one.workload == "stream"}
     assert stream == {"node1", "node2", "node3", "node4"}
     jobs = {one.host: one for one in found if one.workload == "pingpong"}
