@@ -231,12 +231,14 @@ class Measurement {
   Measurement(Emitter& emitter, Peers& peers, const Options& options, const std::string& folder, const CacheUse& cache,
               const Pattern& pattern)
       : emitter_(emitter), peers_(peers), options_(options), cache_(cache), pattern_(pattern) {
+    // Nothing compresses what is in memory, and there one block that stays in the cache is written as fast as can be.
+    const std::size_t pool = cache.word == "memory" ? pattern.block : kPoolBytes;
     for (int i = 0; i < pattern.threads; ++i) {
       Job job;
       const auto number = static_cast<std::uint64_t>(peers.rank()) * 100'000 + static_cast<std::uint64_t>(i);
       job.path = folder + "/data." + std::to_string(number);
       job.file = number;
-      job.content = std::make_unique<Content>(number, pattern.block);
+      job.content = std::make_unique<Content>(number, pattern.block, pool);
       job.buffer = std::make_unique<Pages>(pattern.block);
       jobs_.push_back(std::move(job));
     }

@@ -44,8 +44,9 @@ class Pages {
 /// A pool of random bytes (splitmix64) that blocks are taken from in turn. For one thread: stamps are written into it.
 class Content {
  public:
-  /// For blocks of `block` bytes, whole pages.
-  Content(std::uint64_t seed, std::size_t block) : pool_(block * ((kPoolBytes + block - 1) / block)) {
+  /// For blocks of `block` bytes, whole pages; the pool is as many blocks as `pool_bytes` need, at least one.
+  Content(std::uint64_t seed, std::size_t block, std::size_t pool_bytes = kPoolBytes)
+      : pool_(block * std::max<std::size_t>(1, (pool_bytes + block - 1) / block)) {
     std::uint64_t state = seed;
     const auto all = pool_.all();
     for (std::size_t at = 0; at < all.size(); at += 8) {

@@ -30,7 +30,7 @@ class Listener {
  private:
   class Inbox;
   void run();
-  bool drain(Inbox& inbox, int fd);
+  int drain(Inbox& inbox, int fd);  // how many came
   void count(const std::uint8_t* data, std::size_t bytes, std::int64_t now_ns, const Endpoint& from);
   [[nodiscard]] bool complete() const;
 

@@ -258,9 +258,20 @@ class Session {
     Residual residual{static_cast<double>(corrupt), 0, "corrupt packets"};
     if (search.found() <= 0) {
       made.seconds.clear();
-      residual = {static_cast<double>(lost), 0, "packets lost at the lowest rate tried"};
+      residual = lost > 0 ? Residual{static_cast<double>(lost), 0, "packets lost at the lowest rate tried"}
+                          : Residual{1, 0, "no rate held in so many trials in a row"};
     }
     emit(made, &residual);
+    if (root() && search.found() > 0) tell_few(search.found() * options_.seconds);
+  }
+
+  /// Few packets without a loss say little of the rate at which they went.
+  void tell_few(double packets) {
+    if (packets >= 0.95 * kProof) return;
+    std::ostringstream text;
+    text << "a trial at the rate without loss had " << std::llround(packets) << " packets of each sender, "
+         << "fewer than " << kProof << ": the senders can do no more";
+    emitter_.notice("multicast-few-packets", text.str(), "longer trials (--seconds)");
   }
 
   Stage& stage_;

@@ -124,6 +124,15 @@ void the_search_finds_the_rate_that_holds(Checks& checks) {
   }
   checks.equal(searched(5, 1e6, trials), 0.0, "none, where everything loses");
   // A channel that loses once in a while, whatever the rate, does not hang the search.
+  // Senders slower than the least rate, and slower still once they are tried: what they can do is the answer.
+  for (const double can : {15'000.0, 900.0, 40.0}) {
+    Search slow(18'000, 0.05, 3, 20'000);
+    while (!slow.done()) slow.told(true, std::min(slow.rate(), can));
+    checks.that(std::abs(slow.found() - can) <= 0.051 * can, "senders that can do little");
+  }
+  Search lossy(18'000, 0.05, 3, 20'000);
+  while (!lossy.done()) lossy.told(false, lossy.rate());
+  checks.that(lossy.found() == 0, "where all trials lose, nothing is found");
   Search unlucky(1e6, 0.05, 3, 10);
   int told = 0;
   for (; !unlucky.done() && told < 1000; ++told) unlucky.told(told % 2 == 0, unlucky.rate());

@@ -10,9 +10,10 @@ namespace shakedown::multicast {
 /// resolution where one did. Rates are in packets/s of each sender.
 class Search {
  public:
-  /// `most`: the first rate to try, at least what the senders can do. Below `least` nothing is found.
+  /// `most`: the first rate to try, at least what the senders can do. Below `least` nothing is looked for where packets
+  /// are lost; senders that cannot do so much are taken at what they can do.
   Search(double most, double resolution, int confirmations, double least)
-      : high_(most), least_(least), resolution_(resolution), needed_(confirmations), rate_(most) {}
+      : high_(most), least_(std::min(least, most / 2)), resolution_(resolution), needed_(confirmations), rate_(most) {}
 
   [[nodiscard]] double rate() const { return rate_; }
   [[nodiscard]] bool done() const { return done_; }
@@ -26,7 +27,10 @@ class Search {
       confirmed(lossless);
     } else if (lossless) {
       low_ = std::min(rate_, reached);
-      if (reached < rate_ * (1 - resolution_)) high_ = low_;  // the senders can do no more
+      if (reached < rate_ * (1 - resolution_)) {  // the senders can do no more
+        high_ = low_;
+        least_ = std::min(least_, low_ / 2);
+      }
     } else {
       high_ = std::min(rate_, high_);
     }

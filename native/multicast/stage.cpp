@@ -9,6 +9,9 @@ Object Stage::params() const {
   Object params;
   params.add("pattern", name_of(pattern)).add("family", multicast::name_of(interface.family)).add("ranks", size);
   params.add("receivers", size - 1).add("interface", interface.name);
+  // What is not as usual tells one value from another.
+  if (options->spread != 1) params.add("groups", options->spread);
+  if (options->segments == 1) params.add("segments", 1);
   return params;
 }
 

@@ -55,23 +55,27 @@ def main() -> None:
     parser.add_argument(
         "--size", type=int, default=512, help="MiB of each file at blocks of 1 MiB; a quarter of it below"
     )
+    parser.add_argument("--blocks", default="1048576,65536,4096", help="bytes, with commas between")
     args = parser.parse_args()
     args.program = os.path.abspath(args.program)
-    for block in (1 << 20, 1 << 16, 1 << 12):
+    for block in map(int, args.blocks.split(",")):
         size = (args.size << 20) // (1 if block == 1 << 20 else 4)
         mine: defaultdict[str, list[float]] = defaultdict(list)
         theirs: defaultdict[str, list[float]] = defaultdict(list)
         for index in range(args.rounds):
+            print(f"round {index + 1} of blocks of {block} B, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
             pair = [(ours, mine), (fio, theirs)]
             for run, kept in pair if index % 2 == 0 else reversed(pair):
                 for kernel, rate in run(args, block, size).items():
                     kept[kernel].append(rate)
         for kernel in KERNELS:
-            ratio = statistics.median(a / b for a, b in zip(mine[kernel], theirs[kernel], strict=True))
+            ratios = sorted(a / b for a, b in zip(mine[kernel], theirs[kernel], strict=True))
+            ratio = statistics.median(ratios)
             of_medians = statistics.median(mine[kernel]) / statistics.median(theirs[kernel])
             print(
                 f"{kernel} in blocks of {block} B: {statistics.median(mine[kernel]) / 1e6:.1f} MB/s, fio "
-                f"{statistics.median(theirs[kernel]) / 1e6:.1f} MB/s, ratio {ratio:.3f} (of the medians {of_medians:.3f})"
+                f"{statistics.median(theirs[kernel]) / 1e6:.1f} MB/s, ratio {ratio:.3f} "
+                f"({ratios[0]:.2f} to {ratios[-1]:.2f}; of the medians {of_medians:.3f})"
             )
 
 

@@ -152,7 +152,9 @@ def main() -> None:
             for name in names[index % len(names) :] + names[: index % len(names)]:
                 results[name].append(runs[name]())
             print(
-                f"round {index + 1}: {', '.join(f'{n} {g[-1].rate:,.0f}' for n, g in results.items())}", file=sys.stderr
+                f"round {index + 1}, load {os.getloadavg()[0]:.1f}: "
+                f"{', '.join(f'{n} {g[-1].rate:,.0f}' for n, g in results.items())}",
+                file=sys.stderr,
             )
     for name, got in results.items():
         rate = statistics.median(one.rate for one in got)
@@ -161,8 +163,8 @@ def main() -> None:
         for name in ("sendto and recv", "iperf2"):
             if name in results:
                 pairs = zip(results[mine], results[name], strict=True)
-                ratio = statistics.median(one.rate / other.rate for one, other in pairs)
-                print(f"{mine} to {name}: ratio {ratio:.2f}")
+                ratios = sorted(one.rate / other.rate for one, other in pairs)
+                print(f"{mine} to {name}: ratio {statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
 
 
 if __name__ == "__main__":

@@ -562,6 +562,21 @@ class Beside(Record, frozen=True, kw_only=True):
     verdict: Literal["better", "worse", "not told apart", "not ranked"] = "not ranked"
 
 
+class PairMatrix(Record, frozen=True, kw_only=True):
+    """The values of more pairs of nodes than findings are made of, as columns: one entry a row in ``a``, ``b`` (numbers of places) and what follows them."""
+
+    workload: str
+    metric: Metric
+    params: Params  # common to all pairs
+    places: tuple[str, ...]
+    hosts: tuple[str, ...]  # of each place
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    values: tuple[float, ...]
+    spread: tuple[float | None, ...]  # relative standard uncertainty of the value from its own samples
+    round: tuple[int, ...]  # of a tournament; -1 where nothing is known of rounds
+
+
 class Analysis(Record, frozen=True, kw_only=True):
     """Everything that a report shows: made from a run directory alone, and the same each time."""
 
@@ -577,6 +592,7 @@ class Analysis(Record, frozen=True, kw_only=True):
     verdicts: tuple[Verdict, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     beside: tuple[Beside, ...] = ()
+    pairs: tuple[PairMatrix, ...] = ()  # matrices of so many pairs that findings keep the best and the worst alone
     power: PowerView | None = None  # where meters were read during the run
     skipped: tuple[Absent, ...] = ()
     notices: tuple[Notice, ...] = ()

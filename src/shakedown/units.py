@@ -43,6 +43,9 @@ _BASES: dict[str, tuple[str, float]] = {
     "m": ("m", 1.0),
     "update": ("update", 1.0),
     "message": ("message", 1.0),
+    "packet": ("packet", 1.0),
+    "datagram": ("packet", 1.0),
+    "pps": ("packet/s", 1.0),
     "op": ("op", 1.0),
     "IOPS": ("op/s", 1.0),
     "transfer": ("transfer", 1.0),
@@ -101,8 +104,8 @@ def si(unit: str) -> tuple[str, float]:
         below_name, below_factor = _word(word)
         factor /= below_factor
         below.append(below_name)
-    if name == "op/s" and not below:
-        name, below = "op", ["s"]
+    if name.endswith("/s"):  # IOPS, pps: rates of one word
+        name, below = name.removesuffix("/s"), ["s", *below]
     if "s" in below and "W" in below:
         below.remove("s")
         below[below.index("W")] = "J"
@@ -123,6 +126,9 @@ _SCALES = (
     (1e-12, "p"),
 )
 _NO_PREFIX = ("1", "degC", "dB", "K", "EUR", "USD")
+#: What is counted, and so has no thousandth: half an operation a second is 0.5 op/s.
+_COUNTED = ("flop", "B", "update", "message", "packet", "op", "transfer", "cycle")
+_LEAST_PLAIN = 1e-4  # below it a bare number is shown with an exponent
 
 
 def scale_for(value: float, unit: str) -> tuple[float, str]:
@@ -132,7 +138,7 @@ def scale_for(value: float, unit: str) -> tuple[float, str]:
     head = unit.split("/")[0]
     for factor, prefix in _SCALES:
         if abs(value) >= factor * 0.9995:
-            if head == "s" and factor > 1:
+            if (head == "s" and factor > 1) or (head in _COUNTED and factor < 1):
                 break
             return factor, prefix + unit
     return 1.0, unit
@@ -141,7 +147,7 @@ def scale_for(value: float, unit: str) -> tuple[float, str]:
 def show(value: float | None, unit: str, digits: int = 3) -> str:
     """``value`` (SI) for a person, with ``digits`` significant digits and a prefix: ``44.4 GB/s``, ``360 ns``, ``97.1 %``.
 
-    None is "not measured", never zero.
+    A whole number without a unit is a count and has all its digits: ``12``. None is "not measured", never zero.
     """
     if value is None:
         return "not measured"
@@ -149,6 +155,10 @@ def show(value: float | None, unit: str, digits: int = 3) -> str:
         return str(value)
     if unit == "%":
         return f"{round_to(value * 100, digits)} %"
+    if unit == "1" and value == round(value):
+        return f"{value + 0:.0f}"  # never -0
+    if unit == "1" and abs(value) < _LEAST_PLAIN:
+        return re.sub(r"e([-+])0+", r"e\1", f"{value:.{digits - 1}e}")
     factor, name = scale_for(value, unit)
     return f"{round_to(value / factor, digits)} {name}".strip()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shakedown import events, workloads
 from shakedown.analysis import derive, table, values
 from shakedown.analysis.statistics import median_interval, outliers
 from shakedown.errors import StoreFailed
 from shakedown.records import Case, Measurement, Metric, Residual
 
+RECORDINGS = Path(__file__).parents[1] / "recordings"
 RATE = Metric(name="x.rate", title="Rate", unit="B/s", better="higher", kernel="k", per="bytes/s")
 EACH = Metric(name="x.each", title="Time each", unit="s", better="lower", kernel="k", per="s/messages")
 TIME = Metric(name="x.time", title="Time", unit="s", better="lower", kernel="k", per="s")
@@ -110,6 +114,81 @@ def test_all_series_at_once_give_what_each_gives_alone(groups: list[list[float]]
 def test_the_order_of_measurements_does_not_matter(order: list[int]) -> None:
     records = [measurement(case(1.0 + i, 2.0 + i, bytes=4.0), repeat=i + 1) for i in range(6)]
     assert find(*records)["x.rate"] == find(*(records[i] for i in order))["x.rate"]
+
+
+LOSS = Metric(name="x.loss", title="Loss", unit="1", better="lower", kernel="loss", per="loss")
+
+
+def trial(repeat: int, loss: float, seconds: float = 1.0, bytes_done: float = 4.0) -> Measurement:
+    """One repeat of a program that reports a loss beside its counts, and does other work each time."""
+    counts = {"loss": loss, "lost": loss * 1000, "expected": 1000.0 + repeat}
+    return measurement(
+        Case(kernel="loss", params={"receivers": 4}, work=counts),
+        case(seconds, 2 * seconds, 3 * seconds, bytes=bytes_done),
+        repeat=repeat,
+    )
+
+
+def all_of(records: Sequence[Measurement]) -> list[derive.Finding]:
+    return derive.findings(table.from_measurements(records), {"x": (RATE, LOSS)})
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0.1, 10), st.floats(1, 100)), min_size=2, max_size=9),
+    st.randoms(use_true_random=False),
+)
+def test_what_a_repeat_reports_is_a_sample_and_never_another_finding(
+    told: list[tuple[float, float, float]], order: random.Random
+) -> None:
+    records = [trial(index, *one) for index, one in enumerate(told, 1)]
+    found = {one.metric: one for one in all_of(records)}
+    assert len(all_of(records)) == 2
+    losses = [one[0] for one in told]
+    loss, rate = found["x.loss"], found["x.rate"]
+    assert (loss.value, loss.n_runs, loss.n_samples) == (statistics.median(losses), len(told), len(told))
+    assert (loss.low, loss.high) == median_interval(losses)
+    assert (loss.best, loss.outliers) == (min(losses), len(outliers(losses)))
+    assert rate.value == pytest.approx(statistics.median(work / (2 * seconds) for _, seconds, work in told))
+    assert rate.low is not None and rate.high is not None and rate.low <= (rate.value or 0) <= rate.high
+    order.shuffle(records)
+    assert {one.metric: one for one in all_of(records)} == found
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(0, 0.5), min_size=1, max_size=6), st.floats(0.6, 1))
+def test_a_repeat_with_another_loss_widens_the_one_finding(losses: list[float], other: float) -> None:
+    records = [trial(index, loss) for index, loss in enumerate(losses, 1)]
+    (before,) = (one for one in all_of(records) if one.metric == "x.loss")
+    (after,) = (one for one in all_of([*records, trial(99, other)]) if one.metric == "x.loss")
+    assert after.params == before.params and after.n_samples == before.n_samples + 1
+    assert after.low is not None and after.high is not None and after.low <= (after.value or 0) <= after.high
+    assert before.low is None or after.high >= (before.high or 0)
+    assert before.best == after.best == min(losses)
+
+
+@pytest.mark.parametrize("name", workloads.names())
+def test_the_cases_of_every_transcript_are_told_apart_by_kernel_and_parameters(name: str) -> None:
+    workload = workloads.get(name)
+    for sample in workload.samples:
+        text = (RECORDINGS / sample.recording).read_text()
+        defaults = workloads.check_params(workload, {})
+        found = workload.parse(text, defaults) if workload.parse else events.parse(text.encode()).cases
+        names = [(one.kernel, table.key(one.params)) for one in found]
+        assert len(set(names)) == len(names), sample.recording
+
+
+def test_parameters_tell_findings_apart() -> None:
+    one, other = (
+        measurement(Case(kernel="loss", params={"receivers": n}, work={"loss": 0.5}), repeat=n) for n in (4, 8)
+    )
+    assert [found.params for found in all_of([one, other])] == [{"receivers": 4}, {"receivers": 8}]
+
+
+def test_a_repeat_that_lacks_a_figure_is_not_counted_for_it() -> None:
+    silent = measurement(Case(kernel="loss", params={"receivers": 4}, work={"lost": 3.0}), repeat=2)
+    (loss,) = all_of([measurement(Case(kernel="loss", params={"receivers": 4}, work={"loss": 0.5})), silent])
+    assert (loss.value, loss.n_runs, loss.n_samples) == (0.5, 1, 1)
 
 
 def test_packed_measurements_give_the_same_findings(tmp_path: Path) -> None:

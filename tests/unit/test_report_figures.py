@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
+import re
+from collections.abc import Sequence
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from shakedown import units, workloads
 from shakedown.records import Analysis, Beside, Finding, Fraction, Metric, Params, Value
-from shakedown.report import _charts, _choose, _figures, _fleet
+from shakedown.report import _charts, _choose, _figures, _fleet, _heat, _palette
 from shakedown.report._document import Bars, Dots, Figures, Heat, Histogram, Lines, Table
 from shakedown.report._sections import document
 from shakedown.report._text import interval_of, natural, params_of, ranges, with_half
@@ -70,7 +76,7 @@ def test_a_word_that_follows_from_the_axis_names_its_stretches() -> None:
     (made,) = lines(
         [finding(1.0, bytes=size, level="cache.l1" if size < 4096 else "memory") for size in (1024, 2048, 4096, 8192)]
     )
-    assert [one.name for one in made.regions] == ["l1", "memory"]
+    assert [one.name for one in made.regions] == ["L1", "memory"]
     assert len(made.series) == 1
     assert made.regions[0].end == made.regions[1].begin
 
@@ -284,6 +290,97 @@ def test_labels_of_an_axis_are_the_words_for_their_values() -> None:
     assert list(made.x.labels.values()) == ["1 B", "1 KiB", "1 MiB", "1 GiB"]
     drawn = _charts.svg(made)
     assert all(f">{words}</text>" in drawn for words in made.x.labels.values())
+
+
+@pytest.mark.parametrize(
+    "unit", sorted({one.unit for name in workloads.names() for one in workloads.get(name).metrics})
+)
+def test_every_unit_of_every_workload_is_drawn(unit: str) -> None:
+    metric = Metric(name="new.rate", title="Rate", unit=unit, better="higher")
+    for low in (3e-7, 0.02, 7.0, 5e9):
+        found = [
+            msgspec.structs.replace(finding(low * factor, n=n, host="h"), unit=unit)
+            for n, factor in ((1, 1.0), (2, 1.5), (3, 2.0))
+        ]
+        made = _figures.of_workload(found, {metric.name: metric}, ())
+        assert made is not None
+        drawn = _charts.svg(made.figures[0])
+        assert "NaN" not in drawn and "undefined" not in drawn
+        assert units.show(low * 2, unit) in drawn
+
+
+# ------------------------------------------------------------------------------------------------------------ heat maps
+
+
+def matrix(labels: Sequence[str], low: float = 1.0) -> Heat:
+    """Every pair of the names, once; the last is worth a hundred times the first."""
+    number = len(labels)
+    pairs = list(itertools.combinations(range(number), 2))
+    values = [low * (1 + 99 * at / max(1, len(pairs) - 1)) for at in range(len(pairs))]
+    return Heat(
+        title="M",
+        caption="",
+        summary="",
+        unit="B/s",
+        better="higher",
+        row_title="node a",
+        column_title="node b",
+        labels=tuple(labels),
+        cells=tuple((a, b, value, f"{labels[a]} to {labels[b]}") for (a, b), value in zip(pairs, values, strict=True)),
+    )
+
+
+@pytest.mark.parametrize("number", [2, 4, 12, 24, 48, 100, 128])
+@pytest.mark.parametrize("name", ["n{:d}", "node{:04d}", "compute-rack12-node{:04d}.cluster.example.org"])
+def test_names_of_a_heat_map_never_touch_and_stay_in_the_picture(number: int, name: str) -> None:
+    figure = matrix([name.format(at + 1) for at in range(number)])
+    at = _heat.layout(figure)
+    longest = max(map(len, at.names)) * 6
+    assert at.rows * at.cell >= 12
+    assert at.columns * at.cell >= (12 if at.turned else longest + 4)
+    assert at.plot + at.label <= (_heat.WIDE_PIXELS if _heat.is_wide(figure) else _palette.WIDTH)
+    assert at.plot >= min(0.6 * _palette.WIDTH, number * 40), "the map is most of the picture"
+    drawn = _charts.svg(figure)
+    written = re.findall(r">([^<>]+)</text>", drawn)
+    assert at.names[0] in written and written.count(at.names[0]) == 2
+    assert drawn.count(" to ") == len(figure.cells), "each cell says which pair it is"
+    assert len([one for one in written if one in at.names]) == -(-number // at.rows) + -(-number // at.columns)
+
+
+@given(st.lists(st.from_regex(r"[a-z\-]{0,12}[0-9]{1,4}(\.[a-z]{1,9})?", fullmatch=True), min_size=2, unique=True))
+def test_shortened_names_are_told_apart_and_can_be_put_together_again(names: list[str]) -> None:
+    cut, shared = _heat.short(names)
+    head, _, tail = shared.partition("…")
+    assert [f"{head}{one}{tail}" for one in cut] == names
+    assert len(set(cut)) == len(names) and all(cut)
+
+
+def test_a_number_in_names_is_not_cut_in_two() -> None:
+    names = [f"compute-node{at:04d}" for at in (110, 111, 112)]
+    assert _heat.short(names) == (("0110", "0111", "0112"), "compute-node…")
+    assert _heat.short(["n1", "n2"]) == (("n1", "n2"), "")
+
+
+def test_more_pairs_than_fit_keep_the_worst_of_each_block() -> None:
+    number = 200
+    found = [
+        finding(1e9 - (a == 3 and b == 9) * 9e8, host_a=f"n{a}", host_b=f"n{b}")
+        for a, b in itertools.combinations(range(number), 2)
+    ]
+    (made,) = (one for one in figures(found) if isinstance(one, Heat))
+    assert len(made.labels) == 100 and made.labels[0] == "n[0-1]"
+    assert len(made.cells) == 100 * 99 // 2 + 100 and min(cell[2] for cell in made.cells) == 1e8
+    assert (1, 4) in {cell[:2] for cell in made.cells if cell[2] == 1e8}
+    assert "worst pair of 2 by 2" in made.caption and "19,900 pairs" in made.summary
+
+
+def test_colours_follow_the_logarithm_where_values_span_much_and_the_key_says_so() -> None:
+    assert _heat.key(matrix(["a", "b", "c"]))[1].endswith("(logarithmic)")
+    wide = _charts.spec(matrix([f"n{at}" for at in range(30)]))["data"]["values"]
+    first = sum(one["f"] == _charts.colour("heat1") for one in wide)
+    assert 0 < first < len(wide) / 20
+    even = msgspec.structs.replace(matrix(["a", "b"]), cells=((0, 1, 5.0, "a to b"),))
+    assert _heat.key(even) == ("5.00 B/s", "5.00 B/s")
 
 
 # ----------------------------------------------------------------------------------------------------------- many hosts

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown import units
+from shakedown import units, workloads
+from shakedown.records import Metric
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,12 @@ from shakedown import units
         ("min", "s", 60),
         ("Tflop/s", "flop/s", 1e12),
         ("1", "1", 1),
+        ("packet/s", "packet/s", 1),
+        ("kpacket/s", "packet/s", 1e3),
+        ("datagram/s", "packet/s", 1),
+        ("Mpps", "packet/s", 1e6),
+        ("kIOPS", "op/s", 1e3),
+        ("IOPS/W", "op/J", 1),
     ],
 )
 def test_units_become_si(unit: str, si: str, factor: float) -> None:
@@ -50,6 +57,11 @@ def test_an_unknown_unit_names_the_nearest() -> None:
         (-5e3, "W", "-5.00 kW"),
         (0.85, "1", "0.850"),
         (123456.0, "1", "123456"),
+        (12.0, "1", "12"),
+        (-0.0, "1", "0"),
+        (3e-7, "1", "3.00e-7"),
+        (1.1e6, "packet/s", "1.10 Mpacket/s"),
+        (0.25, "op/s", "0.250 op/s"),
     ],
 )
 def test_numbers_for_a_person(value: float | None, unit: str, text: str) -> None:
@@ -84,3 +96,18 @@ def test_quantities_with_their_unit() -> None:
         units.parse_bytes("5 min")
     with pytest.raises(ValueError, match="does not begin with a number"):
         units.parse_quantity("five min")
+
+
+def every_metric() -> list[Metric]:
+    return [metric for name in workloads.names() for metric in workloads.get(name).metrics]
+
+
+@pytest.mark.parametrize("metric", every_metric(), ids=lambda metric: metric.name)
+def test_every_unit_of_every_workload_is_known_and_can_be_read(metric: Metric) -> None:
+    assert units.si(metric.unit) == (metric.unit, 1.0)
+    for value in (2.5e-9, 3e-4, 0.5, 1.0, 12.25, 12345.0, 4.5e9):
+        text = units.show(value, metric.unit)
+        assert "nan" not in text and len(text) < 24
+        read, unit = units.parse_quantity(text)
+        assert unit == metric.unit
+        assert read == pytest.approx(value, rel=0.006), text

@@ -15,13 +15,14 @@ from ..machine.span import span
 from ..records import Absent, Analysis, Finding, Host, Limit, Machine, Measurement, Notice, Outcome, Peak, Plan
 from ..store import RunDirectory, read_record, write
 from ..units import show
-from . import advice, beside, derive, limits, ratios, stragglers, table
+from . import advice, beside, derive, limits, loose, ratios, stragglers, table
+from .pairs import many
 
 if TYPE_CHECKING:
     from .power import Power
 
 TAIL_LINES = 12
-PACKED, OUTCOMES = "measurements.parquet", "outcomes.json"
+PACKED, OUTCOMES = table.PACKED, "outcomes.json"
 
 
 def analyse(directory: RunDirectory) -> tuple[Analysis, list[Absent]]:
@@ -61,32 +62,26 @@ class Part(NamedTuple):
 def read(directory: RunDirectory) -> Part:
     """All of a run directory from its own files."""
     plan, machine, manifest = directory.plan(), directory.machine(), directory.manifest()
-    loaded = directory.load()
     labels = {run.id: run.label for run in plan.runs}
     place = {run.id: index for index, run in enumerate(plan.runs)}  # the report follows the campaign's order
-    loaded.measurements.sort(key=lambda one: (place.get(one.run, len(place)), one.repeat))
-    outcomes = tuple(_outcome(directory, record, labels, machine) for record in loaded.measurements)
-    power, broken = _power(directory, loaded.measurements, labels)
-    return Part(
-        plan,
-        machine,
-        manifest.created_ns,
-        manifest.version,
-        table.from_measurements(loaded.measurements),
-        outcomes,
-        [*loaded.damaged, *broken],
-        power,
-    )
+
+    def told(measurements: list[loose.Loose]) -> tuple[table.Cases, tuple[Outcome, ...]]:
+        measurements.sort(key=lambda one: (place.get(one.run, len(place)), one.repeat))
+        outcomes = tuple(_outcome(directory, one.record, labels, machine) for one in measurements)
+        return table.from_measurements(measurements), outcomes
+
+    (cases, outcomes), damaged = loose.read(directory, told)
+    power, broken = _power(directory, labels)
+    return Part(plan, machine, manifest.created_ns, manifest.version, cases, outcomes, [*damaged, *broken], power)
 
 
-def _power(
-    directory: RunDirectory, measurements: list[Measurement], labels: dict[str, str]
-) -> tuple[Power | None, list[Absent]]:
+def _power(directory: RunDirectory, labels: dict[str, str]) -> tuple[Power | None, list[Absent]]:
     """What the meters saw, where any was read. Readings that are damaged cost the energy, not the rest."""
     if not metering.folders(directory.path):
         return None, []
     from . import power  # scipy: only where there is power
 
+    measurements = directory.load().measurements
     metrics = {name: workloads.get(name).metrics for name in {one.workload for one in measurements}}
     try:
         return power.read(directory, measurements, metrics, labels), []
@@ -197,7 +192,8 @@ def build(
     used = {str(workload) for workload in set(cases.workload)} | {one.workload for one in outcomes}
     by_workload = {workload: workloads.get(workload).metrics for workload in sorted(used)}
     metrics = {metric.name: metric for group in by_workload.values() for metric in group}
-    found = derive.findings(cases, by_workload)
+    cases, many_pairs = many.split(cases)
+    found = many.with_notices(derive.findings(cases, by_workload), many_pairs)
     machine = _with_measured(machine, limits.measured_peaks(found, metrics))
     peaks: dict[str, tuple[Peak, ...]] = {host.name: host.peaks for host in machine.hosts}
     if len(machine.hosts) == 1:  # a host that is unknown to the machine is of its one kind
@@ -232,7 +228,7 @@ def build(
         skipped=plan.skipped,
         notices=(*notices, *stragglers.notices(slow, metrics), *disturbances),
     )
-    return msgspec.structs.replace(analysis, summary=summarise(analysis, plan))
+    return many.with_pairs(msgspec.structs.replace(analysis, summary=summarise(analysis, plan)), many_pairs)
 
 
 def peaks_of_jobs(names: Iterable[str], machine: Machine) -> dict[str, tuple[Peak, ...]]:

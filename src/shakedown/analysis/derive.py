@@ -2,6 +2,10 @@
 
 How a sample becomes a value stands in values.py.
 
+A finding is told from others by its workload, host, kernel and parameters: what was asked for, and under which conditions.
+The work of a case is what came of it: bytes in those seconds, a loss, a number of features. It makes the value, case by
+case, and never tells findings apart: a repeat that lost other packets is another sample of the same loss.
+
 The value of a run is the median of its samples with the bootstrap interval of statistics.median_ranks. Repeats of a run
 are other processes at other times: the value over repeats is the median of their values, and its interval the wider of
 that between the repeats and that within them.
@@ -11,15 +15,17 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ..records import Finding, Metric, Params
-from .statistics import MAD_TO_SIGMA, OUTLIER_DEVIATIONS, median_interval, median_ranks
+from .statistics import MAD_TO_SIGMA, OUTLIER_DEVIATIONS, median_interval, median_ranks, outliers
 from .table import Cases, Floats, Ints
 from .values import applies, is_reported, value
+
+Work = dict[str, float]
 
 
 class Series(NamedTuple):
@@ -33,6 +39,9 @@ class Series(NamedTuple):
     outliers: Ints
 
 
+_TOGETHER = 1 << 20  # samples that are ordered at once
+
+
 def series(counts: Ints, seconds: Floats) -> Series:
     """The median, its interval and the extremes of every series at once.
 
@@ -40,107 +49,129 @@ def series(counts: Ints, seconds: Floats) -> Series:
     without samples gives NaN.
     """
     n = len(counts)
-    owner = np.repeat(np.arange(n), counts)
-    ordered = seconds[np.lexsort((seconds, owner))]
+    median, low, high, least, most = (np.full(n, np.nan) for _ in range(5))
+    found = Series(median, low, high, least, most, np.zeros(n, np.int64))
     starts = np.cumsum(counts) - counts
-    filled = counts > 0
-    unique, place = np.unique(counts, return_inverse=True)
-    ranks = np.array([median_ranks(int(count)) if count else (0, 0) for count in unique], np.int64).reshape(-1, 2)
-
-    def at(offset: Ints) -> Floats:
-        picked = np.full(n, np.nan)
-        picked[filled] = ordered[(starts + offset)[filled]]
-        return picked
-
-    middle = _median(at, counts)
-    deviation = np.abs(seconds - np.repeat(middle, counts))
-    ordered_deviation = deviation[np.lexsort((deviation, owner))]
-
-    def deviation_at(offset: Ints) -> Floats:
-        picked = np.full(n, np.nan)
-        picked[filled] = ordered_deviation[(starts + offset)[filled]]
-        return picked
-
-    bound = OUTLIER_DEVIATIONS * MAD_TO_SIGMA * _median(deviation_at, counts)
-    flagged = (deviation > np.repeat(bound, counts)) & np.repeat(counts >= 3, counts)
-    return Series(
-        middle,
-        at(ranks[place, 0]),
-        at(ranks[place, 1]),
-        at(np.zeros(n, np.int64)),
-        at(counts - 1),
-        np.bincount(owner, weights=flagged, minlength=n).astype(np.int64),
-    )
+    by_count = np.argsort(counts, kind="stable")
+    sizes, begins = np.unique(counts[by_count], return_index=True)
+    for size, rows in zip(sizes.tolist(), np.split(by_count, begins[1:]), strict=False):  # of nothing, one empty part
+        step = max(1, _TOGETHER // max(size, 1))
+        for begin in range(0, len(rows) if size else 0, step):
+            some = rows[begin : begin + step]
+            _fill(found, some, seconds[starts[some][:, None] + np.arange(size)])
+    return found
 
 
-def _median(at: object, counts: Ints) -> Floats:
-    assert callable(at)
-    lower: Floats = at(np.maximum(counts - 1, 0) // 2)
-    upper: Floats = at(counts // 2)
-    return (lower + upper) / 2
+def _fill(found: Series, rows: Ints, samples: Floats) -> None:
+    """The figures of series of one length: ``samples`` has a row for each."""
+    size = samples.shape[1]
+    samples.sort(axis=1)
+    low, high = median_ranks(size)
+    middle = _middle(samples)
+    found.median[rows] = middle
+    found.low[rows], found.high[rows] = samples[:, low], samples[:, high]
+    found.least[rows], found.most[rows] = samples[:, 0], samples[:, -1]
+    if size < 3:
+        return
+    deviation = np.abs(samples - middle[:, None])
+    bound = OUTLIER_DEVIATIONS * MAD_TO_SIGMA * _middle(np.sort(deviation, axis=1))
+    found.outliers[rows] = (deviation > bound[:, None]).sum(axis=1)
+
+
+def _middle(ordered: Floats) -> Floats:
+    """The median of each row."""
+    size = ordered.shape[1]
+    middle: Floats = (ordered[:, (size - 1) // 2] + ordered[:, size // 2]) / 2
+    return middle
 
 
 def findings(cases: Cases, metrics: Mapping[str, tuple[Metric, ...]]) -> list[Finding]:
     """All findings of the cases, in the order of their first case. ``metrics`` maps a workload to its metrics."""
     got = series(cases.counts, cases.seconds)
-    groups: dict[tuple[str, str, str, str, str], list[int]] = {}
-    for index, row in enumerate(zip(cases.workload, cases.host, cases.kernel, cases.params, cases.work, strict=True)):
-        groups.setdefault(row, []).append(index)
+    groups: dict[tuple[str, str, str, str], list[int]] = {}
+    for index, told in enumerate(zip(cases.workload, cases.host, cases.kernel, cases.params, strict=True)):
+        groups.setdefault(told, []).append(index)
     by_kernel: dict[tuple[str, str], tuple[Metric, ...]] = {}
+    works: dict[str, Work] = {}
     parsed: dict[str, Params] = {}
     found: list[Finding] = []
-    for (workload, host, kernel, params_text, work_text), rows in groups.items():
+    for (workload, host, kernel, params), rows in groups.items():
         wanted = by_kernel.get((workload, kernel))
         if wanted is None:
             wanted = tuple(metric for metric in metrics.get(workload, ()) if metric.kernel == kernel)
             by_kernel[workload, kernel] = wanted
         if not wanted:
             continue
-        for text in (params_text, work_text):
-            if text not in parsed:
-                parsed[text] = json.loads(text)
+        if params not in parsed:
+            parsed[params] = json.loads(params)
+        done = []
+        for row in rows:
+            text = cases.work[row]
+            if text not in works:
+                works[text] = {name: float(amount) for name, amount in json.loads(text).items()}
+            done.append(works[text])
         for metric in wanted:
-            one = _finding(metric, workload, host, parsed[params_text], parsed[work_text], rows, cases, got)
+            one = _finding(metric, workload, host, parsed[params], rows, done, cases, got)
             if one is not None:
                 found.append(one)
     return found
 
 
-def _finding(
-    metric: Metric, workload: str, host: str, params: Params, work: Params, rows: list[int], cases: Cases, got: Series
-) -> Finding | None:
-    numbers = {name: float(amount) for name, amount in work.items()}
-    if not applies(metric, numbers):
-        return None
+class _Values(NamedTuple):
+    """One entry a case: its median, and where there are times of ours the ends of its interval; extremes of all."""
+
+    rows: list[int]
+    medians: list[float]
+    lows: list[float]
+    highs: list[float]
+    extremes: list[float]
+
+
+def _values(metric: Metric, rows: list[int], works: Sequence[Work], got: Series) -> _Values:
+    """The cases that the metric applies to, as values."""
+    found = _Values([], [], [], [], [])
     reported = is_reported(metric)  # its repeats are its samples
-    medians: list[float] = []
-    lows: list[float] = []
-    highs: list[float] = []
-    extremes: list[float] = []
-    for row in rows:
+    for row, work in zip(rows, works, strict=True):
+        if not applies(metric, work) or (not reported and np.isnan(got.median[row])):
+            continue
+        found.rows.append(row)
         if reported:
-            medians.append(numbers[metric.per])
+            found.medians.append(work[metric.per])
             continue
-        if np.isnan(got.median[row]):
-            continue
-        ends = sorted(value(metric, float(t), numbers) for t in (got.low[row], got.high[row]))
-        medians.append(value(metric, float(got.median[row]), numbers))
-        lows.append(ends[0])
-        highs.append(ends[1])
-        extremes += [value(metric, float(t), numbers) for t in (got.least[row], got.most[row])]
+        ends = sorted(value(metric, float(t), work) for t in (got.low[row], got.high[row]))
+        found.medians.append(value(metric, float(got.median[row]), work))
+        found.lows.append(ends[0])
+        found.highs.append(ends[1])
+        found.extremes.extend(value(metric, float(t), work) for t in (got.least[row], got.most[row]))
+    return found
+
+
+def _finding(
+    metric: Metric,
+    workload: str,
+    host: str,
+    params: Params,
+    rows: list[int],
+    works: Sequence[Work],
+    cases: Cases,
+    got: Series,
+) -> Finding | None:
+    own = _values(metric, rows, works, got)
+    medians = own.medians
     if not medians:
         return None
     low = high = None
-    if lows:
-        low, high = statistics.median(lows), statistics.median(highs)
+    if own.lows:
+        low, high = statistics.median(own.lows), statistics.median(own.highs)
     if len(medians) > 1:
         between = median_interval(medians)
         low, high = (
             min(between.low, between.low if low is None else low),
             max(between.high, between.high if high is None else high),
         )
-    best = None if metric.better == "none" else (max if metric.better == "higher" else min)(extremes or medians)
-    n_samples = len(medians) if reported else int(cases.counts[rows].sum())
+    best = None if metric.better == "none" else (max if metric.better == "higher" else min)(own.extremes or medians)
+    reported = is_reported(metric)
+    n_samples = len(medians) if reported else int(cases.counts[own.rows].sum())
     if n_samples < 2:
         low = high = None  # one sample says nothing of its own spread
     return Finding(
@@ -156,6 +187,6 @@ def _finding(
         n_samples=n_samples,
         n_runs=len(medians),
         best=best,
-        outliers=int(got.outliers[rows].sum()),
-        runs=tuple(dict.fromkeys(str(cases.run[row]) for row in rows)),
+        outliers=len(outliers(medians)) if reported else int(got.outliers[own.rows].sum()),
+        runs=tuple(dict.fromkeys(str(cases.run[row]) for row in own.rows)),
     )

@@ -6,16 +6,17 @@ packed ``measurements.parquet`` of a finished run directory give the same rows.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import StoreFailed
-from ..records import Measurement
+from ..records import Case
 
 if TYPE_CHECKING:
     import duckdb
@@ -42,49 +43,83 @@ class Cases(NamedTuple):
         return len(self.run)
 
 
-def from_measurements(measurements: Iterable[Measurement]) -> Cases:
+class Measured(Protocol):
+    """A measurement as far as its cases are concerned; ``cases`` is gone through once."""
+
+    @property
+    def run(self) -> str: ...
+    @property
+    def repeat(self) -> int: ...
+    @property
+    def workload(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def cases(self) -> Iterable[Case]: ...
+
+
+def from_measurements(measurements: Iterable[Measured]) -> Cases:
     """The cases of measurements that ended well: a run whose check failed or that was cut short has no score."""
-    columns: tuple[list[object], ...] = tuple([] for _ in range(8))
-    seconds: list[float] = []
+    run: list[str] = []
+    repeat: list[int] = []
+    workload: list[str] = []
+    host: list[str] = []
+    kernels: list[str] = []
+    params: list[str] = []
+    work: list[str] = []
+    counts, seconds = array("q"), array("d")
+    texts: dict[object, str] = {}  # work is the same for most: one text, made once
     for record in measurements:
         if record.state != "ok":
             continue
+        before = len(params)
         for case in record.cases:
-            told = dict(case.params)
-            place = str(told.pop("host", record.host))  # one job over many hosts says which one a case is of
-            row = (
-                record.run,
-                record.repeat,
-                record.workload,
-                place,
-                case.kernel,
-                key(told),
-                key(case.work),
-                len(case.seconds),
-            )
-            for column, entry in zip(columns, row, strict=True):
-                column.append(entry)
+            told, place = case.params, record.host
+            if "host" in told:  # one job over many hosts says which one a case is of
+                told = dict(told)
+                place = str(told.pop("host"))
+            done = tuple(case.work.items())
+            if done not in texts:
+                texts[done] = key(case.work)
+            host.append(place)
+            kernels.append(texts.setdefault(case.kernel, case.kernel))
+            params.append(key(told))
+            work.append(texts[done])
+            counts.append(len(case.seconds))
             seconds.extend(case.seconds)
-    run, repeat, workload, host, kernel, params, work, counts = columns
+        added = len(params) - before
+        run += [record.run] * added
+        repeat += [record.repeat] * added
+        workload += [record.workload] * added
     return Cases(
         run=_strings(run),
         repeat=_ints(repeat),
         workload=_strings(workload),
         host=_strings(host),
-        kernel=_strings(kernel),
+        kernel=_strings(kernels),
         params=_strings(params),
         work=_strings(work),
-        counts=_ints(counts),
+        counts=np.array(counts, np.int64),
         seconds=np.array(seconds, float),
     )
 
 
-def _strings(values: Iterable[object]) -> Strings:
-    return np.array(list(values), object)
+def chosen(cases: Cases, rows: NDArray[np.bool_]) -> Cases:
+    """Some of the cases."""
+    columns = {name: getattr(cases, name)[rows] for name in Cases._fields[:8]}
+    return Cases(**columns, seconds=cases.seconds[np.repeat(rows, cases.counts)])
 
 
-def _ints(values: Iterable[object]) -> Ints:
-    return np.array(list(values), np.int64)
+def _strings(values: Sequence[object] | NDArray[Any]) -> Strings:
+    made = np.empty(len(values), object)
+    made[:] = values
+    return made
+
+
+def _ints(values: Sequence[object] | NDArray[Any]) -> Ints:
+    return np.array(values, np.int64)
 
 
 def key(params: Mapping[str, object]) -> str:
@@ -92,28 +127,37 @@ def key(params: Mapping[str, object]) -> str:
     return msgspec.json.encode(params, order="sorted").decode()
 
 
+#: The packed measurements of a run directory.
+PACKED = "measurements.parquet"
+_PACKED_TOGETHER = 50_000  # cases that go into the file at once
+_WIDE = 256  # samples of a case up to which they go as columns
+
+
 def pack(cases: Cases, path: Path) -> None:
-    """Write cases as Parquet, for DuckDB, pandas, R... and for fast analysis of many run directories. Atomic."""
+    """Write cases as Parquet, for DuckDB, pandas, R... and for fast analysis of many run directories. Atomic.
+
+    DuckDB takes no array of arrays: cases with equally many samples go in as columns, one a sample, and become lists there.
+    """
     import os
 
-    connection = _connect()
+    connection = _connect(threads=1)  # each has buffers of its own
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     starts = np.cumsum(cases.counts) - cases.counts
-    columns = {name: getattr(cases, name) for name in Cases._fields[:7]}
-    connection.register("cases", {**columns, "start": starts, "count": cases.counts, "row": np.arange(len(cases))})
-    connection.register(
-        "samples",
-        {
-            "s": cases.seconds,
-            "row": np.repeat(np.arange(len(cases)), cases.counts),
-            "place": np.arange(len(cases.seconds)),
-        },
-    )
     try:
         connection.execute(
-            "COPY (SELECT run, repeat, workload, host, kernel, params, work, coalesce(seconds, []) AS seconds FROM cases "
-            "LEFT JOIN (SELECT row, list(s ORDER BY place) AS seconds FROM samples GROUP BY row) USING (row) ORDER BY row) "
-            f"TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
+            "CREATE TABLE packed (row BIGINT, run VARCHAR, repeat BIGINT, workload VARCHAR, host VARCHAR, kernel VARCHAR, "
+            "params VARCHAR, work VARCHAR, seconds DOUBLE[])"
+        )
+        mixed = False
+        for begin in range(0, len(cases), _PACKED_TOGETHER):
+            part = np.arange(begin, min(begin + _PACKED_TOGETHER, len(cases)))
+            sizes = np.unique(cases.counts[part]).tolist()
+            mixed = mixed or len(sizes) > 1
+            for count in sizes:
+                _insert(connection, cases, part[cases.counts[part] == count], starts, count)
+        order = "ORDER BY row" if mixed else ""  # without, they stay as they went in, and take half the memory
+        connection.execute(
+            f"COPY (SELECT * EXCLUDE row FROM packed {order}) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
         )
         os.replace(temporary, path)
     except (OSError, connection_error()) as error:
@@ -121,16 +165,36 @@ def pack(cases: Cases, path: Path) -> None:
         raise StoreFailed(f"cannot write: {error}", where=str(path), hint="free some space and try again") from None
 
 
+def _insert(connection: duckdb.DuckDBPyConnection, cases: Cases, rows: Ints, starts: Ints, count: int) -> None:
+    """Cases with ``count`` samples each."""
+    columns = {name: getattr(cases, name)[rows] for name in Cases._fields[:7]}
+    samples = cases.seconds[starts[rows][:, None] + np.arange(count)]
+    if count <= _WIDE:
+        listed = f"list_value({', '.join(f's{at}' for at in range(count))})::DOUBLE[]"
+        columns |= {f"s{at}": np.ascontiguousarray(samples[:, at]) for at in range(count)}
+        table = "alike"
+    else:
+        flat = {"s": samples.ravel(), "row": np.repeat(rows, count), "place": np.tile(np.arange(count), len(rows))}
+        connection.register("samples", flat)
+        listed = "seconds"
+        table = "alike JOIN (SELECT row, list(s ORDER BY place) AS seconds FROM samples GROUP BY row) USING (row)"
+    connection.register("alike", {"row": rows, **columns})
+    connection.execute(
+        f"INSERT INTO packed SELECT row, run, repeat, workload, host, kernel, params, work, {listed} FROM {table}"
+    )
+
+
 def unpack(paths: Sequence[Path]) -> Cases:
     """Read cases from packed files. Raises StoreFailed for one that is absent or damaged."""
     connection = _connect()
     names = ", ".join(f"'{_quoted(path)}'" for path in paths)
     try:
-        connection.execute(f"CREATE TABLE m AS SELECT * FROM read_parquet([{names}])")
+        # Without a table between: rows come in the order of files and of rows in them (preserve_insertion_order).
         got = connection.execute(
-            "SELECT run, repeat, workload, host, kernel, params, work, len(seconds) AS counts FROM m ORDER BY rowid"
+            "SELECT run, repeat, workload, host, kernel, params, work, len(seconds) AS counts "
+            f"FROM read_parquet([{names}])"
         ).fetchnumpy()
-        flat = connection.execute("SELECT unnest(seconds) AS s FROM m ORDER BY rowid").fetchnumpy()["s"]
+        flat = connection.execute(f"SELECT unnest(seconds) AS s FROM read_parquet([{names}])").fetchnumpy()["s"]
     except connection_error() as error:
         raise StoreFailed(
             f"cannot read the packed measurements: {error}",
@@ -164,10 +228,10 @@ def connection_error() -> type[Exception]:
     return duckdb.Error
 
 
-def _connect() -> duckdb.DuckDBPyConnection:
+def _connect(threads: int = 2) -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    return duckdb.connect(config={"threads": 2, "memory_limit": "512MB"})
+    return duckdb.connect(config={"threads": threads, "memory_limit": "512MB"})
 
 
 def _quoted(path: Path) -> str:

@@ -9,55 +9,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from ..units import round_to, scale_for, show
+from ..units import show
+from . import _heat
+from ._axes import Scale, scaled, step_of, words, x_of, y_of
 from ._document import Axis, Dots, Heat, Histogram, Lines, Region
+from ._palette import FONT, HEIGHT, PALETTE, WIDTH, Spec, colour, dark_rules
+
+__all__ = ["ANYWHERE", "DASHES", "FONT", "PALETTE", "Drawn", "Key", "colour", "dark_rules", "legend", "spec", "svg"]
 
 Drawn = Lines | Heat | Histogram | Dots
-Spec = dict[str, Any]
 
-WIDTH, HEIGHT = 440, 270
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
-
-#: Each colour by its use, light and dark. No two are equal: a page finds a mark by its colour.
-PALETTE: dict[str, tuple[str, str]] = {
-    "ink": ("#1b2027", "#e4e8ee"),
-    "muted": ("#58636f", "#9ba8b7"),
-    "grid": ("#e2e6eb", "#2c343e"),
-    "region": ("#eef1f5", "#1d242c"),
-    "limit": ("#59616b", "#a3adb8"),
-    "published": ("#6b3fb8", "#bda4ff"),
-    "series1": ("#0b63c4", "#6ab0ff"),
-    "series2": ("#c2500a", "#ffa25e"),
-    "series3": ("#0a7d6b", "#45d1b9"),
-    "series4": ("#b5286f", "#ff8ac0"),
-    "series5": ("#8a6a00", "#e3c04a"),
-    "series6": ("#3c7a1a", "#93d15f"),
-    "series7": ("#b3261e", "#ff8d84"),
-    "series8": ("#3f5468", "#b3c4d6"),
-    "heat1": ("#e6f0fa", "#12283f"),
-    "heat2": ("#c6def2", "#163a5e"),
-    "heat3": ("#9cc6e6", "#1c4f80"),
-    "heat4": ("#6aa8d6", "#2867a4"),
-    "heat5": ("#3c86bf", "#3f83c6"),
-    "heat6": ("#1c639e", "#6aa6df"),
-    "heat7": ("#0b3f6f", "#a5cdf3"),
-    "heat-ink1": ("#1b2028", "#e4e8ef"),
-    "heat-ink2": ("#fdfeff", "#0c1116"),
-}
 #: Points in a line from which they are not drawn one by one.
 CROWDED = 80
 SHAPES = ("circle", "square", "triangle-up", "cross", "triangle-down", "triangle-right", "triangle-left", "wedge")
 DASHES = {"derived": [1, 0], "measured": [6, 3], "stated": [2, 3]}
 ANYWHERE = [1, 3]  # the dash of a published value that is not told at which x it was taken
-
-
-def colour(name: str) -> str:
-    """The light colour of that use."""
-    return PALETTE[name][0]
 
 
 class Key(NamedTuple):
@@ -86,20 +55,6 @@ def legend(figure: Drawn) -> list[Key]:
     return keys
 
 
-def heat_key(figure: Heat) -> tuple[str, str]:
-    """The words at the two ends of the scale of colours."""
-    values = [cell[2] for cell in figure.cells]
-    return show(min(values), figure.unit), show(max(values), figure.unit)
-
-
-def dark_rules(scope: str) -> str:
-    """The CSS that turns the drawings below ``scope`` dark."""
-    rules = []
-    for light, dark in PALETTE.values():
-        rules.append(f'{scope} [fill="{light}"]{{fill:{dark}}}{scope} [stroke="{light}"]{{stroke:{dark}}}')
-    return "\n".join(rules)
-
-
 def svg(figure: Drawn, *, standalone: bool = False) -> str:
     """The drawing as SVG; ``standalone`` adds the legend and a white ground, for a file of its own."""
     import vl_convert
@@ -112,7 +67,7 @@ def svg(figure: Drawn, *, standalone: bool = False) -> str:
 
 def spec(figure: Drawn, *, standalone: bool = False) -> Spec:
     """The Vega-Lite description of a figure."""
-    makers = {Lines: _lines, Heat: _heat, Histogram: _histogram, Dots: _dots}
+    makers = {Lines: _lines, Heat: _heat.spec, Histogram: _histogram, Dots: _dots}
     made = makers[type(figure)](figure, standalone)  # type: ignore[operator]
     axis = {
         "labelColor": colour("muted"),
@@ -160,114 +115,6 @@ def spec(figure: Drawn, *, standalone: bool = False) -> Spec:
     }
 
 
-# ---------------------------------------------------------------------------------------------------------------- axes
-
-
-def _labels(labels: Mapping[float, str], log: bool) -> str:
-    """A Vega expression that gives the words for the nearest of the marked values; the words are quoted."""
-    ordered = sorted(labels.items())
-    expression = _quoted(ordered[-1][1])
-    for (low, words), (high, _) in reversed(list(pairwise(ordered))):
-        middle = math.sqrt(low * high) if log else (low + high) / 2
-        expression = f"datum.value < {middle!r} ? {_quoted(words)} : {expression}"
-    return expression
-
-
-def _quoted(text: str) -> str:
-    return "'" + re.sub(r"[^\w .,:%/µ-]", "", text) + "'"
-
-
-def _x(axis: Axis) -> Spec:
-    # The marked values of sizes are powers of two; a base of two keeps Vega from rounding them.
-    scale: Spec = {"domain": [axis.low, axis.high], "nice": False, "zero": False}
-    if axis.log:
-        scale |= {"type": "log", "base": 2}
-    return {
-        "field": "x",
-        "type": "quantitative",
-        "scale": scale,
-        "axis": {
-            "title": axis.title,
-            "values": sorted(axis.labels),
-            "labelExpr": _labels(axis.labels, axis.log),
-            "grid": False,
-            "labelOverlap": True,
-            "labelFlush": False,
-        },
-    }
-
-
-class _Scale(NamedTuple):
-    """How values are drawn: divided by ``factor``, from ``low`` to ``high``, marked at ``ticks``."""
-
-    factor: float
-    unit: str
-    low: float
-    high: float
-    ticks: dict[float, str]
-    log: bool
-
-
-def _scale(values: Sequence[float], unit: str, log: bool, headroom: float = 0.06, *, from_zero: bool = True) -> _Scale:
-    """``headroom`` is kept free above the greatest value, as a share of the height."""
-    top, bottom = max(values), min(values)
-    factor, name = (0.01, "%") if unit == "%" else scale_for(top, unit)
-    if log:
-        low = bottom / factor / 1.35
-        high = top / factor * (top / factor / low) ** headroom
-        ticks = {tick: show(tick * factor, unit, 1) for tick in _log_ticks(low, high)}
-        return _Scale(factor, "", low, high, ticks, True)
-    high = (top if top > 0 else 1.0) / factor * (1 + headroom)
-    low = min(0.0, bottom / factor * 1.06)
-    if not from_zero and top > bottom > 0:
-        low = max(low, (bottom - (top - bottom) * 0.15) / factor)
-        high = (top + (top - bottom) * max(headroom, 0.1)) / factor
-    step = _step((high - low) / 5)
-    digits = max(0, -math.floor(math.log10(step)) + (1 if f"{step:e}".startswith("2.5") else 0))
-    ticks = {index * step: f"{index * step:.{digits}f}" for index in range(math.ceil(low / step), int(high / step) + 1)}
-    return _Scale(factor, name, low, high, ticks, False)
-
-
-def _log_ticks(low: float, high: float) -> list[float]:
-    """The finest of 1-2-5, 1-3 and whole powers of ten that gives at most eight."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    choices = [
-        [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
-        for steps in ((1, 2, 5), (1, 3), (1,))
-    ]
-    found = next((ticks for ticks in choices if len(ticks) <= 8), choices[-1])
-    return found[:: math.ceil(len(found) / 8) or 1]
-
-
-def _step(about: float) -> float:
-    power = 10.0 ** math.floor(math.log10(about))
-    return next(step * power for step in (1.0, 2.0, 2.5, 5.0, 10.0) if step * power >= about * 0.999)
-
-
-def _y(scale: _Scale, title: str = "") -> Spec:
-    kind: Spec = {"domain": [scale.low, scale.high], "nice": False, "zero": False}
-    if scale.log:
-        kind |= {"type": "log"}
-    return {
-        "field": "y",
-        "type": "quantitative",
-        "scale": kind,
-        "axis": {
-            "title": title or scale.unit or None,
-            "titleAngle": 0,
-            "titleAlign": "left",
-            "titleAnchor": "end",
-            "titleX": -30,
-            "titleY": -9,
-            "values": sorted(scale.ticks),
-            "labelExpr": _labels(scale.ticks, scale.log),
-            "domain": False,
-            "ticks": False,
-            "gridOpacity": 1,
-        },
-    }
-
-
 # --------------------------------------------------------------------------------------------------------------- lines
 
 
@@ -278,7 +125,7 @@ def _lines(figure: Lines, standalone: bool) -> Spec:
     if figure.log:
         extent = [value for value in extent if value > 0]
     headroom = 0.12 if figure.regions else 0.06  # regions are named at the top
-    scale = _scale(extent, figure.unit, figure.log, headroom, from_zero=figure.from_zero)
+    scale = scaled(extent, figure.unit, figure.log, headroom, from_zero=figure.from_zero)
     floor = scale.low if figure.log else None
     rows = [
         {
@@ -303,7 +150,7 @@ def _lines(figure: Lines, standalone: bool) -> Spec:
         "scale": {"domain": names, "range": [colour(f"series{index + 1}") for index in range(len(names))]},
     }
     shape = {"field": "s", "type": "nominal", **guide, "scale": {"domain": names, "range": list(SHAPES[: len(names)])}}
-    x, y = _x(figure.x), _y(scale)
+    x, y = x_of(figure.x), y_of(scale)
     layers: list[Spec] = [*_regions(figure.regions, figure.x)]
     layers += _rules(figure, scale)
     layers.append(
@@ -339,7 +186,7 @@ def _regions(regions: Sequence[Region], axis: Axis) -> list[Spec]:
         low, high, at = (math.log(axis.low), math.log(axis.high), math.log(x)) if axis.log else (axis.low, axis.high, x)
         return (at - low) / (high - low) * (WIDTH - 60)
 
-    x = _x(axis)
+    x = x_of(axis)
     layers: list[Spec] = []
     for index, region in enumerate(regions):
         at = {"x": {**x, "datum": region.begin}, "x2": {"datum": region.end}}
@@ -372,8 +219,8 @@ def _regions(regions: Sequence[Region], axis: Axis) -> list[Spec]:
     return layers
 
 
-def _rules(figure: Lines, scale: _Scale) -> list[Spec]:
-    x, y = _x(figure.x), _y(scale)
+def _rules(figure: Lines, scale: Scale) -> list[Spec]:
+    x, y = x_of(figure.x), y_of(scale)
     layers = []
     for look, dash in DASHES.items():
         rows = [
@@ -392,9 +239,9 @@ def _rules(figure: Lines, scale: _Scale) -> list[Spec]:
     return layers
 
 
-def _marks(figure: Lines, scale: _Scale) -> list[Spec]:
+def _marks(figure: Lines, scale: Scale) -> list[Spec]:
     """Published values: a hollow diamond where x is known, else a dotted rule over the whole width."""
-    x, y = _x(figure.x), _y(scale)
+    x, y = x_of(figure.x), y_of(scale)
     known = [{"x": mark.x, "y": mark.y / scale.factor, "d": mark.says} for mark in figure.marks if mark.x is not None]
     wide = [
         {"x": figure.x.low, "x2": figure.x.high, "y": mark.y / scale.factor, "d": mark.says, "n": mark.name}
@@ -429,64 +276,7 @@ def _marks(figure: Lines, scale: _Scale) -> list[Spec]:
     return layers
 
 
-# ------------------------------------------------------------------------------------------ heat maps, histograms, dots
-
-
-def _heat(figure: Heat, standalone: bool) -> Spec:
-    values = [cell[2] for cell in figure.cells]
-    low, high = min(values), max(values)
-    factor, _ = scale_for(high, figure.unit)
-    rows = []
-    for row, column, value, says in figure.cells:
-        step = min(6, int((value - low) / (high - low) * 7)) if high > low else 3
-        rows.append(
-            {
-                "r": row,
-                "c": column,
-                "d": says,
-                "t": round_to(value / factor, 3),
-                "f": colour(f"heat{step + 1}"),
-                "i": colour("heat-ink1" if step < 4 else "heat-ink2"),
-            }
-        )
-    order = list(range(len(figure.labels)))
-    every = max(1, math.ceil(len(order) / 24))
-    expression = _labels({float(index): figure.labels[index] for index in order}, False)
-    axis = {"labelExpr": expression, "values": order[::every], "domain": False, "ticks": False, "labelAngle": 0}
-    encoding = {
-        "x": {
-            "field": "c",
-            "type": "ordinal",
-            "scale": {"domain": order, "paddingInner": 0.04},
-            "axis": {**axis, "title": figure.column_title},
-        },
-        "y": {
-            "field": "r",
-            "type": "ordinal",
-            "scale": {"domain": order, "paddingInner": 0.04},
-            "axis": {**axis, "title": figure.row_title},
-        },
-    }
-    layers: list[Spec] = [
-        {
-            "mark": {"type": "rect"},
-            "encoding": {
-                "color": {"field": "f", "type": "nominal", "scale": None, "legend": None},
-                "description": {"field": "d"},
-            },
-        }
-    ]
-    if len(order) <= 12:
-        layers.append(
-            {
-                "mark": {"type": "text", "fontSize": 10, "aria": False},
-                "encoding": {
-                    "text": {"field": "t", "type": "nominal"},
-                    "color": {"field": "i", "type": "nominal", "scale": None, "legend": None},
-                },
-            }
-        )
-    return {"data": {"values": rows}, "encoding": encoding, "layer": layers, "height": 380}
+# ------------------------------------------------------------------------------------------------------ histograms, dots
 
 
 def _histogram(figure: Histogram, standalone: bool) -> Spec:
@@ -494,11 +284,14 @@ def _histogram(figure: Histogram, standalone: bool) -> Spec:
     high = max(one[1] for one in figure.bins)
     span = high - low
     axis = Axis(title=figure.x_title, labels={}, low=low - 0.04 * span, high=high + 0.04 * span)
-    step = _step(span / 5)
+    step = step_of(span / 5)
     ticks = [index * step for index in range(math.ceil(axis.low / step), int(axis.high / step) + 1)]
-    axis = Axis(title=axis.title, labels={tick: show(tick, "%") for tick in ticks}, low=axis.low, high=axis.high)
-    scale = _scale([float(one[2]) for one in figure.bins] + [0.0], "1", False)
-    x, y = _x(axis), _y(scale, figure.y_title)
+    digits = max(0, -math.floor(math.log10(step * 100)) + (1 if f"{step:e}".startswith("2.5") else 0))
+    axis = Axis(
+        title=axis.title, labels={tick: f"{tick * 100:.{digits}f} %" for tick in ticks}, low=axis.low, high=axis.high
+    )
+    scale = scaled([float(one[2]) for one in figure.bins] + [0.0], "1", False)
+    x, y = x_of(axis), y_of(scale, figure.y_title)
     rows = [
         {"x": one[0], "x2": one[1], "y": one[2], "d": f"{show(one[0], '%')} to {show(one[1], '%')}: {one[2]}"}
         for one in figure.bins
@@ -541,7 +334,7 @@ def _histogram(figure: Histogram, standalone: bool) -> Spec:
 
 def _dots(figure: Dots, standalone: bool) -> Spec:
     values = [value for point in figure.rows for value in (point.y, point.low, point.high) if value is not None]
-    scale = _scale([*values, 0.0], figure.unit, False)
+    scale = scaled([*values, 0.0], figure.unit, False)
     rows = [
         {
             "r": int(point.x),
@@ -552,8 +345,8 @@ def _dots(figure: Dots, standalone: bool) -> Spec:
         }
         for point in figure.rows
     ]
-    x = {**_y(scale), "field": "x"}
-    x["axis"] = {"title": scale.unit or None, "values": sorted(scale.ticks), "labelExpr": _labels(scale.ticks, False)}
+    x = {**y_of(scale), "field": "x"}
+    x["axis"] = {"title": scale.unit or None, "values": sorted(scale.ticks), "labelExpr": words(scale.ticks, False)}
     order = [int(point.x) for point in figure.rows]
     y = {
         "field": "r",
@@ -564,7 +357,7 @@ def _dots(figure: Dots, standalone: bool) -> Spec:
             "labelLimit": 220,
             "domain": False,
             "ticks": False,
-            "labelExpr": _labels({float(index): figure.names[index] for index in order}, False),
+            "labelExpr": words({float(index): figure.names[index] for index in order}, False),
         },
     }
     layers: list[Spec] = [

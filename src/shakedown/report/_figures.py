@@ -7,19 +7,20 @@ from collections.abc import Mapping, Sequence
 
 from ..records import Beside, Finding, Metric, Value
 from ..units import scale_for, show
-from . import _choose
+from . import _choose, _heat
 from ._choose import Choice, Row
 from ._document import Axis, Dots, Figures, Heat, Lines, Mark, Point, Region, Rule, Series
-from ._text import natural, params_of, title_of, value_of, value_with_interval
+from ._text import natural, params_of, ranges, title_of, value_of, value_with_interval
 
 LOG_FROM = 12.0  # a ratio of the greatest to the least value from which a logarithmic scale shows more
-MOST_HEAT = 128
 MOST_MARKS = 6
+
+Cell = tuple[int, int, float, str]  # row, column, value in SI units, words
 
 
 def of_workload(findings: Sequence[Finding], metrics: Mapping[str, Metric], beside: Sequence[Beside]) -> Figures | None:
     """The figures of one workload, or None where its findings call for none."""
-    makers = {"lines": _lines, "heat": _heat, "dots": _dots}
+    makers = {"lines": _lines, "heat": _matrix, "dots": _dots}
     made = [makers[choice.shape](choice, beside) for choice in _choose.choose(findings, metrics)]
     figures = tuple(figure for figure in made if figure is not None)
     return Figures(figures=figures) if figures else None
@@ -208,14 +209,16 @@ def _regions(rows: Sequence[Row], choice: Choice, axis: Axis) -> tuple[Region, .
         return ()
     xs = sorted({_at(axis, row.dims[choice.axis]) for row in rows})
     words = {
-        _at(axis, row.dims[choice.axis]): str(row.dims[choice.regions]).rpartition(".")[2]
+        _at(axis, row.dims[choice.axis]): value_of(choice.regions, row.dims[choice.regions])
+        .removesuffix(" cache")
+        .rpartition(".")[2]
         for row in rows
         if choice.regions in row.dims
     }
     regions: list[Region] = []
     for index, x in enumerate(xs):
         begin, end = _edges(xs, index, axis)
-        name = words.get(x, "")
+        name = words.get(x, "").removesuffix(" cache").rpartition(".")[2]
         if regions and regions[-1].name == name:
             regions[-1] = Region(name=name, begin=regions[-1].begin, end=end)
         else:
@@ -226,13 +229,11 @@ def _regions(rows: Sequence[Row], choice: Choice, axis: Axis) -> tuple[Region, .
 # --------------------------------------------------------------------------------------------------- heat maps and dots
 
 
-def _heat(choice: Choice, beside: Sequence[Beside]) -> Heat | None:
+def _matrix(choice: Choice, beside: Sequence[Beside]) -> Heat | None:
     metric = choice.metrics[0]
     names = (f"{choice.axis}_a", f"{choice.axis}_b")
     keys = {row.dims[name] for row in choice.rows for name in names}
     labels = sorted(keys, key=lambda value: natural(str(value)))
-    if len(labels) > MOST_HEAT:
-        return None
     index = {value: position for position, value in enumerate(labels)}
     what = title_of(choice.axis)
     cells = []
@@ -242,18 +243,38 @@ def _heat(choice: Choice, beside: Sequence[Beside]) -> Heat | None:
             says = f"{what} {a} to {b}: {value_with_interval(row.finding)}"
             cells.append((index[a], index[b], row.finding.value, says))
     values = sorted(cell[2] for cell in cells)
+    words = tuple(value_of(choice.axis, value) for value in labels)
+    block = ""
+    if len(labels) > _heat.MOST:
+        words, cells, block = _in_blocks(words, cells, metric.better, what)
     conditions = _caption(choice, [])
     return Heat(
         title=f"{metric.title} between {what}s ({scale_for(values[-1], metric.unit)[1]})",
-        caption=conditions,
-        summary=f"{len(cells)} pairs: {show(values[0], metric.unit)} to {show(values[-1], metric.unit)}, "
+        caption=f"{conditions}{block}".strip(),
+        summary=f"{len(choice.rows):,} pairs: {show(values[0], metric.unit)} to {show(values[-1], metric.unit)}, "
         f"median {show(values[len(values) // 2], metric.unit)}",
         unit=metric.unit,
         better=metric.better,
         row_title=f"{what} a",
         column_title=f"{what} b",
-        labels=tuple(value_of(choice.axis, value) for value in labels),
+        labels=words,
         cells=tuple(cells),
+    )
+
+
+def _in_blocks(
+    labels: Sequence[str], cells: list[Cell], better: str, what: str
+) -> tuple[tuple[str, ...], list[Cell], str]:
+    """More names than a figure holds: the worst pair of each block, and a sentence that says so."""
+    import numpy as np
+
+    a, b, values = (np.array([cell[at] for cell in cells]) for at in range(3))
+    size, kept = _heat.worst(a, b, values.astype(float), better, len(labels))
+    chosen = [cells[row] for row in kept.tolist()]
+    return (
+        tuple(ranges(labels[begin : begin + size]) for begin in range(0, len(labels), size)),
+        [(a // size, b // size, value, says) for a, b, value, says in chosen],
+        f" Each cell is the worst pair of {size} by {size} {what}s.",
     )
 
 

@@ -6,6 +6,7 @@ the 5th to the 95th percentile of hosts, and its fractions are medians. Figures 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -19,7 +20,7 @@ from ._document import Block, Column, Figures, Histogram, Section, Table, Text
 from ._text import FEW_HOSTS, count, kinds_of, limit_title, listed, natural, params_of, ranked
 
 MOST_NAMED = 12
-BINS = 40
+MOST_BINS = 40
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,12 +174,13 @@ def _histogram(found: Fleet) -> Histogram | None:
     scores = list(found.scores.values())
     if len(scores) < FEW_HOSTS or scores[0] == scores[-1]:
         return None
-    width = (scores[-1] - scores[0]) / BINS
-    counts = [0] * BINS
+    number = min(MOST_BINS, 2 * math.isqrt(len(scores)))  # few hosts in many bins make a comb
+    width = (scores[-1] - scores[0]) / number
+    counts = [0] * number
     for score in scores:
-        counts[min(BINS - 1, int((score - scores[0]) / width))] += 1
+        counts[min(number - 1, int((score - scores[0]) / width))] += 1
     bins = tuple(
-        (scores[0] + index * width, scores[0] + (index + 1) * width, number) for index, number in enumerate(counts)
+        (scores[0] + index * width, scores[0] + (index + 1) * width, hosts) for index, hosts in enumerate(counts)
     )
     return Histogram(
         title="Speed of each host",

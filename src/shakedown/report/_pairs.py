@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 
 from ..records import Analysis
 from ..units import round_to, show
+from . import _heat
 from ._document import Block, Column, Figures, Heat, Section, Table, Text
 from ._text import count, listed, natural, params_of, ranges
 
 if TYPE_CHECKING:
     from ..analysis.pairs import Effect, Pairs, PairVerdict
 
-MOST_LABELS = 128  # of a heat map; more places are shown in blocks
 MOST_NAMED = 60
 _UNSAID = ("pattern", "ranks", "window")  # parameters that every pair of a tournament has
 
 
 def section(analysis: Analysis) -> Section | None:
-    """The pairs of the analysis' findings, or None where no matrix over five nodes or more was measured."""
+    """The pairs of the analysis and of its findings, or None where no matrix over five nodes or more was measured."""
     from ..analysis import pairs
 
     found = [
         (one, pairs.verdict(one))
-        for one in pairs.from_findings(analysis.findings)
+        for one in (*map(pairs.pairs_of, analysis.pairs), *pairs.from_findings(analysis.findings))
         if len(set(one.hosts)) >= pairs.FEWEST_NODES and len(one.a) >= len(one.places)
     ]
     if not found:
@@ -246,38 +246,29 @@ def heat(pairs: Pairs, verdict: PairVerdict) -> Heat | None:
     at = np.empty(places, int)
     at[order] = np.arange(places)
     ordered = [pairs.places[place] for place in order]
-    size = -(-places // MOST_LABELS)
-    shown = pairs.values
     unit, better = pairs.metric.unit, pairs.metric.better
-    worst = max if better == "lower" else min
-    cells: dict[tuple[int, int], tuple[float, int]] = {}
-    for row, (a, b) in enumerate(zip((at[pairs.a] // size).tolist(), (at[pairs.b] // size).tolist(), strict=True)):
-        value = float(shown[row])
-        held = cells.get((a, b))
-        if held is None or worst(value, held[0]) == value:
-            cells[a, b] = (value, row)
+    size, rows = _heat.worst(at[pairs.a], at[pairs.b], pairs.values, better, places)
     labels = tuple(
-        ordered[index * size] if size == 1 else ranges(ordered[index * size : (index + 1) * size])
-        for index in range(-(-places // size))
+        ordered[begin] if size == 1 else ranges(ordered[begin : begin + size]) for begin in range(0, places, size)
     )
-
-    def says(value: float, row: int) -> str:
-        a, b = pairs.places[int(pairs.a[row])], pairs.places[int(pairs.b[row])]
-        return f"{a} to {b}: {show(value, unit)}, {show(value / typical, '%')} of the typical pair"
-
-    values = [value for value, _ in cells.values()]
+    cells = []
+    for row in rows.tolist():
+        a, b, value = int(pairs.a[row]), int(pairs.b[row]), float(pairs.values[row])
+        met = f"{pairs.places[a]} to {pairs.places[b]}"
+        says = f"{met}: {show(value, unit)}, {show(value / typical, '%')} of the typical pair"
+        cells.append((int(at[a]) // size, int(at[b]) // size, value, says))
+    low, high = float(pairs.values.min()), float(pairs.values.max())
     block = "" if size == 1 else f" Each cell is the worst pair of {size} by {size} nodes."
     return Heat(
         title=f"{title(verdict)} between nodes",
         caption=f"{'From the node of the row to that of the column.' if _directed(pairs) else ''}{block}".strip(),
-        summary=f"{len(pairs.values):,} pairs: {show(min(values), unit)} to {show(max(values), unit)}, typical "
-        f"{show(typical, unit)}",
+        summary=f"{len(pairs.values):,} pairs: {show(low, unit)} to {show(high, unit)}, typical {show(typical, unit)}",
         unit=unit,
         better=better,
         row_title="node a",
         column_title="node b",
         labels=labels,
-        cells=tuple((a, b, value, says(value, row)) for (a, b), (value, row) in sorted(cells.items())),
+        cells=tuple(cells),
     )
 
 

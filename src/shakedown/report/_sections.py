@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..records import Analysis, Beside, Finding, Metric, Outcome
-from ..units import show
+from ..units import round_to, show
 from . import _choose, _figures, _fleet, _machine, _pairs, _power
 from ._document import Bar, Bars, Block, Column, Document, Facts, Log, Logs, Section, Table, Text
 from ._text import (
@@ -274,7 +274,7 @@ def _beside(beside: list[Beside], findings: list[Finding], metrics: dict[str, Me
     vary = list(_choose.varying([_choose.Row(dict(one.params), one) for one in findings]))
     rows = []
     for one in beside:
-        ratio = f"{one.ratio:.3g}" if one.ratio is not None else "not defined"
+        ratio = round_to(one.ratio, 3) if one.ratio is not None else "not defined"
         here = params_of(one.ours.params, vary)
         theirs = params_of(one.theirs_params) or "conditions not stated"
         system = f"{one.system_name}{f' ({one.year})' if one.year else ''}"

@@ -17,6 +17,8 @@ FEW_HOSTS = 8
 _INITIALS = {"cpu", "gpu", "numa", "isa", "mpi", "nb"}
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+#: How levels are named in the memory hierarchy: cache.l1d.
+_CACHE = re.compile(r"^cache\.l(\d[di]?)$")
 _NATURAL = re.compile(r"(\d+)")
 
 
@@ -44,7 +46,7 @@ def listed(words: Iterable[str], most: int = 6) -> str:
 
 def is_bytes(name: str) -> bool:
     """Whether a parameter of this name is a number of bytes."""
-    return name == "bytes" or name.endswith("_bytes")
+    return name in ("bytes", "block", "size") or name.endswith("_bytes")
 
 
 def value_of(name: str, value: Value) -> str:
@@ -52,7 +54,7 @@ def value_of(name: str, value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return value
+        return _CACHE.sub(lambda found: f"L{found[1]} cache", value)
     if is_bytes(name):
         return show_bytes(value)
     return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else f"{value:g}"
@@ -87,6 +89,8 @@ def interval_of(finding: Finding) -> str:
         return ""
     factor = 0.01 if finding.unit == "%" else scale_for(finding.value, finding.unit)[0]
     low, high = finding.low / factor, finding.high / factor
+    if finding.unit == "1" and all(end.is_integer() for end in (finding.value, low, high)):
+        return f"[{low:.0f}, {high:.0f}]"  # counts
     decimals = _decimals(max(abs(low), abs(high)), high - low)
     return f"[{low:.{decimals}f}, {high:.{decimals}f}]"
 

@@ -2,7 +2,7 @@
 
 A value that was not measured is an empty cell with its reason among the notices. Parameters have a column each, named
 ``param.<name>``; fractions have ``fraction.<kind>`` and ``limit.<kind>``. A text that a spreadsheet would take for a
-formula is led by an apostrophe.
+formula is led by an apostrophe. A matrix of very many pairs of nodes is in ``report_pairs.csv``, one row a pair.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ..records import Analysis, Finding, Host, Notice
+from ..records import Analysis, Finding, Host, Notice, PairMatrix
 from . import Report
 from ._text import kinds_of, ranked
 
@@ -41,6 +41,10 @@ def _text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     # The writer gives floats in full precision by itself.
     writer.writerows([_cell(cell) if type(cell) in (str, bool) else cell for cell in row] for row in rows)
     return out.getvalue()
+
+
+def _line(cells: Iterable[Any]) -> str:
+    return _text((), [cells])[1:].removesuffix("\n")  # behind the empty line of an empty header
 
 
 def _cell(value: str | bool) -> str:
@@ -176,6 +180,24 @@ def _note_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
     yield from (("skipped", one.what, one.why) for one in analysis.skipped)
 
 
+def _pairs(matrices: Iterable[PairMatrix]) -> str:
+    """One row a pair. Half a million rows: what they share is written once, and joined."""
+    parts = [_line(_PAIR) + "\n"]
+    for one in matrices:
+        head = _line((one.workload, one.metric.name, _params(one.params)))
+        places = [_line((name,)) for name in one.places]
+        unit = one.metric.unit
+        columns = zip(one.a, one.b, one.values, one.spread, one.round, strict=True)
+        parts.append(
+            "".join(
+                f"{head},{places[a]},{places[b]},{value!r},{unit},{'' if spread is None else repr(spread)},"
+                f"{number if number >= 0 else ''}\n"
+                for a, b, value, spread, number in columns
+            )
+        )
+    return "".join(parts)
+
+
 _METRIC = ("name", "title", "unit", "better", "kernel", "per", "limit", "measures", "source")
 _VERDICT = ("requirement", "state", "evidence", "metric", "host", "value", "unit", "params")
 _PUBLISHED = (
@@ -196,6 +218,7 @@ _PUBLISHED = (
     "verdict",
     "where",
 )
+_PAIR = ("workload", "metric", "params", "a", "b", "value", "unit", "relative_standard_uncertainty", "round")
 _RUN = (
     "run",
     "repeat",
@@ -221,7 +244,9 @@ _RUN = (
 def _companions(analysis: Analysis) -> dict[str, str | bytes]:
     hosts = (row for host in analysis.machine.hosts for row in _host_rows(host))
     metrics = ([getattr(one, name) for name in _METRIC] for one in analysis.metrics)
+    paired = {"report_pairs.csv": _pairs(analysis.pairs)} if analysis.pairs else {}
     return {
+        **paired,
         "report_verdicts.csv": _text(_VERDICT, _verdict_rows(analysis)),
         "report_published.csv": _text(_PUBLISHED, _published_rows(analysis)),
         "report_runs.csv": _text(_RUN, _run_rows(analysis)),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ..records import Analysis
 from ..units import show
-from . import Report, _charts
+from . import Report, _charts, _heat
 from ._document import TONES, Document, Heat
 from ._sections import document
 from ._text import without_controls
@@ -89,10 +89,10 @@ def _environment() -> Environment:
         "legend": _charts.legend,
         "swatch": _swatch,
         "percent": lambda value: show(value, "%"),
-        "heat_key": _charts.heat_key,
+        "heat_key": _heat.key,
         "kind": lambda block: type(block).__name__.lower(),
     }
-    environment.tests |= {"heat": lambda figure: isinstance(figure, Heat)}
+    environment.tests |= {"heat": lambda figure: isinstance(figure, Heat), "wide": _heat.is_wide}
     return environment
 
 

@@ -154,6 +154,7 @@ WORKLOAD = Workload(
     },
     command=_command,
     parse=parse,
+    marks=("size", "directory"),
     estimate_s=lambda params, host: max(5.0, float(params["seconds"]) + 2),
     samples=(
         Sample(

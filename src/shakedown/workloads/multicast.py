@@ -40,7 +40,7 @@ _METRICS = (
     Metric(
         name="multicast.rate",
         title="Multicast packets delivered to each listener",
-        unit="message/s",
+        unit="packet/s",
         better="higher",
         kernel="rate",
         per="packets/s",
@@ -120,7 +120,7 @@ _METRICS = (
         name="multicast.lossless_rate",
         headline=True,
         title="Multicast packets delivered to each listener without loss",
-        unit="message/s",
+        unit="packet/s",
         better="higher",
         kernel="lossless",
         per="packets/s",

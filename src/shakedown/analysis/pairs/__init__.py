@@ -3,12 +3,14 @@
     read      run directories -> Pairs (columns)         fit      the additive model, robustly
     topology  which nodes are near each other            noise    how the rest scatters; false-discovery rate
     partly    nodes slow to some of their peers          name     nodes, links, groups, dead pairs
+    many      matrices too large for a finding a pair
     judge     the story: verdict(pairs) -> PairVerdict   simulate fleets whose truth is known
 
 What is assumed, and where it ends, stands in docs/pairs.md.
 """
 
 from .judge import FEWEST_NODES, verdict
+from .many import pairs_of
 from .read import Pairs, from_directories, from_findings
 from .records import (
     DeadLink,
@@ -36,5 +38,6 @@ __all__ = [
     "SlowNode",
     "from_directories",
     "from_findings",
+    "pairs_of",
     "verdict",
 ]

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import workloads
-from ...records import Absent, Finding, Measurement, Metric, Params
+from ...records import Absent, Case, Finding, Metric, Params
 from ...store import RunDirectory
-from .. import build, derive, table
+from .. import derive, loose, table
 from ..table import Floats, Ints
 from ..values import applies, is_reported, value
 from .records import DeadLink
 
-#: Parameters that tell one pair from another; what is left is common to all pairs of a matrix.
-_OF_A_PAIR = ("rank_a", "rank_b", "cpu_a", "cpu_b", "host_a", "host_b")
+#: Parameters that tell one pair from another, and others that differ with them; what is left is common to a matrix.
 _NEEDED = ("rank_a", "rank_b", "host_a", "host_b")
+_BESIDE = ("cpu_a", "cpu_b")
 LEVEL_Z = 1.96  # half the width of a 95 % interval, in standard uncertainties
 
 
@@ -37,45 +38,76 @@ class Pairs(NamedTuple):
     dead: tuple[DeadLink, ...] = ()
 
 
-class Dead(NamedTuple):
-    """A pair whose check failed."""
+End = tuple[str, int]  # of a pair: host and rank
+
+
+class Rows(NamedTuple):
+    """One matrix while it is gathered, before the places have numbers; lists of equal length, but for ``dead``."""
 
     workload: str
-    params: Params
     metric: Metric
-    link: DeadLink
-
-
-class Series(NamedTuple):
-    """One row before the places have numbers."""
-
-    workload: str
-    kernel: str
     params: Params
-    metric: Metric
-    value: float
-    spread: float
+    a: list[End]
+    b: list[End]
+    values: list[float]
+    spread: list[float]
+    cases: list[int]  # which case each row is of; empty where they come from findings
+    dead: list[tuple[End, End, str]]
+
+
+class Gathered:
+    """Matrices by workload, metric and common parameters, in the order of their first row."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[object, ...], Rows] = {}
+
+    def rows(self, workload: str, metric: Metric, common: Params) -> Rows:
+        """The matrix that a pair with these common parameters belongs to."""
+        key = (workload, metric.name, *sorted(common.items()))
+        if key not in self._groups:
+            self._groups[key] = Rows(workload, metric, common, [], [], [], [], [], [])
+        return self._groups[key]
+
+    def all(self) -> list[Rows]:
+        return list(self._groups.values())
+
+
+def _split(params: Params) -> tuple[End, End]:
+    """The two ends of a pair; what is common to all pairs stays in ``params``."""
+    a = (str(params.pop("host_a")), int(params.pop("rank_a")))
+    b = (str(params.pop("host_b")), int(params.pop("rank_b")))
+    for name in _BESIDE:
+        params.pop(name, None)
+    return a, b
 
 
 def from_directories(directories: Sequence[RunDirectory]) -> tuple[list[Pairs], list[Absent]]:
     """Every matrix of pairs in the run directories, and what in them is damaged. Raises StoreFailed."""
-    rows: list[Series] = []
-    dead: list[Dead] = []
+    gathered = Gathered()
     damaged: list[Absent] = []
     for directory in directories:
-        loaded = directory.load()
-        damaged += loaded.damaged
-        if loaded.measurements:
-            rows += _rows(_cases(loaded.measurements))
-            dead += [one for record in loaded.measurements for one in _dead(record)]
-        elif (directory.path / build.PACKED).exists():
-            rows += _rows(table.unpack([directory.path / build.PACKED]))
-    return _matrices(rows, dead), damaged
+        (cases, dead), broken = loose.read(directory, _loose)
+        damaged += broken
+        if not len(cases) and not dead and (directory.path / table.PACKED).exists():
+            cases = table.unpack([directory.path / table.PACKED])
+        _add(gathered, cases)
+        for workload, metric, params, why in dead:
+            common = dict(params)
+            a, b = _split(common)
+            gathered.rows(workload, metric, common).dead.append((a, b, why))
+    return [_matrix(rows) for rows in gathered.all()], damaged
+
+
+def from_cases(cases: table.Cases) -> list[tuple[Pairs, list[int]]]:
+    """The same from the cases of runs that ended well, each with the case of each row."""
+    gathered = Gathered()
+    _add(gathered, cases)
+    return [(_matrix(rows), rows.cases) for rows in gathered.all()]
 
 
 def from_findings(findings: Iterable[Finding]) -> list[Pairs]:
     """The same from findings, whose repeats are pooled."""
-    rows = []
+    gathered = Gathered()
     chosen: dict[tuple[str, str], Metric | None] = {}
     for one in findings:
         if not _is_pair(one.params) or not one.value or one.value <= 0:
@@ -91,69 +123,99 @@ def from_findings(findings: Iterable[Finding]) -> list[Pairs]:
         spread = float("nan")
         if one.low is not None and one.high is not None and one.low > 0:
             spread = float(np.log(one.high / one.low)) / 2 / LEVEL_Z
-        rows.append(Series(one.workload, metric.kernel, one.params, metric, one.value, spread))
-    return _matrices(rows, [])
+        common = dict(one.params)
+        a, b = _split(common)
+        rows = gathered.rows(one.workload, metric, common)
+        rows.a.append(a)
+        rows.b.append(b)
+        rows.values.append(one.value)
+        rows.spread.append(spread)
+    return [_matrix(rows) for rows in gathered.all()]
 
 
-def _cases(measurements: Sequence[Measurement]) -> table.Cases:
+Dead = tuple[str, Metric, Params, str]  # workload, metric, parameters of the pair, why
+
+
+def _loose(measurements: Iterable[loose.Loose]) -> tuple[table.Cases, list[Dead]]:
     """The cases of pairs, whatever became of the run: a damaged or a dead link must not hide the others.
 
-    Cases whose own check failed are findings of another kind (``_dead``).
+    Cases whose own check failed are dead pairs.
     """
-    kept = []
-    for record in measurements:
-        good = tuple(case for case in record.cases if _is_pair(case.params) and _passed(case.residual) and case.seconds)
-        if good:
-            kept.append(msgspec.structs.replace(record, state="ok", cases=good))
-    return table.from_measurements(kept)
+    dead: list[Dead] = []
+    return table.from_measurements(_Good(record, dead) for record in measurements), dead
+
+
+class _Good:
+    """A measurement as if it had ended well, with the cases of pairs that have values; dead ones are told apart."""
+
+    state = "ok"
+
+    def __init__(self, record: loose.Loose, dead: list[Dead]) -> None:
+        self._record, self._dead = record, dead
+        self.run, self.repeat, self.workload, self.host = record.run, record.repeat, record.workload, record.host
+
+    @property
+    def cases(self) -> Iterator[Case]:
+        for case in self._record.cases:
+            if not _is_pair(case.params):
+                continue
+            check = case.residual
+            if check is not None and not check.passed:
+                why = check.kind if check.value is None else f"{check.value:g} {check.kind}"
+                metric = _metric_of(workloads.get(self.workload).metrics, case.kernel)
+                if metric is not None:
+                    self._dead.append((self.workload, metric, case.params, why))
+            elif case.seconds:
+                yield case
 
 
 def _is_pair(params: Mapping[str, object]) -> bool:
     return all(name in params for name in _NEEDED)
 
 
-def _passed(residual: object) -> bool:
-    return residual is None or bool(getattr(residual, "passed", False))
+def are_pairs(cases: table.Cases) -> NDArray[np.bool_]:
+    """Which cases are of pairs of nodes or ranks."""
+    return np.array(['"rank_a"' in text and '"host_b"' in text for text in cases.params], bool)
 
 
-def _dead(record: Measurement) -> list[Dead]:
-    found = []
-    for case in record.cases:
-        check = case.residual
-        if not _is_pair(case.params) or check is None or check.passed:
-            continue
-        a, b = str(case.params["host_a"]), str(case.params["host_b"])
-        why = check.kind if check.value is None else f"{check.value:g} {check.kind}"
-        metric = _metric_of(workloads.get(record.workload).metrics, case.kernel)
-        if metric is not None:
-            found.append(Dead(record.workload, case.params, metric, DeadLink(a=a, b=b, why=why)))
-    return found
-
-
-def _rows(cases: table.Cases) -> list[Series]:
+def _add(gathered: Gathered, cases: table.Cases) -> None:
     """Each case's value by the metric of its kernel, with its own spread."""
-    pairs = np.array(['"rank_a"' in text and '"host_b"' in text for text in cases.params], bool)
+    pairs = are_pairs(cases)
     if not pairs.any():
-        return []
+        return
     got = derive.series(cases.counts, cases.seconds)
-    known: dict[tuple[str, str, str], tuple[Metric | None, dict[str, float]]] = {}
-    rows = []
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.log(got.high / got.low) / 2 / LEVEL_Z
     spread[cases.counts < 3] = np.nan
     medians, spreads = got.median.tolist(), spread.tolist()
-    for index in np.flatnonzero(pairs).tolist():
-        key = (str(cases.workload[index]), str(cases.kernel[index]), cases.work[index])
-        if key not in known:
-            work = msgspec.json.decode(key[2], type=dict[str, float])
-            metric = _metric_of(workloads.get(key[0]).metrics, key[1])
-            known[key] = (metric if metric is not None and applies(metric, work) else None, work)
-        metric, work = known[key]
-        if metric is None or not medians[index] > 0:
+    decoder = msgspec.json.Decoder(Params)
+    known: dict[tuple[object, ...], tuple[Metric | None, dict[str, float]]] = {}
+    groups: dict[tuple[object, ...], Rows] = {}
+    for index in np.flatnonzero(pairs & (got.median > 0)).tolist():
+        of = (cases.workload[index], cases.kernel[index], cases.work[index])
+        if of not in known:
+            known[of] = _metric_and_work(*of)
+        metric, work = known[of]
+        if metric is None:
             continue
-        params = msgspec.json.decode(cases.params[index], type=Params)
-        rows.append(Series(key[0], key[1], params, metric, value(metric, medians[index], work), spreads[index]))
-    return rows
+        common = decoder.decode(cases.params[index])
+        a, b = _split(common)
+        group = (of[0], of[1], *common.items())  # the text has its keys in order
+        rows = groups.get(group)
+        if rows is None:
+            rows = groups[group] = gathered.rows(of[0], metric, common)
+        rows.a.append(a)
+        rows.b.append(b)
+        rows.values.append(value(metric, medians[index], work))
+        rows.spread.append(spreads[index])
+        rows.cases.append(index)
+
+
+def _metric_and_work(workload: str, kernel: str, text: str) -> tuple[Metric | None, dict[str, float]]:
+    """The metric that the values of such cases are in, None where it does not apply; and their work."""
+    work = msgspec.json.decode(text, type=dict[str, float])
+    metric = _metric_of(workloads.get(workload).metrics, kernel)
+    return (metric if metric is not None and applies(metric, work) else None), work
 
 
 def _metric_of(metrics: Iterable[Metric], kernel: str) -> Metric | None:
@@ -162,59 +224,37 @@ def _metric_of(metrics: Iterable[Metric], kernel: str) -> Metric | None:
     return next(found, None)
 
 
-def _matrices(rows: Iterable[Series], dead: Sequence[Dead]) -> list[Pairs]:
-    groups: dict[tuple[object, ...], tuple[Params, Metric, list[Series], list[Dead]]] = {}
-    items: list[Series | Dead] = [*rows, *dead]
-    for row in items:
-        common = {name: item for name, item in row.params.items() if name not in _OF_A_PAIR}
-        key = (row.workload, row.metric.name, *sorted(common.items()))
-        _, _, good, gone = groups.setdefault(key, (common, row.metric, [], []))
-        if isinstance(row, Series):
-            good.append(row)
-        else:
-            gone.append(row)
-    return [_matrix(*group) for group in groups.values()]
-
-
-def _matrix(common: Params, metric: Metric, group: list[Series], dead: list[Dead]) -> Pairs:
-    every = [*(one.params for one in group), *(one.params for one in dead)]
-    several = any(params["host_a"] == params["host_b"] for params in every)  # ranks of one host met: a place is a rank
-    met = {(str(params[f"host_{side}"]), int(params[f"rank_{side}"])) for params in every for side in "ab"}
-    ends = sorted(met, key=lambda one: (one[1], one[0]))
-    by_place: dict[str, str] = {_name(host, rank, several): host for host, rank in ends}
-    number = {name: index for index, name in enumerate(by_place)}
-    a, b = (
-        np.array(
-            [number[_name(str(row.params[f"host_{s}"]), int(row.params[f"rank_{s}"]), several)] for row in group],
-            np.int64,
-        )
-        for s in "ab"
-    )
-    named = tuple(
-        DeadLink(
-            a=_name(one.link.a, int(one.params["rank_a"]), several),
-            b=_name(one.link.b, int(one.params["rank_b"]), several),
-            why=one.link.why,
-        )
-        for one in dead
-    )
-    together = common.get("pattern") == "tournament"
+def _matrix(rows: Rows) -> Pairs:
+    dead_ends = [end for a, b, _ in rows.dead for end in (a, b)]
+    met = {*rows.a, *rows.b, *dead_ends}
+    every = [*zip(rows.a, rows.b, strict=True), *((a, b) for a, b, _ in rows.dead)]
+    several = any(a[0] == b[0] for a, b in every)  # ranks of one host met: a place is a rank
+    by_place: dict[str, str] = {}
+    number: dict[End, int] = {}
+    numbers: dict[str, int] = {}
+    for end in sorted(met, key=lambda one: (one[1], one[0])):
+        name = _name(end, several)
+        by_place[name] = end[0]
+        number[end] = numbers.setdefault(name, len(numbers))
+    a, b = (np.array([number[end] for end in ends], np.int64) for ends in (rows.a, rows.b))
+    dead = (DeadLink(a=_name(a, several), b=_name(b, several), why=why) for a, b, why in rows.dead)
+    together = rows.params.get("pattern") == "tournament"
     return Pairs(
-        metric=metric,
-        params=common,
+        metric=rows.metric,
+        params=rows.params,
         places=tuple(by_place),
         hosts=tuple(by_place.values()),
         a=a,
         b=b,
-        values=np.array([row.value for row in group]),
-        spread=np.array([row.spread for row in group]),
+        values=np.array(rows.values, float),
+        spread=np.array(rows.spread, float),
         round=rounds(a, b) if together else np.full(len(a), -1, np.int64),
-        dead=tuple(dict.fromkeys(named)),
+        dead=tuple(dict.fromkeys(dead)),
     )
 
 
-def _name(host: str, rank: int, several: bool) -> str:
-    return f"{host}:{rank}" if several else host
+def _name(end: End, several: bool) -> str:
+    return f"{end[0]}:{end[1]}" if several else end[0]
 
 
 def rounds(a: Ints, b: Ints) -> Ints:

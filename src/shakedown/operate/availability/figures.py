@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from ...report import _charts
+from ...report import _axes, _charts
 from ...report._document import Axis, Bar, Bars, Lines, Point, Rule, Series
 from ...report._text import count, natural
 from .explain import stamp
@@ -245,7 +245,7 @@ def _spec(rows: list[dict[str, Any]], names: list[str], axis: Axis, height: int)
         "tickSize": 4,
     }
     every = max(1, math.ceil(len(names) / 48))
-    expression = _charts._labels(axis.labels, False)
+    expression = _axes.words(axis.labels, False)
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": WIDTH,

@@ -3,7 +3,9 @@
   const tip = document.getElementById("tip");
   const NEAR = 20; // pixels from the pointer to a mark
 
-  function nearest(drawing, x, y) {
+  function nearest(drawing, event) {
+    const x = event.clientX, y = event.clientY;
+    if (drawing.classList.contains("matrix")) return event.target.closest(".role-mark [aria-label]"); // cells have no gaps
     let best = null, least = NEAR;
     for (const mark of drawing.querySelectorAll(".role-mark [aria-label]")) {
       const box = mark.getBoundingClientRect();
@@ -15,7 +17,7 @@
   }
 
   function show(event) {
-    const mark = nearest(event.currentTarget, event.clientX, event.clientY);
+    const mark = nearest(event.currentTarget, event);
     tip.hidden = mark === null;
     if (mark === null) return;
     tip.textContent = mark.getAttribute("aria-label");
