@@ -9,7 +9,13 @@ std::size_t RowExchange::bytes(Index rows, Index columns) {
 }
 
 RowExchange::RowExchange(Index rows, Index columns, int slot, Pages pages)
-    : slot_(slot), memory_(bytes(rows, columns), pages), room_(rows * std::max<Index>(columns, 1)) {}
+    : slot_(slot),
+      memory_(bytes(rows, columns), pages),
+      base_(static_cast<double*>(memory_.data())),
+      room_(rows * std::max<Index>(columns, 1)) {}
+
+RowExchange::RowExchange(Index rows, Index columns, int slot, double* memory)
+    : slot_(slot), base_(memory), room_(rows * std::max<Index>(columns, 1)) {}
 
 void RowExchange::begin(const RowShares& shares, const Grid& grid, bool binary, Index first, Index last) {
   shares_ = &shares;
@@ -20,7 +26,7 @@ void RowExchange::begin(const RowShares& shares, const Grid& grid, bool binary, 
   begin_ = first;
   end_ = last;
   width_ = last - first;
-  u_ = static_cast<double*>(memory_.data());
+  u_ = base_;
   in_ = u_ + room_;
   out_ = in_ + room_;
   step_ = 0;

@@ -16,6 +16,8 @@ class RowExchange {
   RowExchange() = default;
   /// Room for `rows` rows of U and as many displaced ones, `columns` wide; `slot` keeps its messages apart.
   RowExchange(Index rows, Index columns, int slot, Pages pages);
+  /// The same in memory of somebody else's, `bytes` long, which is packed by them.
+  RowExchange(Index rows, Index columns, int slot, double* memory);
   static std::size_t bytes(Index rows, Index columns);
 
   /// The local columns [begin, end) of a matrix whose rows lie `lda` apart.
@@ -46,7 +48,8 @@ class RowExchange {
   int me_ = 0, size_ = 1, slot_ = 0, step_ = 0;
   bool binary_ = true;
   Index begin_ = 0, end_ = 0, width_ = 0;
-  Buffer memory_;
+  Buffer memory_;  // empty where it is somebody else's
+  double* base_ = nullptr;
   double *u_ = nullptr, *in_ = nullptr, *out_ = nullptr;
   Index room_ = 0;
   Requests sends_, receives_, displaced_;

@@ -4,6 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#ifdef __CUDACC__  // native/hpl_gpu's kernels count in the same way
+#define HPL_BOTH __host__ __device__
+#else
+#define HPL_BOTH
+#endif
+
 namespace shakedown::hpl {
 
 using Index = std::int64_t;  // N * N does not fit 32 bits from N = 46,341 on
@@ -13,11 +19,11 @@ struct Cyclic {
   Index block = 1;
   int parts = 1;
 
-  [[nodiscard]] int owner(Index global) const { return static_cast<int>(global / block % parts); }
+  [[nodiscard]] HPL_BOTH int owner(Index global) const { return static_cast<int>(global / block % parts); }
   /// Where an index lies on its owner.
-  [[nodiscard]] Index local(Index global) const { return global / block / parts * block + global % block; }
+  [[nodiscard]] HPL_BOTH Index local(Index global) const { return global / block / parts * block + global % block; }
   /// The index that lies at `local` on `part`.
-  [[nodiscard]] Index global(Index local, int part) const {
+  [[nodiscard]] HPL_BOTH Index global(Index local, int part) const {
     return (local / block * parts + part) * block + local % block;
   }
   /// How many of the indices below `end` `part` has; so also where the first index from `end` on lies.

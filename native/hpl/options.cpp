@@ -4,8 +4,6 @@
 #include <charconv>
 #include <filesystem>
 
-#include "common/args.hpp"
-
 namespace shakedown::hpl {
 namespace {
 
@@ -67,7 +65,14 @@ Dat our_defaults() {
   return dat;
 }
 
-void read_sweep(Args& args, Options& o) {
+}  // namespace
+
+const char* name_of(Looking looking) { return kLooking[static_cast<int>(looking)]; }
+const char* name_of(Broadcast broadcast) { return kBroadcasts[static_cast<int>(broadcast)]; }
+const char* name_of(Exchange exchange) { return kExchanges[static_cast<int>(exchange)]; }
+const char* name_of(Solve solve) { return kSolves[static_cast<int>(solve)]; }
+
+void read_system(Args& args, Options& o) {
   Dat& dat = o.sweep;
   const std::string n = args.text("n", join(dat.n), "orders N between commas; auto: as memory and time allow");
   o.n_auto = n == "auto";
@@ -88,15 +93,19 @@ void read_sweep(Args& args, Options& o) {
   dat.mapping = code("mapping", args.text("mapping", kMappings[dat.mapping], "row or column: how ranks fill the grid"),
                      kMappings);
   dat.bcast = codes(args, "bcast", dat.bcast, kBroadcasts, "broadcasts: 0 1ring to 5 longM, between commas");
+  dat.swap = code("swap", args.text("swap", kExchanges[dat.swap], "row exchange: binary, long or mix"), kExchanges);
+  dat.swap_threshold =
+      args.integer("swap-threshold", dat.swap_threshold, 0, "columns up to which mix takes the binary exchange");
+  dat.threshold = args.real("threshold", dat.threshold, -1e300, "of the residual; 0 or less: no check");
+}
+
+void read_panels(Args& args, Options& o) {
+  Dat& dat = o.sweep;
   dat.depth = args.integers("depth", join(dat.depth), 0, "depths of the look-ahead between commas");
   dat.pfact = codes(args, "pfact", dat.pfact, kLooking, "panels: left, crout, right, between commas");
   dat.rfact = codes(args, "rfact", dat.rfact, kLooking, "their recursion: left, crout, right, between commas");
   dat.nbmin = args.integers("nbmin", join(dat.nbmin), 1, "widths at which the recursion ends, between commas");
   dat.ndiv = args.integers("ndiv", join(dat.ndiv), 2, "parts of a recursion step, between commas");
-  dat.swap = code("swap", args.text("swap", kExchanges[dat.swap], "row exchange: binary, long or mix"), kExchanges);
-  dat.swap_threshold =
-      args.integer("swap-threshold", dat.swap_threshold, 0, "columns up to which mix takes the binary exchange");
-  dat.threshold = args.real("threshold", dat.threshold, -1e300, "of the residual; 0 or less: no check");
 }
 
 void refuse_too_many(const Dat& dat) {
@@ -111,13 +120,6 @@ void refuse_too_many(const Dat& dat) {
       throw usage("--depth " + std::to_string(depth) + " is above 16", "each keeps a panel more in memory");
   }
 }
-
-}  // namespace
-
-const char* name_of(Looking looking) { return kLooking[static_cast<int>(looking)]; }
-const char* name_of(Broadcast broadcast) { return kBroadcasts[static_cast<int>(broadcast)]; }
-const char* name_of(Exchange exchange) { return kExchanges[static_cast<int>(exchange)]; }
-const char* name_of(Solve solve) { return kSolves[static_cast<int>(solve)]; }
 
 std::string dat_file_of(int argc, char** argv) {
   std::string file = as_xhpl(argv[0]) ? "HPL.dat" : "";
@@ -139,7 +141,8 @@ Options read_options(int argc, char** argv, const std::optional<std::string>& da
       "High-Performance Linpack: solve A x = b on P x Q MPI ranks with a team of threads each, by netlib HPL 2.3's\n"
       "rules. Lists between commas are swept. Start several ranks with the mpirun of the MPI it was built with.");
   o.dat_file = args.text("dat", xhpl ? "HPL.dat" : "", "an HPL.dat; options beside it replace its values");
-  read_sweep(args, o);
+  read_system(args, o);
+  read_panels(args, o);
   o.threads = static_cast<int>(
       args.integer("threads", 0, 0, "threads of a rank; 0: its binding's cores, or its share", 1 << 15));
   o.cpus = args.text("cpus", "", "the CPUs of each host, dealt to its ranks in order, such as 0-7,16-23");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/args.hpp"
 #include "dat.hpp"
 #include "hpl.hpp"
 
@@ -41,6 +42,14 @@ struct Options {
 
 /// The name of the HPL.dat that the command line asks for; empty: none. Started as xhpl it is HPL.dat.
 std::string dat_file_of(int argc, char** argv);
+
+/// Read what every program that solves HPL's system is told: orders, blocks, grids, broadcasts, row exchange,
+/// threshold.
+void read_system(Args& args, Options& o);
+/// And how its panels are factored, where that is the user's choice.
+void read_panels(Args& args, Options& o);
+/// Throws a usage error where a list is longer than HPL.dat's may be.
+void refuse_too_many(const Dat& dat);
 
 /// Read the command line over the values of `dat` (empty: our own defaults). Throws a usage error; --help prints and
 /// leaves. Appends what has to be said about the file to `notices`.

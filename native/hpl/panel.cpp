@@ -26,19 +26,6 @@ void Panel::shape(Index panel, Index width, Index height, Index in_top) {
   ld = padded(height);
 }
 
-void merge_pivots(std::vector<double>& mine, const std::vector<double>& other) {
-  const auto width = static_cast<Index>(mine.size() - kPivotHead) / 2;
-  const auto copy = [&](Index from, Index count) { std::copy_n(other.begin() + from, count, mine.begin() + from); };
-  if (other[0] > mine[0] || (other[0] == mine[0] && other[1] < mine[1])) {
-    copy(0, 2);
-    copy(kPivotHead, width);
-  }
-  if (other[2] != 0) {
-    mine[2] = 1;
-    copy(kPivotHead + width, width);
-  }
-}
-
 Factorizer::Factorizer(const Config& config, const Grid& grid, const Blas& blas, const Kernels& loops,
                        PivotExchange exchange)
     : config_(config),

@@ -8,6 +8,7 @@
 #include "gang.hpp"
 #include "hpl.hpp"
 #include "kernels.hpp"
+#include "pivots.hpp"
 #include "rows.hpp"
 
 namespace shakedown::hpl {
@@ -96,10 +97,5 @@ class Factorizer {
   std::vector<double> message_;
   double scale_ = 1;  // 1 / pivot of the column before
 };
-
-/// Of two candidates for the pivot, the message that wins: the larger magnitude, at a tie the upper row. Which of them
-/// holds the row that gives way is kept. Layout: magnitude, global row, holds current, unused, pivot row, current row.
-void merge_pivots(std::vector<double>& mine, const std::vector<double>& other);
-inline constexpr Index kPivotHead = 4;
 
 }  // namespace shakedown::hpl

@@ -7,8 +7,6 @@ namespace {
 
 /// Threads take the rows in turns of so many: what one first touches stays spread as the matrix shrinks.
 constexpr Index kRowsInTurn = 64;
-/// Netlib's threshold: below it nobody asks for more norms.
-constexpr double kAccepted = 16;
 
 /// function(first local column, global column, count) for each block of columns below `end`.
 template <class Function>
@@ -95,7 +93,7 @@ void System::generate(Team& team) {
   });
 }
 
-System::Check System::check(Team& team, const Grid& grid, const Kernels& loops, const std::vector<double>& x) const {
+Check System::check(Team& team, const Grid& grid, const Kernels& loops, const std::vector<double>& x) const {
   const RowGenerator generator(n);
   std::vector<double> x_local(static_cast<std::size_t>(std::max<Index>(1, width)));
   each_block(column_map, my_column, n, [&](Index local, Index column, Index count) {
@@ -116,39 +114,7 @@ System::Check System::check(Team& team, const Grid& grid, const Kernels& loops, 
       sums[2 * static_cast<std::size_t>(i) + 1] = absolute;
     }
   });
-  MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(2 * height), MPI_DOUBLE, MPI_SUM, grid.in_row);
-  // A maximum that keeps NaN: comparisons with it are false, and MPI_MAX may drop it.
-  double largest[3] = {0, 0, 0};  // |Ax - b|, ||A||, |b|
-  double bad = 0;
-  for (Index i = 0; i < height; ++i) {
-    const double b = entry(n, row_map.global(i, my_row), n);
-    const double values[3] = {std::fabs(sums[2 * static_cast<std::size_t>(i)] - b),
-                              sums[2 * static_cast<std::size_t>(i) + 1], std::fabs(b)};
-    for (int v = 0; v < 3; ++v) {
-      largest[v] = std::max(largest[v], values[v]);
-      if (!std::isfinite(values[v])) bad = 1;
-    }
-  }
-  double all[5] = {largest[0], largest[1], largest[2], bad, 0};
-  for (const double value : x) {
-    all[4] = std::max(all[4], std::fabs(value));
-    if (!std::isfinite(value)) all[3] = 1;
-  }
-  MPI_Allreduce(MPI_IN_PLACE, all, 5, MPI_DOUBLE, MPI_MAX, grid.all);
-  constexpr double kEps = 0x1p-53;
-  Check check;
-  check.error_norm = all[0];
-  check.a_norm = all[1];
-  check.b_norm = all[2];
-  check.x_norm = all[4];
-  check.residual =
-      all[3] != 0 ? std::nan("")
-                  : check.error_norm / (kEps * (check.a_norm * check.x_norm + check.b_norm) * static_cast<double>(n));
-  if (!(check.residual < kAccepted)) {  // netlib then prints the norms of columns too
-    check.a_one = largest_column(team, grid);
-    for (const double value : x) check.x_one += std::fabs(value);
-  }
-  return check;
+  return finish_check(n, row_map, grid, sums, x, [&] { return largest_column(team, grid); });
 }
 
 double System::largest_column(Team& team, const Grid& grid) const {
@@ -172,10 +138,7 @@ double System::largest_column(Team& team, const Grid& grid) const {
   for (std::size_t thread = 1; thread < sums.size(); ++thread) {
     for (std::size_t j = 0; j < total.size(); ++j) total[j] += sums[thread][j];
   }
-  MPI_Allreduce(MPI_IN_PLACE, total.data(), static_cast<int>(width), MPI_DOUBLE, MPI_SUM, grid.in_column);
-  double largest = total.empty() ? 0 : *std::max_element(total.begin(), total.end());
-  MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, grid.all);
-  return largest;
+  return largest_column_of(total, grid);
 }
 
 }  // namespace shakedown::hpl

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "check.hpp"
 #include "common/team.hpp"
 #include "exchange.hpp"
 #include "hpl.hpp"
@@ -15,19 +16,14 @@ namespace shakedown::hpl {
 /// moves one entry of eight of each line. A BLAS sees the transposed matrix.
 class System {
  public:
+  using Check = hpl::Check;
   System(const Config& config, const Grid& grid, Pages pages);
   /// What the constructor takes on the rank that has most.
   static std::uint64_t bytes(const Config& config);
 
   /// Fill [A b] by every thread of the team, each the rows that it will work on most.
   void generate(Team& team);
-  /// The residual ||Ax-b|| / (eps (||A|| ||x|| + ||b||) N) in infinity norms, from A and b generated again. The same on
-  /// every rank.
-  struct Check {
-    double residual = 0, error_norm = 0, b_norm = 0;
-    double a_norm = 0, x_norm = 0;  // infinity
-    double a_one = 0, x_one = 0;    // the norms of columns, which netlib prints where the check fails
-  };
+  /// The residual of `x`, from A and b generated again. The same on every rank.
   [[nodiscard]] Check check(Team& team, const Grid& grid, const Kernels& loops, const std::vector<double>& x) const;
 
   /// The pages that hold the matrix now: huge, base or in between.

@@ -104,37 +104,11 @@ void Factorization::exchange_pivots(std::vector<double>& message) {
   }
 }
 
-/// The MPI thread: exchange a candidate with the process column, by doubling distances; ranks beyond the largest power
-/// of two hand theirs to one below it and get the winner back.
+/// The MPI thread: exchange a candidate with the process column.
 void Factorization::serve_pivots() {
   auto* mine = pivot_request_.load(std::memory_order_acquire);
   if (mine == nullptr) return;
-  auto& other = other_pivot_;
-  other.resize(mine->size());
-  const auto count = static_cast<int>(mine->size());
-  const auto send_to = [&](int peer) { MPI_Send(mine->data(), count, MPI_DOUBLE, peer, 0, grid_.for_pivots); };
-  const auto receive_from = [&](int peer) {
-    MPI_Recv(other.data(), count, MPI_DOUBLE, peer, 0, grid_.for_pivots, MPI_STATUS_IGNORE);
-  };
-  int power = 1;
-  while (2 * power <= grid_.p) power *= 2;
-  const int me = grid_.row;
-  if (me >= power) {
-    send_to(me - power);
-    receive_from(me - power);
-    *mine = other;
-  } else {
-    if (me + power < grid_.p) {
-      receive_from(me + power);
-      merge_pivots(*mine, other);
-    }
-    for (int distance = 1; distance < power; distance *= 2) {
-      MPI_Sendrecv(mine->data(), count, MPI_DOUBLE, me ^ distance, 0, other.data(), count, MPI_DOUBLE, me ^ distance, 0,
-                   grid_.for_pivots, MPI_STATUS_IGNORE);
-      merge_pivots(*mine, other);
-    }
-    if (me + power < grid_.p) send_to(me + power);
-  }
+  hpl::exchange_pivots(*mine, other_pivot_, grid_);
   pivot_request_.store(nullptr, std::memory_order_release);
 }
 

@@ -3,11 +3,11 @@
     python scripts/bench/lj.py [--program PATH] [--particles 64000] [--rounds 3] [--steps 300] [--lmp lmp] [--json]
 
 Our program first brings a fluid to its temperature and writes it as a LAMMPS data file. LAMMPS reads it and prints the
-temperature, potential energy and pressure before its first step, which must be ours (--tolerance); then in each round both run
-in turn: ours in both precisions, LAMMPS with every suffix of --suffixes that it has and every skin of --skins, and its best
-counts. LAMMPS runs one MPI rank a core (--ranks) with lists made anew whenever a particle has moved half the skin
-(``neigh_modify every 1 delay 0 check yes``), the rule that misses no pair, which is ours too; its own benchmark's rule (every
-20 steps, no check) misses some at this temperature. LAMMPS computes in double precision.
+temperature, potential energy and pressure before its first step, which must be ours (--tolerance). In each round both then
+run in turn: ours in both precisions, LAMMPS with every suffix of --suffixes that it has and every skin of --skins, and its
+best counts. LAMMPS runs one MPI rank a core (--ranks), with lists made anew whenever a particle has moved half the skin
+(``neigh_modify every 1 delay 0 check yes``), the rule that misses no pair, which is ours too; the rule of its own benchmark
+(every 20 steps, no check) misses some at this temperature. LAMMPS computes in double precision.
 """
 
 from __future__ import annotations

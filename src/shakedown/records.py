@@ -563,7 +563,8 @@ class Beside(Record, frozen=True, kw_only=True):
 
 
 class PairMatrix(Record, frozen=True, kw_only=True):
-    """The values of more pairs of nodes than findings are made of, as columns: one entry a row in ``a``, ``b`` (numbers of places) and what follows them."""
+    """Values of more pairs of nodes than findings are made of, as columns: one entry a pair in ``a``, ``b`` (numbers of
+    places) and in what follows them."""
 
     workload: str
     metric: Metric

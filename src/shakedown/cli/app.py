@@ -12,12 +12,14 @@ from . import (
     accept,
     accounting,
     availability,
+    burnin,
     cluster,
     compare,
     energy,
     energy_archive,
     energy_check,
     facility,
+    gpu,
     health,
     list_,
     machine,
@@ -58,6 +60,7 @@ def _root(
 
 
 app.command("machine")(machine.command)
+app.command("gpu")(gpu.command)
 app.command("run")(run.command)
 app.command("plan")(plan.command)
 app.command("report")(report.command)
@@ -76,6 +79,7 @@ app.add_typer(meter.app, name="meter")
 app.add_typer(energy.app, name="energy")
 app.add_typer(facility.app, name="facility")
 app.add_typer(availability.app, name="availability")
+app.add_typer(burnin.app, name="burnin")
 app.add_typer(health.app, name="health")
 app.add_typer(accounting.app, name="accounting")
 app.command("list")(list_.command)

@@ -21,45 +21,54 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")]
 Folder = Annotated[Path, typer.Argument(help="The folder of a burn-in.")]
+Time = Annotated[str, typer.Option(help="How long: 90s, 30min, 12h, 3d.")]
+Devices = Annotated[
+    str, typer.Option(help="auto (GPUs where there are any, else cores), cpu, gpu, all, or cpu:0-3,gpu:0.")
+]
+Memory = Annotated[
+    str, typer.Option(help="For the patterns of each core: a size, a share of what is free as 80%, auto (50%), 0.")
+]
+GpuMemory = Annotated[
+    str, typer.Option(help="For the patterns of each GPU: a size, or auto (nearly all that is free).")
+]
+Stages = Annotated[
+    str,
+    typer.Option(help="What is done in turn, and for how many seconds; default: product:60,steps:30,memory:30."),
+]
+Periods = Annotated[str, typer.Option(help="Seconds of one power step up and down, between commas.")]
+Stop = Annotated[str, typer.Option(help="When to stop: end (of the time), or first (critical symptom).")]
+Hang = Annotated[float, typer.Option(help="Seconds without a sign of life that make a device silent.")]
+Look = Annotated[float, typer.Option(help="Seconds between two looks at clocks, counters and the kernel's log.")]
+Meters = Annotated[
+    list[str] | None, typer.Option(help="Power of the node: auto, none or a meter's address; may be given again.")
+]
+Inject = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="DEVICE=KIND[@S]",
+        help="A drill: cpu:0=result@30. Kinds: result, result-always, operand, memory, memory-always, die, stop. "
+        "The verdict is then marked as a drill's.",
+    ),
+]
+Isa = Annotated[str, typer.Option(help="Instruction set of the cores' products, as avx2; auto: the widest.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="A new folder for journal and verdict.")]
 
 
 @app.command("run")
 def run(
-    time: Annotated[str, typer.Option(help="How long: 90s, 30min, 12h, 3d.")] = "1h",
-    devices: Annotated[
-        str, typer.Option(help="auto (GPUs where there are any, else cores), cpu, gpu, all, or cpu:0-3,gpu:0.")
-    ] = "auto",
-    memory: Annotated[
-        str, typer.Option(help="For the patterns of each core: a size, a share of what is free as 80%, auto (50%), 0.")
-    ] = "auto",
-    gpu_memory: Annotated[
-        str, typer.Option(help="For the patterns of each GPU: a size, or auto (nearly all that is free).")
-    ] = "auto",
-    stages: Annotated[
-        str,
-        typer.Option(help="What is done in turn, and for how many seconds; default: product:60,steps:30,memory:30."),
-    ] = "",
-    periods: Annotated[str, typer.Option(help="Seconds of one power step up and down, between commas.")] = "1,0.1,0.01",
-    stop: Annotated[str, typer.Option(help="When to stop: end (of the time), or first (critical symptom).")] = "end",
-    hang: Annotated[float, typer.Option(help="Seconds without a sign of life that make a device silent.")] = 60.0,
-    look: Annotated[
-        float, typer.Option(help="Seconds between two looks at clocks, counters and the kernel's log.")
-    ] = 5.0,
-    meter: Annotated[
-        list[str] | None, typer.Option(help="Power of the node: auto, none or a meter's address; may be given again.")
-    ] = None,
-    inject: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DEVICE=KIND[@S]",
-            help="A drill: cpu:0=result@30. Kinds: result, result-always, operand, memory, memory-always, die, stop. "
-            "The verdict is then marked as a drill's.",
-        ),
-    ] = None,
-    isa: Annotated[
-        str, typer.Option(help="Instruction set of the cores' products, as avx2; auto: the widest.")
-    ] = "auto",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A new folder for journal and verdict.")] = None,
+    time: Time = "1h",
+    devices: Devices = "auto",
+    memory: Memory = "auto",
+    gpu_memory: GpuMemory = "auto",
+    stages: Stages = "",
+    periods: Periods = "1,0.1,0.01",
+    stop: Stop = "end",
+    hang: Hang = 60.0,
+    look: Look = 5.0,
+    meter: Meters = None,
+    inject: Inject = None,
+    isa: Isa = "auto",
+    output: Output = None,
     json: Json = False,
 ) -> None:
     """Burn in this node. Exit code 0 passed, 1 failed, 3 not tested to the end (Ctrl-C: the verdict so far)."""

@@ -16,7 +16,7 @@ import msgspec
 from .. import __version__
 from ..host import Door
 from ..records import Absent, Cpu, Host, Machine, Memory
-from . import cgroup, cpu, gpus, memory, network, numa, peaks, settings, software, virtualisation
+from . import cgroup, cpu, gpu_settings, gpus, memory, network, numa, peaks, settings, software, virtualisation
 from .kernel import read_word
 from .peaks import with_measured
 from .together import together
@@ -79,7 +79,8 @@ def discover(door: Door, limit_s: float = LIMIT_S) -> Host:
     late = together({"settings": lambda: settings.settings(door, processor)}, limit_s)["settings"]
     if late.value is None:
         absent.append(Absent(what="settings", why=late.why))
-    host = msgspec.structs.replace(host, settings=late.value or (), absent=tuple(absent))
+    found = (*(late.value or ()), *gpu_settings.gpu_settings(host.gpus))
+    host = msgspec.structs.replace(host, settings=found, absent=tuple(absent))
     derived, underived = peaks.peaks(host)
     return msgspec.structs.replace(host, peaks=derived, absent=(*host.absent, *underived))
 

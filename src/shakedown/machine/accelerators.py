@@ -1,7 +1,13 @@
-"""How fast each kind of GPU could be, without its matrix units. Pure.
+"""How fast each kind of GPU could be: lanes, matrix units, memory and links, each with its factors. Pure.
 
 flop/s            multiprocessors x lanes x 2 (fused multiply-add) x highest clock
+matrix units      multiprocessors x flop in a cycle (table of the white papers) x highest clock
 memory bandwidth  bus width / 8 x 2 transfers per clock x highest memory clock
+PCI Express       lanes x transfers x the encoding's share, one way; ``payload`` is what copies can reach of it (below)
+NVLink            links that are up x the rate of one, one way
+
+The highest clock is the one that the driver states; data sheets often state a lower one for matrix units, and under full
+load the power limit sets a lower one still.
 """
 
 from __future__ import annotations
@@ -10,16 +16,19 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 
 from ..records import Absent, Gpu, Peak
+from . import pcie
 
 
 class Accelerator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One entry of ``accelerators.toml``."""
 
     pattern: str
+    capability: str
     multiprocessors: int
     fp32_lanes: int
     fp64_lanes: int
@@ -28,6 +37,8 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     capabilities: dict[str, tuple[int, int]]
+    matrix: dict[str, dict[str, int]]
+    nvlink: dict[str, int]
     accelerator: tuple[Accelerator, ...]
 
 
@@ -43,7 +54,7 @@ def gpu_peaks(gpus: Sequence[Gpu]) -> tuple[tuple[Peak, ...], tuple[Absent, ...]
     absent: list[Absent] = []
     for name in dict.fromkeys(gpu.name for gpu in gpus):
         members = [gpu for gpu in gpus if gpu.name == name]
-        found = _peaks(members[0], f"each of {len(members)} {name}" if len(members) > 1 else name)
+        found = peaks_of(members[0], f"each of {len(members)} {name}" if len(members) > 1 else name)
         peaks += found
         if not found:
             absent.append(
@@ -55,39 +66,83 @@ def gpu_peaks(gpus: Sequence[Gpu]) -> tuple[tuple[Peak, ...], tuple[Absent, ...]
     return tuple(peaks), tuple(absent)
 
 
-def _peaks(gpu: Gpu, who: str) -> list[Peak]:
-    known = next((entry for entry in table().accelerator if re.search(entry.pattern, gpu.name)), None)
-    lanes = table().capabilities.get(str(gpu.facts.get("compute_capability", "")))
-    if lanes is None and known is not None:
-        lanes = (known.fp32_lanes, known.fp64_lanes)
-    cores, clock_mhz = gpu.facts.get("cores"), gpu.facts.get("max_sm_mhz")
-    found: list[Peak] = []
-    if lanes and isinstance(clock_mhz, int | float) and (cores or known):
-        processors = int(cores) // lanes[0] if cores else known.multiprocessors if known else 0
-        for name, count in (("gpu.flops.fp64", lanes[1]), ("gpu.flops.fp32", lanes[0])):
-            found.append(
-                Peak(
-                    name=name,
-                    scope="gpu",
-                    value=processors * count * 2 * clock_mhz * 1e6,
-                    unit="flop/s",
-                    kind="derived",
-                    basis=f"{who}: {processors} multiprocessors x {count} lanes x 2 flop/cycle x "
-                    f"{clock_mhz / 1000:.3f} GHz highest clock, without matrix units",
-                )
-            )
-    bus_bits = gpu.facts.get("memory_bus_bits") or (known.bus_bits if known else None)
-    memory_mhz = gpu.facts.get("max_memory_mhz")
-    if isinstance(bus_bits, int | float) and isinstance(memory_mhz, int | float):
-        found.append(
-            Peak(
-                name="gpu.memory.bandwidth",
-                scope="gpu",
-                value=bus_bits / 8 * 2 * memory_mhz * 1e6,
-                unit="B/s",
-                kind="derived",
-                basis=f"{who}: {bus_bits / 8:g} B wide x 2 transfers x {memory_mhz / 1000:.3f} GHz "
-                "highest memory clock",
-            )
+def peaks_of(gpu: Gpu, who: str) -> list[Peak]:
+    """All peaks of one GPU that its facts and the table allow; ``who`` begins each basis."""
+    return [*_compute(gpu, who), *_memory(gpu, who), *_links(gpu, who)]
+
+
+def _known(gpu: Gpu) -> Accelerator | None:
+    return next((entry for entry in table().accelerator if re.search(entry.pattern, gpu.name)), None)
+
+
+def _capability(gpu: Gpu) -> str:
+    known = _known(gpu)
+    return str(gpu.facts.get("compute_capability", known.capability if known else ""))
+
+
+def multiprocessors(gpu: Gpu) -> int:
+    """How many it has, by the driver's count of cores, else by the table; 0 where neither tells."""
+    known, lanes, cores = _known(gpu), table().capabilities.get(_capability(gpu)), gpu.facts.get("cores")
+    if isinstance(cores, int) and cores and lanes:
+        return cores // lanes[0]
+    return known.multiprocessors if known else 0
+
+
+def _peak(name: str, value: float, unit: str, basis: str) -> Peak:
+    return Peak(name=name, scope="gpu", value=value, unit=unit, kind="derived", basis=basis)
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _compute(gpu: Gpu, who: str) -> list[Peak]:
+    known, count = _known(gpu), multiprocessors(gpu)
+    lanes = table().capabilities.get(_capability(gpu)) or ((known.fp32_lanes, known.fp64_lanes) if known else None)
+    mhz = _number(gpu.facts.get("max_sm_mhz"))
+    if not (count and lanes and mhz):
+        return []
+    clock = f"{mhz / 1000:.3f} GHz highest clock"
+    found = [
+        _peak(
+            name,
+            count * one * 2 * mhz * 1e6,
+            "flop/s",
+            f"{who}: {count} multiprocessors x {one} lanes x 2 flop/cycle x {clock}, without matrix units",
         )
+        for name, one in (("gpu.flops.fp64", lanes[1]), ("gpu.flops.fp32", lanes[0]))
+    ]
+    for word, flop in table().matrix.get(_capability(gpu), {}).items():
+        whole = word == "int8"  # counts operations
+        name = "gpu.ops.int8" if whole else f"gpu.flops.{word}" + (".matrix" if word == "fp64" else "")
+        each = f"{flop} {'op' if whole else 'flop'}/cycle of matrix units"
+        basis = f"{who}: {count} multiprocessors x {each} x {clock}"
+        found.append(_peak(name, count * flop * mhz * 1e6, "op/s" if whole else "flop/s", basis))
+    return found
+
+
+def _memory(gpu: Gpu, who: str) -> list[Peak]:
+    known = _known(gpu)
+    bits = _number(gpu.facts.get("memory_bus_bits")) or (known.bus_bits if known else None)
+    mhz = _number(gpu.facts.get("max_memory_mhz"))
+    if not (bits and mhz):
+        return []
+    basis = f"{who}: {bits / 8:g} B wide x 2 transfers x {mhz / 1000:.3f} GHz highest memory clock"
+    return [_peak("gpu.memory.bandwidth", bits / 8 * 2 * mhz * 1e6, "B/s", basis)]
+
+
+def _links(gpu: Gpu, who: str) -> list[Peak]:
+    found = []
+    # At rest the generation falls, so the highest counts; the width does not change, so the present one does.
+    generation = int(_number(gpu.facts.get("pcie_generation_max") or gpu.facts.get("pcie_generation")) or 0)
+    width = int(_number(gpu.facts.get("pcie_width") or gpu.facts.get("pcie_width_max")) or 0)
+    raw, payload = pcie.bandwidth(generation, width), pcie.payload(generation, width)
+    if raw is not None and payload is not None:
+        basis = f"{who}: PCI Express {generation}, {width} lanes x {raw / width / 1e9:.3f} GB/s one way"
+        found.append(_peak("gpu.pcie.bandwidth", raw, "B/s", basis))
+        found.append(_peak("gpu.pcie.payload", payload, "B/s", f"{basis} x 256 of 280 bytes (payload of 256 B)"))
+    links, rate = _number(gpu.facts.get("nvlinks")), table().nvlink.get(_capability(gpu))
+    if links and rate:
+        basis = f"{who}: {links:g} NVLinks x {rate} GB/s one way"
+        found.append(_peak("gpu.nvlink.bandwidth", links * rate * 1e9, "B/s", basis))
     return found

@@ -11,11 +11,11 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from ..host import Door
 from ..records import Absent, Gpu, Value
 from . import pci
+from .gpu_smi import parse_nvidia_smi
 from .kernel import read_int, read_word
 
 #: A driver that has not answered by then is taken for stuck.
@@ -155,68 +155,6 @@ def parse_nvml(text: str) -> _Found:
             )
         )
     return tuple(found), tuple(absent)
-
-
-def parse_nvidia_smi(text: str) -> tuple[Gpu, ...]:
-    """The GPUs in the output of ``nvidia-smi -q -x``. Raises ValueError where it is not that."""
-    try:
-        log = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
-        raise ValueError(f"nvidia-smi -q -x printed no XML: {error}") from error
-    driver = log.findtext("driver_version", "")
-    return tuple(
-        _from_xml(index, gpu, driver, log.findtext("cuda_version", "")) for index, gpu in enumerate(log.findall("gpu"))
-    )
-
-
-def _from_xml(index: int, gpu: ElementTree.Element, driver: str, cuda: str) -> Gpu:
-    def number(path: str) -> float | None:
-        match = re.match(r"\d+(?:\.\d+)?", gpu.findtext(path, "").strip())
-        return float(match[0]) if match else None
-
-    memory_mib = number("fb_memory_usage/total")
-    # the newer format puts the limit into gpu_power_readings and calls it current_power_limit
-    limit_w = next(
-        (
-            value
-            for path in (
-                "gpu_power_readings/current_power_limit",
-                "power_readings/enforced_power_limit",
-                "power_readings/power_limit",
-            )
-            if (value := number(path)) is not None
-        ),
-        None,
-    )
-    link = "pci/pci_gpu_link_info"
-    numbers = {
-        "max_sm_mhz": number("max_clocks/sm_clock"),
-        "max_memory_mhz": number("max_clocks/mem_clock"),
-        "pcie_generation": number(f"{link}/pcie_gen/current_link_gen"),
-        "pcie_generation_max": number(f"{link}/pcie_gen/max_link_gen"),
-        "pcie_width": number(f"{link}/link_widths/current_link_width"),
-        "pcie_width_max": number(f"{link}/link_widths/max_link_width"),
-    }
-    facts: dict[str, Value] = {"cuda": cuda}
-    facts |= {key: int(value) for key, value in numbers.items() if value is not None}
-    if limit_w is not None:
-        facts["power_limit_w"] = limit_w
-    for key, path in (
-        ("persistence", "persistence_mode"),
-        ("ecc", "ecc_mode/current_ecc"),
-        ("mig", "mig_mode/current_mig"),
-    ):
-        if gpu.findtext(path) in ("Enabled", "Disabled"):
-            facts[key] = gpu.findtext(path) == "Enabled"
-    return Gpu(
-        index=index,
-        name=gpu.findtext("product_name", ""),
-        vendor="NVIDIA",
-        memory_bytes=int(memory_mib) << 20 if memory_mib else None,
-        pci=gpu.get("id", ""),
-        driver=driver,
-        facts=facts,
-    )
 
 
 def _proc_nvidia(door: Door, version: str) -> tuple[Gpu, ...]:

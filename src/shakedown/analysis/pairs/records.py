@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...records import Analysis, Metric, Notice, Params, Record
+from ...records import Metric, Notice, Params, Record
 
 Direction = Literal["both", "sending", "receiving"]
 

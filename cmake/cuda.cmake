@@ -1,0 +1,209 @@
+# Finds an nvcc, once for all programs; shakedown_gpu_program() makes one. Order: SHAKEDOWN_NVCC where it is set; nvcc on
+# PATH; CUDA_HOME, CUDA_PATH; /usr/local/cuda; that of PyPI's wheels in build/cuda (scripts/setup cuda), or beside the
+# Python that builds. It must compile a small kernel: a compiler without its headers, or one that refuses this host's C++
+# compiler, is common. Nothing of CUDA is linked: the kernels are embedded, driver and libraries are loaded at run time.
+include_guard(GLOBAL)
+
+set(SHAKEDOWN_NVCC "$ENV{SHAKEDOWN_NVCC}" CACHE STRING "the nvcc to compile kernels with; empty: look for one; off: none")
+set(SHAKEDOWN_CUDA_ARCHITECTURES "$ENV{SHAKEDOWN_CUDA_ARCHITECTURES}" CACHE STRING
+    "list of GPU architectures, such as 80;90; empty: 80, 90 and 100 as the compiler knows them, and PTX of the last")
+
+function(shakedown_nvcc_candidates out)
+  set(found "")
+  string(REPLACE ":" ";" folders "$ENV{PATH}")
+  foreach(name CUDA_HOME CUDA_PATH CUDA_ROOT)
+    if(NOT "$ENV{${name}}" STREQUAL "")
+      list(APPEND folders "$ENV{${name}}/bin")
+    endif()
+  endforeach()
+  list(APPEND folders /usr/local/cuda/bin)
+  set(wheels "${CMAKE_SOURCE_DIR}/build/cuda/lib/python3*/site-packages/nvidia/*/bin")
+  foreach(name Python_EXECUTABLE Python3_EXECUTABLE PYTHON_EXECUTABLE)
+    if(${name})
+      get_filename_component(folder "${${name}}" DIRECTORY)
+      list(APPEND wheels "${folder}/../lib/python3*/site-packages/nvidia/*/bin")
+    endif()
+  endforeach()
+  file(GLOB wheel_folders ${wheels})
+  foreach(folder ${folders} ${wheel_folders})
+    if(EXISTS ${folder}/nvcc)
+      list(APPEND found ${folder}/nvcc)
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES found)
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+# The architectures that a compiler knows of those wanted, and the flags that make code for them.
+function(shakedown_nvcc_architectures nvcc out_list out_flags)
+  execute_process(COMMAND ${nvcc} --list-gpu-code OUTPUT_VARIABLE known ERROR_QUIET RESULT_VARIABLE failed)
+  set(wanted ${SHAKEDOWN_CUDA_ARCHITECTURES})
+  if(NOT wanted)
+    set(wanted 80 90 100)
+    if(NOT failed)
+      foreach(one ${wanted})
+        if(NOT "${known}" MATCHES "sm_${one}[\r\n]")
+          list(REMOVE_ITEM wanted ${one})
+        endif()
+      endforeach()
+    endif()
+  endif()
+  set(flags "")
+  foreach(one ${wanted})
+    list(APPEND flags -gencode arch=compute_${one},code=sm_${one})
+    set(last ${one})
+  endforeach()
+  list(APPEND flags -gencode arch=compute_${last},code=compute_${last})
+  set(${out_list} "${wanted}" PARENT_SCOPE)
+  set(${out_flags} "${flags}" PARENT_SCOPE)
+endfunction()
+
+function(shakedown_try_nvcc nvcc flags out_works out_version)
+  set(folder ${CMAKE_BINARY_DIR}/nvcc-trial)
+  file(WRITE ${folder}/trial.cu "#include <cstddef>\nextern \"C\" __global__ void trial(double* a, size_t n) { if (threadIdx.x < n) a[threadIdx.x] = 1; }\n")
+  execute_process(COMMAND ${nvcc} -ccbin ${CMAKE_CXX_COMPILER} -std=c++17 ${flags} -fatbin -o ${folder}/trial.fatbin ${folder}/trial.cu
+                  OUTPUT_VARIABLE said ERROR_VARIABLE said RESULT_VARIABLE failed)
+  file(WRITE ${folder}/trial.log "${said}")
+  execute_process(COMMAND ${nvcc} --version OUTPUT_VARIABLE version ERROR_QUIET)
+  string(REGEX MATCH "release ([0-9]+)\\.([0-9]+)" version "${version}")
+  if(failed OR NOT version)
+    set(${out_works} FALSE PARENT_SCOPE)
+    return()
+  endif()
+  set(${out_works} TRUE PARENT_SCOPE)
+  set(${out_version} "${CMAKE_MATCH_1};${CMAKE_MATCH_2}" PARENT_SCOPE)
+endfunction()
+
+set(SHAKEDOWN_NVCC_FOUND "")
+set(shakedown_cuda_number 0)
+set(tried "")
+if(SHAKEDOWN_NVCC STREQUAL "off")
+  set(candidates "")
+elseif(SHAKEDOWN_NVCC)
+  set(candidates ${SHAKEDOWN_NVCC})
+else()
+  shakedown_nvcc_candidates(candidates)
+endif()
+foreach(nvcc ${candidates})
+  shakedown_nvcc_architectures(${nvcc} architectures flags)
+  shakedown_try_nvcc(${nvcc} "${flags}" works version)
+  if(works)
+    set(SHAKEDOWN_NVCC_FOUND ${nvcc})
+    set(SHAKEDOWN_NVCC_FLAGS ${flags})
+    break()
+  endif()
+  list(APPEND tried ${nvcc})
+endforeach()
+
+if(SHAKEDOWN_NVCC_FOUND)
+  list(GET version 0 major)
+  list(GET version 1 minor)
+  math(EXPR shakedown_cuda_number "${major} * 1000 + ${minor} * 10")
+  if(SHAKEDOWN_NVCC_FOUND MATCHES "-packages/nvidia/")
+    set(source wheel)
+    set(shown "")
+  else()
+    set(source site)
+    set(shown ${SHAKEDOWN_NVCC_FOUND})
+  endif()
+  string(REPLACE ";" " " architectures "${architectures}")
+  set(entry "{}")
+  string(JSON entry SET "${entry}" version "\"${major}.${minor}\"")
+  string(JSON entry SET "${entry}" source "\"${source}\"")
+  string(JSON entry SET "${entry}" nvcc "\"${shown}\"")
+  string(JSON entry SET "${entry}" architectures "\"${architectures}\"")
+  shakedown_build_entry(cuda "${entry}")
+  message(STATUS "CUDA: ${major}.${minor} for ${architectures} (${source}: ${SHAKEDOWN_NVCC_FOUND})")
+else()
+  string(REPLACE ";" ", " tried "${tried}")
+  set(absent "no nvcc to compile with (tried: ${tried}). Load the site's CUDA module, or run scripts/setup cuda, which brings \
+one from PyPI, then build again; SHAKEDOWN_NVCC names one")
+  shakedown_build_entry(cuda_absent "\"${absent}\"")
+  message(STATUS "CUDA: ${absent}; see ${CMAKE_BINARY_DIR}/nvcc-trial/trial.log")
+endif()
+
+# shakedown_gpu_kernels(target file.cu): compile and embed a file of kernels. SHAKEDOWN_GPU_IMAGE(target) of
+# native/gpu/image.hpp declares target_image(). Without a compiler the image is empty; in a build of the native tests,
+# whose fake driver (native/gpu/fake_cuda.cpp) looks at no image, it is a word.
+function(shakedown_gpu_kernels target file)
+  get_filename_component(file ${file} ABSOLUTE)
+  set(embed ${CMAKE_CURRENT_BINARY_DIR}/${target}_image.cpp)
+  set(symbol shakedown_gpu_image_${target})
+  if(SHAKEDOWN_NVCC_FOUND)
+    set(fatbin ${CMAKE_CURRENT_BINARY_DIR}/${target}.fatbin)
+    add_custom_command(
+      OUTPUT ${fatbin}
+      COMMAND ${SHAKEDOWN_NVCC_FOUND} -ccbin ${CMAKE_CXX_COMPILER} -std=c++17 -O3 -lineinfo
+              "$<$<BOOL:${SHAKEDOWN_STRICT}>:-Werror=all-warnings>"
+              ${SHAKEDOWN_NVCC_FLAGS} -I ${CMAKE_SOURCE_DIR}/native -MD -MF ${fatbin}.d -fatbin -o ${fatbin} ${file}
+      DEPENDS ${file} DEPFILE ${fatbin}.d COMMENT "Compiling the CUDA kernels of ${target}"
+      VERBATIM COMMAND_EXPAND_LISTS)
+    set(content ".incbin \\\"${fatbin}\\\"")
+  elseif(SHAKEDOWN_TESTS)
+    set(content ".ascii \\\"no nvcc\\\"")
+  else()
+    set(content "")
+  endif()
+  file(CONFIGURE OUTPUT ${embed} @ONLY CONTENT [=[// Made by cmake/cuda.cmake.
+__asm__(
+    ".section .rodata\n"
+    ".balign 64\n"
+    ".globl @symbol@\n"
+    "@symbol@:\n"
+    "@content@\n"
+    "@symbol@_end:\n"
+    ".balign 8\n"
+    ".globl @symbol@_bytes\n"
+    "@symbol@_bytes:\n"
+    ".quad @symbol@_end - @symbol@\n"
+    ".text\n");
+]=])
+  if(SHAKEDOWN_NVCC_FOUND)
+    set_source_files_properties(${embed} PROPERTIES OBJECT_DEPENDS ${fatbin})
+  endif()
+  target_sources(${target} PRIVATE ${embed})
+endfunction()
+
+# shakedown_gpu_program(name SOURCES ... [KERNELS file.cu] [MPI]): a program on GPUs; see native/gpu/README.md.
+function(shakedown_gpu_program name)
+  cmake_parse_arguments(gpu "MPI" "KERNELS" "SOURCES" ${ARGN})
+  if(gpu_MPI)
+    shakedown_mpi_program(${name} ${gpu_SOURCES})
+  else()
+    shakedown_program(${name} ${gpu_SOURCES})
+  endif()
+  if(TARGET ${name})
+    target_link_libraries(${name} PRIVATE shakedown_gpu)
+    if(gpu_KERNELS)
+      shakedown_gpu_kernels(${name} ${gpu_KERNELS})
+    endif()
+  endif()
+endfunction()
+
+# shakedown_gpu_test(name program namespace KERNELS host.cpp SOURCES test.cpp): a native test that runs `program` against
+# the fake driver and the fake cuBLAS of native/gpu. The fake driver runs the program's kernels by their host equivalents,
+# which `host.cpp` holds as namespace::kModule. The test gets FOLDER (of the program) and FAKES (what to say of both).
+function(shakedown_gpu_test name program namespace)
+  if(NOT SHAKEDOWN_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(gpu "" "KERNELS" "SOURCES" ${ARGN})
+  add_library(fake_cuda_${program} SHARED ${CMAKE_SOURCE_DIR}/native/gpu/fake_cuda.cpp ${gpu_KERNELS})
+  target_link_libraries(fake_cuda_${program} PRIVATE shakedown_common)
+  target_compile_definitions(fake_cuda_${program} PRIVATE SHAKEDOWN_FAKE_NAMESPACE=${namespace})
+  target_link_options(fake_cuda_${program} PRIVATE -Wl,-Bsymbolic)
+  # Its image is never looked at: two words that the program's kernels_host.cpp asks for.
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/fake_image.cpp "extern \"C\" {
+extern const unsigned char shakedown_gpu_image_${program}[1];
+extern const unsigned long shakedown_gpu_image_${program}_bytes;
+const unsigned char shakedown_gpu_image_${program}[1] = {0};
+const unsigned long shakedown_gpu_image_${program}_bytes = 1;
+}
+")
+  target_sources(fake_cuda_${program} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/fake_image.cpp)
+  shakedown_test(${name} ${gpu_SOURCES})
+  target_link_libraries(${name} PRIVATE shakedown_gpu)
+  add_dependencies(${name} ${program} fake_cuda_${program} fake_cublas)
+  target_compile_definitions(${name} PRIVATE FOLDER="${CMAKE_CURRENT_BINARY_DIR}"
+    FAKES="--driver ${CMAKE_CURRENT_BINARY_DIR}/libfake_cuda_${program}.so --cublas $<TARGET_FILE:fake_cublas> ")
+endfunction()

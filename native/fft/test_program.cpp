@@ -1,0 +1,99 @@
+// The program against libraries that are right, wrong, broken or absent: exit codes, words, and no score without proof.
+#include <sys/wait.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "common/check.hpp"
+
+namespace {
+
+using shakedown::Checks;
+
+struct Ran {
+  int code = -1;  // exit code, or 1000 + signal
+  std::string text;
+  [[nodiscard]] bool says(const std::string& words) const { return text.find(words) != std::string::npos; }
+};
+
+Ran run(const std::string& arguments) {
+  Ran ran;
+  FILE* pipe = popen(("exec " FOLDER "/fft " + arguments + " 2>&1").c_str(), "r");
+  std::array<char, 4096> block{};
+  for (std::size_t got = 0; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
+    ran.text.append(block.data(), got);
+  const int status = pclose(pipe);
+  ran.code = WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+  return ran;
+}
+
+Ran fake(const std::string& name, const std::string& more = "") {
+  return run("--library " FOLDER "/libfake_fftw_" + name +
+             ".so --sizes 16,6x5 --samples 1 --sample-flop 1 --threads 1 --pages base " + more);
+}
+
+void right_and_wrong(Checks& checks) {
+  const auto right = fake("right", "--precision d,s --batch together,each --data warm,cold");
+  checks.equal(right.code, 0, "a right library: " + right.text);
+  checks.that(right.says("\"kernel\":\"mod2f\"") && right.says("\"kernel\":\"fft\""), "one dimension and more");
+  checks.that(right.says("\"kernel\":\"fft_plan\"") && right.says("\"plans\":1"), "planning stands apart");
+  checks.that(right.says("\"library\":\"fftw 9.8.7\"") && right.says("\"ok\":true"), "and by its name");
+  checks.that(right.says("\"data\":\"cold\"") && right.says("\"batch\":\"each\""), "in every way that was asked for");
+  for (const char* fault : {"wrong_point", "nan", "unwritten", "swapped", "identity", "rough"}) {
+    const auto wrong = fake(fault);
+    checks.equal(wrong.code, 1, std::string(fault) + ": " + wrong.text);
+    checks.that(wrong.says("\"ok\":false"), "the end says that a check failed");
+    checks.equal(fake(fault, "--batch each").code, 1, std::string(fault) + ", each its own");
+    if (std::string(fault) != "rough")
+      checks.equal(fake(fault, "--precision s").code, 1, std::string(fault) + ", single");
+  }
+  checks.that(fake("nan").says("\"value\":null"), "NaN is null, which is not a pass");
+  const auto unproved = fake("wrong_point", "--no-verify");
+  checks.equal(unproved.code, 0, "unless the check is left out");
+  checks.that(!unproved.says("residual"), "and then nothing claims a check");
+}
+
+void broken(Checks& checks) {
+  const auto crash = fake("crash");
+  checks.equal(crash.code, 1000 + SIGSEGV, "a library that crashes ends the program by the signal");
+  checks.that(!crash.says("\"kernel\":\"mod2f\"") && !crash.says("\"event\":\"end\""), "and leaves no case and no end");
+  const auto none = fake("no_plan");
+  checks.that(none.code == 3 && none.says("no plan"), "a library without a plan: " + none.text);
+  const auto half = fake("no_single", "--precision s");
+  checks.that(half.code == 3 && half.says("no single precision") && half.says("libfftw3-single3"), half.text);
+  checks.equal(fake("no_single").code, 0, "and is enough for double");
+  const auto absent = run("--library /nowhere/libfftw3.so.3 --threads 1");
+  checks.that(absent.code == 3 && absent.says("/nowhere/libfftw3.so.3") && absent.says("libfftw3-double3"),
+              "an absent library is named, and what to install: " + absent.text);
+  const auto foreign = run("--library libm.so.6 --threads 1");
+  checks.that(foreign.code == 3 && foreign.says("no double precision FFT"), "a library of something else");
+  const auto serial = run("--library " FOLDER "/libfake_fftw_right.so --threads 2 --sizes 16");
+  checks.that(serial.says("has no threads") || serial.says("CPUs to pin to"), "one without threads: " + serial.text);
+}
+
+void refusals(Checks& checks) {
+  for (const char* words : {"--sizes 0", "--sizes 4x", "--sizes 4x4x4x4", "--threads 0", "--threads 100000",
+                            "--precision q", "--batch alone", "--data hot", "--plan exhaustive", "--pages small"}) {
+    const auto ran = run(words);
+    checks.equal(ran.code, 2, std::string(words) + ": " + ran.text);
+  }
+  const auto unknown = run("--librari x");
+  checks.that(unknown.code == 2 && unknown.says("did you mean --library"), "a misspelt argument");
+  const auto huge = fake("right", "--sizes 1048576x1048576");
+  checks.equal(huge.code, 3, "arrays beyond the memory: " + huge.text);
+}
+
+}  // namespace
+
+int main() {
+  setenv("ASAN_OPTIONS", "handle_segv=0:detect_leaks=0", 1);  // else a sanitizer turns the signal into an exit code
+  setenv("TSAN_OPTIONS", "handle_segv=0", 1);
+  Checks checks;
+  right_and_wrong(checks);
+  broken(checks);
+  refusals(checks);
+  return checks.end();
+}

@@ -1,0 +1,210 @@
+// A libcuda.so for tests: devices whose memory is the host's and whose kernels are a program's host equivalents, so
+// that everything else of the CUDA backend runs as it is. SHAKEDOWN_FAKE_MODULE names the program's module.
+//
+// FAKE_CUDA is words with numbers: devices 2, driver 12040, init 100, count 0, mode 3, retain 46 (which every device
+// answers; retain_of 1 limits it to that one), load 222, room 1048576 (bytes that a device has), peers 0, architecture
+// 75, lost_after 5 (the device `of` 1 answers everything with `code` 999 after so many launches), name MIG.
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gpu.hpp"
+
+namespace SHAKEDOWN_FAKE_NAMESPACE {
+extern const shakedown::gpu::Module kModule;
+}
+
+namespace {
+
+using shakedown::gpu::Grid;
+using shakedown::gpu::Handle;
+using shakedown::gpu::HostKernel;
+
+long setting(const std::string& key, long otherwise) {
+  const char* text = std::getenv("FAKE_CUDA");
+  std::istringstream words(text == nullptr ? "" : text);
+  std::string word;
+  for (long value = 0; words >> word >> value;) {
+    if (word == key) return value;
+  }
+  return otherwise;
+}
+
+struct State {
+  std::mutex lock;
+  int current = 0;
+  std::map<int, long> launches;
+  std::map<void*, std::pair<int, std::size_t>> held;  // device and bytes
+  std::map<int, std::size_t> used;
+};
+State& state() {
+  static State one;
+  return one;
+}
+
+/// What every call on the current device answers: 0, or the code of a device that is gone.
+int health() {
+  State& s = state();
+  const long after = setting("lost_after", -1);
+  if (after < 0 || s.launches[s.current] < after || s.current != setting("of", s.current)) return 0;
+  return static_cast<int>(setting("code", 999));
+}
+
+char contexts[16];  // a device's context is its place in here
+
+std::size_t room() { return static_cast<std::size_t>(setting("room", 1L << 32)); }
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+#pragma GCC diagnostic ignored "-Wmissing-declarations"
+extern "C" {
+
+int cuInit(unsigned) { return static_cast<int>(setting("init", 0)); }
+int cuDriverGetVersion(int* version) { return *version = static_cast<int>(setting("driver", 13000)), 0; }
+int cuDeviceGetCount(int* count) { return *count = static_cast<int>(setting("devices", 1)), 0; }
+int cuDeviceGet(int* device, int index) { return *device = index, 0; }
+int cuDeviceGetName(char* name, int size, int) {
+  std::strncpy(name, setting("mig", 0) != 0 ? "NVIDIA A100 MIG 1g.5gb" : "NVIDIA Fake", static_cast<std::size_t>(size));
+  return 0;
+}
+int cuDeviceGetUuid(unsigned char* id, int device) {
+  for (int i = 0; i < 16; ++i) id[i] = static_cast<unsigned char>(16 * device + i);
+  return 0;
+}
+int cuDeviceGetPCIBusId(char* id, int size, int device) {
+  const std::string text = "0000:0" + std::to_string(device + 1) + ":00.0";
+  std::strncpy(id, text.c_str(), static_cast<std::size_t>(size));
+  return 0;
+}
+int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = room(), 0; }
+int cuDeviceGetAttribute(int* value, int which, int) {
+  const long architecture = setting("architecture", 90);
+  const std::map<int, long> known = {{16, 132},
+                                     {13, 1980000},
+                                     {36, 2619000},
+                                     {37, 6144},
+                                     {38, 4096},
+                                     {75, architecture / 10},
+                                     {76, architecture % 10},
+                                     {97, 232448},
+                                     {20, setting("mode", 0)}};
+  const auto found = known.find(which);
+  if (found == known.end()) return 1;
+  *value = static_cast<int>(found->second);
+  return 0;
+}
+int cuDevicePrimaryCtxRetain(Handle* context, int device) {
+  *context = &contexts[device];
+  return setting("retain_of", device) == device ? static_cast<int>(setting("retain", 0)) : 0;
+}
+int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+int cuCtxSetCurrent(Handle context) {
+  state().current = static_cast<int>(static_cast<char*>(context) - contexts);
+  return 0;
+}
+int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *total = room();
+  *free = room() - state().used[state().current];
+  return health();
+}
+int cuDeviceCanAccessPeer(int* can, int, int) { return *can = static_cast<int>(setting("peers", 1)), 0; }
+int cuCtxEnablePeerAccess(Handle, unsigned) { return health(); }
+
+static int take(void** address, std::size_t bytes) {
+  State& s = state();
+  if (const int gone = health()) return gone;
+  if (s.used[s.current] + bytes > room()) return 2;
+  *address = std::malloc(bytes);
+  s.held[*address] = {s.current, bytes};
+  s.used[s.current] += bytes;
+  return 0;
+}
+static int give(void* address) {
+  State& s = state();
+  const auto found = s.held.find(address);
+  if (found == s.held.end()) return 1;
+  s.used[found->second.first] -= found->second.second;
+  s.held.erase(found);
+  std::free(address);
+  return 0;
+}
+int cuMemAlloc_v2(void** at, std::size_t bytes) { return take(at, bytes); }
+int cuMemFree_v2(void* at) { return give(at); }
+int cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
+  *address = std::malloc(bytes);
+  return *address == nullptr ? 2 : 0;
+}
+int cuMemFreeHost(void* address) { return std::free(address), 0; }
+int cuMemcpyAsync(void* to, const void* from, std::size_t bytes, Handle) {
+  if (const int gone = health()) return gone;
+  std::memmove(to, from, bytes);
+  return 0;
+}
+int cuMemsetD8Async(void* to, unsigned char byte, std::size_t bytes, Handle) {
+  if (const int gone = health()) return gone;
+  std::memset(to, byte, bytes);
+  return 0;
+}
+int cuCtxGetStreamPriorityRange(int* least, int* most) { return *least = 0, *most = -5, 0; }
+int cuStreamCreateWithPriority(Handle* stream, unsigned, int) { return *stream = std::malloc(1), health(); }
+int cuStreamDestroy_v2(Handle stream) { return std::free(stream), 0; }
+int cuStreamSynchronize(Handle) { return health(); }
+int cuStreamWaitEvent(Handle, Handle, unsigned) { return health(); }
+int cuEventCreate(Handle* event, unsigned) { return *event = new Clock::time_point, health(); }
+int cuEventDestroy_v2(Handle event) { return delete static_cast<Clock::time_point*>(event), 0; }
+int cuEventRecord(Handle event, Handle) { return *static_cast<Clock::time_point*>(event) = Clock::now(), health(); }
+int cuEventQuery(Handle) { return health(); }
+int cuEventSynchronize(Handle) { return health(); }
+int cuEventElapsedTime(float* milliseconds, Handle begin, Handle end) {
+  const auto taken = *static_cast<Clock::time_point*>(end) - *static_cast<Clock::time_point*>(begin);
+  *milliseconds = std::chrono::duration<float, std::milli>(taken).count();
+  return health();
+}
+int cuModuleLoadData(Handle* module, const void*) {
+  *module = &state();
+  return static_cast<int>(setting("load", 0));
+}
+int cuModuleUnload(Handle) { return 0; }
+int cuModuleGetFunction(Handle* function, Handle, const char* name) {
+  for (const HostKernel& kernel : SHAKEDOWN_FAKE_NAMESPACE::kModule.host) {
+    if (std::strcmp(kernel.name, name) == 0) return *function = const_cast<HostKernel*>(&kernel), 0;
+  }
+  return 500;
+}
+int cuFuncSetAttribute(Handle, int, int) { return health(); }
+int cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned, unsigned threads, unsigned, unsigned,
+                   unsigned shared, Handle, void** arguments, void**) {
+  ++state().launches[state().current];
+  if (const int gone = health()) return gone;
+  if (x == 0 || threads == 0 || threads > 1024) return 1;
+  static_cast<const HostKernel*>(function)->run(
+      {.blocks = x, .threads = threads, .shared_bytes = shared, .blocks_y = y}, arguments);
+  return 0;
+}
+int cuLaunchCooperativeKernel(Handle function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned ty,
+                              unsigned tz, unsigned shared, Handle stream, void** arguments) {
+  return cuLaunchKernel(function, x, y, z, threads, ty, tz, shared, stream, arguments, nullptr);
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Handle, int, std::size_t) { return *blocks = 2, 0; }
+int cuGetErrorName(int code, const char** text) {
+  static const std::map<int, const char*> kNames = {{2, "CUDA_ERROR_OUT_OF_MEMORY"},
+                                                    {46, "CUDA_ERROR_DEVICE_UNAVAILABLE"},
+                                                    {100, "CUDA_ERROR_NO_DEVICE"},
+                                                    {214, "CUDA_ERROR_ECC_UNCORRECTABLE"},
+                                                    {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+                                                    {802, "CUDA_ERROR_SYSTEM_NOT_READY"},
+                                                    {999, "CUDA_ERROR_UNKNOWN"}};
+  const auto found = kNames.find(code);
+  *text = found == kNames.end() ? nullptr : found->second;
+  return found == kNames.end() ? 1 : 0;
+}
+int cuGetErrorString(int, const char** text) { return *text = "as told to the fake", 0; }
+
+}  // extern "C"

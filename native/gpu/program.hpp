@@ -1,0 +1,81 @@
+// What main does in a program on GPUs: devices one after another, where one that fails does not end the others.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/emit.hpp"
+#include "gpu.hpp"
+
+namespace shakedown::gpu {
+
+/// Tell of a device's failure: what failed, then the next step, as Error joins them.
+inline void tell(Emitter& emitter, const Failure& failure) {
+  const std::string said = failure.what();
+  const auto cut = said.find("\n  next: ");
+  emitter.notice(word(failure.state), said.substr(0, cut), cut == std::string::npos ? "" : said.substr(cut + 9));
+  std::fprintf(stderr, "%s\n", said.c_str());
+}
+
+/// Run `work` on each device in turn. What a device refuses is a notice, and the exit code is then that of "could not
+/// measure", whatever the others did.
+inline int on_each(Emitter& emitter, const std::vector<std::unique_ptr<Device>>& devices,
+                   const std::vector<Failure>& refused, const std::function<void(Device&)>& work) {
+  for (const Failure& failure : refused) tell(emitter, failure);
+  bool whole = refused.empty();
+  for (const auto& device : devices) {
+    try {
+      work(*device);
+    } catch (const Failure& failure) {
+      tell(emitter, failure);
+      whole = false;
+    }
+  }
+  return !whole ? kCouldNotMeasure : emitter.ok() ? kOk : kCheckFailed;
+}
+
+/// The facts of all devices, for the start event.
+inline Object all_facts(const std::vector<std::unique_ptr<Device>>& devices) {
+  std::vector<Json> each;
+  each.reserve(devices.size());
+  for (const auto& device : devices) each.push_back({to_json(facts(device->info()))});
+  Object found;
+  found.add("devices", each);
+  return found;
+}
+
+/// Refuse words of an argument that are none of `all`, and an argument without a word.
+template <std::size_t N>
+void require_known(const std::vector<std::string>& words, const char* const (&all)[N], const std::string& name) {
+  std::string shown;
+  for (const char* one : all) shown.append(shown.empty() ? "" : ", ").append(one);
+  for (const auto& word : words) {
+    if (std::find(std::begin(all), std::end(all), word) == std::end(all))
+      throw usage(std::string("--").append(name).append(": no '").append(word).append("'"), shown);
+  }
+  if (words.empty()) throw usage("--" + name + " names nothing", shown);
+}
+
+/// Add which device a case was on.
+inline void name_device(Object& params, const Info& info) { params.add("device", info.name).add("index", info.index); }
+
+/// The exit code of `run`; an Error is one line on standard error.
+inline int gpu_main(const char* program, const std::function<int()>& run) {
+  try {
+    return run();
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s: %s\n", program, error.what());
+    return error.code;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", program, error.what());
+    return kCouldNotMeasure;
+  }
+}
+
+}  // namespace shakedown::gpu

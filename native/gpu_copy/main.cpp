@@ -1,0 +1,56 @@
+// Copies between host and devices: parse -> open -> each device, then each pair of devices -> exit code.
+#include "gpu_copy.hpp"
+
+namespace shakedown::gpu_copy {
+namespace {
+
+Options parse(int argc, char** argv) {
+  Args args(argc, argv, "gpu_copy: copies between host and GPUs and between GPUs, their latency, and SHOC's triad");
+  Options o;
+  o.choice = gpu::read_choice(args);
+  o.timing = gpu::read_timing(args, {.samples = 10, .seconds = 0, .sample_s = 2e-3, .warm_s = 0.02});
+  o.sizes = args.integers("sizes", "4096,65536,1048576,16777216,268435456", 8, "bytes of a copy, for each case");
+  o.kernels = args.words("kernels", "h2d,d2h,bidirectional,peer,latency,triad", "which measurements");
+  o.memory = args.words("memory", "pinned,pageable", "memory of the host for h2d, d2h and bidirectional");
+  o.triad_bytes = args.integer("triad-bytes", 1 << 28, 4, "bytes of each of the triad's arrays in the host's memory");
+  o.blocks = args.integers("blocks", "65536,262144,1048576,4194304,16777216", 4, "bytes of the triad's blocks");
+  const std::string placement = args.text(
+      "placement", "near", "near: the host's side on the NUMA node of the device; any: where the system puts it");
+  o.spoil = args.flag("spoil", "damage what arrived before the check, to see it fail");
+  o.verify = !args.flag("no-verify", "leave the check out");
+  args.finish();
+  gpu::require_known(o.kernels, kKernels, "kernels");
+  gpu::require_known(o.memory, kMemories, "memory");
+  if (placement != "near" && placement != "any") throw usage("--placement '" + placement + "'", "near or any");
+  o.near = placement == "near";
+  return o;
+}
+
+int run(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  std::vector<gpu::Failure> refused;
+  const auto devices = gpu::open(options.choice, &refused);
+  Emitter emitter;
+  emitter.start("gpu_copy", argc, argv, gpu::all_facts(devices));
+  int code = gpu::on_each(emitter, devices, refused, [&](gpu::Device& device) {
+    measure_host(emitter, device, options);
+    if (asked(options.kernels, "triad")) measure_triad(emitter, device, options);
+  });
+  if (asked(options.kernels, "peer") && devices.size() > 1) {
+    try {
+      measure_peers(emitter, devices, options);
+    } catch (const gpu::Failure& failure) {
+      gpu::tell(emitter, failure);
+      code = kCouldNotMeasure;
+    }
+  }
+  emitter.end();
+  return code == kOk && !emitter.ok() ? kCheckFailed : code;
+}
+
+}  // namespace
+}  // namespace shakedown::gpu_copy
+
+int main(int argc, char** argv) {
+  return shakedown::gpu::gpu_main("gpu_copy", [&] { return shakedown::gpu_copy::run(argc, argv); });
+}

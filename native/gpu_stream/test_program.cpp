@@ -1,0 +1,110 @@
+// The program on the host backend, and on the fake driver with every state that a real one can be in.
+#include "common/check.hpp"
+#include "gpu/testing.hpp"
+#include "gpu_stream.hpp"
+
+namespace {
+
+using shakedown::Checks;
+using shakedown::gpu::Ran;
+namespace own = shakedown::gpu_stream;
+
+const std::string kProgram = FOLDER "/gpu_stream --warm-ms 0 --samples 2 --sample-ms 0 ";
+const std::string kSmall = "--sizes 65536 --kernels triad --shape u2 ";
+
+Ran host(const std::string& arguments) { return shakedown::gpu::run_command(kProgram + "--backend host " + arguments); }
+Ran fake(const std::string& words, const std::string& arguments = kSmall) {
+  return shakedown::gpu::run_command("FAKE_CUDA='" + words + "' " + kProgram + FAKES + arguments);
+}
+
+void states(Checks& checks) {
+  struct State {
+    const char *fake, *words, *next;
+  };
+  // What the driver answers, what the program says and what it advises. Every one ends with 3.
+  const State states[] = {
+      {"init 100", "shows no device", "--gres=gpu:1"},
+      {"devices 0", "shows no device", "--gres=gpu:1"},
+      {"init 999", "does not start", "dmesg"},
+      {"init 802", "not ready", "nvidia-fabricmanager"},
+      {"init 803", "kernel module do not fit", "reboot"},
+      {"retain 46 mode 3", "exclusive mode and another process holds it", "nvidia-smi -c 0"},
+      {"retain 46 mode 2", "compute mode prohibited", "-c 0"},
+      {"retain 46", "busy or unavailable", "MIG"},
+      {"retain 2", "no memory left even to start", "nvidia-smi"},
+      {"load 222 driver 11000", "driver speaks CUDA 11.0", "update the driver"},
+      {"load 209", "no code for GPU 0 (NVIDIA Fake", "SHAKEDOWN_CUDA_ARCHITECTURES"},
+      {"lost_after 3", "it was there and is gone", "fallen off the bus"},
+      {"lost_after 3 code 214", "ECC_UNCORRECTABLE", "drain the node"},
+      {"lost_after 3 code 719", "(719)", "Xid"},
+  };
+  for (const auto& state : states) {
+    const Ran ran = fake(state.fake);
+    checks.equal(ran.code, 3, std::string(state.fake) + ": " + ran.text);
+    checks.that(ran.says(state.words), std::string(state.fake) + " says " + state.words + ": " + ran.text);
+    checks.that(ran.says(state.next), std::string(state.fake) + " advises " + state.next + ": " + ran.text);
+  }
+  const Ran none = shakedown::gpu::run_command(kProgram + "--driver /nowhere/libcuda.so.1");
+  checks.equal(none.code, 3, "no driver");
+  checks.that(none.says("no CUDA driver here") && none.says("next: install"), none.text);
+}
+
+void others_go_on(Checks& checks) {
+  const Ran lost = fake("devices 3 lost_after 3 of 1");
+  checks.equal(lost.code, 3, "one of three falls off the bus");
+  checks.equal(lost.count("\"event\":\"case\""), 2, "the others are measured: " + lost.text);
+  checks.equal(lost.count("\"code\":\"gpu-lost\""), 1, "and it is told once");
+  checks.that(lost.says("\"event\":\"end\""), "to the end");
+  const Ran held = fake("devices 2 retain 46 mode 3 retain_of 0");
+  checks.equal(held.code, 3, "one of two is held by another process");
+  checks.equal(held.count("\"event\":\"case\""), 1, "the other is measured: " + held.text);
+  checks.equal(held.count("\"code\":\"gpu-busy\""), 1, "and the state is told");
+  checks.equal(fake("devices 2 retain 46 retain_of 0", kSmall + "--devices 1").code, 0, "asked for alone, it is well");
+}
+
+void fits(Checks& checks) {
+  const Ran ran = fake("room 1000000", "--sizes 65536,1048576 --kernels triad --shape u2");
+  checks.equal(ran.code, 0, "a size that does not fit is left out: " + ran.text);
+  checks.equal(ran.count("gpu-size-left-out"), 1, "and told");
+  checks.equal(ran.count("\"event\":\"case\""), 1, "the other is measured");
+  const Ran mig = fake("mig 1");
+  checks.that(mig.code == 0 && mig.says("\"mig\":true"), "a slice of a GPU is measured, and said to be one");
+}
+
+void measured(Checks& checks) {
+  for (const Ran& ran : {host("--sizes 65536"), fake("", "--sizes 65536")}) {
+    checks.equal(ran.code, 0, ran.text);
+    checks.equal(ran.count("\"event\":\"case\""), 5, "four kernels and the driver's copy");
+    checks.equal(ran.count("\"residual\":{\"value\":0,"), 5, "all right");
+    checks.that(ran.says("\"work\":{\"bytes\":196608,\"calls\":1}"), "triad counts three arrays: " + ran.text);
+    checks.that(ran.says("\"work\":{\"bytes\":131072,\"calls\":1}"), "copy two");
+  }
+  for (const char* kernel : {"copy", "scale", "add", "triad", "memcpy"}) {
+    const Ran broken = host(std::string("--sizes 1048576 --break-element 70000 --kernels ") + kernel);
+    checks.equal(broken.code, 1, std::string(kernel) + " with a wrong element fails");
+  }
+  checks.equal(host("--sizes 65536 --break-element 1 --no-verify").code, 0, "unless it is not looked at");
+}
+
+void refused(Checks& checks) {
+  for (const char* words :
+       {"--sizes 1", "--kernels quadrad", "--shape u3", "--devices 4", "--sizes ,", "--bandwidth 1"})
+    checks.equal(host(words).code, 2, words);
+}
+
+}  // namespace
+
+int main() {
+  Checks checks;
+  checks.equal(own::level_of(1 << 20, 4 << 20), std::string("l2"), "half of the cache or less is in it");
+  checks.equal(own::level_of(16 << 20, 4 << 20), std::string("memory"), "four times the cache is in memory");
+  checks.equal(own::level_of(4 << 20, 4 << 20), std::string(), "between is neither");
+  checks.equal(own::arrays_of("add") + own::arrays_of("copy"), 5u, "arrays of kernels");
+  checks.equal(own::turns_of("u4s"), 4u, "turns of a shape");
+  measured(checks);
+  states(checks);
+  others_go_on(checks);
+  fits(checks);
+  refused(checks);
+  return checks.end();
+}

@@ -1,0 +1,37 @@
+// What kernels.cu says in other words on a device than in emulate.hpp.
+#pragma once
+
+#include <cstdint>
+
+#define HPL_DYNAMIC_SHARED(name) extern __shared__ double name[]
+#define HPL_UNROLL _Pragma("unroll 8")
+
+namespace shakedown::hpl_gpu {
+
+/// In a loop that waits for another block or for the host.
+__device__ __forceinline__ void spin() {}
+
+/// Words by which blocks of a grid tell each other that something is there; with `system`, the device and the host.
+__device__ __forceinline__ std::uint64_t load_acquire(const std::uint64_t* from, bool system) {
+  std::uint64_t value;
+  if (system) {
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+  } else {
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+  }
+  return value;
+}
+__device__ __forceinline__ void store_release(std::uint64_t* to, std::uint64_t value, bool system) {
+  if (system) {
+    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+  } else {
+    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+  }
+}
+/// Past the first-level cache, which may hold what stood there before.
+template <class T>
+__device__ __forceinline__ T load_fresh(const T* from) {
+  return __ldcg(from);
+}
+
+}  // namespace shakedown::hpl_gpu

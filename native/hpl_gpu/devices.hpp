@@ -1,0 +1,31 @@
+// Which device a rank has, and how its memory reaches MPI.
+#pragma once
+
+#include "hpl/world.hpp"
+#include "options.hpp"
+
+namespace shakedown::hpl_gpu {
+
+/// The device of this rank: of those chosen, the one with the rank's number on its host; or the only one that it sees.
+/// Throws on every rank alike: where a host has more ranks than devices, or two ranks have the same one.
+std::unique_ptr<gpu::Device> my_device(const Options& options, const hpl::World& world);
+
+/// Which of the chosen devices the rank with this number on its host takes, of `chosen` ("all", or "0,2") of `count`.
+/// Throws a usage error. Pure.
+std::string device_number(const std::string& chosen, int count, int host_rank, bool share);
+
+/// Whether this MPI takes addresses of devices, and how that is known.
+struct Awareness {
+  bool direct = false;
+  std::string reason;
+};
+Awareness awareness(const Options& options);
+
+/// Where MPI is to take addresses of devices: send some bytes round from device to device, and throw on every rank
+/// alike where others arrive.
+void prove(const Awareness& awareness, gpu::Device& device, MPI_Comm comm);
+
+/// HPL is double precision by its rules: what the environment says of emulating it in cuBLAS is taken back, and told.
+std::vector<std::string> forbid_emulation();
+
+}  // namespace shakedown::hpl_gpu

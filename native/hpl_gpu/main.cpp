@@ -1,0 +1,226 @@
+// HPL on GPUs: parse -> join -> open the device -> for every run of the sweep: ceiling, factor and solve, check, emit,
+// diagnose.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "devices.hpp"
+#include "gpu/image.hpp"
+#include "gpu/near.hpp"
+#include "gpu/program.hpp"
+#include "hpl/session.hpp"
+#include "hpl/wire.hpp"
+#include "runs.hpp"
+
+SHAKEDOWN_GPU_IMAGE(hpl_gpu);
+
+namespace shakedown::hpl_gpu {
+namespace {
+
+/// Each rank's place in the grid and its device. Rank 0 has the list.
+std::vector<Object> places(const hpl::World& world, const Grid& grid, const gpu::Info& info) {
+  const std::vector<int> mine = {grid.row, grid.column, info.index, gpu::numa_node(info.pci)};
+  std::string name = info.name + "\n" + info.pci + "\n" + info.uuid;
+  const auto numbers = gather_lists(world.all, mine);
+  const auto names = gather_lists(world.all, std::vector<int>(name.begin(), name.end()));
+  std::vector<Object> facts;
+  for (std::size_t rank = 0; world.rank == 0 && rank < numbers.size(); ++rank) {
+    std::string parts[3];
+    std::size_t part = 0;
+    for (const int letter : names[rank])
+      letter == '\n' ? static_cast<void>(++part) : parts[part].push_back(static_cast<char>(letter));
+    Object place;
+    place.add("rank", rank).add("host", world.hosts[rank]).add("device", numbers[rank][2]).add("name", parts[0]);
+    place.add("pci", parts[1]).add("uuid", parts[2]);
+    if (numbers[rank][3] >= 0) place.add("numa_node", numbers[rank][3]);
+    if (numbers[rank][0] >= 0) place.add("row", numbers[rank][0]).add("column", numbers[rank][1]);
+    facts.push_back(place);
+  }
+  return facts;
+}
+
+/// What each rank's device did meanwhile. Rank 0 has the list; ranks whose management library was silent are left out.
+std::vector<Object> conditions(const hpl::World& world, const gpu::Conditions& mine) {
+  constexpr std::size_t kNumbers = 5;
+  const double numbers[kNumbers] = {static_cast<double>(mine.readings), mine.clock_hz, mine.power_w, mine.temperature_c,
+                                    static_cast<double>(mine.reasons)};
+  std::vector<double> all(kNumbers * static_cast<std::size_t>(world.size));
+  MPI_Allgather(numbers, kNumbers, MPI_DOUBLE, all.data(), kNumbers, MPI_DOUBLE, world.all);
+  std::vector<Object> facts;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(world.size); ++rank) {
+    const double* of = all.data() + kNumbers * rank;
+    if (of[0] == 0) continue;
+    Object one;
+    one.add("rank", rank).add("clock_hz", of[1]).add("power_w", of[2]).add("temperature_c", of[3]);
+    facts.push_back(one.add("clock_reasons", static_cast<std::int64_t>(of[4])));
+  }
+  return facts;
+}
+
+Object start_facts(const Options& options, const hpl::World& world, gpu::Device& device, const Awareness& aware,
+                   const std::vector<Object>& grid) {
+  Object facts = gpu::facts(device.info());
+  facts.add("blas", device.blas().title()).add("ranks", world.size).add("grid", grid).add("mpi", mpi_version());
+  facts.add("gpu_aware_mpi", aware.direct).add("gpu_aware_mpi_reason", aware.reason);
+  facts.add("memory_free_bytes", device.free_bytes());
+  std::vector<std::string> hosts(world.hosts);
+  std::sort(hosts.begin(), hosts.end());
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  facts.add("hosts", hosts);
+  if (!options.ignored.empty()) facts.add("ignored", options.ignored);
+  return facts;
+}
+
+/// The part of one GPU in the rate, which its peak bounds: as valid as the whole.
+void emit_each(Emitter& emitter, double threshold, const Object& params, const hpl::Report& report,
+               const Setup& setup) {
+  if (report.seconds.empty()) return;
+  const Residual residual{report.check.residual, threshold, "HPL scaled residual"};
+  const double flop = hpl::flop_count(setup.base.n) / (setup.base.p * setup.base.q);
+  emitter.series({"each", params, Object().add("flop", flop), report.seconds,
+                  static_cast<std::int64_t>(report.begin_ns), static_cast<std::int64_t>(report.end_ns)},
+                 report.checked ? &residual : nullptr);
+}
+
+void tell(const Bench& bench, const Setup& setup, const Report& own, const Awareness& aware,
+          const std::vector<std::pair<int, hpl::Report>>& reports, const std::vector<Object>& seen) {
+  const auto& options = bench.options;
+  for (const auto& [leader, report] : reports) {
+    Object params = params_of(options, setup, bench.calls.device().info());
+    if (options.hpl.per_host) params.add("host", bench.world.hosts[static_cast<std::size_t>(leader)]);
+    emit_report(bench.emitter, options.hpl, params, report, setup.base.n);
+    emit_each(bench.emitter, options.hpl.sweep.threshold, params, report, setup);
+  }
+  const auto& report = own.hpl;
+  if (report.seconds.empty()) return;
+  Object params = params_of(options, setup, bench.calls.device().info());
+  if (options.hpl.per_host) params.add("host", bench.world.my_host());
+  const double share = own.panel_busy / total(report.shares);
+  bench.emitter.series({"panel_busy",
+                        params,
+                        Object().add("value", share),
+                        {},
+                        static_cast<std::int64_t>(report.begin_ns),
+                        static_cast<std::int64_t>(report.end_ns)},
+                       nullptr);
+  const auto bytes = Store::bytes(setup, geometry_of(setup, 0, 0));
+  Object facts;
+  facts.add("memory_bytes", bytes.device).add("pinned_bytes", bytes.pinned);
+  if (!seen.empty()) facts.add("conditions", seen);
+  bench.emitter.facts(facts);
+  for (const auto& finding : diagnose(report, setup, aware.reason))
+    bench.emitter.notice("diagnosis", finding.text, finding.advice);
+}
+
+/// One run on all groups; rank 0 tells of it.
+void do_run(const Bench& bench, const hpl::Variant& variant, const Setup& setup, const Awareness& aware,
+            hpl::Scribe* scribe) {
+  const Report mine = run(bench, setup);
+  const auto reports = gather_reports(bench.world, mine.hpl);
+  const auto seen = conditions(bench.world, mine.conditions);
+  if (bench.world.rank != 0) return;
+  tell(bench, setup, mine, aware, reports, seen);
+  if (!mine.hpl.seconds.empty()) scribe->ran(variant, mine.hpl);
+}
+
+int sweep(const Bench& bench, Options& options, const Awareness& aware, hpl::Scribe* scribe) {
+  auto& dat = options.hpl.sweep;
+  if (options.hpl.n_auto) {
+    hpl::Variant first = run_at(dat, 0);
+    first.n = hpl::kMostInt;
+    dat.n = {choose_n(bench, setup_of(options, first, !aware.direct))};
+  }
+  bool skipped = false;
+  const auto count = run_count(dat);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const hpl::Variant variant = run_at(dat, i);
+    try {
+      if (variant.n == 0) throw cannot("N = 0: there is nothing to solve", "name an N above 0");
+      const Setup setup = setup_of(options, variant, !aware.direct);
+      require_room(bench, setup);
+      do_run(bench, variant, setup, aware, scribe);
+    } catch (const gpu::Failure&) {
+      throw;
+    } catch (const Error& error) {  // the same on every rank
+      if (count == 1 || error.code != kCouldNotMeasure) throw;
+      skipped = true;
+      if (bench.world.rank == 0) {
+        bench.emitter.notice("skipped", error.what());
+        scribe->skipped();
+      }
+    }
+  }
+  int code = !bench.emitter.ok() ? kCheckFailed : skipped ? kCouldNotMeasure : kOk;
+  MPI_Bcast(&code, 1, MPI_INT, 0, bench.world.all);
+  return code;
+}
+
+/// A device that failed in the middle of a run ends it for all: the others wait for this rank's messages.
+int guarded(Emitter& emitter, const hpl::World& world, const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const gpu::Failure& failure) {
+    const std::string where = "rank " + std::to_string(world.rank) + " on " + world.my_host();
+    if (world.size == 1) {
+      gpu::tell(emitter, failure);
+      return kCouldNotMeasure;
+    }
+    std::fprintf(stderr, "hpl_gpu: %s: %s\n", where.c_str(), failure.what());
+    if (world.rank == 0) gpu::tell(emitter, failure);
+    std::fflush(nullptr);
+    MPI_Abort(MPI_COMM_WORLD, kCouldNotMeasure);
+    throw;
+  }
+}
+
+int run_all(int argc, char** argv, Options options, const std::vector<std::string>& notices) {
+  const auto emulation = forbid_emulation();
+  const hpl::World world = join(options.hpl);
+  together(world.all, [&] { choose_grid(options.hpl, world.group_size); });
+  const auto device = my_device(options, world);
+  std::unique_ptr<Calls> calls;
+  hpl::File events;
+  std::unique_ptr<hpl::Scribe> scribe;
+  together(world.all, [&] {
+    calls = std::make_unique<Calls>(*device, module(hpl_gpu_image()));
+    if (world.rank != 0) return;
+    const auto& h = options.hpl;
+    events = hpl::open_output(h.events_file.empty() ? (h.events ? "-" : "") : h.events_file);
+    scribe = std::make_unique<hpl::Scribe>(h.netlib_file, h.sweep);
+  });
+  const Awareness aware = awareness(options);
+  prove(aware, *device, world.all);
+  Emitter emitter(world.rank == 0 ? events.get() : nullptr);
+  const Setup first = setup_of(options, run_at(options.hpl.sweep, 0), !aware.direct);
+  Grid whole = make_grid(world, first.base);  // the places in the first grid: those of others are said by their cases
+  const auto grid = places(world, whole, device->info());
+  free_grid(whole);
+  emitter.start("hpl_gpu", argc, argv, world.rank == 0 ? start_facts(options, world, *device, aware, grid) : Object());
+  for (const auto& text : notices) emitter.notice("hpl_dat", text);
+  for (const auto& text : options.ignored) emitter.notice("ignored", text);
+  for (const auto& text : emulation) {
+    emitter.notice("fp64-emulation", text + " was set, and is not heeded here",
+                   "HPL's operations are in double precision; measure emulated products with gpu_gemm");
+  }
+  const Bench bench{options, world, *calls, emitter};
+  const int code = guarded(emitter, world, [&] { return sweep(bench, options, aware, scribe.get()); });
+  if (scribe != nullptr) scribe->end();
+  emitter.end();
+  return code;
+}
+
+}  // namespace
+}  // namespace shakedown::hpl_gpu
+
+int main(int argc, char** argv) {
+  using namespace shakedown;
+  using namespace shakedown::hpl_gpu;
+  std::vector<std::string> notices;
+  return mpi_main(
+      "hpl_gpu", argc, argv, MPI_THREAD_FUNNELED, [&] { read_options(argc, argv, std::nullopt, notices); },
+      [&] {
+        std::optional<std::string> dat;
+        if (const auto name = hpl_gpu::dat_file_of(argc, argv); !name.empty()) dat = hpl::read_everywhere(name);
+        return run_all(argc, argv, hpl_gpu::read_options(argc, argv, dat, notices), notices);
+      });
+}

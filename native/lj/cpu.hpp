@@ -1,0 +1,14 @@
+// The CPU's backend: a team of pinned threads and the loops of one instruction set.
+#pragma once
+
+#include "common/team.hpp"
+#include "kernel.hpp"
+#include "lj.hpp"
+
+namespace shakedown::lj {
+
+/// `team` and `isa` must outlive it. Throws "could not measure" where the memory does not suffice.
+std::unique_ptr<Backend> make_cpu(Team& team, const Isa& isa, Precision precision, const Physics& physics,
+                                  std::size_t particles);
+
+}  // namespace shakedown::lj

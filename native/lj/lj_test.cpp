@@ -1,0 +1,234 @@
+// What must be true of the fluid, the lists and the forces, in every instruction set that runs here.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "cells.hpp"
+#include "common/check.hpp"
+#include "common/isa.hpp"
+#include "cpu.hpp"
+#include "fluid.hpp"
+
+namespace shakedown::lj {
+namespace {
+
+double nearest(double d, double length) { return d - length * std::nearbyint(d / length); }
+
+/// Everything by a loop over all pairs.
+Thermo all_pairs(const State& state, double cutoff, Forces* forces = nullptr) {
+  Thermo sums;
+  long double potential = 0, virial = 0;
+  const std::size_t n = state.count();
+  if (forces != nullptr) forces->x.assign(n, 0), forces->y.assign(n, 0), forces->z.assign(n, 0);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i + 1; j < n; ++j) {
+      const double dx = nearest(state.x[i] - state.x[j], state.length),
+                   dy = nearest(state.y[i] - state.y[j], state.length),
+                   dz = nearest(state.z[i] - state.z[j], state.length);
+      const double r2 = dx * dx + dy * dy + dz * dz;
+      if (r2 >= cutoff * cutoff) continue;
+      const double s3 = 1 / (r2 * r2 * r2), f = 48 * s3 * (s3 - 0.5) / r2;
+      potential += 4 * s3 * (s3 - 1);
+      virial += f * r2;
+      sums.pairs += 1;
+      if (forces == nullptr) continue;
+      forces->x[i] += f * dx, forces->y[i] += f * dy, forces->z[i] += f * dz;
+      forces->x[j] -= f * dx, forces->y[j] -= f * dy, forces->z[j] -= f * dz;
+    }
+    sums.kinetic += (state.vx[i] * state.vx[i] + state.vy[i] * state.vy[i] + state.vz[i] * state.vz[i]) / 2;
+  }
+  sums.potential = static_cast<double>(potential);
+  sums.virial = static_cast<double>(virial);
+  return sums;
+}
+
+bool near(double found, double expected, double relative) {
+  return std::fabs(found - expected) <= relative * std::fabs(expected);
+}
+
+/// Forces, sums and a stretch of steps of one instruction set in one precision.
+void right(Checks& checks, Team& team, const Isa& isa, Precision precision, std::size_t n, Start start) {
+  const std::string who = std::string(isa.name) + " " + word(precision) + " " + std::to_string(n) + " " +
+                          std::to_string(team.size()) + " threads";
+  const Physics physics;
+  const State begin = fluid(n, 0.382, 1.2, start, 7);
+  const auto backend = make_cpu(team, isa, precision, physics, n);
+  backend->set_skin(0.3);
+  backend->load(begin);
+  State state;
+  Forces forces;
+  backend->store(state, forces);
+  const double eps = epsilon(precision);
+  double moved = 0, sped = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    moved = std::max(moved, std::fabs(nearest(state.x[i] - begin.x[i], begin.length)));
+    sped = std::max(sped, std::fabs(state.vz[i] - begin.vz[i]));
+  }
+  checks.that(moved < 1e-14 * begin.length, who + ": places are kept as they were given");
+  checks.that(sped < 1e-12, who + ": velocities too, half a step back and forth");
+  std::vector<double> energies;
+  for (int part = 0; part < 3; ++part) {
+    backend->store(state, forces);
+    checks.that(check_forces(state, forces, physics, precision).value <= 1, who + ": forces " + std::to_string(part));
+    const Thermo found = backend->thermo(), expected = all_pairs(state, physics.cutoff);
+    checks.that(near(found.potential, expected.potential, 100 * eps), who + ": potential");
+    checks.that(std::fabs(found.virial - expected.virial) < 3000 * eps * std::fabs(expected.potential),
+                who + ": virial");
+    checks.that(near(found.kinetic, expected.kinetic, 1e-12), who + ": kinetic energy");
+    checks.that(std::fabs(found.pairs - expected.pairs) <= (precision == Precision::mixed ? 2 : 0), who + ": pairs");
+    checks.that(check_momentum(found, std::int64_t{150} * part, n, physics, precision).value <= 1, who + ": momentum");
+    backend->advance(150);  // the first of them from places that are far from rest: their energies do not count
+    energies.push_back(point(backend->thermo(), state, physics).energy);
+  }
+  const double temperature = point(backend->thermo(), state, physics).temperature;
+  checks.that(check_energy(energies, 150, temperature, n, physics).value <= 1, who + ": energy");
+}
+
+/// Steps against velocity Verlet written down as in the books.
+void steps_are_velocity_verlet(Checks& checks, Team& team) {
+  const Physics physics;
+  State state = fluid(500, 0.382, 1.2, Start::random, 3);
+  const auto backend = make_cpu(team, *isas_here().front(), Precision::both_double, physics, state.count());
+  backend->set_skin(0.3);
+  backend->load(state);
+  backend->advance(20);
+  Forces f;
+  all_pairs(state, physics.cutoff, &f);
+  const auto kick = [&] {
+    for (std::size_t i = 0; i < state.count(); ++i) {
+      state.vx[i] += physics.dt / 2 * f.x[i], state.vy[i] += physics.dt / 2 * f.y[i],
+          state.vz[i] += physics.dt / 2 * f.z[i];
+    }
+  };
+  for (int step = 0; step < 20; ++step) {
+    kick();
+    for (std::size_t i = 0; i < state.count(); ++i) {
+      state.x[i] += physics.dt * state.vx[i], state.y[i] += physics.dt * state.vy[i],
+          state.z[i] += physics.dt * state.vz[i];
+    }
+    all_pairs(state, physics.cutoff, &f);
+    kick();
+  }
+  State found;
+  Forces ignored;
+  backend->store(found, ignored);
+  double worst = 0;
+  for (std::size_t i = 0; i < state.count(); ++i) {
+    worst = std::max({worst, std::fabs(nearest(found.x[i] - state.x[i], state.length)),
+                      std::fabs(nearest(found.y[i] - state.y[i], state.length)), std::fabs(found.vz[i] - state.vz[i])});
+  }
+  checks.that(worst < 1e-10, "20 steps are those of velocity Verlet: off by " + std::to_string(worst));
+}
+
+/// The pressure of a thin gas is that of the virial series: P = rho T (1 + B2 rho).
+void thin_gas(Checks& checks, Team& team) {
+  constexpr double kDensity = 0.02, kTemperature = 1.5, kStep = 1e-4;
+  const Physics physics;
+  double integral = 0;
+  for (int k = 0; k < static_cast<int>(physics.cutoff / kStep); ++k) {
+    const double r = (k + 0.5) * kStep;
+    const double u = r < 0.5 ? 1e9 : pair_potential(r) - pair_potential(physics.cutoff);
+    integral += (std::exp(-u / kTemperature) - 1) * r * r * kStep;
+  }
+  const double b2 = -2 * M_PI * integral;
+  State state = fluid(4000, kDensity, kTemperature, Start::random, 5);
+  const auto backend = make_cpu(team, *isas_here().front(), Precision::mixed, physics, state.count());
+  backend->load(state);
+  backend->advance(400);
+  double found = 0, expected = 0;
+  for (int part = 0; part < 40; ++part) {
+    backend->advance(50);
+    const Point now = point(backend->thermo(), state, physics);
+    found += now.pressure;
+    expected += kDensity * now.temperature * (1 + b2 * kDensity);
+  }
+  checks.that(near(found, expected, 5e-3), "the virial series: " + std::to_string(found / expected));
+  checks.that(!near(found, expected / (1 + b2 * kDensity), 5e-3), "which is not that of an ideal gas here");
+}
+
+void wrong_is_found(Checks& checks, Team& team) {
+  Physics physics;
+  physics.force_factor = 1.01;
+  State state = fluid(2048, 0.8, 1.5, Start::fcc, 7);
+  const auto backend = make_cpu(team, *isas_here().front(), Precision::mixed, physics, state.count());
+  backend->set_skin(0.3);
+  backend->load(state);
+  std::vector<double> energies{point(backend->thermo(), state, physics).energy};
+  backend->advance(100);
+  energies.push_back(point(backend->thermo(), state, physics).energy);
+  Forces forces;
+  backend->store(state, forces);
+  checks.that(check_forces(state, forces, physics, Precision::mixed).value > 1, "forces 1 % too large are found");
+  checks.that(check_energy(energies, 100, 1.5, 2048, physics).value > 1, "and their energy, which is not conserved");
+  Thermo pushed;
+  pushed.px = 1;
+  checks.that(check_momentum(pushed, 100, 2048, physics, Precision::mixed).value > 1, "a momentum out of nowhere");
+  energies.back() = std::nan("");
+  checks.that(!residual({check_energy(energies, 100, 1.5, 2048, physics)}).passed(), "NaN is no pass");
+}
+
+void starts(Checks& checks) {
+  for (const Start start : {Start::fcc, Start::random}) {
+    const State state = fluid(1000, 0.382, 1.2, start, 1);
+    const Thermo found = all_pairs(state, 3);
+    checks.that(near(found.kinetic, 1.5 * 999 * 1.2, 1e-12), "the temperature is as asked");
+    double px = 0, least = 1e9;
+    for (const double v : state.vx) px += v;
+    checks.that(std::fabs(px) < 1e-10, "no motion of the whole");
+    for (std::size_t i = 0; i < 1000; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const double d[3] = {nearest(state.x[i] - state.x[j], state.length),
+                             nearest(state.y[i] - state.y[j], state.length),
+                             nearest(state.z[i] - state.z[j], state.length)};
+        least = std::min(least, std::hypot(d[0], d[1], d[2]));
+      }
+    }
+    checks.that(least >= 0.9, "nobody is nearer than 0.9");
+    checks.that(*std::max_element(state.x.begin(), state.x.end()) < state.length &&
+                    *std::min_element(state.x.begin(), state.x.end()) >= 0,
+                "places are in the box");
+  }
+  checks.throws<Error>([] { fluid(5000, 1.5, 1, Start::random, 1); }, "random places that cannot be found");
+}
+
+void cells(Checks& checks) {
+  for (const double length : {9.0, 10.5, 40.0}) {
+    Cells grid(length, 3.0);
+    for (std::size_t c = 0; c <= grid.count(); ++c) grid.begins[c] = static_cast<std::uint32_t>(c);
+    for (std::uint32_t cell = 0; cell < grid.count(); ++cell) {
+      std::set<std::size_t> found;
+      grid.around(cell, [&](std::size_t first, std::size_t last) {
+        for (; first < last; ++first) found.insert(first);
+      });
+      if (found.size() != 27 || found.count(cell) != 1) {
+        checks.equal(found.size(), 27U, "cells around " + std::to_string(cell) + " of " + std::to_string(grid.edge));
+        return;
+      }
+    }
+  }
+  checks.that(true, "27 cells around each");
+  checks.throws<Error>([] { Cells(8.9, 3.0); }, "a box too small");
+}
+
+}  // namespace
+}  // namespace shakedown::lj
+
+int main() {
+  using namespace shakedown;
+  using namespace shakedown::lj;
+  Checks checks;
+  starts(checks);
+  cells(checks);
+  const int cpu = allowed_cpus().front();
+  Team one({cpu}), three({cpu, cpu, cpu});
+  for (const auto* isa : isas_here()) {
+    for (const Precision precision : {Precision::mixed, Precision::both_double}) {
+      right(checks, one, *isa, precision, 1000, Start::random);
+      right(checks, three, *isa, precision, 1333, Start::fcc);
+    }
+  }
+  steps_are_velocity_verlet(checks, one);
+  thin_gas(checks, one);
+  wrong_is_found(checks, one);
+  return checks.end();
+}

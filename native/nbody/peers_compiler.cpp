@@ -1,0 +1,6 @@
+#include "peers.hpp"
+#include "plain.hpp"
+
+namespace shakedown::nbody {
+const Isa kCompiler = {"compiler", loops<float>(), loops<double>()};
+}  // namespace shakedown::nbody

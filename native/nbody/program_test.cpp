@@ -1,0 +1,54 @@
+// What must be true of the program as a whole: its exit codes and its events.
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "common/check.hpp"
+
+namespace {
+
+struct Ended {
+  int code = -1;
+  std::string out;
+};
+
+Ended run(const std::string& arguments) {
+  const std::string command = std::string(PROGRAM) + " " + arguments + " 2>&1";
+  Ended ended;
+  FILE* const pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return ended;
+  std::array<char, 4096> part{};
+  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), pipe)) > 0;) ended.out.append(part.data(), n);
+  const int status = pclose(pipe);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended;
+}
+
+void expect(shakedown::Checks& checks, const std::string& arguments, int code, const std::string& part) {
+  const auto ended = run(arguments);
+  checks.equal(ended.code, code, arguments + ": exit code");
+  checks.that(ended.out.find(part) != std::string::npos, arguments + ": prints '" + part + "': " + ended.out);
+}
+
+}  // namespace
+
+int main() {
+  shakedown::Checks checks;
+  const std::string small = "--bodies 600 --threads 1 --samples 2 --steps 3 ";
+  expect(checks, small, 0, "\"ok\":true");
+  expect(checks, small + "--precision fp32,fp64 --isa plain", 0, "\"interactions\":1080000,\"flop\":21600000");
+  expect(checks, small + "--bodies 2", 0, "\"n\":2");
+  expect(checks, small + "--no-verify", 0, "\"ok\":true");
+  expect(checks, small + "--break-force 0.001", 1, "\"ok\":false");
+  expect(checks, small + "--break-force 0.001 --no-verify", 0, "\"ok\":true");
+  expect(checks, "--bodies 1073741824 --threads 1 --precision fp64", 3, "are left by");
+  expect(checks, "--bodies 1", 2, "--bodies '1'");
+  expect(checks, "--threads 0", 2, "--threads '0'");
+  expect(checks, "--precision double", 2, "known: fp32, fp64");
+  expect(checks, "--softening 0", 2, "--softening '0'");
+  expect(checks, "--isa avx", 2, "unknown instruction set");
+  expect(checks, "--body 1000", 2, "did you mean --bodies?");
+  return checks.end();
+}

@@ -1,0 +1,388 @@
+"""Everything about GPUs on the machine that it runs on, by one command: build, correctness, benchmarks, recordings.
+
+    scripts/gpu-check [--out FOLDER] [--steps build,tests,query,correct,bench] [--quick] [--limit-s 540]
+
+It needs Python 3.11 with its standard library alone, CMake, a C++ compiler and an nvcc (the site's, or that of
+`scripts/setup cuda`); no network. It leaves in FOLDER (build/gpu-check/out):
+
+    gpu-check.json       date, device, driver, build, every case with its median, the goals with what was measured
+    recordings.tar.gz    what every program printed (native events) and what the driver's tools say: for tests/recordings
+    performance.md       the table for docs/performance.md, where what was not measured says so
+
+The JSON is written anew after every step, so that one that is cut short keeps what it has. Steps that do not fit into
+--limit-s are left out and say so. Exit codes: 0 all checks passed, 1 one failed, 3 something could not be measured.
+--backend host rehearses everything without a GPU, on small sizes: its figures are those of the host.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gpu_goals import case_of, goals, table
+
+ROOT = Path(__file__).resolve().parent.parent
+STEPS = ("build", "tests", "query", "correct", "bench")
+
+
+class Step(NamedTuple):
+    """One program to run. ``takes_s``: a guess; what does not fit into the time left is not begun."""
+
+    name: str
+    program: str
+    arguments: str
+    takes_s: float
+    ranks: int = 0
+
+
+#: Small sizes, every kernel and format, checked against the host: first, since figures of what is wrong are none.
+CORRECT = (
+    Step("correct-stream", "gpu_stream", "--sizes 65536,4194304 --samples 2 --warm-ms 5", 10),
+    Step(
+        "correct-copy",
+        "gpu_copy",
+        "--sizes 4096,1048576 --samples 2 --warm-ms 1 --triad-bytes 4194304 --blocks 65536",
+        10,
+    ),
+    Step("correct-gemm", "gpu_gemm", "--sizes 256,1000,1024 --samples 2 --warm-ms 5", 20),
+)
+BENCH = (
+    Step("stream", "gpu_stream", "--samples 20", 40),
+    Step("gemm", "gpu_gemm", "--sizes 8192 --samples 20 --seconds 3 --bare", 120),
+    Step("copy", "gpu_copy", "--samples 20", 40),
+    Step("gemm-sizes", "gpu_gemm", "--sizes 1024,2048,4096,16384 --data random", 60),
+    Step("pingpong", "gpu_pingpong", "--samples 20", 40, ranks=2),
+)
+#: On the host, in a rehearsal.
+TINY = {
+    "gpu_stream": "--sizes 65536 --samples 2 --warm-ms 0",
+    "gpu_copy": "--sizes 65536 --samples 2 --warm-ms 0 --triad-bytes 65536 --blocks 65536",
+    "gpu_gemm": "--sizes 64 --samples 2 --warm-ms 0",
+    "gpu_pingpong": "--sizes 8,65536 --samples 2",
+}
+
+
+class Check:
+    """What is known so far; kept after every step."""
+
+    def __init__(self, asked: argparse.Namespace) -> None:
+        self.asked = asked
+        self.out: Path = asked.out
+        self.build_folder = ROOT / "build" / "gpu-check"
+        self.ends = time.monotonic() + asked.limit_s
+        self.recordings: dict[str, bytes] = {}
+        self.found: dict[str, Any] = {
+            "schema": 1,
+            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "backend": asked.backend,
+            "commit": _words("git", "-C", str(ROOT), "describe", "--always", "--dirty"),
+            "host": {"kernel": os.uname().release, "cpus": os.cpu_count(), "machine": os.uname().machine},
+            "driver": "",
+            "pcie": None,
+            "devices": [],
+            "steps": [],
+            "cases": [],
+            "notices": [],
+            "goals": [],
+        }
+
+    def left_s(self) -> float:
+        return float(self.ends - time.monotonic())
+
+    def keep(self) -> None:
+        """Write what is known, and the recordings."""
+        self.found["goals"] = goals(self.found)
+        self.out.mkdir(parents=True, exist_ok=True)
+        (self.out / "gpu-check.json").write_text(json.dumps(self.found, indent=1) + "\n")
+        (self.out / "performance.md").write_text(table(self.found))
+        with tarfile.open(self.out / "recordings.tar.gz", "w:gz") as archive:
+            for name, data in self.recordings.items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(data)
+                with _reader(data) as file:
+                    archive.addfile(entry, file)
+
+    def step(self, name: str, state: str, seconds: float = 0.0, why: str = "", command: str = "") -> None:
+        self.found["steps"].append(
+            {"name": name, "state": state, "seconds": round(seconds, 2), "why": why, "command": command}
+        )
+        print(f"{name:24} {state:14} {seconds:7.1f} s  {why}", file=sys.stderr, flush=True)
+        self.keep()
+
+
+def _reader(data: bytes) -> Any:
+    import io
+
+    return io.BytesIO(data)
+
+
+def _words(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def run(command: Sequence[str], limit_s: float, env: dict[str, str] | None = None) -> tuple[int, bytes, str, float]:
+    """Exit code (124 where it took too long), both streams, seconds."""
+    begin = time.monotonic()
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=max(limit_s, 1), cwd=ROOT, env=env, check=False)
+        code, out, err = done.returncode, done.stdout, done.stderr
+    except subprocess.TimeoutExpired as late:
+        code, out, err = 124, late.stdout or b"", (late.stderr or b"") + f"\nno end within {limit_s:.0f} s".encode()
+    except OSError as error:
+        code, out, err = 127, b"", str(error).encode()
+    return code, out, err.decode("utf-8", "replace"), time.monotonic() - begin
+
+
+def last_line(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else ""
+
+
+# --------------------------------------------------------------------------------------------------------------- build
+
+
+def gpu_programs() -> dict[str, Path]:
+    """The programs that use GPUs and their folders, by their CMakeLists.txt: a new one is found without an edit here."""
+    found = {}
+    for file in sorted((ROOT / "native").glob("*/CMakeLists.txt")):
+        for name in re.findall(r"shakedown_gpu_program\(\s*(\w+)", file.read_text()):
+            found[name] = file.parent
+    return found
+
+
+def gpu_tests(check: Check) -> list[str]:
+    """The native tests of these programs' folders and of the interface, as far as this build has them."""
+    folders = {*gpu_programs().values(), ROOT / "native" / "gpu"}
+    wanted: set[str] = set()
+    for folder in folders:
+        wanted |= set(re.findall(r"shakedown_(?:gpu_|mpi_)?test\(\s*(\w+)", (folder / "CMakeLists.txt").read_text()))
+    listed = _words("ctest", "--test-dir", str(check.build_folder), "-N")
+    return [name for name in re.findall(r"Test +#\d+: (\S+)", listed) if name in wanted]
+
+
+def build(check: Check) -> None:
+    """Configure and build all GPU programs and their tests. What cannot be built ends everything."""
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    options = ["-DSHAKEDOWN_TESTS=ON", "-DSHAKEDOWN_STRICT=OFF"]
+    _configured(check, ["cmake", "-S", ".", "-B", str(check.build_folder), *generator, *options])
+    with contextlib.suppress(OSError, ValueError):
+        check.found["build"] = json.loads((check.build_folder / "build.json").read_text())
+    known = check.found.get("build", {})
+    if check.asked.backend == "cuda" and "cuda" not in known:
+        check.step("cuda", "not measured", 0, str(known.get("cuda_absent", "no nvcc was found")))
+        raise SystemExit(3)
+    programs = [name for name in gpu_programs() if f"{name}_absent" not in known]
+    # One that does not compile, or not in time, must not keep the others from being measured.
+    _built(check, "build", programs, 0.5 * check.left_s())
+    if not any(path_of(check, name).exists() for name in programs):
+        raise SystemExit(3)
+    _built(check, "build tests", gpu_tests(check), 0.3 * check.left_s())
+
+
+def _configured(check: Check, command: Sequence[str]) -> None:
+    code, out, err, seconds = run(command, check.left_s())
+    text = out.decode("utf-8", "replace") + err
+    check.recordings["configure.log"] = text.encode()
+    if code != 0:
+        print(text[-3000:], file=sys.stderr)
+        check.step("configure", "failed", seconds, last_line(err) or last_line(text))
+        raise SystemExit(3)
+    check.step("configure", "done", seconds)
+
+
+def _built(check: Check, name: str, targets: Sequence[str], limit_s: float) -> None:
+    jobs = str(max(1, len(os.sched_getaffinity(0))))
+    on = ["-k", "0"] if (check.build_folder / "build.ninja").exists() else ["-k"]
+    command = ["cmake", "--build", str(check.build_folder), "-j", jobs, "--target", *targets, "--", *on]
+    code, out, err, seconds = run(command, limit_s)
+    check.recordings[f"{name.replace(' ', '-')}.log"] = out + err.encode()
+    missing = [target for target in targets if not list(check.build_folder.glob(f"native/*/{target}"))]
+    if code == 0 and not missing:
+        check.step(name, "done", seconds)
+        return
+    why = f"not built: {', '.join(missing)}" if missing else ""
+    check.step(name, "failed", seconds, "; ".join(filter(None, (last_line(err), why, f"see {name}.log"))))
+
+
+def tests(check: Check) -> None:
+    """The native tests: the host backend, the fake driver, every state. Those that were built."""
+    there = [name for name in gpu_tests(check) if list(check.build_folder.glob(f"native/*/{name}"))]
+    if not there:
+        check.step("native tests", "not measured", 0, "none was built")
+        return
+    names = "^(" + "|".join(there) + ")$"
+    command = ["ctest", "--test-dir", str(check.build_folder), "--output-on-failure", "-R", names]
+    code, out, err, seconds = run(command, min(check.left_s(), 240))
+    check.recordings["tests.log"] = out + err.encode()
+    state, why = ("passed", "") if code == 0 else ("failed", last_line(out.decode("utf-8", "replace")))
+    check.step("native tests", state, seconds, why)
+
+
+# --------------------------------------------------------------------------------------------------------------- query
+
+
+def query(check: Check) -> None:
+    """What the driver, its tools and the bus say: recordings for tests, and the facts of the report."""
+    program = path_of(check, "gpu_query")
+    code, out, err, seconds = run([str(program), "--backend", check.asked.backend], 60)
+    check.recordings["gpu_query.json"] = out
+    if code == 0:
+        check.found["devices"] = json.loads(out)["devices"]
+    check.step("query", "done" if code == 0 else "not measured", seconds, "" if code == 0 else last_line(err))
+    for name, command in (
+        ("nvidia-smi.xml", ["nvidia-smi", "-q", "-x"]),
+        ("nvidia-smi-topo.txt", ["nvidia-smi", "topo", "-m"]),
+        ("nvidia-smi-nvlink.txt", ["nvidia-smi", "nvlink", "-s"]),
+        ("nvml.json", [sys.executable, "-P", str(ROOT / "src/shakedown/machine/nvml.py")]),
+        ("lspci.txt", ["lspci", "-vv", "-d", "10de:"]),
+    ):
+        code, out, _, _ = run(command, 60)
+        if out:
+            check.recordings[name] = out
+        if name == "nvidia-smi.xml" and code == 0:
+            check.found |= facts_of(out.decode("utf-8", "replace"))
+
+
+def facts_of(xml: str) -> dict[str, Any]:
+    """The driver's version, and the first GPU's link: the highest generation (it falls at rest) and the present width."""
+
+    def first(pattern: str) -> str:
+        found = re.search(pattern, xml)
+        return found[1] if found else ""
+
+    generation, width = first(r"<max_link_gen>(\d+)<"), first(r"<current_link_width>(\d+)x<")
+    link = {"generation": int(generation), "lanes": int(width)} if generation and width else None
+    return {"driver": first(r"<driver_version>([^<]+)<"), "pcie": link}
+
+
+def path_of(check: Check, program: str) -> Path:
+    return check.build_folder / "native" / program / program
+
+
+def cublas() -> list[str]:
+    """Where cuBLAS is, when the loader would not find it: a toolkit's folder, or a wheel of this Python."""
+    folders = [Path(os.environ[name]) / "lib64" for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    folders.append(Path("/usr/local/cuda/lib64"))
+    folders += [Path(entry) / sub for entry in sys.path for sub in ("nvidia/cu13/lib", "nvidia/cublas/lib")]
+    if "libcublas.so" in _words("ldconfig", "-p"):
+        return []
+    found = [path for folder in folders for path in sorted(folder.glob("libcublas.so*"))]
+    return ["--cublas", str(found[0])] if found else []
+
+
+# ------------------------------------------------------------------------------------------------------------- measure
+
+
+def steps(check: Check, wanted: Sequence[Step]) -> None:
+    host = check.asked.backend != "cuda"
+    for step in wanted:
+        if step.program not in gpu_programs() or not path_of(check, step.program).exists():
+            check.step(step.name, "not measured", 0, f"{step.program} was not built")
+            continue
+        if step.takes_s > check.left_s() and not host:
+            check.step(step.name, "not measured", 0, f"{check.left_s():.0f} s are left and it takes {step.takes_s:.0f}")
+            continue
+        arguments = TINY[step.program] if host and step.program in TINY else step.arguments
+        words = [str(path_of(check, step.program)), "--backend", check.asked.backend, *arguments.split()]
+        if step.program == "gpu_gemm" and not host:
+            words += cublas()
+        if step.ranks:
+            if not shutil.which("mpirun"):
+                check.step(step.name, "not measured", 0, "there is no mpirun")
+                continue
+            root = ["--allow-run-as-root"] if os.geteuid() == 0 and "Open" in _words("mpirun", "--version") else []
+            words = ["mpirun", *root, "-np", str(step.ranks), *words]
+        measure(check, step, words)
+
+
+def measure(check: Check, step: Step, words: Sequence[str]) -> None:
+    code, out, err, seconds = run(words, min(check.left_s(), 6 * step.takes_s + 30))
+    check.recordings[f"{step.name}.jsonl"] = out
+    passed = keep_events(check, step.name, out)
+    state = {0: "passed", 1: "failed", 3: "not measured"}.get(code, "failed")
+    why = "" if code == 0 else last_line(err.split("\n  next:")[0]) or f"exit code {code}"
+    if code == 0 and not passed:
+        state, why = "failed", "a check failed, or the program did not come to its end"
+    check.step(step.name, state, seconds, why, " ".join(words))
+
+
+def keep_events(check: Check, step: str, out: bytes) -> bool:
+    """Take the cases and notices of native events; whether the end is there and all checks passed."""
+    ended = False
+    for line in out.splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if event.get("event") == "case":
+            check.found["cases"].append(case_of(step, event))
+        elif event.get("event") == "notice":
+            check.found["notices"].append({"step": step, **{key: event[key] for key in ("code", "text", "advice")}})
+        elif event.get("event") == "end":
+            ended = bool(event["ok"])
+    return ended
+
+
+def main(argv: Sequence[str]) -> int:
+    words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    words.add_argument("--out", type=Path, default=ROOT / "build" / "gpu-check" / "out", help="where the results go")
+    words.add_argument("--steps", default=",".join(STEPS), help="which: " + ", ".join(STEPS))
+    words.add_argument(
+        "--bench", default="", help="of the benchmarks only these, between commas: stream, gemm, copy, ..."
+    )
+    words.add_argument("--quick", action="store_true", help="no benchmarks of sizes, short runs")
+    words.add_argument("--limit-s", type=float, default=540.0, help="seconds in all: what does not fit is left out")
+    words.add_argument("--backend", default="cuda", help="cuda; host rehearses without a GPU")
+    asked = words.parse_args(argv)
+    wanted = [word.strip() for word in asked.steps.split(",")]
+    for word in wanted:
+        if word not in STEPS:
+            print(f"gpu-check: no step {word!r}\n  next: {', '.join(STEPS)}", file=sys.stderr)
+            return 2
+    check = Check(asked)
+    bench = [step for step in BENCH if not (asked.quick and step.name in ("gemm-sizes", "pingpong"))]
+    if asked.bench:
+        named = [word.strip() for word in asked.bench.split(",")]
+        unknown = [word for word in named if word not in [step.name for step in BENCH]]
+        if unknown:
+            known = ", ".join(step.name for step in BENCH)
+            print(f"gpu-check: no benchmark {unknown[0]!r}\n  next: {known}", file=sys.stderr)
+            return 2
+        bench = [step for step in BENCH if step.name in named]
+    actions: dict[str, Callable[[Check], None]] = {
+        "build": build,
+        "tests": tests,
+        "query": query,
+        "correct": lambda one: steps(one, CORRECT),
+        "bench": lambda one: steps(one, bench),
+    }
+    try:
+        for word in wanted:
+            actions[word](check)
+    except SystemExit as stopped:
+        check.keep()
+        return int(stopped.code or 0)
+    check.keep()
+    print(table(check.found))
+    states = {step["state"] for step in check.found["steps"]}
+    return 1 if "failed" in states else 3 if "not measured" in states else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

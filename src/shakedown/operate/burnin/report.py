@@ -1,0 +1,134 @@
+"""A verdict for a person, and as the native events that a campaign reads. Pure."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from ...records import Residual
+from ...units import show, show_bytes, show_seconds
+from .records import DeviceVerdict, Figures, Report, Symptom
+
+if TYPE_CHECKING:
+    from ...demonstrations._emit import Emitter
+
+#: Of the symptoms so many are shown after the first; all of them stand in the journal.
+_SHOWN = 10
+_UNITS = {"temperature_c": "degC", "power_w": "W", "clock_hz": "Hz"}
+
+
+def text(report: Report) -> str:
+    """The whole verdict, legible without colour."""
+    lines = [f"burn-in of {report.host}: {report.judgement.upper()}"]
+    if report.drill:
+        lines.append("  A DRILL: faults were made on purpose, so this is no verdict on the machine")
+    sessions = f"{report.sessions} session{'s' if report.sessions != 1 else ''}"
+    lines.append(
+        f"  {show_seconds(report.burnt_s)} of {show_seconds(report.asked_s)} in {sessions}, "
+        f"{_clock(report.begun_s)} to {_clock(report.ended_s)}; ended by: {report.why}"
+    )
+    if report.first is not None:
+        lines += ["", "first symptom", *_symptom(report.first, everything=True)]
+    others = [one for one in report.symptoms if one != report.first]
+    if others:
+        lines += ["", f"{'further symptoms' if report.first else 'symptoms, none of them critical'}"]
+        for one in others[:_SHOWN]:
+            lines += _symptom(one, everything=False)
+        if len(others) > _SHOWN:
+            lines.append(f"  and {len(others) - _SHOWN} more in the journal")
+    lines += ["", *_table([_ROW, *(_row(one) for one in report.devices)])]
+    if report.node or report.node_symptoms:
+        counts = ", ".join(f"{kind} {count}" for kind, count in report.node_symptoms.items())
+        lines += ["", f"node: {'; '.join(filter(None, (counts, _figures(report.node))))}"]
+    lines += [f"note: {one}" for one in report.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _clock(at_s: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(at_s)) if at_s else "-"
+
+
+def _symptom(one: Symptom, *, everything: bool) -> list[str]:
+    stage = f", during {one.stage}" if one.stage else ""
+    lines = [
+        f"  {_clock(one.at_s)}, {show_seconds(one.since_start_s)} after the start, {one.device}{stage}: {one.severity}",
+        f"    {one.what}",
+    ]
+    if everything:
+        if one.action:
+            lines.append(f"    next: {one.action}")
+        shared: dict[str, list[str]] = {}  # a node of a hundred cores that all did the same is one line
+        for name, what in one.doing.items():
+            shared.setdefault(what, []).append(name)
+        lines += [f"    then: {_names(names)}: {what}" for what, names in shared.items()]
+    return lines
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+
+_ROW = ("device", "verdict", "state", "products", "rate", "slowest", "memory", "symptoms", "readings")
+
+
+def _row(one: DeviceVerdict) -> tuple[str, ...]:
+    symptoms = ", ".join(f"{kind} {count}" for kind, count in one.symptoms.items()) or "none"
+    return (
+        one.device,
+        one.judgement,
+        one.state,
+        str(one.done.products),
+        show(one.rate_flops, "flop/s"),
+        show(one.slowest_flops, "flop/s"),
+        show_bytes(one.done.memory_bytes) if one.done.memory_bytes else "-",
+        symptoms,
+        _figures(one.figures) or "-",
+    )
+
+
+def _figures(figures: Figures) -> str:
+    words = []
+    for name, one in figures.items():
+        unit = _UNITS.get(name.rpartition(" ")[2], "")
+        title = name.rpartition(" ")[0]
+        low, high = (show(value, unit) if unit == "Hz" else f"{value:.0f} {unit}" for value in (one.low, one.high))
+        words.append(f"{title} {low if low == high else f'{low} to {high}'}".strip())
+    return ", ".join(words)
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def emit(report: Report, out: Emitter) -> None:
+    """One case for each device and kind of work: what it did, and how many critical symptoms it had: none is allowed."""
+    for one in report.devices:
+        failed = 1.0 if one.judgement == "failed" else 0.0
+        done = one.done
+        kinds = (
+            ("burnin_product", {"flop": done.flop, "products": float(done.products)}, done.product_s),
+            ("burnin_memory", {"bytes_moved": done.memory_bytes, "passes": float(done.passes)}, done.memory_s),
+        )
+        for kernel, work, seconds in kinds:
+            if seconds > 0:
+                out.case(
+                    kernel,
+                    params={"device": one.device, "title": one.title},
+                    work=work,
+                    seconds=[seconds],
+                    residual=Residual(value=failed, limit=0, kind="devices with a critical symptom"),
+                    begin_ns=round(report.begun_s * 1e9),
+                    end_ns=round(report.ended_s * 1e9),
+                )
+    warnings = [one for one in report.symptoms if one.severity == "warning"]
+    if report.first is not None:
+        _notice(out, "burnin-first-symptom", report.first)
+    elif warnings:
+        _notice(out, "burnin-warning", warnings[0])
+    if report.drill:
+        out.notice("burnin-drill", "faults were made on purpose: this is no verdict on the machine")
+
+
+def _notice(out: Emitter, code: str, one: Symptom) -> None:
+    out.notice(code, f"{one.device} after {show_seconds(one.since_start_s)}: {one.what}", one.action)

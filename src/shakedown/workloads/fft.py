@@ -1,0 +1,226 @@
+"""Complex Fourier transforms in one to three dimensions, by FFTW or another library with its interface.
+
+The one-dimensional ones in double precision by all threads are those of EuroBen's mod2f, powers of two by default. The
+library (FFTW 3, AOCL's build of it, MKL, Arm's and NVIDIA's performance libraries) is loaded at run time. The rate is
+5 N log2 N operations over the time of one transform, by convention and whatever the library really does. Planning
+stands apart, in seconds. Each result is checked twice: plane waves, whose transform is known exactly, and the timed data
+there and back again; the relative error has a limit, and beyond it there is no score. ``batch = "each"`` runs one
+transform of its own on every core, ``data = "cold"`` goes over so many arrays that no cache holds them. See
+native/fft/README.md.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import re
+
+from .. import programs
+from ..errors import BadInput, unknown
+from ..records import Host, Machine, Metric, Params
+from ..units import show_bytes
+from . import Command, Param, Sample, Workload
+from ._threads import HELP, counts
+
+_SOURCE = "5 N log2 N operations; native/fft/README.md"
+_METRICS = (
+    Metric(
+        name="euroben.mod2f.rate",
+        title="FFT rate, one dimension, double (EuroBen mod2f)",
+        unit="flop/s",
+        better="higher",
+        kernel="mod2f",
+        per="flop/s",
+        limit="flops.fp64",
+        headline=True,
+        source=f"{_SOURCE}; EuroBen, mod2f; PRACE D9.3.4, section 3.1.1",
+    ),
+    Metric(
+        name="fft.rate",
+        title="FFT rate, other shapes, precisions and batches",
+        unit="flop/s",
+        better="higher",
+        kernel="fft",
+        per="flop/s",
+        source=_SOURCE,
+    ),
+    Metric(
+        name="fft.plan.time",
+        title="Time to plan a transform",
+        unit="s",
+        better="lower",
+        kernel="fft_plan",
+        per="s",
+        source="the call of the planner; native/fft/README.md",
+    ),
+)
+#: Of the memory that is free, what the arrays may take.
+_SHARE = 0.9
+_LIBRARIES = ("auto", "fftw", "mkl", "armpl", "nvpl")
+
+
+def shapes(params: Params) -> tuple[tuple[int, ...], ...]:
+    """The lengths of each transform. Raises BadInput."""
+    found = []
+    for word in (one.strip() for one in str(params["sizes"]).split(",")):
+        lengths = tuple(map(int, word.split("x"))) if re.fullmatch(r"\d{1,9}(x\d{1,9}){0,2}", word) else ()
+        if not lengths or min(lengths) < 1 or max(lengths) >= 2**31 or math.prod(lengths) < 2:
+            raise BadInput(
+                f"fft.sizes: {word!r} is no shape of a transform",
+                hint="write lengths between commas, with x between dimensions: 65536,1024x1024,128x128x128",
+            )
+        found.append(lengths)
+    return tuple(dict.fromkeys(found))
+
+
+def _words(params: Params, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    words = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",")))
+    for word in words:
+        if word not in known:
+            raise unknown(f"{name} of fft", word, known)
+    return words
+
+
+def _cases(params: Params) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Precisions, batches and data. Raises BadInput."""
+    return (
+        _words(params, "precision", ("d", "s")),
+        _words(params, "batch", ("together", "each")),
+        _words(params, "data", ("warm", "cold")),
+    )
+
+
+def _library(word: str, host: Host) -> tuple[str, str]:
+    """What the program is to load, and its label. Raises BadInput."""
+    if "/" in word:
+        return word, ""
+    if word not in _LIBRARIES:
+        raise unknown("FFT library", word, _LIBRARIES)
+    # The BLAS of a maker holds its transforms too, and was found where the loader would not look.
+    path = next((one.path for one in host.software if one.kind == "blas" and one.name == word and word == "mkl"), word)
+    return path, ""
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    threads = counts(str(params["threads"]), host, where="fft.threads")
+    precisions, batches, _ = _cases(params)
+    point_bytes = 16 if "d" in precisions else 8
+    largest = max(math.prod(shape) for shape in shapes(params))
+    need = 2 * largest * point_bytes * (max(threads) if "each" in batches else 1)
+    room = min(
+        bound
+        for bound in (host.memory.available_bytes, host.memory.limit_bytes, host.memory.total_bytes)
+        if bound is not None
+    )
+    if need > _SHARE * room:
+        raise BadInput(
+            f"fft.sizes: the arrays of {largest} points need {show_bytes(need)}, and {show_bytes(room)} are free",
+            hint="take a smaller transform" + (", fewer threads or batch = together" if "each" in batches else ""),
+        )
+    chosen = [_library(word.strip(), host) for word in str(params["library"]).split(",")]
+    return tuple(
+        {**params, "library": path, "label": str(params["label"]) or label, "threads": ",".join(map(str, threads))}
+        for path, label in dict.fromkeys(chosen)
+    )
+
+
+def _command(params: Params, host: Host) -> Command:
+    precisions, batches, data = _cases(params)
+    options = {
+        "library": params["library"],
+        "label": params["label"],
+        "sizes": ",".join("x".join(map(str, shape)) for shape in shapes(params)),
+        "threads": params["threads"],
+        "precision": ",".join(precisions),
+        "batch": ",".join(batches),
+        "data": ",".join(data),
+        "plan": params["plan"],
+        "plan-limit": params["plan_limit"],
+        "wisdom": params["wisdom"],
+        "samples": params["samples"],
+        "seconds": params["seconds"],
+        "pages": params["pages"],
+    }
+    words = [word for name, value in options.items() if value != "" for word in (f"--{name}", str(value))]
+    return Command(argv=(programs.path("fft"), *words))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """For each case filling, planning, warm-up, samples and check.
+
+    The rate is guessed as 5 Gflop/s a thread, the planner as 300 transforms and at least 0.3 s.
+    """
+    precisions, batches, data = _cases(params)
+    total = 0.3
+    for threads in map(int, str(params["threads"]).split(",")):
+        for shape in shapes(params):
+            points = math.prod(shape)
+            flop = 5 * points * math.log2(points)
+            call_s = flop / (5e9 * threads)
+            plan_s = {"estimate": 0.0, "measure": max(0.3, 300 * call_s), "patient": max(3.0, 3000 * call_s)}
+            case_s = 0.15 + max(float(params["seconds"]), int(params["samples"]) * max(call_s, 5e8 / (5e9 * threads)))
+            check_s = points * 2e-7
+            limit_s = float(params["plan_limit"]) or math.inf
+            each = len(data) * (case_s + check_s)
+            total += len(precisions) * len(batches) * (min(limit_s, plan_s[str(params["plan"])]) + each)
+    return total
+
+
+def _label(params: Params) -> str:
+    found = ["x".join(map(str, shape)) for shape in shapes(params)]
+    span = found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    threads = str(params["threads"])
+    library = str(params["label"]) or posixpath.basename(str(params["library"]))
+    return f"fft {span}, {threads} thread{'s' * (threads != '1')}, {library}"
+
+
+WORKLOAD = Workload(
+    name="fft",
+    title="Fourier transforms (FFT)",
+    metrics=_METRICS,
+    params={
+        "library": Param(
+            kind="list",
+            default="auto",
+            help="auto (the first that is there), fftw, mkl, armpl, nvpl or a path; between commas for one run each",
+        ),
+        "sizes": Param(
+            kind="list",
+            default="256,1024,4096,16384,65536,262144,1048576",
+            help="lengths between commas, with x between dimensions: 1048576,1024x1024,128x128x128",
+        ),
+        "threads": Param(kind="list", default="all", help=HELP),
+        "precision": Param(kind="list", default="d", help="d (double), s (single) or both"),
+        "batch": Param(kind="list", default="together", help="together: by all threads; each: one of its own on each"),
+        "data": Param(kind="list", default="warm", help="warm: the same arrays again; cold: such as no cache holds"),
+        "plan": Param(
+            kind="word", default="measure", choices=("estimate", "measure", "patient"), help="effort of the planner"
+        ),
+        "plan_limit": Param(
+            kind="real", default=0, low=0, unit="s", help="the planner's time for one plan; 0: its own"
+        ),
+        "wisdom": Param(kind="word", default="", help="file of plans found before, as fftw-wisdom makes"),
+        "samples": Param(kind="integer", default=5, low=1, help="at least so many samples of each case"),
+        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
+        "pages": Param(kind="word", default="huge", choices=("huge", "base", "hugetlb"), help="pages of the arrays"),
+        "label": Param(kind="word", default="", help="what the results call the library; filled in by the program"),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="native/fft-fftw.jsonl",
+            source="two virtual CPUs with AVX-512, Debian's FFTW 3.3.10",
+            expect={
+                "euroben.mod2f.rate[n=1024,threads=1]": 46171380656.960686,
+                "euroben.mod2f.rate[n=65536,threads=2]": 19679531684.953663,
+                "fft.rate[shape=1024,threads=2,batch=each]": 88487211702.20183,
+                "fft.rate[shape=256x256,threads=1,batch=together]": 28877501208.1289,
+                "fft.plan.time[shape=65536,threads=1]": 1.0371514329999627,
+            },
+        ),
+    ),
+)

@@ -1,0 +1,129 @@
+"""Copies between the host and GPUs and between GPUs: bandwidth one way and both, latency, and SHOC's triad.
+
+Host to device, back, and both ways at once, each with pinned memory (which devices read and write themselves) and pageable
+memory (which the driver copies through pinned memory of its own), timed by the device's events. The host's side lies on the
+NUMA node of the device where the process may use its CPUs. Between every two devices each way and both at once; where they
+cannot reach each other the copies go by way of the host, and the case says so. Latency is the host's time for an empty
+kernel, started and waited for, and for eight bytes there and back. The triad is SHOC's: three arrays in the host's memory,
+moved in blocks by two streams. Every word that arrives is compared with what was sent. See native/gpu_copy/README.md.
+"""
+
+from __future__ import annotations
+
+from .. import programs
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Sample, Workload, _gpu
+
+KERNELS = ("h2d", "d2h", "bidirectional", "peer", "latency", "triad")
+_NAME = "gpu_copy"
+_SOURCE = "native/gpu_copy/README.md"
+
+
+def _bandwidth(kernel: str, title: str, match: tuple[str, ...], limit: str = "", headline: bool = False) -> Metric:
+    return Metric(
+        name=f"gpu_copy.{kernel}.bandwidth",
+        title=title,
+        unit="B/s",
+        better="higher",
+        kernel=kernel,
+        per="bytes/s",
+        limit=limit,
+        headline=headline,
+        match=match,
+        source=_SOURCE,
+    )
+
+
+def _latency(kernel: str, title: str) -> Metric:
+    return Metric(
+        name=f"gpu_copy.{kernel}.latency",
+        title=title,
+        unit="s",
+        better="lower",
+        kernel=kernel,
+        per="s/trips",
+        source=_SOURCE,
+    )
+
+
+_METRICS = (
+    _bandwidth("h2d", "Copy from host to GPU", ("memory", "bytes"), "gpu.pcie.payload", headline=True),
+    _bandwidth("d2h", "Copy from GPU to host", ("memory", "bytes"), "gpu.pcie.payload"),
+    _bandwidth("bidirectional", "Copies between host and GPU, both ways at once", ("memory", "bytes")),
+    _bandwidth("peer", "Copy from GPU to GPU", ("path", "bytes")),
+    _bandwidth("peer_bidirectional", "Copies between GPUs, both ways at once", ("path", "bytes")),
+    _bandwidth("triad", "SHOC triad from the host's memory", ("block_bytes",)),
+    _latency("launch", "Start of an empty kernel and waiting for it"),
+    _latency("echo", "Eight bytes to the GPU and back"),
+)
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    _gpu.numbers(params, _NAME, "sizes", 8)
+    _gpu.numbers(params, _NAME, "blocks", 4)
+    _gpu.words(params, _NAME, "kernels", KERNELS)
+    _gpu.words(params, _NAME, "memory", ("pinned", "pageable"))
+    return (_gpu.present(params, machine, _NAME),)
+
+
+def _command(params: Params, host: Host) -> Command:
+    more = {name: str(params[name]).replace(" ", "") for name in ("sizes", "kernels", "memory", "blocks")}
+    more |= {"placement": str(params["placement"]), "triad-bytes": str(params["triad_bytes"])}
+    return Command(argv=(programs.path("gpu_copy"), *_gpu.options(params, **more)))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, pinning and filling (1 GB/s and more), and for each case warm-up, samples and check, at 10 GB/s."""
+    kernels = set(_gpu.words(params, _NAME, "kernels", KERNELS))
+    memories = len(_gpu.words(params, _NAME, "memory", ("pinned", "pageable")))
+    devices = _gpu.count(params, host)
+    pairs = devices * (devices - 1) * 3 // 2 if "peer" in kernels else 0
+    total = 2.0
+    for size in _gpu.numbers(params, _NAME, "sizes", 8):
+        case_s = 0.03 + max(float(params["seconds"]), int(params["samples"]) * max(size / 1e10, 2e-3)) + 3 * size / 2e9
+        total += case_s * (devices * memories * len(kernels & {"h2d", "d2h", "bidirectional"}) + pairs)
+    if "triad" in kernels:
+        pass_s = 3 * int(params["triad_bytes"]) / 1e10
+        blocks = len(_gpu.numbers(params, _NAME, "blocks", 4))
+        total += devices * (1 + blocks * (int(params["samples"]) + 4) * pass_s)
+    return total
+
+
+WORKLOAD = Workload(
+    name=_NAME,
+    title="Copies between host and GPUs, and between GPUs",
+    metrics=_METRICS,
+    params={
+        **_gpu.PARAMS,
+        "sizes": Param(kind="list", default="4096,65536,1048576,16777216,268435456", help="bytes of a copy"),
+        "kernels": Param(kind="list", default=",".join(KERNELS), help=", ".join(KERNELS)),
+        "memory": Param(kind="list", default="pinned,pageable", help="the host's memory: pinned, pageable or both"),
+        "placement": Param(
+            kind="word", default="near", choices=("near", "any"), help="the host's memory on the NUMA node of the GPU"
+        ),
+        "triad_bytes": Param(
+            kind="integer", default=2**28, low=4, unit="B", help="each of the triad's arrays in the host's memory"
+        ),
+        "blocks": Param(
+            kind="list",
+            default="65536,262144,1048576,4194304,16777216",
+            help="bytes of the blocks that the triad moves",
+        ),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=lambda params: "copies between host and GPUs",
+    samples=(
+        Sample(
+            recording="gpu/gpu-copy-host.jsonl",
+            source="the host backend on two virtual CPUs",
+            expect={
+                "gpu_copy.h2d.bandwidth[index=0,memory=pinned,bytes=1048576]": 54996261091.642296,
+                "gpu_copy.peer_bidirectional.bandwidth[from=0,to=1,bytes=1048576]": 51107666964.859955,
+                "gpu_copy.triad.bandwidth[index=1,block_bytes=65536]": 54773088295.07049,
+                "gpu_copy.echo.latency[index=0]": 5.010006134398282e-09,
+            },
+        ),
+    ),
+)

@@ -1,0 +1,136 @@
+"""Products of matrices on GPUs by cuBLAS, in every format that it has, on random data, and on constant data beside it.
+
+C = A B of order n, 2 n^3 operations over the time of a call, a sample being one call or as many as last 5 ms. Formats: f64,
+f32, tf32, bf16, f16 (sums in single precision), i8 (sums in 32-bit integers) and f8 (E4M3, through cublasLt). Each result is
+checked by the host: whole rows against sums of higher precision, and all rows at once by a random vector of signs
+(Freivalds); integers must be exact. While a case runs the management library is asked for clock and power.
+
+Matrices of one value switch few wires, draw less power and so hold a higher clock: figures made with them are too high. Both
+are measured (``data``), with their clocks; a figure is that of ``random``. cuBLAS is loaded at run time, the site's before
+that of a Python wheel. See native/gpu_gemm/README.md.
+"""
+
+from __future__ import annotations
+
+from .. import programs
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Sample, Workload, _gpu
+
+FORMATS = ("f64", "f32", "tf32", "bf16", "f16", "i8", "f8")
+DATA = ("random", "ones", "zeros")
+_NAME = "gpu_gemm"
+_SOURCE = "2 n^3 operations; native/gpu_gemm/README.md"
+_TITLES = {
+    "f64": "DGEMM on a GPU",
+    "f32": "SGEMM on a GPU",
+    "tf32": "GEMM in TF32 on a GPU",
+    "bf16": "GEMM in bfloat16 on a GPU",
+    "f16": "GEMM in half precision on a GPU",
+    "i8": "GEMM in 8-bit integers on a GPU",
+    "f8": "GEMM in 8-bit floating point on a GPU",
+}
+_LIMITS = {
+    "f64": "gpu.flops.fp64.matrix",
+    "f32": "gpu.flops.fp32",
+    "tf32": "gpu.flops.tf32",
+    "bf16": "gpu.flops.bf16",
+    "f16": "gpu.flops.fp16",
+    "i8": "gpu.ops.int8",
+    "f8": "gpu.flops.fp8",
+}
+
+
+def _metric(format_: str) -> Metric:
+    return Metric(
+        name=f"gpu_gemm.{format_}.rate",
+        title=_TITLES[format_],
+        unit="op/s" if format_ == "i8" else "flop/s",
+        better="higher",
+        kernel=f"gemm_{format_}",
+        per="flop/s",
+        limit=_LIMITS[format_],
+        headline=format_ in ("f64", "bf16"),
+        match=("n", "data"),
+        source=_SOURCE,
+    )
+
+
+def _condition(name: str, title: str, unit: str, per: str) -> Metric:
+    return Metric(
+        name=f"gpu_gemm.{name}",
+        title=title,
+        unit=unit,
+        better="none",
+        kernel="conditions",
+        per=per,
+        match=("format", "n", "data"),
+        source="NVML: nvmlDeviceGetClockInfo, nvmlDeviceGetPowerUsage; the mean over a case, read every 20 ms",
+    )
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    _gpu.numbers(params, _NAME, "sizes", 1)
+    _gpu.words(params, _NAME, "formats", FORMATS)
+    _gpu.words(params, _NAME, "data", DATA)
+    return (_gpu.present(params, machine, _NAME),)
+
+
+def _command(params: Params, host: Host) -> Command:
+    words = _gpu.options(
+        params,
+        sizes=",".join(map(str, _gpu.numbers(params, _NAME, "sizes", 1))),
+        formats=",".join(_gpu.words(params, _NAME, "formats", FORMATS)),
+        data=",".join(_gpu.words(params, _NAME, "data", DATA)),
+        cublas=_gpu.cublas(params),
+    )
+    return Command(argv=(programs.path("gpu_gemm"), *words))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, and for each case warm-up, samples at 20 Tflop/s, and the check on the host's threads (3 ns an entry)."""
+    total = 3.0
+    threads = max(1, len(host.usable_cpus))
+    cases = len(_gpu.words(params, _NAME, "formats", FORMATS)) * len(_gpu.words(params, _NAME, "data", DATA))
+    for n in _gpu.numbers(params, _NAME, "sizes", 1):
+        call_s = 2 * n**3 / 2e13
+        samples_s = max(float(params["seconds"]), int(params["samples"]) * max(call_s, 5e-3))
+        total += cases * (0.2 + samples_s + 12 * n**2 * 3e-9 / threads)
+    return total * _gpu.count(params, host)
+
+
+def _label(params: Params) -> str:
+    orders = _gpu.numbers(params, _NAME, "sizes", 1)
+    span = str(orders[0]) if len(orders) == 1 else f"{min(orders)} to {max(orders)}"
+    return f"products of matrices on GPUs, {str(params['formats']).replace(',', ' ')}, {span}"
+
+
+WORKLOAD = Workload(
+    name=_NAME,
+    title="Products of matrices on GPUs",
+    metrics=(
+        *(_metric(one) for one in FORMATS),
+        _condition("clock", "Clock of the GPU during products", "Hz", "hertz"),
+        _condition("power", "Power of the GPU during products", "W", "watts"),
+    ),
+    params={
+        **_gpu.PARAMS,
+        "formats": Param(kind="list", default=",".join(FORMATS), help=", ".join(FORMATS)),
+        "sizes": Param(kind="list", default="1024,2048,4096,8192,16384", help="orders of the matrices between commas"),
+        "data": Param(kind="list", default="random,ones", help="random, ones, zeros: figures are those of random"),
+        "cublas": _gpu.CUBLAS,
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="gpu/gpu-gemm-host.jsonl",
+            source="the host backend on two virtual CPUs",
+            expect={
+                "gpu_gemm.f64.rate[n=128,data=random]": 2128934868.69004,
+                "gpu_gemm.i8.rate[n=128,data=ones]": 623888342.3010575,
+            },
+        ),
+    ),
+)

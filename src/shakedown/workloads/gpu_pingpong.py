@@ -1,0 +1,115 @@
+"""Messages between two ranks from and to the memory of GPUs: D-D, D-H and H-H, latency and bandwidth by size.
+
+The tables of the Comet document (osu_latency D D and its kin). Latency is half the time of a round trip of blocking calls,
+bandwidth that of windows of 64 messages, each window acknowledged. Rank i of a host takes the i-th GPU and a core near it.
+Where the MPI takes addresses of devices (Open MPI says so itself, others by the variable that turns it on) it gets them;
+where it does not, each message is copied through pinned memory, as a program would have to, and the cases say ``staged``.
+What arrives is compared byte by byte. See native/gpu_pingpong/README.md.
+"""
+
+from __future__ import annotations
+
+from .. import launchers, programs
+from ..errors import Unavailable
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Sample, Workload, _gpu
+
+SIDES = ("dd", "dh", "hd", "hh")
+KERNELS = ("latency", "bandwidth")
+_NAME = "gpu_pingpong"
+_SOURCE = "native/gpu_pingpong/README.md; the method is that of osu_latency and osu_bw with device buffers"
+_METRICS = (
+    Metric(
+        name="gpu_pingpong.latency",
+        title="Message latency from and to GPUs",
+        unit="s",
+        better="lower",
+        kernel="latency",
+        per="s/messages",
+        headline=True,
+        match=("bytes", "sides", "path"),
+        source=_SOURCE,
+    ),
+    Metric(
+        name="gpu_pingpong.bandwidth",
+        title="Message bandwidth from and to GPUs",
+        unit="B/s",
+        better="higher",
+        kernel="bandwidth",
+        per="bytes/s",
+        match=("bytes", "sides", "path"),
+        source=_SOURCE,
+    ),
+)
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    _gpu.numbers(params, _NAME, "sizes", 0)
+    _gpu.words(params, _NAME, "sides", SIDES)
+    _gpu.words(params, _NAME, "kernels", KERNELS)
+    host = machine.hosts[0]
+    if len(host.usable_cpus) < 2:
+        raise Unavailable(
+            f"{_NAME} needs two CPUs, and {host.name} lets this process use {len(host.usable_cpus)}",
+            hint="give the job or the container two CPUs or more",
+        )
+    present = _gpu.present(params, machine, _NAME)
+    launchers.fitting_mpi(host.software, programs.build())
+    return (present,)
+
+
+def _command(params: Params, host: Host) -> Command:
+    more = {
+        "sizes": ",".join(map(str, _gpu.numbers(params, _NAME, "sizes", 0))),
+        "sides": ",".join(_gpu.words(params, _NAME, "sides", SIDES)),
+        "kernels": ",".join(_gpu.words(params, _NAME, "kernels", KERNELS)),
+        "aware": str(params["aware"]),
+        "window": str(params["window"]),
+    }
+    return Command(argv=(programs.path("gpu_pingpong"), *_gpu.options(params, **more)), ranks=2)
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, and for each case the samples of a millisecond, or of one message or window at 5 GB/s."""
+    total = 3.0
+    sides = len(_gpu.words(params, _NAME, "sides", SIDES))
+    for kernel in _gpu.words(params, _NAME, "kernels", KERNELS):
+        messages = 2 if kernel == "latency" else int(params["window"])
+        for size in _gpu.numbers(params, _NAME, "sizes", 0):
+            sample_s = max(1e-3, messages * size / 5e9)
+            total += sides * ((int(params["samples"]) + 12) * sample_s + 4 * size / 1e9)
+    return total
+
+
+WORKLOAD = Workload(
+    name=_NAME,
+    title="Messages from and to the memory of GPUs",
+    metrics=_METRICS,
+    params={
+        **{name: param for name, param in _gpu.PARAMS.items() if name != "seconds"},
+        "sizes": Param(kind="list", default="0,8,64,1024,8192,65536,1048576,4194304", help="bytes of a message"),
+        "sides": Param(kind="list", default="dd,dh,hh", help="where messages start and arrive: d device, h host"),
+        "kernels": Param(kind="list", default="latency,bandwidth", help="latency, bandwidth or both"),
+        "aware": Param(
+            kind="word",
+            default="auto",
+            choices=("auto", "yes", "no"),
+            help="whether MPI takes addresses of devices; no: copy through the host; auto: ask the MPI",
+        ),
+        "window": Param(kind="integer", default=64, low=1, high=4096, help="messages under way at once in bandwidth"),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=lambda params: f"messages between GPUs ({str(params['sides']).replace(',', ', ')})",
+    samples=(
+        Sample(
+            recording="gpu/gpu-pingpong-host.jsonl",
+            source="the host backend on two virtual CPUs",
+            expect={
+                "gpu_pingpong.latency[bytes=8,sides=dd]": 1.1334773222918972e-07,
+                "gpu_pingpong.bandwidth[bytes=65536,sides=hh]": 228443197.99598926,
+            },
+        ),
+    ),
+)

@@ -1,0 +1,102 @@
+"""Bandwidth of the memory of GPUs by McCalpin's kernels: copy, scale, add and triad, beside the driver's own copy.
+
+Each kernel runs on each device over arrays of doubles, timed by the device's own events, a sample being one pass or as many
+as last 2 ms. Bytes are counted as STREAM does, two or three arrays to a pass. The shape of the kernel (how many 16-byte
+loads a thread has under way, threads of a block, streamed or not) is the fastest of twelve in a trial; the program names it.
+Every element is compared on the device with its closed form, which is exact in a double, after NaN was put where results
+go, and parts are fetched and compared by the host. Arrays that together take at most half of the level-2 cache are at level
+``l2``, those of at least four times its size in ``memory``. See native/gpu_stream/README.md.
+"""
+
+from __future__ import annotations
+
+from .. import programs
+from ..records import Host, Machine, Metric, Params
+from ..units import show_bytes
+from . import Command, Param, Sample, Workload, _gpu
+
+KERNELS = ("copy", "scale", "add", "triad", "memcpy")
+_NAME = "gpu_stream"
+_SOURCE = "STREAM's counting of bytes (McCalpin); native/gpu_stream/README.md"
+_TITLES = {"memcpy": "GPU memory copy by the driver"}
+
+
+def _metric(kernel: str) -> Metric:
+    return Metric(
+        name=f"gpu_stream.{kernel}.bandwidth",
+        title=_TITLES.get(kernel, f"GPU STREAM {kernel} bandwidth"),
+        unit="B/s",
+        better="higher",
+        kernel=kernel,
+        per="bytes/s",
+        limit="gpu.{level}.bandwidth",
+        headline=kernel == "triad",
+        match=("array_bytes",),
+        source=_SOURCE,
+    )
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    _gpu.numbers(params, _NAME, "sizes", 16)
+    _gpu.words(params, _NAME, "kernels", KERNELS)
+    return (_gpu.present(params, machine, _NAME),)
+
+
+def _command(params: Params, host: Host) -> Command:
+    sizes = ",".join(map(str, _gpu.numbers(params, _NAME, "sizes", 16)))
+    kernels = ",".join(_gpu.words(params, _NAME, "kernels", KERNELS))
+    words = _gpu.options(params, sizes=sizes, kernels=kernels, shape=params["shape"])
+    return Command(argv=(programs.path("gpu_stream"), *words))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, and for each size and kernel the trial of twelve shapes, the samples and the check, at 1 TB/s."""
+    kernels = len(_gpu.words(params, _NAME, "kernels", KERNELS))
+    total = 2.0
+    for size in _gpu.numbers(params, _NAME, "sizes", 16):
+        pass_s = max(3 * size / 1e12, 5e-6)
+        samples_s = max(float(params["seconds"]), int(params["samples"]) * max(pass_s, 2e-3))
+        total += kernels * (12 * (0.02 + 4 * pass_s) + 0.1 + samples_s + 0.1)
+    return total * _gpu.count(params, host)
+
+
+def _label(params: Params) -> str:
+    sizes = _gpu.numbers(params, _NAME, "sizes", 16)
+    span = show_bytes(sizes[0]) if len(sizes) == 1 else f"{show_bytes(min(sizes))} to {show_bytes(max(sizes))}"
+    return f"STREAM on GPUs, arrays of {span}"
+
+
+WORKLOAD = Workload(
+    name=_NAME,
+    title="STREAM in the memory of GPUs",
+    metrics=tuple(_metric(kernel) for kernel in KERNELS),
+    params={
+        **_gpu.PARAMS,
+        "sizes": Param(
+            kind="list",
+            default="4194304,67108864,1073741824,4294967296",
+            help="bytes of one array between commas; those that do not fit are left out and told",
+        ),
+        "kernels": Param(kind="list", default=",".join(KERNELS), help="copy, scale, add, triad, memcpy"),
+        "shape": Param(
+            kind="word",
+            default="auto",
+            choices=("auto", "u1", "u2", "u4", "u1s", "u2s", "u4s"),
+            help="16-byte loads that a thread has under way; s: streamed past the caches; auto: the fastest in a trial",
+        ),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="gpu/gpu-stream-host.jsonl",
+            source="the host backend on two virtual CPUs",
+            expect={
+                "gpu_stream.triad.bandwidth[index=1,array_bytes=33554432]": 27260087001.226517,
+                "gpu_stream.memcpy.bandwidth[index=0,array_bytes=33554432]": 38138487492.95911,
+            },
+        ),
+    ),
+)

@@ -1,0 +1,181 @@
+"""Molecular dynamics of a Lennard-Jones fluid on the CPU, at constant energy: the fluid of Comet's HOOMD-blue benchmark.
+
+``rate`` counts particle steps: one particle advanced by one time step, whatever its neighbours cost. Steps are velocity
+Verlet's; the potential is cut at ``cutoff`` without a shift. Neighbours are found over cells and kept in lists out to
+cutoff plus ``skin``, made anew once two particles may have come nearer by the skin, so that no pair within the cutoff is
+missed; that work is in the time. ``precision = "mixed"`` computes pairs in single precision and keeps places in 64-bit
+fractions of the box and velocities in double; ``fp64`` computes pairs in double too. Kernels exist for AVX-512, AVX2, SVE,
+NEON and the plain baseline, chosen at run time; threads are pinned.
+
+The fluid starts on a lattice (or at random), is brought to ``temperature`` over ``equilibrate`` steps and then left alone
+(NVE; HOOMD's benchmark holds the temperature by a thermostat). A sample is as many steps as last 100 ms, at least 100.
+After the last, the forces on up to 64 particles are summed again in long double over all particles, and the energy (with the
+potential shifted to zero at the cutoff, which is what the truncated force conserves) and the momentum are compared with
+those before; a run in which one deviates by more than its bound has no score. See native/lj/README.md.
+
+Sources: Comet, "HOOMD-blue Benchmark using MVAPICH2-GDR" (N = 64,000, density 0.382, cutoff 3.0); J. A. Anderson, C. D.
+Lorenz, A. Travesset, Journal of Computational Physics 227, 5342, 2008; W. C. Swope et al., Journal of Chemical Physics 76,
+637, 1982 (velocity Verlet).
+"""
+
+from __future__ import annotations
+
+from .. import programs
+from ..errors import BadInput, unknown
+from ..records import Host, Machine, Metric, Params
+from ..units import show_bytes
+from . import Command, Param, Sample, Workload
+from ._particles import counts_of, free_bytes, words
+from ._threads import HELP, counts
+
+PRECISIONS = ("mixed", "fp64")
+_SOURCE = "one update is one particle advanced by one step; HOOMD-blue benchmark, Comet; native/lj/README.md"
+#: Bytes of each particle beside its list (columns, places, the host's copy), and the largest skin that is tried.
+_BYTES, _SKIN = 450, 0.8
+_FEWEST_CELLS = 3  # along an edge of the box
+
+
+def _edge(particles: int, density: float) -> float:
+    return float((particles / density) ** (1 / 3))
+
+
+def _bytes(particles: int, params: Params) -> float:
+    """A list holds all neighbours, four bytes each, and is a tenth larger by its padding."""
+    reach = float(params["cutoff"]) + (float(params["skin"]) or _SKIN)
+    neighbours = 4.19 * reach**3 * float(params["density"])
+    return particles * (_BYTES + 4 * 1.1 * neighbours)
+
+
+def _check_box(particles: int, params: Params) -> None:
+    """Raises BadInput where the box is too small for cells."""
+    reach = float(params["cutoff"]) + (float(params["skin"]) or 0.3)
+    if _edge(particles, float(params["density"])) >= _FEWEST_CELLS * reach:
+        return
+    fewest = int((_FEWEST_CELLS * reach) ** 3 * float(params["density"])) + 1
+    raise BadInput(
+        f"lj.particles: {particles} particles at density {params['density']} fill a box of edge "
+        f"{_edge(particles, float(params['density'])):.3g}, which is too small for a cutoff of {params['cutoff']}",
+        hint=f"at least {fewest} particles, or a smaller cutoff",
+    )
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    particles = counts_of(str(params["particles"]), where="lj.particles", low=100, high=2**31)
+    precisions = words(params["precision"])
+    for word in precisions:
+        if word not in PRECISIONS:
+            raise unknown("precision of lj", word, PRECISIONS)
+    if not precisions:
+        raise BadInput("lj.precision names none", hint=f"write one of {', '.join(PRECISIONS)}, or both between commas")
+    _check_box(min(particles), params)
+    need, room = int(_bytes(max(particles), params)), free_bytes(host)
+    if need > room:
+        raise BadInput(
+            f"lj.particles: {max(particles)} particles need {show_bytes(need)}, and {show_bytes(room)} are free "
+            f"on {host.name}",
+            hint="ask for fewer",
+        )
+    threads = counts(str(params["threads"]), host, where="lj.threads")
+    return (
+        {
+            **params,
+            "particles": ",".join(map(str, particles)),
+            "precision": ",".join(precisions),
+            "threads": ",".join(map(str, threads)),
+        },
+    )
+
+
+def _command(params: Params, host: Host) -> Command:
+    given = [word for name in WORKLOAD.params if params[name] != "" for word in (f"--{name}", str(params[name]))]
+    return Command(argv=(programs.path("lj"), *given))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """At 1e7 particle steps a second and thread in mixed precision, half in double; 700 steps find the skin."""
+    total = 0.2
+    for threads in map(int, str(params["threads"]).split(",")):
+        for n in map(int, str(params["particles"]).split(",")):
+            for precision in words(params["precision"]):
+                step_s = n / (threads * (1e7 if precision == "mixed" else 5e6))
+                steps = int(params["steps"]) or max(100, round(0.1 / step_s))
+                before = int(params["equilibrate"]) + (0 if float(params["skin"]) else 700) + steps
+                total += before * step_s + max(int(params["samples"]) * steps * step_s, float(params["seconds"]))
+                total += n * 1e-6 + min(64 * n, 2**24) * 1e-8
+    return total
+
+
+def _label(params: Params) -> str:
+    particles = str(params["particles"]).split(",")
+    span = particles[0] if len(particles) == 1 else f"{particles[0]} to {particles[-1]}"
+    isa = "" if params["isa"] == "auto" else f", {params['isa']}"
+    return f"lj {span} particles, {params['precision']}, {params['threads']} threads{isa}"
+
+
+WORKLOAD = Workload(
+    name="lj",
+    title="Molecular dynamics (Lennard-Jones fluid)",
+    metrics=(
+        Metric(
+            name="lj.rate",
+            title="Lennard-Jones particle steps",
+            unit="update/s",
+            better="higher",
+            kernel="lj",
+            per="particle_steps/s",
+            headline=True,
+            match=("n", "precision", "density", "cutoff"),
+            source=_SOURCE,
+        ),
+    ),
+    params={
+        "particles": Param(kind="list", default="64000", help="numbers of particles between commas: 64000,1000000"),
+        "precision": Param(kind="list", default="mixed,fp64", help="mixed, fp64 or both between commas"),
+        "threads": Param(kind="list", default="all", help=HELP),
+        "density": Param(kind="real", default=0.382, low=1e-3, high=1.2, help="particles in a volume of sigma^3"),
+        "cutoff": Param(kind="real", default=3.0, low=1, high=20, help="distance without force beyond, in sigma"),
+        "temperature": Param(
+            kind="real", default=1.2, low=0, high=100, help="that the fluid is brought to, in epsilon"
+        ),
+        "dt": Param(kind="real", default=0.005, low=0, high=0.05, help="time of a step"),
+        "start": Param(kind="word", default="fcc", choices=("fcc", "random"), help="a lattice, or random places"),
+        "equilibrate": Param(
+            kind="integer", default=1000, low=0, high=100_000_000, help="steps that bring it to its temperature first"
+        ),
+        "skin": Param(
+            kind="real", default=0, low=0, high=5, help="reach of the lists beyond the cutoff; 0: the fastest"
+        ),
+        "isa": Param(
+            kind="word",
+            default="auto",
+            choices=("auto", "avx512", "avx2", "sve", "neon", "plain"),
+            help="instruction set of the loops; auto: the widest that runs",
+        ),
+        "samples": Param(kind="integer", default=10, low=1, high=1_000_000, help="samples of each case at least"),
+        "steps": Param(
+            kind="integer", default=0, low=0, high=100_000_000, help="steps of a sample; 0: as many as last 100 ms"
+        ),
+        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
+        "seed": Param(kind="integer", default=1, low=0, help="of places and velocities"),
+        "cpus": Param(
+            kind="word", default="", help="pin thread i to the i-th CPU of this list (0-3,8); else cores first"
+        ),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="native/lj-avx512.jsonl",
+            source="two cores of a Zen 5 virtual machine",
+            expect={
+                "lj.rate[n=4000,precision=mixed,threads=2]": 22632525,
+                "lj.rate[n=4000,precision=fp64,threads=2]": 10932728,
+                "lj.rate[n=16000,precision=mixed,threads=2]": 21050973,
+                "lj.rate[n=16000,precision=fp64,threads=2]": 10969804,
+            },
+        ),
+    ),
+)

@@ -1,0 +1,160 @@
+"""Gravity of n bodies on each other on the CPU: all pairs, softened, leapfrog steps. Thufir's acceptance kernel.
+
+``rate`` counts 20 operations an interaction, as is usual since Nyland, Harris and Prins, and n^2 interactions a step;
+``interactions`` counts them alone. It is no count of what the processor does: a vector of interactions is 15 vector
+instructions with AVX-512 in single precision, 12 of them for multipliers, so that 20 operations each are at most 0.83 of
+the peak of two multiply-add units (0.67 where additions need them too). Each pair is computed from both sides. The loops
+exist for AVX-512, AVX2, SVE, NEON and the plain baseline, chosen at run time; threads are pinned.
+
+A sample is as many steps as last 20 ms, at least one. After the last, the forces on up to 64 bodies are summed again in
+long double over all bodies, and energy and momentum are compared with those before the first step. Each deviation stands
+over its bound: 16 roundings of the forces' terms, what leapfrog's error term allows for the energy, rounding for the
+momentum; a run with one above its bound has no score. The bodies are a Plummer sphere that contracts. See
+native/nbody/README.md.
+
+Sources: L. Nyland, M. Harris, J. Prins, "Fast N-Body Simulation with CUDA", GPU Gems 3, chapter 31, 2007 (kernel, 20
+operations); ARL-TR-7085, 3.3 (16); S. J. Aarseth, M. Henon, R. Wielen, Astronomy and Astrophysics 37, 183, 1974 (bodies).
+"""
+
+from __future__ import annotations
+
+from .. import programs
+from ..errors import BadInput, unknown
+from ..records import Host, Machine, Metric, Params
+from ..units import show_bytes
+from . import Command, Param, Sample, Workload
+from ._particles import counts_of, free_bytes, words
+from ._threads import HELP, counts
+
+PRECISIONS = ("fp32", "fp64")
+_SOURCE = "Nyland, Harris, Prins, GPU Gems 3, chapter 31 (20 operations each); native/nbody/README.md"
+_MATCH = ("n", "precision")
+#: Bytes for each body: the program's columns, and the host's in double precision.
+_BYTES = {"fp32": 180, "fp64": 208}
+_MOST = 2**30
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    host = machine.hosts[0]
+    bodies = counts_of(str(params["bodies"]), where="nbody.bodies", low=2, high=_MOST)
+    precisions = words(params["precision"])
+    for word in precisions:
+        if word not in PRECISIONS:
+            raise unknown("precision of nbody", word, PRECISIONS)
+    if not precisions:
+        raise BadInput(
+            "nbody.precision names none", hint=f"write one of {', '.join(PRECISIONS)}, or both between commas"
+        )
+    need, room = max(bodies) * max(_BYTES[word] for word in precisions), free_bytes(host)
+    if need > room:
+        raise BadInput(
+            f"nbody.bodies: {max(bodies)} bodies need {show_bytes(need)}, and {show_bytes(room)} are free on {host.name}",
+            hint="ask for fewer; a step takes time with the square of their number",
+        )
+    threads = counts(str(params["threads"]), host, where="nbody.threads")
+    return (
+        {
+            **params,
+            "bodies": ",".join(map(str, bodies)),
+            "precision": ",".join(precisions),
+            "threads": ",".join(map(str, threads)),
+        },
+    )
+
+
+def _command(params: Params, host: Host) -> Command:
+    given = [word for name in WORKLOAD.params if params[name] != "" for word in (f"--{name}", str(params[name]))]
+    return Command(argv=(programs.path("nbody"), *given))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Two fields beside the samples, at 4e9 interactions a second and thread in single precision, a quarter in double."""
+    total = 0.2
+    for threads in map(int, str(params["threads"]).split(",")):
+        for n in map(int, str(params["bodies"]).split(",")):
+            for precision in words(params["precision"]):
+                step_s = n**2 / (threads * (4e9 if precision == "fp32" else 1e9))
+                steps = int(params["steps"]) or max(1, round(0.02 / step_s))
+                measured_s = max(int(params["samples"]) * steps * step_s, float(params["seconds"]))
+                total += measured_s + (3 + steps) * step_s + n * 3e-6 + min(64 * n, 2**24) * 2e-8
+    return total
+
+
+def _label(params: Params) -> str:
+    bodies = str(params["bodies"]).split(",")
+    span = bodies[0] if len(bodies) == 1 else f"{bodies[0]} to {bodies[-1]}"
+    isa = "" if params["isa"] == "auto" else f", {params['isa']}"
+    return f"nbody {span} bodies, {params['precision']}, {params['threads']} threads{isa}"
+
+
+WORKLOAD = Workload(
+    name="nbody",
+    title="N-body, all pairs",
+    metrics=(
+        Metric(
+            name="nbody.rate",
+            title="N-body rate, 20 operations an interaction",
+            unit="flop/s",
+            better="higher",
+            kernel="nbody",
+            per="flop/s",
+            limit="flops.{precision}",
+            headline=True,
+            match=_MATCH,
+            source=_SOURCE,
+        ),
+        Metric(
+            name="nbody.interactions",
+            title="N-body interactions",
+            unit="op/s",
+            better="higher",
+            kernel="nbody",
+            per="interactions/s",
+            match=_MATCH,
+            source="n^2 interactions a step; native/nbody/README.md",
+        ),
+    ),
+    params={
+        "bodies": Param(kind="list", default="65536", help="numbers of bodies between commas: 16384,1048576"),
+        "precision": Param(kind="list", default="fp32,fp64", help="fp32, fp64 or both between commas"),
+        "threads": Param(kind="list", default="all", help=HELP),
+        "isa": Param(
+            kind="word",
+            default="auto",
+            choices=("auto", "avx512", "avx2", "sve", "neon", "plain"),
+            help="instruction set of the loops; auto: the widest that runs",
+        ),
+        "samples": Param(kind="integer", default=5, low=1, high=1_000_000, help="samples of each case at least"),
+        "steps": Param(
+            kind="integer", default=0, low=0, high=1_000_000, help="steps of a sample; 0: as many as last 20 ms"
+        ),
+        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
+        "softening": Param(
+            kind="real", default=0.05, low=1e-6, high=1e6, help="length that softens the force; the sphere's is 0.59"
+        ),
+        "dt": Param(kind="real", default=2.0**-10, low=0, high=1, help="time of a step; the sphere's own is about 1"),
+        "seed": Param(kind="integer", default=1, low=0, help="of places and velocities"),
+        "cpus": Param(
+            kind="word", default="", help="pin thread i to the i-th CPU of this list (0-3,8); else cores first"
+        ),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="native/nbody-avx512.jsonl",
+            source="two cores of a Zen 5 virtual machine",
+            expect={
+                "nbody.rate[n=16384,precision=fp32,threads=1]": 1.2776942e11,
+                "nbody.rate[n=16384,precision=fp64,threads=1]": 4.6900172e10,
+                "nbody.rate[n=4096,precision=fp32,threads=2]": 3.6278689e11,
+                "nbody.rate[n=4096,precision=fp64,threads=2]": 5.0240222e10,
+                "nbody.rate[n=16384,precision=fp32,threads=2]": 1.1649462e11,
+                "nbody.interactions[n=16384,precision=fp32,threads=2]": 5.8247311e09,
+                "nbody.rate[n=16384,precision=fp64,threads=2]": 6.9543655e10,
+            },
+        ),
+    ),
+)

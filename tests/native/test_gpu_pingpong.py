@@ -1,0 +1,84 @@
+"""gpu_pingpong with real ranks on the host backend: cases, paths, checks that fail, what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from shakedown import events, launchers, programs
+from shakedown.errors import Unavailable
+from shakedown.events import Events
+from shakedown.host import RealHost
+from shakedown.machine.mpi import mpi
+from shakedown.records import Cpu, Host, Memory
+from shakedown.workloads import Command
+
+LIMIT_S = 120
+
+
+def _run(ranks: int, *words: str) -> tuple[int, Events, str]:
+    """Skips, with what to install, where there is no program or no MPI for it."""
+    door = RealHost()
+    host = Host(
+        name=door.name(),
+        cpu=Cpu(model="", vendor="", architecture="", microarchitecture=""),
+        memory=Memory(total_bytes=0),
+        usable_cpus=door.affinity(),
+        software=mpi(door),
+    )
+    if len(host.usable_cpus) < 2:
+        pytest.skip("needs two CPUs that this process may use")
+    try:
+        program = programs.path("gpu_pingpong")
+        small = ("--backend", "host", "--samples", "2", "--window", "4")
+        argv, env = launchers.wrap(Command(argv=(program, *small, *words), ranks=ranks), host)
+    except Unavailable as error:
+        pytest.skip(f"needs gpu_pingpong and the MPI that it was built with: {error.what}; {error.hint}")
+    done = subprocess.run(argv, capture_output=True, env={**os.environ, **env}, timeout=LIMIT_S, check=False)
+    return done.returncode, events.parse(done.stdout), done.stderr.decode()
+
+
+def test_every_side_and_size_is_measured_and_right() -> None:
+    code, found, err = _run(2, "--sizes", "0,8,70000", "--sides", "dd,dh,hd,hh")
+    assert code == 0 and found.ended, err
+    assert {(case.kernel, case.params["sides"], case.params["bytes"]) for case in found.cases} == {
+        (kernel, sides, size)
+        for kernel in ("latency", "bandwidth")
+        for sides in ("dd", "dh", "hd", "hh")
+        for size in (0, 8, 70000)
+    }
+    for case in found.cases:
+        assert len(case.seconds) == 2 and min(case.seconds) > 0
+        assert case.residual is not None and case.residual.value == 0
+        assert case.params["path"] == ("host" if case.params["sides"] == "hh" else "direct")
+        assert case.work["bytes"] == case.work["messages"] * int(case.params["bytes"])
+        assert case.work["messages"] % (2 if case.kernel == "latency" else 4) == 0
+
+
+def test_messages_that_are_copied_through_the_host_say_so_and_are_right() -> None:
+    code, found, err = _run(2, "--aware", "no", "--sizes", "8,70000")
+    assert code == 0, err
+    assert {case.params["path"] for case in found.cases} == {"staged", "host"}
+    assert [one.code for one in found.notices] == ["gpu-mpi-staged"]
+
+
+@pytest.mark.parametrize("aware", ["yes", "no"])
+def test_a_damaged_byte_fails(aware: str) -> None:
+    code, found, _ = _run(2, "--spoil", "--sizes", "1024", "--aware", aware, "--sides", "dd")
+    assert code == 1 and len(found.cases) == 2
+    assert all(case.residual is not None and not case.residual.passed for case in found.cases)
+
+
+@pytest.mark.parametrize(
+    "words", [("--sides", "dg"), ("--kernels", "lat"), ("--aware", "perhaps"), ("--sizes", "2147483648")]
+)
+def test_what_cannot_be_is_refused(words: tuple[str, ...]) -> None:
+    code, found, err = _run(2, *words)
+    assert code == 2 and not found.cases and "next:" in err
+
+
+def test_two_ranks_are_needed() -> None:
+    code, _, err = _run(1)
+    assert code == 2 and "two ranks are needed" in err

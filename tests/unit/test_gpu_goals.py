@@ -1,0 +1,152 @@
+"""What scripts/gpu-check makes of its cases: rates, goals that can be missed, what was not measured, the table."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+def _load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+goals = _load("gpu_goals")
+check = _load("gpu_check")
+
+
+def event(
+    kernel: str, work: dict[str, float], seconds: list[float], residual: Any = 0, **params: Any
+) -> dict[str, Any]:
+    found = {"event": "case", "kernel": kernel, "params": params, "work": work, "seconds": seconds}
+    return found | ({"residual": {"value": residual, "limit": 0, "kind": "wrong"}} if residual != "none" else {})
+
+
+def found(*cases: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "date": "2026-11-22",
+        "backend": "cuda",
+        "commit": "abc",
+        "driver": "580.1",
+        "pcie": {"generation": 5, "lanes": 16},
+        "devices": [{"name": "NVIDIA H200"}],
+        "steps": [],
+        "cases": list(cases),
+        "goals": [],
+        **more,
+    }
+
+
+def stream(kernel: str, rate: float, **more: Any) -> dict[str, Any]:
+    work = {"bytes": 3.0 * 2**32}
+    case: dict[str, Any] = goals.case_of(
+        "stream", event(kernel, work, [work["bytes"] / rate] * 3, array_bytes=2**32, **more)
+    )
+    return case
+
+
+def state(name: str, *cases: dict[str, Any], **more: Any) -> tuple[str, float | None]:
+    (one,) = [goal for goal in goals.goals(found(*cases, **more)) if name in goal["goal"]]
+    return one["state"], one["value"]
+
+
+def test_a_case_has_the_median_of_its_samples() -> None:
+    case = goals.case_of("gemm", event("gemm_f64", {"flop": 6e12}, [1, 3, 2, 2, 100], 0.5, n=8192))
+    assert case["median_s"] == 2 and case["rates"] == {"flop": 3e12} and case["samples"] == 5
+    assert case["passed"] is False and goals.case_of("x", event("k", {}, [], None))["passed"] is False, (
+        "NaN does not pass"
+    )
+    assert "passed" not in goals.case_of("x", event("k", {}, [], "none"))
+
+
+def test_goals_are_met_missed_or_not_measured() -> None:
+    copy = stream("memcpy", 4.3e12)
+    assert state("over the driver's copy", stream("triad", 4.1e12), copy)[0] == "met"
+    assert state("over the driver's copy", stream("triad", 3.9e12), copy)[0] == "not met"
+    assert state("over the driver's copy", stream("triad", 4.1e12)) == ("not measured", None)
+    reached, value = state("0.90 x 4.8 TB/s", stream("triad", 4.1e12))
+    assert reached == "met" and value == pytest.approx(4.1 / 4.32)
+    assert state("0.90 x 4.8 TB/s", stream("triad", 4.1e12), devices=[{"name": "NVIDIA H100"}])[0] == "not measured"
+    everything = goals.goals(found())
+    assert everything and all(one["state"] == "not measured" and one["value"] is None for one in everything)
+
+
+def test_a_wrong_result_counts_for_nothing() -> None:
+    wrong = stream("triad", 4.1e12)
+    wrong["passed"] = False
+    assert state("over the driver's copy", wrong, stream("memcpy", 4.3e12))[0] == "not measured"
+    small = goals.case_of("correct-stream", event("triad", {"bytes": 3.0 * 2**32}, [1e-3], array_bytes=2**32))
+    assert state("0.90 x 4.8", small)[0] == "not measured", "runs for correctness give no figures"
+
+
+def test_ours_over_cublas_alone() -> None:
+    cases = [
+        goals.case_of("gemm", event(kernel, {"flop": 1e12}, [seconds], "none", n=8192))
+        for kernel, seconds in (("beside_f64", 0.0202), ("bare_f64", 0.02))
+    ]
+    assert state("DGEMM 8192", *cases) == ("met", pytest.approx(0.02 / 0.0202))
+    assert state("SGEMM 8192", *cases)[0] == "not measured"
+
+
+def test_the_link_to_the_host() -> None:
+    case = goals.case_of("copy", event("h2d", {"bytes": 55e9}, [1.0], memory="pinned", bytes=2**28))
+    assert state("host to device", case) == ("met", pytest.approx(55 / 57.6, rel=1e-3))
+    assert state("host to device", case, pcie=None)[0] == "not measured"
+    facts = check.facts_of(
+        "<driver_version>580.65</driver_version><max_link_gen>5</max_link_gen><current_link_width>16x</current_link_width>"
+    )
+    assert facts == {"driver": "580.65", "pcie": {"generation": 5, "lanes": 16}}
+    assert check.facts_of("<max_link_gen>N/A</max_link_gen>")["pcie"] is None
+
+
+def test_the_trap_of_constant_data_and_the_table() -> None:
+    cases = [
+        goals.case_of("gemm", event("gemm_bf16", {"flop": 1e12}, [1 / rate], "none", n=8192, data=data))
+        for data, rate in (("random", 788.0), ("ones", 894.0))
+    ]
+    cases += [
+        goals.case_of(
+            "gemm", event("conditions", {"hertz": hz, "watts": watts}, [], "none", n=8192, data=data, format="bf16")
+        )
+        for data, hz, watts in (("random", 1.4e9, 690.0), ("ones", 1.7e9, 600.0))
+    ]
+    ((format_, n, ratio, conditions),) = goals.traps(found(*cases))
+    assert (format_, n, ratio) == ("bf16", 8192, pytest.approx(894 / 788)) and conditions["ones"]["watts"] == 600
+    steps = [{"name": "pingpong", "state": "not measured", "why": "there is no mpirun"}]
+    known = found(*cases, steps=steps)
+    text = goals.table(known | {"goals": goals.goals(known)})
+    assert "| bf16 | 8192 | 1.135 | 1400 MHz, 690 W | 1700 MHz, 600 W |" in text
+    assert "| DGEMM 8192 over cuBLAS alone | 0.99 | not measured |" in text
+    assert "pingpong: not measured: there is no mpirun" in text and "788 Tflop/s" in text
+
+
+def test_events_of_a_program_that_was_cut_are_not_passed(tmp_path: Path, recordings: Path) -> None:
+    asked = check.argparse.Namespace(out=tmp_path, limit_s=10.0, backend="host")
+    one = check.Check(asked)
+    whole = (recordings / "gpu/gpu-stream-host.jsonl").read_bytes()
+    assert check.keep_events(one, "stream", whole) and len(one.found["cases"]) == 20
+    assert not check.keep_events(one, "stream", b"\n".join(whole.splitlines()[:-1])), "the end is missing"
+    assert not check.keep_events(one, "stream", b"words\n")
+    one.keep()
+    assert json.loads((tmp_path / "gpu-check.json").read_text())["goals"] and (tmp_path / "recordings.tar.gz").exists()
+
+
+def test_programs_are_found_by_their_cmake_files() -> None:
+    assert {"gpu_query", "gpu_stream", "gpu_copy", "gpu_gemm", "gpu_pingpong"} <= set(check.gpu_programs())
+
+
+def test_what_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main(["--steps", "bild"]) == 2 and check.main(["--bench", "strema"]) == 2
+    assert "no step 'bild'" in capsys.readouterr().err

@@ -1,0 +1,88 @@
+"""The Lennard-Jones fluid: which sizes and precisions, boxes that are too small, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shakedown import events, workloads
+from shakedown.errors import BadInput
+from shakedown.records import Params, Value
+from shakedown.workloads import lj
+from support.machines import host, machine
+
+WORKLOAD = lj.WORKLOAD
+
+
+@pytest.fixture(autouse=True)
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "lj").touch(0o755)
+    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
+    return tmp_path
+
+
+def resolve(**given: Value) -> Params:
+    (resolved,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), machine(4))
+    return resolved
+
+
+def test_the_default_is_comets_fluid() -> None:
+    params = resolve()
+    assert (params["particles"], params["density"], params["cutoff"]) == ("64000", 0.382, 3.0)
+
+
+def test_a_command_names_every_parameter_once(built: Path) -> None:
+    command = WORKLOAD.command(resolve(particles="4000, 64000", precision="mixed", threads="1,2"), host(4))
+    assert command.argv[0] == str(built / "lj")
+    words = dict(zip(command.argv[1::2], command.argv[2::2], strict=True))
+    assert (words["--particles"], words["--precision"], words["--threads"]) == ("4000,64000", "mixed", "1,2")
+    assert set(words) == {f"--{name}" for name in WORKLOAD.params} - {"--cpus"}  # which is empty
+
+
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        ({"particles": "99"}, "no number from 100"),
+        ({"particles": "64k"}, "'64k'"),
+        ({"particles": "200"}, "too small for a cutoff of 3"),
+        ({"particles": "2000000000"}, "are free on"),
+        ({"precision": "fp32"}, "fp32"),
+        ({"precision": ""}, "names none"),
+        ({"threads": "0"}, "threads"),
+        ({"density": 2.0}, "density"),
+        ({"start": "cubic"}, "start"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_it_is(given: dict[str, Value], part: str) -> None:
+    with pytest.raises(BadInput) as error:
+        resolve(**given)
+    assert part in error.value.what
+
+
+def test_the_fewest_particles_that_the_hint_names_are_enough() -> None:
+    with pytest.raises(BadInput) as error:
+        resolve(particles="100")
+    fewest = error.value.hint.split("at least ")[1].split(" ")[0]
+    resolve(particles=fewest)
+    with pytest.raises(BadInput):
+        resolve(particles=str(int(fewest) - 1))
+
+
+def test_the_time_grows_with_particles_and_with_the_load_asked_for() -> None:
+    one, two = (WORKLOAD.estimate_s(resolve(particles=n, precision="mixed"), host(4)) for n in ("1000000", "2000000"))
+    assert 1.8 < two / one < 2.2
+    assert WORKLOAD.estimate_s(resolve(seconds=100.0), host(4)) > 200
+
+
+def test_a_step_of_all_particles_is_as_many_updates(recordings: Path) -> None:
+    found = events.parse((recordings / "native/lj-avx512.jsonl").read_bytes())
+    assert {case.params["precision"] for case in found.cases} == {"mixed", "fp64"}
+    for case in found.cases:
+        assert case.work["particle_steps"] == float(case.params["n"]) * case.work["steps"]
+        assert case.residual is not None and case.residual.passed
+
+
+def test_labels_say_what_is_run() -> None:
+    assert WORKLOAD.label is not None
+    assert WORKLOAD.label(resolve(precision="mixed")) == "lj 64000 particles, mixed, 4 threads"
