@@ -2,7 +2,7 @@
 
     python scripts/bench/all.py [harness] [analysis] [stream] [gemm] [pingpong] [hpl] [energy] [counters] [sampling]
         [archive] [multicast] [filesystem] [pairs] [cluster] [allocation] [accept] [health]
-        [availability] [accounting]
+        [availability] [accounting] [fft] [nbody] [lj]
 
 Each part runs ours and its peers interleaved in one run and prints medians and ratios; a peer that is not installed is
 said. The figures of record stand in docs/performance.md. The native programs are built into build/bench, with the
@@ -40,6 +40,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "health": (),
     "availability": (),
     "accounting": (),
+    "fft": ("--threads", "1"),
+    "nbody": ("--build", str(BUILD)),
+    "lj": (),
 }
 
 
@@ -60,7 +63,7 @@ def main() -> None:
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         sys.exit(f"bench: no part {unknown[0]!r}\n  next: one of {', '.join(PARTS)}")
-    if {"stream", "gemm", "pingpong", "hpl", "multicast", "filesystem"} & set(parts):
+    if {"stream", "gemm", "pingpong", "hpl", "multicast", "filesystem", "nbody"} & set(parts):
         build()
     failed = []
     for part in parts:
