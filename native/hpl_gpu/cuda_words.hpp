@@ -15,17 +15,17 @@ __device__ __forceinline__ void spin() {}
 __device__ __forceinline__ std::uint64_t load_acquire(const std::uint64_t* from, bool system) {
   std::uint64_t value;
   if (system) {
-    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
   } else {
-    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
   }
   return value;
 }
 __device__ __forceinline__ void store_release(std::uint64_t* to, std::uint64_t value, bool system) {
   if (system) {
-    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+    asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
   } else {
-    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+    asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
   }
 }
 /// Past the first-level cache, which may hold what stood there before.

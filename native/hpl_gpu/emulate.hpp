@@ -328,11 +328,11 @@ constexpr gpu::HostKernel kernel(const char* name) {
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __shared__ static thread_local
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define HPL_DYNAMIC_SHARED(name) auto* name = static_cast<double*>(emulate::block().shared())
 #define HPL_UNROLL
 
 inline void __syncthreads() { emulate::block().sync(); }
-inline void __syncwarp() { emulate::block().sync_warp(); }
 template <class T>
 T __shfl_sync(unsigned, T value, int from) {
   return emulate::block().shuffle(value, static_cast<unsigned>(from));

@@ -89,11 +89,14 @@ struct Panel {
   std::vector<Index> picks;
 };
 
+/// Where entry (i, j) of a square of that order lies.
+std::size_t place(Index i, Index j, Index order) { return static_cast<std::size_t>(i + j * order); }
+
 Panel random_panel(Dice& dice, Index rows, int order, int from, int width, bool top) {
   Panel panel{rows, order, from, width, top, {}, {}, {}, {}, {}};
-  for (Index i = 0; i < rows * order; ++i)
-    panel.local.push_back(static_cast<double>(dice.between(-1000000, 1000000)) * 1e-6);
-  const auto square = static_cast<std::size_t>(order * order);
+  panel.local.resize(static_cast<std::size_t>(rows * order));
+  for (double& value : panel.local) value = static_cast<double>(dice.between(-1000000, 1000000)) * 1e-6;
+  const auto square = static_cast<std::size_t>(order) * static_cast<std::size_t>(order);
   panel.l1.assign(square, 0);
   panel.inverse.assign(square, 0);
   panel.raw.assign(square, 0);
@@ -106,7 +109,7 @@ void reference(Panel& panel,
                const std::function<bool(Panel&, int, Index, std::vector<double>&, std::vector<double>&)>& exchange) {
   const Index active = panel.top ? panel.from : 0;
   const auto at = [&](Index r, int c) -> double& { return panel.local[static_cast<std::size_t>(r + c * panel.rows)]; };
-  const auto l1 = [&](int r, int c) -> double& { return panel.l1[static_cast<std::size_t>(r + c * panel.order)]; };
+  const auto l1 = [&](int r, int c) -> double& { return panel.l1[place(r, c, panel.order)]; };
   for (int j = 0; j < panel.width; ++j) {
     const int here = panel.from + j;
     const Index live = panel.top ? active + j : 0;
@@ -158,9 +161,9 @@ BaseTask task_of(Panel& panel, std::vector<Slot>& slots, unsigned blocks, std::u
   task.inverse = panel.inverse.data();
   task.order = panel.order;
   task.picks = panel.picks.data();
-  slots.resize(2 * blocks + 6);
+  slots.resize(std::size_t{2} * blocks + 6);
   task.slots = slots.data();
-  task.current = slots.data() + 2 * blocks;
+  task.current = slots.data() + std::size_t{2} * blocks;
   task.result = task.current + 2;
   task.courier = courier;
   task.sequence = sequence;
@@ -215,8 +218,8 @@ void base(Checks& checks, const Bench& bench) {
       for (int c = 0; c < width; ++c) {
         double sum = 0;
         for (int k = 0; k <= i; ++k) {
-          const double l = k == i ? 1 : panel.l1[static_cast<std::size_t>(from + i + (from + k) * order)];
-          sum += l * panel.inverse[static_cast<std::size_t>(from + k + (from + c) * order)];
+          const double l = k == i ? 1 : panel.l1[place(from + i, from + k, order)];
+          sum += l * panel.inverse[place(from + k, from + c, order)];
         }
         most = std::max(most, std::fabs(sum - (i == c ? 1 : 0)));
       }
@@ -234,7 +237,7 @@ void base(Checks& checks, const Bench& bench) {
       }
       const auto& to = c < from ? panel.l1 : panel.raw;
       bool same = true;
-      for (int i = from; i < from + width; ++i) same = same && to[static_cast<std::size_t>(i + c * order)] == column[i];
+      for (int i = from; i < from + width; ++i) same = same && to[place(i, c, order)] == column[i];
       for (Index r = from + width; r < rows; ++r)
         same = same && panel.local[static_cast<std::size_t>(r + c * rows)] == column[r];
       checks.that(same, "the other columns of " + what);
@@ -266,6 +269,7 @@ void couriers(Checks& checks, const Bench& bench) {
     std::vector<std::thread> devices;
     std::vector<Index> winners;
     const std::uint64_t first = 7;
+    devices.reserve(2);
     for (int r = 0; r < 2; ++r) {
       devices.emplace_back([&, r] {
         const unsigned blocks = 2;
@@ -312,6 +316,7 @@ void rows(Checks& checks, const Bench& bench) {
     const Index n = width + dice.between(1, 100);
     const auto columns = static_cast<int>(dice.between(1, 80));
     std::vector<Index> pivots;
+    pivots.reserve(static_cast<std::size_t>(width));
     for (int i = 0; i < width; ++i) pivots.push_back(dice.between(i, n - 1));
     const auto plan = shakedown::hpl::plan_rows(0, pivots);
     const auto shares = shakedown::hpl::share_rows(plan, {64, 1}, 0);

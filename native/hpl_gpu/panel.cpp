@@ -29,7 +29,7 @@ PanelFactory::PanelFactory(const Setup& setup, const Grid& grid, const Geometry&
       limits_(calls.base_limits(setup.panel_blocks)),
       event_(calls.device()) {
   limits_.blocks = std::min(limits_.blocks, Store::kMostBlocks);
-  calls.device().fill(store.slots(), 0, (2 * Store::kMostBlocks + 6) * sizeof(Slot), stream);
+  calls.device().fill(store.slots(), 0, (std::size_t{2} * Store::kMostBlocks + 6) * sizeof(Slot), stream);
   if (setup.base.p > 1) *store.courier() = Courier();
   stream.wait();
 }
@@ -91,7 +91,7 @@ void PanelFactory::base(int from, int width) {
   task.order = order_;
   task.picks = store_.header(k_);
   task.slots = store_.slots();
-  task.current = store_.slots() + 2 * Store::kMostBlocks;
+  task.current = store_.slots() + std::size_t{2} * Store::kMostBlocks;
   task.result = task.current + 2;
   task.sequence = sequence_;
   if (setup_.base.p == 1) {

@@ -159,6 +159,7 @@ bool meet(const Access& a, const Access& b) {
 std::string race(const Geometry& g, const std::vector<Step>& steps, bool staged) {
   const auto seen = happened_before(steps);
   std::vector<std::vector<Access>> touched;
+  touched.reserve(steps.size());
   for (const Step& step : steps) touched.push_back(accesses(g, step, staged));
   for (std::size_t j = 0; j < steps.size(); ++j) {
     // All that is four panels back is seen through the lanes: a window keeps this fast, and is checked to be enough.
@@ -283,7 +284,7 @@ int main() {
                                          std::to_string(split) + ", tail " + std::to_string(tail);
                 auto steps = schedule(g, staged);
                 const auto found = race(g, steps, staged);
-                checks.that(found.empty(), found + ": " + what);
+                checks.that(found.empty(), std::string(found).append(": ").append(what));
                 whole(checks, g, steps, what);
                 beside(checks, g, steps, what);
                 // A wait left out: the detector must see it, but for the few that others cover.

@@ -166,14 +166,21 @@ Verdict check_forces(const State& state, const Forces& forces, const Physics& ph
   return {worst, "forces " + shown(kLimit * worst) + " of " + shown(kLimit) + " roundings of their terms and places"};
 }
 
-Verdict check_energy(const std::vector<double>& energies, std::int64_t steps, double temperature, std::size_t count,
+Verdict check_energy(const std::vector<double>& energies, std::int64_t steps, double temperature, const State& state,
                      const Physics& physics) {
-  // What velocity Verlet conserves differs from the energy by terms in dt^2 that swing with the fluid: by 0.003 T /
-  // sqrt(N) at dt = 0.005, seen over N = 500 to 64,000, and ten times that is allowed. A drift was not seen over 20,000
-  // steps; what is allowed is a tenth of a per mille of T in 5,000 steps.
-  const double rough = square(physics.dt / 0.005) * temperature;
+  // What velocity Verlet conserves differs from the energy by terms in dt^2. They swing with the fluid, by 0.003 T /
+  // sqrt(N) at dt = 0.005 (seen over N = 500 to 64,000), and move by up to 7e-5 T while a lattice melts; ten and four
+  // times that are allowed. A drift was not seen over 20,000 steps; a tenth of a per mille of T in 5,000 steps is
+  // allowed.
+  // The force jumps at the cutoff, so that each pair which crosses it errs by at most that jump times the way of one
+  // step, in no one direction: that counts where the cutoff is short.
+  const double rough = square(physics.dt / 0.005) * temperature, n = static_cast<double>(state.count());
   const double taken = static_cast<double>(energies.size() - 1) * static_cast<double>(steps);
-  const double bound = (0.03 / std::sqrt(static_cast<double>(count)) + 2e-8 * taken) * rough;
+  const double way = std::sqrt(temperature) * physics.dt, s6 = std::pow(physics.cutoff, -6);
+  const double jump = std::fabs(48 * s6 * (s6 - 0.5) / physics.cutoff) * way;
+  const double density = n / (state.length * square(state.length));
+  const double crossings = 4 * std::numbers::pi * square(physics.cutoff) * density * way * taken;  // of a particle
+  const double bound = (0.03 / std::sqrt(n) + 3e-4 + 2e-8 * taken) * rough + 3 * jump * std::sqrt(crossings / n);
   double change = 0;
   for (const double energy : energies) {
     const double one = std::fabs(energy - energies.front());

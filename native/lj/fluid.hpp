@@ -33,7 +33,7 @@ struct Verdict {
 /// The forces on up to 64 particles over the whole range, summed again in long double over all particles.
 Verdict check_forces(const State& state, const Forces& forces, const Physics& physics, Precision precision);
 /// The energies (per particle) before the first and after each sample of `steps` steps: how far they strayed.
-Verdict check_energy(const std::vector<double>& energies, std::int64_t steps, double temperature, std::size_t count,
+Verdict check_energy(const std::vector<double>& energies, std::int64_t steps, double temperature, const State& state,
                      const Physics& physics);
 /// The momentum, which is zero at the start, after so many steps.
 Verdict check_momentum(const Thermo& thermo, std::int64_t steps, std::size_t count, const Physics& physics,

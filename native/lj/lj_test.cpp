@@ -81,7 +81,7 @@ void right(Checks& checks, Team& team, const Isa& isa, Precision precision, std:
     energies.push_back(point(backend->thermo(), state, physics).energy);
   }
   const double temperature = point(backend->thermo(), state, physics).temperature;
-  checks.that(check_energy(energies, 150, temperature, n, physics).value <= 1, who + ": energy");
+  checks.that(check_energy(energies, 150, temperature, state, physics).value <= 1, who + ": energy");
 }
 
 /// Steps against velocity Verlet written down as in the books.
@@ -159,12 +159,12 @@ void wrong_is_found(Checks& checks, Team& team) {
   Forces forces;
   backend->store(state, forces);
   checks.that(check_forces(state, forces, physics, Precision::mixed).value > 1, "forces 1 % too large are found");
-  checks.that(check_energy(energies, 100, 1.5, 2048, physics).value > 1, "and their energy, which is not conserved");
+  checks.that(check_energy(energies, 100, 1.5, state, physics).value > 1, "and their energy, which is not conserved");
   Thermo pushed;
   pushed.px = 1;
   checks.that(check_momentum(pushed, 100, 2048, physics, Precision::mixed).value > 1, "a momentum out of nowhere");
   energies.back() = std::nan("");
-  checks.that(!residual({check_energy(energies, 100, 1.5, 2048, physics)}).passed(), "NaN is no pass");
+  checks.that(!residual({check_energy(energies, 100, 1.5, state, physics)}).passed(), "NaN is no pass");
 }
 
 void starts(Checks& checks) {

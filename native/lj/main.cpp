@@ -17,6 +17,7 @@ namespace shakedown::lj {
 namespace {
 
 constexpr double kSampleSeconds = 0.1;
+constexpr double kFirstSkin = 0.3;         // until the fastest is found
 constexpr std::int64_t kLeastSteps = 100;  // so that a sample holds several rebuilds of the lists
 
 struct Subject {
@@ -61,7 +62,7 @@ double choose_skin(Counted& fluid, const Options& options, double length) {
   for (const double skin : {0.2, 0.3, 0.4, 0.5, 0.6, 0.8}) {
     if (length >= 3 * (options.physics.cutoff + skin)) skins.push_back(skin);
   }
-  if (skins.size() < 2) return skins.empty() ? 0.3 : skins.front();
+  if (skins.size() < 2) return skins.empty() ? kFirstSkin : skins.front();
   seconds.assign(skins.size(), 1e300);
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < skins.size(); ++i) {
@@ -118,7 +119,7 @@ void measure_case(Backend& backend, const Options& options, Emitter& emitter, co
     const PhaseMark phase(emitter, "init", subject.label);
     state = fluid(subject.particles, options.density, options.temperature, options.start,
                   static_cast<std::uint64_t>(options.seed));
-    if (options.skin > 0) backend.set_skin(options.skin);
+    backend.set_skin(options.skin > 0 ? options.skin : kFirstSkin);
     backend.load(state);
     equilibrate(counted, options, subject.particles);
     backend.set_skin(options.skin > 0 ? options.skin : choose_skin(counted, options, state.length));
@@ -142,7 +143,7 @@ void measure_case(Backend& backend, const Options& options, Emitter& emitter, co
     if (options.verify) {
       checked =
           residual({check_forces(state, forces, options.physics, subject.precision),
-                    check_energy(series.energies, series.steps, last.temperature, subject.particles, options.physics),
+                    check_energy(series.energies, series.steps, last.temperature, state, options.physics),
                     check_momentum(thermo, counted.steps, subject.particles, options.physics, subject.precision)});
     }
   }

@@ -18,6 +18,7 @@ import contextlib
 import ctypes
 import hashlib
 import os
+import re
 import select
 import signal
 import sys
@@ -47,9 +48,13 @@ _SEEN_S = 15.0
 #: What a run under way may take to end once it is told to.
 _END_S = 5.0
 _PR_SET_PDEATHSIG = 1
-#: How a launcher told the relay that it is a task. A program that is started below it is none: an MPI that believes so waits
-#: for the others, or ends (Open MPI: "direct launched using srun, but not built with SLURM's PMI support").
-_OWN = ("SLURM_STEP", "SLURM_PROCID", "SLURM_LOCALID", "PMI_", "PMIX_", "FLUX_TASK_", "JSM_NAMESPACE_")
+#: How a launcher told the relay that it is one of its tasks. A program started below it is none: an MPI that believes
+#: so takes all hosts for its world, waits for the others, or ends (Open MPI: "direct launched using srun, but not built with
+#: SLURM's PMI support"). What a user sets (OMPI_MCA_btl and its like) stays.
+_OWN = re.compile(
+    r"SLURM_(STEP|PROCID|LOCALID)|PMIX?_|HYD|MPI_LOCAL|FLUX_TASK_|JSM_NAMESPACE_"
+    r"|OMPI_(?!MCA_|ALLOW_)|OMPI_MCA_(ess|pmix|orte|prte|plm|initial_wdir)|PRTE_|ORTE_"
+)
 _R = TypeVar("_R")
 
 
@@ -284,7 +289,7 @@ def main(words: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _stop)
     path = Path(words[0])
     host = words[2]
-    for name in [name for name in os.environ if name.startswith(_OWN)]:
+    for name in [name for name in os.environ if _OWN.match(name)]:
         del os.environ[name]
     relay = _Relay(path, host or os.uname().nodename)
     try:

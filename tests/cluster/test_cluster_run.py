@@ -180,10 +180,12 @@ def test_each_kind_of_node_gets_an_allocation_and_one_report_tells_of_all(lab: L
     asked = shakedown(lab, "run", campaign(lab, "shapes", text), "--on", "slurm", "--directory", path)
     assert asked.code == 0, asked.err
     narrow, wide = results(path / "narrow"), results(path / "wide")
-    assert {(one.workload, one.host) for one in narrow} == {("stream", "node4")}
+    assert {(one.workload, one.host) for one in narrow} == {("stream", "node4"), ("hpl", "node4")}
     assert {(one.workload, one.host) for one in wide} == {
         ("stream", "node1"),
         ("stream", "node2"),
+        ("hpl", "node1"),
+        ("hpl", "node2"),
         ("pingpong", "node[1-2]"),
     }
     page = (path / "report.html").read_text()
@@ -200,7 +202,7 @@ def test_grid_engine_runs_a_campaign_too(gridengine_lab: Lab) -> None:
     asked = shakedown(lab, "run", file, *words, "--directory", path, "--no-report")
     assert asked.code == 0, asked.err
     found = results(path)
-    assert [one.state for one in found] == ["ok"] * 3
+    assert [one.state for one in found] == ["ok"] * 5
     (job,) = (one for one in found if one.workload == "pingpong")
     assert len(set(job.provenance["facts"]["hosts"])) == 2
     (record,) = dispatch.ended(dispatch.folders(path)[0])

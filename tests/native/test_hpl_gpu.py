@@ -113,7 +113,7 @@ def test_the_events_of_a_run_are_those_of_the_contract() -> None:
     assert sum(shares[name] for name in hpl_gpu.SHARES) == pytest.approx(1)
     facts = found.provenance["facts"]
     assert facts["gpu_aware_mpi"] is True and facts["blas"] == "host" and facts["memory_bytes"] > 0
-    assert [phase.name for phase in found.phases].count("measure") >= 1
+    assert {phase.name for phase in found.phases} >= {"init matrix", "measure factorization", "verify"}
 
 
 @pytest.mark.parametrize("ranks", [0, 4])

@@ -310,3 +310,17 @@ def test_an_engine_starts_what_runs_in_its_allocations() -> None:
         launchers.reach(argv, host(name="node1"), pe, pe.hosts, environment={}, build={})
     (one,) = launchers.reach(argv, host(name="node1", software=(SITE,)), pe, pe.hosts, environment={}, build={})
     assert one.launcher.name == "mpirun" and not one.launcher.fed
+
+
+def test_what_a_launcher_told_the_relay_is_not_told_to_programs() -> None:
+    own = (
+        "SLURM_STEP_ID",
+        "SLURM_STEPID",
+        "SLURM_PROCID",
+        "PMIX_RANK",
+        "PMI_FD",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_MCA_ess",
+    )
+    users = ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "OMPI_MCA_btl", "OMPI_ALLOW_RUN_AS_ROOT", "PATH", "OMP_NUM_THREADS")
+    assert all(relay._OWN.match(name) for name in own) and not any(relay._OWN.match(name) for name in users)
