@@ -1,4 +1,5 @@
-// The kernels that factor 32 columns of a panel; a part of kernels.cu, which includes the words that they are written in.
+// The kernels that factor 32 columns of a panel; a part of kernels.cu, which includes the words that they are written
+// in.
 #pragma once
 
 #include "tasks.hpp"
