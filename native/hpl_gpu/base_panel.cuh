@@ -74,7 +74,7 @@ __device__ __forceinline__ void ask_host(const BaseTask& task, const Found& best
 /// read all of column j.
 template <bool kResident>
 __device__ __forceinline__ void factor_base(const BaseTask& task) {
-  HPL_DYNAMIC_SHARED(tile);
+  GPU_DYNAMIC_SHARED(double, tile);
   __shared__ double u[kBase][kBase + 1];  // the chosen rows: U, and L left of its diagonal
   __shared__ double inverse[kBase][kBase + 1];
   __shared__ double chosen[kBase], displaced[kBase];
@@ -110,7 +110,7 @@ __device__ __forceinline__ void factor_base(const BaseTask& task) {
       if (j > 0) {
         const double l = row[(j - 1) * ld] * scale;
         row[(j - 1) * ld] = l;
-        HPL_UNROLL
+        GPU_UNROLL(8)
         for (int k = 0; k < j - 1; ++k) x -= row[k * ld] * u[k][j];
         x -= l * u[j - 1][j];
         row[j * ld] = x;

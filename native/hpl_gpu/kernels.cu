@@ -1,10 +1,7 @@
 // The kernels of HPL on a device. README.md tells what each costs. They are compiled twice: by nvcc, and as C++ with
-// emulate.hpp, which runs them on the host.
-#ifdef __CUDACC__
-#include "cuda_words.hpp"
-#else
-#include "emulate.hpp"
-#endif
+// gpu/emulate.hpp, which runs them on the host.
+#include "gpu/kernel.hpp"
+//
 #include "base_panel.cuh"
 
 namespace shakedown::hpl_gpu {
@@ -166,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(256) hpl_reorder(const double* from
 /// x = the solution of U x = y for the upper triangle of `a`, of that order, by one block; y is kept in shared memory.
 extern "C" __global__ void __launch_bounds__(kMostThreads)
     hpl_solve_upper(const double* a, Index lda, int order, const double* y, double* x) {
-  HPL_DYNAMIC_SHARED(sums);
+  GPU_DYNAMIC_SHARED(double, sums);
   __shared__ double part[32];
   const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   for (int i = t; i < order; i += threads) sums[i] = y[i];
@@ -186,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(kMostThreads)
     __syncthreads();
     for (int i = t; i < first; i += threads) {
       double value = sums[i];
-      HPL_UNROLL
+      GPU_UNROLL(8)
       for (int c = 0; c < width; ++c) value -= a[i + (first + c) * lda] * part[c];
       sums[i] = value;
     }
@@ -203,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const Index i = static_cast<Index>(blockIdx.x) * 32 + lane;
   double sum = 0;
   if (i < rows) {
-    HPL_UNROLL
+    GPU_UNROLL(8)
     for (int c = warp; c < columns; c += warps) sum += a[i + c * lda] * x[c];
   }
   sums[warp][lane] = sum;

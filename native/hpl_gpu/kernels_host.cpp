@@ -1,10 +1,11 @@
-// The kernels' own source, run on the host: see emulate.hpp.
+// The kernels' own source, run on the host: see gpu/emulate.hpp.
 #include "kernels.cu"  // NOLINT(bugprone-suspicious-include): that is the point
 #include "kernels.hpp"
 
 namespace shakedown::hpl_gpu {
 namespace {
 
+namespace emulate = gpu::emulate;
 constexpr auto kPlain = emulate::Kind::plain, kBarriers = emulate::Kind::barriers, kTogether = emulate::Kind::together;
 
 const gpu::HostKernel kHost[] = {

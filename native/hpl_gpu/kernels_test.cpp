@@ -1,5 +1,5 @@
-// The kernels' own source, run by emulate.hpp: the matrix bit by bit, a base panel as LU with partial pivoting defines
-// it however many blocks share it, rows that are exchanged, the triangle solved.
+// The kernels' own source, run by gpu/emulate.hpp: the matrix bit by bit, a base panel as LU with partial pivoting
+// defines it however many blocks share it, rows that are exchanged, the triangle solved.
 #include "kernels.hpp"
 
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "common/check.hpp"
-#include "emulate.hpp"
+#include "gpu/emulate.hpp"
 #include "gpu/host.hpp"
 #include "hpl/matrix.hpp"
 #include "hpl/rows.hpp"
@@ -19,7 +19,7 @@ using namespace shakedown::hpl_gpu;
 using shakedown::Checks;
 using shakedown::hpl::testing::Dice;
 namespace gpu = shakedown::gpu;
-namespace emulate = shakedown::hpl_gpu::emulate;
+namespace emulate = shakedown::gpu::emulate;
 
 struct Bench {
   std::unique_ptr<gpu::Device> device = std::move(gpu::host_devices(1).front());
@@ -279,7 +279,7 @@ void couriers(Checks& checks, const Bench& bench) {
     for (int j = 0; j < width; ++j) {
       const auto sequence = first + static_cast<std::uint64_t>(j);
       for (auto& one : couriers) {
-        while (load_acquire(&one.asked, true) != sequence) std::this_thread::yield();
+        while (shakedown::load_acquire(&one.asked, true) != sequence) std::this_thread::yield();
       }
       const int owner = couriers[1].magnitude > couriers[0].magnitude ? 1 : 0;
       winners.push_back(couriers[owner].row + (owner == 1 ? ranks[0].rows : 0));
@@ -288,7 +288,7 @@ void couriers(Checks& checks, const Bench& bench) {
         std::copy_n(couriers[0].current, width, couriers[r].displaced);
         couriers[r].winner = r == owner ? couriers[owner].row : -1;
       }
-      for (auto& one : couriers) store_release(&one.answered, sequence, true);
+      for (auto& one : couriers) shakedown::store_release(&one.answered, sequence, true);
     }
     for (auto& device : devices) device.join();
     const std::string what = "two ranks of " + std::to_string(ranks[0].rows) + " and " + std::to_string(ranks[1].rows) +

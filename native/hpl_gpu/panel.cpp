@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 
+#include "gpu/meanwhile.hpp"
 #include "hpl/gang.hpp"
 #include "hpl/pivots.hpp"
-#include "meanwhile.hpp"
 
 namespace shakedown::hpl_gpu {
 namespace {
@@ -117,9 +117,9 @@ void PanelFactory::serve(const BaseTask& task) {
     release(courier.answered, task.sequence + static_cast<std::uint64_t>(answered));
     ++answered;
   };
-  meanwhile = &look;
+  gpu::meanwhile = &look;
   calls_.base(task, base_shape(rows_ - first_active(task.from), task.width, limits_), stream_);
-  meanwhile = nullptr;
+  gpu::meanwhile = nullptr;
   event_.record(stream_);
   hpl::Patience patience;
   for (int looks = 1; answered < task.width; ++looks) {

@@ -1,12 +1,18 @@
-// What kernels.cu says in other words on a device than in emulate.hpp.
+// The first include of a file of kernels that is compiled twice: by nvcc for devices, and as C++ for the host backend
+// and the tests, where emulate.hpp runs it. These are the words that differ; the rest are CUDA's own.
 #pragma once
+
+#ifndef __CUDACC__
+#include "gpu/emulate.hpp"
+#else
 
 #include <cstdint>
 
-#define HPL_DYNAMIC_SHARED(name) extern __shared__ double name[]
-#define HPL_UNROLL _Pragma("unroll 8")
+#define GPU_PRAGMA(words) _Pragma(#words)
+#define GPU_DYNAMIC_SHARED(type, name) extern __shared__ type name[]
+#define GPU_UNROLL(count) GPU_PRAGMA(unroll count)
 
-namespace shakedown::hpl_gpu {
+namespace shakedown {
 
 /// In a loop that waits for another block or for the host.
 __device__ __forceinline__ void spin() {}
@@ -34,4 +40,5 @@ __device__ __forceinline__ T load_fresh(const T* from) {
   return __ldcg(from);
 }
 
-}  // namespace shakedown::hpl_gpu
+}  // namespace shakedown
+#endif

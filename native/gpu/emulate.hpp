@@ -1,4 +1,4 @@
-// Runs CUDA kernels on this host, from their own source: kernels.cu is compiled as C++ with the words below, and a
+// Runs CUDA kernels on this host, from their own source: a .cu file is compiled as C++ with the words below, and a
 // launch goes through the blocks of its grid. The threads of a block are fibers that take turns, each up to its next
 // barrier, once in ascending and once in descending order, so that a barrier that is missing shows as a wrong result.
 // The blocks of a cooperative launch are threads of the host at the same time, as those of a device are: what they tell
@@ -21,12 +21,12 @@
 #include <vector>
 
 #include "gpu/host.hpp"
-#include "meanwhile.hpp"
+#include "gpu/meanwhile.hpp"
 
 // swapcontext calls the kernel each time; a jump does not, but sanitizers and fortified libraries look at jumps.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) && !defined(_FORTIFY_SOURCE)
 #include <csetjmp>
-#define HPL_JUMPS
+#define SHAKEDOWN_FIBER_JUMPS
 #endif
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
@@ -35,14 +35,14 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-namespace shakedown::hpl_gpu {
+namespace shakedown {
 
 struct Dim {
   unsigned x = 0, y = 0, z = 0;
 };
 inline thread_local Dim threadIdx, blockIdx, blockDim, gridDim;
 
-namespace emulate {
+namespace gpu::emulate {
 
 inline constexpr unsigned kWarp = 32;
 inline constexpr std::size_t kStack = std::size_t{64} << 10;
@@ -73,7 +73,7 @@ class Turn {
 
   /// This is the stack of the thread itself.
   void is_running() {
-#if defined(HPL_JUMPS)
+#if defined(SHAKEDOWN_FIBER_JUMPS)
     started_ = true;
 #endif
   }
@@ -86,7 +86,7 @@ class Turn {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(ends ? nullptr : &fake_, other.bottom(), other.size());
 #endif
-#if defined(HPL_JUMPS)
+#if defined(SHAKEDOWN_FIBER_JUMPS)
     if (_setjmp(place_) != 0) return;
     if (other.started_) _longjmp(other.place_, 1);
     other.started_ = true;
@@ -123,7 +123,7 @@ class Turn {
 #if defined(__SANITIZE_THREAD__)
   void* fiber_ = nullptr;
 #endif
-#if defined(HPL_JUMPS)
+#if defined(SHAKEDOWN_FIBER_JUMPS)
   std::jmp_buf place_{};
   bool started_ = false;  // a new stack begins with its context, and is jumped to from then on
 #endif
@@ -320,32 +320,33 @@ constexpr gpu::HostKernel kernel(const char* name) {
   return gpu::host_kernel<&Emulated<Kernel, kKind>::run>(name);
 }
 
-}  // namespace emulate
+}  // namespace gpu::emulate
 
-// The words of CUDA that kernels.cu uses. NOLINTBEGIN(bugprone-reserved-identifier): they are CUDA's
+// The words of CUDA that kernels use, in a namespace that all of them are in.
+// NOLINTBEGIN(bugprone-reserved-identifier): they are CUDA's
 #define __global__
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __shared__ static thread_local
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
-#define HPL_DYNAMIC_SHARED(name) auto* name = static_cast<double*>(emulate::block().shared())
-#define HPL_UNROLL
+#define GPU_DYNAMIC_SHARED(type, name) auto* name = static_cast<type*>(gpu::emulate::block().shared())
+#define GPU_UNROLL(count)
 
-inline void __syncthreads() { emulate::block().sync(); }
+inline void __syncthreads() { gpu::emulate::block().sync(); }
 template <class T>
 T __shfl_sync(unsigned, T value, int from) {
-  return emulate::block().shuffle(value, static_cast<unsigned>(from));
+  return gpu::emulate::block().shuffle(value, static_cast<unsigned>(from));
 }
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
-  return emulate::block().shuffle(value, (threadIdx.x % emulate::kWarp) ^ static_cast<unsigned>(mask));
+  return gpu::emulate::block().shuffle(value, (threadIdx.x % gpu::emulate::kWarp) ^ static_cast<unsigned>(mask));
 }
-inline unsigned __ballot_sync(unsigned, bool vote) { return emulate::block().ballot(vote); }
+inline unsigned __ballot_sync(unsigned, bool vote) { return gpu::emulate::block().ballot(vote); }
 inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); }
 // NOLINTEND(bugprone-reserved-identifier)
 
-inline void spin() { emulate::block().pause(); }
+inline void spin() { gpu::emulate::block().pause(); }
 /// Words by which blocks, and the device and the host, tell each other that something is there.
 inline std::uint64_t load_acquire(const std::uint64_t* from, bool) { return __atomic_load_n(from, __ATOMIC_ACQUIRE); }
 inline void store_release(std::uint64_t* to, std::uint64_t value, bool) {
@@ -356,4 +357,4 @@ T load_fresh(const T* from) {
   return *from;
 }
 
-}  // namespace shakedown::hpl_gpu
+}  // namespace shakedown

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-namespace shakedown::hpl_gpu {
+namespace shakedown::gpu {
 
 inline thread_local const std::function<void()>* meanwhile = nullptr;
 
-}  // namespace shakedown::hpl_gpu
+}  // namespace shakedown::gpu
