@@ -35,9 +35,9 @@ long setting(const std::string& key, long otherwise) {
   return otherwise;
 }
 
+/// Of all threads: ranks of a test can be threads, each with a device.
 struct State {
   std::mutex lock;
-  int current = 0;
   std::map<int, long> launches;
   std::map<void*, std::pair<int, std::size_t>> held;  // device and bytes
   std::map<int, std::size_t> used;
@@ -46,12 +46,15 @@ State& state() {
   static State one;
   return one;
 }
+thread_local int current = 0;  // the device, as the driver keeps it
 
 /// What every call on the current device answers: 0, or the code of a device that is gone.
 int health() {
   State& s = state();
   const long after = setting("lost_after", -1);
-  if (after < 0 || s.launches[s.current] < after || s.current != setting("of", s.current)) return 0;
+  if (after < 0 || current != setting("of", current)) return 0;
+  const std::lock_guard hold(s.lock);
+  if (s.launches[current] < after) return 0;
   return static_cast<int>(setting("code", 999));
 }
 
@@ -106,13 +109,15 @@ int cuDevicePrimaryCtxRetain(Handle* context, int device) {
 }
 int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 int cuCtxSetCurrent(Handle context) {
-  state().current = static_cast<int>(static_cast<char*>(context) - contexts);
+  current = static_cast<int>(static_cast<char*>(context) - contexts);
   return 0;
 }
 int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   *total = room();
-  *free = room() - state().used[state().current];
-  return health();
+  if (const int gone = health()) return gone;
+  const std::lock_guard hold(state().lock);
+  *free = room() - state().used[current];
+  return 0;
 }
 int cuDeviceCanAccessPeer(int* can, int, int) { return *can = static_cast<int>(setting("peers", 1)), 0; }
 int cuCtxEnablePeerAccess(Handle, unsigned) { return health(); }
@@ -120,14 +125,16 @@ int cuCtxEnablePeerAccess(Handle, unsigned) { return health(); }
 static int take(void** address, std::size_t bytes) {
   State& s = state();
   if (const int gone = health()) return gone;
-  if (s.used[s.current] + bytes > room()) return 2;
+  const std::lock_guard hold(s.lock);
+  if (s.used[current] + bytes > room()) return 2;
   *address = std::malloc(bytes);
-  s.held[*address] = {s.current, bytes};
-  s.used[s.current] += bytes;
+  s.held[*address] = {current, bytes};
+  s.used[current] += bytes;
   return 0;
 }
 static int give(void* address) {
   State& s = state();
+  const std::lock_guard hold(s.lock);
   const auto found = s.held.find(address);
   if (found == s.held.end()) return 1;
   s.used[found->second.first] -= found->second.second;
@@ -181,7 +188,10 @@ int cuModuleGetFunction(Handle* function, Handle, const char* name) {
 int cuFuncSetAttribute(Handle, int, int) { return health(); }
 int cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned, unsigned threads, unsigned, unsigned,
                    unsigned shared, Handle, void** arguments, void**) {
-  ++state().launches[state().current];
+  {
+    const std::lock_guard hold(state().lock);
+    ++state().launches[current];
+  }
   if (const int gone = health()) return gone;
   if (x == 0 || threads == 0 || threads > 1024) return 1;
   static_cast<const HostKernel*>(function)->run(

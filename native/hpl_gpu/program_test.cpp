@@ -136,14 +136,12 @@ void through_cuda(Checks& checks) {
   checks.equal(whole.codes.front(), 0, "through the driver: " + whole.events);
   checks.equal(whole.count(R"("kernel":"hpl")"), 1, "one system");
   checks.that(whole.count(R"("backend":"cuda")") > 0, "on the backend cuda");
-#if !defined(__SANITIZE_THREAD__)  // ranks that are threads: the fake driver keeps one current device for all of them
   const Ran two = fake("devices 2", {"--n", "60", "--nb", "16", "--p", "1", "--q", "2"}, 2);
   checks.equal(two.codes.front() + two.codes.back(), 0, "two ranks with a device each: " + two.events);
   const Ran few = fake("devices 2", {"--n", "60", "--nb", "16"}, 3);
   checks.equal(few.codes.front(), 2, "three ranks and two devices");
   const Ran shared = fake("devices 1", {"--n", "60", "--nb", "16"}, 2);
   checks.equal(shared.codes.front(), 3, "two ranks with the same device: " + shared.events);
-#endif
   const Ran small = fake("devices 1 room 100000", {"--n", "2000", "--nb", "16"});
   checks.equal(small.codes.front(), 3, "no room on the device");
   for (const char* state : {"init 100", "devices 0", "init 999", "retain 46 mode 3", "retain 46 mode 2", "load 209"})
