@@ -3,6 +3,7 @@
 // `Vector` has: Register, kLanes, kFused, load, store, set (one number in all lanes), zero, multiply_add (acc + a b).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -38,7 +39,7 @@ struct Tile {
 #pragma GCC unroll 8
     for (int j = 0; j < Columns; ++j) {
 #pragma GCC unroll 8
-      for (int i = 0; i < Vectors; ++i) Vector::store(c + j * kRows + i * Vector::kLanes, acc[j][i]);
+      for (int i = 0; i < Vectors; ++i) Vector::store(c + std::ptrdiff_t{j} * kRows + i * Vector::kLanes, acc[j][i]);
     }
   }
 
@@ -46,7 +47,7 @@ struct Tile {
   static void sums(const double* c, std::uint64_t* rows, std::uint64_t* columns) {
     for (int j = 0; j < Columns; ++j) {
       std::uint64_t bits[kRows], sum = 0;
-      std::memcpy(bits, c + j * kRows, sizeof bits);
+      std::memcpy(bits, c + std::ptrdiff_t{j} * kRows, sizeof bits);
       for (int i = 0; i < kRows; ++i) {
         rows[i] += bits[i];
         sum += bits[i];

@@ -74,10 +74,10 @@ inline const char* next_step() {
 
 /// Names that the loader is asked for, by what the user calls the library.
 inline std::vector<std::string> sonames(const std::string& word) {
-  const std::vector<std::string> fftw = {"libfftw3.so.3", "libfftw3.so"};
-  const std::vector<std::string> mkl = {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"};
-  const std::vector<std::string> armpl = {"libarmpl_lp64_mp.so", "libarmpl_mp.so", "libarmpl_lp64.so", "libarmpl.so"};
-  const std::vector<std::string> nvpl = {"libnvpl_fftw.so.0", "libnvpl_fftw.so"};
+  std::vector<std::string> fftw = {"libfftw3.so.3", "libfftw3.so"};
+  std::vector<std::string> mkl = {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"};
+  std::vector<std::string> armpl = {"libarmpl_lp64_mp.so", "libarmpl_mp.so", "libarmpl_lp64.so", "libarmpl.so"};
+  std::vector<std::string> nvpl = {"libnvpl_fftw.so.0", "libnvpl_fftw.so"};
   if (word == "fftw") return fftw;
   if (word == "mkl") return mkl;
   if (word == "armpl") return armpl;

@@ -14,15 +14,15 @@ namespace {
 /// Two flags of a list of words, of which it holds at least one and no other.
 void choose(const std::string& argument, const std::vector<std::string>& given,
             const std::vector<std::pair<std::string, bool*>>& known) {
+  const std::string hint = known[0].first + ", " + known[1].first + " or both";
   bool any = false;
   for (const auto& word : given) {
     const auto found = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.first == word; });
     if (found == known.end())
-      throw usage("--" + argument + ": unknown word '" + word + "'",
-                  known[0].first + ", " + known[1].first + " or both");
+      throw usage(std::string("--").append(argument).append(": unknown word '").append(word).append("'"), hint);
     any = *found->second = true;
   }
-  if (!any) throw usage("--" + argument + " is empty", known[0].first + ", " + known[1].first + " or both");
+  if (!any) throw usage("--" + argument + " is empty", hint);
 }
 
 Effort effort_of(const std::string& word) {
