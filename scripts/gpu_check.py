@@ -1,6 +1,6 @@
 """Everything about GPUs on the machine that it runs on, by one command: build, correctness, benchmarks, recordings.
 
-    scripts/gpu-check [--out FOLDER] [--steps build,tests,query,correct,bench] [--quick] [--limit-s 540]
+    scripts/gpu-check [--out FOLDER] [--steps build,query,correct,bench,tests] [--quick] [--limit-s 560]
 
 It needs Python 3.11 with its standard library alone, CMake, a C++ compiler and an nvcc (the site's, or that of
 `scripts/setup cuda`); no network. It leaves in FOLDER (build/gpu-check/out):
@@ -17,61 +17,29 @@ The JSON is written anew after every step, so that one that is cut short keeps w
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import contextlib
 import datetime
+import io
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from gpu_goals import case_of, goals, table
+from gpu_goals import case_of, facts_of, goals, table
+from gpu_steps import BENCH, CORRECT, Step, filled, least_memory, library
 
 ROOT = Path(__file__).resolve().parent.parent
-STEPS = ("build", "tests", "query", "correct", "bench")
-
-
-class Step(NamedTuple):
-    """One program to run. ``takes_s``: a guess; what does not fit into the time left is not begun."""
-
-    name: str
-    program: str
-    arguments: str
-    takes_s: float
-    ranks: int = 0
-
-
-#: Small sizes, every kernel and format, checked against the host: first, since figures of what is wrong are none.
-CORRECT = (
-    Step("correct-stream", "gpu_stream", "--sizes 65536,4194304 --samples 2 --warm-ms 5", 10),
-    Step(
-        "correct-copy",
-        "gpu_copy",
-        "--sizes 4096,1048576 --samples 2 --warm-ms 1 --triad-bytes 4194304 --blocks 65536",
-        10,
-    ),
-    Step("correct-gemm", "gpu_gemm", "--sizes 256,1000,1024 --samples 2 --warm-ms 5", 20),
-)
-BENCH = (
-    Step("stream", "gpu_stream", "--samples 20", 40),
-    Step("gemm", "gpu_gemm", "--sizes 8192 --samples 20 --seconds 3 --bare", 120),
-    Step("copy", "gpu_copy", "--samples 20", 40),
-    Step("gemm-sizes", "gpu_gemm", "--sizes 1024,2048,4096,16384 --data random", 60),
-    Step("pingpong", "gpu_pingpong", "--samples 20", 40, ranks=2),
-)
-#: On the host, in a rehearsal.
-TINY = {
-    "gpu_stream": "--sizes 65536 --samples 2 --warm-ms 0",
-    "gpu_copy": "--sizes 65536 --samples 2 --warm-ms 0 --triad-bytes 65536 --blocks 65536",
-    "gpu_gemm": "--sizes 64 --samples 2 --warm-ms 0",
-    "gpu_pingpong": "--sizes 8,65536 --samples 2",
-}
+#: In the order of their worth on a machine that is lent for minutes: the native tests need no GPU and come last.
+STEPS = ("build", "query", "correct", "bench", "tests")
 
 
 class Check:
@@ -80,7 +48,8 @@ class Check:
     def __init__(self, asked: argparse.Namespace) -> None:
         self.asked = asked
         self.out: Path = asked.out
-        self.build_folder = ROOT / "build" / "gpu-check"
+        self.build_folder: Path = asked.build.resolve()
+        self.rehearsal = asked.backend != "cuda"
         self.ends = time.monotonic() + asked.limit_s
         self.recordings: dict[str, bytes] = {}
         self.found: dict[str, Any] = {
@@ -98,6 +67,12 @@ class Check:
             "goals": [],
         }
 
+    def read_build(self) -> dict[str, Any]:
+        """What the build says of itself, of an earlier call too; empty where there is none."""
+        with contextlib.suppress(OSError, ValueError):
+            self.found["build"] = json.loads((self.build_folder / "build.json").read_text())
+        return dict(self.found.get("build", {}))
+
     def left_s(self) -> float:
         return float(self.ends - time.monotonic())
 
@@ -111,8 +86,7 @@ class Check:
             for name, data in self.recordings.items():
                 entry = tarfile.TarInfo(name)
                 entry.size = len(data)
-                with _reader(data) as file:
-                    archive.addfile(entry, file)
+                archive.addfile(entry, io.BytesIO(data))
 
     def step(self, name: str, state: str, seconds: float = 0.0, why: str = "", command: str = "") -> None:
         self.found["steps"].append(
@@ -120,12 +94,6 @@ class Check:
         )
         print(f"{name:24} {state:14} {seconds:7.1f} s  {why}", file=sys.stderr, flush=True)
         self.keep()
-
-
-def _reader(data: bytes) -> Any:
-    import io
-
-    return io.BytesIO(data)
 
 
 def _words(*command: str) -> str:
@@ -140,10 +108,18 @@ def run(command: Sequence[str], limit_s: float, env: dict[str, str] | None = Non
     """Exit code (124 where it took too long), both streams, seconds."""
     begin = time.monotonic()
     try:
-        done = subprocess.run(command, capture_output=True, timeout=max(limit_s, 1), cwd=ROOT, env=env, check=False)
-        code, out, err = done.returncode, done.stdout, done.stderr
-    except subprocess.TimeoutExpired as late:
-        code, out, err = 124, late.stdout or b"", (late.stderr or b"") + f"\nno end within {limit_s:.0f} s".encode()
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env=env, start_new_session=True
+        ) as child:
+            try:
+                out, err = child.communicate(timeout=max(limit_s, 1))
+                code = child.returncode
+            except BaseException as cut:  # its children too: a compiler would go on beside what is measured
+                os.killpg(child.pid, signal.SIGKILL)
+                out, err = child.communicate()
+                if not isinstance(cut, subprocess.TimeoutExpired):
+                    raise
+                code, err = 124, err + f"\nno end within {limit_s:.0f} s".encode()
     except OSError as error:
         code, out, err = 127, b"", str(error).encode()
     return code, out, err.decode("utf-8", "replace"), time.monotonic() - begin
@@ -169,21 +145,20 @@ def gpu_programs() -> dict[str, Path]:
 def gpu_tests(check: Check) -> list[str]:
     """The native tests of these programs' folders and of the interface, as far as this build has them."""
     folders = {*gpu_programs().values(), ROOT / "native" / "gpu"}
-    wanted: set[str] = set()
+    wanted: set[str] = set()  # patterns: a name may hold a variable of a loop
     for folder in folders:
-        wanted |= set(re.findall(r"shakedown_(?:gpu_|mpi_)?test\(\s*(\w+)", (folder / "CMakeLists.txt").read_text()))
+        words = re.findall(r"shakedown_(?:gpu_|mpi_)?test\(\s*([\w${}]+)", (folder / "CMakeLists.txt").read_text())
+        wanted |= {re.sub(r"\$\{\w+\}", r"\\w+", word) for word in words}
     listed = _words("ctest", "--test-dir", str(check.build_folder), "-N")
-    return [name for name in re.findall(r"Test +#\d+: (\S+)", listed) if name in wanted]
+    return [name for name in re.findall(r"Test +#\d+: (\S+)", listed) if re.fullmatch("|".join(wanted), name)]
 
 
 def build(check: Check) -> None:
-    """Configure and build all GPU programs and their tests. What cannot be built ends everything."""
+    """Configure and build all GPU programs. Where nothing can be built, all ends."""
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    options = ["-DSHAKEDOWN_TESTS=ON", "-DSHAKEDOWN_STRICT=OFF"]
+    options = ["-DSHAKEDOWN_TESTS=ON", "-DSHAKEDOWN_STRICT=OFF", *architectures(check)]
     _configured(check, ["cmake", "-S", ".", "-B", str(check.build_folder), *generator, *options])
-    with contextlib.suppress(OSError, ValueError):
-        check.found["build"] = json.loads((check.build_folder / "build.json").read_text())
-    known = check.found.get("build", {})
+    known = check.read_build()
     if check.asked.backend == "cuda" and "cuda" not in known:
         check.step("cuda", "not measured", 0, str(known.get("cuda_absent", "no nvcc was found")))
         raise SystemExit(3)
@@ -192,7 +167,17 @@ def build(check: Check) -> None:
     _built(check, "build", programs, 0.5 * check.left_s())
     if not any(path_of(check, name).exists() for name in programs):
         raise SystemExit(3)
-    _built(check, "build tests", gpu_tests(check), 0.3 * check.left_s())
+
+
+def architectures(check: Check) -> list[str]:
+    """Only those of the GPUs that are here, where nobody named others: kernels for three take three times as long."""
+    if check.rehearsal or os.environ.get("SHAKEDOWN_CUDA_ARCHITECTURES"):
+        return []
+    said = _words("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
+    found = sorted(
+        {line.strip().replace(".", "") for line in said.splitlines() if re.fullmatch(r"\d+\.\d", line.strip())}
+    )
+    return [f"-DSHAKEDOWN_CUDA_ARCHITECTURES={';'.join(found)}"] if found else []
 
 
 def _configured(check: Check, command: Sequence[str]) -> None:
@@ -211,17 +196,22 @@ def _built(check: Check, name: str, targets: Sequence[str], limit_s: float) -> N
     on = ["-k", "0"] if (check.build_folder / "build.ninja").exists() else ["-k"]
     command = ["cmake", "--build", str(check.build_folder), "-j", jobs, "--target", *targets, "--", *on]
     code, out, err, seconds = run(command, limit_s)
-    check.recordings[f"{name.replace(' ', '-')}.log"] = out + err.encode()
+    log = f"{name.replace(' ', '-')}.log"
+    check.recordings[log] = out + err.encode()
     missing = [target for target in targets if not list(check.build_folder.glob(f"native/*/{target}"))]
     if code == 0 and not missing:
         check.step(name, "done", seconds)
         return
     why = f"not built: {', '.join(missing)}" if missing else ""
-    check.step(name, "failed", seconds, "; ".join(filter(None, (last_line(err), why, f"see {name}.log"))))
+    check.step(name, "failed", seconds, "; ".join(filter(None, (last_line(err), why, f"see {log}"))))
 
 
 def tests(check: Check) -> None:
-    """The native tests: the host backend, the fake driver, every state. Those that were built."""
+    """The native tests: the host backend, the fake driver, every state. Those that could be built."""
+    if check.left_s() < 30:
+        check.step("native tests", "not measured", 0, f"left out: {max(0.0, check.left_s()):.0f} s are left")
+        return
+    _built(check, "build tests", gpu_tests(check), 0.6 * check.left_s())
     there = [name for name in gpu_tests(check) if list(check.build_folder.glob(f"native/*/{name}"))]
     if not there:
         check.step("native tests", "not measured", 0, "none was built")
@@ -259,67 +249,81 @@ def query(check: Check) -> None:
             check.found |= facts_of(out.decode("utf-8", "replace"))
 
 
-def facts_of(xml: str) -> dict[str, Any]:
-    """The driver's version, and the first GPU's link: the highest generation (it falls at rest) and the present width."""
-
-    def first(pattern: str) -> str:
-        found = re.search(pattern, xml)
-        return found[1] if found else ""
-
-    generation, width = first(r"<max_link_gen>(\d+)<"), first(r"<current_link_width>(\d+)x<")
-    link = {"generation": int(generation), "lanes": int(width)} if generation and width else None
-    return {"driver": first(r"<driver_version>([^<]+)<"), "pcie": link}
-
-
 def path_of(check: Check, program: str) -> Path:
     return check.build_folder / "native" / program / program
-
-
-def cublas() -> list[str]:
-    """Where cuBLAS is, when the loader would not find it: a toolkit's folder, or a wheel of this Python."""
-    folders = [Path(os.environ[name]) / "lib64" for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    folders.append(Path("/usr/local/cuda/lib64"))
-    folders += [Path(entry) / sub for entry in sys.path for sub in ("nvidia/cu13/lib", "nvidia/cublas/lib")]
-    if "libcublas.so" in _words("ldconfig", "-p"):
-        return []
-    found = [path for folder in folders for path in sorted(folder.glob("libcublas.so*"))]
-    return ["--cublas", str(found[0])] if found else []
 
 
 # ------------------------------------------------------------------------------------------------------------- measure
 
 
 def steps(check: Check, wanted: Sequence[Step]) -> None:
-    host = check.asked.backend != "cuda"
     for step in wanted:
-        if step.program not in gpu_programs() or not path_of(check, step.program).exists():
-            check.step(step.name, "not measured", 0, f"{step.program} was not built")
-            continue
-        if step.takes_s > check.left_s() and not host:
-            check.step(step.name, "not measured", 0, f"{check.left_s():.0f} s are left and it takes {step.takes_s:.0f}")
-            continue
-        arguments = TINY[step.program] if host and step.program in TINY else step.arguments
-        words = [str(path_of(check, step.program)), "--backend", check.asked.backend, *arguments.split()]
-        if step.program == "gpu_gemm" and not host:
-            words += cublas()
-        if step.ranks:
-            if not shutil.which("mpirun"):
-                check.step(step.name, "not measured", 0, "there is no mpirun")
-                continue
-            root = ["--allow-run-as-root"] if os.geteuid() == 0 and "Open" in _words("mpirun", "--version") else []
-            words = ["mpirun", *root, "-np", str(step.ranks), *words]
-        measure(check, step, words)
+        if why := absent(check, step) or too_late(check, step):
+            check.step(step.name, "not measured", 0, f"left out: {why}")
+        elif step.each_device:
+            burn(check, step)
+        else:
+            words = command_of(check, step)
+            state, why, seconds = measure(check, step.name, words, limit_of(check, step))
+            check.step(step.name, state, seconds, why, " ".join(words))
 
 
-def measure(check: Check, step: Step, words: Sequence[str]) -> None:
-    code, out, err, seconds = run(words, min(check.left_s(), 6 * step.takes_s + 30))
-    check.recordings[f"{step.name}.jsonl"] = out
-    passed = keep_events(check, step.name, out)
+def absent(check: Check, step: Step) -> str:
+    """Why the program cannot be run; empty where it can."""
+    if step.program not in gpu_programs():
+        return f"this tree has no {step.program}"
+    if not path_of(check, step.program).exists():
+        why = check.read_build().get(f"{step.program}_absent", "see build.log")
+        return f"{step.program} was not built: {why}"
+    return "there is no mpirun" if step.ranks and not shutil.which("mpirun") else ""
+
+
+def too_late(check: Check, step: Step) -> str:
+    if step.takes_s <= check.left_s() or (check.rehearsal and check.left_s() > 0):
+        return ""
+    return f"{max(0.0, check.left_s()):.0f} s are left and it takes {step.takes_s:.0f}"
+
+
+def limit_of(check: Check, step: Step) -> float:
+    return min(check.left_s(), 6 * step.takes_s + 30)
+
+
+def command_of(check: Check, step: Step) -> list[str]:
+    arguments = step.tiny if check.rehearsal else filled(step, least_memory(check.found["devices"]))
+    words = [str(path_of(check, step.program)), "--backend", check.asked.backend, *arguments.split()]
+    if not check.rehearsal:
+        words += library(step.program, _words("ldconfig", "-p"))
+    if not step.ranks:
+        return words
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 and "Open" in _words("mpirun", "--version") else []
+    return ["mpirun", *root, "-np", str(step.ranks), *words]
+
+
+def measure(check: Check, name: str, words: Sequence[str], limit_s: float) -> tuple[str, str, float]:
+    """Run a program and keep its events: state, why, seconds."""
+    code, out, err, seconds = run(words, limit_s)
+    check.recordings[f"{name}.jsonl"] = out
+    passed = keep_events(check, name, out)
     state = {0: "passed", 1: "failed", 3: "not measured"}.get(code, "failed")
     why = "" if code == 0 else last_line(err.split("\n  next:")[0]) or f"exit code {code}"
     if code == 0 and not passed:
         state, why = "failed", "a check failed, or the program did not come to its end"
-    check.step(step.name, state, seconds, why, " ".join(words))
+    return state, why, seconds
+
+
+def burn(check: Check, step: Step) -> None:
+    """A worker for each device, all from one moment on: each device has a verdict of its own."""
+    devices = [int(device["index"]) for device in check.found["devices"]] or [0]
+    start = str(time.time_ns() + 3_000_000_000)
+    with concurrent.futures.ThreadPoolExecutor(len(devices)) as pool:
+        waiting = []
+        for index in devices:
+            words = [*command_of(check, step), "--device", f"gpu:{index}", "--start", start]
+            name = f"{step.name}-gpu{index}"
+            waiting.append((name, words, pool.submit(measure, check, name, words, limit_of(check, step))))
+    for name, words, done in waiting:
+        state, why, seconds = done.result()
+        check.step(name, state, seconds, why, " ".join(words))
 
 
 def keep_events(check: Check, step: str, out: bytes) -> bool:
@@ -346,8 +350,13 @@ def main(argv: Sequence[str]) -> int:
     words.add_argument(
         "--bench", default="", help="of the benchmarks only these, between commas: stream, gemm, copy, ..."
     )
-    words.add_argument("--quick", action="store_true", help="no benchmarks of sizes, short runs")
-    words.add_argument("--limit-s", type=float, default=540.0, help="seconds in all: what does not fit is left out")
+    words.add_argument(
+        "--quick", action="store_true", help="only what is measured in a short time: no sweeps, not the largest"
+    )
+    words.add_argument(
+        "--build", type=Path, default=ROOT / "build" / "gpu-check", help="where it is built; kept between calls"
+    )
+    words.add_argument("--limit-s", type=float, default=560.0, help="seconds in all: what does not fit is left out")
     words.add_argument("--backend", default="cuda", help="cuda; host rehearses without a GPU")
     asked = words.parse_args(argv)
     wanted = [word.strip() for word in asked.steps.split(",")]
@@ -356,7 +365,7 @@ def main(argv: Sequence[str]) -> int:
             print(f"gpu-check: no step {word!r}\n  next: {', '.join(STEPS)}", file=sys.stderr)
             return 2
     check = Check(asked)
-    bench = [step for step in BENCH if not (asked.quick and step.name in ("gemm-sizes", "pingpong"))]
+    bench = [step for step in BENCH if not (asked.quick and step.extra)]
     if asked.bench:
         named = [word.strip() for word in asked.bench.split(",")]
         unknown = [word for word in named if word not in [step.name for step in BENCH]]

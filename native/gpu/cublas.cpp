@@ -88,6 +88,7 @@ class CudaBlas final : public Blas {
     find(handle, "cublasGetProperty", property_);
     find(handle, "cublasGemmEx", gemm_);
     find(handle, "cublasDtrsm_v2", trsm_);
+    find(handle, "cublasStrsm_v2", trsm_single_);
     find_lt(handle);
     int version[3] = {};
     for (int part = 0; part < 3; ++part) property_(part, &version[part]);  // works without a driver too
@@ -139,12 +140,9 @@ class CudaBlas final : public Blas {
     product.format == Format::f8 ? gemm_lt(product, stream) : gemm_plain(product, stream);
   }
 
-  void trsm(const Triangular& solve, Handle stream) override {
-    check(set_stream_(blas_, stream), "cublasSetStream");
-    check(trsm_(blas_, solve.side == 'R', solve.uplo == 'U', solve.trans == 'T', solve.diag == 'U',
-                static_cast<int>(solve.m), static_cast<int>(solve.n), &solve.alpha, solve.a,
-                static_cast<int>(solve.lda), solve.b, static_cast<int>(solve.ldb)),
-          "cublasDtrsm");
+  void trsm(const Triangular& solve, Handle stream) override { trsm_of(solve, trsm_, "cublasDtrsm", stream); }
+  void trsm_single(const TriangularSingle& solve, Handle stream) override {
+    trsm_of(solve, trsm_single_, "cublasStrsm", stream);
   }
 
  private:
@@ -162,6 +160,16 @@ class CudaBlas final : public Blas {
     int reserved[4];
   };
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+
+  template <class T, class Function>
+  void trsm_of(const TriangularOf<T>& solve, Function* function, const char* call, Handle stream) const {
+    const T alpha = static_cast<T>(solve.alpha);
+    check(set_stream_(blas_, stream), "cublasSetStream");
+    check(function(blas_, solve.side == 'R', solve.uplo == 'U', solve.trans == 'T', solve.diag == 'U',
+                   static_cast<int>(solve.m), static_cast<int>(solve.n), &alpha, solve.a, static_cast<int>(solve.lda),
+                   solve.b, static_cast<int>(solve.ldb)),
+          call);
+  }
 
   void find_lt(void* handle) {
     const auto look = [&](const char* symbol, auto& function) {
@@ -183,7 +191,8 @@ class CudaBlas final : public Blas {
   }
 
   void gemm_plain(const Product& p, Handle stream) {
-    const Types types = types_of(p.format);
+    Types types = types_of(p.format);
+    if (p.single_c) types.out = kF32;
     const Scalar alpha(p.alpha, types.scale), beta(p.beta, types.scale);
     constexpr int kDefaultAlgorithm = -1;
     check(set_stream_(blas_, stream), "cublasSetStream");
@@ -280,6 +289,7 @@ class CudaBlas final : public Blas {
   int (*gemm_)(Handle, int, int, int, int, int, const void*, const void*, int, int, const void*, int, int, const void*,
                void*, int, int, int, int) = nullptr;
   int (*trsm_)(Handle, int, int, int, int, int, int, const double*, const double*, int, double*, int) = nullptr;
+  int (*trsm_single_)(Handle, int, int, int, int, int, int, const float*, const float*, int, float*, int) = nullptr;
   int (*lt_create_)(Handle*) = nullptr;
   int (*lt_destroy_)(Handle) = nullptr;
   int (*make_operation_)(Handle*, int, int) = nullptr;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "common/memory.hpp"
+#include "transforms.hpp"
 
 namespace shakedown::gpu {
 namespace {
@@ -23,8 +24,8 @@ constexpr unsigned kOrdinaryShared = 48 << 10;  // dynamic shared memory that ne
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(std::shared_ptr<const CudaDriver> driver, int index, std::string cublas)
-      : driver_(std::move(driver)), cuda_(*driver_), cublas_(std::move(cublas)) {
+  CudaDevice(std::shared_ptr<const CudaDriver> driver, int index, std::string cublas, std::string cufft)
+      : driver_(std::move(driver)), cuda_(*driver_), cublas_(std::move(cublas)), cufft_(std::move(cufft)) {
     info_.index = index;
     check(cuda_.device(&device_, index), "cuDeviceGet");
     describe();
@@ -36,6 +37,7 @@ class CudaDevice final : public Device {
   ~CudaDevice() override {
     if (open_) cuda_.current(context_);  // a device that is gone gives nothing back, and nothing is lost by it
     blas_.reset();
+    transforms_.reset();
     for (const auto& [image, module] : modules_) cuda_.unload(module);
     if (context_ != nullptr) cuda_.drop(device_);
   }
@@ -55,6 +57,12 @@ class CudaDevice final : public Device {
     enter();
     if (blas_ == nullptr) blas_ = cuda_blas(cublas_, info_, cuda_);
     return *blas_;
+  }
+
+  Transforms& transforms() override {
+    enter();
+    if (transforms_ == nullptr) transforms_ = cuda_transforms(cufft_, info_, cuda_, context_);
+    return *transforms_;
   }
 
   void* allocate(std::size_t bytes, Memory kind) override {
@@ -301,7 +309,7 @@ class CudaDevice final : public Device {
 
   std::shared_ptr<const CudaDriver> driver_;
   const CudaDriver& cuda_;
-  std::string cublas_;
+  std::string cublas_, cufft_;
   Info info_;
   int device_ = 0;
   Handle context_ = nullptr;
@@ -309,13 +317,14 @@ class CudaDevice final : public Device {
   std::map<const unsigned char*, Handle> modules_;
   std::map<Handle, unsigned> admitted_;
   std::unique_ptr<Blas> blas_;
+  std::unique_ptr<Transforms> transforms_;
 };
 
 }  // namespace
 
 std::unique_ptr<Device> cuda_device(const std::shared_ptr<const CudaDriver>& driver, int index,
-                                    const std::string& cublas) {
-  return std::make_unique<CudaDevice>(driver, index, cublas);
+                                    const std::string& cublas, const std::string& cufft) {
+  return std::make_unique<CudaDevice>(driver, index, cublas, cufft);
 }
 
 }  // namespace shakedown::gpu

@@ -67,7 +67,7 @@ std::string cuda_version_word(int version);
 std::shared_ptr<const CudaDriver> cuda_driver(const std::string& library);
 int cuda_count(const CudaDriver& driver);
 std::unique_ptr<Device> cuda_device(const std::shared_ptr<const CudaDriver>& driver, int index,
-                                    const std::string& cublas);
+                                    const std::string& cublas, const std::string& cufft);
 
 /// cuBLAS on the device whose context is current. Throws Failure: no_library, driver_too_old.
 std::unique_ptr<Blas> cuda_blas(const std::string& library, const Info& info, const CudaDriver& driver);

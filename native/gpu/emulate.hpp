@@ -343,8 +343,40 @@ T __shfl_xor_sync(unsigned, T value, int mask) {
   return gpu::emulate::block().shuffle(value, (threadIdx.x % gpu::emulate::kWarp) ^ static_cast<unsigned>(mask));
 }
 inline unsigned __ballot_sync(unsigned, bool vote) { return gpu::emulate::block().ballot(vote); }
+template <class T>
+T __shfl_up_sync(unsigned, T value, unsigned away) {
+  const unsigned lane = threadIdx.x % gpu::emulate::kWarp;
+  return gpu::emulate::block().shuffle(value, lane >= away ? lane - away : lane);
+}
+inline unsigned __reduce_max_sync(unsigned, unsigned value) {
+  for (unsigned away = gpu::emulate::kWarp / 2; away > 0; away /= 2)
+    value = std::max(value, gpu::emulate::block().shuffle(value, (threadIdx.x % gpu::emulate::kWarp) ^ away));
+  return value;
+}
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); }
+inline unsigned __float_as_uint(float value) {
+  unsigned bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+inline float __uint_as_float(unsigned bits) {
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
 // NOLINTEND(bugprone-reserved-identifier)
+
+/// Atomic operations return what was there before, and order nothing else.
+inline unsigned atomicAdd(unsigned* at, unsigned value) { return __atomic_fetch_add(at, value, __ATOMIC_RELAXED); }
+inline unsigned atomicMax(unsigned* at, unsigned value) {
+  unsigned before = __atomic_load_n(at, __ATOMIC_RELAXED);
+  while (before < value && !__atomic_compare_exchange_n(at, &before, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  return before;
+}
+
+using std::fma;
 
 inline void spin() { gpu::emulate::block().pause(); }
 /// Words by which blocks, and the device and the host, tell each other that something is there.
@@ -352,9 +384,25 @@ inline std::uint64_t load_acquire(const std::uint64_t* from, bool) { return __at
 inline void store_release(std::uint64_t* to, std::uint64_t value, bool) {
   __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
+inline void add_release(std::uint64_t* to, std::uint64_t value) { __atomic_fetch_add(to, value, __ATOMIC_ACQ_REL); }
 template <class T>
 T load_fresh(const T* from) {
   return *from;
+}
+
+/// About as good as a device's: what follows it must refine it.
+inline float reciprocal_estimate(float x) {
+  unsigned bits = __float_as_uint(1 / x);
+  return __uint_as_float(bits & ~1u);
+}
+inline double reciprocal_estimate(double x) {
+  const double exact = 1 / x;
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &exact, sizeof bits);
+  bits &= ~std::uint64_t{0xffffffff};
+  double value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
 }
 
 }  // namespace shakedown

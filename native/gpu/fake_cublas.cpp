@@ -74,16 +74,24 @@ int cublasDestroy_v2(Handle) { return 0; }
 int cublasSetStream_v2(Handle, Handle) { return 0; }
 int cublasGetProperty(int part, int* value) { return *value = part == 0 ? 13 : part == 1 ? 0 : 2, 0; }
 int cublasGemmEx(Handle, int trans_a, int trans_b, int m, int n, int k, const void* alpha, const void* a, int type,
-                 int lda, const void* b, int, int ldb, const void* beta, void* c, int, int ldc, int compute, int) {
+                 int lda, const void* b, int, int ldb, const void* beta, void* c, int out, int ldc, int compute, int) {
   const Format format = format_of(type, compute);
   return multiply({format, trans_a != 0 ? 'T' : 'N', trans_b != 0 ? 'T' : 'N', m, n, k, a, lda, b, ldb, c, ldc,
-                   scalar(format, alpha), scalar(format, beta)});
+                   scalar(format, alpha), scalar(format, beta),
+                   out == 0 && (format == Format::f16 || format == Format::bf16)});
 }
 int cublasDtrsm_v2(Handle, int side, int upper, int trans, int unit, int m, int n, const double* alpha, const double* a,
                    int lda, double* b, int ldb) {
   blas().trsm({side != 0 ? 'R' : 'L', upper != 0 ? 'U' : 'L', trans != 0 ? 'T' : 'N', unit != 0 ? 'U' : 'N', m, n,
                *alpha, a, lda, b, ldb},
               nullptr);
+  return 0;
+}
+int cublasStrsm_v2(Handle, int side, int upper, int trans, int unit, int m, int n, const float* alpha, const float* a,
+                   int lda, float* b, int ldb) {
+  blas().trsm_single({side != 0 ? 'R' : 'L', upper != 0 ? 'U' : 'L', trans != 0 ? 'T' : 'N', unit != 0 ? 'U' : 'N', m,
+                      n, static_cast<double>(*alpha), a, lda, b, ldb},
+                     nullptr);
   return 0;
 }
 

@@ -75,7 +75,7 @@ std::vector<std::unique_ptr<Device>> open(const Choice& choice, std::vector<Fail
     std::optional<Failure> last;
     for (const int index : chosen(choice.devices, cuda_count(*driver))) {
       try {
-        devices.push_back(cuda_device(driver, index, choice.cublas));
+        devices.push_back(cuda_device(driver, index, choice.cublas, choice.cufft));
       } catch (const Failure& failure) {
         if (refused == nullptr) throw;
         refused->push_back(failure);

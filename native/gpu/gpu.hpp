@@ -84,17 +84,21 @@ struct Product {
   void* c = nullptr;
   std::int64_t ldc = 0;
   double alpha = 1, beta = 0;
+  bool single_c = false;  // of f16 and bf16: C has f32
 };
-/// B = alpha op(A)^-1 B (side 'L') or alpha B op(A)^-1 (side 'R'), A triangular, all of them double.
-struct Triangular {
+/// B = alpha op(A)^-1 B (side 'L') or alpha B op(A)^-1 (side 'R'), A triangular, all of one type.
+template <class T>
+struct TriangularOf {
   char side = 'L', uplo = 'L', trans = 'N', diag = 'U';
   std::int64_t m = 0, n = 0;
   double alpha = 1;
-  const double* a = nullptr;
+  const T* a = nullptr;
   std::int64_t lda = 0;
-  double* b = nullptr;
+  T* b = nullptr;
   std::int64_t ldb = 0;
 };
+using Triangular = TriangularOf<double>;
+using TriangularSingle = TriangularOf<float>;
 
 /// Matrices on one device. Calls only put work into a stream. Nothing is allocated after the first call.
 class Blas {
@@ -104,7 +108,10 @@ class Blas {
   [[nodiscard]] virtual bool supports(Format format) const = 0;  // on this device
   virtual void gemm(const Product& product, Handle stream) = 0;
   virtual void trsm(const Triangular& solve, Handle stream) = 0;
+  virtual void trsm_single(const TriangularSingle& solve, Handle stream) = 0;
 };
+
+class Transforms;  // Fourier transforms: transforms.hpp
 
 /// One GPU. Any thread may call, one at a time. Every call throws Failure where it fails; after State::lost or
 /// State::corrupted nothing more can be done with this device in this process, the others go on.
@@ -113,7 +120,8 @@ class Device {
   virtual ~Device() = default;
   [[nodiscard]] virtual const Info& info() const = 0;
   [[nodiscard]] virtual std::size_t free_bytes() = 0;
-  virtual Blas& blas() = 0;  // loads the library at the first call
+  virtual Blas& blas() = 0;              // loads the library at the first call
+  virtual Transforms& transforms() = 0;  // so does this
 
   virtual void* allocate(std::size_t bytes, Memory kind) = 0;
   virtual void release(void* address, Memory kind) noexcept = 0;
@@ -139,6 +147,7 @@ class Device {
 /// `--backend`, `--devices`, `--driver`, `--cublas`: declared for every program alike.
 struct Choice {
   std::string backend, devices, driver, cublas;
+  std::string cufft = "auto";  // the path of libcufft.so: asked for by programs that transform
 };
 Choice read_choice(Args& args);
 /// The chosen devices in order. Throws Failure, or a usage error for a device that is not there. With `refused`,

@@ -9,6 +9,7 @@
 #include "common/clock.hpp"
 #include "common/memory.hpp"
 #include "formats.hpp"
+#include "transforms.hpp"
 
 namespace shakedown::gpu {
 namespace {
@@ -81,6 +82,7 @@ class HostBlas final : public Blas {
   void gemm(const Product& p, Handle) override {
     const auto m = static_cast<std::size_t>(p.m), n = static_cast<std::size_t>(p.n), k = static_cast<std::size_t>(p.k);
     const auto ldc = static_cast<std::size_t>(p.ldc);
+    const Format of_c = p.single_c ? Format::f32 : p.format;
     const auto a = unpacked(p.format, p.a, p.trans_a == 'T', m, k, static_cast<std::size_t>(p.lda));
     const auto b = unpacked(p.format, p.b, p.trans_b == 'T', k, n, static_cast<std::size_t>(p.ldb));
     parallel(
@@ -94,15 +96,21 @@ class HostBlas final : public Blas {
               for (std::size_t i = 0; i < m; ++i) column[i] += factor * a[l * m + i];
             }
             for (std::size_t i = 0; i < m; ++i) {
-              const double before = p.beta == 0 ? 0 : p.beta * read_result(p.format, p.c, j * ldc + i);
-              write_result(p.format, p.c, j * ldc + i, p.alpha * column[i] + before);
+              const double before = p.beta == 0 ? 0 : p.beta * read_result(of_c, p.c, j * ldc + i);
+              write_result(of_c, p.c, j * ldc + i, p.alpha * column[i] + before);
             }
           }
         },
         4);
   }
 
-  void trsm(const Triangular& t, Handle) override {
+  void trsm(const Triangular& solve, Handle) override { solve_triangle(solve); }
+  void trsm_single(const TriangularSingle& solve, Handle) override { solve_triangle(solve); }
+
+ private:
+  /// Sums are double, whatever the type.
+  template <class T>
+  static void solve_triangle(const TriangularOf<T>& t) {
     const auto m = static_cast<std::size_t>(t.m), n = static_cast<std::size_t>(t.n);
     const auto lda = static_cast<std::size_t>(t.lda), ldb = static_cast<std::size_t>(t.ldb);
     const bool left = t.side == 'L';
@@ -110,21 +118,23 @@ class HostBlas final : public Blas {
     // One right-hand side x of op(A) x = alpha b; from the right it is A's transpose that meets each row.
     const bool turned = (t.trans == 'T') == left;
     const bool forward = (t.uplo == 'L') != turned;
-    const auto entry = [&](std::size_t i, std::size_t j) { return turned ? t.a[i * lda + j] : t.a[j * lda + i]; };
+    const auto entry = [&](std::size_t i, std::size_t j) {
+      return static_cast<double>(turned ? t.a[i * lda + j] : t.a[j * lda + i]);
+    };
     parallel(
         count,
         [&](std::size_t begin, std::size_t end) {
           for (std::size_t s = begin; s < end; ++s) {
-            double* x = t.b + (left ? s * ldb : s);
+            T* x = t.b + (left ? s * ldb : s);
             const std::size_t step = left ? 1 : ldb;
             for (std::size_t at = 0; at < order; ++at) {
               const std::size_t i = forward ? at : order - 1 - at;
-              double sum = t.alpha * x[i * step];
+              double sum = t.alpha * static_cast<double>(x[i * step]);
               for (std::size_t before = 0; before < at; ++before) {
                 const std::size_t j = forward ? before : order - 1 - before;
-                sum -= entry(i, j) * x[j * step];
+                sum -= entry(i, j) * static_cast<double>(x[j * step]);
               }
-              x[i * step] = t.diag == 'U' ? sum : sum / entry(i, i);
+              x[i * step] = static_cast<T>(t.diag == 'U' ? sum : sum / entry(i, i));
             }
           }
         },
@@ -149,6 +159,7 @@ class HostDevice final : public Device {
   [[nodiscard]] const Info& info() const override { return info_; }
   std::size_t free_bytes() override { return memory_room().bytes / 2; }
   Blas& blas() override { return blas_; }
+  Transforms& transforms() override { return *transforms_; }
 
   void* allocate(std::size_t bytes, Memory) override {
     constexpr std::size_t kPage = 4096;
@@ -199,12 +210,14 @@ class HostDevice final : public Device {
  private:
   Info info_;
   HostBlas blas_;
+  std::unique_ptr<Transforms> transforms_ = host_transforms();
 };
 
 }  // namespace
 
 std::vector<std::unique_ptr<Device>> host_devices(int count) {
   std::vector<std::unique_ptr<Device>> devices;
+  devices.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) devices.push_back(std::make_unique<HostDevice>(i));
   return devices;
 }

@@ -34,10 +34,26 @@ __device__ __forceinline__ void store_release(std::uint64_t* to, std::uint64_t v
     asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
   }
 }
+/// A word that blocks add to, each telling the others that what it wrote before is there.
+__device__ __forceinline__ void add_release(std::uint64_t* to, std::uint64_t value) {
+  asm volatile("red.release.gpu.add.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+}
 /// Past the first-level cache, which may hold what stood there before.
 template <class T>
 __device__ __forceinline__ T load_fresh(const T* from) {
   return __ldcg(from);
+}
+
+/// 1 / x to about 23 bits of a float and 20 of a double, by one instruction; beyond its range 0 or infinity.
+__device__ __forceinline__ float reciprocal_estimate(float x) {
+  float value;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
+  return value;
+}
+__device__ __forceinline__ double reciprocal_estimate(double x) {
+  double value;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(value) : "d"(x));
+  return value;
 }
 
 }  // namespace shakedown

@@ -1,6 +1,9 @@
 // Which device a rank has, and how its memory reaches MPI.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "hpl/world.hpp"
 #include "options.hpp"
 
@@ -24,6 +27,12 @@ Awareness awareness(const Options& options);
 /// Where MPI is to take addresses of devices: send some bytes round from device to device, and throw on every rank
 /// alike where others arrive.
 void prove(const Awareness& awareness, gpu::Device& device, MPI_Comm comm);
+
+/// Send some of every memory that messages of a communicator start or end in to every rank that may get it, before
+/// anything is timed: an MPI registers memory and opens that of other processes when it first meets it, which may wait
+/// for all that the device does, also for a kernel that waits for the host. Every rank of `comm` calls it, with as
+/// many.
+void acquaint(MPI_Comm comm, const std::vector<std::pair<double*, std::size_t>>& memories);
 
 /// HPL is double precision by its rules: what the environment says of emulating it in cuBLAS is taken back, and told.
 std::vector<std::string> forbid_emulation();

@@ -64,9 +64,7 @@ class Factorization {
 std::vector<double> solve_back(const Setup& setup, const Grid& grid, const Geometry& geometry, Store& store,
                                const Calls& calls, const gpu::Stream& stream);
 
-/// Send some of every memory that messages start or end in to every rank that may get it, before anything is timed: an
-/// MPI registers memory and opens that of other processes when it first meets it, which may wait for all that the
-/// device does, also for a kernel that waits for the host. Every rank of the grid calls it.
+/// Show MPI every memory that messages start or end in (devices.hpp). Every rank of the grid calls it.
 void acquaint(const Grid& grid, const Store& store);
 
 /// Fill [A b]; the residual of x, from A generated again. Every rank of the grid calls them.

@@ -3,68 +3,20 @@
 #include "gpu/kernel.hpp"
 //
 #include "base_panel.cuh"
+#include "matrix.cuh"
 
 namespace shakedown::hpl_gpu {
 
-using hpl::Steps;
-
 // ------------------------------------------------------------------------------------------------------------- matrix
 
-namespace {
-
-/// The state that gives entry (i, j) of [A b]: elements are numbered down the columns.
-__device__ __forceinline__ std::uint64_t state_of(const Steps& step, Index n, Index i, Index j) {
-  return step.times(static_cast<std::uint64_t>(j) * static_cast<std::uint64_t>(n) +
-                    static_cast<std::uint64_t>(i))(hpl::kSeed);
-}
-
-}  // namespace
-
-/// A block goes down part of a column: each thread takes every blockDim-th row. `stride`: as many steps as a block has
-/// threads.
 extern "C" __global__ void __launch_bounds__(256)
     hpl_generate(Part part, Steps step, Steps stride, double* a, Index lda, Index each) {
-  const Index begin = blockIdx.x * each;
-  const Index end = begin + each < part.height ? begin + each : part.height;
-  for (Index j = blockIdx.y; j < part.width; j += gridDim.y) {
-    const Index column = part.columns.global(j, part.column);
-    Index i = begin + threadIdx.x;
-    if (i >= end) continue;
-    std::uint64_t state = state_of(step, part.n, part.rows.global(i, part.row), column);
-    for (; i < end; i += blockDim.x) {
-      a[i + j * lda] = hpl::entry_of(state);
-      state = part.rows.parts == 1 ? stride(state)
-                                   : state_of(step, part.n, part.rows.global(i + blockDim.x, part.row), column);
-    }
-  }
+  fill_part(part, step, stride, a, lda, each);
 }
 
-/// Of each local row, over the columns of A (not b) in some of the local blocks: the sum of a x and of |a|.
-/// sums[2 (chunk height + row)] and the next; chunk is blockIdx.y. `across`: the steps from a column to the next.
 extern "C" __global__ void __launch_bounds__(256)
     hpl_row_sums(Part part, Steps step, Steps across, const double* x, double* sums, Index blocks_each) {
-  const Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= part.height) return;
-  const Index nb = part.columns.block;
-  const Index row = part.rows.global(i, part.row);
-  double sum = 0, absolute = 0;
-  for (Index block = blockIdx.y * blocks_each; block < (blockIdx.y + 1) * blocks_each; ++block) {
-    const Index first = block * nb;
-    if (first >= part.width) break;
-    const Index column = part.columns.global(first, part.column);
-    if (column >= part.n) break;
-    Index count = part.n - column < nb ? part.n - column : nb;
-    std::uint64_t state = state_of(step, part.n, row, column);
-    for (Index l = 0; l < count; ++l) {
-      const double value = hpl::entry_of(state);
-      sum += value * x[first + l];
-      absolute += value < 0 ? -value : value;
-      state = across(state);
-    }
-  }
-  double* out = sums + 2 * (blockIdx.y * part.height + i);
-  out[0] = sum;
-  out[1] = absolute;
+  sum_rows(part, step, across, x, sums, blocks_each);
 }
 
 /// Of each local column of A, over this rank's rows: the sum of |a|.
@@ -165,49 +117,14 @@ extern "C" __global__ void __launch_bounds__(kMostThreads)
     hpl_solve_upper(const double* a, Index lda, int order, const double* y, double* x) {
   GPU_DYNAMIC_SHARED(double, sums);
   __shared__ double part[32];
-  const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-  for (int i = t; i < order; i += threads) sums[i] = y[i];
-  __syncthreads();
-  for (int first = (order - 1) / 32 * 32; first >= 0; first -= 32) {
-    const int width = order - first < 32 ? order - first : 32;
-    if (t < 32) {
-      const double* block = a + first + first * lda;
-      double value = t < width ? sums[first + t] : 0;
-      for (int c = width - 1; c >= 0; --c) {
-        if (t == c) value /= block[c + c * lda];
-        const double found = __shfl_sync(~0u, value, c);
-        if (t < c) value -= block[t + c * lda] * found;
-      }
-      if (t < width) x[first + t] = part[t] = value;
-    }
-    __syncthreads();
-    for (int i = t; i < first; i += threads) {
-      double value = sums[i];
-      GPU_UNROLL(8)
-      for (int c = 0; c < width; ++c) value -= a[i + (first + c) * lda] * part[c];
-      sums[i] = value;
-    }
-    __syncthreads();
-  }
+  solve_triangle<false>(a, lda, order, y, x, sums, part);
 }
 
-/// y -= A x for A of rows x columns: a block takes 32 rows, its warps the columns in turn.
+/// y -= A x for A of rows x columns.
 extern "C" __global__ void __launch_bounds__(256)
     hpl_take_off(const double* a, Index lda, Index rows, int columns, const double* x, double* y) {
   __shared__ double sums[8][32];
-  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-  const int warps = static_cast<int>(blockDim.x / 32);
-  const Index i = static_cast<Index>(blockIdx.x) * 32 + lane;
-  double sum = 0;
-  if (i < rows) {
-    GPU_UNROLL(8)
-    for (int c = warp; c < columns; c += warps) sum += a[i + c * lda] * x[c];
-  }
-  sums[warp][lane] = sum;
-  __syncthreads();
-  if (warp != 0 || i >= rows) return;
-  for (int w = 1; w < warps; ++w) sum += sums[w][lane];
-  y[i] -= sum;
+  subtract_product(a, lda, rows, columns, x, y, sums);
 }
 
 }  // namespace shakedown::hpl_gpu

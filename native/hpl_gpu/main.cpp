@@ -2,74 +2,16 @@
 // diagnose.
 #include <unistd.h>
 
-#include <cstdio>
-
-#include "devices.hpp"
 #include "gpu/image.hpp"
-#include "gpu/near.hpp"
-#include "gpu/program.hpp"
 #include "hpl/session.hpp"
 #include "hpl/wire.hpp"
+#include "job.hpp"
 #include "runs.hpp"
 
 SHAKEDOWN_GPU_IMAGE(hpl_gpu);
 
 namespace shakedown::hpl_gpu {
 namespace {
-
-/// Each rank's place in the grid and its device. Rank 0 has the list.
-std::vector<Object> places(const hpl::World& world, const Grid& grid, const gpu::Info& info) {
-  const std::vector<int> mine = {grid.row, grid.column, info.index, gpu::numa_node(info.pci)};
-  std::string name = info.name + "\n" + info.pci + "\n" + info.uuid;
-  const auto numbers = gather_lists(world.all, mine);
-  const auto names = gather_lists(world.all, std::vector<int>(name.begin(), name.end()));
-  std::vector<Object> facts;
-  for (std::size_t rank = 0; world.rank == 0 && rank < numbers.size(); ++rank) {
-    std::string parts[3];
-    std::size_t part = 0;
-    for (const int letter : names[rank])
-      letter == '\n' ? static_cast<void>(++part) : parts[part].push_back(static_cast<char>(letter));
-    Object place;
-    place.add("rank", rank).add("host", world.hosts[rank]).add("device", numbers[rank][2]).add("name", parts[0]);
-    place.add("pci", parts[1]).add("uuid", parts[2]);
-    if (numbers[rank][3] >= 0) place.add("numa_node", numbers[rank][3]);
-    if (numbers[rank][0] >= 0) place.add("row", numbers[rank][0]).add("column", numbers[rank][1]);
-    facts.push_back(place);
-  }
-  return facts;
-}
-
-/// What each rank's device did meanwhile. Rank 0 has the list; ranks whose management library was silent are left out.
-std::vector<Object> conditions(const hpl::World& world, const gpu::Conditions& mine) {
-  constexpr std::size_t kNumbers = 5;
-  const double numbers[kNumbers] = {static_cast<double>(mine.readings), mine.clock_hz, mine.power_w, mine.temperature_c,
-                                    static_cast<double>(mine.reasons)};
-  std::vector<double> all(kNumbers * static_cast<std::size_t>(world.size));
-  MPI_Allgather(numbers, kNumbers, MPI_DOUBLE, all.data(), kNumbers, MPI_DOUBLE, world.all);
-  std::vector<Object> facts;
-  for (std::size_t rank = 0; rank < static_cast<std::size_t>(world.size); ++rank) {
-    const double* of = all.data() + kNumbers * rank;
-    if (of[0] == 0) continue;
-    Object one;
-    one.add("rank", rank).add("clock_hz", of[1]).add("power_w", of[2]).add("temperature_c", of[3]);
-    facts.push_back(one.add("clock_reasons", static_cast<std::int64_t>(of[4])));
-  }
-  return facts;
-}
-
-Object start_facts(const Options& options, const hpl::World& world, gpu::Device& device, const Awareness& aware,
-                   const std::vector<Object>& grid) {
-  Object facts = gpu::facts(device.info());
-  facts.add("blas", device.blas().title()).add("ranks", world.size).add("grid", grid).add("mpi", mpi_version());
-  facts.add("gpu_aware_mpi", aware.direct).add("gpu_aware_mpi_reason", aware.reason);
-  facts.add("memory_free_bytes", device.free_bytes());
-  std::vector<std::string> hosts(world.hosts);
-  std::sort(hosts.begin(), hosts.end());
-  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
-  facts.add("hosts", hosts);
-  if (!options.ignored.empty()) facts.add("ignored", options.ignored);
-  return facts;
-}
 
 /// The part of one GPU in the rate, which its peak bounds: as valid as the whole.
 void emit_each(Emitter& emitter, double threshold, const Object& params, const hpl::Report& report,
@@ -155,24 +97,6 @@ int sweep(const Bench& bench, Options& options, const Awareness& aware, hpl::Scr
   return code;
 }
 
-/// A device that failed in the middle of a run ends it for all: the others wait for this rank's messages.
-int guarded(Emitter& emitter, const hpl::World& world, const std::function<int()>& work) {
-  try {
-    return work();
-  } catch (const gpu::Failure& failure) {
-    const std::string where = "rank " + std::to_string(world.rank) + " on " + world.my_host();
-    if (world.size == 1) {
-      gpu::tell(emitter, failure);
-      return kCouldNotMeasure;
-    }
-    std::fprintf(stderr, "hpl_gpu: %s: %s\n", where.c_str(), failure.what());
-    if (world.rank == 0) gpu::tell(emitter, failure);
-    std::fflush(nullptr);
-    MPI_Abort(MPI_COMM_WORLD, kCouldNotMeasure);
-    throw;
-  }
-}
-
 int run_all(int argc, char** argv, Options options, const std::vector<std::string>& notices) {
   const auto emulation = forbid_emulation();
   const hpl::World world = join(options.hpl);
@@ -203,7 +127,7 @@ int run_all(int argc, char** argv, Options options, const std::vector<std::strin
                    "HPL's operations are in double precision; measure emulated products with gpu_gemm");
   }
   const Bench bench{options, world, *calls, emitter};
-  const int code = guarded(emitter, world, [&] { return sweep(bench, options, aware, scribe.get()); });
+  const int code = guarded("hpl_gpu", emitter, world, [&] { return sweep(bench, options, aware, scribe.get()); });
   if (scribe != nullptr) scribe->end();
   emitter.end();
   return code;

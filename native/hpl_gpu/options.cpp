@@ -30,27 +30,32 @@ void fix(hpl::Dat& dat) {
   dat.ndiv = {2};
 }
 
-void read_device(Args& args, Options& o) {
-  o.choice = gpu::read_choice(args);
+void read_own(Args& args, Options& o) {
   o.tail_nb = args.integer("tail-nb", 0, 0, "columns of a panel in the tail of a run; 0: as everywhere", kMostBlock);
   o.tail_share = args.real("tail-share", o.tail_share, 0, "of N, the part that is the tail, to 1");
   o.panel_blocks = static_cast<unsigned>(args.integer(
       "panel-blocks", 0, 0, "blocks of the panel's kernel, at most; 0: a quarter of the multiprocessors", 1024));
+  o.hpl.split =
+      args.real("split", o.hpl.split, 0, "part of the columns whose row exchange hides behind the rest's update, to 1");
+  o.hpl.netlib_file = args.text("netlib", "", "write netlib's output there too; - is standard output");
+}
+
+}  // namespace
+
+void read_device(Args& args, Options& o) {
+  o.choice = gpu::read_choice(args);
   o.aware = args.text("aware", "auto", "whether MPI takes addresses of devices: yes, no (through pinned memory), auto");
   o.share_devices = args.flag("share-devices", "let ranks share a device: for tests, not for figures");
   o.nvml =
       args.text("nvml", "libnvidia-ml.so.1", "the management library, asked for clock and power; empty: not asked");
 }
 
-void read_common(Args& args, hpl::Options& h) {
-  h.split =
-      args.real("split", h.split, 0, "part of the columns whose row exchange hides behind the rest's update, to 1");
+void read_runs(Args& args, hpl::Options& h) {
   h.segment_bytes = args.integer("segment", 4 << 20, 8, "bytes of a panel that are sent in one piece");
   h.samples = args.integer("samples", 1, 1, "solve at least so many times");
   h.seconds = args.real("seconds", 0, 0, "solve again for at least so many seconds");
   h.per_host = args.flag("per-host", "every host solves its own system at the same time");
-  h.ceiling = !args.flag("no-ceiling", "leave out the DGEMM with k = NB beside each run");
-  h.netlib_file = args.text("netlib", "", "write netlib's output there too; - is standard output");
+  h.ceiling = !args.flag("no-ceiling", "leave out the matrix product with k = NB beside each run");
   h.events_file = args.text("events", "", "write the events there, not to standard output");
   h.memory_share = args.real("memory-share", 0.95, 0, "for --n auto: of the device's memory that is free, to 1");
   h.time_limit_s = args.real("time-limit", 0, 0, "for --n auto: seconds that a solution may take; 0: any");
@@ -61,7 +66,7 @@ void read_common(Args& args, hpl::Options& h) {
   h.inject = static_cast<hpl::Inject>(found - kInjects.begin());
 }
 
-void refuse(const Options& o) {
+void refuse(const Options& o, Index most_block, const char* why) {
   const auto& h = o.hpl;
   if (h.split > 1) throw usage("--split is above 1", "it is a part of the columns");
   if (o.tail_share > 1) throw usage("--tail-share is above 1", "it is a part of N");
@@ -69,14 +74,15 @@ void refuse(const Options& o) {
   if (o.aware != "auto" && o.aware != "yes" && o.aware != "no")
     throw usage("--aware '" + o.aware + "'", "auto, yes, no");
   for (const auto nb : h.sweep.nb) {
-    if (nb > kMostBlock) {
-      throw usage("NB = " + std::to_string(nb) + " is above " + std::to_string(kMostBlock),
-                  "512 to 1024 is where devices are fast");
-    }
+    if (nb > most_block) throw usage("NB = " + std::to_string(nb) + " is above " + std::to_string(most_block), why);
   }
 }
 
-}  // namespace
+void settle(hpl::Options& h) {
+  h.threads = 1;  // one drives the device
+  h.allow_oversubscribe = true;
+  h.events = h.netlib_file != "-" || !h.events_file.empty();
+}
 
 std::string dat_file_of(int argc, char** argv) { return hpl::dat_file_of(argc, argv); }
 
@@ -105,13 +111,12 @@ Options read_options(int argc, char** argv, const std::optional<std::string>& da
   h.dat_file = args.text("dat", "", "an HPL.dat; options beside it replace its values");
   hpl::read_system(args, h);
   read_device(args, o);
-  read_common(args, h);
+  read_runs(args, h);
+  read_own(args, o);
   args.finish();
   hpl::refuse_too_many(h.sweep);
-  refuse(o);
-  h.threads = 1;  // one drives the device
-  h.allow_oversubscribe = true;
-  h.events = h.netlib_file != "-" || !h.events_file.empty();
+  refuse(o, kMostBlock, "512 to 1024 is where devices are fast");
+  settle(h);
   if (dat) o.ignored = without_meaning(h.sweep);
   fix(h.sweep);
   return o;

@@ -23,6 +23,15 @@ struct Options {
   std::vector<std::string> ignored;  // parameters of the HPL.dat without a meaning here, in words
 };
 
+/// Read what every program with a rank for each GPU is told: the device and its messages, samples, files, N from memory
+/// and time, damage for tests. The order is that of --help.
+void read_device(Args& args, Options& options);
+void read_runs(Args& args, hpl::Options& options);
+/// Throws a usage error for parts above 1, an unknown word, and an NB above `most_block` (`why`: the next step).
+void refuse(const Options& options, Index most_block, const char* why);
+/// What is not the user's choice where one thread drives a device.
+void settle(hpl::Options& options);
+
 /// The name of the HPL.dat that the command line asks for; empty: none.
 std::string dat_file_of(int argc, char** argv);
 

@@ -1,6 +1,7 @@
 // Around the factorization: the matrix before it, the back substitution and the check after it.
 #include <algorithm>
 
+#include "devices.hpp"
 #include "factor.hpp"
 
 namespace shakedown::hpl_gpu {
@@ -122,22 +123,8 @@ std::vector<double> solve_back(const Setup& setup, const Grid& grid, const Geome
 }
 
 void acquaint(const Grid& grid, const Store& store) {
-  constexpr std::int64_t kDoubles = 1 << 17;  // a megabyte: beyond what MPIs send at once
-  const auto meet = [&](MPI_Comm comm, const std::vector<std::pair<double*, std::size_t>>& all) {
-    int me = 0, size = 1;
-    MPI_Comm_rank(comm, &me);
-    MPI_Comm_size(comm, &size);
-    for (const auto& [memory, doubles] : all) {
-      auto count = std::min<std::int64_t>(kDoubles, static_cast<std::int64_t>(doubles / 2));
-      MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_INT64_T, MPI_MIN, comm);
-      for (int distance = 1; distance < size && count > 0; ++distance) {
-        MPI_Sendrecv(memory, static_cast<int>(count), MPI_DOUBLE, (me + distance) % size, 0, memory + count,
-                     static_cast<int>(count), MPI_DOUBLE, (me + size - distance) % size, 0, comm, MPI_STATUS_IGNORE);
-      }
-    }
-  };
-  if (grid.p > 1) meet(grid.in_column, store.column_transport());
-  if (grid.q > 1) meet(grid.in_row, store.row_transport());
+  if (grid.p > 1) acquaint(grid.in_column, store.column_transport());
+  if (grid.q > 1) acquaint(grid.in_row, store.row_transport());
 }
 
 void generate(const Geometry& geometry, Store& store, const Calls& calls, const gpu::Stream& stream) {

@@ -1,7 +1,7 @@
 #include "timeline.hpp"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 namespace shakedown::hpl_gpu {
 namespace {
@@ -30,34 +30,45 @@ constexpr double Shares::*kLayers[] = {&Shares::update, &Shares::solve, &Shares:
 
 }  // namespace
 
-Shares account(const std::vector<Interval>& intervals, double until, double wall) {
+std::vector<double> uncover(const std::vector<Layered>& all, std::size_t layers, double until) {
   struct Edge {
     double at;
-    int layer, change;
+    std::size_t layer;
+    int change;
   };
   std::vector<Edge> edges;
-  for (const Interval& one : intervals) {
-    const int which = layer(one);
+  for (const Layered& one : all) {
     const double begin = std::clamp(one.begin, 0.0, until), end = std::clamp(one.end, begin, until);
-    if (which < 0 || !(end > begin)) continue;
-    edges.push_back({begin, which, 1});
-    edges.push_back({end, which, -1});
+    if (!(end > begin)) continue;
+    edges.push_back({begin, one.layer, 1});
+    edges.push_back({end, one.layer, -1});
   }
   std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.at < b.at; });
-  Shares shares;
-  std::array<int, std::size(kLayers)> open{};
+  std::vector<double> seconds(layers + 1);
+  std::vector<int> open(layers);
   double at = 0;
   const auto charge = [&](double to) {
     const auto busy = std::find_if(open.begin(), open.end(), [](int count) { return count > 0; });
-    const auto which = static_cast<std::size_t>(busy - open.begin());
-    shares.*(busy == open.end() ? &Shares::wait : kLayers[which]) += to - at;
+    seconds[static_cast<std::size_t>(busy - open.begin())] += to - at;
     at = to;
   };
   for (const Edge& edge : edges) {
     charge(edge.at);
-    open[static_cast<std::size_t>(edge.layer)] += edge.change;
+    open[edge.layer] += edge.change;
   }
   charge(until);
+  return seconds;
+}
+
+Shares account(const std::vector<Interval>& intervals, double until, double wall) {
+  std::vector<Layered> all;
+  for (const Interval& one : intervals) {
+    if (const int which = layer(one); which >= 0) all.push_back({one.begin, one.end, static_cast<std::size_t>(which)});
+  }
+  const auto seconds = uncover(all, std::size(kLayers), until);
+  Shares shares;
+  for (std::size_t i = 0; i < std::size(kLayers); ++i) shares.*kLayers[i] += seconds[i];
+  shares.wait = seconds.back();
   shares.other = wall - until;
   return shares;
 }

@@ -11,6 +11,26 @@
 
 namespace shakedown::lj {
 
+/// The rows of cells (y + edge z of each) in the order of Morton's curve over y and z.
+inline std::vector<std::uint32_t> rows_by_curve(std::uint32_t edge) {
+  const auto curve = [edge](std::uint32_t row) {
+    std::uint32_t place = 0;
+    for (std::uint32_t bit = 0; bit < 10; ++bit) {
+      place |= ((row % edge >> bit & 1U) << (2 * bit)) | ((row / edge >> bit & 1U) << (2 * bit + 1));
+    }
+    return place;
+  };
+  std::vector<std::uint32_t> rows(std::size_t{edge} * edge);
+  for (std::uint32_t row = 0; row < rows.size(); ++row) rows[row] = row;
+  std::sort(rows.begin(), rows.end(), [&](auto a, auto b) { return curve(a) < curve(b); });
+  return rows;
+}
+/// "Could not measure": the edge must be three times as long as the lists' reach.
+inline Error box_too_small(double length, double range) {
+  return cannot("a box of edge " + std::to_string(length) + " is too small for lists out to " + std::to_string(range),
+                "ask for more particles, a smaller cutoff or a smaller --skin: the edge must be three times as long");
+}
+
 struct Cells {
   std::uint32_t edge = 0;             // cells along an edge of the box
   std::vector<std::uint32_t> begins;  // of each cell's particles, and one past the last
@@ -19,16 +39,10 @@ struct Cells {
 
   Cells() = default;
   Cells(double length, double range) : edge(static_cast<std::uint32_t>(std::min(length / range, 1023.0))) {
-    if (edge < 3) {
-      throw cannot(
-          "a box of edge " + std::to_string(length) + " is too small for lists out to " + std::to_string(range),
-          "ask for more particles, a smaller cutoff or a smaller --skin: the edge must be three times as long");
-    }
+    if (edge < 3) throw box_too_small(length, range);
     begins.assign(count() + 1, 0);
-    rows.resize(std::size_t{edge} * edge);
+    rows = rows_by_curve(edge);
     rank.resize(rows.size());
-    for (std::uint32_t row = 0; row < rows.size(); ++row) rows[row] = row;
-    std::sort(rows.begin(), rows.end(), [this](auto a, auto b) { return curve(a) < curve(b); });
     for (std::uint32_t row = 0; row < rows.size(); ++row) rank[rows[row]] = row;
   }
   [[nodiscard]] std::size_t count() const { return std::size_t{edge} * edge * edge; }
@@ -71,13 +85,6 @@ struct Cells {
   }
 
  private:
-  [[nodiscard]] std::uint32_t curve(std::uint32_t row) const {
-    std::uint32_t place = 0;
-    for (std::uint32_t bit = 0; bit < 10; ++bit) {
-      place |= ((row % edge >> bit & 1U) << (2 * bit)) | ((row / edge >> bit & 1U) << (2 * bit + 1));
-    }
-    return place;
-  }
   [[nodiscard]] std::uint32_t along(std::int64_t at) const {
     return static_cast<std::uint32_t>(((static_cast<std::uint64_t>(at) >> 32) * edge) >> 32);
   }

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from . import relays
+from . import relays, rescue
 from .errors import CannotMeasure, StoreFailed
 from .records import Host, Job, Machine, Measurement, State
 from .relay import ALLOCATION
+from .rescue import ResultSaved
 from .schedulers import Allocation
 from .store import RunDirectory, failed, hosts_in, read_record, write_record
 
@@ -52,6 +53,7 @@ def run(
     team = relays.held(directory.path, machine.hosts[0], allocation)
     words = ("run", step.run.id, str(step.repeat))
     told = team.do(words, hosts, step.run.limit_s, step.run.estimate_s, advance)
+    _refused(directory, step, told)
     found = []
     for name in hosts:
         path = directory.folder(step.run.id, step.repeat, name) / "measurement.json"
@@ -70,24 +72,28 @@ def run(
                 timed_out=state == "timeout",
             )
             record = without(step.run, job, state, reason)
-            _keep(directory, job, record, told)
+            _keep(directory, job, record)
         found.append(record)
     return found
 
 
-def _keep(directory: RunDirectory, job: Job, record: Measurement, told: Mapping[str, relays.Outcome]) -> None:
-    """Write down that a host has no result. Where even that is refused, the hosts' own words are the error: they say where
-    each has saved what it measured."""
+def _refused(directory: RunDirectory, step: Step, told: Mapping[str, relays.Outcome]) -> None:
+    """Raise ResultSaved where the run directory refused a host's result: that is no failure of the host, and no run after it
+    could be kept either."""
+    parts = [one.unsaved for one in told.values() if one.unsaved]
+    if parts:
+        folder = directory.folder(step.run.id, step.repeat)
+        raise ResultSaved(rescue.together(parts, str(folder.parent)))
+
+
+def _keep(directory: RunDirectory, job: Job, record: Measurement) -> None:
+    """Write down that a host has no result."""
     folder = directory.folder_of(job)
     try:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise failed(error, folder, "create the folder of a run") from None
-        directory.finish(job, record)
-    except StoreFailed as error:
-        said = [f"{name}: {one.text}" for name, one in told.items() if one.state == "failed" and one.text]
-        raise StoreFailed("\n  ".join((error.what, *said)), where=error.where, hint=error.hint) from None
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise failed(error, folder, "create the folder of a run") from None
+    directory.finish(job, record)
 
 
 def _left(path: Path, written: bool) -> Measurement | None:

@@ -15,6 +15,7 @@ measured again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import sys
@@ -23,7 +24,7 @@ from pathlib import Path
 
 import msgspec
 
-from . import beside, execute, following, hostlist, schedulers
+from . import beside, execute, following, hostlist, rescue, schedulers
 from .errors import BadInput, CannotMeasure, StoreFailed, Unavailable
 from .host import Door
 from .records import Measurement, Plan, Record
@@ -149,6 +150,10 @@ def submit(path: Path, asked: Asked, door: Door) -> Submitted:
     except OSError as error:
         raise failed(error, folder, "create the folder of the job") from None
     write_record(folder / "asked.json", asked)
+    try:
+        rescue.reserve(folder, asked.nodes)
+    except OSError as error:
+        raise failed(error, folder / rescue.NOTE, "write") from None
     job_id = following.submit(engine, request(path, folder, asked), door, folder / "job.sh")
     job = Submitted(engine=asked.engine, id=job_id, submitted_s=door.now_ns() * 1e-9)
     write_record(folder / "job.json", job)
@@ -196,6 +201,7 @@ def follow(
     seen: Callable[[Measurement], None],
 ) -> JobRecord:
     """Watch a job and its run directory until the job has ended; keep what the accounting says, and return the last attempt.
+    Where that cannot be kept (the disk is full) the next call asks again.
 
     ``tell`` is called at every look at the job, ``seen`` for every result as it arrives.
     """
@@ -214,8 +220,34 @@ def follow(
     )
     for one in results.new():
         seen(one)
-    write(folder / "ended.json", msgspec.json.encode(records))
+    with contextlib.suppress(StoreFailed):
+        write(folder / "ended.json", msgspec.json.encode(records))
     return records[-1]
+
+
+def settle(folder: Path, job: Submitted, door: Door) -> bool:
+    """Whether a job is over, from one look at it; keeps what became of it. Raises StoreFailed where that cannot be kept."""
+    engine = schedulers.get(job.engine)
+    ticket = following.Ticket(engine=job.engine, job=job.id, submitted_s=job.submitted_s)
+    (view,) = following.watch(engine, (ticket,), door, give_up_s=0.0)
+    if view.final:
+        write(folder / "ended.json", msgspec.json.encode(view.records))
+    return view.final
+
+
+def refuse_unsaved(path: Path, folder: Path, record: JobRecord, back: str) -> None:
+    """Raise ResultSaved where a job could not keep all that it measured, or anything that it wanted to say: it left a note.
+    ``back`` is the command that goes on."""
+    note = rescue.note_in(folder)
+    if note is None and ended(folder):
+        return
+    if note is None:  # this file system writes nothing in place, or the job was ended before it could say anything
+        hosts = hostlist.fold(record.hosts) or "its hosts"
+        said = f"the run directory takes no file; a result that it refused lies on {hosts}: {rescue.PATTERN}"
+        note = rescue.Unsaved(what=said, hint="free some space, then go on")
+    what = f"job {record.id} ended ({words(record)}): {note.what}"
+    hint = f"{note.hint}\n        here: {back}"
+    raise rescue.ResultSaved(msgspec.structs.replace(note, what=what, where=note.where or str(path), hint=hint))
 
 
 class Results:

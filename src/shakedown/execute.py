@@ -15,14 +15,14 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from . import beside, hostlist, launchers, workloads
+from . import beside, hostlist, launchers, rescue, workloads
 from .analysis.statistics import relative_width
 from .errors import CannotMeasure, ShakedownError, StoreFailed
 from .host import Door
 from .machine.span import span
 from .measure import measurement, result_of
 from .process import Exit, Process, alive, kill_group
-from .records import Host, Job, Machine, Measurement, Notice, Plan, Run, State
+from .records import SCORED, Host, Job, Machine, Measurement, Notice, Plan, Run, State
 from .schedulers import Allocation
 from .store import RunDirectory
 from .watch import Watch
@@ -64,7 +64,7 @@ def next_step(plan: Plan, done: History, spent_s: float) -> Step | None:
 def wants(run: Run, repeat: int, done: History, budget_s: float | None, spent_s: float) -> bool:
     """Whether this repeat of a run is still worth its time."""
     earlier = [done[run.id, number] for number in range(1, repeat) if (run.id, number) in done]
-    if len(earlier) < repeat - 1 or any(one.state != "ok" for one in earlier):
+    if len(earlier) < repeat - 1 or any(one.state not in SCORED for one in earlier):
         return False  # a run that failed would fail again: it is repeated when somebody asks for it
     if repeat <= run.repeat_min:
         return True
@@ -207,9 +207,9 @@ def history(plan: Plan, records: Iterable[Measurement], hosts: Sequence[str] = (
     for key, group in copies.items():
         if {one.host for one in group} >= set(hosts):
             parts = [summary(one) for one in group if one.host in hosts]
-            good = [part for part in parts if part.state == "ok"]
+            good = [part for part in parts if part.state in SCORED]
             medians = tuple(median for part in good for median in part.medians)
-            done[key] = Done("ok", medians) if good else parts[0]
+            done[key] = Done(good[0].state, medians) if good else parts[0]
     return done
 
 
@@ -246,6 +246,9 @@ def run_once(
     run = step.run
     where = place(run, machine, allocation, copy_on or door.name())
     job = Job(run=run.id, repeat=step.repeat, argv=(), host=where.host.name, hosts=where.hosts, beside=bool(copy_on))
+    if saved := rescue.bring_in(directory, directory.folder_of(job)):
+        return saved
+    in_job = bool(allocation and allocation.engine)
     try:
         command = workloads.get(run.workload).command(run.params, where.host)
         hosts = () if command.starts_itself else where.hosts or where.alone
@@ -255,7 +258,7 @@ def run_once(
         job = msgspec.structs.replace(job, begin_ns=now, end_ns=now)
         directory.begin(job)
         reason = f"{error.what}. Next: {error.hint}" if error.hint else error.what
-        return _keep(directory, job, without(run, job, "unavailable", reason))
+        return _keep(directory, job, without(run, job, "unavailable", reason), in_job=in_job)
     job = msgspec.structs.replace(job, argv=argv, env={**env, "SHAKEDOWN_HARNESS": _identity()})
     folder = directory.begin(job)
     for name, text in command.files.items():
@@ -307,7 +310,7 @@ def run_once(
                 ),
             ),
         )
-    return _keep(directory, job, record)
+    return _keep(directory, job, record, in_job=in_job)
 
 
 class Place(NamedTuple):
@@ -357,26 +360,10 @@ def _identity() -> str:
     return f"{os.getpid()}:{start_ticks(os.getpid()) or 0}"
 
 
-def _keep(directory: RunDirectory, job: Job, record: Measurement) -> Measurement:
+def _keep(directory: RunDirectory, job: Job, record: Measurement, *, in_job: bool = False) -> Measurement:
     """Write a measurement; where the run directory refuses it, save it elsewhere and say where, so that none is lost."""
-    import tempfile
-    from pathlib import Path
-
-    where = f"@{record.host}" if record.host else ""  # a home or /dev/shm may be that of several hosts
     try:
         directory.finish(job, record)
     except StoreFailed as error:
-        for place in (tempfile.gettempdir(), os.path.expanduser("~"), "/dev/shm"):
-            rescue = Path(place) / f"shakedown-rescue-{record.run}-{record.repeat}{where}-measurement.json"
-            try:
-                rescue.write_bytes(msgspec.json.encode(record))
-            except OSError:
-                continue
-            target = directory.folder_of(job) / "measurement.json"
-            raise StoreFailed(
-                f"{error.what}; the result was saved as {rescue}",
-                where=error.where,
-                hint=f"{error.hint}; or keep it: mv {rescue} {target}",
-            ) from None
-        raise
+        raise rescue.save(error, directory, directory.folder_of(job), record, in_job=in_job) from None
     return record

@@ -36,6 +36,11 @@ _SLACK_S = 2.0
 _CLOCKS_S = 86400.0
 
 
+#: What is waited for where an engine says nothing.
+QUEUE_SILENT = "the queue does not answer"
+ACCOUNTING_SILENT = "the accounting does not answer"
+ROWS_LAG = "its rows in the accounting lag"
+
 _R = TypeVar("_R", bound=Record)
 
 
@@ -104,7 +109,7 @@ def judge(
         return before
     if queue is None:
         same = tuple(_replace(member, over_since_s=None) for member in before.members)
-        return _replace(before, members=same, waiting="the queue does not answer")
+        return _replace(before, members=same, waiting=QUEUE_SILENT)
     live = {record.id: record for record in queue if _belongs(record.id, before.ticket.job)}
     since_s = before.since_s
     if since_s is None:
@@ -131,7 +136,7 @@ def judge(
             member = _replace(member, over_since_s=None if member.final else since)
             lagging |= over and not member.final
         members.append(member)
-    waiting = "the accounting does not answer" if accounts is None else "its rows in the accounting lag"
+    waiting = ACCOUNTING_SILENT if accounts is None else ROWS_LAG
     return View(
         ticket=before.ticket,
         members=tuple(members),
@@ -314,6 +319,15 @@ def watch(
         if all(view.final for view in views) or (give_up_s is not None and spent >= give_up_s):
             return views
         sleep(min(every_s, 0.5 + spent / 10))
+
+
+def unanswered(record: JobRecord) -> str:
+    """What ``follow`` waits for beside the job itself, from what it tells of the job: an answer of the engine; empty where
+    it answered."""
+    for part in record.reason.split("; "):
+        if part in (QUEUE_SILENT, ACCOUNTING_SILENT, ROWS_LAG):
+            return part
+    return record.reason or "it is not known to the engine" if record.source == "none" else ""
 
 
 def follow(

@@ -9,6 +9,10 @@ import msgspec
 
 from . import events, workloads
 from .records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
+from .workloads import _gpu
+
+#: How our programs end where something could not be measured (native/README.md).
+UNAVAILABLE = 3
 
 
 def measurement(
@@ -38,7 +42,7 @@ def measurement(
     else:
         cases, garbage = _parse(workload, run, stdout)
     cases = _marked(cases, workload, run)
-    state, reason = judge(job, cases, stderr, garbage, limit_s=run.limit_s)
+    state, reason = judge(job, cases, stderr, garbage, limit_s=run.limit_s, missing=_gpu.without_result(notices))
     if state in ("ok", "garbage") and (why := alone(job, provenance.get("facts"), ranks)):
         state, reason = "failed", why
     if run.nodes:
@@ -88,7 +92,8 @@ def alone(job: Job, facts: object, ranks: int) -> str:
 
 def _marked(cases: tuple[Case, ...], workload: workloads.Workload, run: Run) -> tuple[Case, ...]:
     """The cases with the parameters of the run that tell them apart; what the program printed stays."""
-    marks = {name: run.params[name] for name in workload.marks if run.params.get(name, "") != ""}
+    names = workload.marks(run.params) if callable(workload.marks) else workload.marks
+    marks = {name: run.params[name] for name in names if run.params.get(name, "") != ""}
     if not marks:
         return cases
     return tuple(msgspec.structs.replace(case, params={**marks, **case.params}) for case in cases)
@@ -102,8 +107,14 @@ def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple
         return (), str(error)
 
 
-def judge(job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *, limit_s: float) -> tuple[State, str]:
-    """The state of a run that ended, and the reason in words. The first that holds, in the order of a user's interest."""
+def judge(
+    job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *, limit_s: float, missing: str = ""
+) -> tuple[State, str]:
+    """The state of a run that ended, and the reason in words. The first that holds, in the order of a user's interest.
+
+    ``missing``: the devices that failed, of a program that went on with the others and came to its end. What those gave
+    counts.
+    """
     said = last_line(stderr)
     if job.timed_out:
         return "timeout", f"killed after its limit of {limit_s:g} s"
@@ -117,8 +128,10 @@ def judge(job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *, lim
             f"{len(wrong)} of {len(cases)} checks failed; the first: {wrong[0].kernel} {wrong[0].params}, "
             f"{check.kind} {'NaN' if check.value is None else f'{check.value:g}'} above {check.limit:g}"
         )
+    if job.exit_code == UNAVAILABLE and missing and cases and not garbage:
+        return "partial", missing
     if job.exit_code != 0:
-        state: State = "unavailable" if job.exit_code == 3 else "failed"
+        state: State = "unavailable" if job.exit_code == UNAVAILABLE else "failed"
         return state, f"exit code {job.exit_code}" + (f": {said}" if said else "")
     if garbage:
         return "garbage", garbage

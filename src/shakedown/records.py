@@ -263,7 +263,8 @@ class Notice(Record, frozen=True, kw_only=True):
     advice: str = ""
 
 
-State = Literal["ok", "failed", "crashed", "timeout", "garbage", "wrong", "unavailable", "interrupted"]
+State = Literal["ok", "partial", "failed", "crashed", "timeout", "garbage", "wrong", "unavailable", "interrupted"]
+SCORED: tuple[State, ...] = ("ok", "partial")  # whose cases count; partial: some devices failed, and are named
 
 
 class Job(Record, frozen=True, kw_only=True):
@@ -329,10 +330,9 @@ class Metric(Record, frozen=True, kw_only=True):
     unit: str
     better: Literal["higher", "lower", "none"]
     kernel: str = ""  # the case's kernel that it comes from
-    per: str = (
-        ""  # "bytes/s": work bytes over seconds; "s/messages": seconds over work; "s": seconds; "bytes": work itself;
-        # "hpl.rate/flops.fp64": one metric over another, or over a peak
-    )
+    # "bytes/s": work bytes over seconds; "s/messages": seconds over work; "s": seconds; "bytes": work itself;
+    # "hpl.rate/flops.fp64": one metric over another, or over a peak
+    per: str = ""
     limit: str = ""  # the peak that bounds it; "{level}.bandwidth" takes the case's parameter `level`
     measures: str = ""  # the peak that this metric is a measurement of (its best value over the run), same braces
     headline: bool = False  # named in the summary even when its workload is named already

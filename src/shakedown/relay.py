@@ -33,6 +33,7 @@ import msgspec
 from . import __version__
 from .errors import BadInput, CannotMeasure, ShakedownError
 from .records import Record
+from .rescue import ResultSaved, Unsaved
 from .schedulers import Allocation
 from .store import read_record, write_record
 
@@ -75,6 +76,7 @@ class Answer(Record, frozen=True, kw_only=True):
     number: int = 0
     text: str = ""
     version: str = ""
+    unsaved: Unsaved | None = None  # where the result lies that the run directory refused
 
 
 def line_of(record: Order | Answer) -> bytes:
@@ -105,6 +107,20 @@ def seal(path: Path) -> str:
     return hashlib.sha256((path / ALLOCATION).read_bytes()).hexdigest()[:16]
 
 
+class _Word(Record, frozen=True, kw_only=True):
+    """What the child that carries out an order leaves for its relay."""
+
+    text: str = ""
+    unsaved: Unsaved | None = None
+
+
+def _word_in(data: bytes) -> _Word:
+    try:
+        return msgspec.json.decode(data, type=_Word)
+    except msgspec.MsgspecError:  # it was ended before it could say anything
+        return _Word()
+
+
 class _Ended(Exception):
     """The relay is to end."""
 
@@ -118,8 +134,12 @@ class _Relay:
         self._orders: list[Order] = []
         self._opened: tuple[Machine, Plan] | None = None
 
-    def say(self, kind: Literal["ready", "done", "failed"], number: int = 0, text: str = "") -> None:
-        answer = Answer(host=self.host, kind=kind, number=number, text=text[-2000:], version=__version__)
+    def say(
+        self, kind: Literal["ready", "done", "failed"], number: int = 0, text: str = "", unsaved: Unsaved | None = None
+    ) -> None:
+        answer = Answer(
+            host=self.host, kind=kind, number=number, text=text[-2000:], version=__version__, unsaved=unsaved
+        )
         os.write(1, line_of(answer))
 
     def serve(self) -> None:
@@ -159,11 +179,11 @@ class _Relay:
             raise
         finally:
             with open(said, "rb", closefd=True) as pipe:
-                text = pipe.read().decode("utf-8", "replace")
+                told = _word_in(pipe.read())
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if code < 0:
-            text = f"the process that ran it was ended by {signal.Signals(-code).name}"
-        self.say("failed" if code else "done", order.number, text)
+            told = _Word(text=f"the process that ran it was ended by {signal.Signals(-code).name}")
+        self.say("failed" if code else "done", order.number, told.text, told.unsaved)
 
     def _wait(self, child: int, listening: bool) -> None:
         """Until the child has ended."""
@@ -198,7 +218,7 @@ class _Relay:
                 workloads.get(run.workload)
 
     def _child(self, order: Order, hears: int) -> NoReturn:
-        code, text = 1, ""
+        code, text, unsaved = 1, "", None
         try:
             signal.signal(signal.SIGTERM, _stop)
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)  # a relay that is killed leaves no run behind
@@ -206,6 +226,8 @@ class _Relay:
             os.dup2(2, 1)  # the relay alone speaks to the harness
             self._do(order)
             code = 0
+        except ResultSaved as error:
+            text, unsaved, code = error.what, error.unsaved, error.exit_code
         except ShakedownError as error:
             text, code = str(error), error.exit_code
         except KeyboardInterrupt:
@@ -214,7 +236,8 @@ class _Relay:
             text = f"{type(error).__name__}: {error}"
         finally:
             with contextlib.suppress(OSError):  # the relay may be gone
-                os.write(hears, text[-2000:].encode("utf-8", "replace"))
+                text = text[-2000:].encode("utf-8", "replace").decode()
+                os.write(hears, msgspec.json.encode(_Word(text=text, unsaved=unsaved)))
             os._exit(code)
 
     def _do(self, order: Order) -> None:

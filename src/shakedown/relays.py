@@ -27,6 +27,7 @@ from .errors import BadInput, CannotMeasure
 from .process import kill_group
 from .records import Host
 from .relay import Answer, Order, answer_in, line_of, seal
+from .rescue import Unsaved
 from .schedulers import Allocation
 
 Advance = Callable[[float | None, str], None]
@@ -46,6 +47,7 @@ class Outcome(NamedTuple):
 
     state: str  # done, failed, lost (no relay there, or no longer), timeout
     text: str = ""
+    unsaved: Unsaved | None = None  # its result, which the run directory refused
 
 
 class _Line:
@@ -225,7 +227,8 @@ class Relays:
         def settled() -> bool:
             for answer in self._answers:
                 if answer.number == order.number:
-                    found[answer.host] = Outcome("done" if answer.kind == "done" else "failed", answer.text)
+                    state = "done" if answer.kind == "done" else "failed"
+                    found[answer.host] = Outcome(state, answer.text, answer.unsaved)
             self._answers.clear()
             passed = time.monotonic() - begun
             advance(min(passed / estimate_s, 0.99) if estimate_s > 0 else None, "")

@@ -134,7 +134,8 @@ class RunDirectory:
     def open(cls, path: Path) -> RunDirectory:
         """An existing run directory. Raises StoreFailed for one that is none, or that was cut short before its plan."""
         if not path.is_dir():
-            raise StoreFailed("there is no such run directory", where=str(path), hint="shakedown run makes one")
+            what = "is a file, and no run directory" if path.exists() else "there is no such run directory"
+            raise StoreFailed(what, where=str(path), hint="give the folder that shakedown run made and named")
         if not (path / "manifest.json").exists():
             begun = (path / "runs").is_dir()
             raise StoreFailed(

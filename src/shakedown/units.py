@@ -49,7 +49,10 @@ _BASES: dict[str, tuple[str, float]] = {
     "op": ("op", 1.0),
     "IOPS": ("op/s", 1.0),
     "transfer": ("transfer", 1.0),
+    "interaction": ("interaction", 1.0),
 }
+#: Whole words among them: shown as one writes them, ``3.91 G interactions/s``, and read so or as ``Ginteraction/s``.
+_SPELT = ("update", "message", "packet", "transfer", "interaction")
 #: Units of one word that take no prefix.
 _PLAIN: dict[str, tuple[str, float]] = {
     "1": ("1", 1.0),
@@ -76,6 +79,8 @@ class UnknownUnit(ValueError):
 
 
 def _word(word: str) -> tuple[str, float]:
+    if word.endswith(tuple(f"{one}s" for one in _SPELT)):
+        word = word.removesuffix("s").replace(" ", "")
     if word in _PLAIN:
         return _PLAIN[word]
     if word in _BASES:
@@ -127,21 +132,27 @@ _SCALES = (
 )
 _NO_PREFIX = ("1", "degC", "dB", "K", "EUR", "USD")
 #: What is counted, and so has no thousandth: half an operation a second is 0.5 op/s.
-_COUNTED = ("flop", "B", "update", "message", "packet", "op", "transfer", "cycle")
-_LEAST_PLAIN = 1e-4  # below it a bare number is shown with an exponent
+_COUNTED = ("flop", "B", "op", "cycle", *_SPELT)
+_LEAST_PLAIN = 1e-4  # below it a bare number, or one of what is counted, is shown with an exponent
 
 
 def scale_for(value: float, unit: str) -> tuple[float, str]:
     """The factor and the prefixed unit that show ``value`` (SI) with one to three digits before the point."""
     if unit in _NO_PREFIX or not math.isfinite(value) or value == 0:
-        return 1.0, "" if unit == "1" else unit
+        return 1.0, "" if unit == "1" else _spelt("", unit)
     head = unit.split("/")[0]
     for factor, prefix in _SCALES:
         if abs(value) >= factor * 0.9995:
             if (head == "s" and factor > 1) or (head in _COUNTED and factor < 1):
                 break
-            return factor, prefix + unit
-    return 1.0, unit
+            return factor, _spelt(prefix, unit)
+    return 1.0, _spelt("", unit)
+
+
+def _spelt(prefix: str, unit: str) -> str:
+    """A unit behind its prefix, as one writes it."""
+    head, mark, rest = unit.partition("/")
+    return f"{prefix} {head}s{mark}{rest}".strip() if head in _SPELT else prefix + unit
 
 
 def show(value: float | None, unit: str, digits: int = 3) -> str:
@@ -157,8 +168,9 @@ def show(value: float | None, unit: str, digits: int = 3) -> str:
         return f"{round_to(value * 100, digits)} %"
     if unit == "1" and value == round(value):
         return f"{value + 0:.0f}"  # never -0
-    if unit == "1" and abs(value) < _LEAST_PLAIN:
-        return re.sub(r"e([-+])0+", r"e\1", f"{value:.{digits - 1}e}")
+    if value and abs(value) < _LEAST_PLAIN and (unit == "1" or unit.split("/")[0] in _COUNTED):
+        number = re.sub(r"e([-+])0+", r"e\1", f"{value:.{digits - 1}e}")
+        return f"{number} {scale_for(value, unit)[1]}".strip()
     factor, name = scale_for(value, unit)
     return f"{round_to(value / factor, digits)} {name}".strip()
 

@@ -27,7 +27,7 @@ title = "On every host"
 workload = "empty"
 params = {{ seconds = {seconds} }}
 sweep = {{ tag = [1, 2, 3] }}
-nodes = "each"
+{nodes}
 """
 
 
@@ -35,9 +35,9 @@ def command(lab: Lab, *words: str | Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "shakedown", "run", "--no-report", *map(str, words))
 
 
-def campaign(lab: Lab, seconds: float) -> Path:
+def campaign(lab: Lab, seconds: float, *, each: bool = True) -> Path:
     file = lab.shared / "full.toml"
-    file.write_text(EACH.format(seconds=seconds))
+    file.write_text(EACH.format(seconds=seconds, nodes='nodes = "each"' if each else ""))
     return file
 
 
@@ -83,12 +83,12 @@ def empty(lab: Lab, place: Path) -> None:
     lab.run(["rm", "-f", f"{place}/fill", f"{place}/fill2"])
 
 
-def cut_short(lab: Lab, path: Path, *words: str | Path, node: str | None) -> Result:
-    """A run whose disk is full from the middle of its second test on."""
-    argv = lab.argv(command(lab, campaign(lab, 4.0), "--directory", path, *words), node=node)
+def cut_short(lab: Lab, path: Path, *words: str | Path, node: str | None, env: dict[str, str] | None = None) -> Result:
+    """A run whose disk is full from the middle of its second test on. Without a home the nodes' own disks are left."""
+    argv = lab.argv(command(lab, *words, "--directory", path), node=node, env={"HOME": "/nonexistent", **(env or {})})
     harness = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, start_new_session=True)
     until = time.monotonic() + 60
-    while len(list(_seen(lab, path))) < 2 and time.monotonic() < until:
+    while not _seen(lab, path) and time.monotonic() < until:
         time.sleep(0.2)
     time.sleep(1.5)
     fill(lab, path.parent)
@@ -97,38 +97,48 @@ def cut_short(lab: Lab, path: Path, *words: str | Path, node: str | None) -> Res
 
 
 def _seen(lab: Lab, path: Path) -> list[str]:
-    return lab.run(["sh", "-c", f"ls {path}/runs/*/1@*/measurement.json"]).out.split()
+    return lab.run(["sh", "-c", f"ls {path}/runs/*/1*/measurement.json"]).out.split()
 
 
-def rescued(lab: Lab, node: str) -> list[Measurement]:
-    """What was saved on a node's own disk."""
-    found = lab.directory / "nodes" / node / "scratch"
-    files = sorted(found.glob("shakedown-rescue-*-measurement.json"))
-    records = [msgspec.json.decode(file.read_bytes(), type=Measurement) for file in files]
-    for file in files:
-        file.unlink()
-    return records
+def said_saved(lab: Lab, text: str) -> list[Measurement]:
+    """What was saved on the own disks of two nodes; each is named in the message with its host and its place there."""
+    found = []
+    for node in ("node1", "node2"):
+        (file,) = (lab.directory / "nodes" / node / "scratch").glob("shakedown-rescue-*-measurement.json")
+        assert f"{node}:{lab.directory}/scratch/{file.name}" in text, text
+        found.append(msgspec.json.decode(file.read_bytes(), type=Measurement))
+        assert (found[-1].host, found[-1].state) == (node, "ok")
+    return found
+
+
+def brought_in(lab: Lab, path: Path, kept: list[Measurement], node: str | None = None) -> bool:
+    """Whether these very results are in the run directory now, and nothing lies elsewhere any more."""
+    ends = lab.run([sys.executable, "-c", _ENDS, str(path)], node=node).out.split()
+    left = list((lab.directory / "nodes").glob("*/scratch/shakedown-rescue-*"))
+    return not left and {str(one.end_ns) for one in kept} <= set(ends)
 
 
 def test_a_shared_disk_that_fills_costs_no_measurement(lab: Lab, small: Path) -> None:
     if not lab.settings.ssh:
         pytest.skip("needs sshd: sudo apt-get install openssh-server")
     path = small / "ssh"
-    ran = cut_short(lab, path, "--hosts", "node[1-2]", node="node1")
+    ran = cut_short(lab, path, campaign(lab, 4.0), "--hosts", "node[1-2]", node="node1")
     assert ran.code == 3 and "No space left on device" in ran.err and "Traceback" not in ran.err, ran.err
-    assert "free some space, then go on with --resume" in ran.err
-    for node in ("node1", "node2"):
-        assert f"{node}: " in ran.err
-        (saved,) = rescued(lab, node)
-        assert (saved.host, saved.state) == (node, "ok") and f"shakedown-rescue-{saved.run}-1" in ran.err
+    assert "free some space, then go on" in ran.err and "mv " in ran.err
+    kept = said_saved(lab, ran.err)
     empty(lab, small)
     again = lab.run(command(lab, "--resume", path), node="node1", limit_s=90)
     assert again.code == 0, again.err
     records = lab.run([sys.executable, "-c", _COUNT, str(path)], node="node1")
     assert records.out.strip() == "6 ok", records
+    assert brought_in(lab, path, kept, node="node1")
 
 
-#: Reads a run directory where it is mounted.
+#: These read a run directory where it is mounted.
+_ENDS = (
+    "import sys; from pathlib import Path; from shakedown.store import RunDirectory\n"
+    "print(*(one.end_ns for one in RunDirectory.open(Path(sys.argv[1])).load().measurements))"
+)
 _COUNT = (
     "import sys; from pathlib import Path; from shakedown.store import RunDirectory\n"
     "found = RunDirectory.open(Path(sys.argv[1])).load().measurements\n"
@@ -138,14 +148,33 @@ _COUNT = (
 
 def test_a_job_whose_shared_disk_fills_keeps_what_is_whole(lab: Lab, small: Path) -> None:
     path = small / "slurm"
-    ran = cut_short(lab, path, "--on", "slurm", "--hosts", "node[1-2]", node=None)
+    ran = cut_short(lab, path, campaign(lab, 4.0), "--on", "slurm", "--hosts", "node[1-2]", node=None)
     assert ran.code == 3 and "No space left on device" in ran.err and "Traceback" not in ran.err, ran.err
-    assert all([one.state for one in rescued(lab, node)] == ["ok"] for node in ("node1", "node2"))
+    assert "free some space, then go on" in ran.err and f"shakedown run --resume {path}" in ran.err
+    kept = said_saved(lab, ran.err)
     empty(lab, small)
-    for _ in range(2):  # the first tells what became of the job before, which could not be written down
-        again = lab.run(command(lab, "--resume", path, "--on", "slurm", "--hosts", "node[1-2]"), limit_s=90)
+    again = lab.run(command(lab, "--resume", path, "--on", "slurm", "--hosts", "node[1-2]"), limit_s=90)
     assert again.code == 0, again.err
     assert lab.run([sys.executable, "-c", _COUNT, str(path)]).out.strip() == "6 ok"
+    assert brought_in(lab, path, kept)
+
+
+def test_a_shared_home_takes_what_a_job_could_not_keep_and_any_node_brings_it_in(lab: Lab, small: Path) -> None:
+    """A job's temporary folder may go with the job: where there is a home, the result lies there, and other nodes see it."""
+    path, home = small / "home", lab.shared / "home-of-all"
+    home.mkdir()
+    words = (campaign(lab, 4.0, each=False), "--on", "slurm", "--hosts", "node1")
+    ran = cut_short(lab, path, *words, node=None, env={"HOME": str(home)})
+    assert ran.code == 3 and "Traceback" not in ran.err, ran.err
+    (saved,) = home.glob("shakedown-rescue-*.json")
+    assert f"node1:{saved}" in ran.err
+    record = msgspec.json.decode(saved.read_bytes(), type=Measurement)
+    empty(lab, small)
+    again = lab.run(
+        command(lab, "--resume", path, "--on", "slurm", "--hosts", "node2"), limit_s=90, env={"HOME": str(home)}
+    )
+    assert again.code == 0, again.err
+    assert not saved.exists() and brought_in(lab, path, [record])
 
 
 @pytest.fixture

@@ -339,6 +339,50 @@ def test_utilisation_is_of_what_there_was_and_of_what_was_up(tmp_path: Path) -> 
     assert told.cpu_utilisation_up == pytest.approx(1 / 3)
 
 
+def over(rows: list[dict[str, Any]], nodes: str, days: int) -> tuple[Report, str]:
+    """A report of so many days, and what it says of use above capacity: its text and its advice."""
+    begin, end = (zones.stamp(T0 + day * DAY, "UTC") for day in (0, days))
+    with stored(rows) as store:
+        told = report.make(store, report.Asked(nodes=nodes, begin=begin, end=end), RealHost())
+    return told, " | ".join(f"{one.text} > {one.advice}" for one in told.notices if one.code == "over-capacity")
+
+
+def full(*cpus: int) -> list[dict[str, Any]]:
+    """Each day a run that takes so many CPUs for all of it."""
+    return [run(day + 1, T0 + day * DAY, T0 + (day + 1) * DAY, cpus=of, gpus=0) for day, of in enumerate(cpus)]
+
+
+def test_use_above_the_capacity_names_the_likely_cause_first() -> None:
+    told, said = over(full(16, 15, 16, 14), "node[1-2] processors=4", 4)
+    assert told.capacity is not None and told.capacity.cpu_utilisation == pytest.approx(61 / 32)
+    assert "191 % of the capacity on the whole" in said and "likely the engine counts hyperthreads" in said
+    assert "--nodes names fewer nodes" in said and "the capacity changed" in said, "the others are named as well"
+    lead = page.lead(told)
+    assert len(lead) == 2 and lead[1].startswith("More CPU hours were used than there were: 191 % of the capacity")
+
+    grown = over(full(8, 7, 12, 12), "node[1-2] processors=4", 4)[1]
+    assert "likely the capacity changed within the window (from 20" in grown
+    wrong = over(full(40, 3, 40, 40), "node[1-2] processors=4", 4)[1]
+    assert "likely --nodes names fewer nodes, or fewer processors" in wrong
+
+
+def test_a_day_above_the_capacity_is_said_where_the_window_is_not() -> None:
+    told, said = over(full(1, 16, 1, 1), "n1 processors=8", 4)
+    assert told.capacity is not None and (told.capacity.cpu_utilisation or 0) < 1
+    assert "above 100 % in 1 of 5 days" in said
+
+
+def test_full_use_is_no_excess() -> None:
+    told, said = over(full(8, 8, 8), "n1 processors=8", 3)
+    assert told.capacity is not None and told.capacity.cpu_utilisation == 1 and not said
+
+
+def test_gpus_in_parts_and_shared_nodes_have_causes_of_their_own() -> None:
+    said = over([run(job, T0, T0 + DAY, cpus=1, gpus=7, nodes=1) for job in range(2)], "n1 processors=8 gpus=8", 1)[1]
+    assert "MIG instances" in said and "more GPU hours" in said and "more CPU hours" not in said
+    assert "nodes that several runs share count for each" in said
+
+
 # --------------------------------------------------------------------------------------------------------------- errors
 
 

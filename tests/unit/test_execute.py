@@ -227,7 +227,7 @@ def test_a_result_that_cannot_be_kept_is_saved_elsewhere(tmp_path: Path, monkeyp
         raise store.failed(OSError(28, "No space left on device"), Path("x"), "write")
 
     monkeypatch.setattr(store.RunDirectory, "finish", full)
-    with pytest.raises(StoreFailed, match="the result was saved as") as caught:
+    with pytest.raises(StoreFailed, match="the result was saved") as caught:
         carry_out(opened, made)
     assert "free some space" in caught.value.hint
     saved = next(elsewhere.glob("shakedown-rescue-*.json"))

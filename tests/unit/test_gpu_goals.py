@@ -24,6 +24,7 @@ def _load(name: str) -> ModuleType:
 
 
 goals = _load("gpu_goals")
+_load("gpu_steps")
 check = _load("gpu_check")
 
 
@@ -73,9 +74,9 @@ def test_a_case_has_the_median_of_its_samples() -> None:
 
 def test_goals_are_met_missed_or_not_measured() -> None:
     copy = stream("memcpy", 4.3e12)
-    assert state("over the driver's copy", stream("triad", 4.1e12), copy)[0] == "met"
-    assert state("over the driver's copy", stream("triad", 3.9e12), copy)[0] == "not met"
-    assert state("over the driver's copy", stream("triad", 4.1e12)) == ("not measured", None)
+    assert state("arrays, over the driver's copy", stream("triad", 4.1e12), copy)[0] == "met"
+    assert state("arrays, over the driver's copy", stream("triad", 3.9e12), copy)[0] == "not met"
+    assert state("arrays, over the driver's copy", stream("triad", 4.1e12)) == ("not measured", None)
     reached, value = state("0.90 x 4.8 TB/s", stream("triad", 4.1e12))
     assert reached == "met" and value == pytest.approx(4.1 / 4.32)
     assert state("0.90 x 4.8 TB/s", stream("triad", 4.1e12), devices=[{"name": "NVIDIA H100"}])[0] == "not measured"
@@ -86,7 +87,7 @@ def test_goals_are_met_missed_or_not_measured() -> None:
 def test_a_wrong_result_counts_for_nothing() -> None:
     wrong = stream("triad", 4.1e12)
     wrong["passed"] = False
-    assert state("over the driver's copy", wrong, stream("memcpy", 4.3e12))[0] == "not measured"
+    assert state("arrays, over the driver's copy", wrong, stream("memcpy", 4.3e12))[0] == "not measured"
     small = goals.case_of("correct-stream", event("triad", {"bytes": 3.0 * 2**32}, [1e-3], array_bytes=2**32))
     assert state("0.90 x 4.8", small)[0] == "not measured", "runs for correctness give no figures"
 
@@ -133,7 +134,7 @@ def test_the_trap_of_constant_data_and_the_table() -> None:
 
 
 def test_events_of_a_program_that_was_cut_are_not_passed(tmp_path: Path, recordings: Path) -> None:
-    asked = check.argparse.Namespace(out=tmp_path, limit_s=10.0, backend="host")
+    asked = check.argparse.Namespace(out=tmp_path, build=tmp_path / "b", limit_s=10.0, backend="host")
     one = check.Check(asked)
     whole = (recordings / "gpu/gpu-stream-host.jsonl").read_bytes()
     assert check.keep_events(one, "stream", whole) and len(one.found["cases"]) == 20
@@ -143,8 +144,110 @@ def test_events_of_a_program_that_was_cut_are_not_passed(tmp_path: Path, recordi
     assert json.loads((tmp_path / "gpu-check.json").read_text())["goals"] and (tmp_path / "recordings.tar.gz").exists()
 
 
+def solved(step: str, kernel: str, n: int, rate: float, residual: Any = 0) -> dict[str, Any]:
+    case: dict[str, Any] = goals.case_of(step, event(kernel, {"flop": 2e12}, [2e12 / rate] * 2, residual, n=n, nb=512))
+    return case
+
+
+def test_hpl_over_its_own_products_at_each_size() -> None:
+    cases = [solved("hpl-32768", "hpl", 32768, 42e12), solved("hpl-32768", "ceiling", 32768, 50e12, "none")]
+    assert state("HPL N = 32768", *cases) == ("met", pytest.approx(0.84))
+    assert state("HPL N = 65536", *cases)[0] == "not measured"
+    failed = [{**cases[0], "passed": False}, cases[1]]
+    assert state("HPL N = 32768", *failed)[0] == "not measured", "a solution that is wrong has no rate"
+    other = [solved("mxp", "hpl_mxp", 131072, 300e12), solved("mxp", "ceiling", 131072, 500e12, "none")]
+    assert state("HPL N = 131072", *other)[0] == "not measured", "HPL-MxP is no HPL"
+    assert state("HPL-MxP N = 131072", *other, *cases) == ("met", pytest.approx(0.6))
+
+
+def test_the_largest_hpl_counts_where_131072_does_not_fit() -> None:
+    largest = [solved("hpl-largest", "hpl", 98816, 46e12), solved("hpl-largest", "ceiling", 98816, 50e12, "none")]
+    assert state("largest N that fits", *largest) == ("met", pytest.approx(0.92))
+    small = [solved("hpl-65536", "hpl", 65536, 46e12), solved("hpl-65536", "ceiling", 65536, 50e12, "none")]
+    assert state("largest N that fits", *small)[0] == "not measured", "that has a goal of its own"
+    whole = [solved("hpl-largest", "hpl", 131072, 46e12), solved("hpl-largest", "ceiling", 131072, 50e12, "none")]
+    assert state("largest N that fits", *largest, *whole)[0] == "not measured"
+    assert state("HPL N = 131072", *largest, *whole) == ("not met", pytest.approx(0.92))
+
+
+H200_FACTS = {"name": "NVIDIA H200", "architecture": "9.0", "multiprocessors": 132, "clock_hz": 1.98e9}
+
+
+def test_bodies_over_the_peak_of_the_device() -> None:
+    flop = 20.0 * 2**40
+    case = goals.case_of("nbody", event("nbody", {"flop": flop}, [flop / 45e12], 0, n=2**20, precision="fp32"))
+    peak = 132 * 128 * 2 * 1.98e9
+    assert state("N-body", case, devices=[H200_FACTS]) == ("met", pytest.approx(45e12 / peak))
+    assert state("N-body", case, devices=[{**H200_FACTS, "architecture": "77.0"}])[0] == "not measured"
+    slow = {**case, "rates": {"flop": 40e12}}
+    assert state("N-body", slow, devices=[H200_FACTS])[0] == "not met"
+    assert state("N-body", {**case, "step": "correct-nbody"}, devices=[H200_FACTS])[0] == "not measured"
+
+
+def test_particles_against_comet() -> None:
+    def fluid(n: int, rate: float, precision: str = "mixed") -> dict[str, Any]:
+        case: dict[str, Any] = goals.case_of(
+            "lj", event("lj", {"particle_steps": 1e9}, [1e9 / rate], 0, n=n, precision=precision)
+        )
+        return case
+
+    assert state("64,000 particles", fluid(64000, 900e6)) == ("met", pytest.approx(900 / 80.39))
+    assert state("1M particles", fluid(1000000, 900e6)) == ("not met", pytest.approx(900 / 80.39))
+    assert state("1M particles", fluid(1000000, 2e9, "fp64"))[0] == "not measured"
+    assert "| lj | n 64000, precision mixed | 900 Mparticle steps/s |" in goals.table(found(fluid(64000, 900e6)))
+
+
+def test_transforms_over_the_copy() -> None:
+    params = {"shape": "1024", "batch": 16384, "precision": "double", "level": "memory"}
+    case = goals.case_of("fft", event("fft", {"flop": 1.0, "bytes": 2.0**29}, [2.0**29 / 3.6e12], 0, **params))
+    assert state("FFT 1024", case, stream("memcpy", 4e12)) == ("met", pytest.approx(0.9))
+    assert state("FFT 1024", case)[0] == "not measured"
+    cached = {**case, "params": {**params, "level": "l2"}}
+    assert state("FFT 1024", cached, stream("memcpy", 4e12))[0] == "not measured", (
+        "what a cache gives is not the memory's"
+    )
+
+
+@pytest.mark.parametrize(
+    ("states", "reached", "value"),
+    [
+        (("passed", "passed"), "met", 1.0),
+        (("passed", "failed"), "not met", 0.5),
+        (("not measured",), "not measured", None),
+        ((), "not measured", None),
+    ],
+)
+def test_burn_in_has_a_verdict_of_each_device(states: tuple[str, ...], reached: str, value: float | None) -> None:
+    steps = [{"name": f"burnin-gpu{i}", "state": one, "why": ""} for i, one in enumerate(states)]
+    assert state("burn-in", steps=steps) == (reached, value)
+
+
+def test_conditions_of_other_programs_are_none_of_the_trap() -> None:
+    cases = [
+        goals.case_of("gemm", event("gemm_f64", {"flop": 1e12}, [1.0], "none", n=2**20, data=data))
+        for data in ("random", "ones")
+    ]
+    cases.append(goals.case_of("nbody", event("conditions", {"hertz": 1e9}, [], "none", n=2**20, precision="fp32")))
+    ((*_, conditions),) = goals.traps(found(*cases))
+    assert conditions == {}
+
+
+def test_rows_name_the_device_where_there_are_several() -> None:
+    cases = [
+        goals.case_of("lj", event("lj", {"particle_steps": 1e9}, [1.0], 0, n=64000, device="NVIDIA H200", index=i))
+        for i in (0, 1)
+    ]
+    cases.append(goals.case_of("burnin-gpu1", event("burnin_product", {"flop": 1e12}, [1.0], 0, device="gpu:1")))
+    both = goals.table(found(*cases, devices=[{"name": "NVIDIA H200"}] * 2))
+    assert "| lj | n 64000, index 0 |" in both and "| lj | n 64000, index 1 |" in both
+    assert "| burnin_product | device gpu:1 | 1 Tflop/s |" in both
+    assert "index" not in goals.table(found(*cases))
+
+
 def test_programs_are_found_by_their_cmake_files() -> None:
-    assert {"gpu_query", "gpu_stream", "gpu_copy", "gpu_gemm", "gpu_pingpong"} <= set(check.gpu_programs())
+    assert {"gpu_query", "gpu_stream", "gpu_copy", "gpu_gemm", "gpu_fft", "gpu_pingpong", "hpl_gpu", "burnin"} <= set(
+        check.gpu_programs()
+    )
 
 
 def test_what_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,6 +86,43 @@ def test_all_that_hang_do_not_keep_the_others_from_being_begun(tmp_path: Path) -
     assert [found[task] for task in tasks if task.check == "well"] == [b"yes"] * 5
 
 
+def zombies() -> set[int]:
+    """The children of this process that have ended and were not waited for."""
+    found = set()
+    for word in filter(str.isdigit, os.listdir("/proc")):
+        fields = children._stat(int(word))
+        if fields and fields[0] == "Z" and fields[1] == str(os.getpid()):
+            found.add(int(word))
+    return found
+
+
+def test_what_was_given_up_and_ends_later_leaves_no_zombie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that no signal ends while the call lasts, as one that hangs in a driver, and one that is slow to end."""
+    before = zombies()
+
+    def never(pid: int, number: int) -> None:
+        pass
+
+    def work(task: Task, note: Callable[[str], None]) -> bytes:
+        if task.check == "stuck":
+            time.sleep(600)
+        return b"yes"
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "kill", never)
+        patched.setattr(os, "killpg", never)
+        gone = children.run([Task("stuck"), Task("well")], work, 0.3)[Task("stuck")]
+    assert isinstance(gone, Gone) and gone.started, "it is still there"
+    os.kill(gone.pid, signal.SIGKILL)
+    until = time.monotonic() + 10
+    while gone.pid not in zombies() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert gone.pid in zombies(), "it has ended, and nobody has waited for it yet"
+    assert children.run([Task("well")], work, 5.0) == {Task("well"): b"yes"}
+    children.reap()
+    assert zombies() <= before and not Path(f"/proc/{gone.pid}").exists()
+
+
 def test_a_child_that_dies_is_told() -> None:
     def work(task: Task, note: Callable[[str], None]) -> bytes:
         note("the driver's library")

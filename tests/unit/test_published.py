@@ -29,6 +29,8 @@ UNITS = {
     "pingpong.latency": "s",
     "pingpong.bandwidth": "B/s",
     "pingpong.bidirectional.bandwidth": "B/s",
+    "lj.rate": "update/s",
+    "gpu_lj.rate": "update/s",
 }
 KNOWN = {name: Metric(name=name, title=name, unit=unit, better="none") for name, unit in UNITS.items()}
 

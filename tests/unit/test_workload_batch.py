@@ -108,6 +108,7 @@ class Engine:
             accounts=lambda ids: ("accounts", *ids),
             accounted=lambda result: msgspec.json.decode(result.out, type=tuple[JobRecord, ...]),
             cancel=lambda job: ("cancel", job),
+            look=lambda job: (f"look {job}",),
         )
 
     def run(self, argv: Sequence[str], *, limit_s: float = 10.0, env: Mapping[str, str] | None = None) -> Result:

@@ -85,14 +85,19 @@ def _guarded(path: Path) -> tuple[Path, ...]:
     return (path, path / PLAN, path / journal.JOURNAL, path / RUNS, path / EVIDENCE)
 
 
-def open_(path: Path) -> Acceptance:
-    """An existing acceptance directory. Raises BadInput for what is none, Tampered for one whose record is broken."""
+def _refuse_other(path: Path) -> None:
+    """Raises BadInput for what is no acceptance directory."""
     if not (path / journal.JOURNAL).is_file():
         raise BadInput(
             "this is no acceptance directory: there is no journal",
             where=str(path),
             hint="shakedown accept begin makes one",
         )
+
+
+def open_(path: Path) -> Acceptance:
+    """An existing acceptance directory. Raises BadInput for what is none, Tampered for one whose record is broken."""
+    _refuse_other(path)
     found = journal.read(path)
     return Acceptance(path=path, plan=_plan(path, found.begun), read=found)
 
@@ -122,7 +127,8 @@ def writing(path: Path) -> Iterator[tuple[Acceptance, journal.Journal]]:
 
 
 def refuse_if_others_write(path: Path) -> None:
-    """Raises BadInput where somebody else could change what is started from this directory."""
+    """Raises BadInput where somebody else could change what is started from this directory, or it is none."""
+    _refuse_other(path)
     for place in _guarded(path):
         try:
             found = place.stat()

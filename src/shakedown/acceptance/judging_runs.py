@@ -20,6 +20,7 @@ from ..records import Analysis, Finding, Limit, Measurement, Metric, Params, Pea
 from ..report._text import count, listed, params_of
 from ..store import RunDirectory
 from ..units import show
+from ..workloads import _gpu
 from . import checking
 from .judging import NO_VALUE, limit_words
 from .plan import FLEET_MEDIAN, LimitEntry, RunTest, repeats_of
@@ -69,8 +70,10 @@ def points(test: RunTest, runs: Sequence[str], session: Measured) -> tuple[Point
 
 
 def _ended(one: Measurement) -> Point:
-    """A run that came to no result, with what it said itself: less its own name and the exit code that stands for it."""
-    state: State = "not met" if one.state in _FAILED else "not measured"
+    """A run that came to no result, or to none on some devices, with what it said itself: less its own name and the exit
+    code that stands for it."""
+    broken = one.state in _FAILED or (one.state == "partial" and _gpu.at_fault(one.notices))
+    state: State = "not met" if broken else "not measured"
     said = re.sub(rf"^exit code \d+: (?={re.escape(one.workload)}: )", "", one.reason)
     found = f"{one.state}: {said.removeprefix(f'{one.workload}: ')}"
     return Point(criterion=f"{one.workload} ends well", found=found, state=state, where=one.host, runs=1)

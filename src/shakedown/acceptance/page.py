@@ -78,6 +78,7 @@ def document(result: Result, content_sha256: str) -> Document:
         sections=tuple(sections),
         footer=f"Content of this report: SHA-256 {content_sha256}. Journal: {result.entries} entries, the last "
         f"{result.head}. Made by Shakedown {result.version} from the evidence alone.",
+        rows_in="report.json",
     )
 
 

@@ -12,7 +12,7 @@ import msgspec
 from .. import hostlist, metering, published, workloads
 from ..errors import BadInput, StoreFailed
 from ..machine.span import span
-from ..records import Absent, Analysis, Finding, Host, Limit, Machine, Measurement, Notice, Outcome, Peak, Plan
+from ..records import SCORED, Absent, Analysis, Finding, Host, Limit, Machine, Measurement, Notice, Outcome, Peak, Plan
 from ..store import RunDirectory, read_record, write
 from ..units import show
 from . import advice, beside, derive, limits, loose, ratios, stragglers, table
@@ -207,7 +207,8 @@ def build(
         found += power.findings
         metrics |= {metric.name: metric for group in power.metrics.values() for metric in group}
         titles |= {name: "Between the runs" for name in power.metrics if name not in titles}
-    verdicts = limits.verdicts(plan.limits, found, metrics, peaks)
+    partial = {(one.workload, one.host): one.reason for one in outcomes if one.state == "partial"}
+    verdicts = limits.verdicts(plan.limits, found, metrics, peaks, partial)
     systems = [one for one in published.systems() if not plan.compare_with or one.id in plan.compare_with]
     laid = beside.beside(found, metrics, systems)
     disturbances = advice.common([one.notices for one in outcomes])
@@ -311,7 +312,12 @@ def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
         sentences += [f"Not met: {verdict.requirement} ({verdict.evidence})." for verdict in missed[:3]]
     sentences += _headline_sentences(analysis)
     sentences += [f"{one.text}." for one in analysis.notices if one.code == "slow-host"]
-    bad = [one for one in analysis.outcomes if one.state != "ok"]
+    bad = [one for one in analysis.outcomes if one.state not in SCORED]
+    sentences += list(
+        dict.fromkeys(
+            f"{one.label} lacks devices: {one.reason}." for one in analysis.outcomes if one.state == "partial"
+        )
+    )
     if bad:
         named = ", ".join(f"{one.label} ({one.state})" for one in bad[:3])
         more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""

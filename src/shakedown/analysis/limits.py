@@ -126,8 +126,12 @@ def verdicts(
     findings: Sequence[Finding],
     metrics: Mapping[str, Metric],
     peaks: Mapping[str, Sequence[Peak]],
+    partial: Mapping[tuple[str, str], str] | None = None,
 ) -> tuple[Verdict, ...]:
     """Each limit against the findings that it speaks of: met, not met, undecided where the interval straddles it.
+
+    ``partial``: by workload and host, which devices gave no result and why. Of a limit that names no device it is not known
+    then whether all would meet it.
 
     With several findings (sizes, thread counts) the best counts; on several hosts each must meet it. ``peaks`` is by host,
     or by the folded list of a job's hosts.
@@ -143,7 +147,12 @@ def verdicts(
         for host in names:
             best = _best([one for one in spoken if one.host == host])
             many = len(peaks) > 1 or len(names) > 1
-            found.append(_verdict(limit, metrics[limit.metric], host, best, peaks.get(host, ()), many))
+            verdict = _verdict(limit, metrics[limit.metric], host, best, peaks.get(host, ()), many)
+            missing = (partial or {}).get((best.workload, host), "") if best and "index" not in limit.params else ""
+            if verdict.state == "met" and missing:
+                evidence = f"{verdict.evidence} on the devices that gave a result; {missing}"
+                verdict = msgspec.structs.replace(verdict, state="undecided", evidence=evidence)
+            found.append(verdict)
     return tuple(found)
 
 

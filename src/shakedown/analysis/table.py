@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import StoreFailed
-from ..records import Case
+from ..records import SCORED, Case
 
 if TYPE_CHECKING:
     import duckdb
@@ -61,7 +61,8 @@ class Measured(Protocol):
 
 
 def from_measurements(measurements: Iterable[Measured]) -> Cases:
-    """The cases of measurements that ended well: a run whose check failed or that was cut short has no score."""
+    """The cases of measurements that ended well, or did on all devices but some: a run whose check failed or that was cut
+    short has no score."""
     run: list[str] = []
     repeat: list[int] = []
     workload: list[str] = []
@@ -72,7 +73,7 @@ def from_measurements(measurements: Iterable[Measured]) -> Cases:
     counts, seconds = array("q"), array("d")
     texts: dict[object, str] = {}  # work is the same for most: one text, made once
     for record in measurements:
-        if record.state != "ok":
+        if record.state not in SCORED:
             continue
         before = len(params)
         for case in record.cases:

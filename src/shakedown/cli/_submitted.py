@@ -55,15 +55,20 @@ def run(
         asked = _new(campaign_name, directory, where, metered)
     path = resume or next(iter(asked)) if len(asked) == 1 else (resume or next(iter(asked)).parent)
     back = back or f"shakedown run --resume {path}"
+    submitted = set()
     for part, one in asked.items():
-        if not dispatch.at_work(part) and dispatch.left(part, retry_failed=one.retry_failed):
+        before = dispatch.at_work(part)
+        if before and dispatch.settle(*before, door):
+            before = None  # it was over, and nobody was there to write that down
+        if not before and dispatch.left(part, retry_failed=one.retry_failed):
+            submitted.add(part)
             job = dispatch.submit(part, one, door)
             common.say(f"{one.engine} job {job.id}, {one.nodes} node{'s' * (one.nodes != 1)}, into {part}")
     if detach:
         common.say(f"  next: {back}   (watches the job, and goes on from there)")
         return []
     for part, one in asked.items():
-        _follow(part, one, back)
+        _follow(part, one, back, new=part in submitted)
     return [RunDirectory.open(part) for part in asked]
 
 
@@ -110,24 +115,32 @@ def _again(part: Path, where: Asked | None, retry_failed: bool) -> Asked:
     )
 
 
-def _follow(part: Path, asked: Asked, back: str) -> None:
-    """Follow the jobs of one part; submit again what was cut short, as often as was asked."""
+def _follow(part: Path, asked: Asked, back: str, *, new: bool) -> None:
+    """Follow the jobs of one part; submit again what was cut short, as often as was asked. A job that is not ``new``, and
+    was over before anybody saw it at work, counts for none: to go on after it is what was asked."""
     from .. import dispatch
     from ..host import RealHost
 
     attempts = asked.attempts
     while found := dispatch.at_work(part):
         folder, job = found
-        record = _watch(back, part, folder, job)
+        record, alive = _watch(back, part, folder, job)
+        counts = new or alive
+        if counts:
+            dispatch.refuse_unsaved(part, folder, record, back)
         if not (part / "manifest.json").exists():
             raise dispatch.why_nothing(folder, record, back, RealHost())
         if not dispatch.left(part):
             return
-        attempts -= 1
-        if attempts < 1 or record.state not in (*dispatch.CUT_SHORT, "done"):
+        attempts -= counts
+        new = True
+        cut_short = record.state in (*dispatch.CUT_SHORT, "done")
+        if counts and (attempts < 1 or not cut_short):
+            said = "" if cut_short else dispatch.said(folder)
             common.say(
-                f"shakedown: the job ended ({dispatch.words(record)}) with runs left; what is whole was kept\n"
-                f"  next: {back} --on {asked.engine} --nodes {asked.nodes}"
+                f"shakedown: the job ended ({dispatch.words(record)}) with runs left; what is whole was kept"
+                + (f"; it said:\n{said}" if said else "")
+                + f"\n  next: {back} --on {asked.engine} --nodes {asked.nodes}"
             )
             return
         again = dispatch.submit(part, asked, RealHost())
@@ -180,16 +193,24 @@ def _limit_s(asked: Campaign, where: Asked, place: str) -> float:
     return dispatch.SPARE * plan.total_s(made) + dispatch.SPARE_S
 
 
-def _watch(back: str, part: Path, folder: Path, job: Submitted) -> JobRecord:
-    """Follow a job, saying what changes. Ctrl-C leaves it running, and says how to come back and how to end it."""
-    from .. import dispatch, schedulers
+def _watch(back: str, part: Path, folder: Path, job: Submitted) -> tuple[JobRecord, bool]:
+    """Follow a job, saying what changes: what became of it, and whether it was seen waiting or at work. Ctrl-C leaves it
+    running, and says how to come back and how to end it."""
+    from .. import dispatch, following, schedulers
     from ..host import RealHost
     from ..units import show_seconds
+    from ._patience import Patience
     from .progress import outcome
 
     said: list[str] = []
+    alive = False
+    engine = schedulers.get(job.engine)
+    patience = Patience(f"job {job.id}", engine.title, engine.look(job.id), common.say)
 
     def tell(record: JobRecord) -> None:
+        nonlocal alive
+        patience.hear(following.unanswered(record))
+        alive |= record.state in ("queued", "running")
         words = f"  job {record.id:<7} {dispatch.words(record)}"
         if said[-1:] != [words] and record.source != "none":
             said.append(words)
@@ -202,9 +223,10 @@ def _watch(back: str, part: Path, folder: Path, job: Submitted) -> JobRecord:
         common.say(f"  {state:<11} {label} ({took})  {outcome(one)}".rstrip())
 
     try:
-        return dispatch.follow(part, folder, job, RealHost(), tell, seen)
+        with patience:
+            return dispatch.follow(part, folder, job, RealHost(), tell, seen), alive
     except KeyboardInterrupt:
-        end = " ".join(schedulers.get(job.engine).cancel(job.id))
+        end = " ".join(engine.cancel(job.id))
         common.say(f"shakedown: the job goes on\n  next: {back}   (watches it again)\n        {end}   (ends it)")
         sys.exit(130)
 
@@ -222,7 +244,8 @@ def inside(path: Path) -> list[Measurement]:
     """What the job does on the first node of its allocation: make the plan where there is none yet, and carry it out."""
     import os
 
-    from .. import dispatch, metering, schedulers
+    from .. import dispatch, metering, rescue, schedulers
+    from ..errors import StoreFailed
     from ..host import RealHost
     from ..store import RunDirectory
     from . import run as here
@@ -241,14 +264,18 @@ def inside(path: Path) -> list[Measurement]:
             where=f"{door.name()}:{path}",
             hint="a run directory must lie on a file system that all nodes share: choose one with --directory",
         )
-    if (path / "manifest.json").exists():
-        opened = RunDirectory.open(path)
-    else:
-        text = (path / "campaign.toml").read_text("utf-8")
-        submitted = dispatch.last(path)
-        shape = submitted[1].shape if submitted else ""
-        opened = here.plan_into(path, text, str(path / "campaign.toml"), allocation, shape)
-    metered = metering.remember(path, None)
-    handed = dispatch.last(path)
-    again = handed is not None and handed[1].retry_failed
-    return here.carry_out(opened, opened.plan(), metered, retry_failed=again, allocation=allocation)
+    submitted = dispatch.last(path)
+    try:
+        if (path / "manifest.json").exists():
+            opened = RunDirectory.open(path)
+        else:
+            text = (path / "campaign.toml").read_text("utf-8")
+            shape = submitted[1].shape if submitted else ""
+            opened = here.plan_into(path, text, str(path / "campaign.toml"), allocation, shape)
+        metered = metering.remember(path, None)
+        again = submitted is not None and submitted[1].retry_failed
+        return here.carry_out(opened, opened.plan(), metered, retry_failed=again, allocation=allocation)
+    except StoreFailed as error:  # what this prints may lie on the same disk, and be refused as well
+        if submitted:
+            rescue.leave(submitted[0], error)
+        raise

@@ -218,12 +218,10 @@ def _print(told: Report) -> None:
 
     print(f"{zones.stamp(told.begin_s, told.zone)} to {zones.stamp(told.end_s, told.zone)} ({told.zone})\n")
     pairs = tables.facts(told)
-    width = max(len(name) for name, _ in pairs)
-    for name, value in pairs:
-        print(f"  {name.ljust(width)}  {value}")
+    common.print_pairs(pairs)
     for table in told.tables:
         most = len(table.rows) if table.ordered else _FEW
-        common.print_table(tables.heads(table), tables.rows(table, most), tables.titled(table))
+        common.print_table(tables.heads(table), tables.rows(table, most), tables.titled(table), tables.SPARE)
         if rest := tables.left_out(table, most):
             print(f"  ... {rest}")
     if told.charges:
@@ -236,7 +234,7 @@ def _print(told: Report) -> None:
         for rule in told.charges.rules:
             print(f"  {rule}")
     for one in (*told.notices, *(told.charges.notices if told.charges else ())):
-        common.say(f"note: {one.text}{f'; {one.advice}' if one.advice else ''}")
+        common.note(f"note: {one.text}{f'; {one.advice}' if one.advice else ''}")
 
 
 def _write(folder: Path, formats: tuple[str, ...], told: Report) -> None:

@@ -156,7 +156,7 @@ def import_(
             {"file": str(output), "records": rows, "nodes": len(history.names), "sources": history.sources}
         )
     for note in history.notices:
-        common.say(f"note: {note.text}" + (f"; {note.advice}" if note.advice else ""))
+        common.note(f"note: {note.text}" + (f"; {note.advice}" if note.advice else ""))
     common.say(f"written: {output}: {rows} records of {len(history.names)} nodes")
 
 
@@ -258,14 +258,14 @@ def _print(told: Report) -> None:
     from ..operate.availability import tables
 
     for sentence in tables.lead(told):
-        print(f"  {sentence}")
+        common.print_sentence(sentence, "  ", "  ")
     for title, headings, rows in tables.tables(told):
         if not rows:
             continue
         if title == "Definitions":
             common.print_table(headings[:4], [row[:4] for row in rows], title)
             for row in rows:
-                print(f"  {row[0]}: {row[4]}" + (f"; {row[5]}" if row[5] else ""))
+                common.print_sentence(f"{row[0]}: {row[4]}" + (f"; {row[5]}" if row[5] else ""), "  ", "    ")
             continue
         common.print_table(headings, rows, title)
     if told.explained:
@@ -274,4 +274,4 @@ def _print(told: Report) -> None:
         print("\nThe arithmetic")
         print(explain.text(told.explained, told.zone))
     for note in told.notices:
-        common.say(f"note: {note.text}" + (f"; {note.advice}" if note.advice else ""))
+        common.note(f"note: {note.text}" + (f"; {note.advice}" if note.advice else ""))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
+from . import _layout
 
 
 def print_json(value: Any) -> None:
@@ -22,25 +23,38 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """A plain table on standard output; columns of numbers are set right."""
+def note(text: str) -> None:
+    """A message to a person that is a sentence: standard error, folded where that is a terminal."""
+    for line in _layout.sentence(text, _layout.columns(sys.stderr), rest="  "):
+        say(line)
+
+
+def print_sentence(text: str, first: str = "", rest: str = "") -> None:
+    """A sentence on standard output behind ``first``, folded behind ``rest`` where that is a terminal."""
+    for line in _layout.sentence(text, _layout.columns(sys.stdout), first=first, rest=rest):
+        print(line)
+
+
+def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Names and what they are on standard output, one below the other."""
+    width = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
+        print_sentence(value, f"  {name.ljust(width)}  ", " " * (width + 4))
+
+
+def print_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", spare: Sequence[str] = ()
+) -> None:
+    """A plain table on standard output: columns of numbers set right, all others left, folded where that is a terminal.
+    ``spare``: headings of columns that a narrow one may go without, the first first."""
     if title:
         print(f"\n{title}")
     if not rows:
         print("  (nothing)")
         return
-    widths = [max(len(str(row[i])) for row in (headings, *rows)) for i in range(len(headings))]
-    numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(headings))]
-    for row in (headings, ["-" * width for width in widths], *rows):
-        cells = [
-            str(cell).rjust(width) if right else str(cell).ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ]
-        print(("  " + "  ".join(cells)).rstrip())
-
-
-def _is_number(text: str) -> bool:
-    return not text or text[0].isdigit() or text in ("-", "not measured")
+    words = [[str(cell) for cell in row] for row in rows]
+    for line in _layout.table(headings, words, _layout.columns(sys.stdout), spare):
+        print(line)
 
 
 def latest_run(parent: Path) -> Path:

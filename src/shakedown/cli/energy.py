@@ -83,7 +83,7 @@ def of(
 
     if not file.is_file():
         raise BadInput(
-            "there is no such file",
+            "is a folder, and no trace" if file.is_dir() else "there is no such file",
             where=str(file),
             hint="a trace is RUN/power/1/power.parquet, or what `meter record` left",
         )

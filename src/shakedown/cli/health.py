@@ -170,6 +170,7 @@ def clear(
     from ..operate.health import state as states
 
     file = _state_file(state, host)
+    _read(file)  # what is not there cannot be locked either
     with states.locked(str(file), 6.0) as mine:
         if not mine:
             raise CannotMeasure("another call is at work", where=str(file), hint="try again")
@@ -190,11 +191,13 @@ def log(
     import time
 
     from .. import strict
-    from ..operate.health import faults, kernellines
+    from ..operate.health import command, faults, kernellines
 
     text = sys.stdin.read() if str(file) == "-" else strict.read_text(file)
     now_s = time.time()
     lines = kernellines.text_log(text, now_s=now_s)
+    if not lines:
+        raise BadInput("holds no line of a kernel log", where=str(file), hint="dmesg > FILE, or journalctl -k > FILE")
     last = max((one.since_boot_us for one in lines), default=-1)
     if lines and all(one.at_s is None for one in lines) and last >= 0:
         common.say("the log tells no date: its last line is taken for now")
@@ -206,9 +209,7 @@ def log(
         common.print_json(findings)
     else:
         for one in findings:
-            print(
-                f"{one.severity:9} {one.item}: {one.what}" + (f"\n            next: {one.action}" if one.action else "")
-            )
+            command.show_finding(one.severity, one.item, one.what, one.action)
         print(f"{len(lines)} line{'' if len(lines) == 1 else 's'}, {len(findings)} kinds of faults")
     raise typer.Exit(NOT_MET if any(one.severity == "CRITICAL" for one in findings) else MET)
 
@@ -279,7 +280,10 @@ def _read(path: Path) -> Kept:
 
     try:
         found = states.read(str(path))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        why = f"cannot be read: {error.strerror}"
+        raise BadInput(why, where=str(path), hint="name the state of a node: --state, --host") from None
+    except ValueError as error:
         raise BadInput(str(error), where=str(path), hint="name the state of a node: --state, --host") from None
     if found is None:
         raise BadInput(

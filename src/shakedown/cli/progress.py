@@ -13,7 +13,7 @@ from .. import workloads
 from ..analysis.values import best
 from ..execute import Step
 from ..plan import label_on
-from ..records import Measurement, Params
+from ..records import SCORED, Measurement, Params
 from ..units import show, show_bytes, show_seconds
 
 
@@ -93,13 +93,14 @@ class Live:
 
 def outcome(record: Measurement) -> str:
     """What a run gave, in a few words: its first metric at its best, or why there is none."""
-    if record.state != "ok":
+    if record.state not in SCORED:
         return record.reason
     found = best(workloads.get(record.workload).metrics, record.cases)
     if found is None:
         return ""
     metric, case, value = found
-    return f"{metric.title}: {show(value, metric.unit)}{_where(case.params)}"
+    told = f"{metric.title}: {show(value, metric.unit)}{_where(case.params)}"
+    return told if record.state == "ok" else f"{told}; {record.reason}"
 
 
 def _where(params: Params) -> str:

@@ -7,6 +7,9 @@ from typing import Literal
 import msgspec
 
 Kind = Literal["text", "number", "state", "code", "note"]
+#: Rows from which a table is shown when asked for, and rows of runs that a page holds at most: CSV and JSON hold all.
+FOLD_FROM, MOST_ROWS = 24, 400
+
 #: What a word of state means: these four looks are all that a format needs to know.
 Tone = Literal["good", "bad", "doubt", "plain"]
 
@@ -26,6 +29,7 @@ TONES: dict[str, Tone] = {
     "not measured": "doubt",
     "warn": "doubt",
     "unknown": "doubt",
+    "partial": "doubt",
     "unavailable": "doubt",
     "interrupted": "doubt",
     "slow": "doubt",
@@ -226,3 +230,4 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     lead: tuple[str, ...]  # the verdict in a paragraph
     sections: tuple[Section, ...]
     footer: str
+    rows_in: str = ""  # which other files hold the rows of its tables, for paper, on which folded ones are not shown

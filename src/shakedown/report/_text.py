@@ -32,6 +32,11 @@ def without_controls(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
+def rest(total: int, most: int, what: str) -> str:
+    """What a table leaves out, where it does."""
+    return f"{count(total - most, f'further {what}')}: see the CSV and JSON files." if total > most else ""
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """``3 hosts``, ``1 host``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -146,6 +146,8 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     """What they said, all attempts in order. None: the accounting did not answer."""
     cancel: Callable[[str], tuple[str, ...]]
     """The words that end a job."""
+    look: Callable[[str], tuple[str, ...]]
+    """The commands that show a person this job, and then whether the engine answers at all."""
     hopeless: Callable[[JobRecord], str] = lambda record: ""
     """Why a job that waits will not start unless somebody acts, with what to do; empty where it may."""
     overriding: Callable[[Request], tuple[str, ...]] = lambda request: ()

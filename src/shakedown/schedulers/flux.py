@@ -190,4 +190,5 @@ SCHEDULER = Scheduler(
     accounts=lambda ids: (*_ASK, *ids),
     accounted=_asked,
     cancel=lambda job: ("flux", "cancel", job),
+    look=lambda job: (f"flux jobs {job}", "flux resource list"),
 )

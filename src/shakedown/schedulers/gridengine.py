@@ -366,6 +366,7 @@ SCHEDULER = Scheduler(
     accounts=lambda ids: ("sh", "-c", _AWK, "sh", ",".join(one.partition(".")[0] for one in ids)),
     accounted=_accounted,
     cancel=lambda job: ("qdel", job),
+    look=lambda job: (f"qstat -j {job}", "qstat -f"),
     hopeless=_hopeless,
     provisional=lambda record: record.word in {f"failed {code}" for code in _AGAIN},
 )

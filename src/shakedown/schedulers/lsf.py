@@ -217,4 +217,5 @@ SCHEDULER = Scheduler(
     accounts=lambda ids: (*_ASK, *ids),
     accounted=_asked,
     cancel=lambda job: ("bkill", job),
+    look=lambda job: (f"bjobs -l {job}", "lsid"),
 )

@@ -292,5 +292,6 @@ SCHEDULER = Scheduler(
     accounts=lambda ids: (*_UTC, "qstat", "-x", "-f", "-F", "json", *ids),
     accounted=_asked,
     cancel=lambda job: ("qdel", job),
+    look=lambda job: (f"qstat -f {job}", "qstat -B"),
     hopeless=hopeless,
 )

@@ -197,6 +197,7 @@ SCHEDULER = Scheduler(
     ),
     accounted=_accounted,
     cancel=lambda job: ("scancel", job),
+    look=lambda job: (f"squeue --jobs={job}", "scontrol ping"),
     hopeless=_hopeless,
     overriding=overriding,
     provisional=_provisional,

@@ -81,5 +81,6 @@ SCHEDULER = Scheduler(
     accounts=lambda ids: ("env", "TZ=UTC", "LC_ALL=C", "qstat", "-f", *ids),
     accounted=_asked,
     cancel=lambda job: ("qdel", job),
+    look=lambda job: (f"qstat -f {job}", "qstat -B"),
     hopeless=pbs.hopeless,
 )

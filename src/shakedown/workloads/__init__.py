@@ -80,8 +80,9 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     Raises ``Garbage`` where the text is not what the program prints when it works.
     """
     label: Callable[[Params], str] | None = None
-    marks: tuple[str, ...] = ()
-    """Parameters of the run that join those of its cases, where the program does not print them: two libraries apart."""
+    marks: tuple[str, ...] | Callable[[Params], tuple[str, ...]] = ()
+    """Parameters of the run that join those of its cases, where the program does not print them: two libraries apart. A
+    function where it hangs on the others which of them matter."""
     samples: tuple[Sample, ...] = ()
 
 

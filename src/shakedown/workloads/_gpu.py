@@ -1,14 +1,14 @@
-"""What the workloads on GPUs share: which devices, where cuBLAS is, what is said where there is none. Pure but for the
-look for cuBLAS in this Python's own folders."""
+"""What the workloads on GPUs share: which devices, where a library is, what is said where there is none. Pure but for the
+look for libraries in this Python's own folders."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..errors import BadInput, Unavailable
-from ..records import Host, Machine, Params
+from ..records import Host, Machine, Notice, Params
 from . import Param
 
 PARAMS = {
@@ -21,7 +21,18 @@ PARAMS = {
     "samples": Param(kind="integer", default=10, low=1, help="at least so many samples of each case"),
     "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
 }
+#: What became of a device, by the code of the notice that a program gives of it (native/gpu/README.md). Of these the machine
+#: is at fault; of the others whoever shares or set it up.
+FAILED = {"gpu-lost": "lost", "gpu-corrupted": "corrupted", "gpu-failed": "failed"}
+REFUSED = {
+    "gpu-busy": "busy",
+    "gpu-prohibited": "prohibited",
+    "gpu-not-ready": "not ready",
+    "gpu-out-of-memory": "out of memory",
+    "gpu-driver-too-old": "driver too old",
+}
 CUBLAS = Param(kind="word", default="auto", help="the path of libcublas.so; auto: the loader's, else that of a wheel")
+CUFFT = Param(kind="word", default="auto", help="the path of libcufft.so; auto: the loader's, else that of a wheel")
 
 
 def present(params: Params, machine: Machine, workload: str) -> Params:
@@ -57,6 +68,19 @@ def count(params: Params, host: Host) -> int:
     return max(1, len(host.gpus))
 
 
+def without_result(notices: Iterable[Notice]) -> str:
+    """The devices that gave no result or not all of theirs, each with its state and why, from a program's notices; empty
+    where all did."""
+    known = {**FAILED, **REFUSED}
+    found = [(known[one.code], one.text) for one in notices if one.code in known]
+    return "; ".join(f"{state}: {text}" for state, text in dict.fromkeys(found))
+
+
+def at_fault(notices: Iterable[Notice]) -> bool:
+    """Whether one of the devices itself failed."""
+    return any(one.code in FAILED for one in notices)
+
+
 def numbers(params: Params, workload: str, name: str, least: int) -> tuple[int, ...]:
     """A list of whole numbers. Raises BadInput."""
     words = [word.strip() for word in str(params[name]).split(",")]
@@ -88,17 +112,22 @@ def options(params: Params, **more: object) -> list[str]:
 
 
 def cublas(params: Params) -> str:
-    """The path to give to ``--cublas``: what was asked for, else that of a wheel in this Python, else "auto".
+    """The path to give to ``--cublas``; see `library`."""
+    return library(params, "cublas")
+
+
+def library(params: Params, name: str) -> str:
+    """The path to give to ``--NAME`` (cublas, cufft): what was asked for, else that of a wheel in this Python, else "auto".
 
     The site's comes first: the program asks its loader where the answer is "auto", and the wheel's only serves where the
     loader's own list of libraries has none.
     """
-    if str(params["cublas"]) != "auto" or str(params["backend"]) != "cuda":
-        return str(params["cublas"])
-    if _loader_has("libcublas.so"):
+    if str(params[name]) != "auto" or str(params["backend"]) != "cuda":
+        return str(params[name])
+    if _loader_has(f"lib{name}.so"):
         return "auto"
     found = sorted(
-        path for folder in sys.path for path in Path(folder).glob("nvidia/*/lib/libcublas.so.*") if path.is_file()
+        path for folder in sys.path for path in Path(folder).glob(f"nvidia/*/lib/lib{name}.so.*") if path.is_file()
     )
     return str(found[-1]) if found else "auto"
 

@@ -59,14 +59,14 @@ _SHARE = 0.9
 _LIBRARIES = ("auto", "fftw", "mkl", "armpl", "nvpl")
 
 
-def shapes(params: Params) -> tuple[tuple[int, ...], ...]:
+def shapes(params: Params, workload: str = "fft") -> tuple[tuple[int, ...], ...]:
     """The lengths of each transform. Raises BadInput."""
     found = []
     for word in (one.strip() for one in str(params["sizes"]).split(",")):
         lengths = tuple(map(int, word.split("x"))) if re.fullmatch(r"\d{1,9}(x\d{1,9}){0,2}", word) else ()
         if not lengths or min(lengths) < 1 or max(lengths) >= 2**31 or math.prod(lengths) < 2:
             raise BadInput(
-                f"fft.sizes: {word!r} is no shape of a transform",
+                f"{workload}.sizes: {word!r} is no shape of a transform",
                 hint="write lengths between commas, with x between dimensions: 65536,1024x1024,128x128x128",
             )
         found.append(lengths)

@@ -157,6 +157,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
+    marks=("pages", "beta"),
     samples=(
         Sample(
             recording="native/gemm-openblas.jsonl",

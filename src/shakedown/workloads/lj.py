@@ -29,6 +29,9 @@ from ._particles import counts_of, free_bytes, words
 from ._threads import HELP, counts
 
 PRECISIONS = ("mixed", "fp64")
+#: What two figures must agree in before they can be laid side by side.
+MATCH = ("n", "precision", "density", "cutoff")
+_NAME = "lj"
 _SOURCE = "one update is one particle advanced by one step; HOOMD-blue benchmark, Comet; native/lj/README.md"
 #: Bytes of each particle beside its list (columns, places, the host's copy), and the largest skin that is tried.
 _BYTES, _SKIN = 450, 0.8
@@ -46,14 +49,14 @@ def _bytes(particles: int, params: Params) -> float:
     return particles * (_BYTES + 4 * 1.1 * neighbours)
 
 
-def _check_box(particles: int, params: Params) -> None:
+def check_box(workload: str, particles: int, params: Params) -> None:
     """Raises BadInput where the box is too small for cells."""
     reach = float(params["cutoff"]) + (float(params["skin"]) or 0.3)
     if _edge(particles, float(params["density"])) >= _FEWEST_CELLS * reach:
         return
     fewest = int((_FEWEST_CELLS * reach) ** 3 * float(params["density"])) + 1
     raise BadInput(
-        f"lj.particles: {particles} particles at density {params['density']} fill a box of edge "
+        f"{workload}.particles: {particles} particles at density {params['density']} fill a box of edge "
         f"{_edge(particles, float(params['density'])):.3g}, which is too small for a cutoff of {params['cutoff']}",
         hint=f"at least {fewest} particles, or a smaller cutoff",
     )
@@ -68,7 +71,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             raise unknown("precision of lj", word, PRECISIONS)
     if not precisions:
         raise BadInput("lj.precision names none", hint=f"write one of {', '.join(PRECISIONS)}, or both between commas")
-    _check_box(min(particles), params)
+    check_box(_NAME, min(particles), params)
     need, room = int(_bytes(max(particles), params)), free_bytes(host)
     if need > room:
         raise BadInput(
@@ -114,7 +117,7 @@ def _label(params: Params) -> str:
 
 
 WORKLOAD = Workload(
-    name="lj",
+    name=_NAME,
     title="Molecular dynamics (Lennard-Jones fluid)",
     metrics=(
         Metric(
@@ -125,7 +128,7 @@ WORKLOAD = Workload(
             kernel="lj",
             per="particle_steps/s",
             headline=True,
-            match=("n", "precision", "density", "cutoff"),
+            match=MATCH,
             source=_SOURCE,
         ),
     ),

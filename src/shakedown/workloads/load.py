@@ -85,6 +85,17 @@ def _label(params: Params) -> str:
     return f"load, {what}, {float(params['seconds']):g} s"
 
 
+def _marks(params: Params) -> tuple[str, ...]:
+    """Those that shape the pattern: a constant load has no low parts, and a square wave alone a period."""
+    match params["pattern"]:
+        case "constant":
+            return ("level",)
+        case "square":
+            return ("level", "low", "period")
+        case _:
+            return ("level", "low")
+
+
 WORKLOAD = Workload(
     name="load",
     title="Load on command",
@@ -103,7 +114,7 @@ WORKLOAD = Workload(
     estimate_s=lambda params, host: 0.3 + float(params["seconds"]),
     resolve=_resolve,
     label=_label,
-    marks=("level",),
+    marks=_marks,
     samples=(
         Sample(
             recording="native/load-square.jsonl",

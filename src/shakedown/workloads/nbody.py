@@ -106,7 +106,7 @@ WORKLOAD = Workload(
         Metric(
             name="nbody.interactions",
             title="N-body interactions",
-            unit="op/s",
+            unit="interaction/s",
             better="higher",
             kernel="nbody",
             per="interactions/s",

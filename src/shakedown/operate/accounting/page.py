@@ -52,6 +52,7 @@ def document(told: Report, *, version: str) -> Document:
         lead=lead(told),
         sections=tuple(one for one in sections if one is not None and one.blocks),
         footer=f"Made by Shakedown {version} from {', '.join(one.name for one in told.sources)}.",
+        rows_in="the files of --format csv,json",
     )
 
 
@@ -72,7 +73,8 @@ def lead(told: Report) -> tuple[str, ...]:
         )
     if told.charges:
         said.append(f"Charges: {tables.money(told.charges.total)} {told.charges.currency}.")
-    return (" ".join(said),)
+    doubts = [f"{one.text}. {one.advice}." for one in told.notices if one.code == "over-capacity"]
+    return (" ".join(said), *(doubt[:1].upper() + doubt[1:] for doubt in doubts))
 
 
 def _charges(charges: Charges) -> tuple[Block, ...]:

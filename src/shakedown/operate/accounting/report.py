@@ -10,10 +10,10 @@ import msgspec
 from ...errors import BadInput, CannotMeasure, Unavailable
 from ...host import Door
 from ...records import Notice
-from . import capacity, live, readers, settle, shapes, tariff, zones
+from . import capacity, live, overuse, readers, settle, shapes, tariff, zones
 from .loading import Store
 from .measure import Measure, parse_by
-from .records import Capacity, Charges, Ending, Report, Table, Use
+from .records import Capacity, Charges, Course, Ending, Report, Table, Use
 
 #: What is grouped by where nobody says otherwise.
 BY = "project,user,partition,day,size,state"
@@ -91,7 +91,12 @@ def make(store: Store, asked: Asked, door: Door) -> Report:
     charges = tariff.charge(measure, tariff.load(asked.tariff)) if asked.tariff else None
     tables = tuple(_charged(table, charges) for table in tables)
     across = store.one(f"SELECT count(*) FROM runs WHERE touches AND (start_s < {begin_s} OR end_s > {end_s})")[0]
-    notices = (*store.notices, *_notices(store, measure, whole, held, across, there))
+    courses = shapes.courses(measure, shown, there)
+    notices = (
+        *store.notices,
+        *(there.notices if there else ()),
+        *_notices(store, measure, whole, held, across, courses, shown),
+    )
     return Report(
         title="Accounting",
         zone=asked.zone,
@@ -104,7 +109,7 @@ def make(store: Store, asked: Asked, door: Door) -> Report:
         charges=charges,
         waits=shapes.waits(measure),
         efficiencies=shapes.efficiencies(measure),
-        courses=shapes.courses(measure, shown, there),
+        courses=courses,
         period=shown,
         across=across,
         sources=tuple(store.sources),
@@ -163,9 +168,15 @@ def _endings(measure: Measure) -> tuple[Ending, ...]:
 
 
 def _notices(
-    store: Store, measure: Measure, whole: Use, held: Capacity | None, across: int, there: capacity.Available | None
+    store: Store,
+    measure: Measure,
+    whole: Use,
+    held: Capacity | None,
+    across: int,
+    courses: Sequence[Course],
+    period: str,
 ) -> Sequence[Notice]:
-    found = list(there.notices) if there else []
+    found: list[Notice] = []
 
     def say(code: str, text: str, advice: str = "") -> None:
         found.append(Notice(code=code, text=text, advice=advice))
@@ -184,18 +195,7 @@ def _notices(
             "with Slurm: AcctGatherEnergyType and AccountingStorageTRES=energy; or shakedown energy archive",
         )
     if held is not None:
-        for name, value in (
-            ("CPU", held.cpu_utilisation),
-            ("GPU", held.gpu_utilisation),
-            ("node", held.node_utilisation),
-        ):
-            if value is not None and value > 1:
-                shared = "; nodes that several runs share count for each" if name == "node" else ""
-                say(
-                    "over-capacity",
-                    f"{name} utilisation is above 100 %{shared}",
-                    "compare --nodes with what the engine gives out",
-                )
+        found += overuse.notices(held, courses, period)
     first, last = store.one("SELECT min(coalesce(start_s, submit_s)), max(greatest(end_s, submit_s)) FROM jobs")
     if first is not None and (measure.begin_s < first - 86400 or measure.end_s > last + 86400):
         say(

@@ -81,6 +81,8 @@ def titled(table: Table) -> str:
     return f"By {' and '.join(TITLES[one] for one in table.by)}"
 
 
+#: What a narrow terminal can do without, the first first.
+SPARE = ("expansion", "node h", "CPU used", "energy", "wait (90 %)")
 _HEADS = ("CPU h", "GPU h", "node h", "energy", "wait (90 %)", "expansion", "CPU used")
 
 

@@ -20,7 +20,8 @@ def percent(value: float | None, digits: int = 3) -> str:
 def lead(told: Report) -> list[str]:
     """The verdict in sentences."""
     clock = ZoneInfo(told.zone)
-    out = [f"{told.title}: {told.verdict}. " + "; ".join(told.reasons) + "."]
+    reasons = "; ".join(told.reasons)
+    out = [f"{told.title}: {told.verdict}. {reasons[:1].upper()}{reasons[1:]}" + "." * bool(reasons)]
     sliding = told.kind == "sliding"
     if sliding and told.certain_first_met_s is not None:
         out.append(f"A window met availability first at {stamp(told.certain_first_met_s, clock)}.")

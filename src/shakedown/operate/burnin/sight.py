@@ -7,10 +7,9 @@ and says so. A child that cannot be killed is not joined by another: that part s
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -56,18 +55,15 @@ def has_gpus(senses: Senses) -> bool:
 class Eyes:
     """Looks again and again; remembers up to where the kernel's log was read, and who is stuck."""
 
-    def __init__(
-        self, senses: Senses, limit_s: float = LIMIT_S, others: Callable[[], Container[int]] = lambda: ()
-    ) -> None:
-        """``others``: processes that somebody else here waits for."""
-        self._senses, self._limit_s, self._others = senses, limit_s, others
+    def __init__(self, senses: Senses, limit_s: float = LIMIT_S) -> None:
+        self._senses, self._limit_s = senses, limit_s
         self._cursor: Cursor | None = None
         self._stuck: dict[str, Gone] = {}
 
     def close(self) -> None:
         """Wait for children that have answered, but not long: one may hang in its very end."""
         deadline = time.monotonic() + 1.0
-        while _reap(self._others()) and time.monotonic() < deadline:
+        while children.reap() and time.monotonic() < deadline:
             time.sleep(0.01)
 
     def look(self, now_s: float) -> Sight:
@@ -97,24 +93,7 @@ class Eyes:
             seen = _merged(seen, told)
         if "kernel" not in missing:
             self._cursor = seen.cursor
-        _reap(self._others())
         return msgspec.structs.replace(seen, missing=missing)
-
-
-def _reap(others: Container[int]) -> int:
-    """Children that answered are not waited for until they are gone; over days they would fill the process table.
-
-    Returns how many are still there.
-    """
-    left = 0
-    with contextlib.suppress(OSError, ValueError):
-        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
-            pids = [int(word) for word in file.read().split()]
-        for pid in pids:
-            if pid not in others:
-                with contextlib.suppress(ChildProcessError):
-                    left += os.waitpid(pid, os.WNOHANG) == (0, 0)
-    return left
 
 
 def _merged(one: Sight, other: Sight) -> Sight:

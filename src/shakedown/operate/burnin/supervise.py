@@ -50,7 +50,7 @@ class Session:
         self._plan, self._course, self._journal, self._setting = plan, course, journal, setting
         self.workers: dict[str, Worker] = {}
         self._selector = selectors.DefaultSelector()
-        self._eyes = Eyes(setting.senses, others=lambda: {one.process.pid for one in self.workers.values()})
+        self._eyes = Eyes(setting.senses)
         self._sight = Sight()
         self._figures: dict[str, Figures] = {}  # since the last minute
         self._told: dict[str, Done] = {}  # what the last minute had of each

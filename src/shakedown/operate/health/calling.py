@@ -76,6 +76,12 @@ def carry_out(
 
     Raises BadInput for a plan or a name of a check that is wrong, CannotMeasure where the state cannot be kept.
     """
+    if asked.root and not any(os.path.isdir(os.path.join(asked.root, name)) for name in ("proc", "sys")):
+        raise BadInput(
+            "holds no recording of a node: neither proc nor sys",
+            where=asked.root,
+            hint="name the folder that holds them; scripts/record-machine makes one",
+        )
     begun = time.monotonic()
     now_s = time.time() if asked.now_s is None else asked.now_s
     host = asked.host or os.uname().nodename

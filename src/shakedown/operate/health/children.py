@@ -24,6 +24,8 @@ AT_ONCE = 4
 WAITING_S = 0.15
 #: How long a child that was killed has to go.
 GRACE_S = 0.2
+#: Children of this process whose exits were not yet taken.
+_UNREAPED: set[int] = set()
 _NOTE_BYTES = 1024
 _LENGTH_BYTES = 8
 
@@ -62,14 +64,15 @@ def run(
 ) -> dict[Task, bytes | Gone]:
     """The bytes that ``work`` gives for each task, or what became of the child; after ``limit_s`` seconds at the latest,
     and ``GRACE_S``. ``more`` names tasks that an answer brings with it. Nothing that ``work`` raises comes out of a child:
-    it must put into its bytes what the parent shall know."""
+    it must put into its bytes what the parent shall know. Children of earlier calls that have ended since are reaped."""
+    reap()
     waiting = list(tasks)
     living: dict[int, _Child] = {}
     done: dict[Task, bytes | Gone] = {}
-    deadline = time.monotonic() + limit_s
     poll = select.poll()
     gc.collect()
     gc.freeze()  # the collector would touch, and so copy, the pages that children share with us
+    deadline = time.monotonic() + limit_s  # of the children alone: a large caller is itself long in collecting
     try:
         while (waiting or living) and (now := time.monotonic()) < deadline:
             busy = sum(now - one.begun < WAITING_S for one in living.values())
@@ -91,6 +94,7 @@ def run(
     finally:
         gc.unfreeze()
     done.update(_abandoned(list(living.values()), limit_s))
+    reap()
     for task in waiting:
         done[task] = Gone(f"not begun within {limit_s:g} s: too much else is stuck", "", 0, "")
     return done
@@ -104,6 +108,7 @@ def _start(task: Task, work: Work) -> _Child:
     if pid == 0:
         _be_child(task, work, its, shared)
     os.close(its)
+    _UNREAPED.add(pid)
     os.set_blocking(mine, False)
     return _Child(task, pid, mine, shared, begun)
 
@@ -113,6 +118,7 @@ def _be_child(task: Task, work: Work, pipe: int, shared: mmap.mmap) -> None:
     code = 1
     try:
         gc.disable()
+        _UNREAPED.clear()  # they are its parent's
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
@@ -161,14 +167,29 @@ def _close(child: _Child) -> None:
 def _reaped(pid: int, limit_s: float) -> bool:
     """Whether the child is gone by then. Never waits in the kernel: a child may hang in its very end."""
     deadline = time.monotonic() + limit_s
-    while True:
-        with contextlib.suppress(ChildProcessError):
-            if os.waitpid(pid, os.WNOHANG) == (0, 0):
-                if time.monotonic() >= deadline:
-                    return False
-                time.sleep(0.001)
-                continue
-        return True
+    while not _reap(pid):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+def _reap(pid: int) -> bool:
+    """Take the exit of a child, if it has ended; whether it has."""
+    with contextlib.suppress(ChildProcessError):  # whoever else waits for children of this process took it
+        if os.waitpid(pid, os.WNOHANG) == (0, 0):
+            return False
+    _UNREAPED.discard(pid)
+    return True
+
+
+def reap() -> int:
+    """Take the exits of all children that have ended by now: those that hung when they were given up, and those that took
+    longer to end than to answer. A caller that lives on keeps no zombie of theirs past its next call of this or ``run``.
+    Returns how many are still there."""
+    for pid in tuple(_UNREAPED):
+        _reap(pid)
+    return len(_UNREAPED)
 
 
 def _gone(child: _Child, why: str, ended: bool) -> Gone:

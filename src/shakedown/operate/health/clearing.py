@@ -29,7 +29,7 @@ def clear(kept: Kept, words: Sequence[str]) -> tuple[Kept, tuple[str, ...]]:
     Raises BadInput where there is none such.
     """
     held = occasions(kept)
-    wanted = [word.lower() for word in words]
+    wanted = [word.lower() for word in words if word.strip()]
     chosen = [
         one
         for one in held
@@ -38,7 +38,7 @@ def clear(kept: Kept, words: Sequence[str]) -> tuple[Kept, tuple[str, ...]]:
     if not chosen:
         there = sorted({name(one) for one in held if not one.cleared})
         raise BadInput(
-            f"no fault in force is called {' or '.join(words)}",
+            f"no fault in force is called {' or '.join(wanted) or 'so: the words are empty'}",
             where="clear",
             hint=f"there are: {'; '.join(there)}" if there else "there is none: nothing needs clearing",
         )

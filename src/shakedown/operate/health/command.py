@@ -112,9 +112,18 @@ def carry_out(asked: Asked, how: How) -> Report:
     return msgspec.structs.replace(report, findings=findings, severity=worst(one.severity for one in findings))
 
 
+def show_finding(severity: str, where: str, what: str, action: str) -> None:
+    """One finding for a person, and what to do below it."""
+    from ...cli.common import print_sentence
+
+    print_sentence(f"{where}: {what}", f"{severity:9} ", f"{'':10}")
+    if action:
+        print_sentence(action, f"{'':12}next: ", f"{'':18}")
+
+
 def show(report: Report, everything: bool) -> None:
     """For a person: what is wrong, or all of it, and a last line that says what was looked at."""
-    from ...cli.common import print_table
+    from ...cli.common import print_sentence, print_table
 
     order = ("CRITICAL", "WARNING", "UNKNOWN", "OK")
     rows: list[tuple[str, ...]] = [
@@ -124,10 +133,8 @@ def show(report: Report, everything: bool) -> None:
         if one.severity == severity and (everything or severity != "OK")
     ]
     if rows:
-        for severity, where, what, action in rows:
-            print(f"{severity:9} {where}: {what}")
-            if action:
-                print(f"{'':9}   next: {action}")
+        for row in rows:
+            show_finding(*row)
     if everything and report.absent:
         print_table(("not here", "why"), sorted(report.absent.items()))
     counts = [(sum(one.severity == severity for one in report.findings), severity) for severity in order]
@@ -135,7 +142,8 @@ def show(report: Report, everything: bool) -> None:
     rest = f"; not here: {', '.join(sorted(report.absent))}" if report.absent and not everything else ""
     left = f"; left out by the plan: {', '.join(report.skipped)}" if report.skipped else ""
     plan_word = f"plan {report.plan}" if report.plan else "no plan: `shakedown health learn` writes one"
-    print(f"{report.host}: {report.severity} ({words}{rest}{left}; {report.took_s * 1000:.0f} ms; {plan_word})")
+    told = f"({words}{rest}{left}; {report.took_s * 1000:.0f} ms; {plan_word})"
+    print_sentence(told, f"{report.host}: {report.severity} ", "  ")
 
 
 def options(**given: Any) -> tuple[Asked, How]:

@@ -1,0 +1,62 @@
+// Carries out the schedule of a factorization on one rank. One thread: it puts work into streams, waits for what
+// messages need, and moves on whatever message is under way while it waits.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "hpl/broadcast.hpp"
+#include "hpl_gpu/timeline.hpp"
+#include "store.hpp"
+
+namespace shakedown::hpl_mxp {
+
+class Factorization {
+ public:
+  /// Told as panels are there: how many columns were factored before.
+  using Progress = std::function<void(Index columns)>;
+
+  Factorization(const Setup& setup, const Grid& grid, const Geometry& geometry, Store& store, const Calls& calls,
+                Progress progress);
+
+  /// LU without pivoting of the matrix in the store. Every rank of the grid calls it. Nothing is allocated on the
+  /// device in it. `start_s`: when the run began; of the result factor_seconds is there.
+  Result run(double start_s);
+  /// The shares of these seconds, once nothing is timed any more.
+  void account(Result& result);
+
+ private:
+  [[nodiscard]] const gpu::Stream& stream(Lane lane) const { return *streams_[static_cast<std::size_t>(lane)]; }
+  void on_device(std::size_t number);
+  void on_host(const Step& step);
+  void work(const Step& step, const gpu::Stream& stream);
+  void solve(const Step& step, const gpu::Stream& stream);
+  void narrow(const Step& step, const gpu::Stream& stream);
+  void move_on();
+  template <class Done>
+  void until(const Done& done);
+  [[nodiscard]] hpl::PanelBroadcast& broadcast(Piece piece) { return broadcasts_[static_cast<std::size_t>(piece) - 1]; }
+
+  const Setup& setup_;
+  const Grid& grid_;
+  Grid turned_;  // its columns as rows: messages down a column go as those along a row
+  const Geometry& geometry_;
+  Store& store_;
+  const Calls& calls_;
+  gpu::Device& device_;
+  double scale_;
+  Progress progress_;
+  std::vector<Step> steps_;
+  std::unique_ptr<gpu::Stream> streams_[kLanes];
+  gpu::Event start_;
+  std::vector<std::unique_ptr<gpu::Event>> begins_, ends_;  // of the device's steps
+  struct HostTime {
+    Op op;
+    double begin, end;
+  };
+  std::vector<HostTime> host_times_;
+  hpl::PanelBroadcast broadcasts_[kPieces];
+  double start_s_ = 0;
+};
+
+}  // namespace shakedown::hpl_mxp

@@ -1,0 +1,59 @@
+"""The section of runs that failed, with what they printed last, and of what was not possible. Pure."""
+
+from __future__ import annotations
+
+from ..records import Analysis
+from ..units import show
+from ._document import FOLD_FROM, MOST_ROWS, Block, Column, Log, Logs, Section, Table, Text
+from ._text import count, rest
+
+MOST_LOGS = 50
+
+
+def section(analysis: Analysis) -> Section:
+    bad = [one for one in analysis.outcomes if one.state != "ok"]
+    ended = count(len(analysis.outcomes), "run")
+    blocks: list[Block] = []
+    if not analysis.outcomes:
+        blocks.append(Text(text="No run was recorded."))
+    elif not bad:
+        several = len(analysis.outcomes) > 1
+        blocks.append(Text(text=f"All {ended} ended well." if several else "The one run ended well."))
+    else:
+        kept = sum(one.state == "partial" for one in bad)
+        which = (
+            "they have no values above" if not kept else "those that are partial have values of the other devices above"
+        )
+        blocks.append(Text(text=f"{len(bad):,} of {ended} did not end well; {which}."))
+        rows = tuple(
+            (one.label, one.state, one.reason or "no reason was recorded", one.host, show(one.seconds, "s"), one.log)
+            for one in bad[:MOST_ROWS]
+        )
+        blocks.append(
+            Table(
+                title="Runs that did not end well",
+                rows=rows,
+                folded=len(rows) > FOLD_FROM,
+                columns=(
+                    Column("Run"),
+                    Column("State", "state"),
+                    Column("Reason"),
+                    Column("Host", "code"),
+                    Column("Time", "number"),
+                    Column("Output", "code"),
+                ),
+                caption=rest(len(bad), MOST_ROWS, "run"),
+            )
+        )
+        logs = tuple(Log(title=f"{one.label} ({one.host})", state=one.state, text=one.tail) for one in bad if one.tail)
+        if logs:
+            blocks.append(Logs(title="What they printed last", logs=logs[:MOST_LOGS]))
+    if analysis.skipped:
+        blocks.append(
+            Table(
+                title="Asked for and not possible here",
+                columns=(Column("What"), Column("Why")),
+                rows=tuple((one.what, one.why) for one in analysis.skipped),
+            )
+        )
+    return Section(id="failures", title="Runs that failed or were not possible", short="Failures", blocks=tuple(blocks))

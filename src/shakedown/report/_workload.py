@@ -1,0 +1,205 @@
+"""The section of one workload: its best values as bars, its figures, all values, and published systems beside it. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from ..records import Analysis, Beside, Finding, Metric
+from ..units import round_to, show
+from . import _choose, _figures, _fleet
+from ._document import FOLD_FROM, Bar, Bars, Block, Column, Section, Table
+from ._text import (
+    better,
+    interval_of,
+    kinds_of,
+    limit_title,
+    params_of,
+    ranked,
+    title_of,
+    value_of,
+    value_with_interval,
+    why_not,
+    with_half,
+)
+
+
+def section(
+    name: str, analysis: Analysis, findings: list[Finding], metrics: dict[str, Metric], fleet: _fleet.Fleet | None
+) -> Section:
+    beside = [one for one in analysis.beside if one.ours.workload == name]
+    blocks: list[Block] = []
+    bars = _headline(findings, metrics, many=fleet is not None)
+    if bars:
+        blocks.append(bars)
+    figures = _figures.of_workload(findings, metrics, beside)
+    if figures:
+        blocks.append(figures)
+    if beside:
+        blocks.append(_beside(beside, findings, metrics))
+    blocks.append(_fleet.spread(fleet, name, metrics, FOLD_FROM) if fleet else _values(findings, metrics))
+    title = analysis.workload_titles.get(name, "")
+    return Section(
+        id=f"workload-{_slug(name)}", title=f"{name}: {title}" if title else name, short=name, blocks=tuple(blocks)
+    )
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"
+
+
+def _title(metric: str, metrics: dict[str, Metric]) -> str:
+    return metrics[metric].title if metric in metrics else metric
+
+
+def _headline(findings: list[Finding], metrics: dict[str, Metric], *, many: bool) -> Bars | None:
+    """The best value of each metric, for each place where its limit differs (cache levels, memory)."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    vary: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.value is not None:
+            places = sorted(_choose.placed_by(metrics[finding.metric])) if finding.metric in metrics else []
+            key = (finding.metric, *(str(finding.params.get(place, "")) for place in places))
+            groups.setdefault(key, []).append(finding)
+            vary.setdefault(finding.metric, []).append(finding)
+    names = {metric: list(_choose.varying(_choose.rows_of(group))) for metric, group in vary.items()}
+    placed = {key[0] for key in groups if all(key[1:]) and len(key) > 1}
+    bars = []
+    for key, group in groups.items():
+        if key[0] in placed and not all(key[1:]):
+            continue  # not of one level, so it heads none
+        best = better(group)
+        detail = params_of(
+            best.params,
+            [name for name in names[best.metric] if name in best.params and str(best.params[name]) not in key[1:]],
+        )
+        where = "" if many or len({one.host for one in findings}) == 1 else best.host
+        bars.append(
+            Bar(
+                title=", ".join([_title(key[0], metrics), *(word for word in key[1:] if word)]),
+                detail=", ".join(part for part in (detail, where) if part),
+                value=show(best.value, best.unit),
+                interval=interval_of(best),
+                fractions=tuple(
+                    (f"of {one.kind} {one.limit}, {show(one.value, best.unit)}", one.fraction) for one in best.fractions
+                ),
+            )
+        )
+    if not bars:
+        return None
+    words = "Median over hosts at the best setting; in brackets the 5th to the 95th percentile of hosts."
+    return Bars(title="Best values", bars=tuple(bars), caption=words if many else "")
+
+
+def _values(findings: list[Finding], metrics: dict[str, Metric]) -> Table:
+    """Every value with what stands beside it; a column that would be empty throughout is left out."""
+    vary = list(_choose.varying([_choose.Row(dict(one.params), one) for one in findings]))
+    same = {name: value for name, value in findings[0].params.items() if name not in vary}
+    kinds = kinds_of(findings)
+    noted = _Notes(findings)
+    columns = [
+        Column("Metric"),
+        *([Column("Host", "code")] if len({one.host for one in findings}) > 1 else []),
+        *(Column(title_of(name), "number" if _numeric(name, findings) else "text") for name in vary),
+        Column("Value", "number"),
+        Column("Interval", "number"),
+        *(Column(limit_title(kind), "number") for kind in kinds),
+        *(Column(title, "number") for title in ("Samples", "Runs", "Outliers")),
+        Column("Notes", "note"),
+    ]
+    rows = []
+    for one in findings:
+        shares = {kind: show(share.fraction, "%") for kind, share in ranked(one.fractions).items()}
+        missing = "" if one.value is None else "no interval"
+        rows.append(
+            (
+                _title(one.metric, metrics),
+                *([one.host] if columns[1].title == "Host" else []),
+                *(value_of(name, one.params[name]) if name in one.params else "" for name in vary),
+                show(one.value, one.unit),
+                interval_of(one) or missing,
+                *(shares.get(kind, "") for kind in kinds),
+                f"{one.n_samples:,}",
+                f"{one.n_runs:,}",
+                f"{one.outliers:,}" if one.outliers else "",
+                noted.cell(one),
+            )
+        )
+    one_metric = len({one.metric for one in findings}) == 1 and len(columns) > 2
+    title = f"All values: {rows[0][0]}" if one_metric else "All values"
+    kept = [index for index in range(one_metric, len(columns)) if any(row[index] for row in rows)]
+    conditions = params_of(same)
+    return Table(
+        title=title,
+        columns=tuple(columns[index] for index in kept),
+        folded=len(rows) > FOLD_FROM,
+        rows=tuple(tuple(row[index] for index in kept) for row in rows),
+        notes=noted.texts,
+        caption=f"The same for all: {conditions}." if conditions else "",
+    )
+
+
+def _numeric(name: str, findings: list[Finding]) -> bool:
+    return all(isinstance(one.params.get(name, 0), (int, float)) for one in findings)
+
+
+class _Notes:
+    """Numbers the notices of a table. Where those of one code differ (in a figure), each cell says its own text."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        texts: dict[str, set[str]] = {}
+        for notice in (notice for one in findings for notice in one.notices):
+            texts.setdefault(notice.code, set()).add(notice.text)
+        self._differ = {code for code, found in texts.items() if len(found) > 1}
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(self._numbers)
+
+    def _number(self, text: str) -> str:
+        return f"[{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
+
+    def cell(self, finding: Finding) -> str:
+        words = []
+        for notice in finding.notices:
+            if notice.code in self._differ:
+                words.append(f"{notice.text} {self._number(notice.advice)}" if notice.advice else notice.text)
+            else:
+                words.append(self._number(f"{notice.text}: {notice.advice}" if notice.advice else notice.text))
+        if finding.value is None and not words:
+            words.append(self._number(why_not(finding)))
+        return ", ".join(words)
+
+
+def _beside(beside: list[Beside], findings: list[Finding], metrics: dict[str, Metric]) -> Table:
+    vary = list(_choose.varying([_choose.Row(dict(one.params), one) for one in findings]))
+    rows = []
+    for one in beside:
+        ratio = round_to(one.ratio, 3) if one.ratio is not None else "not defined"
+        here = params_of(one.ours.params, vary)
+        theirs = params_of(one.theirs_params) or "conditions not stated"
+        system = f"{one.system_name}{f' ({one.year})' if one.year else ''}"
+        rows.append(
+            (
+                _title(one.metric, metrics),
+                f"{value_with_interval(one.ours)}\n{here}",
+                system,
+                f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{theirs}",
+                ratio,
+                one.verdict,
+                one.where,
+            )
+        )
+    return Table(
+        title="Beside published systems",
+        rows=tuple(rows),
+        columns=(
+            Column("Metric"),
+            Column("Here"),
+            Column("Published system"),
+            Column("Published"),
+            Column("Here / published", "number"),
+            Column("Here is", "state"),
+            Column("Where it stands"),
+        ),
+    )

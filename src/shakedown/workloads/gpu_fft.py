@@ -1,0 +1,156 @@
+"""Complex Fourier transforms on GPUs in one to three dimensions, by the GPU's own library (cuFFT), single and in batches.
+
+Sizes, data, count of operations and check are those of ``fft`` on the processor: 5 N log2 N operations to a transform, by
+convention and whatever the library really does. One dimension in double precision, one transform by itself, is EuroBen's
+mod2f: on a GPU a small one is the latency of a few kernels. A batch does as many transforms in one call as read ``bytes``.
+Transforms are out of place, in the device's memory, timed by its own events. Beside the operations each case counts the
+bytes that a transform reads and writes at the least, input and output once: their rate against the memory's says how near
+the library comes to a single pass. Planning stands apart, in seconds, after a first plan that is not timed. The host checks
+every transform of a batch twice: the timed data there and back again, and plane waves, whose transform is known exactly and
+which differ from one transform to the next; beyond the limit there is no score. See native/gpu_fft/README.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .. import programs
+from ..errors import BadInput
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Sample, Workload, _gpu
+from .fft import shapes
+
+_NAME = "gpu_fft"
+_SOURCE = "5 N log2 N operations; native/gpu_fft/README.md"
+_METRICS = (
+    Metric(
+        name="gpu_fft.mod2f.rate",
+        title="FFT rate on a GPU, one dimension, double, one by one (EuroBen mod2f)",
+        unit="flop/s",
+        better="higher",
+        kernel="mod2f",
+        per="flop/s",
+        limit="gpu.flops.fp64",
+        match=("shape",),
+        source=f"{_SOURCE}; EuroBen, mod2f; PRACE D9.3.4, section 3.1.1",
+    ),
+    Metric(
+        name="gpu_fft.rate",
+        title="FFT rate on a GPU",
+        unit="flop/s",
+        better="higher",
+        kernel="fft",
+        per="flop/s",
+        headline=True,
+        match=("shape", "precision", "batch"),
+        source=_SOURCE,
+    ),
+    Metric(
+        name="gpu_fft.bandwidth",
+        title="FFT on a GPU: input read and output written once, a second",
+        unit="B/s",
+        better="higher",
+        kernel="fft",
+        per="bytes/s",
+        limit="gpu.{level}.bandwidth",
+        match=("shape", "precision", "batch"),
+        source="2 x the bytes of the data, what any transform must move; native/gpu_fft/README.md",
+    ),
+    Metric(
+        name="gpu_fft.plan.time",
+        title="Time to plan a transform on a GPU",
+        unit="s",
+        better="lower",
+        kernel="fft_plan",
+        per="s",
+        match=("shape", "precision", "batch"),
+        source="cufftMakePlanMany64; native/gpu_fft/README.md",
+    ),
+)
+
+
+def batches(params: Params) -> tuple[str, ...]:
+    """Numbers of transforms and "auto". Raises BadInput."""
+    words = tuple(dict.fromkeys(word.strip() for word in str(params["batch"]).split(",")))
+    if not all(word == "auto" or (word.isdigit() and 0 < int(word) < 10**9) for word in words):
+        raise BadInput(
+            f"{_NAME}.batch = {params['batch']!r} is no list of numbers of transforms",
+            hint="numbers of at least 1 between commas; auto: as many as read gpu_fft.bytes",
+        )
+    return words
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    shapes(params, _NAME)
+    batches(params)
+    _gpu.words(params, _NAME, "precision", ("d", "s"))
+    return (_gpu.present(params, machine, _NAME),)
+
+
+def _command(params: Params, host: Host) -> Command:
+    words = _gpu.options(
+        params,
+        sizes=",".join("x".join(map(str, shape)) for shape in shapes(params, _NAME)),
+        batch=",".join(batches(params)),
+        bytes=params["bytes"],
+        precision=",".join(_gpu.words(params, _NAME, "precision", ("d", "s"))),
+        cufft=_gpu.library(params, "cufft"),
+    )
+    return Command(argv=(programs.path("gpu_fft"), *words))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, and for each case a plan, warm-up, samples at 1 TB/s, and the host's check at 10 million points a second."""
+    total = 3.0
+    for point_bytes in (16 if word == "d" else 8 for word in _gpu.words(params, _NAME, "precision", ("d", "s"))):
+        for shape in shapes(params, _NAME):
+            points = math.prod(shape)
+            filling = max(1, int(params["bytes"]) // (points * point_bytes))
+            for batch in {filling if word == "auto" else int(word) for word in batches(params)}:
+                call_s = max(4 * points * batch * point_bytes / 1e12, 2e-3)
+                samples_s = max(float(params["seconds"]), int(params["samples"]) * call_s)
+                total += 0.3 + samples_s + points * batch * 1e-7
+    return total * _gpu.count(params, host)
+
+
+def _label(params: Params) -> str:
+    found = ["x".join(map(str, shape)) for shape in shapes(params, _NAME)]
+    span = found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    return f"FFT on GPUs, {span}"
+
+
+WORKLOAD = Workload(
+    name=_NAME,
+    title="Fourier transforms (FFT) on GPUs",
+    metrics=_METRICS,
+    params={
+        **_gpu.PARAMS,
+        "sizes": Param(
+            kind="list",
+            default="256,1024,4096,16384,65536,262144,1048576,4096x4096,256x256x256",
+            help="lengths between commas, with x between dimensions; what does not fit is left out and told",
+        ),
+        "batch": Param(
+            kind="list", default="1,auto", help="transforms of one call, between commas; auto: as many as read bytes"
+        ),
+        "bytes": Param(kind="integer", default=2**28, low=1, help="what a batch that is auto reads, and writes"),
+        "precision": Param(kind="list", default="d,s", help="d (double), s (single) or both"),
+        "cufft": _gpu.CUFFT,
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="gpu/gpu-fft-host.jsonl",
+            source="the host backend on two virtual CPUs",
+            expect={
+                "gpu_fft.mod2f.rate[shape=1024,index=1]": 198190352.56435278,
+                "gpu_fft.plan.time[shape=64x64,batch=4,precision=double,index=1]": 4.6000059228390455e-07,
+                "gpu_fft.rate[shape=64x64,batch=4,precision=double,index=1]": 169551439.1129038,
+                "gpu_fft.bandwidth[shape=64x64,batch=4,precision=double,index=1]": 90427434.1935487,
+            },
+        ),
+    ),
+)

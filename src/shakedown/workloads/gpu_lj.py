@@ -1,0 +1,149 @@
+"""Molecular dynamics of a Lennard-Jones fluid on GPUs, at constant energy: the fluid of Comet's HOOMD-blue benchmark.
+
+Fluid, steps, counts and checks are those of ``lj`` on the processor: a particle step is one particle advanced by one step
+of velocity Verlet, whatever its neighbours cost; forces on up to 64 particles are summed again in long double by the
+host, energy and momentum compared with those before; a run with a deviation above its bound has no score. ``precision =
+"mixed"`` computes pairs in single precision and keeps places in 64-bit fractions of the box and velocities in double;
+``fp64`` computes pairs in double too.
+
+Nothing waits for the host while steps are taken: one launch takes up to 1,000 of them, its blocks meeting once a step,
+and the device itself finds out when lists of neighbours must be made anew, sorts the particles and makes them. A list
+that has no room is given some and the steps go on where they stopped. ``lanes`` threads share a particle, and lists reach
+by ``skin`` beyond the cutoff; both are the fastest of a trial unless they are set, and named. While samples are taken the
+management library is asked for clock and power. Devices are measured one after another. See native/gpu_lj/README.md.
+
+Comet's own figures are HOOMD-blue's over two and four GPUs, with a thermostat; here it is one GPU, and nothing holds the
+temperature.
+
+Sources: Comet, "HOOMD-blue Benchmark using MVAPICH2-GDR" (N = 64,000, density 0.382, cutoff 3.0); J. A. Anderson, C. D.
+Lorenz, A. Travesset, Journal of Computational Physics 227, 5342, 2008.
+"""
+
+from __future__ import annotations
+
+from .. import programs
+from ..records import Host, Machine, Metric, Params
+from . import Command, Param, Sample, Workload, _gpu, lj
+from ._particles import counts_of
+
+_NAME = "gpu_lj"
+_SOURCE = "one update is one particle advanced by one step; HOOMD-blue benchmark, Comet; native/gpu_lj/README.md"
+#: Parameters that mean what they mean for ``lj``, and stand in its words.
+_SAME = ("density", "cutoff", "temperature", "dt", "start", "equilibrate", "skin", "steps", "seed")
+#: Particle steps a second of a GPU, for a first guess; the store's own history replaces it.
+_RATES = {"mixed": 1e9, "fp64": 3e8}
+_HOST_RATE = 2e5
+
+
+def _condition(name: str, title: str, unit: str, per: str) -> Metric:
+    return Metric(
+        name=f"{_NAME}.{name}",
+        title=title,
+        unit=unit,
+        better="none",
+        kernel="conditions",
+        per=per,
+        match=lj.MATCH,
+        source="NVML: nvmlDeviceGetClockInfo, nvmlDeviceGetPowerUsage; the mean over a case, read every 20 ms",
+    )
+
+
+def _particles(params: Params) -> tuple[int, ...]:
+    return counts_of(str(params["particles"]), where=f"{_NAME}.particles", low=100, high=2**31)
+
+
+def _precisions(params: Params) -> tuple[str, ...]:
+    return _gpu.words(params, _NAME, "precision", lj.PRECISIONS)
+
+
+def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
+    particles, precisions = _particles(params), _precisions(params)
+    lj.check_box(_NAME, min(particles), params)
+    named = {"particles": ",".join(map(str, particles)), "precision": ",".join(precisions)}
+    return ({**_gpu.present(params, machine, _NAME), **named},)
+
+
+def _command(params: Params, host: Host) -> Command:
+    own = {name: params[name] for name in ("particles", "precision", *_SAME, "lanes")}
+    return Command(argv=(programs.path(_NAME), *_gpu.options(params, **own)))
+
+
+def _estimate_s(params: Params, host: Host) -> float:
+    """Start-up, the particles and their check on the host, trials of lanes and skins, and the samples of 100 ms."""
+    on_host = str(params["backend"]).startswith("host")
+    trials = 12 * (str(params["lanes"]) == "auto") + 18 * (float(params["skin"]) == 0)
+    total = 0.0
+    for n in _particles(params):
+        for precision in _precisions(params):
+            step_s = max(n / (_HOST_RATE if on_host else _RATES[precision]), 1e-5)
+            steps = int(params["steps"]) or max(100, round(0.1 / step_s))
+            before = int(params["equilibrate"]) + trials * (10 if on_host else 400) + steps
+            total += before * step_s + max(int(params["samples"]) * steps * step_s, float(params["seconds"]))
+            total += n * 2e-6 + min(64 * n, 2**24) * 1e-8
+    return 2.0 + total * _gpu.count(params, host)
+
+
+def _label(params: Params) -> str:
+    particles = _particles(params)
+    span = str(particles[0]) if len(particles) == 1 else f"{min(particles)} to {max(particles)}"
+    return f"Lennard-Jones fluid of {span} particles on GPUs, {str(params['precision']).replace(',', ' ')}"
+
+
+WORKLOAD = Workload(
+    name=_NAME,
+    title="Molecular dynamics on GPUs (Lennard-Jones fluid)",
+    metrics=(
+        Metric(
+            name="gpu_lj.rate",
+            title="Lennard-Jones particle steps on a GPU",
+            unit="update/s",
+            better="higher",
+            kernel="lj",
+            per="particle_steps/s",
+            headline=True,
+            match=lj.MATCH,
+            source=_SOURCE,
+        ),
+        Metric(
+            name="gpu_lj.step",
+            title="Time of a step of the Lennard-Jones fluid on a GPU",
+            unit="s",
+            better="lower",
+            kernel="lj",
+            per="s/steps",
+            match=lj.MATCH,
+            source="lists of neighbours included; native/gpu_lj/README.md",
+        ),
+        _condition("clock", "Clock of the GPU during molecular dynamics", "Hz", "hertz"),
+        _condition("power", "Power of the GPU during molecular dynamics", "W", "watts"),
+    ),
+    params={
+        **_gpu.PARAMS,
+        "particles": Param(
+            kind="list", default="64000,1000000", help="numbers of particles between commas: 64000,1000000"
+        ),
+        "precision": lj.WORKLOAD.params["precision"],
+        **{name: lj.WORKLOAD.params[name] for name in _SAME},
+        "lanes": Param(
+            kind="word",
+            default="auto",
+            choices=("auto", "1", "2", "4", "8"),
+            help="threads that share a particle; auto: the fastest in a trial",
+        ),
+    },
+    command=_command,
+    estimate_s=_estimate_s,
+    resolve=_resolve,
+    label=_label,
+    samples=(
+        Sample(
+            recording="gpu/gpu-lj-host.jsonl",
+            source="the host backend on two virtual CPUs, which runs the kernels' own source thread by thread",
+            expect={
+                "gpu_lj.rate[n=1000,precision=mixed,index=0]": 21956.244,
+                "gpu_lj.rate[n=2000,precision=fp64,index=1]": 19720.426,
+                "gpu_lj.step[n=1000,precision=mixed,index=0]": 0.045545130,
+            },
+        ),
+    ),
+)
