@@ -274,3 +274,10 @@ def test_runs_that_did_not_end_well_do_not_count() -> None:
     failed = [msgspec.structs.replace(one, state="wrong") for one in RUNS]
     with pytest.raises(BadInput, match="no run of hpl that ended well"):
         measured.from_measurements(failed)
+
+
+def test_runs_on_gpus_are_no_rows_of_the_processors_model() -> None:
+    on_gpus = measurement(1, *hpl_cases(40_000, 1, 1), workload="hpl_gpu")
+    with pytest.raises(BadInput, match="no run of hpl"):
+        measured.from_measurements([on_gpus])
+    assert len(measured.from_measurements([*RUNS, on_gpus]).rows) == len(measured.from_measurements(RUNS).rows)

@@ -53,7 +53,8 @@ def from_runs(paths: Iterable[Path]) -> Measured:
 
 def from_measurements(measurements: Sequence[Measurement], *, memory_bytes: int | None = None) -> Measured:
     """The same from measurements that were read; those that are not "ok" do not count. Raises BadInput."""
-    whole = [one for one in measurements if one.state == "ok"]
+    # HPL on GPUs has a kernel of the same name; the model is that of processors.
+    whole = [one for one in measurements if one.state == "ok" and one.workload != "hpl_gpu"]
     pairs = [(_row(case, one), one) for one in whole for case in one.cases if _is_run(case)]
     if not pairs:
         raise BadInput(
