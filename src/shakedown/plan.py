@@ -67,6 +67,16 @@ def _absent(what: str, error: Unavailable) -> Absent:
     return Absent(what=what, why=f"{error.what}. Next: {error.hint}" if error.hint else error.what)
 
 
+def by_reason(skipped: Sequence[Absent]) -> list[tuple[str, str]]:
+    """What cannot run, and why: a reason that several workloads share stands once, beside all their names."""
+    names: dict[str, list[str]] = {}
+    for one in skipped:
+        of = names.setdefault(one.why.removeprefix(f"{one.what} "), [])
+        if one.what not in of:
+            of.append(one.what)
+    return [(", ".join(of), why) for why, of in names.items()]
+
+
 def _runs(
     campaign: campaigns.Campaign,
     entry: campaigns.RunEntry,

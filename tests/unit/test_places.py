@@ -14,7 +14,7 @@ from shakedown.errors import BadInput, CannotMeasure, Unavailable
 from shakedown.host import RealHost
 from shakedown.machine.span import span
 from shakedown.measure import alone
-from shakedown.records import Job, Machine, Peak, Plan
+from shakedown.records import Absent, Job, Machine, Peak, Plan
 from shakedown.schedulers import Allocation
 from support.machines import OPEN_MPI, host
 
@@ -234,3 +234,13 @@ def test_time_of_copies_counts_once() -> None:
         )
 
     assert execute.spent([record("a", 2), record("b", 3)]) == 3
+
+
+def test_a_reason_that_several_workloads_share_stands_once() -> None:
+    lacks = [
+        Absent(what="gpu_copy", why="gpu_copy needs an NVIDIA GPU"),
+        Absent(what="pingpong", why="no MPI"),
+        Absent(what="gpu_lj", why="gpu_lj needs an NVIDIA GPU"),
+        Absent(what="gpu_copy", why="gpu_copy needs an NVIDIA GPU"),
+    ]
+    assert plan.by_reason(lacks) == [("gpu_copy, gpu_lj", "needs an NVIDIA GPU"), ("pingpong", "no MPI")]

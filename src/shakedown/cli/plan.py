@@ -50,7 +50,7 @@ def command(
     ]
     common.print_table(("run", "what", "times", "each", "limit"), rows)
     if made.skipped:
-        common.print_table(("not here", "why"), [(one.what, one.why) for one in made.skipped])
+        common.print_table(("not here", "why"), plan.by_reason(made.skipped))
 
 
 def alike(found: Machine, nodes: int) -> Machine:

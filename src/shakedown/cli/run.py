@@ -184,7 +184,7 @@ def plan_into(path: Path, text: str, where: str, allocation: Allocation | None, 
     history = plan.learn(store.durations(path.parent))
     made = plan.make(asked, found, where=where, history=history, version=__version__, shape=shape)
     if not made.runs:
-        reasons = "; ".join(f"{one.what}: {one.why}" for one in made.skipped)
+        reasons = "; ".join(f"{names}: {why}" for names, why in plan.by_reason(made.skipped))
         raise CannotMeasure("nothing in this campaign can run here", where=where, hint=reasons)
     manifest = store.Manifest(
         schema=store.SCHEMA, campaign=asked.name, created_ns=door.now_ns(), version=__version__, host=door.name()
@@ -217,7 +217,7 @@ def carry_out(
     how: by ``back``, where that is not `shakedown run`."""
     from .. import beside, execute, metering
     from ..host import RealHost
-    from ..plan import total_s
+    from ..plan import by_reason, total_s
     from ..units import show_seconds
     from .progress import Live
 
@@ -226,8 +226,8 @@ def carry_out(
         beside.machines(opened.path, opened.machine().hosts[0], allocation)  # of hosts that are new since the plan
     number = f"{len(plan.runs)} run{'s' * (len(plan.runs) != 1)}"
     common.say(f"{plan.title}: {number}, about {show_seconds(total_s(plan))}, into {opened.path}")
-    for one in plan.skipped:
-        common.say(f"  not here     {one.what}: {one.why}")
+    for names, why in by_reason(plan.skipped):
+        common.say(f"  not here     {names}: {why}")
     try:
         with metering.beside(opened.path, metered, door, common.say) as rest, Live() as live:
             measurements = execute.execute(
