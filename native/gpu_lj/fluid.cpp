@@ -122,7 +122,8 @@ class OnDevice final : public Fluid {
       for (std::size_t i = 0; i < n_; ++i) to[id[i]] = value(i);
     };
     for (std::size_t c = 0; c < 3; ++c) {
-      const std::size_t held = (3 * here_.now + c) * stride_, idle = (3 * (1 - here_.now) + c) * stride_;
+      const std::size_t held = (std::size_t{3} * here_.now + c) * stride_,
+                        idle = (std::size_t{3} * (1 - here_.now) + c) * stride_;
       fetch(at, at_.data() + held);
       each(*places[c],
            [&](std::size_t i) { return static_cast<double>(static_cast<std::uint64_t>(at[i])) * (length_ * 0x1p-64); });

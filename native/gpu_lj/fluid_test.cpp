@@ -215,10 +215,10 @@ void many_steps(Checks& checks) {
   fluid->load(state);
   fluid->advance(kSteps);
   std::vector<double> energies{point(fluid->thermo(), state, physics).energy};
-  fluid->advance(5 * kSteps);
+  fluid->advance(std::int64_t{5} * kSteps);
   energies.push_back(point(fluid->thermo(), state, physics).energy);
   const double temperature = point(fluid->thermo(), state, physics).temperature;
-  const auto verdict = check_energy(energies, 5 * kSteps, temperature, state, physics);
+  const auto verdict = check_energy(energies, std::int64_t{5} * kSteps, temperature, state, physics);
   checks.that(verdict.value <= 1, "steps of several launches: " + verdict.words);
 }
 

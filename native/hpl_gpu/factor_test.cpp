@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "common/check.hpp"
 #include "gpu/host.hpp"
@@ -189,7 +191,12 @@ void damage(Checks& checks) {
     };
   };
   const double nan = std::nan(""), infinity = HUGE_VAL;
-  for (const auto& [p, q] : {std::pair{1, 1}, {2, 1}, {2, 2}}) {
+#if defined(__SANITIZE_THREAD__)  // what threads do depends on no entry
+  const std::vector<std::pair<int, int>> shapes = {{2, 2}};
+#else
+  const std::vector<std::pair<int, int>> shapes = {{1, 1}, {2, 1}, {2, 2}};
+#endif
+  for (const auto& [p, q] : shapes) {
     for (const auto& [name, prepare] :
          {std::pair<std::string, std::function<void(Store&, const Geometry&)>>{"an entry changed", entry(0.123)},
           {"an entry NaN", entry(nan)},
