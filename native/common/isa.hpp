@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -95,6 +96,41 @@ inline std::string choose_isa(const std::string& asked, const std::vector<std::s
   if (!has(built, asked)) throw cannot("no code for " + asked + " was built in", "choose among " + join(built));
   if (!has(runs, asked)) throw cannot("this machine or its kernel does not offer " + asked, "it offers " + join(runs));
   return asked;
+}
+
+/// A program's own loops for one instruction set.
+template <class Isa>
+struct BuiltIsa {
+  const char* name;
+  const Isa& (*loops)();
+};
+
+/// The names of a program's table, widest first.
+template <class Isa, std::size_t kCount>
+std::vector<std::string> names_of(const BuiltIsa<Isa> (&built)[kCount]) {
+  std::vector<std::string> names;
+  for (const auto& one : built) names.emplace_back(one.name);
+  return names;
+}
+
+/// The loops by that name. Throws "could not measure" for what was not built in.
+template <class Isa, std::size_t kCount>
+const Isa& loops_of(const BuiltIsa<Isa> (&built)[kCount], const std::string& name) {
+  for (const auto& one : built) {
+    if (name == one.name) return one.loops();
+  }
+  throw cannot("no code for " + name + " was built in");
+}
+
+/// Those that this machine runs, widest first.
+template <class Isa, std::size_t kCount>
+std::vector<const Isa*> runnable(const BuiltIsa<Isa> (&built)[kCount]) {
+  const auto runs = machine_isas();
+  std::vector<const Isa*> found;
+  for (const auto& one : built) {
+    if (std::find(runs.begin(), runs.end(), one.name) != runs.end()) found.push_back(&one.loops());
+  }
+  return found;
 }
 
 }  // namespace shakedown

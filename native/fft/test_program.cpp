@@ -1,34 +1,18 @@
 // The program against libraries that are right, wrong, broken or absent: exit codes, words, and no score without proof.
-#include <sys/wait.h>
 
-#include <array>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "common/check.hpp"
+#include "common/ran.hpp"
 
 namespace {
 
 using shakedown::Checks;
+using shakedown::Ran;
 
-struct Ran {
-  int code = -1;  // exit code, or 1000 + signal
-  std::string text;
-  [[nodiscard]] bool says(const std::string& words) const { return text.find(words) != std::string::npos; }
-};
-
-Ran run(const std::string& arguments) {
-  Ran ran;
-  FILE* pipe = popen(("exec " FOLDER "/fft " + arguments + " 2>&1").c_str(), "r");
-  std::array<char, 4096> block{};
-  for (std::size_t got = 0; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
-    ran.text.append(block.data(), got);
-  const int status = pclose(pipe);
-  ran.code = WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
-  return ran;
-}
+Ran run(const std::string& arguments) { return shakedown::run_command(FOLDER "/fft " + arguments); }
 
 Ran fake(const std::string& name, const std::string& more = "") {
   return run("--library " FOLDER "/libfake_fftw_" + name +

@@ -1,39 +1,22 @@
 // The program against libraries that are right, wrong, broken or absent: exit codes, words, and no score without proof.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "common/blas.hpp"
 #include "common/check.hpp"
+#include "common/ran.hpp"
 
 namespace {
 
 using shakedown::Blas;
 using shakedown::Checks;
+using shakedown::Ran;
 
-struct Ran {
-  int code = -1;  // exit code, or 1000 + signal
-  std::string text;
-  [[nodiscard]] bool says(const std::string& words) const { return text.find(words) != std::string::npos; }
-};
-
-Ran run(const std::string& arguments) {
-  Ran ran;
-  // exec: the program's own end is seen, not a shell's account of it
-  FILE* pipe = popen(("exec " FOLDER "/gemm " + arguments + " 2>&1").c_str(), "r");
-  std::array<char, 4096> block{};
-  for (std::size_t got = 0; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
-    ran.text.append(block.data(), got);
-  const int status = pclose(pipe);
-  ran.code = WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
-  return ran;
-}
+Ran run(const std::string& arguments) { return shakedown::run_command(FOLDER "/gemm " + arguments); }
 
 std::string fake(const std::string& name) { return FOLDER "/libfake_blas_" + name + ".so"; }
 

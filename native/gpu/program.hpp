@@ -62,6 +62,13 @@ void require_known(const std::vector<std::string>& words, const char* const (&al
   if (words.empty()) throw usage("--" + name + " names nothing", shown);
 }
 
+/// The level of the memory that so many bytes lie in: "l2" where they are at most half of the level-2 cache, "memory"
+/// where they are at least four times as many, else empty; empty too where the cache is not known.
+inline std::string level_of(std::size_t touched_bytes, std::size_t l2_bytes) {
+  if (l2_bytes == 0) return "";
+  return 2 * touched_bytes <= l2_bytes ? "l2" : touched_bytes >= 4 * l2_bytes ? "memory" : "";
+}
+
 /// Add which device a case was on.
 inline void name_device(Object& params, const Info& info) { params.add("device", info.name).add("index", info.index); }
 

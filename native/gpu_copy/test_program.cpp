@@ -10,16 +10,16 @@
 namespace {
 
 using shakedown::Checks;
-using shakedown::gpu::Ran;
+using shakedown::Ran;
 
 const std::string kProgram = FOLDER
     "/gpu_copy --warm-ms 0 --samples 2 --sample-ms 0 --sizes 4096,65536 --triad-bytes 100000 --blocks 4096,65536 ";
 
 Ran host(const std::string& arguments, int devices = 1) {
-  return shakedown::gpu::run_command(kProgram + "--backend host:" + std::to_string(devices) + ' ' + arguments);
+  return shakedown::run_command(kProgram + "--backend host:" + std::to_string(devices) + ' ' + arguments);
 }
 Ran fake(const std::string& words, const std::string& arguments = "") {
-  return shakedown::gpu::run_command("FAKE_CUDA='" + words + "' " + kProgram + FAKES + arguments);
+  return shakedown::run_command("FAKE_CUDA='" + words + "' " + kProgram + FAKES + arguments);
 }
 
 void measured(Checks& checks) {

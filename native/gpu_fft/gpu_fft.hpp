@@ -39,9 +39,6 @@ struct Setting {
 
 /// Every case in order, each once: precision by precision, shape by shape, batch by batch.
 std::vector<Setting> settings(const Options& options);
-/// "l2" where input and output are at most half of the level-2 cache together, "memory" where they are at least four
-/// times as large, else empty; empty too where the cache is not known. As in gpu_stream.
-std::string level_of(std::size_t touched_bytes, std::size_t l2_bytes);
 
 /// Measure every case on one device; false where one could not be measured, which is told.
 bool measure(Emitter& emitter, gpu::Device& device, const Options& options);

@@ -103,7 +103,7 @@ class Bench {
     gpu::name_device(series.params, device_.info());
     series.params.add("n", setting.shape->points()).add("shape", setting.shape->text()).add("batch", setting.batch);
     series.params.add("precision", setting.precision()).add("library", library_);
-    if (const auto level = level_of(2 * setting.of().bytes(), device_.info().l2_bytes); !level.empty())
+    if (const auto level = gpu::level_of(2 * setting.of().bytes(), device_.info().l2_bytes); !level.empty())
       series.params.add("level", level);
   }
 
@@ -114,11 +114,6 @@ class Bench {
 };
 
 }  // namespace
-
-std::string level_of(std::size_t touched_bytes, std::size_t l2_bytes) {
-  if (l2_bytes == 0) return "";
-  return 2 * touched_bytes <= l2_bytes ? "l2" : touched_bytes >= 4 * l2_bytes ? "memory" : "";
-}
 
 std::vector<Setting> settings(const Options& options) {
   std::vector<Setting> all;

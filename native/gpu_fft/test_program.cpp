@@ -1,21 +1,23 @@
 // The program on the host backend, and on the fake driver with a fake cuFFT in every state; transforms that are wrong.
 #include "common/check.hpp"
+#include "gpu/program.hpp"
 #include "gpu/testing.hpp"
 #include "gpu_fft.hpp"
 
 namespace {
 
 using shakedown::Checks;
-using shakedown::gpu::Ran;
+using shakedown::Ran;
 namespace own = shakedown::gpu_fft;
 namespace gpu = shakedown::gpu;
 
 const std::string kProgram = FOLDER "/gpu_fft --warm-ms 0 --samples 2 --sample-ms 0 ";
 const std::string kSmall = "--sizes 64,6x5 --batch 1,3 --precision d ";
 
-Ran host(const std::string& arguments) { return gpu::run_command(kProgram + "--backend host " + arguments); }
+Ran host(const std::string& arguments) { return shakedown::run_command(kProgram + "--backend host " + arguments); }
 Ran fake(const std::string& words, const std::string& arguments = kSmall) {
-  return gpu::run_command((words.empty() ? "FAKE_CUDA=" : words) + ' ' + kProgram + FAKES + FAKE_CUFFT + arguments);
+  return shakedown::run_command((words.empty() ? "FAKE_CUDA=" : words) + ' ' + kProgram + FAKES + FAKE_CUFFT +
+                                arguments);
 }
 bool near(std::complex<double> a, std::complex<double> b) { return std::abs(a - b) < 1e-12; }
 
@@ -106,9 +108,10 @@ void states(Checks& checks) {
     checks.that(ran.says(state.words), std::string(state.fake) + " says " + state.words + ": " + ran.text);
     checks.that(ran.says(state.next), std::string(state.fake) + " advises " + state.next + ": " + ran.text);
   }
-  const Ran none = gpu::run_command("FAKE_CUDA= " + kProgram + FAKES + "--cufft /nowhere/libcufft.so.12 " + kSmall);
+  const Ran none =
+      shakedown::run_command("FAKE_CUDA= " + kProgram + FAKES + "--cufft /nowhere/libcufft.so.12 " + kSmall);
   checks.that(none.code == 3 && none.says("gpu-no-library") && none.says("--cufft"), "no cuFFT: " + none.text);
-  const Ran foreign = gpu::run_command("FAKE_CUDA= " + kProgram + FAKES + "--cufft libm.so.6 " + kSmall);
+  const Ran foreign = shakedown::run_command("FAKE_CUDA= " + kProgram + FAKES + "--cufft libm.so.6 " + kSmall);
   checks.that(foreign.code == 3 && foreign.says("this cuFFT has no cufft"), "something else: " + foreign.text);
 }
 
@@ -140,9 +143,9 @@ void refused(Checks& checks) {
 
 int main() {
   Checks checks;
-  checks.equal(own::level_of(1 << 20, 4 << 20), std::string("l2"), "half of the cache or less is in it");
-  checks.equal(own::level_of(16 << 20, 4 << 20), std::string("memory"), "four times the cache is in memory");
-  checks.equal(own::level_of(4 << 20, 4 << 20), std::string(), "between is neither");
+  checks.equal(shakedown::gpu::level_of(1 << 20, 4 << 20), std::string("l2"), "half of the cache or less is in it");
+  checks.equal(shakedown::gpu::level_of(16 << 20, 4 << 20), std::string("memory"), "four times the cache is in memory");
+  checks.equal(shakedown::gpu::level_of(4 << 20, 4 << 20), std::string(), "between is neither");
   reference(checks);
   measured(checks);
   wrong(checks);

@@ -10,14 +10,14 @@
 namespace {
 
 using shakedown::Checks;
-using shakedown::gpu::Ran;
+using shakedown::Ran;
 namespace own = shakedown::gpu_gemm;
 
 const std::string kProgram = FOLDER "/gpu_gemm --warm-ms 0 --samples 2 --sample-ms 0 --sizes 48 ";
 
-Ran host(const std::string& arguments) { return shakedown::gpu::run_command(kProgram + "--backend host " + arguments); }
+Ran host(const std::string& arguments) { return shakedown::run_command(kProgram + "--backend host " + arguments); }
 Ran fake(const std::string& words, const std::string& arguments = "") {
-  return shakedown::gpu::run_command(words + ' ' + kProgram + FAKES + arguments);
+  return shakedown::run_command(words + ' ' + kProgram + FAKES + arguments);
 }
 
 void measured(Checks& checks) {
@@ -56,7 +56,7 @@ void states(Checks& checks) {
   checks.equal(old.code, 3, old.text);
   checks.that(old.says("gpu-driver-too-old") && old.says("asks for a driver of CUDA 13, and this one speaks 12.4"),
               old.text);
-  const Ran none = shakedown::gpu::run_command("FAKE_CUDA= " + kProgram + FAKES + "--cublas /nowhere/libcublas.so");
+  const Ran none = shakedown::run_command("FAKE_CUDA= " + kProgram + FAKES + "--cublas /nowhere/libcublas.so");
   checks.equal(none.code, 3, "no cuBLAS");
   checks.that(none.says("gpu-no-library") && none.says("--cublas"), none.text);
   const Ran full = fake("FAKE_CUDA='room 40000'", "--formats f64");

@@ -5,48 +5,22 @@
 namespace {
 
 using shakedown::Checks;
-using shakedown::gpu::Ran;
+using shakedown::Ran;
 
 const std::string kProgram = FOLDER "/gpu_lj ";
 const std::string kSmall =
     "--particles 400 --samples 2 --steps 4 --equilibrate 4 --skin 0.3 --lanes 1 --start random --cutoff 2.5 ";
 
-Ran host(const std::string& arguments) { return shakedown::gpu::run_command(kProgram + "--backend host " + arguments); }
+Ran host(const std::string& arguments) { return shakedown::run_command(kProgram + "--backend host " + arguments); }
 Ran fake(const std::string& words, const std::string& arguments = kSmall) {
-  return shakedown::gpu::run_command("FAKE_CUDA='" + words + "' " + kProgram + FAKES + arguments);
+  return shakedown::run_command("FAKE_CUDA='" + words + "' " + kProgram + FAKES + arguments);
 }
 
 void states(Checks& checks) {
-  struct State {
-    const char *fake, *words, *next;
-  };
-  // What the driver answers, what the program says and what it advises. Every one ends with 3.
-  const State states[] = {
-      {"init 100", "shows no device", "--gres=gpu:1"},
-      {"devices 0", "shows no device", "--gres=gpu:1"},
-      {"init 999", "does not start", "dmesg"},
-      {"init 802", "not ready", "nvidia-fabricmanager"},
-      {"init 803", "kernel module do not fit", "reboot"},
-      {"retain 46 mode 3", "exclusive mode and another process holds it", "nvidia-smi -c 0"},
-      {"retain 46 mode 2", "compute mode prohibited", "-c 0"},
-      {"retain 46", "busy or unavailable", "MIG"},
-      {"retain 2", "no memory left even to start", "nvidia-smi"},
-      {"load 222 driver 11000", "driver speaks CUDA 11.0", "update the driver"},
-      {"load 209", "no code for GPU 0 (NVIDIA Fake", "SHAKEDOWN_CUDA_ARCHITECTURES"},
-      {"room 1000", "400 particles need", "ask for fewer --particles"},
-      {"lost_after 3", "it was there and is gone", "fallen off the bus"},
-      {"lost_after 3 code 214", "ECC_UNCORRECTABLE", "drain the node"},
-      {"lost_after 3 code 719", "(719)", "Xid"},
-  };
-  for (const auto& state : states) {
-    const Ran ran = fake(state.fake);
-    checks.equal(ran.code, 3, std::string(state.fake) + ": " + ran.text);
-    checks.that(ran.says(state.words), std::string(state.fake) + " says " + state.words + ": " + ran.text);
-    checks.that(ran.says(state.next), std::string(state.fake) + " advises " + state.next + ": " + ran.text);
-  }
-  const Ran none = shakedown::gpu::run_command(kProgram + "--driver /nowhere/libcuda.so.1");
-  checks.equal(none.code, 3, "no driver");
-  checks.that(none.says("no CUDA driver here") && none.says("next: install"), none.text);
+  auto refusals = shakedown::gpu::driver_states(3);
+  refusals.push_back({"room 1000", "400 particles need", "ask for fewer --particles"});
+  shakedown::gpu::refused_alike(checks, refusals, "", [](const std::string& words) { return fake(words); });
+  shakedown::gpu::without_driver(checks, kProgram);
 }
 
 void others_go_on(Checks& checks) {

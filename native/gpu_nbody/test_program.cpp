@@ -5,48 +5,22 @@
 namespace {
 
 using shakedown::Checks;
-using shakedown::gpu::Ran;
+using shakedown::Ran;
 
 const std::string kProgram = FOLDER "/gpu_nbody --warm-ms 0 --samples 2 --steps 2 --bodies 300 ";
 const std::string kSmall = "--shape r4u4 ";
 
-Ran host(const std::string& arguments) { return shakedown::gpu::run_command(kProgram + "--backend host " + arguments); }
+Ran host(const std::string& arguments) { return shakedown::run_command(kProgram + "--backend host " + arguments); }
 Ran fake(const std::string& words, const std::string& arguments = kSmall) {
-  return shakedown::gpu::run_command("FAKE_CUDA='" + words + "' " + kProgram + FAKES + arguments);
+  return shakedown::run_command("FAKE_CUDA='" + words + "' " + kProgram + FAKES + arguments);
 }
 
 void states(Checks& checks) {
-  struct State {
-    const char *fake, *words, *next;
-  };
-  // What the driver answers, what the program says and what it advises. Every one ends with 3.
-  const State states[] = {
-      {"init 100", "shows no device", "--gres=gpu:1"},
-      {"devices 0", "shows no device", "--gres=gpu:1"},
-      {"init 999", "does not start", "dmesg"},
-      {"init 802", "not ready", "nvidia-fabricmanager"},
-      {"init 803", "kernel module do not fit", "reboot"},
-      {"retain 46 mode 3", "exclusive mode and another process holds it", "nvidia-smi -c 0"},
-      {"retain 46 mode 2", "compute mode prohibited", "-c 0"},
-      {"retain 46", "busy or unavailable", "MIG"},
-      {"retain 2", "no memory left even to start", "nvidia-smi"},
-      {"load 222 driver 11000", "driver speaks CUDA 11.0", "update the driver"},
-      {"load 209", "no code for GPU 0 (NVIDIA Fake", "SHAKEDOWN_CUDA_ARCHITECTURES"},
-      {"lost_after 7", "it was there and is gone", "fallen off the bus"},
-      {"lost_after 7 code 214", "ECC_UNCORRECTABLE", "drain the node"},
-      {"lost_after 7 code 719", "(719)", "Xid"},
-  };
-  for (const auto& state : states) {
-    for (const char* mode : {"", "--together "}) {
-      const Ran ran = fake(state.fake, kSmall + mode);
-      checks.equal(ran.code, 3, std::string(state.fake) + mode + ": " + ran.text);
-      checks.that(ran.says(state.words), std::string(state.fake) + mode + " says " + state.words + ": " + ran.text);
-      checks.that(ran.says(state.next), std::string(state.fake) + mode + " advises " + state.next + ": " + ran.text);
-    }
+  for (const std::string mode : {"", "--together "}) {
+    shakedown::gpu::refused_alike(checks, shakedown::gpu::driver_states(7), mode,
+                                  [&](const std::string& words) { return fake(words, kSmall + mode); });
   }
-  const Ran none = shakedown::gpu::run_command(kProgram + "--driver /nowhere/libcuda.so.1");
-  checks.equal(none.code, 3, "no driver");
-  checks.that(none.says("no CUDA driver here") && none.says("next: install"), none.text);
+  shakedown::gpu::without_driver(checks, kProgram);
 }
 
 /// One of three falls off the bus while it loads, warms up, measures, is checked, and in its second case.
@@ -115,7 +89,7 @@ void watched(Checks& checks) {
                                     {"8", "hardware slowdown"}}) {
     std::string command = "FAKE_CUDA='devices 2' FAKE_NVML_REASONS=";
     command.append(bits).append(" ").append(kProgram).append(FAKES).append(asked);
-    const Ran held = shakedown::gpu::run_command(command);
+    const Ran held = shakedown::run_command(command);
     checks.equal(held.count("gpu-held-down"), 1, std::string(bits) + ": one device is told: " + held.text);
     checks.that(held.says(std::string("2 devices at once: ") + words),
                 std::string(bits) + " says " + words + held.text);

@@ -5,10 +5,10 @@
 namespace {
 
 using shakedown::Checks;
-using shakedown::gpu::Ran;
+using shakedown::Ran;
 
 Ran fake(const std::string& words) {
-  return shakedown::gpu::run_command("FAKE_CUDA='" + words + "' " FOLDER "/gpu_query " FAKES);
+  return shakedown::run_command("FAKE_CUDA='" + words + "' " FOLDER "/gpu_query " FAKES);
 }
 
 }  // namespace
@@ -25,8 +25,7 @@ int main() {
   checks.that(fake("retain 46 mode 3").says("exclusive process"), "a device that is held is told all the same");
   checks.equal(fake("retain 46 mode 2").code, 0, "or prohibited");
   checks.equal(fake("init 100").code, 3, "no device");
-  checks.equal(shakedown::gpu::run_command(FOLDER "/gpu_query --driver /nowhere/libcuda.so").code, 3, "no driver");
-  checks.equal(shakedown::gpu::run_command(FOLDER "/gpu_query --backend host:2").count("\"backend\":\"host\""), 2,
-               "host");
+  checks.equal(shakedown::run_command(FOLDER "/gpu_query --driver /nowhere/libcuda.so").code, 3, "no driver");
+  checks.equal(shakedown::run_command(FOLDER "/gpu_query --backend host:2").count("\"backend\":\"host\""), 2, "host");
   return checks.end();
 }

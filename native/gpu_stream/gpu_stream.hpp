@@ -27,9 +27,6 @@ constexpr const char* kShapes[] = {"u1", "u2", "u4", "u1s", "u2s", "u4s"};
 unsigned turns_of(const std::string& shape);
 /// Arrays that a kernel touches: 2 for copy and scale, 3 for add and triad.
 std::size_t arrays_of(const std::string& kernel);
-/// "l2" where the arrays are at most half of it, "memory" where they are at least four times as large, else empty;
-/// empty too where the cache is not known.
-std::string level_of(std::size_t touched_bytes, std::size_t l2_bytes);
 
 /// Measure every kernel and size on one device.
 void measure(Emitter& emitter, gpu::Device& device, const Options& options);

@@ -154,7 +154,7 @@ void measure_case(Emitter& emitter, const gpu::Device& device, Arrays& arrays, c
   const auto touched = static_cast<double>(arrays_of(name) * arrays.bytes());
   gpu::name_device(series.params, device.info());
   series.params.add("array_bytes", arrays.bytes());
-  if (const auto level = level_of(arrays_of(name) * arrays.bytes(), device.info().l2_bytes); !level.empty())
+  if (const auto level = gpu::level_of(arrays_of(name) * arrays.bytes(), device.info().l2_bytes); !level.empty())
     series.params.add("level", level);
   series.work.add("bytes", touched * static_cast<double>(samples.calls)).add("calls", samples.calls);
   if (!options.verify) return emitter.series(series, nullptr);
@@ -169,11 +169,6 @@ void measure_case(Emitter& emitter, const gpu::Device& device, Arrays& arrays, c
 unsigned turns_of(const std::string& shape) { return static_cast<unsigned>(shape[1] - '0'); }
 
 std::size_t arrays_of(const std::string& kernel) { return kernel == "add" || kernel == "triad" ? 3 : 2; }
-
-std::string level_of(std::size_t touched_bytes, std::size_t l2_bytes) {
-  if (l2_bytes == 0) return "";
-  return 2 * touched_bytes <= l2_bytes ? "l2" : touched_bytes >= 4 * l2_bytes ? "memory" : "";
-}
 
 void measure(Emitter& emitter, gpu::Device& device, const Options& options) {
   const double total = static_cast<double>(options.sizes.size() * options.kernels.size());

@@ -1,52 +1,27 @@
 // The program on the host backend, and on the fake driver with every state that a real one can be in.
 #include "common/check.hpp"
+#include "gpu/program.hpp"
 #include "gpu/testing.hpp"
 #include "gpu_stream.hpp"
 
 namespace {
 
 using shakedown::Checks;
-using shakedown::gpu::Ran;
+using shakedown::Ran;
 namespace own = shakedown::gpu_stream;
 
 const std::string kProgram = FOLDER "/gpu_stream --warm-ms 0 --samples 2 --sample-ms 0 ";
 const std::string kSmall = "--sizes 65536 --kernels triad --shape u2 ";
 
-Ran host(const std::string& arguments) { return shakedown::gpu::run_command(kProgram + "--backend host " + arguments); }
+Ran host(const std::string& arguments) { return shakedown::run_command(kProgram + "--backend host " + arguments); }
 Ran fake(const std::string& words, const std::string& arguments = kSmall) {
-  return shakedown::gpu::run_command("FAKE_CUDA='" + words + "' " + kProgram + FAKES + arguments);
+  return shakedown::run_command("FAKE_CUDA='" + words + "' " + kProgram + FAKES + arguments);
 }
 
 void states(Checks& checks) {
-  struct State {
-    const char *fake, *words, *next;
-  };
-  // What the driver answers, what the program says and what it advises. Every one ends with 3.
-  const State states[] = {
-      {"init 100", "shows no device", "--gres=gpu:1"},
-      {"devices 0", "shows no device", "--gres=gpu:1"},
-      {"init 999", "does not start", "dmesg"},
-      {"init 802", "not ready", "nvidia-fabricmanager"},
-      {"init 803", "kernel module do not fit", "reboot"},
-      {"retain 46 mode 3", "exclusive mode and another process holds it", "nvidia-smi -c 0"},
-      {"retain 46 mode 2", "compute mode prohibited", "-c 0"},
-      {"retain 46", "busy or unavailable", "MIG"},
-      {"retain 2", "no memory left even to start", "nvidia-smi"},
-      {"load 222 driver 11000", "driver speaks CUDA 11.0", "update the driver"},
-      {"load 209", "no code for GPU 0 (NVIDIA Fake", "SHAKEDOWN_CUDA_ARCHITECTURES"},
-      {"lost_after 3", "it was there and is gone", "fallen off the bus"},
-      {"lost_after 3 code 214", "ECC_UNCORRECTABLE", "drain the node"},
-      {"lost_after 3 code 719", "(719)", "Xid"},
-  };
-  for (const auto& state : states) {
-    const Ran ran = fake(state.fake);
-    checks.equal(ran.code, 3, std::string(state.fake) + ": " + ran.text);
-    checks.that(ran.says(state.words), std::string(state.fake) + " says " + state.words + ": " + ran.text);
-    checks.that(ran.says(state.next), std::string(state.fake) + " advises " + state.next + ": " + ran.text);
-  }
-  const Ran none = shakedown::gpu::run_command(kProgram + "--driver /nowhere/libcuda.so.1");
-  checks.equal(none.code, 3, "no driver");
-  checks.that(none.says("no CUDA driver here") && none.says("next: install"), none.text);
+  shakedown::gpu::refused_alike(checks, shakedown::gpu::driver_states(3), "",
+                                [](const std::string& words) { return fake(words); });
+  shakedown::gpu::without_driver(checks, kProgram);
 }
 
 void others_go_on(Checks& checks) {
@@ -96,9 +71,9 @@ void refused(Checks& checks) {
 
 int main() {
   Checks checks;
-  checks.equal(own::level_of(1 << 20, 4 << 20), std::string("l2"), "half of the cache or less is in it");
-  checks.equal(own::level_of(16 << 20, 4 << 20), std::string("memory"), "four times the cache is in memory");
-  checks.equal(own::level_of(4 << 20, 4 << 20), std::string(), "between is neither");
+  checks.equal(shakedown::gpu::level_of(1 << 20, 4 << 20), std::string("l2"), "half of the cache or less is in it");
+  checks.equal(shakedown::gpu::level_of(16 << 20, 4 << 20), std::string("memory"), "four times the cache is in memory");
+  checks.equal(shakedown::gpu::level_of(4 << 20, 4 << 20), std::string(), "between is neither");
   checks.equal(own::arrays_of("add") + own::arrays_of("copy"), 5u, "arrays of kernels");
   checks.equal(own::turns_of("u4s"), 4u, "turns of a shape");
   measured(checks);

@@ -1,6 +1,4 @@
 // Which instruction sets were built in: CMake defines SHAKEDOWN_HAS_... for each source that it could compile.
-#include <algorithm>
-
 #include "common/isa.hpp"
 #include "kernel.hpp"
 
@@ -9,48 +7,33 @@ namespace shakedown::nbody {
 extern const Isa kAvx512, kAvx2, kNeon, kPlain;
 const Isa& sve_isa();  // a function: the length of its registers is asked of the machine, which must have them
 
-std::vector<std::string> isas_built() {
-  return {
-#ifdef SHAKEDOWN_HAS_AVX512
-      "avx512",
-#endif
-#ifdef SHAKEDOWN_HAS_AVX2
-      "avx2",
-#endif
-#ifdef SHAKEDOWN_HAS_SVE
-      "sve",
-#endif
-#ifdef SHAKEDOWN_HAS_NEON
-      "neon",
-#endif
-      "plain",
-  };
+namespace {
+
+template <const Isa& kIsa>
+const Isa& loops() {
+  return kIsa;
 }
 
-const Isa& isa_of(const std::string& name) {
+constexpr BuiltIsa<Isa> kBuilt[] = {
 #ifdef SHAKEDOWN_HAS_AVX512
-  if (name == "avx512") return kAvx512;
+    {"avx512", loops<kAvx512>},
 #endif
 #ifdef SHAKEDOWN_HAS_AVX2
-  if (name == "avx2") return kAvx2;
+    {"avx2", loops<kAvx2>},
 #endif
 #ifdef SHAKEDOWN_HAS_SVE
-  if (name == "sve") return sve_isa();
+    {"sve", sve_isa},
 #endif
 #ifdef SHAKEDOWN_HAS_NEON
-  if (name == "neon") return kNeon;
+    {"neon", loops<kNeon>},
 #endif
-  if (name == "plain") return kPlain;
-  throw cannot("no code for " + name + " was built in");
-}
+    {"plain", loops<kPlain>},
+};
 
-std::vector<const Isa*> isas_here() {
-  const auto runs = machine_isas();
-  std::vector<const Isa*> found;
-  for (const auto& name : isas_built()) {
-    if (std::find(runs.begin(), runs.end(), name) != runs.end()) found.push_back(&isa_of(name));
-  }
-  return found;
-}
+}  // namespace
+
+std::vector<std::string> isas_built() { return names_of(kBuilt); }
+const Isa& isa_of(const std::string& name) { return shakedown::loops_of(kBuilt, name); }
+std::vector<const Isa*> isas_here() { return runnable(kBuilt); }
 
 }  // namespace shakedown::nbody

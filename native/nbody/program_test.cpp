@@ -1,35 +1,15 @@
 // What must be true of the program as a whole: its exit codes and its events.
-#include <sys/wait.h>
-
-#include <array>
-#include <cstdio>
 #include <string>
 
 #include "common/check.hpp"
+#include "common/ran.hpp"
 
 namespace {
 
-struct Ended {
-  int code = -1;
-  std::string out;
-};
-
-Ended run(const std::string& arguments) {
-  const std::string command = std::string(PROGRAM) + " " + arguments + " 2>&1";
-  Ended ended;
-  FILE* const pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return ended;
-  std::array<char, 4096> part{};
-  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), pipe)) > 0;) ended.out.append(part.data(), n);
-  const int status = pclose(pipe);
-  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ended;
-}
-
 void expect(shakedown::Checks& checks, const std::string& arguments, int code, const std::string& part) {
-  const auto ended = run(arguments);
-  checks.equal(ended.code, code, arguments + ": exit code");
-  checks.that(ended.out.find(part) != std::string::npos, arguments + ": prints '" + part + "': " + ended.out);
+  const auto ran = shakedown::run_command(std::string(PROGRAM) + " " + arguments);
+  checks.equal(ran.code, code, arguments + ": exit code");
+  checks.that(ran.says(part), arguments + ": prints '" + part + "': " + ran.text);
 }
 
 }  // namespace

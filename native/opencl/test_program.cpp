@@ -1,37 +1,16 @@
 // The program against libraries that are right, wrong, incomplete or without devices: exit codes, words, cases.
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <string>
 
 #include "common/check.hpp"
+#include "common/ran.hpp"
 
 namespace {
 
 using shakedown::Checks;
+using shakedown::Ran;
 
-struct Ran {
-  int code = -1;
-  std::string text;
-  [[nodiscard]] bool says(const std::string& words) const { return text.find(words) != std::string::npos; }
-  [[nodiscard]] int count(const std::string& words) const {
-    int found = 0;
-    for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++found;
-    return found;
-  }
-};
-
-Ran run(const std::string& arguments) {
-  Ran ran;
-  FILE* pipe = popen(("exec " FOLDER "/opencl " + arguments + " 2>&1").c_str(), "r");
-  std::array<char, 4096> block{};
-  for (std::size_t got = 0; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
-    ran.text.append(block.data(), got);
-  const int status = pclose(pipe);
-  ran.code = WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
-  return ran;
-}
+Ran run(const std::string& arguments) { return shakedown::run_command(FOLDER "/opencl " + arguments); }
 
 Ran fake(const std::string& name, const std::string& more = "") {
   return run("--library " FOLDER "/libfake_opencl_" + name +

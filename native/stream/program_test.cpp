@@ -1,50 +1,25 @@
 // What must be true of the program as a whole: its exit codes and its events.
-#include <sys/wait.h>
-
-#include <array>
-#include <memory>
-
+#include "common/ran.hpp"
 #include "testing.hpp"
 
 namespace shakedown::stream {
 namespace {
 
-struct Ended {
-  int code;
-  std::string out;
-};
-
-Ended run(const std::string& arguments) {
-  const std::string command = std::string(PROGRAM) + " " + arguments + " 2>&1";
-  FILE* const pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
-  Ended ended{-1, ""};
-  std::array<char, 4096> part{};
-  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), pipe)) > 0;) ended.out.append(part.data(), n);
-  const int status = pclose(pipe);
-  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ended;
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t n = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
-  return n;
-}
+Ran run(const std::string& arguments) { return run_command(std::string(PROGRAM) + " " + arguments); }
 
 void expect_run(const std::string& arguments, int code, const std::string& part) {
   const auto ended = run(arguments);
   expect(ended.code == code, arguments + ": exit code " + std::to_string(code) + ", not " + std::to_string(ended.code));
-  expect(ended.out.find(part) != std::string::npos, arguments + ": prints '" + part + "': " + ended.out);
+  expect(ended.says(part), arguments + ": prints '" + part + "': " + ended.text);
 }
 
 void whole_runs() {
   const std::string small = "--threads 1 --samples 3 --sizes 4096,65536 ";
   const auto ended = run(small + "--kernels copy,scale,add,triad,read,write --variant cached");
   expect(ended.code == 0, "a small run is whole");
-  expect(count(ended.out, "\"event\":\"case\"") == 12, "one case for each kernel and size");
-  expect(count(ended.out, "\"value\":0,") == 12, "each exact");
-  expect(count(ended.out, "\"edge\":\"begin\"") == count(ended.out, "\"edge\":\"end\""), "every phase ends");
+  expect(ended.count("\"event\":\"case\"") == 12, "one case for each kernel and size");
+  expect(ended.count("\"value\":0,") == 12, "each exact");
+  expect(ended.count("\"edge\":\"begin\"") == ended.count("\"edge\":\"end\""), "every phase ends");
   expect_run(small + "--isa plain", 0, "\"isa\":\"plain\"");
   expect_run(small + "--loop u4", 0, "\"ok\":true");
   expect_run(small + "--cache-bytes 100,200,300 --isa plain", 0, "\"level\":\"memory\"");
