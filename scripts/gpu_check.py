@@ -35,11 +35,12 @@ from pathlib import Path
 from typing import Any
 
 from gpu_goals import case_of, facts_of, goals, table
-from gpu_steps import BENCH, CORRECT, Step, filled, least_memory, library
+from gpu_steps import BENCH, CORRECT, FIRST, Step, filled, least_memory, library
 
 ROOT = Path(__file__).resolve().parent.parent
 #: In the order of their worth on a machine that is lent for minutes: the native tests need no GPU and come last.
 STEPS = ("build", "query", "correct", "bench", "tests")
+_TOOK_TOO_LONG = 124  # exit code of a command that was ended, as of timeout(1)
 
 
 class Check:
@@ -56,6 +57,7 @@ class Check:
             "schema": 1,
             "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "backend": asked.backend,
+            "rehearsal": self.rehearsal,  # on small sizes, without a GPU: no figure is one of a goal
             "commit": _words("git", "-C", str(ROOT), "describe", "--always", "--dirty"),
             "host": {"kernel": os.uname().release, "cpus": os.cpu_count(), "machine": os.uname().machine},
             "driver": "",
@@ -119,7 +121,7 @@ def run(command: Sequence[str], limit_s: float, env: dict[str, str] | None = Non
                 out, err = child.communicate()
                 if not isinstance(cut, subprocess.TimeoutExpired):
                     raise
-                code, err = 124, err + f"\nno end within {limit_s:.0f} s".encode()
+                code, err = _TOOK_TOO_LONG, err + f"\nno end within {limit_s:.0f} s".encode()
     except OSError as error:
         code, out, err = 127, b"", str(error).encode()
     return code, out, err.decode("utf-8", "replace"), time.monotonic() - begin
@@ -128,6 +130,11 @@ def run(command: Sequence[str], limit_s: float, env: dict[str, str] | None = Non
 def last_line(text: str) -> str:
     lines = [line for line in text.strip().splitlines() if line.strip()]
     return lines[-1].strip()[:300] if lines else ""
+
+
+def reason(err: str) -> str:
+    """What a program of ours said last, without what it advises."""
+    return last_line(err.split("\n  next:")[0])
 
 
 # --------------------------------------------------------------------------------------------------------------- build
@@ -164,7 +171,9 @@ def build(check: Check) -> None:
         raise SystemExit(3)
     programs = [name for name in gpu_programs() if f"{name}_absent" not in known]
     # One that does not compile, or not in time, must not keep the others from being measured.
-    _built(check, "build", programs, 0.5 * check.left_s())
+    ends = time.monotonic() + 0.5 * check.left_s()
+    _built(check, "build", [name for name in programs if name in FIRST], ends - time.monotonic())
+    _built(check, "build the rest", [name for name in programs if name not in FIRST], ends - time.monotonic())
     if not any(path_of(check, name).exists() for name in programs):
         raise SystemExit(3)
 
@@ -203,7 +212,9 @@ def _built(check: Check, name: str, targets: Sequence[str], limit_s: float) -> N
         check.step(name, "done", seconds)
         return
     why = f"not built: {', '.join(missing)}" if missing else ""
-    check.step(name, "failed", seconds, "; ".join(filter(None, (last_line(err), why, f"see {log}"))))
+    again = "call again with the same --build, which keeps what is there, or with a longer --limit-s"
+    told = again if code == _TOOK_TOO_LONG else f"see {log} in recordings.tar.gz"
+    check.step(name, "failed", seconds, "; ".join(filter(None, (last_line(err), why, told))))
 
 
 def tests(check: Check) -> None:
@@ -230,11 +241,16 @@ def tests(check: Check) -> None:
 def query(check: Check) -> None:
     """What the driver, its tools and the bus say: recordings for tests, and the facts of the report."""
     program = path_of(check, "gpu_query")
+    if not program.exists():
+        check.step(
+            "query", "not measured", 0, f"gpu_query was not built in {check.build_folder}: begin with --steps build"
+        )
+        return
     code, out, err, seconds = run([str(program), "--backend", check.asked.backend], 60)
     check.recordings["gpu_query.json"] = out
     if code == 0:
         check.found["devices"] = json.loads(out)["devices"]
-    check.step("query", "done" if code == 0 else "not measured", seconds, "" if code == 0 else last_line(err))
+    check.step("query", "done" if code == 0 else "not measured", seconds, "" if code == 0 else reason(err))
     for name, command in (
         ("nvidia-smi.xml", ["nvidia-smi", "-q", "-x"]),
         ("nvidia-smi-topo.txt", ["nvidia-smi", "topo", "-m"]),
@@ -305,7 +321,7 @@ def measure(check: Check, name: str, words: Sequence[str], limit_s: float) -> tu
     check.recordings[f"{name}.jsonl"] = out
     passed = keep_events(check, name, out)
     state = {0: "passed", 1: "failed", 3: "not measured"}.get(code, "failed")
-    why = "" if code == 0 else last_line(err.split("\n  next:")[0]) or f"exit code {code}"
+    why = "" if code == 0 else reason(err) or f"exit code {code}"
     if code == 0 and not passed:
         state, why = "failed", "a check failed, or the program did not come to its end"
     return state, why, seconds
@@ -357,13 +373,22 @@ def main(argv: Sequence[str]) -> int:
         "--build", type=Path, default=ROOT / "build" / "gpu-check", help="where it is built; kept between calls"
     )
     words.add_argument("--limit-s", type=float, default=560.0, help="seconds in all: what does not fit is left out")
-    words.add_argument("--backend", default="cuda", help="cuda; host rehearses without a GPU")
+    words.add_argument("--backend", default="cuda", choices=("cuda", "host"), help="host rehearses without a GPU")
     asked = words.parse_args(argv)
     wanted = [word.strip() for word in asked.steps.split(",")]
     for word in wanted:
         if word not in STEPS:
             print(f"gpu-check: no step {word!r}\n  next: {', '.join(STEPS)}", file=sys.stderr)
             return 2
+    measuring = [index for index, word in enumerate(wanted) if word in ("correct", "bench")]
+    if measuring and "query" not in wanted[: measuring[0]]:
+        wanted.insert(measuring[0], "query")  # sizes and goals are those of the devices that are here
+    try:
+        asked.out.mkdir(parents=True, exist_ok=True)
+        (asked.out / "gpu-check.json").touch()
+    except OSError as error:
+        print(f"gpu-check: results cannot go to {asked.out}: {error.strerror}\n  next: another --out", file=sys.stderr)
+        return 2
     check = Check(asked)
     bench = [step for step in BENCH if not (asked.quick and step.extra)]
     if asked.bench:

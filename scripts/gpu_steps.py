@@ -61,7 +61,7 @@ CORRECT = (
         "gpu_nbody",
         "--bodies 1000,16384 --precision fp32,fp64 --samples 2 --warm-ms 1",
         10,
-        "--bodies 256 --precision fp32,fp64 --samples 2 --steps 1 --warm-ms 0 --shape r2",
+        "--bodies 256 --precision fp32,fp64 --samples 2 --steps 1 --warm-ms 0 --shape r4u4",
     ),
     Step(
         "correct-lj",
@@ -90,7 +90,7 @@ BENCH = (
         "gpu_nbody",
         "--bodies 1048576 --precision fp32",
         40,
-        "--bodies 512 --precision fp32 --samples 2 --steps 1 --warm-ms 0 --shape r2",
+        "--bodies 512 --precision fp32 --samples 2 --steps 1 --warm-ms 0 --shape r4u4",
     ),
     Step(
         "lj",
@@ -144,11 +144,13 @@ BENCH = (
         "gpu_nbody",
         "--bodies 262144 --precision fp64",
         20,
-        "--bodies 512 --precision fp64 --samples 2 --steps 1 --warm-ms 0 --shape r2",
+        "--bodies 512 --precision fp64 --samples 2 --steps 1 --warm-ms 0 --shape r4u4",
         extra=True,
     ),
     Step("pingpong", "gpu_pingpong", "--samples 20", 40, "--sizes 8,65536 --samples 2", ranks=2, extra=True),
 )
+#: Built before the others: what says which devices there are, and what the first goals ask for.
+FIRST = ("gpu_query", "gpu_stream", "gpu_gemm", "hpl_gpu", "gpu_nbody", "gpu_lj", "gpu_copy")
 #: The order that the goals name; a device that cannot hold it takes what it can.
 LARGEST = 131072
 #: Of a device's memory, what a system may take.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 #include "common/clock.hpp"
 #include "entries.hpp"
@@ -300,15 +301,33 @@ class GpuDevice final : public Device {
   std::string drill_;
 };
 
+/// Let this process see its GPU alone. With an address the number counts over all GPUs, as nvidia-smi does: in the
+/// order of the bus. Without one it counts among those that the process was given, whose list may hold UUIDs.
+void see_alone(const GpuOptions& options) {
+  const char* given = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (given == nullptr || !options.pci.empty()) {
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+    setenv("CUDA_VISIBLE_DEVICES", std::to_string(options.index).c_str(), 1);
+    return;
+  }
+  std::istringstream words(given);
+  std::string word;
+  for (int index = 0; std::getline(words, word, ','); ++index) {
+    if (index != options.index) continue;
+    setenv("CUDA_VISIBLE_DEVICES", word.c_str(), 1);
+    return;
+  }
+  throw cannot("GPU " + std::to_string(options.index) + " is none of those that this process may use: " + given,
+               "--device gpu:0 is the first word of CUDA_VISIBLE_DEVICES");
+}
+
 }  // namespace
 
 std::unique_ptr<Device> open_gpu(const GpuOptions& options) {
   gpu::Choice choice = options.choice;
   choice.devices = std::to_string(options.index);
   if (choice.backend == "cuda") {
-    // This process sees one GPU alone, counted as the driver and nvidia-smi count: in the order of the bus.
-    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
-    setenv("CUDA_VISIBLE_DEVICES", choice.devices.c_str(), 1);
+    see_alone(options);
     choice.devices = "0";
   }
   auto devices = gpu::open(choice);

@@ -10,7 +10,7 @@ extern const gpu::Module kModule;
 
 struct GpuOptions {
   gpu::Choice choice;
-  int index = 0;                   // as the driver counts in the order of the bus
+  int index = 0;                   // of all in the order of the bus; without `pci` of CUDA_VISIBLE_DEVICES
   std::string pci;                 // that it must have; empty: any
   std::int64_t order = 4096;       // of the matrices
   std::uint64_t memory_bytes = 0;  // for the patterns; 0: none

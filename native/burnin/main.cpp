@@ -42,7 +42,9 @@ std::uint64_t parse_bytes(const std::string& word) {
 Options parse(int argc, char** argv) {
   Args args(argc, argv, "burnin: burns in one device, every result checked to the bit; `shakedown burnin` watches all");
   Options o;
-  o.device = args.text("device", "cpu:0", "cpu:N, the logical CPU of that number; gpu:N, the GPU of that number");
+  o.device = args.text("device", "cpu:0",
+                       "cpu:N, the logical CPU of that number; gpu:N, the GPU of that number (with --pci over all, as "
+                       "nvidia-smi counts, else of those in CUDA_VISIBLE_DEVICES)");
   o.cpu.isa = args.text("isa", "auto", "instruction set of the products, such as avx2; auto: the widest");
   const auto memory =
       args.text("memory", "64MiB", "how much memory the patterns go through; 0: none; auto (GPU): most");

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/clock.hpp"
 #include "gpu_nbody.hpp"
 #include "shapes.hpp"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr unsigned kMostParts = 64;
 constexpr std::uint64_t kMostSums = std::uint64_t{256} << 20;  // bytes of the parts' sums: more parts gain nothing
 constexpr double kTrialInteractions = 0x1p33;                  // of a trial: some milliseconds of a large device
+constexpr std::int64_t kWarmNs = 250'000'000;                  // before trials: a clock rises within that
 
 /// Bodies with those that fill up the last tile.
 constexpr unsigned rounded(std::size_t n) { return static_cast<unsigned>((n + kTile - 1) / kTile * kTile); }
@@ -144,34 +146,46 @@ class Gpu final : public GpuBackend {
             loop_->split.parts, physics_.force_factor, half(), dt(), after);
   }
 
-  /// The loop that does most interactions in a second: each a few times over all pairs, or over some rounds of blocks.
+  /// A loop as it is tried: over all pairs, or over some rounds of blocks.
+  [[nodiscard]] Loop trial_of(const Loop& loop) const {
+    Loop trial = loop;
+    if (static_cast<double>(count_) * count_ <= kTrialInteractions) return trial;
+    trial.blocks = std::min(loop.blocks, loop.resident);
+    const double row = static_cast<double>(trial.blocks) * kThreads * trial.shape.rows * kTile;
+    trial.split = {1, std::clamp(static_cast<unsigned>(kTrialInteractions / row), 1U, count_ / kTile)};
+    return trial;
+  }
+
+  double seconds_of(const Loop& loop) {
+    begin_.record(stream_);
+    pairs(loop);
+    end_.record(stream_);
+    return begin_.seconds_until(end_);
+  }
+
+  /// The loop that does most interactions in a second. By turns, each at its best: a device that rested has a low
+  /// clock, and one that warms up a falling one.
   Loop fastest(const std::vector<Loop>& loops) {
-    double best = 0;
-    const Loop* chosen = &loops.front();
-    for (const Loop& loop : loops) {
-      Loop trial = loop;
-      const double all = static_cast<double>(count_) * count_;
-      if (all > kTrialInteractions) {
-        trial.blocks = std::min(loop.blocks, loop.resident);
-        const double row = static_cast<double>(trial.blocks) * kThreads * trial.shape.rows * kTile;
-        trial.split = {1, std::clamp(static_cast<unsigned>(kTrialInteractions / row), 1U, count_ / kTile)};
-      }
-      double least = std::numeric_limits<double>::infinity();
-      for (int turn = 0; turn < 4; ++turn) {
-        begin_.record(stream_);
-        pairs(trial);
-        end_.record(stream_);
-        const double seconds = begin_.seconds_until(end_);
-        if (turn > 0) least = std::min(least, seconds);  // the first loads the kernel
-      }
-      const unsigned tiles = std::min(trial.split.parts * trial.split.each, count_ / kTile);
-      const double rate = static_cast<double>(trial.blocks) * trial.shape.rows * tiles / std::max(least, 1e-9);
-      if (rate > best) {
-        best = rate;
-        chosen = &loop;
-      }
+    std::vector<Loop> trials;
+    for (const Loop& loop : loops) trials.push_back(trial_of(loop));
+    const std::int64_t begin_ns = monotonic_ns();
+    do {
+      for (const Loop& trial : trials) seconds_of(trial);  // the first of each loads its kernel
+    } while (monotonic_ns() - begin_ns < kWarmNs);
+    std::vector<double> least(trials.size(), std::numeric_limits<double>::infinity());
+    for (int turn = 0; turn < 4; ++turn) {
+      for (std::size_t i = 0; i < trials.size(); ++i) least[i] = std::min(least[i], seconds_of(trials[i]));
     }
-    return *chosen;
+    const auto rate = [&](std::size_t i) {
+      const Loop& trial = trials[i];
+      const unsigned tiles = std::min(trial.split.parts * trial.split.each, count_ / kTile);
+      return static_cast<double>(trial.blocks) * trial.shape.rows * tiles / std::max(least[i], 1e-9);
+    };
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < trials.size(); ++i) {
+      if (rate(i) > rate(best)) best = i;
+    }
+    return loops[best];
   }
 
   /// A loop of their own; the body's own, m / eps, comes off again.
