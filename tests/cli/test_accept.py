@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ import pytest
 
 import shakedown as package
 from support.command import shakedown
+from support.waiting import until
 
 if TYPE_CHECKING:
     from shakedown.cluster import Lab
@@ -140,10 +140,7 @@ def test_an_interrupted_session_is_gone_on_with(tmp_path: Path, how: signal.Sign
     )
     root = begin(tmp_path, slow)
     child = subprocess.Popen([sys.executable, "-m", "shakedown", "accept", "run", root], stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 30
-    while not list(root.glob("runs/1/runs/*/1/measurement.json")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: list(root.glob("runs/1/runs/*/1/measurement.json")), 30.0, every_s=0.02)
     os.kill(child.pid, how)
     child.communicate(timeout=30)
     kept = {path: path.read_bytes() for path in root.glob("runs/1/runs/*/1/measurement.json")}
@@ -160,10 +157,7 @@ def test_a_session_that_is_under_way_is_said(tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "shakedown", "accept", "run", root], stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 30
-    while not list(root.glob("runs/1/runs/*/1/job.json")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: list(root.glob("runs/1/runs/*/1/job.json")), 30.0, every_s=0.02)
     child.send_signal(signal.SIGINT)
     said = child.communicate(timeout=30)[1]
     assert child.returncode == 130 and f"next: shakedown accept run {root}" in said

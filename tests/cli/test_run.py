@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from support.command import shakedown
+from support.waiting import until
 
 EMPTY = """
 name = "mine"
@@ -24,14 +24,6 @@ sweep = { tag = [1, 2, 3, 4, 5] }
 """
 
 
-def wait_for(found: object, limit_s: float = 20) -> None:
-    assert callable(found)
-    deadline = time.monotonic() + limit_s
-    while not found():
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_resumes_and_repeats_nothing_that_is_whole(tmp_path: Path, how: signal.Signals) -> None:
     (tmp_path / "mine.toml").write_text(EMPTY)
@@ -41,7 +33,7 @@ def test_an_interrupted_run_resumes_and_repeats_nothing_that_is_whole(tmp_path: 
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_for(lambda: len(list(run.glob("runs/*/1/measurement.json"))) >= 2)
+    until(lambda: len(list(run.glob("runs/*/1/measurement.json"))) >= 2, every_s=0.02)
     os.kill(child.pid, how)
     said = child.communicate(timeout=20)[1]
     kept = {path: path.read_bytes() for path in run.glob("runs/*/1/measurement.json")}

@@ -13,6 +13,8 @@ import pytest
 
 import shakedown as package
 from shakedown.cluster import Lab
+from support.labs import sql
+from support.waiting import until
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -28,13 +30,6 @@ TIMES = {
 }
 
 
-def sql(lab: Lab, text: str) -> str:
-    socket = lab.directory / "mysql" / "sock"
-    done = lab.run(["mariadb", "--no-defaults", "-N", "-u", "root", "-S", str(socket), "slurm_acct_db", "-e", text])
-    assert done.ok, done.err
-    return done.out
-
-
 def told(lab: Lab, *words: object) -> dict[str, Any]:
     done = lab.run(
         [*COMMAND, *(str(one) for one in words)], env={"PYTHONPATH": str(SOURCE), "LC_ALL": "C"}, limit_s=120.0
@@ -42,13 +37,6 @@ def told(lab: Lab, *words: object) -> dict[str, Any]:
     assert done.code == 0, done.err
     found: dict[str, Any] = json.loads(done.out)
     return found
-
-
-def wait_for(what: str, check: Any, limit_s: float = 60.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not check():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.3)
 
 
 class Done:
@@ -83,7 +71,7 @@ class Done:
         again = self.submit("-n1", "--requeue", seconds=3)
         killed = self.submit("-n3", seconds=60)
         idle = self.submit("-n2", seconds=4)
-        wait_for("jobs run", lambda: {self.state(one) for one in (again, killed, idle)} == {"RUNNING"})
+        until(lambda: {self.state(one) for one in (again, killed, idle)} == {"RUNNING"}, 60, "jobs run")
         late = self.submit("-N4", "--exclusive")  # waits for the others, and never starts
         time.sleep(1.2)
         for words in (("requeue", again), ("suspend", idle)):
@@ -94,11 +82,11 @@ class Done:
         self.lab.run(["scontrol", "resume", idle])
         done = self.lab.run(["scontrol", "update", f"jobid={again}", "starttime=now"])  # else two minutes later
         assert done.ok, done.err
-        wait_for("all jobs end", lambda: not self.lab.run(["squeue", "-h"]).out.strip())
+        until(lambda: not self.lab.run(["squeue", "-h"]).out.strip(), 60, "all jobs end")
         unfinished = f"select count(*) from {self.cluster}_job_table where time_submit >= {self.first} and time_end = 0"
-        wait_for("the database knows", lambda: sql(self.lab, unfinished).split() == ["0"])
+        until(lambda: sql(self.lab, unfinished).split() == ["0"], 60, "the database knows")
         rows = f"select count(*) from {self.cluster}_job_table where time_submit >= {self.first}"
-        wait_for("all rows are there", lambda: int(sql(self.lab, rows).split()[0]) >= 9)
+        until(lambda: int(sql(self.lab, rows).split()[0]) >= 9, 60, "all rows are there")
 
     def stretch(self) -> None:
         """Move and stretch all times in the database, and have slurmdbd add its hours up anew."""
@@ -142,7 +130,7 @@ class Done:
         """CPU or GPU seconds of each user, once the rollup has got there."""
         low, high = (time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(one)) for one in (begin, end))
         reached = f"select hourly_rollup from {self.cluster}_last_ran_table"
-        wait_for("sreport's rollup", lambda: int(sql(self.lab, reached).split()[0]) >= end, 150)
+        until(lambda: int(sql(self.lab, reached).split()[0]) >= end, 150, "sreport's rollup")
         words = ("cluster", "AccountUtilizationByUser", f"start={low}", f"end={high}", "format=login,used")
         done = self.lab.run(["sreport", "-n", "-P", "-t", "Seconds", "-T", tres, *words])
         assert done.ok, done.err

@@ -15,6 +15,8 @@ import pytest
 import shakedown as package
 from shakedown.cluster import Lab
 from shakedown.host import Result
+from support.labs import sql
+from support.waiting import until
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -60,13 +62,6 @@ OTHERWISE = (
 def shakedown(lab: Lab, *words: object, limit_s: float = 120.0) -> Result:
     environment = {"PYTHONPATH": str(SOURCE), "LC_ALL": "C"}
     return lab.run([*COMMAND, *(str(one) for one in words)], env=environment, limit_s=limit_s)
-
-
-def sql(lab: Lab, text: str) -> str:
-    socket = lab.directory / "mysql" / "sock"
-    done = lab.run(["mariadb", "--no-defaults", "-N", "-u", "root", "-S", str(socket), "slurm_acct_db", "-e", text])
-    assert done.ok, done.err
-    return done.out
 
 
 class Past:
@@ -183,14 +178,10 @@ def test_an_outage_that_is_made_is_seen_at_once_by_the_watch_and_late_by_slurm(l
         target=lambda: shakedown(lab, "watch", "--output", watched, "--every", "1 s", "--looks", 60, *port, limit_s=200)
     )
     runner.start()
-    while not watched.exists() or len(watched.read_text().splitlines()) < 3:
-        time.sleep(0.2)
+    until(lambda: watched.exists() and len(watched.read_text().splitlines()) >= 3, 120.0)
     failed = time.time()
     lab.fail("node2")
-    deadline = time.monotonic() + 90
-    while not lab.slurm_nodes()["node2"][0].upper().startswith("DOWN"):
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    until(lambda: lab.slurm_nodes()["node2"][0].upper().startswith("DOWN"), every_s=0.5)
     noticed = time.time()
     time.sleep(3)  # else Slurm's own event begins and ends in one second, and says nothing
     lab.start("node2")
@@ -213,8 +204,7 @@ def test_while_the_controller_is_away_nothing_is_observed(lab: Lab) -> None:
         target=lambda: shakedown(lab, "watch", "--output", watched, "--every", "1 s", "--looks", 12, limit_s=200)
     )
     runner.start()
-    while not watched.exists() or len(watched.read_text().splitlines()) < 3:
-        time.sleep(0.2)
+    until(lambda: watched.exists() and len(watched.read_text().splitlines()) >= 3, 120.0)
     lab.daemon("slurmctld", "stop")
     time.sleep(6)
     lab.daemon("slurmctld", "start")

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 import shakedown
 from shakedown import cluster
 from shakedown.operate.health import wrapper
+from support.waiting import until
 
 pytestmark = [pytest.mark.system, pytest.mark.needs("root")]
 SOURCE = str(Path(shakedown.__file__).parent.parent)
@@ -31,13 +32,6 @@ WELL = """schema = 1
 [[hosts]]
 skip = ["clock", "processes", "load", "kernellog", "thermal", "mce", "mounts", "memory"]
 """
-
-
-def until(holds: Callable[[], object], limit_s: float = 90.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {limit_s} s"
-        time.sleep(0.2)
 
 
 class Site:

@@ -22,6 +22,7 @@ from shakedown.machine import mpi as flavours
 from shakedown.records import Software
 from shakedown.store import RunDirectory
 from support.machines import host
+from support.shims import shim
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -55,16 +56,6 @@ def work_of(found: events.Events, kernel: str) -> dict[str, float]:
 
 def demonstrate(folder: Path, *words: str, path: str = "") -> tuple[subprocess.CompletedProcess[bytes], events.Events]:
     return started("compilers", folder, *words, PATH=path or os.environ["PATH"])
-
-
-def shim(folder: Path, name: str, text: str, *more: str) -> Path:
-    """A program that says it is a compiler, and lets gcc work; ``more`` are lines of shell before that."""
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = ["#!/bin/sh", f"[ \"$1\" = --version ] && {{ echo '{text}'; exit 0; }}", *more, 'exec /usr/bin/gcc "$@"']
-    path.write_text("\n".join(lines) + "\n")
-    path.chmod(0o755)
-    return path
 
 
 @pytest.mark.needs("gcc")

@@ -14,6 +14,7 @@ from shakedown.cluster import Lab
 from shakedown.errors import CannotMeasure
 from shakedown.hostlist import expand
 from shakedown.schedulers import JobRecord, Request
+from support.waiting import until
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -47,13 +48,6 @@ def submit(lab: Lab, request: Request, engine: schedulers.Scheduler = SLURM) -> 
 
 def end_of(lab: Lab, job: str, engine: schedulers.Scheduler = SLURM, limit_s: float = 240.0) -> tuple[JobRecord, ...]:
     return following.follow(engine, job, lab.door(), every_s=2.0, give_up_s=limit_s)
-
-
-def until(holds: Callable[[], bool], limit_s: float = 90.0) -> None:
-    begun = time.monotonic()
-    while not holds():
-        assert time.monotonic() - begun < limit_s, "it did not happen in time"
-        time.sleep(0.2)
 
 
 def runs(lab: Lab, job: str, engine: schedulers.Scheduler = SLURM) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-
-import pytest
 
 from shakedown import meters
 from shakedown.host import Door
 from shakedown.meters import Reading, Source, Status
+from support import waiting
 
 from .servers import DOOR, Device
 
@@ -55,19 +54,11 @@ def follows(
 
 def until(source: Source, channel: str, status: Status, limit_s: float = 5.0) -> Reading:
     """Read until a channel has a status."""
-    return wait(lambda: _has(source, channel, status), limit_s, f"{channel} never was {status.name}")
+    found = waiting.until(lambda: _has(source, channel, status), limit_s, f"{channel} was {status.name}", every_s=0.03)
+    assert found is not None
+    return found
 
 
 def _has(source: Source, channel: str, status: Status) -> Reading | None:
     reading = by_id(source, source.read())[channel]
     return reading if reading.status is status else None
-
-
-def wait(what: Callable[[], Reading | None], limit_s: float, why: str) -> Reading:
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        found = what()
-        if found is not None:
-            return found
-        time.sleep(0.03)
-    pytest.fail(why)

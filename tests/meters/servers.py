@@ -38,6 +38,7 @@ import pytest
 
 from shakedown.energy.simulate import Truth
 from shakedown.host import RealHost
+from support.waiting import until
 
 from .load import Device, Drive, replace, square
 from .redfish_server import RedfishServer, tree
@@ -415,10 +416,7 @@ class Prometheus:
 
     def wait(self) -> Prometheus:
         """Until it has scraped: it takes five seconds before it begins."""
-        deadline = time.monotonic() + 20
-        while self.scrapes < 3:
-            assert time.monotonic() < deadline, "Prometheus does not scrape"
-            time.sleep(0.05)
+        until(lambda: self.scrapes >= 3, 20.0, "Prometheus scrapes", every_s=0.05)
         return self
 
     def target(self, query: str, rest: str = "") -> str:

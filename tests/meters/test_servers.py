@@ -14,6 +14,7 @@ import pytest
 
 from shakedown.energy.feeds import same_load
 from shakedown.meters import Reading, Status
+from support.waiting import until
 
 from .conftest import Shared
 from .helpers import opened
@@ -79,10 +80,8 @@ def test_all_agree_at_once_and_are_gone_afterwards(tmp_path: Path, shared: Share
         with socket.socket(socket.AF_INET, kind) as sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, kind == socket.SOCK_STREAM)
             sock.bind(("127.0.0.1", port))
-    deadline = time.monotonic() + 5
-    while threading.active_count() > threads + 1:  # pyghmi keeps one thread for the whole process
-        assert time.monotonic() < deadline, threading.enumerate()
-        time.sleep(0.02)
+    # pyghmi keeps one thread for the whole process.
+    until(lambda: threading.active_count() <= threads + 1, 5.0, "the servers' threads end", every_s=0.02)
 
 
 def test_views_of_one_load_are_known_as_such(tmp_path: Path, shared: Shared) -> None:

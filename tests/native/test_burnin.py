@@ -16,23 +16,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import events, programs
-from shakedown.errors import BadInput, CannotMeasure, Unavailable
+from shakedown import events
+from shakedown.errors import BadInput, CannotMeasure
 from shakedown.operate.burnin import asking, journal
 from shakedown.operate.burnin.records import Device, Plan, Report, Stage, Turn
 from shakedown.operate.burnin.supervise import Session
 from shakedown.operate.health.checks._gpu import Gpu
 from shakedown.operate.health.senses import Senses
+from support import natives
+from support.waiting import until
 
 LIMIT_S = 60
 CPUS = sorted(os.sched_getaffinity(0))
-
-
-def program() -> str:
-    try:
-        return programs.path("burnin")
-    except Unavailable as error:
-        pytest.skip(f"needs the native programs: {error.hint}")
 
 
 class Machine(Senses):
@@ -54,7 +49,7 @@ class Machine(Senses):
 
 def plan(*inject: str, devices: int = 2, seconds: float = 2.0, **changes: object) -> Plan:
     """Two workers; on a machine with one CPU both run there."""
-    program()
+    natives.path("burnin")
     asked = asking.Asked(time=f"{seconds}s", devices="cpu", memory="4 MiB", look_s=0.2, hang_s=20.0, meters=())
     made = asking.plan(asked, Senses(), CPUS)
     named = tuple(
@@ -77,10 +72,7 @@ def nothing_left() -> Iterator[None]:
     """No worker outlives its burn-in."""
     before = set(_children())
     yield
-    deadline = time.monotonic() + 5
-    while (left := set(_children()) - before) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not left
+    until(lambda: not set(_children()) - before, 5.0, "all workers end", every_s=0.05)
 
 
 def _children() -> list[int]:
@@ -269,7 +261,7 @@ def test_a_signal_gives_the_verdict_so_far_and_it_can_go_on(tmp_path: Path, numb
 
 
 def test_workers_end_with_whoever_watches_them_and_the_journal_has_the_verdict_so_far(tmp_path: Path) -> None:
-    program()
+    natives.path("burnin")
     words = ["--time", "60", "--devices", f"cpu:{CPUS[0]}", "--memory", "0", "--inject", f"cpu:{CPUS[0]}=result@0.2"]
     process = subprocess.Popen(
         [sys.executable, "-m", "shakedown.operate.burnin", *words],
@@ -292,10 +284,7 @@ def test_workers_end_with_whoever_watches_them_and_the_journal_has_the_verdict_s
     found = asking.again(kept[0].parent)
     assert (found.judgement, found.exit_code) == ("failed", 1) and found.drill
     assert workers
-    deadline = time.monotonic() + 10
-    while any(_runs(pid) for pid in workers) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(_runs(pid) for pid in workers)
+    until(lambda: not any(_runs(pid) for pid in workers), 10.0, "the workers end", every_s=0.05)
 
 
 def _runs(pid: int) -> bool:
@@ -306,7 +295,7 @@ def _runs(pid: int) -> bool:
 
 
 def test_a_campaign_reads_it(tmp_path: Path) -> None:
-    program()
+    natives.path("burnin")
     for drill, code in (("", 0), (f"cpu:{CPUS[0]}=result@0.3", 1)):
         words = ["--time", "2", "--devices", f"cpu:{CPUS[0]}", "--memory", "4 MiB", "--inject", drill]
         folder = tmp_path / f"run{code}"
@@ -339,8 +328,8 @@ def test_a_campaign_reads_it(tmp_path: Path) -> None:
     ],
 )
 def test_a_worker_refuses_what_it_does_not_understand(words: list[str]) -> None:
-    done = subprocess.run([program(), *words], capture_output=True, text=True, timeout=LIMIT_S)
-    assert done.returncode == 2 and "burnin: " in done.stderr and not done.stdout
+    code, out, err = natives.run("burnin", *words)
+    assert code == 2 and "burnin: " in err and not out
 
 
 ON_HOST = ["--device", "gpu:0", "--backend", "host", "--order", "64", "--memory", "1MiB", "--seconds", "1"]
@@ -364,9 +353,9 @@ def test_the_gpu_s_worker_on_the_host_backend(kind: str, where: str, hard: bool)
         "product:0.2,memory:0.2",
         *(("--drill", kind, "--drill-after", "0.1") if kind else ()),
     ]
-    done = subprocess.run([program(), *words], capture_output=True, text=True, timeout=LIMIT_S)
-    assert done.returncode == (1 if kind else 0), done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines()]
+    code, out, err = natives.run("burnin", *words)
+    assert code == (1 if kind else 0), err
+    told = [json.loads(line) for line in out.splitlines()]
     faults = [event for event in told if event["event"] == "fault"]
     assert {(fault["where"], fault["hard"]) for fault in faults} == ({(where, hard)} if kind else set())
     kernels = {event["kernel"]: event for event in told if event["event"] == "case"}
@@ -375,7 +364,10 @@ def test_the_gpu_s_worker_on_the_host_backend(kind: str, where: str, hard: bool)
 
 def test_a_gpu_that_is_not_there_says_so() -> None:
     absent = ["--device", "gpu:0", "--driver", "/nowhere/libcuda.so.1", "--seconds", "1"]
-    done = subprocess.run([program(), *absent], capture_output=True, text=True, timeout=LIMIT_S)
-    assert done.returncode == 3 and "no CUDA driver" in done.stderr and "next:" in done.stderr
-    beyond = subprocess.run([program(), *ON_HOST, "--device", "gpu:7"], capture_output=True, text=True, timeout=LIMIT_S)
-    assert beyond.returncode == 2 and "no device '7'" in beyond.stderr
+    code, _, err = natives.run("burnin", *absent)
+    assert code == 3 and "no CUDA driver" in err and "next:" in err
+    given = {"CUDA_VISIBLE_DEVICES": "GPU-5f1c,GPU-77aa"}  # a job's own: numbers count among them
+    code, _, err = natives.run("burnin", *absent, "--device", "gpu:2", env=given)
+    assert code == 3 and "none of those that this process may use: GPU-5f1c,GPU-77aa" in err
+    code, _, err = natives.run("burnin", *ON_HOST, "--device", "gpu:7")
+    assert code == 2 and "no device '7'" in err

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import math
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from shakedown import events, programs
-from shakedown.errors import Unavailable
 from shakedown.events import Events
-
-LIMIT_S = 120
+from support import natives
 
 
 def run(*words: str) -> tuple[int, Events, str]:
-    try:
-        program = programs.path("fft")
-    except Unavailable as error:
-        pytest.skip(f"needs the native programs: {error.hint}")
-    done = subprocess.run([program, *words], capture_output=True, timeout=LIMIT_S)
-    return done.returncode, events.parse(done.stdout), done.stderr.decode()
+    return natives.run("fft", *words).told()
 
 
 @pytest.fixture

@@ -6,17 +6,16 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from shakedown import events, programs
-from shakedown.errors import Unavailable
+from shakedown import events
 from shakedown.events import Events
+from support import natives
+from support.waiting import until
 
-LIMIT_S = 120  # far beyond what any of these takes
 SMALL = ("--size", "1048576", "--blocks", "65536", "--files", "50", "--samples", "2")
 
 #: Calls that do less than they must. Which of them: BREAK. What the program's checks see is then a file system that lies.
@@ -95,21 +94,8 @@ ssize_t pwrite(int fd, const void* data, size_t size, off_t at) {
 """
 
 
-def _program() -> str:
-    try:
-        return programs.path("filesystem")
-    except Unavailable as error:
-        pytest.skip(f"needs the native programs: {error.hint}")
-
-
 def _run(folder: Path, *words: str, env: dict[str, str] | None = None) -> tuple[int, Events, str]:
-    done = subprocess.run(
-        [_program(), "--directory", str(folder), *words],
-        capture_output=True,
-        timeout=LIMIT_S,
-        env={**os.environ, **(env or {})},
-    )
-    return done.returncode, events.parse(done.stdout), done.stderr.decode()
+    return natives.run("filesystem", "--directory", str(folder), *words, env=env).told()
 
 
 def _features(found: Events) -> dict[str, dict[str, object]]:
@@ -200,7 +186,9 @@ def test_what_is_absent_fails_only_where_it_is_required(tmp_path: Path) -> None:
     def run(require: str) -> tuple[int, Events]:
         command = f'mount -t ramfs ramfs "$0" && exec "$1" --directory "$0" --kernels features --require {require}'
         done = subprocess.run(
-            [*mounted, "sh", "-c", command, str(tmp_path), _program()], capture_output=True, timeout=LIMIT_S
+            [*mounted, "sh", "-c", command, str(tmp_path), natives.path("filesystem")],
+            capture_output=True,
+            timeout=natives.LIMIT_S,
         )
         if b'"event":"start"' not in done.stdout:
             pytest.skip(f"no file system can be mounted here: {done.stderr.decode().strip()}")
@@ -216,35 +204,20 @@ def test_what_is_absent_fails_only_where_it_is_required(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_files_go_whatever_ends_the_run(tmp_path: Path, number: int) -> None:
-    process = subprocess.Popen(
-        [_program(), "--directory", str(tmp_path), "--kernels", "metadata", "--seconds", str(10 * LIMIT_S)],
-        stdout=subprocess.PIPE,
-    )
+    words = ("--directory", str(tmp_path), "--kernels", "metadata", "--seconds", str(10 * natives.LIMIT_S))
+    process = subprocess.Popen([natives.path("filesystem"), *words], stdout=subprocess.PIPE)
     assert process.stdout is not None
-    limit = time.monotonic() + LIMIT_S
-    while not any(tmp_path.glob("shakedown-*/files.*/*")):
-        assert time.monotonic() < limit
-        time.sleep(0.01)
+    until(lambda: any(tmp_path.glob("shakedown-*/files.*/*")), every_s=0.01)
     os.kill(process.pid, number)
-    process.communicate(timeout=LIMIT_S)
-    while list(tmp_path.iterdir()):
-        assert time.monotonic() < limit, "its files are still there"
-        time.sleep(0.01)
+    process.communicate(timeout=natives.LIMIT_S)
+    until(lambda: not list(tmp_path.iterdir()), what="its files go", every_s=0.01)
     assert process.returncode == -number
 
 
 def _together(folder: Path, ranks: int, *words: str) -> list[tuple[int, Events, str]]:
     """So many processes, as a launcher would start them: each knows its rank by its environment."""
-    argv = [
-        _program(),
-        "--directory",
-        str(folder),
-        "--ranks",
-        str(ranks),
-        "--rendezvous",
-        str(folder.parent / "meet"),
-        *words,
-    ]
+    here = ("--directory", str(folder), "--ranks", str(ranks), "--rendezvous", str(folder.parent / "meet"))
+    argv = [natives.path("filesystem"), *here, *words]
     started = [
         subprocess.Popen(
             argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PMI_RANK": str(rank)}
@@ -254,7 +227,7 @@ def _together(folder: Path, ranks: int, *words: str) -> list[tuple[int, Events, 
     found = []
     try:
         for one in started:
-            out, err = one.communicate(timeout=LIMIT_S)
+            out, err = one.communicate(timeout=natives.LIMIT_S)
             found.append((one.returncode, events.parse(out), err.decode()))
     finally:
         for one in started:

@@ -3,25 +3,16 @@ device after another and all at once, a force that is wrong, refusals."""
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
-from shakedown import events, programs
-from shakedown.errors import Unavailable
 from shakedown.events import Events
+from support import natives
 
-LIMIT_S = 60  # far beyond what any of these takes
 SMALL = ("--bodies", "600", "--samples", "2", "--steps", "2", "--warm-ms", "0")
 
 
 def run(*words: str, backend: str = "host") -> tuple[int, Events, str]:
-    try:
-        program = programs.path("gpu_nbody")
-    except Unavailable as error:
-        pytest.skip(f"needs the native programs: {error.hint}")
-    done = subprocess.run([program, "--backend", backend, *words], capture_output=True, timeout=LIMIT_S)
-    return done.returncode, events.parse(done.stdout), done.stderr.decode()
+    return natives.run("gpu_nbody", "--backend", backend, *words).told()
 
 
 @pytest.mark.parametrize("together", [False, True])

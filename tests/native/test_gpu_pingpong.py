@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-
 import pytest
 
-from shakedown import events, launchers, programs
-from shakedown.errors import Unavailable
 from shakedown.events import Events
-from shakedown.host import RealHost
-from shakedown.machine.mpi import mpi
-from shakedown.records import Cpu, Host, Memory
-from shakedown.workloads import Command
-
-LIMIT_S = 120
+from support.natives import here, run_ranks
 
 
 def _run(ranks: int, *words: str) -> tuple[int, Events, str]:
-    """Skips, with what to install, where there is no program or no MPI for it."""
-    door = RealHost()
-    host = Host(
-        name=door.name(),
-        cpu=Cpu(model="", vendor="", architecture="", microarchitecture=""),
-        memory=Memory(total_bytes=0),
-        usable_cpus=door.affinity(),
-        software=mpi(door),
-    )
-    if len(host.usable_cpus) < 2:
+    if len(here().usable_cpus) < 2:
         pytest.skip("needs two CPUs that this process may use")
-    try:
-        program = programs.path("gpu_pingpong")
-        small = ("--backend", "host", "--samples", "2", "--window", "4")
-        argv, env = launchers.wrap(Command(argv=(program, *small, *words), ranks=ranks), host)
-    except Unavailable as error:
-        pytest.skip(f"needs gpu_pingpong and the MPI that it was built with: {error.what}; {error.hint}")
-    done = subprocess.run(argv, capture_output=True, env={**os.environ, **env}, timeout=LIMIT_S, check=False)
-    return done.returncode, events.parse(done.stdout), done.stderr.decode()
+    small = ("--backend", "host", "--samples", "2", "--window", "4")
+    return run_ranks("gpu_pingpong", ranks, *small, *words).told()
 
 
 def test_every_side_and_size_is_measured_and_right() -> None:

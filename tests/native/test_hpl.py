@@ -2,130 +2,36 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import signal
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
-from shakedown import events, launchers, programs
+from shakedown import events, programs
 from shakedown.errors import Unavailable
 from shakedown.events import Events
-from shakedown.host import RealHost
-from shakedown.machine.mpi import mpi
-from shakedown.records import Case, Cpu, Host, Memory
-from shakedown.workloads import Command, xhpl
+from shakedown.workloads import xhpl
+from support.natives import LIMIT_S, end, run_ranks, start
+from support.systems import all_pass, dat, solved
 
-LIMIT_S = 300  # far beyond what any of these takes: a test that reaches it hangs
 SHARES = ("update", "panel", "solve", "rows", "messages", "wait", "other")
 EVERY_BCAST = "1ring,1ringM,2ring,2ringM,long,longM"
 EVERY_FACT = "left,crout,right"
 ENOUGH = 1500  #: an order whose time is not 0.00 in netlib's text
-DAT = """first line
-second line
-{output}     output file
-{device}     device
-1            N
-{n}          Ns
-{count}      NBs
-{nb}         NBs
-{pmap}       PMAP
-1            grids
-{p}          Ps
-{q}          Qs
-16.0         threshold
-1            PFACTs
-2            PFACT
-1            NBMINs
-4            NBMIN
-1            NDIVs
-2            NDIV
-1            RFACTs
-1            RFACT
-1            BCASTs
-1            BCAST
-1            DEPTHs
-1            DEPTH
-2            SWAP
-64           threshold
-0            L1
-0            U
-1            equilibration
-8            alignment
-"""
-
-
-def dat(**values: object) -> str:
-    """An HPL.dat with some values replaced."""
-    plain = {"output": "HPL.out", "device": 6, "n": 50, "count": 1, "nb": 8, "pmap": 0, "p": 1, "q": 2}
-    return DAT.format(**{**plain, **values})
-
-
-@functools.cache
-def _host() -> Host:
-    door = RealHost()
-    return Host(
-        name=door.name(),
-        cpu=Cpu(model="", vendor="", architecture="", microarchitecture=""),
-        memory=Memory(total_bytes=0),
-        usable_cpus=door.affinity(),
-        software=mpi(door),
-    )
-
-
-def _start(ranks: int, *words: str, program: str = "", cwd: Path | None = None) -> subprocess.Popen[bytes]:
-    """hpl on so many ranks; without mpirun on 0. Skips, with what to install, where something that it needs is absent."""
-    try:
-        argv = (program or programs.path("hpl"), *words)
-        argv, env = launchers.wrap(Command(argv=argv, ranks=ranks), _host())
-    except Unavailable as error:
-        pytest.skip(f"needs hpl and the MPI that it was built with: {error.what}; {error.hint}")
-    return subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **env}, start_new_session=True, cwd=cwd
-    )
-
-
-def _end(process: subprocess.Popen[bytes]) -> tuple[int, bytes, str]:
-    try:
-        out, err = process.communicate(timeout=LIMIT_S)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-    text = err.decode()
-    if "no BLAS library was found" in text:
-        pytest.skip("needs a BLAS library: sudo apt-get install libopenblas0")
-    return process.returncode, out, text
 
 
 def _run(ranks: int, *words: str, threads: int = 1) -> tuple[int, Events, str]:
     fixed = ("--threads", str(threads), "--allow-oversubscribe")
-    code, out, err = _end(_start(ranks, *words, *fixed))
-    return code, events.parse(out), err
-
-
-def _solved(found: Events) -> list[Case]:
-    return [case for case in found.cases if case.kernel == "hpl"]
-
-
-def _all_pass(found: Events, expected: int) -> None:
-    """So many systems were solved, and not merely below the limit: a healthy residual is far below 1."""
-    cases = _solved(found)
-    assert found.ended and not found.garbage and len(cases) == expected
-    for case in cases:
-        check = case.residual
-        assert check is not None and check.value is not None and check.passed, case.params
-        assert check.value < 1, (check.value, case.params)
-        assert check.value > 0 or int(case.params["n"]) < 10, "no error at all: nothing was computed"
+    return run_ranks("hpl", ranks, *words, *fixed).told()
 
 
 def _sweep(ranks: int, expected: int, *words: str, threads: int = 1) -> Events:
     code, found, err = _run(ranks, "--no-ceiling", *words, threads=threads)
     assert code == 0, err
-    _all_pass(found, expected)
+    all_pass(found, expected)
     return found
 
 
@@ -157,7 +63,7 @@ def test_every_broadcast_and_depth_on_every_grid(ranks: int, p: str, q: str) -> 
     grids, depths = len(p.split(",")), "0,1,3" if ranks < 4 else "2" if ranks < 6 else "1"
     lists = ("--n", "1,9,31,100", "--nb", "7,16", "--p", p, "--q", q, "--bcast", EVERY_BCAST, "--depth", depths)
     found = _sweep(ranks, grids * 4 * 2 * 6 * len(depths.split(",")), *lists)
-    assert {(case.params["p"], case.params["q"]) for case in _solved(found)} == set(
+    assert {(case.params["p"], case.params["q"]) for case in solved(found)} == set(
         zip(map(int, p.split(",")), map(int, q.split(",")), strict=True)
     )
 
@@ -191,17 +97,17 @@ def test_the_events_of_a_run_are_those_of_the_contract() -> None:
         4, "--n", "200", "--nb", "16", "--p", "2", "--q", "2", "--samples", "3", "--mapping", "column"
     )
     assert code == 0, err
-    _all_pass(found, 1)
-    (solved,) = _solved(found)
-    assert len(solved.seconds) == 3 and min(solved.seconds) > 0
-    assert solved.work == {"flop": 2 / 3 * 200**3 + 1.5 * 200**2}
-    assert solved.residual is not None
-    assert (solved.residual.limit, solved.residual.kind) == (16, "HPL scaled residual")
-    assert solved.begin_ns is not None and solved.end_ns is not None and solved.begin_ns < solved.end_ns
+    all_pass(found, 1)
+    (system,) = solved(found)
+    assert len(system.seconds) == 3 and min(system.seconds) > 0
+    assert system.work == {"flop": 2 / 3 * 200**3 + 1.5 * 200**2}
+    assert system.residual is not None
+    assert (system.residual.limit, system.residual.kind) == (16, "HPL scaled residual")
+    assert system.begin_ns is not None and system.end_ns is not None and system.begin_ns < system.end_ns
     wanted = {"n": 200, "nb": 16, "p": 2, "q": 2, "ranks": 4, "threads": 1, "mapping": "column", "depth": 1}
-    assert {name: solved.params[name] for name in wanted} == wanted
+    assert {name: system.params[name] for name in wanted} == wanted
     words = "bcast pfact rfact nbmin ndiv swap swap_threshold trsm split segment_bytes panel_threads pages"
-    assert set(solved.params) >= {*words.split(), "progress_thread"}
+    assert set(system.params) >= {*words.split(), "progress_thread"}
     parts = {case.kernel: case.work["value"] for case in found.cases if case.kernel in SHARES}
     assert set(parts) == set(SHARES) and all(part >= 0 for part in parts.values())
     assert math.isclose(sum(parts.values()), 1, rel_tol=1e-9)
@@ -219,30 +125,30 @@ def test_the_events_of_a_run_are_those_of_the_contract() -> None:
 def test_a_threshold_of_zero_checks_nothing_and_says_nothing() -> None:
     code, found, err = _run(0, "--n", "50", "--threshold", "0")
     assert code == 0, err
-    assert [case.residual for case in _solved(found)] == [None]
+    assert [case.residual for case in solved(found)] == [None]
 
 
 def test_repeats_go_on_for_the_time_that_was_asked_for() -> None:
     code, found, err = _run(2, "--n", "64", "--nb", "8", "--seconds", "0.3", "--repeat-in-place", "--no-ceiling")
     assert code == 0, err
-    _all_pass(found, 1)
-    (solved,) = _solved(found)
-    assert len(solved.seconds) > 40, "more than one new matrix"
-    assert sum(solved.seconds) >= 0.3
+    all_pass(found, 1)
+    (system,) = solved(found)
+    assert len(system.seconds) > 40, "more than one new matrix"
+    assert sum(system.seconds) >= 0.3
 
 
 def test_every_host_solves_its_own_system() -> None:
     code, found, err = _run(2, "--n", "64", "--nb", "8", "--per-host", "--no-ceiling")
     assert code == 0, err
-    _all_pass(found, 1)
-    assert _solved(found)[0].params["host"] == os.uname().nodename
+    all_pass(found, 1)
+    assert solved(found)[0].params["host"] == os.uname().nodename
 
 
 def test_windows_time_panels_and_solve_nothing() -> None:
     lists = ("--n", "300", "--nb", "10", "--p", "1,2", "--q", "2,2", "--windows", "1,0.5,0.03", "--window-panels", "4")
     code, found, err = _run(4, *lists, "--no-ceiling")
     assert code == 0, err
-    assert found.ended and not _solved(found)
+    assert found.ended and not solved(found)
     windows = [case for case in found.cases if case.kernel == "window"]
     assert [(case.params["order"], case.params["panels"], case.params["q"]) for case in windows] == [
         (300, 4, 2), (150, 4, 2)
@@ -254,8 +160,8 @@ def test_windows_time_panels_and_solve_nothing() -> None:
 def test_n_is_chosen_from_memory_and_time() -> None:
     code, found, err = _run(2, "--n", "auto", "--nb", "8", "--time-limit", "0.02", "--memory-share", "0.001")
     assert code == 0, err
-    _all_pass(found, 1)
-    n = int(_solved(found)[0].params["n"])
+    all_pass(found, 1)
+    n = int(solved(found)[0].params["n"])
     assert n >= 8 and n % 8 == 0 and 8 * n * n < 0.001 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -263,7 +169,7 @@ def test_n_is_chosen_from_memory_and_time() -> None:
 def test_a_damaged_matrix_fails_the_check_and_the_run(ranks: int, kind: str) -> None:
     code, found, _ = _run(ranks, "--n", "1,64", "--nb", "8", "--inject", kind, "--no-ceiling")
     assert code == 1 and found.ended
-    cases = _solved(found)
+    cases = solved(found)
     assert len(cases) == 2, "the sweep goes on"
     for case in cases:
         assert case.residual is not None and not case.residual.passed
@@ -281,19 +187,19 @@ def _descendants(pid: int) -> Iterable[int]:
 @pytest.mark.parametrize("victim", [0, 2])
 def test_a_rank_that_dies_ends_the_job(victim: int) -> None:
     words = ("--n", "600", "--nb", "16", "--seconds", str(10 * LIMIT_S), "--threads", "1", "--allow-oversubscribe")
-    process = _start(3, *words)
+    process = start("hpl", 3, *words)
     assert process.stdout is not None
     for line in process.stdout:
         if b'"measure"' in line:
             break
     else:
-        code, _, err = _end(process)
+        code, _, err = end(process)
         pytest.fail(f"it ended before it measured: {code} {err}")
     program = os.path.realpath(programs.path("hpl"))
     ranks = [pid for pid in _descendants(process.pid) if os.path.realpath(f"/proc/{pid}/exe") == program]
     assert len(ranks) == 3
     os.kill(ranks[victim], signal.SIGKILL)
-    code, out, _ = _end(process)
+    code, out, _ = end(process)
     assert code != 0 and not events.parse(out).ended
 
 
@@ -318,7 +224,7 @@ def test_a_matrix_beyond_64_bits_is_refused_too() -> None:
 def test_what_does_not_fit_is_skipped_in_a_sweep() -> None:
     code, found, _ = _run(3, "--n", "10000000,50", "--nb", "8", "--p", "1", "--q", "2", "--no-ceiling")
     assert code == 3
-    _all_pass(found, 1)
+    all_pass(found, 1)
     assert [notice.code for notice in found.notices if notice.code == "skipped"] == ["skipped"]
 
 
@@ -337,7 +243,7 @@ def test_wrong_words_are_refused_once(words: Sequence[str], said: str) -> None:
 
 
 def test_threads_that_would_share_a_cpu_are_refused() -> None:
-    code, out, err = _end(_start(2, "--n", "64", "--threads", str(len(os.sched_getaffinity(0)))))
+    code, out, err = end(start("hpl", 2, "--n", "64", "--threads", str(len(os.sched_getaffinity(0)))))
     assert code == 3 and b'"case"' not in out
     assert "have only the CPUs" in err and err.count("hpl: ") == 1
 
@@ -367,7 +273,7 @@ def test_windows_line_ends_and_replaced_values_are_taken(tmp_path: Path) -> None
     (tmp_path / "HPL.dat").write_bytes(dat(pmap=7, nb="8 99").replace("\n", "\r\n").encode())
     code, found, err = _run(2, "--dat", str(tmp_path / "HPL.dat"), "--n", "40,50", "--no-ceiling")
     assert code == 0, err
-    _all_pass(found, 2)
+    all_pass(found, 2)
     assert {case.params["mapping"] for case in found.cases} == {"row"}
     said = [notice.text for notice in found.notices if notice.code == "hpl_dat"]
     assert any("PMAP" in text for text in said) and len(said) >= 2
@@ -388,7 +294,7 @@ def as_xhpl(tmp_path: Path) -> str:
 def test_xhpl_prints_netlibs_text_and_keeps_the_events_apart(as_xhpl: str, tmp_path: Path) -> None:
     (tmp_path / "HPL.dat").write_text(dat(n=ENOUGH, nb="32 64", count=2))
     words = ("--threads", "1", "--allow-oversubscribe")
-    code, out, err = _end(_start(2, *words, program=as_xhpl, cwd=tmp_path))
+    code, out, err = end(start("hpl", 2, *words, program=as_xhpl, cwd=tmp_path))
     assert code == 0, err
     cases = xhpl.parse(out.decode(), {"threads": 1})
     assert [(case.params["n"], case.params["nb"], case.params["q"]) for case in cases] == [
@@ -398,21 +304,21 @@ def test_xhpl_prints_netlibs_text_and_keeps_the_events_apart(as_xhpl: str, tmp_p
     assert all(case.residual is not None and case.residual.passed for case in cases)
     assert out.count(b"WR11C2R4") == 2 and b"{" not in out
     found = events.parse((tmp_path / "HPL.events.jsonl").read_bytes())
-    _all_pass(found, 2)
-    for ours, theirs in zip(_solved(found), cases, strict=True):
+    all_pass(found, 2)
+    for ours, theirs in zip(solved(found), cases, strict=True):
         assert ours.residual is not None and theirs.residual is not None and theirs.residual.value is not None
         assert ours.residual.value == pytest.approx(theirs.residual.value, rel=1e-6)
 
 
 def test_xhpl_writes_to_the_file_that_hpl_dat_names(as_xhpl: str, tmp_path: Path) -> None:
     (tmp_path / "HPL.dat").write_text(dat(output="mine.out", device=8, n=ENOUGH))
-    code, out, err = _end(_start(2, "--allow-oversubscribe", "--threads", "1", program=as_xhpl, cwd=tmp_path))
+    code, out, err = end(start("hpl", 2, "--allow-oversubscribe", "--threads", "1", program=as_xhpl, cwd=tmp_path))
     assert (code, out) == (0, b""), err
     assert len(xhpl.parse((tmp_path / "mine.out").read_text(), {"threads": 1})) == 1
 
 
 def test_netlibs_text_can_stand_beside_the_events(tmp_path: Path) -> None:
     code, found, err = _run(2, "--n", "50", "--nb", "8", "--netlib", str(tmp_path / "out"), "--inject", "entry")
-    assert code == 1 and len(_solved(found)) == 1, err
+    assert code == 1 and len(solved(found)) == 1, err
     text = (tmp_path / "out").read_text()
     assert "FAILED" in text and "||A||_1" in text and "End of Tests." in text

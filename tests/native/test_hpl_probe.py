@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-
 import pytest
 
-from shakedown import events, launchers, programs
-from shakedown.errors import Unavailable
 from shakedown.events import Events
-from shakedown.host import RealHost
-from shakedown.machine.mpi import mpi
-from shakedown.records import Case, Cpu, Host, Memory
-from shakedown.workloads import Command
+from shakedown.records import Case
+from support.natives import run_ranks
 
-LIMIT_S = 120  # far beyond what any of these takes: a test that reaches it hangs
 SMALL = (
     *("--rows", "128", "--columns", "300", "--k", "32,48", "--nb", "16,32", "--panel-rows", "100"),
     *("--narrow-rows", "32", "--narrow-columns", "64", "--sizes", "4096,300000", "--samples", "2"),
@@ -24,24 +16,8 @@ SMALL = (
 
 
 def run(ranks: int, *words: str) -> tuple[int, Events, str]:
-    """hpl_probe on so many ranks; skips, with what to install, where it cannot be started."""
-    door = RealHost()
-    here = Host(
-        name=door.name(),
-        cpu=Cpu(model="", vendor="", architecture="", microarchitecture=""),
-        memory=Memory(total_bytes=0),
-        usable_cpus=door.affinity(),
-        software=mpi(door),
-    )
-    try:
-        command = Command(argv=(programs.path("hpl_probe"), *words), ranks=ranks if ranks > 1 else 0)
-        argv, env = (command.argv, {}) if ranks == 1 else launchers.wrap(command, here)
-    except Unavailable as error:
-        pytest.skip(f"needs hpl_probe and the MPI that it was built with: {error.what}; {error.hint}")
-    done = subprocess.run(argv, capture_output=True, env={**os.environ, **env}, timeout=LIMIT_S)
-    if b"no BLAS library was found" in done.stderr:
-        pytest.skip("needs a BLAS: pip install scipy-openblas32, or the package libopenblas0")
-    return done.returncode, events.parse(done.stdout), done.stderr.decode()
+    """hpl_probe on so many ranks; one needs no launcher."""
+    return run_ranks("hpl_probe", ranks if ranks > 1 else 0, *words).told()
 
 
 def kernels(cases: tuple[Case, ...]) -> dict[str, int]:

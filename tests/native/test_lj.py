@@ -11,21 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, programs
-from shakedown.errors import Unavailable
 from shakedown.events import Events
+from support import natives
 
-LIMIT_S = 60  # far beyond what any of these takes
 SMALL = ("--particles", "1000", "--threads", "1", "--samples", "2", "--steps", "20", "--equilibrate", "60")
 
 
 def run(*words: str) -> tuple[int, Events, str, str]:
-    try:
-        program = programs.path("lj")
-    except Unavailable as error:
-        pytest.skip(f"needs the native programs: {error.hint}")
-    done = subprocess.run([program, *words], capture_output=True, timeout=LIMIT_S)
-    return done.returncode, events.parse(done.stdout), done.stderr.decode(), done.stdout.decode()
+    ended = natives.run("lj", *words)
+    return *ended.told(), ended.out.decode()
 
 
 @pytest.mark.parametrize("isa", ["auto", "plain"])
@@ -80,7 +74,7 @@ def test_lammps_finds_the_same_temperature_energy_and_pressure(tmp_path: Path) -
         env={**os.environ, **root},
         capture_output=True,
         text=True,
-        timeout=LIMIT_S,
+        timeout=natives.LIMIT_S,
     )
     found = re.search(r"^FOUND (\S+) (\S+) (\S+)", done.stdout, re.MULTILINE)
     assert found is not None, done.stdout + done.stderr

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from shakedown import events, programs
 from shakedown.energy.align import markers
-from shakedown.errors import Unavailable
 from shakedown.events import Events
-
-LIMIT_S = 60  # far beyond what any of these takes
+from support import natives
 
 
 def run(*words: str, text: str = "") -> tuple[int, Events, str]:
-    try:
-        program = programs.path("load")
-    except Unavailable as error:
-        pytest.skip(f"needs the native programs: {error.hint}")
-    done = subprocess.run([program, *words], capture_output=True, input=text.encode(), timeout=LIMIT_S)
-    return done.returncode, events.parse(done.stdout), done.stderr.decode()
+    return natives.run("load", *words, text=text).told()
 
 
 def levels(found: Events) -> list[float]:

@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 from collections.abc import Sequence
 
 import pytest
 
-from shakedown import events, launchers, programs
-from shakedown.errors import Unavailable
 from shakedown.events import Events
-from shakedown.host import RealHost
-from shakedown.machine.mpi import mpi
-from shakedown.records import Case, Cpu, Host, Memory
-from shakedown.workloads import Command
+from shakedown.records import Case
+from support.natives import run_ranks
 
-LIMIT_S = 120  # far beyond what any of these takes: a test that reaches it hangs
 #: One trial of 0.1 s is enough to count in; a shared machine may not keep a high rate.
 SHORT = ("--samples", "2", "--seconds", "0.1", "--rate", "2000", "--echoes", "5", "--segments", "1")
 
 
-def _host() -> Host:
-    door = RealHost()
-    return Host(
-        name=door.name(),
-        cpu=Cpu(model="", vendor="", architecture="", microarchitecture=""),
-        memory=Memory(total_bytes=0),
-        usable_cpus=door.affinity(),
-        software=mpi(door),
-    )
-
-
 def _run(ranks: int, *words: str) -> tuple[int, Events, str]:
-    """multicast on so many ranks. Skips, with what to install, where there is no program or no MPI for it."""
-    try:
-        program = programs.path("multicast")
-        argv, env = launchers.wrap(Command(argv=(program, *words), ranks=ranks), _host())
-    except Unavailable as error:
-        pytest.skip(f"needs multicast and the MPI that it was built with: {error.what}; {error.hint}")
-    process = subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **env}, start_new_session=True
-    )
-    try:
-        out, err = process.communicate(timeout=LIMIT_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
-    return process.returncode, events.parse(out), err.decode()
+    return run_ranks("multicast", ranks, *words).told()
 
 
 def _case(found: Events, kernel: str, **params: object) -> Case:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
-from shakedown import events, programs
-from shakedown.errors import Unavailable
 from shakedown.events import Events
+from support import natives
 
-LIMIT_S = 60  # far beyond what any of these takes
 SMALL = ("--bodies", "700", "--threads", "1", "--samples", "2", "--steps", "4")
 
 
 def run(*words: str) -> tuple[int, Events, str]:
-    try:
-        program = programs.path("nbody")
-    except Unavailable as error:
-        pytest.skip(f"needs the native programs: {error.hint}")
-    done = subprocess.run([program, *words], capture_output=True, timeout=LIMIT_S)
-    return done.returncode, events.parse(done.stdout), done.stderr.decode()
+    return natives.run("nbody", *words).told()
 
 
 @pytest.mark.parametrize("isa", ["auto", "plain"])

@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 from collections import Counter
 
 import pytest
 
-from shakedown import events, launchers, programs
-from shakedown.errors import Unavailable
 from shakedown.events import Events
-from shakedown.host import RealHost
-from shakedown.machine.mpi import mpi
-from shakedown.records import Cpu, Host, Memory
-from shakedown.workloads import Command
+from support.natives import run_ranks
 
-LIMIT_S = 120
 ALL = ("--allow-oversubscribe", "--pairs", "all", "--rounds", "tournament", "--samples", "2")
 
 
 def _run(ranks: int, *words: str) -> tuple[int, Events, str]:
-    """pingpong on so many ranks. Skips, with what to install, where there is no program or no MPI for it."""
-    door = RealHost()
-    host = Host(
-        name=door.name(),
-        cpu=Cpu(model="", vendor="", architecture="", microarchitecture=""),
-        memory=Memory(total_bytes=0),
-        usable_cpus=door.affinity(),
-        software=mpi(door),
-    )
-    try:
-        argv, env = launchers.wrap(Command(argv=(programs.path("pingpong"), *words), ranks=ranks), host)
-    except Unavailable as error:
-        pytest.skip(f"needs pingpong and the MPI that it was built with: {error.what}; {error.hint}")
-    process = subprocess.Popen(
-        argv,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **env},
-        start_new_session=True,
-    )
-    try:
-        out, err = process.communicate(timeout=LIMIT_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
-    return process.returncode, events.parse(out), err.decode()
+    return run_ranks("pingpong", ranks, *words, env={"OMPI_MCA_mpi_yield_when_idle": "1"}).told()
 
 
 def ends(found: Events) -> Counter[tuple[int, int]]:

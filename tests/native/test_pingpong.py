@@ -4,54 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import time
 from collections.abc import Sequence
 
 import pytest
 
-from shakedown import events, launchers, programs
-from shakedown.errors import Unavailable
+from shakedown import events
 from shakedown.events import Events
-from shakedown.host import RealHost
-from shakedown.machine.mpi import mpi
-from shakedown.records import Cpu, Host, Memory
-from shakedown.workloads import Command
-
-LIMIT_S = 120  # far beyond what any of these takes: a test that reaches it hangs
-
-
-def _host() -> Host:
-    door = RealHost()
-    return Host(
-        name=door.name(),
-        cpu=Cpu(model="", vendor="", architecture="", microarchitecture=""),
-        memory=Memory(total_bytes=0),
-        usable_cpus=door.affinity(),
-        software=mpi(door),
-    )
-
-
-def _start(ranks: int, *words: str) -> subprocess.Popen[bytes]:
-    """pingpong on so many ranks. Skips, with what to install, where there is no program or no MPI for it."""
-    try:
-        program = programs.path("pingpong")
-        argv, env = launchers.wrap(Command(argv=(program, *words), ranks=ranks), _host())
-    except Unavailable as error:
-        pytest.skip(f"needs pingpong and the MPI that it was built with: {error.what}; {error.hint}")
-    return subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **env}, start_new_session=True
-    )
+from support.natives import LIMIT_S, end, run_ranks, start
 
 
 def _run(ranks: int, *words: str) -> tuple[int, Events, str]:
-    process = _start(ranks, *words)
-    try:
-        out, err = process.communicate(timeout=LIMIT_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
-    return process.returncode, events.parse(out), err.decode()
+    return run_ranks("pingpong", ranks, *words).told()
 
 
 @pytest.fixture(scope="module")
@@ -192,16 +155,10 @@ def test_two_ranks_on_one_cpu_are_refused() -> None:
 @pytest.mark.usefixtures("two_cpus")
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_rank_that_dies_ends_the_job(victim: int) -> None:
-    process = _start(2, "--sizes", "8", "--kernels", "latency", "--seconds", str(10 * LIMIT_S))
+    process = start("pingpong", 2, "--sizes", "8", "--kernels", "latency", "--seconds", str(10 * LIMIT_S))
     assert process.stdout is not None
     begun = events.parse(process.stdout.readline())
     os.kill(begun.provenance["facts"]["ranks"][victim]["pid"], signal.SIGKILL)
-    limit = time.monotonic() + LIMIT_S
-    try:
-        out, _ = process.communicate(timeout=LIMIT_S)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-    assert time.monotonic() < limit
-    assert process.returncode != 0
+    code, out, _ = end(process)  # within its limit
+    assert code != 0
     assert not events.parse(out).ended

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from shakedown.records import Cache, Core, Cpu, Host, Machine, Memory, NumaNode, Peak, Software
+import msgspec
+
+from shakedown.records import Cache, Core, Cpu, Gpu, Host, Machine, Memory, NumaNode, Peak, Software
 
 #: What a site has: a BLAS, an MPI, and what build.json then says of the programs.
 OPENBLAS = Software(
@@ -12,8 +14,10 @@ OPENBLAS = Software(
     path="/lib/libopenblas.so",
     facts={"source": "site", "threading": "pthread", "ilp64": False},
 )
-OPEN_MPI = Software(kind="mpi", name="openmpi", version="4.1.4", path="/usr/bin/mpirun", facts={"source": "site"})
-BUILD = {"mpi": {"flavour": "openmpi", "version": "4.1.4", "source": "site"}}
+OPEN_MPI = Software(kind="mpi", name="Open MPI", version="4.1.4", path="/usr/bin/mpirun", facts={"source": "site"})
+BUILD = {"mpi": {"flavour": "Open MPI", "version": "4.1.4", "source": "site", "mpicxx": ""}}
+
+H200 = Gpu(index=0, name="NVIDIA H200", vendor="NVIDIA", memory_bytes=141 * 10**9)
 
 
 def host(
@@ -59,3 +63,16 @@ def host(
 
 def machine(cores: int = 2, **details: object) -> Machine:
     return Machine(hosts=(host(cores, **details),), discovered_ns=1, version="test")  # type: ignore[arg-type]
+
+
+def with_gpus(count: int, gpu: Gpu = H200, **details: object) -> Machine:
+    """A machine of four cores and so many GPUs of one kind."""
+    found = machine(4, **details)
+    members = tuple(msgspec.structs.replace(gpu, index=index) for index in range(count))
+    return msgspec.structs.replace(found, hosts=(msgspec.structs.replace(found.hosts[0], gpus=members),))
+
+
+def over_hosts(count: int, cores: int = 4, **details: object) -> Machine:
+    """So many hosts alike, as a job over them is shown to a workload."""
+    one = machine(cores, **details)
+    return msgspec.structs.replace(one, hosts=(msgspec.structs.replace(one.hosts[0], count=count),))

@@ -7,26 +7,11 @@ import pytest
 from shakedown.analysis import beside, compare
 from shakedown.published import systems
 from shakedown.records import Finding, Metric
+from support.findings import finding
 
 UP = Metric(name="up", title="Up", unit="B/s", better="higher")
 DOWN = Metric(name="down", title="Down", unit="s", better="lower", match=("bytes",))
 METRICS = {"up": UP, "down": DOWN}
-
-
-def finding(metric: Metric, value: float, low: float | None, high: float | None, **params: int | str) -> Finding:
-    return Finding(
-        metric=metric.name,
-        unit=metric.unit,
-        better=metric.better,
-        workload="w",
-        params=params,
-        host="h",
-        value=value,
-        low=low,
-        high=high,
-        n_samples=9,
-        n_runs=1,
-    )
 
 
 def entry(name: str, *findings: Finding) -> compare.Entry:

@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -36,12 +37,26 @@ def run(folder: Path, bench: Bench, minutes: float, least_s: float) -> tuple[lis
     return characterise.run(folder, bench, Limits(60 * minutes, least_s), channel=METER.id, reference=reference)
 
 
+class Made(NamedTuple):
+    """A session with a simulated meter: its folder, and what came of it."""
+
+    folder: Path
+    recorded: list[Recorded]
+    findings: Findings
+
+
 @pytest.fixture(scope="module")
-def a100(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Recordings of a meter like an A100's, beside a better one."""
+def a100(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A meter like an A100's, beside a better one."""
     folder = tmp_path_factory.mktemp("a100")
-    run(folder, Bench(A100._replace(phase_s=0.0317), 3, better=True), 3, 0.005)
-    return folder
+    return Made(folder, *run(folder, Bench(A100._replace(phase_s=0.0317), 3, better=True), 3, 0.005))
+
+
+@pytest.fixture(scope="module")
+def steps_alone(tmp_path_factory: pytest.TempPathFactory) -> list[Recorded]:
+    """A window of several refreshes, which steps alone resolve: few edges among some thousand readings of a better meter."""
+    truth = Truth(refresh_s=1.017, window_s=3.858, delay_s=0.466, gain=0.99, offset=0.3, resolution=1.0, noise=0.7)
+    return run(tmp_path_factory.mktemp("steps"), Bench(truth._replace(phase_s=0.87), 107, better=True), 12, 0.05)[0]
 
 
 def holds(estimate: Estimate | None, true: float, slack: float = 0.0) -> bool:
@@ -99,24 +114,21 @@ def test_it_is_read_often_enough_and_never_in_step_with_the_refresh() -> None:
 
 
 @pytest.mark.parametrize("ahead", [0.0, 0.35])
-def test_the_better_meters_clock_does_not_bend_the_delay(tmp_path: Path, ahead: float) -> None:
-    """A window of several refreshes, which steps alone resolve: few edges among some thousand readings of the better meter.
-    Its clock has to be found to far less than the time between those that a search can look at."""
-    truth = Truth(refresh_s=1.017, window_s=3.858, delay_s=0.466, gain=0.99, offset=0.3, resolution=1.0, noise=0.7)
-    run(tmp_path, Bench(truth._replace(phase_s=0.87), 107, better=True), 12, 0.05)
+def test_the_better_meters_clock_does_not_bend_the_delay(steps_alone: list[Recorded], ahead: float) -> None:
+    """Its clock has to be found to far less than the time between the edges that a search can look at."""
     recorded = [
         one._replace(reference=replace(one.reference, t_ns=one.reference.t_ns + round(ahead * 1e9)))
-        for one in characterise.read(tmp_path, METER.id, BETTER.id)
+        for one in steps_alone
         if one.reference is not None
     ]
+    assert len(recorded) == len(steps_alone)
     found = characterise.character(recorded, characterise.analyse(recorded), made_ns=1)
     assert holds(found.delay_s, 0.466, 0.3) and holds(found.window_s, 3.858, 0.3)
     assert found.delay_s is not None and found.delay_s.high - found.delay_s.low < 0.04
 
 
-def test_a_meter_like_an_a100s_is_characterised(a100: Path) -> None:
-    recorded = characterise.read(a100, METER.id, BETTER.id)
-    found = characterise.character(recorded, characterise.analyse(recorded), made_ns=1)
+def test_a_meter_like_an_a100s_is_characterised(a100: Made) -> None:
+    found = characterise.character(a100.recorded, a100.findings, made_ns=1)
     assert found.kernel == "boxcar" and found.reference == "lab/power"
     assert holds(found.refresh_s, 0.1012) and holds(found.window_s, 0.025, 0.2) and holds(found.delay_s, 0.012, 0.2)
     assert holds(found.gain, 0.954, 0.2) and holds(found.offset, -1.2, 0.2)
@@ -215,9 +227,9 @@ def test_a_meter_of_something_else_gets_no_character(tmp_path: Path) -> None:
         characterise.character(recorded, findings, made_ns=1)
 
 
-def test_damage_is_named(tmp_path: Path, a100: Path) -> None:
+def test_damage_is_named(tmp_path: Path, a100: Made) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(a100, copy)
+    shutil.copytree(a100.folder, copy)
     load = next(copy.glob("02-*")) / "load.jsonl"
     load.write_text("\n".join(load.read_text().splitlines()[:-1]))
     with pytest.raises(StoreFailed, match="cut short"):
@@ -226,9 +238,9 @@ def test_damage_is_named(tmp_path: Path, a100: Path) -> None:
     with pytest.raises(StoreFailed):
         characterise.read(copy, METER.id)
     with pytest.raises(BadInput, match="sim/power, lab/power"):
-        characterise.read(a100, "sim/energy")
+        characterise.read(a100.folder, "sim/energy")
     with pytest.raises(BadInput, match="2 channels"):
-        characterise.read(a100)
+        characterise.read(a100.folder)
     with pytest.raises(BadInput):
         characterise.analyse([])
 
@@ -289,9 +301,18 @@ def command(*words: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_the_command_prints_keeps_and_draws(a100: Path, tmp_path: Path) -> None:
+def test_the_command_prints_keeps_and_draws(a100: Made, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    words = ("--from", str(a100), "--channel", METER.id, "--reference", BETTER.id, "--store", str(tmp_path / "store"))
+    words = (
+        "--from",
+        str(a100.folder),
+        "--channel",
+        METER.id,
+        "--reference",
+        BETTER.id,
+        "--store",
+        str(tmp_path / "store"),
+    )
     code, out, err = command(*words, "--output", str(page))
     assert code == 0 and "makes a new value every 101." in out and "sees 25% of the time" in out
     assert "95 % interval" in out and "page:" in err and "kept:" in err

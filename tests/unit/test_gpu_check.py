@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
+import contextlib
 import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+from support.scripts import load
+from support.waiting import until
 
-
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-_load("gpu_goals")
-plan = _load("gpu_steps")
-check = _load("gpu_check")
+plan = load("gpu_steps")
+check = load("gpu_check")
 
 Program = Callable[..., None]
 END = '{"event":"end","ok":%s,"unix_ns":1,"max_rss_bytes":1}'
@@ -165,7 +154,13 @@ def test_what_takes_too_long_is_ended_with_its_children() -> None:
     code, out, err, _ = check.run(["sh", "-c", "sleep 60 & echo $!; wait"], 1)
     assert code == 124 and "no end within 1 s" in err
     child = Path(f"/proc/{int(out)}/stat")
-    assert not child.exists() or child.read_text().split(") ")[1][0] in "ZX"
+
+    def is_over() -> bool:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            return child.read_text().split(") ")[1][0] in "ZX"
+        return True
+
+    until(is_over, 10.0, "the child, which would sleep for a minute, ends", every_s=0.02)
     assert check.run(["/nowhere/program"], 1)[0] == 127
 
 
@@ -175,3 +170,37 @@ def test_native_tests_are_those_of_programs_on_gpus(one: Any, monkeypatch: pytes
     )
     monkeypatch.setattr(check, "_words", lambda *words: listed)
     assert check.gpu_tests(one) == ["test_gpu_fft", "hpl_gpu_factor_test"], "names made in a loop count too"
+
+
+def test_devices_are_asked_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(check, "query", lambda _: begun.append("query"))
+    monkeypatch.setattr(check, "steps", lambda _, wanted: begun.append(wanted[0].name))
+    where = ["--out", str(tmp_path / "out"), "--build", str(tmp_path / "build")]
+    assert check.main([*where, "--steps", "bench"]) == 0
+    assert check.main([*where, "--steps", "query,correct,bench"]) == 0
+    first, second = plan.CORRECT[0].name, plan.BENCH[0].name
+    assert begun == ["query", second, "query", first, second]
+
+
+def test_nowhere_to_leave_results_is_said_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert check.main(["--out", str(tmp_path / "file/out")]) == 2
+    assert "another --out" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        check.main(["--backend", "hip"])
+
+
+def test_reasons_are_what_was_said_and_not_what_is_advised(one: Any, program: Program) -> None:
+    path = check.path_of(one, "gpu_query")
+    path.parent.mkdir(parents=True)
+    path.write_text("#!/bin/sh\nprintf 'gpu_query: no CUDA driver here\\n  next: install one\\n' >&2\nexit 3\n")
+    path.chmod(0o755)
+    check.query(one)
+    path.unlink()
+    check.query(one)
+    said, absent = (step["why"] for step in one.found["steps"])
+    assert said == "gpu_query: no CUDA driver here"
+    assert absent.startswith("gpu_query was not built") and "--steps build" in absent

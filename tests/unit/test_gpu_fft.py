@@ -7,41 +7,30 @@ import math
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from shakedown import workloads
 from shakedown.errors import BadInput, Unavailable
-from shakedown.records import Gpu, Machine, Params, Value
+from shakedown.records import Machine, Params, Value
 from shakedown.workloads import _gpu, gpu_fft
-from support.machines import BUILD, machine
+from support.machines import with_gpus
+from support.workloads import installed, options, params_of
 
-H200 = Gpu(index=0, name="NVIDIA H200", vendor="NVIDIA")
 ONE = workloads.get("gpu_fft")
 
 
 @pytest.fixture(autouse=True)
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    monkeypatch.setattr("shakedown.programs.build", lambda: BUILD)
-    (tmp_path / "gpu_fft").touch(0o755)
-
-
-def gpus(count: int) -> Machine:
-    found = machine(4)
-    members = tuple(msgspec.structs.replace(H200, index=index) for index in range(count))
-    return msgspec.structs.replace(found, hosts=(msgspec.structs.replace(found.hosts[0], gpus=members),))
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return installed(tmp_path, monkeypatch, "gpu_fft")
 
 
 def resolve(where: Machine, **given: Value) -> Params:
-    (params,) = ONE.resolve(workloads.check_params(ONE, given), where)
-    return params
+    return params_of(ONE, where, given)
 
 
-def options(**given: Value) -> dict[str, str]:
-    where = gpus(2)
-    argv = ONE.command(resolve(where, **given), where.hosts[0]).argv
-    return dict(zip(argv[1::2], argv[2::2], strict=True))
+def words(**given: Value) -> dict[str, str]:
+    where = with_gpus(2)
+    return options(ONE.command(resolve(where, **given), where.hosts[0]).argv)
 
 
 @pytest.mark.parametrize(
@@ -60,46 +49,48 @@ def options(**given: Value) -> dict[str, str]:
 )
 def test_what_cannot_be_is_refused(given: dict[str, Value]) -> None:
     with pytest.raises(BadInput) as caught:
-        resolve(gpus(1), **given)
+        resolve(with_gpus(1), **given)
     assert "gpu_fft" in caught.value.what and caught.value.hint
 
 
 def test_without_a_gpu_it_is_unavailable_and_the_host_backend_is_not() -> None:
     with pytest.raises(Unavailable, match="needs an NVIDIA GPU"):
-        resolve(gpus(0))
-    assert resolve(gpus(0), backend="host:2")
+        resolve(with_gpus(0))
+    assert resolve(with_gpus(0), backend="host:2")
 
 
 def test_what_is_started() -> None:
-    given = options(
+    given = words(
         sizes="1024, 64x64", batch="1, 7,auto", precision="d", bytes=2**30, cufft="/opt/libcufft.so.12", seconds=2.0
     )
     assert given["--sizes"] == "1024,64x64" and given["--batch"] == "1,7,auto" and given["--precision"] == "d"
     assert given["--bytes"] == str(2**30) and given["--cufft"] == "/opt/libcufft.so.12" and given["--seconds"] == "2.0"
-    plain = options(devices="1")
+    plain = words(devices="1")
     assert plain["--devices"] == "1" and "--seconds" not in plain and plain["--batch"] == "1,auto"
 
 
 def test_cufft_of_a_wheel_serves_where_the_loader_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_gpu, "_loader_has", lambda name: False)
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
-    assert options()["--cufft"] == "auto", "the program then says that there is none"
+    assert words()["--cufft"] == "auto", "the program then says that there is none"
     for name in ("libcufft.so.12", "libcufftw.so.12", "libcublas.so.13"):
         wheel = tmp_path / "nvidia/cu13/lib" / name
         wheel.parent.mkdir(parents=True, exist_ok=True)
         wheel.touch()
-    assert options()["--cufft"] == str(tmp_path / "nvidia/cu13/lib/libcufft.so.12")
+    assert words()["--cufft"] == str(tmp_path / "nvidia/cu13/lib/libcufft.so.12")
     monkeypatch.setattr(_gpu, "_loader_has", lambda name: True)
-    assert options()["--cufft"] == "auto", "the site's comes first"
+    assert words()["--cufft"] == "auto", "the site's comes first"
 
 
 def test_estimates_grow_with_what_is_asked_for() -> None:
-    host = gpus(2).hosts[0]
-    base = ONE.estimate_s(resolve(gpus(2), sizes="1024"), host)
-    assert 0 < base < ONE.estimate_s(resolve(gpus(2), sizes="1024", bytes=2**33), host)
-    assert base < ONE.estimate_s(resolve(gpus(2), sizes="1024,256x256x256"), host)
-    assert base < ONE.estimate_s(resolve(gpus(2), sizes="1024", seconds=60.0), host)
-    assert ONE.label is not None and ONE.label(resolve(gpus(2), sizes="1024,64x64")) == "FFT on GPUs, 1024 to 64x64"
+    host = with_gpus(2).hosts[0]
+    base = ONE.estimate_s(resolve(with_gpus(2), sizes="1024"), host)
+    assert 0 < base < ONE.estimate_s(resolve(with_gpus(2), sizes="1024", bytes=2**33), host)
+    assert base < ONE.estimate_s(resolve(with_gpus(2), sizes="1024,256x256x256"), host)
+    assert base < ONE.estimate_s(resolve(with_gpus(2), sizes="1024", seconds=60.0), host)
+    assert (
+        ONE.label is not None and ONE.label(resolve(with_gpus(2), sizes="1024,64x64")) == "FFT on GPUs, 1024 to 64x64"
+    )
 
 
 def test_the_transcript_counts_operations_and_bytes_by_the_formula(recordings: Path) -> None:

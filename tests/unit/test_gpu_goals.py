@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+from support.scripts import load
 
-
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-goals = _load("gpu_goals")
-_load("gpu_steps")
-check = _load("gpu_check")
+goals = load("gpu_goals")
+check = load("gpu_check")
 
 
 def event(
@@ -82,6 +68,15 @@ def test_goals_are_met_missed_or_not_measured() -> None:
     assert state("0.90 x 4.8 TB/s", stream("triad", 4.1e12), devices=[{"name": "NVIDIA H100"}])[0] == "not measured"
     everything = goals.goals(found())
     assert everything and all(one["state"] == "not measured" and one["value"] is None for one in everything)
+
+
+def test_a_rehearsal_reaches_no_goal_and_says_what_it_is() -> None:
+    cases = [stream("triad", 4.1e12), stream("memcpy", 4.3e12)]
+    burnt = [{"name": "burnin-gpu0", "state": "passed", "why": ""}]
+    everything = goals.goals(found(*cases, steps=burnt, rehearsal=True))
+    assert all(one["state"] == "not measured" and one["value"] is None for one in everything)
+    assert "nothing here is a figure of a GPU" in goals.table(found(*cases, rehearsal=True))
+    assert "rehearsal" not in goals.table(found(*cases))
 
 
 def test_a_wrong_result_counts_for_nothing() -> None:
@@ -170,7 +165,9 @@ def test_the_largest_hpl_counts_where_131072_does_not_fit() -> None:
     assert state("HPL N = 131072", *largest, *whole) == ("not met", pytest.approx(0.92))
 
 
-H200_FACTS = {"name": "NVIDIA H200", "architecture": "9.0", "multiprocessors": 132, "clock_hz": 1.98e9}
+#: What gpu_query prints of a device through the CUDA backend.
+(QUERIED,) = json.loads((Path(__file__).parents[1] / "recordings/gpu/gpu-query-cuda.json").read_text())["devices"]
+H200_FACTS = {**QUERIED, "name": "NVIDIA H200"}
 
 
 def test_bodies_over_the_peak_of_the_device() -> None:
@@ -178,7 +175,7 @@ def test_bodies_over_the_peak_of_the_device() -> None:
     case = goals.case_of("nbody", event("nbody", {"flop": flop}, [flop / 45e12], 0, n=2**20, precision="fp32"))
     peak = 132 * 128 * 2 * 1.98e9
     assert state("N-body", case, devices=[H200_FACTS]) == ("met", pytest.approx(45e12 / peak))
-    assert state("N-body", case, devices=[{**H200_FACTS, "architecture": "77.0"}])[0] == "not measured"
+    assert state("N-body", case, devices=[{**H200_FACTS, "compute_capability": "77.0"}])[0] == "not measured"
     slow = {**case, "rates": {"flop": 40e12}}
     assert state("N-body", slow, devices=[H200_FACTS])[0] == "not met"
     assert state("N-body", {**case, "step": "correct-nbody"}, devices=[H200_FACTS])[0] == "not measured"
@@ -250,6 +247,7 @@ def test_programs_are_found_by_their_cmake_files() -> None:
     )
 
 
-def test_what_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check.main(["--steps", "bild"]) == 2 and check.main(["--bench", "strema"]) == 2
+def test_what_is_not_known_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = ["--out", str(tmp_path)]
+    assert check.main([*out, "--steps", "bild"]) == 2 and check.main([*out, "--bench", "strema"]) == 2
     assert "no step 'bild'" in capsys.readouterr().err

@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from shakedown import published, workloads
 from shakedown.analysis import beside
 from shakedown.errors import BadInput, Unavailable
-from shakedown.records import Finding, Gpu, Machine, Params, Value
+from shakedown.records import Finding, Params, Value
 from shakedown.workloads import gpu_lj, lj
-from support.machines import machine
+from support.machines import with_gpus
+from support.workloads import installed, options, params_of
 
 WORKLOAD = gpu_lj.WORKLOAD
 
 
 @pytest.fixture(autouse=True)
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "gpu_lj").touch(0o755)
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    return tmp_path
-
-
-def gpus(count: int) -> Machine:
-    found = machine(4)
-    members = tuple(Gpu(index=index, name="NVIDIA H200", vendor="NVIDIA") for index in range(count))
-    return msgspec.structs.replace(found, hosts=(msgspec.structs.replace(found.hosts[0], gpus=members),))
+    return installed(tmp_path, monkeypatch, "gpu_lj")
 
 
 def resolve(count: int = 4, **given: Value) -> Params:
-    (resolved,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), gpus(count))
-    return resolved
+    return params_of(WORKLOAD, with_gpus(count), given)
 
 
 def test_the_default_is_comets_fluid_and_a_larger_one() -> None:
@@ -41,9 +32,9 @@ def test_the_default_is_comets_fluid_and_a_larger_one() -> None:
 
 
 def test_a_command_names_every_parameter_once(built: Path) -> None:
-    command = WORKLOAD.command(resolve(particles="4000, 64000,4000", seconds=5.0, devices="0,1"), gpus(4).hosts[0])
+    command = WORKLOAD.command(resolve(particles="4000, 64000,4000", seconds=5.0, devices="0,1"), with_gpus(4).hosts[0])
     assert command.argv[0] == str(built / "gpu_lj") and command.ranks == 0
-    words = dict(zip(command.argv[1::2], command.argv[2::2], strict=True))
+    words = options(command.argv)
     assert (words["--particles"], words["--precision"], words["--seconds"]) == ("4000,64000", "mixed,fp64", "5.0")
     assert set(words) == {f"--{name}" for name in WORKLOAD.params}
 
@@ -85,7 +76,7 @@ def test_without_a_gpu_it_is_unavailable_but_for_the_host_backend() -> None:
 
 
 def test_the_estimate_grows_with_what_is_asked() -> None:
-    host = gpus(2).hosts[0]
+    host = with_gpus(2).hosts[0]
 
     def estimate(**given: Value) -> float:
         return WORKLOAD.estimate_s(resolve(2, **given), host)

@@ -10,43 +10,35 @@ import pytest
 from shakedown import events, workloads
 from shakedown.acceptance import checking, plan
 from shakedown.errors import BadInput, Unavailable
-from shakedown.records import Absent, Gpu, Machine, Params, Value
+from shakedown.records import Absent, Params, Value
 from shakedown.workloads import gpu_nbody, nbody
-from support.machines import machine
+from support.machines import with_gpus
+from support.workloads import installed, options, params_of
 
 WORKLOAD = gpu_nbody.WORKLOAD
 
 
 @pytest.fixture(autouse=True)
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "gpu_nbody").touch(0o755)
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    return tmp_path
-
-
-def gpus(count: int) -> Machine:
-    found = machine(4)
-    members = tuple(Gpu(index=index, name="NVIDIA H200", vendor="NVIDIA") for index in range(count))
-    return msgspec.structs.replace(found, hosts=(msgspec.structs.replace(found.hosts[0], gpus=members),))
+    return installed(tmp_path, monkeypatch, "gpu_nbody")
 
 
 def resolve(count: int = 4, **given: Value) -> Params:
-    (resolved,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), gpus(count))
-    return resolved
+    return params_of(WORKLOAD, with_gpus(count), given)
 
 
 def test_a_command_names_every_parameter_once(built: Path) -> None:
-    command = WORKLOAD.command(resolve(bodies="1000, 2000,1000", seconds=5.0, devices="0,1"), gpus(4).hosts[0])
+    command = WORKLOAD.command(resolve(bodies="1000, 2000,1000", seconds=5.0, devices="0,1"), with_gpus(4).hosts[0])
     assert command.argv[0] == str(built / "gpu_nbody") and command.ranks == 0
-    words = dict(zip(command.argv[1::2], command.argv[2::2], strict=True))
+    words = options(command.argv)
     assert words["--bodies"] == "1000,2000" and words["--precision"] == "fp32,fp64" and words["--seconds"] == "5.0"
     assert set(words) == {f"--{name}" for name in WORKLOAD.params} - {"--together"}
 
 
 def test_all_at_once_is_a_flag_and_stands_last() -> None:
-    argv = WORKLOAD.command(resolve(together=True), gpus(4).hosts[0]).argv
+    argv = WORKLOAD.command(resolve(together=True), with_gpus(4).hosts[0]).argv
     assert argv[-1] == "--together" and argv.count("--together") == 1
-    assert "--together" not in WORKLOAD.command(resolve(), gpus(4).hosts[0]).argv
+    assert "--together" not in WORKLOAD.command(resolve(), with_gpus(4).hosts[0]).argv
 
 
 def test_what_both_programs_take_is_said_alike() -> None:
@@ -79,7 +71,7 @@ def test_what_cannot_be_is_refused_with_what_it_is(given: dict[str, Value], part
 
 
 def test_without_a_gpu_it_is_unavailable_with_the_reason() -> None:
-    none = gpus(0)
+    none = with_gpus(0)
     gap = Absent(what="NVIDIA GPU 0000:01:00.0", why="there is a GPU, but no driver has taken it")
     none = msgspec.structs.replace(none, hosts=(msgspec.structs.replace(none.hosts[0], absent=(gap,)),))
     with pytest.raises(Unavailable, match="no driver has taken it"):
@@ -88,7 +80,7 @@ def test_without_a_gpu_it_is_unavailable_with_the_reason() -> None:
 
 
 def test_the_time_grows_with_the_square_of_the_bodies_and_all_at_once_saves_the_others() -> None:
-    host = gpus(4).hosts[0]
+    host = with_gpus(4).hosts[0]
     one, two = (WORKLOAD.estimate_s(resolve(bodies=n, precision="fp32"), host) for n in ("4000000", "8000000"))
     assert 3.5 < two / one < 4.1
     alone, together = (WORKLOAD.estimate_s(resolve(together=how), host) for how in (False, True))

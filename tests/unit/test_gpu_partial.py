@@ -19,7 +19,8 @@ from shakedown.measure import measurement
 from shakedown.records import Analysis, Gpu, Job, Machine, Measurement
 from shakedown.report import html, markdown
 from shakedown.store import RunDirectory
-from support.machines import BUILD, machine
+from support.machines import with_gpus
+from support.workloads import installed
 
 LOST = "gpu/gpu-stream-lost.jsonl"
 CAMPAIGN = """
@@ -50,14 +51,9 @@ def gpus(tmp_path: Path, recordings: Path, monkeypatch: pytest.MonkeyPatch) -> M
     """Three GPUs, and a program that says what the real one said when the second was lost."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    program = folder / "gpu_stream"
+    program = installed(folder, monkeypatch, "gpu_stream") / "gpu_stream"
     program.write_text(f"#!/bin/sh\n{shutil.which('cat')} {recordings / LOST}\necho 'GPU 1 is gone' >&2\nexit 3\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(folder))
-    monkeypatch.setattr("shakedown.programs.build", lambda: BUILD)
-    found = machine(4)
-    members = tuple(Gpu(index=index, name="NVIDIA Fake", vendor="NVIDIA") for index in range(3))
-    return msgspec.structs.replace(found, hosts=(msgspec.structs.replace(found.hosts[0], gpus=members),))
+    return with_gpus(3, Gpu(index=0, name="NVIDIA Fake", vendor="NVIDIA"))
 
 
 @pytest.fixture

@@ -10,37 +10,29 @@ import pytest
 
 from shakedown import workloads
 from shakedown.errors import BadInput, Unavailable
-from shakedown.records import Absent, Gpu, Machine, Params, Value
+from shakedown.records import Absent, Machine, Params, Value
 from shakedown.workloads import _gpu
-from support.machines import BUILD, OPEN_MPI, machine
+from support.machines import OPEN_MPI, with_gpus
+from support.workloads import installed, options, params_of
 
 NAMES = ("gpu_stream", "gpu_copy", "gpu_gemm", "gpu_pingpong")
-H200 = Gpu(index=0, name="NVIDIA H200", vendor="NVIDIA")
 
 
 @pytest.fixture(autouse=True)
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    monkeypatch.setattr("shakedown.programs.build", lambda: BUILD)
-    for name in NAMES:
-        (tmp_path / name).touch(0o755)
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return installed(tmp_path, monkeypatch, *NAMES)
 
 
 def gpus(count: int) -> Machine:
-    found = machine(4, software=(OPEN_MPI,))
-    members = tuple(msgspec.structs.replace(H200, index=index) for index in range(count))
-    return msgspec.structs.replace(found, hosts=(msgspec.structs.replace(found.hosts[0], gpus=members),))
+    return with_gpus(count, software=(OPEN_MPI,))
 
 
 def resolve(name: str, where: Machine, **given: Value) -> Params:
-    one = workloads.get(name)
-    (params,) = one.resolve(workloads.check_params(one, given), where)
-    return params
+    return params_of(workloads.get(name), where, given)
 
 
-def options(name: str, where: Machine, **given: Value) -> dict[str, str]:
-    argv = workloads.get(name).command(resolve(name, where, **given), where.hosts[0]).argv
-    return dict(zip(argv[1::2], argv[2::2], strict=True))
+def words(name: str, where: Machine, **given: Value) -> dict[str, str]:
+    return options(workloads.get(name).command(resolve(name, where, **given), where.hosts[0]).argv)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,12 +72,12 @@ def test_what_cannot_be_is_refused(name: str, given: dict[str, Value]) -> None:
 
 
 def test_what_is_started() -> None:
-    stream = options("gpu_stream", gpus(2), sizes="1024, 2048", kernels="triad", seconds=5.0)
+    stream = words("gpu_stream", gpus(2), sizes="1024, 2048", kernels="triad", seconds=5.0)
     assert (stream["--sizes"], stream["--kernels"], stream["--seconds"]) == ("1024,2048", "triad", "5.0")
-    assert stream["--backend"] == "cuda" and "--seconds" not in options("gpu_stream", gpus(2))
-    copy = options("gpu_copy", gpus(2), devices="1", memory="pinned")
+    assert stream["--backend"] == "cuda" and "--seconds" not in words("gpu_stream", gpus(2))
+    copy = words("gpu_copy", gpus(2), devices="1", memory="pinned")
     assert (copy["--devices"], copy["--memory"], copy["--placement"]) == ("1", "pinned", "near")
-    gemm = options("gpu_gemm", gpus(1), formats="f64,f8", cublas="/opt/libcublas.so.13")
+    gemm = words("gpu_gemm", gpus(1), formats="f64,f8", cublas="/opt/libcublas.so.13")
     assert (gemm["--formats"], gemm["--data"], gemm["--cublas"]) == ("f64,f8", "random,ones", "/opt/libcublas.so.13")
     where = gpus(2)
     command = workloads.get("gpu_pingpong").command(resolve("gpu_pingpong", where), where.hosts[0])

@@ -5,46 +5,34 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from shakedown import workloads
 from shakedown.errors import BadInput, Unavailable
-from shakedown.records import Gpu, Machine, Params, Peak, Value
+from shakedown.records import Machine, Params, Peak, Value
 from shakedown.workloads import hpl, hpl_gpu, hpl_mxp
-from support.machines import BUILD, OPEN_MPI, machine
+from support.machines import OPEN_MPI, with_gpus
+from support.workloads import installed, options, params_of
 
-H200 = Gpu(index=0, name="NVIDIA H200", vendor="NVIDIA", memory_bytes=141 * 10**9)
 PEAK = Peak(name="gpu.flops.fp16", scope="gpu", value=1e15, unit="flop/s", kind="derived", basis="test")
 
 
 @pytest.fixture(autouse=True)
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    monkeypatch.setattr("shakedown.programs.build", lambda: BUILD)
-    (tmp_path / "hpl_mxp").touch(0o755)
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return installed(tmp_path, monkeypatch, "hpl_mxp")
 
 
 def gpus(count: int, mpi: bool = True) -> Machine:
-    found = machine(4, software=(OPEN_MPI,) if mpi else (), peaks=(PEAK,))
-    members = tuple(msgspec.structs.replace(H200, index=index) for index in range(count))
-    return msgspec.structs.replace(found, hosts=(msgspec.structs.replace(found.hosts[0], gpus=members),))
+    return with_gpus(count, software=(OPEN_MPI,) if mpi else (), peaks=(PEAK,))
 
 
 def resolve(where: Machine, **given: Value) -> Params:
-    one = hpl_mxp.WORKLOAD
-    (params,) = one.resolve(workloads.check_params(one, given), where)
-    return params
+    return params_of(hpl_mxp.WORKLOAD, where, given)
 
 
-def options(where: Machine, **given: Value) -> dict[str, str]:
-    """The command line as name -> value; a flag has the empty word."""
-    argv = hpl_mxp.WORKLOAD.command(resolve(where, **given), where.hosts[0]).argv[1:]
-    return {
-        word: "" if index + 1 == len(argv) or argv[index + 1].startswith("--") else argv[index + 1]
-        for index, word in enumerate(argv)
-        if word.startswith("--")
-    }
+def words(where: Machine, **given: Value) -> dict[str, str]:
+    argv = hpl_mxp.WORKLOAD.command(resolve(where, **given), where.hosts[0]).argv
+    return options(argv, "--share-devices", "--per-host", "--no-ceiling")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +63,7 @@ def test_without_a_gpu_or_an_mpi_for_several_it_is_unavailable() -> None:
 
 
 def test_what_is_not_asked_for_is_left_to_the_program() -> None:
-    assert options(gpus(1), n="65536,131072", cublas="/lib/libcublas.so") == {
+    assert words(gpus(1), n="65536,131072", cublas="/lib/libcublas.so") == {
         "--backend": "cuda",
         "--devices": "all",
         "--n": "65536,131072",
@@ -94,7 +82,7 @@ def test_what_is_not_asked_for_is_left_to_the_program() -> None:
 
 
 def test_every_choice_reaches_the_program() -> None:
-    got = options(
+    got = words(
         gpus(4),
         n=2000,
         nb="256,2048",
@@ -131,7 +119,7 @@ def test_every_choice_reaches_the_program() -> None:
         "--seconds": "60",
     }
     assert {name: got.get(name) for name in expected} == expected
-    chosen = options(gpus(1), memory_share=0.9, time_limit_s=60)
+    chosen = words(gpus(1), memory_share=0.9, time_limit_s=60)
     assert (chosen["--n"], chosen["--memory-share"], chosen["--time-limit"]) == ("auto", "0.9", "60")
 
 

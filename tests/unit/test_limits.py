@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from shakedown.analysis import advice, limits
 from shakedown.records import Disturbance, Finding, Limit, Metric, Peak
+from support import findings
 
 METRIC = Metric(
     name="m", title="M", unit="B/s", better="higher", limit="{level}.bandwidth", measures="{level}.bandwidth"
@@ -13,20 +16,7 @@ METRIC = Metric(
 METRICS = {"m": METRIC}
 
 
-def finding(value: float | None, low: float | None = None, high: float | None = None, **params: int | str) -> Finding:
-    return Finding(
-        metric="m",
-        unit="B/s",
-        better="higher",
-        workload="w",
-        params=params,
-        host="node1",
-        value=value,
-        low=low,
-        high=high,
-        n_samples=9,
-        n_runs=1,
-    )
+finding = functools.partial(findings.finding, METRIC)
 
 
 def peak(value: float, scope: str = "node", kind: str = "derived", basis: str = "2 x 2.6 GHz base clock") -> Peak:

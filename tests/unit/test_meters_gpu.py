@@ -16,25 +16,10 @@ from typing import Any
 
 import pytest
 
-from shakedown import meters
 from shakedown.errors import Unavailable
-from shakedown.host import RealHost
-from shakedown.meters import Channel, Reading, Source, Status, amdsmi, nvml
+from shakedown.meters import Status, amdsmi, nvml
 from support import nvml as fake
-
-
-def opened(text: str) -> Source:
-    target = meters.parse_target(text)
-    return meters.get(target.meter).open(target, RealHost())
-
-
-def by_id(source: Source) -> dict[str, Reading]:
-    return {source.channels[one.channel].id: one for one in source.read()}
-
-
-def channel(source: Source, key: str) -> Channel:
-    return next(one for one in source.channels if one.id == key)
-
+from support.sources import by_id, channel, opened
 
 # ------------------------------------------------------------------------------------------------------------------ NVML
 

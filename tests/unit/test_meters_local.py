@@ -8,31 +8,17 @@ import shutil
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown import meters
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
 from shakedown.host import RealHost, RecordedHost, Result
-from shakedown.meters import Channel, Reading, Source, Status, _local, _perf, cray, hwmon, rapl, slurm
+from shakedown.meters import Channel, Status, _local, _perf, cray, hwmon, rapl, slurm
+from support.sources import by_id, channel, opened
 
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "meters"
-
-
-def opened(text: str, door: Any = None) -> Source:
-    target = meters.parse_target(text)
-    return meters.get(target.meter).open(target, door or RealHost())
-
-
-def by_id(source: Source) -> dict[str, Reading]:
-    return {source.channels[one.channel].id: one for one in source.read()}
-
-
-def channel(source: Source, key: str) -> Channel:
-    return next(one for one in source.channels if one.id == key)
 
 
 def copy(name: str, folder: Path) -> Path:

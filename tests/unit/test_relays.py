@@ -17,14 +17,12 @@ from shakedown import beside, launchers, plan, relay, relays, store
 from shakedown.campaign import parse
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
 from shakedown.launchers import srun, ssh
-from shakedown.records import Machine, Run, Software
+from shakedown.records import Machine, Run
 from shakedown.schedulers import Allocation
-from support.machines import host
+from support.machines import OPEN_MPI, host
 
 HOSTS = ("node1", "node2")
 ALLOCATION = Allocation(engine="test", job="1", hosts=HOSTS)
-
-SITE = Software(kind="mpi", name="Open MPI", version="4.1.4", path="/usr/bin/mpirun", facts={"source": "site"})
 
 Words = Callable[[tuple[str, ...]], tuple[str, ...]]
 
@@ -308,7 +306,7 @@ def test_an_engine_starts_what_runs_in_its_allocations() -> None:
     pe = Allocation(engine="gridengine", job="7", hosts=NAMED.hosts)
     with pytest.raises(Unavailable, match="a batch engine starts what runs in its allocations"):
         launchers.reach(argv, host(name="node1"), pe, pe.hosts, environment={}, build={})
-    (one,) = launchers.reach(argv, host(name="node1", software=(SITE,)), pe, pe.hosts, environment={}, build={})
+    (one,) = launchers.reach(argv, host(name="node1", software=(OPEN_MPI,)), pe, pe.hosts, environment={}, build={})
     assert one.launcher.name == "mpirun" and not one.launcher.fed
 
 

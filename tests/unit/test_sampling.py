@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import msgspec
@@ -22,6 +21,7 @@ from shakedown.energy import trace as traces
 from shakedown.errors import BadInput, CannotMeasure, StoreFailed
 from shakedown.host import RealHost, RecordedHost
 from shakedown.meters import Channel, Reading, Status, Target, parse_target
+from support.waiting import until
 
 S = 10**9
 
@@ -32,14 +32,6 @@ def simulated(folder: Path, name: str = "load", **script: object) -> Target:
     channels = [{"id": f"simulated/{name}", "truth": {"refresh_s": 0.01, "window_s": 0.01}}]
     path.write_text(json.dumps({"load": {"t_s": [0, 0.3], "w": [100, 300]}, "channels": channels, **script}))
     return parse_target(f"simulated:{path}?interval=0.01")
-
-
-def wait_for(condition: object, limit_s: float = 10.0) -> None:
-    deadline = time.monotonic() + limit_s
-    assert callable(condition)
-    while not condition():
-        assert time.monotonic() < deadline, "nothing happened"
-        time.sleep(0.01)
 
 
 def records(folder: Path, name: str = "00-simulated") -> list[tuple[Reading, int]]:
@@ -59,7 +51,7 @@ def test_what_was_opened_is_recorded_and_what_was_refused_has_its_reason(tmp_pat
         assert sampler.opened[0].interval_s == 0.01
         (refusal,) = sampler.refused
         assert refusal.what == str(absent) and "cannot be read" in refusal.why and "next:" in refusal.why
-        wait_for(lambda: len(records(tmp_path / "out")) > 60)
+        until(lambda: len(records(tmp_path / "out")) > 60, every_s=0.01)
         assert {channel.id for channel, _ in sampler.latest()} == {"simulated/a", "simulated/b"}
         assert sampler.alive
     assert not sampler.alive
@@ -81,7 +73,7 @@ def test_what_was_opened_is_recorded_and_what_was_refused_has_its_reason(tmp_pat
 
 def test_the_process_carries_nothing_heavy(tmp_path: Path) -> None:
     with sampling.start([simulated(tmp_path)], tmp_path / "out") as sampler:
-        wait_for(lambda: records(tmp_path / "out"))
+        until(lambda: records(tmp_path / "out"), every_s=0.01)
         maps = Path(f"/proc/{sampler.pid}/maps").read_text()
         assert "numpy" not in maps and "duckdb" not in maps
 
@@ -90,7 +82,7 @@ def test_a_source_that_hangs_holds_up_nobody_and_leaves_a_gap(tmp_path: Path) ->
     hanging = simulated(tmp_path, "hangs", faults=[{"kind": "slow", "begin_s": 0.05, "seconds": 60}])
     out = tmp_path / "out"
     with sampling.start([hanging, simulated(tmp_path, "goes")], out) as sampler:
-        wait_for(lambda: len(records(out, "01-simulated")) > 50)
+        until(lambda: len(records(out, "01-simulated")) > 50, every_s=0.01)
     assert sampler.ending is not None
     assert [course.hung for course in sampler.ending.courses] == [True, False]
     stuck, going = sampling.collect(out)
@@ -110,7 +102,7 @@ def test_a_source_that_does_not_open_holds_up_the_start_only_so_long(tmp_path: P
 def test_a_source_that_breaks_leaves_gaps_and_is_asked_again(tmp_path: Path) -> None:
     target = simulated(tmp_path, faults=[{"kind": "raise", "begin_s": 0.05, "end_s": 0.15}])
     with sampling.start([target], tmp_path / "out") as sampler:
-        wait_for(lambda: len(records(tmp_path / "out")) > 40)
+        until(lambda: len(records(tmp_path / "out")) > 40, every_s=0.01)
     (found,) = sampling.collect(tmp_path / "out")
     assert set(found.status.tolist()) == {Status.OK, Status.GAP}
     assert found.status[0] == found.status[-1] == Status.OK
@@ -120,7 +112,7 @@ def test_a_source_that_breaks_leaves_gaps_and_is_asked_again(tmp_path: Path) -> 
 def test_ticks_that_are_missed_are_skipped_not_bunched(tmp_path: Path) -> None:
     target = simulated(tmp_path, faults=[{"kind": "slow", "begin_s": 0.05, "end_s": 0.2, "seconds": 0.2}])
     with sampling.start([target], tmp_path / "out") as sampler:
-        wait_for(lambda: len(records(tmp_path / "out")) > 30)
+        until(lambda: len(records(tmp_path / "out")) > 30, every_s=0.01)
     assert sampler.ending is not None
     course = sampler.ending.courses[0]
     data = (tmp_path / "out" / "00-simulated.raw").read_bytes()
@@ -133,7 +125,7 @@ def test_ticks_that_are_missed_are_skipped_not_bunched(tmp_path: Path) -> None:
 def test_repeats_are_kept(tmp_path: Path) -> None:
     target = simulated(tmp_path, faults=[{"kind": "repeat", "begin_s": 0.0}])
     with sampling.start([target], tmp_path / "out"):
-        wait_for(lambda: len(records(tmp_path / "out")) > 20)
+        until(lambda: len(records(tmp_path / "out")) > 20, every_s=0.01)
     assert len(set(sampling.collect(tmp_path / "out")[0].value.tolist())) == 1
 
 
@@ -143,9 +135,9 @@ def test_repeats_are_kept(tmp_path: Path) -> None:
 def test_a_sampler_that_is_killed_leaves_what_it_had(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with sampling.start([simulated(tmp_path)], out) as sampler:
-        wait_for(lambda: len(records(out)) > 30)
+        until(lambda: len(records(out)) > 30, every_s=0.01)
         os.kill(sampler.pid, signal.SIGKILL)
-        wait_for(lambda: not sampler.alive)
+        until(lambda: not sampler.alive, every_s=0.01)
         kept = len(records(out))
     assert sampler.ending is None
     (found,) = sampling.collect(out)
@@ -170,7 +162,7 @@ def test_it_ends_with_its_parent_and_not_with_its_thread(tmp_path: Path, thread_
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     pid, alive = done.stdout.split()
     assert alive == "True"
-    wait_for(lambda: (out / _samples.ENDED_FILE).exists() and not Path(f"/proc/{pid}/cwd").exists())
+    until(lambda: (out / _samples.ENDED_FILE).exists() and not Path(f"/proc/{pid}/cwd").exists(), every_s=0.01)
     ending = _samples.ending(out)
     assert ending is not None and ending.why == "the parent has gone"
     assert len(sampling.collect(out)[0]) == ending.courses[0].readings > 0
@@ -180,9 +172,9 @@ def test_ctrl_c_is_the_parents_to_answer(tmp_path: Path) -> None:
     with sampling.start([simulated(tmp_path)], tmp_path / "out") as sampler:
         os.kill(sampler.pid, signal.SIGINT)
         before = len(records(tmp_path / "out"))
-        wait_for(lambda: len(records(tmp_path / "out")) > before + 5)
+        until(lambda: len(records(tmp_path / "out")) > before + 5, every_s=0.01)
         os.kill(sampler.pid, signal.SIGTERM)
-        wait_for(lambda: not sampler.alive)
+        until(lambda: not sampler.alive, every_s=0.01)
     assert sampler.ending is not None and sampler.ending.why == "stopped"
 
 

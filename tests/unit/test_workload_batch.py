@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from shakedown import schedulers, workloads
+from shakedown import schedulers
 from shakedown.demonstrations import _batch_jobs, batch
 from shakedown.demonstrations._batch_words import DIALECTS, Dialect
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
@@ -19,6 +19,7 @@ from shakedown.records import Params, Value
 from shakedown.schedulers import JobRecord, JobState, Request, Scheduler
 from shakedown.workloads import batch as workload
 from support.machines import host, machine
+from support.workloads import params_of
 
 WORKLOAD = workload.WORKLOAD
 
@@ -68,8 +69,7 @@ def test_every_engine_of_the_workload_has_its_words() -> None:
 
 
 def resolve(**given: Value) -> Params:
-    (params,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), machine())
-    return params
+    return params_of(WORKLOAD, machine(), given)
 
 
 def test_kinds_are_named_or_all() -> None:

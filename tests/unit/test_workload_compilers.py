@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, workloads
+from shakedown import events
 from shakedown.demonstrations import _modules, _suites, compilers
 from shakedown.demonstrations._expected import expected
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
 from shakedown.records import Params, Value
 from shakedown.workloads import compilers as workload
 from support.machines import host, machine
+from support.shims import shim
+from support.workloads import params_of
 
 WORKLOAD = workload.WORKLOAD
 
@@ -71,8 +73,7 @@ def test_a_wrong_value_is_named_and_facts_are_told_apart() -> None:
 
 
 def resolve(**given: Value) -> Params:
-    (params,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), machine())
-    return params
+    return params_of(WORKLOAD, machine(), given)
 
 
 @pytest.mark.parametrize(
@@ -106,16 +107,6 @@ def demonstrate(
         check=False,
     )
     return done, events.parse(done.stdout)
-
-
-def shim(folder: Path, name: str, text: str, *more: str) -> Path:
-    """A program that says it is a compiler, and lets gcc work; ``more`` are lines of shell before that."""
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = ["#!/bin/sh", f"[ \"$1\" = --version ] && {{ echo '{text}'; exit 0; }}", *more, 'exec /usr/bin/gcc "$@"']
-    path.write_text("\n".join(lines) + "\n")
-    path.chmod(0o755)
-    return path
 
 
 GCC = "gcc (Test) 12.2.0 Free Software Foundation"

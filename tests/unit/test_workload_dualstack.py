@@ -13,18 +13,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown import workloads
 from shakedown.demonstrations import _addresses, _emit, _meeting, _servers, dualstack
 from shakedown.demonstrations._addresses import Address, Chosen
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
 from shakedown.records import Params, Residual, Value
 from shakedown.workloads import dualstack as workload
-from support.machines import host, machine
+from support.machines import host, over_hosts
+from support.workloads import params_of
 
 WORKLOAD = workload.WORKLOAD
 
@@ -299,10 +298,7 @@ def test_words_that_are_none_are_usage(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def resolve(count: int = 1, **given: Value) -> Params:
-    one = msgspec.structs.replace(machine(2).hosts[0], count=count)
-    found = msgspec.structs.replace(machine(2), hosts=(one,))
-    (params,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), found)
-    return params
+    return params_of(WORKLOAD, over_hosts(count, 2), given)
 
 
 def test_one_host_needs_no_launcher_and_several_get_a_process_each() -> None:

@@ -21,13 +21,13 @@ from shakedown.errors import BadInput
 from shakedown.records import Params, Value
 from shakedown.workloads.exchange import Target, parse_target
 from support.machines import host, machine
+from support.workloads import params_of
 
 WORKLOAD = workloads.get("exchange")
 
 
 def resolve(**given: Value) -> Params:
-    (params,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), machine())
-    return params
+    return params_of(WORKLOAD, machine(), given)
 
 
 @pytest.mark.parametrize(

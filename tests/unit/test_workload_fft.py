@@ -9,6 +9,7 @@ from shakedown.errors import BadInput
 from shakedown.records import Params, Software
 from shakedown.workloads import check_params, fft
 from support.machines import machine
+from support.workloads import options, params_of
 
 
 def resolve(given: Params, software: tuple[Software, ...] = (), cores: int = 4) -> tuple[Params, ...]:
@@ -18,10 +19,9 @@ def resolve(given: Params, software: tuple[Software, ...] = (), cores: int = 4) 
 def words(params: Params, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setattr(programs, "path", lambda name: f"/bin/{name}")
     found = machine(4)
-    (resolved,) = fft.WORKLOAD.resolve(check_params(fft.WORKLOAD, params), found)
-    argv = fft.WORKLOAD.command(resolved, found.hosts[0]).argv
+    argv = fft.WORKLOAD.command(params_of(fft.WORKLOAD, found, params), found.hosts[0]).argv
     assert argv[0] == "/bin/fft"
-    return dict(zip(argv[1::2], argv[2::2], strict=True))
+    return options(argv)
 
 
 def test_shapes() -> None:

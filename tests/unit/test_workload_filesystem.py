@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from shakedown import events, measure, programs, workloads
+from shakedown import events, measure
 from shakedown.errors import BadInput
 from shakedown.records import Job, Machine, Params, Run, Value
 from shakedown.workloads import filesystem
-from support.machines import host, machine
+from support.machines import host, machine, over_hosts
+from support.workloads import installed, options, params_of
 
 WORKLOAD = filesystem.WORKLOAD
 
 
 @pytest.fixture(autouse=True)
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    (tmp_path / "filesystem").touch(0o755)
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    programs.build.cache_clear()
-    yield tmp_path
-    programs.build.cache_clear()
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return installed(tmp_path, monkeypatch, "filesystem")
 
 
 def resolve(found: Machine | None = None, **given: Value) -> Params:
-    (resolved,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), found or machine(4))
-    return resolved
-
-
-def over_hosts(count: int) -> Machine:
-    one = machine(4 * count)
-    return msgspec.structs.replace(one, hosts=(msgspec.structs.replace(one.hosts[0], count=count),))
+    return params_of(WORKLOAD, found or machine(4), given)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +70,7 @@ def test_the_command_line_says_all_that_was_resolved() -> None:
         require="direct,posix",
     )
     argv = WORKLOAD.command(params, host(4)).argv
-    said = dict(zip(argv[1::2], argv[2::2], strict=True))
+    said = options(argv)
     assert said["--directory"] == "/scratch" and said["--blocks"] == "4096,65536" and said["--threads"] == "1,2"
     assert said["--size"] == "1048576" and said["--kernels"] == "write,read" and said["--require"] == "direct,posix"
     assert resolve(require="")["require"] == "none"

@@ -11,6 +11,7 @@ from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Params, Software, Value
 from shakedown.workloads import _blas, check_params, gemm
 from support.machines import machine
+from support.workloads import options
 
 
 def library(name: str, version: str = "", path: str = "", **facts: Value) -> Software:
@@ -152,7 +153,7 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     params = resolve({"library": "blis", "sizes": "64,128", "threads": "1,2", "precision": "d"})[0]
     found = machine(4).hosts[0]
     command = gemm.WORKLOAD.command(params, found)
-    words = dict(zip(command.argv[1::2], command.argv[2::2], strict=True))
+    words = options(command.argv)
     assert words["--library"] == "/lib/libblis.so" and words["--label"] == "blis 1.0"
     assert (words["--sizes"], words["--threads"], words["--precision"]) == ("64,128", "1,2", "d")
     assert command.ranks == 0

@@ -28,8 +28,9 @@ from shakedown.records import (
     Run,
     Value,
 )
-from shakedown.workloads import _hpl, check_params, hpl
-from support.machines import BUILD, OPEN_MPI, OPENBLAS, host
+from shakedown.workloads import _hpl, hpl
+from support.machines import OPEN_MPI, OPENBLAS, host
+from support.workloads import installed, options, params_of
 
 CORE = Peak(
     name="flops.fp64", scope="core", value=8e10, unit="flop/s", kind="derived", basis="32 flop/cycle x 2.5 GHz base"
@@ -47,32 +48,18 @@ def node(cores: int = 4, numa: int = 1, mpi: bool = True, name: str = "node1", *
 
 
 @pytest.fixture(autouse=True)
-def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A folder with a program of the name, built with Open MPI."""
-    program = tmp_path / "hpl"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    monkeypatch.setattr("shakedown.programs.build", lambda: BUILD)
-    return program
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The program, built with Open MPI."""
+    return installed(tmp_path, monkeypatch, "hpl") / "hpl"
 
 
 def resolve(given: Params, on: Host) -> Params:
-    found = hpl.WORKLOAD.resolve(
-        check_params(hpl.WORKLOAD, given), Machine(hosts=(on,), discovered_ns=1, version="test")
-    )
-    assert len(found) == 1
-    return found[0]
+    return params_of(hpl.WORKLOAD, Machine(hosts=(on,), discovered_ns=1, version="test"), given)
 
 
-def options(given: Params, on: Host) -> dict[str, str]:
-    """The command line as name -> value; a flag has the empty word."""
-    argv = hpl.WORKLOAD.command(resolve(given, on), on).argv[1:]
-    return {
-        word: "" if index + 1 == len(argv) or argv[index + 1].startswith("--") else argv[index + 1]
-        for index, word in enumerate(argv)
-        if word.startswith("--")
-    }
+def words(given: Params, on: Host) -> dict[str, str]:
+    argv = hpl.WORKLOAD.command(resolve(given, on), on).argv
+    return options(argv, "--progress-thread", "--per-host", "--repeat-in-place", "--no-ceiling")
 
 
 # ------------------------------------------------------------------------------------------------------- what is chosen
@@ -203,7 +190,7 @@ def test_nonsense_is_refused_with_a_hint(given: Params) -> None:
 
 
 def test_what_is_not_asked_for_is_left_to_the_program() -> None:
-    assert options({"n": "2000,4000", "nb": 192}, node(4)) == {
+    assert words({"n": "2000,4000", "nb": 192}, node(4)) == {
         "--n": "2000,4000",
         "--nb": "192",
         "--p": "1",
@@ -243,7 +230,7 @@ def test_every_choice_reaches_the_program(built: Path) -> None:
         "window_panels": 3,
         "seconds": 60,
     }
-    got = options(given, node(4))
+    got = words(given, node(4))
     expected = {
         "--cpus": "0-3",
         "--mapping": "column",

@@ -9,26 +9,20 @@ import pytest
 from shakedown import units
 from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Host, Machine, Params
-from shakedown.workloads import check_params, hpl_probe
-from support.machines import BUILD, OPEN_MPI, OPENBLAS, host
+from shakedown.workloads import hpl_probe
+from support.machines import OPEN_MPI, OPENBLAS, host
+from support.workloads import installed, params_of
 
 WITH_MPI = host(4, software=(OPENBLAS, OPEN_MPI))
 
 
 @pytest.fixture(autouse=True)
-def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    program = tmp_path / "hpl_probe"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    monkeypatch.setattr("shakedown.programs.build", lambda: BUILD)
-    return program
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return installed(tmp_path, monkeypatch, "hpl_probe")
 
 
 def resolve(given: Params, on: Host = WITH_MPI) -> Params:
-    machine = Machine(hosts=(on,), discovered_ns=1, version="test")
-    (params,) = hpl_probe.WORKLOAD.resolve(check_params(hpl_probe.WORKLOAD, given), machine)
-    return params
+    return params_of(hpl_probe.WORKLOAD, Machine(hosts=(on,), discovered_ns=1, version="test"), given)
 
 
 def words(given: Params, on: Host = WITH_MPI) -> tuple[str, ...]:

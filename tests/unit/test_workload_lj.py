@@ -6,25 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, workloads
+from shakedown import events
 from shakedown.errors import BadInput
 from shakedown.records import Params, Value
 from shakedown.workloads import lj
 from support.machines import host, machine
+from support.workloads import installed, options, params_of
 
 WORKLOAD = lj.WORKLOAD
 
 
 @pytest.fixture(autouse=True)
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "lj").touch(0o755)
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    return tmp_path
+    return installed(tmp_path, monkeypatch, "lj")
 
 
 def resolve(**given: Value) -> Params:
-    (resolved,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), machine(4))
-    return resolved
+    return params_of(WORKLOAD, machine(4), given)
 
 
 def test_the_default_is_comets_fluid() -> None:
@@ -35,7 +33,7 @@ def test_the_default_is_comets_fluid() -> None:
 def test_a_command_names_every_parameter_once(built: Path) -> None:
     command = WORKLOAD.command(resolve(particles="4000, 64000", precision="mixed", threads="1,2"), host(4))
     assert command.argv[0] == str(built / "lj")
-    words = dict(zip(command.argv[1::2], command.argv[2::2], strict=True))
+    words = options(command.argv)
     assert (words["--particles"], words["--precision"], words["--threads"]) == ("4000,64000", "mixed", "1,2")
     assert set(words) == {f"--{name}" for name in WORKLOAD.params} - {"--cpus"}  # which is empty
 

@@ -12,10 +12,9 @@ from shakedown.demonstrations import mpi_bindings as bindings
 from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Host, Params, Software, Value
 from shakedown.workloads import mpi_bindings as workload
-from support.machines import host, machine
+from support.machines import OPEN_MPI, host, machine
 
 WORKLOAD = workload.WORKLOAD
-OPEN_MPI = Software(kind="mpi", name="Open MPI", version="4.1.4", path="/usr/bin/mpirun", facts={"source": "site"})
 MPICH = Software(kind="mpi", name="MPICH", version="4.0.2", path="/opt/mpich/bin/mpirun", facts={"source": "site"})
 WHEEL = Software(kind="mpi", name="Open MPI", version="5.0.8", path="/venv/bin/mpirun", facts={"source": "wheel"})
 C = bindings.BINDINGS[0]

@@ -2,51 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from shakedown import events, measure, programs, workloads
+from shakedown import events, measure
 from shakedown.errors import BadInput, Unavailable
 from shakedown.launchers import wrap
-from shakedown.records import Job, Machine, Params, Run, Software, Value
+from shakedown.records import Job, Machine, Params, Run, Value
 from shakedown.workloads import multicast
-from support.machines import host, machine
+from support.machines import OPEN_MPI, host, machine, over_hosts
+from support.workloads import installed, options, params_of
 
 WORKLOAD = multicast.WORKLOAD
-OPEN_MPI = Software(kind="mpi", name="Open MPI", version="4.1.4", path="/usr/bin/mpirun", facts={"source": "site"})
-BUILD = {"mpi": {"flavour": "Open MPI", "version": "4.1.4", "source": "site", "mpicxx": ""}}
 
 
 @pytest.fixture(autouse=True)
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Programs that were built with the MPI that the machines below have."""
-    (tmp_path / "build.json").write_bytes(msgspec.json.encode(BUILD))
-    (tmp_path / "multicast").touch(0o755)
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    programs.build.cache_clear()
-    yield tmp_path
-    programs.build.cache_clear()
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return installed(tmp_path, monkeypatch, "multicast")
 
 
 def resolve(found: Machine | None = None, **given: Value) -> Params:
-    (resolved,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), found or machine(4, software=(OPEN_MPI,)))
-    return resolved
+    return params_of(WORKLOAD, found or machine(4, software=(OPEN_MPI,)), given)
 
 
-def over_hosts(count: int) -> Machine:
-    """As a job over so many hosts is shown to a workload."""
-    one = machine(4 * count, software=(OPEN_MPI,))
-    return msgspec.structs.replace(one, hosts=(msgspec.structs.replace(one.hosts[0], count=count),))
+def hosts(count: int) -> Machine:
+    return over_hosts(count, software=(OPEN_MPI,))
 
 
 def test_one_rank_a_host_and_groups_that_double() -> None:
-    params = resolve(over_hosts(11))
+    params = resolve(hosts(11))
     assert params["ranks"] == 11 and multicast.sizes(params) == (2, 4, 8, 11)
-    assert multicast.sizes(resolve(over_hosts(8))) == (2, 4, 8)
-    assert multicast.sizes(resolve(over_hosts(2))) == (2,)
+    assert multicast.sizes(resolve(hosts(8))) == (2, 4, 8)
+    assert multicast.sizes(resolve(hosts(2))) == (2,)
 
 
 @pytest.mark.parametrize(("cores", "ranks"), [(1, 2), (2, 2), (3, 3), (4, 4), (96, 4)])
@@ -99,7 +87,7 @@ def test_the_command_line_says_all_that_was_resolved(built: Path) -> None:
     )
     here = host(4, software=(OPEN_MPI,))
     command = WORKLOAD.command(params, here)
-    said = dict(zip(command.argv[1::2], command.argv[2::2], strict=True))
+    said = options(command.argv)
     assert command.ranks == 3 and command.argv[0] == str(built / "multicast")
     assert said["--sizes"] == "2,3" and said["--families"] == "ipv6" and said["--patterns"] == "many-to-many"
     assert said["--rate"] == "2500" and said["--interface"] == "fd77::/64"
@@ -115,7 +103,7 @@ def test_the_estimate_grows_with_what_is_asked_for() -> None:
     assert 5 < default < 200
     assert WORKLOAD.estimate_s(resolve(kernels="rate"), here) < default
     assert WORKLOAD.estimate_s(resolve(family="ipv4,ipv6"), here) > 1.8 * default
-    assert WORKLOAD.estimate_s(resolve(over_hosts(64)), here) > 2 * default
+    assert WORKLOAD.estimate_s(resolve(hosts(64)), here) > 2 * default
 
 
 def test_the_label_names_patterns_families_and_groups() -> None:

@@ -6,31 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, workloads
+from shakedown import events
 from shakedown.errors import BadInput
 from shakedown.records import Params, Value
 from shakedown.workloads import nbody
 from support.machines import host, machine
+from support.workloads import installed, options, params_of
 
 WORKLOAD = nbody.WORKLOAD
 
 
 @pytest.fixture(autouse=True)
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "nbody").touch(0o755)
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    return tmp_path
+    return installed(tmp_path, monkeypatch, "nbody")
 
 
 def resolve(**given: Value) -> Params:
-    (resolved,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), machine(4))
-    return resolved
+    return params_of(WORKLOAD, machine(4), given)
 
 
 def test_a_command_names_every_parameter_once(built: Path) -> None:
     command = WORKLOAD.command(resolve(bodies="1000, 2000,1000", precision="fp64"), host(4))
     assert command.argv[0] == str(built / "nbody") and command.ranks == 0
-    words = dict(zip(command.argv[1::2], command.argv[2::2], strict=True))
+    words = options(command.argv)
     assert words["--bodies"] == "1000,2000" and words["--precision"] == "fp64" and words["--threads"] == "4"
     assert set(words) == {f"--{name}" for name in WORKLOAD.params} - {"--cpus"}  # which is empty
 

@@ -11,13 +11,13 @@ from shakedown.analysis import derive, table
 from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Measurement, Params, Value
 from support.machines import host, machine
+from support.workloads import options, params_of
 
 WORKLOAD = workloads.get("opencl")
 
 
 def resolve(**given: Value) -> Params:
-    (params,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), machine())
-    return params
+    return params_of(WORKLOAD, machine(), given)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_command_says_what_was_asked_for(tmp_path: Path, monkeypatch: pytest
         WORKLOAD.command(resolve(), host())
     (tmp_path / "opencl").touch(0o755)
     argv = WORKLOAD.command(resolve(devices="gpu, 1", precision="s"), host()).argv
-    given = dict(zip(argv[1::2], argv[2::2], strict=True))
+    given = options(argv)
     assert (given["--devices"], given["--precision"]) == ("gpu,1", "s")
     assert "--library" not in given, "the program's own default"
 

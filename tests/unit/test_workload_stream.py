@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from shakedown import events, workloads
+from shakedown import events
 from shakedown.analysis import derive, table
 from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Cache, Case, Host, Machine, Measurement, Memory, NumaNode, Params, Value
 from shakedown.workloads import stream
 from support.machines import host, machine
+from support.workloads import installed, options, params_of
 
 WORKLOAD = stream.WORKLOAD
 MIB, GIB = 2**20, 2**30
 
 
 @pytest.fixture(autouse=True)
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    (tmp_path / "stream").touch(0o755)
-    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(tmp_path))
-    yield tmp_path
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return installed(tmp_path, monkeypatch, "stream")
 
 
 def resolve(found: Machine | None = None, **given: Value) -> Params:
-    (resolved,) = WORKLOAD.resolve(workloads.check_params(WORKLOAD, given), found or machine(4))
-    return resolved
+    return params_of(WORKLOAD, found or machine(4), given)
 
 
 def with_last_level(size_bytes: int, *, groups: int = 1, **details: object) -> Host:
@@ -149,7 +146,7 @@ def test_the_command_gives_every_parameter_to_the_program() -> None:
     params = resolve(variant="both", seconds=1.5)
     argv = WORKLOAD.command(params, host(4)).argv
     assert argv[0].endswith("/stream")
-    given = dict(zip(argv[1::2], argv[2::2], strict=True))
+    given = options(argv)
     assert given["--variant"] == "both" and given["--seconds"] == "1.5" and given["--threads"] == "4"
     assert "--cpus" not in given  # empty: the program's own order
     assert {name.removeprefix("--") for name in given} == set(WORKLOAD.params) - {"cpus"}

@@ -9,10 +9,10 @@ import pytest
 from shakedown.errors import BadInput, Unavailable
 from shakedown.measure import judge
 from shakedown.records import Case, Job, Params, Software
-from shakedown.workloads import Garbage, _hpl_dat, check_params, xhpl
-from support.machines import machine
+from shakedown.workloads import Garbage, _hpl_dat, xhpl
+from support.machines import OPEN_MPI, machine
+from support.workloads import params_of
 
-OPEN_MPI = Software(kind="mpi", name="openmpi", version="4.1.4", path="/usr/bin/mpirun")
 HEAD = "T/V                N    NB     P     Q               Time                 Gflops\n" + 80 * "-" + "\n"
 LIMIT = "- Computational tests pass if scaled residuals are less than                {}\n"
 LINE = "{code:<12}{n:>8}{nb:>6}{p:>6}{q:>6}{time:>19.2f}{gflops:>23.4e}\n"
@@ -164,8 +164,7 @@ def test_whose_hpl_it_was_is_told_from_its_text(recordings: Path, recording: str
 
 
 def resolve(given: Params, cores: int = 4, software: tuple[Software, ...] = (OPEN_MPI,)) -> Params:
-    (found,) = xhpl.WORKLOAD.resolve(check_params(xhpl.WORKLOAD, given), machine(cores, software=software))
-    return found
+    return params_of(xhpl.WORKLOAD, machine(cores, software=software), given)
 
 
 def test_it_writes_an_input_that_fills_the_memory_with_a_rank_on_each_core() -> None:

@@ -1,0 +1,20 @@
+"""Meters as tests of them alone read them: opened by a target, once, channel by channel."""
+
+from __future__ import annotations
+
+from shakedown import meters
+from shakedown.host import Door, RealHost
+from shakedown.meters import Channel, Reading, Source
+
+
+def opened(text: str, door: Door | None = None) -> Source:
+    target = meters.parse_target(text)
+    return meters.get(target.meter).open(target, door or RealHost())
+
+
+def by_id(source: Source) -> dict[str, Reading]:
+    return {source.channels[one.channel].id: one for one in source.read()}
+
+
+def channel(source: Source, key: str) -> Channel:
+    return next(one for one in source.channels if one.id == key)

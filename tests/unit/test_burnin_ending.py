@@ -1,0 +1,215 @@
+"""Burn-in: how the end of the time is told from the death of a device, and how the workload tells of both.
+
+The workers here are scripts that behave as busy, ill and healthy machines do; the supervisor is the real one.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from shakedown import measure
+from shakedown.operate.burnin import asking, journal, report, supervise
+from shakedown.operate.burnin.course import fold
+from shakedown.operate.burnin.records import (
+    Begin,
+    Device,
+    Done,
+    End,
+    Minute,
+    Plan,
+    Report,
+    Stage,
+    Symptom,
+    Told,
+    Turn,
+)
+from shakedown.operate.health.senses import Senses
+from shakedown.records import Job, Run
+
+DEVICES = tuple(Device(id=f"cpu:{cpu}", title=f"CPU {cpu}", cpus=(cpu,)) for cpu in (0, 1))
+#: A worker's signs of life: it has begun, and has made a product.
+SIGNS = """
+say('{"event": "start", "program": "burnin", "schema": 1}')
+say('{"event": "beat", "stage": "product", "products": 5, "flop": 1e9, "product_s": 0.5}')
+"""
+HEALTHY = SIGNS + "time.sleep(max(0.0, end - time.time()))\nsys.exit(0)\n"
+DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+
+
+def program(folder: Path, body: str, second: str = "") -> Path:
+    """An executable that behaves as ``body`` says, for the second device as ``second`` says."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "burnin"
+    path.write_text(
+        f"#!{sys.executable} -S\n"
+        + textwrap.dedent("""\
+            import os, signal, sys, time
+            words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+            end = int(words["--start"]) * 1e-9 + float(words["--seconds"])
+            def say(line): print(line, flush=True)
+            """)
+        + f"if words['--device'] == 'cpu:1':\n{textwrap.indent(second or body, '    ')}\n{body}\n"
+    )
+    path.chmod(0o755)
+    return path
+
+
+def burn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, second: str = "", **changes: object) -> Report:
+    monkeypatch.setenv("SHAKEDOWN_NATIVE", str(program(tmp_path / "bin", body, second).parent))
+    monkeypatch.setattr(supervise, "_GRACE_S", 0.3)
+    monkeypatch.setattr(supervise, "_LATE_S", 0.3)
+    fields: dict[str, object] = {
+        "version": "1",
+        "host": "n1",
+        "devices": DEVICES,
+        "seconds": 1.0,
+        "stages": (Stage(work="product", seconds=60),),
+        "memory_bytes": 1 << 30,
+        **changes,
+    }
+    planned = Plan(**fields)  # type: ignore[arg-type]
+    journal.create(tmp_path / "b", planned)
+    found = asking.carry_out(tmp_path / "b", planned, Senses(str(tmp_path)), lambda text: None)
+    assert asking.again(tmp_path / "b") == found
+    return found
+
+
+@pytest.mark.parametrize("deaf", ["", DEAF])
+def test_who_still_fills_its_memory_when_the_time_ends_was_not_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deaf: str
+) -> None:
+    found = burn(tmp_path, monkeypatch, f"{deaf}time.sleep(60)\n")
+    assert (found.judgement, found.exit_code, found.first) == ("not tested", 3, None)
+    assert found.symptoms == () and {one.judgement for one in found.devices} == {"not tested"}
+    assert all("had not begun when the time ended, still filling 1 GiB" in one.why for one in found.devices)
+    assert "cpu:0, cpu:1: not tested: had not begun" in report.text(found)
+
+
+def test_who_began_passes_beside_who_did_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = burn(tmp_path, monkeypatch, HEALTHY, f"{DEAF}time.sleep(60)\n")
+    assert [one.judgement for one in found.devices] == ["passed", "not tested"]
+    assert (found.judgement, found.exit_code) == ("not tested", 3)
+
+
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGSEGV"])
+def test_who_dies_before_it_begins_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: str) -> None:
+    found = burn(tmp_path, monkeypatch, HEALTHY, f"os.kill(os.getpid(), signal.{number})\n")
+    assert [one.judgement for one in found.devices] == ["passed", "failed"]
+    assert found.exit_code == 1 and found.first is not None
+    assert found.first.kind == "died" and f"died during waiting: ended by {number}" in found.first.what
+
+
+def test_a_crash_while_it_is_asked_to_end_is_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crash = "signal.signal(signal.SIGTERM, lambda *a: os.kill(os.getpid(), signal.SIGSEGV))\ntime.sleep(60)\n"
+    found = burn(tmp_path, monkeypatch, HEALTHY, crash)
+    assert found.exit_code == 1 and found.first is not None and "SIGSEGV" in found.first.what
+
+
+def test_who_works_and_does_not_end_has_not_failed_and_not_passed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = burn(tmp_path, monkeypatch, HEALTHY, f"{DEAF}{SIGNS}time.sleep(60)\n")
+    assert [one.judgement for one in found.devices] == ["passed", "unfinished"]
+    assert found.exit_code == 3 and found.devices[1].symptoms == {"slow-to-end": 1}
+    assert "did not end within" in found.devices[1].why
+
+
+def test_who_begins_late_is_told_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = "time.sleep(max(0.0, end - 0.4 - time.time()))\n" + HEALTHY
+    found = burn(tmp_path, monkeypatch, HEALTHY, late, seconds=2.0)
+    assert found.judgement == "passed" and found.devices[0].symptoms == {}
+    assert found.devices[1].symptoms == {"late": 1}
+    assert "less --memory" in next(one.action for one in found.symptoms)
+
+
+# ------------------------------------------------------------------------------------------------- as part of a campaign
+
+
+def measured(tmp_path: Path, body: str, second: str = "") -> tuple[str, str]:
+    """State and reason of the workload's run with these workers."""
+    environment = {
+        **os.environ,
+        "SHAKEDOWN_NATIVE": str(program(tmp_path / "bin", body, second).parent),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    words = ["--time", "1s", "--devices", "cpu", "--memory", "0"]
+    argv = (sys.executable, "-m", "shakedown.operate.burnin", *words)
+    begin = time.time_ns()
+    ended = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, timeout=60)
+    run = Run(id="r", workload="burnin", params={}, label="", estimate_s=1, limit_s=9)
+    job = Job(run="r", repeat=1, argv=argv, begin_ns=begin, end_ns=time.time_ns(), exit_code=ended.returncode)
+    found = measure.measurement(run, job, ended.stdout, ended.stderr)
+    return found.state, found.reason
+
+
+def test_a_device_that_dies_before_its_first_product_is_a_failure_with_its_symptom(tmp_path: Path) -> None:
+    state, reason = measured(tmp_path, "sys.stderr.write('Xid 79\\n')\nos.abort()\n")
+    assert state == "failed" and "its worker died during waiting: ended by SIGABRT: Xid 79" in reason, reason
+    assert "no result" not in reason
+
+
+def test_who_could_not_begin_is_unavailable_with_its_reason(tmp_path: Path) -> None:
+    state, reason = measured(tmp_path, "sys.stderr.write('no room\\n')\nsys.exit(3)\n")
+    assert state == "unavailable" and "not tested" in reason and "no room" in reason
+
+
+@pytest.mark.parametrize("device", ["cpu:1", "node"])
+def test_a_failed_burn_in_says_its_first_symptom_whoever_has_it(device: str) -> None:
+    planned = Plan(version="1", host="n1", devices=DEVICES, seconds=10, stages=(Stage(work="product", seconds=60),))
+    symptom = Symptom(at_s=103, device=device, kind="kernel", severity="critical", what="machine check in bank 7")
+    done = {one.id: Done(products=1, flop=1.0, product_s=1.0) for one in DEVICES}
+    entries = [
+        Begin(at_s=100),
+        *(Turn(at_s=101, device=one.id, state="running") for one in DEVICES),
+        Told(symptom=msgspec.structs.replace(symptom, since_start_s=3)),
+        *(Turn(at_s=110, device=one.id, state="ended") for one in DEVICES),
+        Minute(at_s=110, done=done, figures={}),
+        End(at_s=110, why="time"),
+    ]
+    found = fold(planned, entries).report()
+    assert found.judgement == "failed"
+    assert report.in_brief(found) == f"failed; first {device}, 3.0 s after the start: machine check in bank 7"
+    whole = fold(planned, [one for one in entries if not isinstance(one, Told)]).report()
+    assert whole.judgement == "passed" and report.in_brief(whole) == ""
+
+
+# -------------------------------------------------------------------------------------------------- memory of short runs
+
+
+def machine(tmp_path: Path, limit: str = "") -> Senses:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemTotal: 67108864 kB\nMemAvailable: 67108864 kB\n")  # 64 GiB
+    if limit:
+        (tmp_path / "proc/mounts").write_text("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n")
+        (tmp_path / "proc/self").mkdir()
+        (tmp_path / "proc/self/cgroup").write_text("0::/job\n")
+        (tmp_path / "sys/fs/cgroup/job").mkdir(parents=True)
+        (tmp_path / "sys/fs/cgroup/job/memory.max").write_text(limit)
+    return Senses(str(tmp_path))
+
+
+def test_a_short_burn_in_does_not_spend_its_time_on_filling_memory(tmp_path: Path) -> None:
+    senses = machine(tmp_path)
+    short = asking.Asked(time="10s", devices="cpu")
+    planned = asking.plan(short, senses, (0, 1))
+    assert 100e6 < planned.memory_bytes <= 0.1 * 10 * 0.2e9
+    assert "--memory" in asking.remark(short, planned)
+    told = asking.Asked(time="10s", devices="cpu", memory="4 GiB")
+    assert asking.plan(told, senses, (0, 1)).memory_bytes == 4 << 30
+    assert asking.remark(told, asking.plan(told, senses, (0, 1))) == ""
+    long = asking.Asked(time="1h", devices="cpu")
+    assert asking.plan(long, senses, (0, 1)).memory_bytes == 16 << 30
+    assert asking.remark(long, asking.plan(long, senses, (0, 1))) == ""
+
+
+def test_a_job_s_own_limit_of_memory_counts(tmp_path: Path) -> None:
+    senses = machine(tmp_path, str(8 << 30))
+    assert asking.plan(asking.Asked(devices="cpu"), senses, (0, 1)).memory_bytes == 2 << 30
