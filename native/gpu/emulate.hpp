@@ -28,11 +28,17 @@
 #include <csetjmp>
 #define SHAKEDOWN_FIBER_JUMPS
 #endif
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#endif
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
+#endif
+// To the thread sanitizer all fibers of a block are the one thread that runs them: turns are in order, so that what
+// differs between blocks is all that it could see, and a fiber of its own (__tsan_create_fiber) costs a millisecond.
+// It keeps a stack of calls, to which a function that is never returned from must not add. Within a kernel the calls of
+// several fibers are mixed up there: of a race that is reported believe the lines, not who called them.
+#if defined(__SANITIZE_THREAD__)
+#define SHAKEDOWN_NO_CALL __attribute__((no_sanitize("thread")))
+#else
+#define SHAKEDOWN_NO_CALL
 #endif
 
 namespace shakedown {
@@ -53,11 +59,6 @@ class Turn {
   Turn() = default;
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
-  ~Turn() {
-#if defined(__SANITIZE_THREAD__)
-    if (stack_ != nullptr && fiber_ != nullptr) __tsan_destroy_fiber(fiber_);
-#endif
-  }
 
   void prepare(void (*entry)(), ucontext_t* after) {
     stack_ = std::unique_ptr<char[]>(new char[kStack]);
@@ -66,9 +67,6 @@ class Turn {
     context_.uc_stack.ss_size = kStack;
     context_.uc_link = after;
     makecontext(&context_, entry, 0);
-#if defined(__SANITIZE_THREAD__)
-    fiber_ = __tsan_create_fiber(0);
-#endif
   }
 
   /// This is the stack of the thread itself.
@@ -78,11 +76,7 @@ class Turn {
 #endif
   }
   /// Go on with `other`; returns when somebody goes on with this one.
-  void go_to(Turn& other, [[maybe_unused]] bool ends = false) {
-#if defined(__SANITIZE_THREAD__)
-    if (stack_ == nullptr) fiber_ = __tsan_get_current_fiber();
-    __tsan_switch_to_fiber(other.fiber_, 0);
-#endif
+  SHAKEDOWN_NO_CALL void go_to(Turn& other, [[maybe_unused]] bool ends = false) {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(ends ? nullptr : &fake_, other.bottom(), other.size());
 #endif
@@ -119,9 +113,6 @@ class Turn {
   void* fake_ = nullptr;
   const void* bottom_ = nullptr;
   std::size_t size_ = 0;
-#endif
-#if defined(__SANITIZE_THREAD__)
-  void* fiber_ = nullptr;
 #endif
 #if defined(SHAKEDOWN_FIBER_JUMPS)
   std::jmp_buf place_{};
@@ -211,7 +202,7 @@ class Block {
     std::uint64_t slots[kWarp] = {};
   };
 
-  static void enter() {
+  SHAKEDOWN_NO_CALL static void enter() {
     Block& block = *current;
     block.fibers_[threadIdx.x].arrived();
     for (;;) {
