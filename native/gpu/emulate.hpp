@@ -339,7 +339,7 @@ T __shfl_up_sync(unsigned, T value, unsigned away) {
   const unsigned lane = threadIdx.x % gpu::emulate::kWarp;
   return gpu::emulate::block().shuffle(value, lane >= away ? lane - away : lane);
 }
-inline unsigned __reduce_max_sync(unsigned, unsigned value) {
+inline unsigned warp_max(unsigned value) {
   for (unsigned away = gpu::emulate::kWarp / 2; away > 0; away /= 2)
     value = std::max(value, gpu::emulate::block().shuffle(value, (threadIdx.x % gpu::emulate::kWarp) ^ away));
   return value;
@@ -372,6 +372,7 @@ using std::fma;
 inline void spin() { gpu::emulate::block().pause(); }
 /// Words by which blocks, and the device and the host, tell each other that something is there.
 inline std::uint64_t load_acquire(const std::uint64_t* from, bool) { return __atomic_load_n(from, __ATOMIC_ACQUIRE); }
+inline std::uint64_t load_relaxed(const std::uint64_t* from, bool) { return __atomic_load_n(from, __ATOMIC_RELAXED); }
 inline void store_release(std::uint64_t* to, std::uint64_t value, bool) {
   __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }

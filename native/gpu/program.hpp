@@ -23,6 +23,31 @@ inline void tell(Emitter& emitter, const Failure& failure) {
   std::fprintf(stderr, "%s\n", said.c_str());
 }
 
+/// What one device is not measured at, for want of room or of a format: told each time. A device with nothing else
+/// measured is one that could not be measured.
+class LeftOut {
+ public:
+  LeftOut(Emitter& emitter, const Device& device, const char* code)
+      : emitter_(emitter), name_(device.info().name), code_(code) {}
+
+  void add(const std::string& what, const std::string& advice) {
+    last_ = what;
+    advice_ = advice;
+    emitter_.notice(code_, name_ + ": " + what, advice);
+  }
+  void measured() { any_ = true; }
+  /// Throws Failure with what was left out last, where nothing was measured. Call after the last case.
+  void require_any() const {
+    if (any_ || last_.empty()) return;
+    throw Failure(State::out_of_memory, name_ + ": nothing was measured: " + last_, advice_);
+  }
+
+ private:
+  Emitter& emitter_;
+  std::string name_, code_, last_, advice_;
+  bool any_ = false;
+};
+
 /// Run `work` on each device in turn. What a device refuses is a notice, and the exit code is then that of "could not
 /// measure", whatever the others did.
 inline int on_each(Emitter& emitter, const std::vector<std::unique_ptr<Device>>& devices,

@@ -18,7 +18,7 @@ __device__ __forceinline__ std::uint32_t step(const Task<T>& task, std::uint32_t
     const std::uint32_t mine = move<T, L>(task, side, now, g);
     fastest = mine > fastest ? mine : fastest;
   }
-  fastest = __reduce_max_sync(~0u, fastest);
+  fastest = warp_max(fastest);
   if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = fastest;
   __syncthreads();
   if (threadIdx.x == 0) {

@@ -29,7 +29,8 @@ struct Meeting {
   /// The part of one thread, between two barriers of its block.
   __device__ __forceinline__ void arrive_and_wait() const {
     add_release(arrived, 1);
-    while (load_acquire(arrived, false) < wanted + gridDim.x) spin();
+    while (load_relaxed(arrived, false) < wanted + gridDim.x) spin();
+    load_acquire(arrived, false);
   }
 };
 
@@ -201,7 +202,7 @@ __device__ __forceinline__ std::uint32_t list_particle(const Task<T>& task, cons
     const int dy = row % (2 * kReach + 1) - kReach, dz = row / (2 * kReach + 1) - kReach;
     const Runs runs = runs_of(task, x, wrapped(y, dy, task.edge), wrapped(z, dz, task.edge));
     const std::uint32_t all = me.there ? runs.all : 0;
-    const std::uint32_t most = L == 1 ? all : __reduce_max_sync(~0u, all);  // turns of the whole warp
+    const std::uint32_t most = L == 1 ? all : warp_max(all);  // turns of the whole warp
     for (std::uint32_t k = me.sub; k - me.sub < most; k += L) {
       const std::uint32_t j = k >= all ? me.i : k < runs.n0 ? runs.first0 + k : runs.first1 + (k - runs.n0);
       const Place<T> there = places[j];
@@ -235,7 +236,7 @@ __device__ __forceinline__ void list_all(const Task<T>& task, std::uint32_t side
     const Member<L> me = member<L>(g, task.n);
     const std::uint32_t length = list_particle<T, L>(task, task.places + side * task.stride, g, me);
     if (me.there && me.sub == 0) task.lengths[me.i] = length < room ? length : room;
-    const std::uint32_t most = __reduce_max_sync(~0u, length);
+    const std::uint32_t most = warp_max(length);
     if (threadIdx.x % kWarp == 0) task.costs[g] = (most + L - 1) / L + kFixedCost;
     longest = most > longest ? most : longest;
   }
