@@ -2,23 +2,21 @@
 
 #include <algorithm>
 
+#include "launches.hpp"
+
 namespace shakedown::hpl_gpu {
 namespace {
 
-constexpr Index kMostY = 65535;    // blocks in a grid's second direction
-constexpr Index kMostFlat = 4096;  // blocks of a kernel that strides
-constexpr Index kRowsEach = 8;     // entries that a thread of the generator makes
+using launches::kMostY;
+using launches::number;
+using launches::parts;
+
 constexpr unsigned kOrdinary = 48 << 10;
 constexpr unsigned kStaticShared = 18 << 10;  // of the base panel's kernel; README.md
 
-unsigned number(Index value) { return static_cast<unsigned>(std::max<Index>(1, value)); }
-Index parts(Index items, Index each) { return (items + each - 1) / each; }
-
 }  // namespace
 
-gpu::Grid Calls::flat(Index items) const {
-  return {.blocks = number(std::min(parts(items, kernels_.threads), kMostFlat)), .threads = kernels_.threads};
-}
+gpu::Grid Calls::flat(Index items) const { return launches::flat(items, kernels_.threads); }
 
 gpu::Grid Calls::tiles(Index across, Index down) const {
   return {.blocks = number(parts(across, kTile)),
@@ -28,33 +26,27 @@ gpu::Grid Calls::tiles(Index across, Index down) const {
 
 void Calls::generate(const Part& part, double* a, Index lda, gpu::Handle stream) const {
   if (part.height == 0 || part.width == 0) return;
-  const Index each = static_cast<Index>(kernels_.threads) * kRowsEach;
-  kernels_.generate({.blocks = number(parts(part.height, each)),
-                     .threads = kernels_.threads,
-                     .blocks_y = number(std::min(part.width, kMostY))},
-                    stream, part, hpl::kStep, hpl::kStep.times(kernels_.threads), a, lda, each);
+  kernels_.generate(launches::entries(part, kernels_.threads), stream, part, hpl::kStep,
+                    hpl::kStep.times(kernels_.threads), a, lda, launches::rows_of_block(kernels_.threads));
 }
 
 void Calls::row_sums(const Part& part, const double* x, double* sums, int chunks, gpu::Handle stream) const {
   if (part.height == 0) return;
-  gpu::Grid grid = {.blocks = number(parts(part.height, kernels_.threads)), .threads = kernels_.threads};
-  grid.blocks_y = static_cast<unsigned>(chunks);
-  kernels_.row_sums(grid, stream, part, hpl::kStep, hpl::kStep.times(static_cast<std::uint64_t>(part.n)), x, sums,
+  kernels_.row_sums(launches::by_row(part.height, chunks, kernels_.threads), stream, part, hpl::kStep,
+                    hpl::kStep.times(static_cast<std::uint64_t>(part.n)), x, sums,
                     parts(parts(part.width, part.columns.block), chunks));
 }
 
 void Calls::column_sums(const Part& part, double* sums, gpu::Handle stream) const {
   if (part.width == 0) return;
-  kernels_.column_sums({.blocks = number(parts(part.width, kernels_.threads)), .threads = kernels_.threads}, stream,
-                       part, hpl::kStep, sums);
+  kernels_.column_sums(launches::by_row(part.width, 1, kernels_.threads), stream, part, hpl::kStep, sums);
 }
 
 void Calls::copy(const double* from, Index ldf, double* to, Index ldt, Index rows, Index columns,
                  gpu::Handle stream) const {
   if (rows <= 0 || columns <= 0) return;
-  gpu::Grid grid = flat(rows);
-  grid.blocks_y = number(std::min(columns, kMostY));
-  kernels_.copy(grid, stream, from, ldf, to, ldt, rows, static_cast<int>(columns));
+  kernels_.copy(launches::by_column(rows, columns, kernels_.threads), stream, from, ldf, to, ldt, rows,
+                static_cast<int>(columns));
 }
 
 void Calls::gather(double* a, Index lda, const Columns& columns, const Rows& rows, const int* into, double* w,

@@ -110,7 +110,7 @@ void prove(const Awareness& awareness, gpu::Device& device, MPI_Comm comm) {
   });
 }
 
-void acquaint(MPI_Comm comm, const std::vector<std::pair<double*, std::size_t>>& memories) {
+void acquaint(MPI_Comm comm, const Memories& memories) {
   constexpr std::int64_t kDoubles = 1 << 17;  // a megabyte: beyond what MPIs send at once
   int me = 0, size = 1;
   MPI_Comm_rank(comm, &me);
@@ -123,6 +123,11 @@ void acquaint(MPI_Comm comm, const std::vector<std::pair<double*, std::size_t>>&
                    static_cast<int>(count), MPI_DOUBLE, (me + size - distance) % size, 0, comm, MPI_STATUS_IGNORE);
     }
   }
+}
+
+void acquaint(const hpl::Grid& grid, const Memories& down, const Memories& along) {
+  if (grid.p > 1) acquaint(grid.in_column, down);
+  if (grid.q > 1) acquaint(grid.in_row, along);
 }
 
 std::vector<std::string> forbid_emulation() {

@@ -14,20 +14,9 @@ Factorization::Factorization(const Setup& setup, const Grid& grid, const Geometr
       calls_(calls),
       device_(calls.device()),
       progress_(std::move(progress)),
-      steps_(schedule(geometry, setup.staged)),
-      // The panel goes first: what it needs is little, and everything waits for it.
-      streams_{std::make_unique<gpu::Stream>(device_), std::make_unique<gpu::Stream>(device_, true),
-               std::make_unique<gpu::Stream>(device_, true)},
-      start_(device_),
-      begins_(steps_.size()),
-      ends_(steps_.size()),
-      factory_(setup, grid, geometry, store, calls, stream(Lane::panel), [this] { move_on(); }) {
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i].lane == Lane::host) continue;
-    begins_[i] = std::make_unique<gpu::Event>(device_);
-    ends_[i] = std::make_unique<gpu::Event>(device_);
-  }
-  host_times_.reserve(steps_.size());
+      lanes_(device_, schedule(geometry, setup.staged)),
+      factory_(setup, grid, geometry, store, calls, lanes_.stream(Lane::panel), [this] { move_on(); }) {
+  host_times_.reserve(lanes_.steps().size());
   pivots_.reserve(static_cast<std::size_t>(setup.base.n));
 }
 
@@ -43,37 +32,29 @@ void Factorization::until(const Done& done) {
 Result Factorization::run() {
   MPI_Barrier(grid_.all);
   start_s_ = now_s();
-  start_.record(stream(Lane::update));
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
+  lanes_.start();
+  const auto& steps = lanes_.steps();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
     if (step.lane != Lane::host) {
-      on_device(i);
+      lanes_.put(i, [&](const Step& one, const gpu::Stream& mine) { work(one, mine); });
       continue;
     }
-    for (const int earlier : step.after) wait(*ends_[static_cast<std::size_t>(earlier)]);
+    for (const int earlier : step.after) until([&] { return lanes_.ended(earlier); });
     const double begin = now_s() - start_s_;
     on_host(step);
     host_times_.push_back({Lane::host, step.op, begin, now_s() - start_s_});
   }
-  for (const auto& one : streams_) one->wait();
-  const double until = now_s() - start_s_;
+  lanes_.finish();
+  const double factored = now_s() - start_s_;
   Result result;
-  result.x = solve_back(setup_, grid_, geometry_, store_, calls_, stream(Lane::update));
+  result.x = solve_back(setup_, grid_, geometry_, store_, calls_, lanes_.stream(Lane::update));
   result.seconds = now_s() - start_s_;
   const auto intervals = timeline();
-  result.shares = account(intervals, until, result.seconds);
+  result.shares = account(intervals, factored, result.seconds);
   result.panel_busy = panel_seconds(intervals);
   result.pivots = std::move(pivots_);
   return result;
-}
-
-void Factorization::on_device(std::size_t number) {
-  const Step& step = steps_[number];
-  const auto& mine = stream(step.lane);
-  for (const int earlier : step.after) device_.await(mine, *ends_[static_cast<std::size_t>(earlier)]);
-  begins_[number]->record(mine);
-  work(step, mine);
-  ends_[number]->record(mine);
 }
 
 void Factorization::work(const Step& step, const gpu::Stream& stream) {
@@ -204,17 +185,9 @@ void Factorization::move_on() {
   for (const Side side : {Side::ahead, Side::left, Side::right}) store_.mover(side).poll();
 }
 
-void Factorization::wait(const gpu::Event& event) {
-  until([&] { return device_.happened(event); });
-}
-
 std::vector<Interval> Factorization::timeline() {
   std::vector<Interval> all = std::move(host_times_);
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (ends_[i] == nullptr) continue;
-    const double begin = start_.seconds_until(*begins_[i]), end = start_.seconds_until(*ends_[i]);
-    all.push_back({steps_[i].lane, steps_[i].op, begin, end});
-  }
+  lanes_.tell([&](const Step& step, double begin, double end) { all.push_back({step.lane, step.op, begin, end}); });
   return all;
 }
 

@@ -2,11 +2,10 @@
 // for what messages need, and moves on whatever message is under way while it waits.
 #pragma once
 
-#include <functional>
-#include <memory>
-
 #include "hpl/broadcast.hpp"
 #include "hpl/check.hpp"
+#include "lanes.hpp"
+#include "measure.hpp"
 #include "panel.hpp"
 #include "timeline.hpp"
 
@@ -14,9 +13,6 @@ namespace shakedown::hpl_gpu {
 
 class Factorization {
  public:
-  /// Told as panels are there: how many columns were factored before.
-  using Progress = std::function<void(Index columns)>;
-
   Factorization(const Setup& setup, const Grid& grid, const Geometry& geometry, Store& store, const Calls& calls,
                 Progress progress);
 
@@ -24,8 +20,6 @@ class Factorization {
   Result run();
 
  private:
-  [[nodiscard]] const gpu::Stream& stream(Lane lane) const { return *streams_[static_cast<std::size_t>(lane)]; }
-  void on_device(std::size_t number);
   void on_host(const Step& step);
   void work(const Step& step, const gpu::Stream& stream);
   void plan(int k);
@@ -35,7 +29,6 @@ class Factorization {
   void move_on();
   template <class Done>
   void until(const Done& done);
-  void wait(const gpu::Event& event);
   std::vector<Interval> timeline();
   [[nodiscard]] Range columns(const Step& step) const;
   [[nodiscard]] bool binary(Index columns) const;
@@ -48,10 +41,7 @@ class Factorization {
   const Calls& calls_;
   gpu::Device& device_;
   Progress progress_;
-  std::vector<Step> steps_;
-  std::unique_ptr<gpu::Stream> streams_[kLanes];
-  gpu::Event start_;
-  std::vector<std::unique_ptr<gpu::Event>> begins_, ends_;  // of the device's steps
+  Lanes<Step> lanes_;
   std::vector<Interval> host_times_;
   PanelFactory factory_;
   hpl::PanelBroadcast broadcasts_[kSlots];
@@ -63,9 +53,6 @@ class Factorization {
 /// all get x. `stream` has seen all that went before.
 std::vector<double> solve_back(const Setup& setup, const Grid& grid, const Geometry& geometry, Store& store,
                                const Calls& calls, const gpu::Stream& stream);
-
-/// Show MPI every memory that messages start or end in (devices.hpp). Every rank of the grid calls it.
-void acquaint(const Grid& grid, const Store& store);
 
 /// Fill [A b]; the residual of x, from A generated again. Every rank of the grid calls them.
 void generate(const Geometry& geometry, Store& store, const Calls& calls, const gpu::Stream& stream);

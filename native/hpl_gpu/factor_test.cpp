@@ -2,8 +2,6 @@
 // partial pivoting defines them, small residuals, and none that passes where the matrix was damaged.
 #include "factor.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <cmath>
 #include <map>
@@ -11,9 +9,8 @@
 #include <vector>
 
 #include "common/check.hpp"
-#include "gpu/host.hpp"
-#include "hpl/testing/reference.hpp"
 #include "hpl/testing/run.hpp"
+#include "testing.hpp"
 
 namespace {
 
@@ -22,11 +19,11 @@ using shakedown::Checks;
 using shakedown::hpl::testing::Dice;
 namespace gpu = shakedown::gpu;
 namespace hpl = shakedown::hpl;
+using testing::kSlow;
 
 constexpr unsigned kHang_s = 1500;  // far beyond what this file takes, under any sanitizer
 
 struct Outcome {
-  bool inside = false;
   Result result;
   hpl::Check check;
 };
@@ -39,43 +36,26 @@ struct Run {
 
 std::string words(const Run& run) {
   const auto& c = run.setup.base;
-  const auto number = [](auto value) { return std::to_string(value); };
-  return "N " + number(c.n) + ", NB " + number(c.nb) + ", " + number(c.p) + " x " + number(c.q) +
-         (c.column_major ? " by columns" : "") + ", " + name_of(c.broadcast) + ", " + name_of(c.exchange) + " up to " +
-         number(c.exchange_threshold) + ", split " + number(c.split) + ", segment " + number(c.segment_bytes) +
-         ", tail " + number(run.setup.tail_nb) + " of " + number(run.setup.tail_share) +
-         (run.setup.staged ? ", staged" : ", direct") + ", blocks " + number(run.setup.panel_blocks) + ", eager " +
-         number(run.eager_bytes);
+  return testing::words(run.setup, run.eager_bytes) + ", " + name_of(c.exchange) + " up to " +
+         std::to_string(c.exchange_threshold) + ", split " + std::to_string(c.split) + ", blocks " +
+         std::to_string(run.setup.panel_blocks);
 }
 
 std::vector<Outcome> solve(const Run& run) {
   const auto& c = run.setup.base;
-  const int ranks = c.p * c.q;
-  std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
-  ranks_in_threads::start(
-      ranks,
-      [&](int rank) {
-        hpl::World world;
-        MPI_Comm_dup(MPI_COMM_WORLD, &world.all);
-        world.group = world.all;
-        world.rank = world.group_rank = rank;
-        world.size = world.group_size = ranks;
-        Grid grid = make_grid(world, c);
-        const auto device = std::move(gpu::host_devices(1).front());
-        const Calls calls(*device, module({}));
-        const Geometry geometry = geometry_of(run.setup, grid.row, grid.column);
-        Store store(*device, run.setup, geometry);
-        const gpu::Stream stream(*device);
-        acquaint(grid, store);
-        generate(geometry, store, calls, stream);
-        if (run.prepare) run.prepare(store, geometry);
-        auto& outcome = outcomes[static_cast<std::size_t>(rank)];
-        outcome.inside = true;
-        outcome.result = Factorization(run.setup, grid, geometry, store, calls, {}).run();
-        outcome.check = check(grid, geometry, store, calls, stream, outcome.result.x);
-        free_grid(grid);
-      },
-      run.eager_bytes);
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(c.p * c.q));
+  testing::on_ranks(c, run.eager_bytes, [&](int rank, const Grid& grid, gpu::Device& device) {
+    const Calls calls(device, module({}));
+    const Geometry geometry = geometry_of(run.setup, grid.row, grid.column);
+    Store store(device, run.setup, geometry);
+    const gpu::Stream stream(device);
+    acquaint(grid, store.column_transport(), store.row_transport());
+    generate(geometry, store, calls, stream);
+    if (run.prepare) run.prepare(store, geometry);
+    auto& outcome = outcomes[static_cast<std::size_t>(rank)];
+    outcome.result = Factorization(run.setup, grid, geometry, store, calls, {}).run();
+    outcome.check = check(grid, geometry, store, calls, stream, outcome.result.x);
+  });
   return outcomes;
 }
 
@@ -107,48 +87,16 @@ void right(Checks& checks, const Run& run) {
   }
 }
 
-template <class T, std::size_t kCount>
-T one_of(Dice& dice, const T (&values)[kCount]) {
-  return values[static_cast<std::size_t>(dice.below(static_cast<Index>(kCount)))];
-}
-
 Run random_run(Dice& dice, Index largest) {
   Run run;
+  static_cast<BaseSetup&>(run.setup) = testing::random_setup(dice, 1, largest);
   auto& c = run.setup.base;
-  c.n = dice.between(1, largest);
-  c.nb = std::min(c.n, one_of<Index>(dice, {1, 3, 8, 13, 32, 33, 64, 65, 100, 150}));
-  if (c.nb < 5) c.n = std::min<Index>(c.n, 30);
-  c.broadcast = static_cast<hpl::Broadcast>(dice.below(6));
   c.exchange = static_cast<hpl::Exchange>(dice.below(3));
-  c.exchange_threshold = one_of<Index>(dice, {0, 8, 64});
-  c.split = one_of(dice, {0.0, 0.3, 0.5, 1.0});
-  c.segment_bytes = one_of<Index>(dice, {8, 100, 1 << 20});
-  run.setup.tail_nb = one_of<Index>(dice, {0, 0, 5, 32, 40});
-  run.setup.tail_share = one_of(dice, {0.25, 0.6, 1.0});
-  run.setup.staged = dice.below(2) == 0;
+  c.exchange_threshold = testing::one_of<Index>(dice, {0, 8, 64});
+  c.split = testing::one_of(dice, {0.0, 0.3, 0.5, 1.0});
   run.setup.panel_blocks = static_cast<unsigned>(dice.between(1, 3));
-  run.eager_bytes = static_cast<std::size_t>(one_of<Index>(dice, {0, 200, 1 << 20}));
+  run.eager_bytes = testing::random_eager_bytes(dice);
   return run;
-}
-
-void one_rank(Checks& checks, int rounds) {
-  Dice dice(100);
-  for (int round = 0; round < rounds; ++round) right(checks, random_run(dice, 230));
-}
-
-void grids(Checks& checks, int rounds) {
-  static constexpr std::pair<int, int> kGrids[] = {{1, 2}, {2, 1}, {2, 2}, {1, 3}, {3, 1},
-                                                   {2, 3}, {3, 2}, {1, 4}, {4, 1}};
-  Dice dice(200);
-  for (int round = 0; round < rounds; ++round) {
-    for (const auto& [p, q] : kGrids) {
-      Run run = random_run(dice, 150);
-      run.setup.base.p = p;
-      run.setup.base.q = q;
-      run.setup.base.column_major = dice.below(2) == 1;
-      right(checks, run);
-    }
-  }
 }
 
 /// The processor's program and this one, on the same grid: the same pivots, and x as far as sums in another order may
@@ -191,12 +139,8 @@ void damage(Checks& checks) {
     };
   };
   const double nan = std::nan(""), infinity = HUGE_VAL;
-#if defined(__SANITIZE_THREAD__)  // what threads do depends on no entry
-  const std::vector<std::pair<int, int>> shapes = {{2, 2}};
-#else
-  const std::vector<std::pair<int, int>> shapes = {{1, 1}, {2, 1}, {2, 2}};
-#endif
-  for (const auto& [p, q] : shapes) {
+  for (const auto& [p, q] : {std::pair{1, 1}, {2, 1}, {2, 2}}) {
+    if (kSlow && p * q < 4) continue;
     for (const auto& [name, prepare] :
          {std::pair<std::string, std::function<void(Store&, const Geometry&)>>{"an entry changed", entry(0.123)},
           {"an entry NaN", entry(nan)},
@@ -204,6 +148,7 @@ void damage(Checks& checks) {
           {"a column NaN", column(nan)},
           {"a column of zeros", column(0)}}) {
       for (const Index n : {1, 40}) {
+        if (kSlow && n == 1) continue;
         Run run;
         run.setup.base.n = n;
         run.setup.base.nb = std::min<Index>(n, 8);
@@ -243,15 +188,11 @@ int main(int argc, char**) {
   alarm(kHang_s);
   Checks checks;
   const bool many = argc > 1;  // by hand
-#if defined(__SANITIZE_THREAD__)
-  constexpr int kAlone = 12, kRounds = 1;  // each round is slow there, and none is unlike the others in what threads do
-#else
-  constexpr int kAlone = 40, kRounds = 3;
-#endif
+  constexpr int kAlone = kSlow ? 12 : 40, kRounds = kSlow ? 1 : 3;
   accounts(checks);
-  one_rank(checks, many ? 400 : kAlone);
-  grids(checks, many ? 40 : kRounds);
-  as_the_processor(checks);
+  testing::random_runs(many ? 400 : kAlone, many ? 40 : kRounds, random_run,
+                       [&](const Run& run) { right(checks, run); });
+  if (!kSlow) as_the_processor(checks);  // it compares numbers
   damage(checks);
   return checks.end();
 }

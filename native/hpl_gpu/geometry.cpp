@@ -66,4 +66,11 @@ Index Geometry::most(Side side) const {
   return most;
 }
 
+Geometry geometry_of(const Distribution& dealt, int row, int column) {
+  Part part{dealt.n, {dealt.nb, dealt.p}, {dealt.nb, dealt.q}, row, column, 0, 0};
+  part.height = part.rows.count(dealt.n, row);
+  part.width = part.columns.count(dealt.columns, column);
+  return {part, spans_of(dealt.n, dealt.nb, dealt.tail_nb, dealt.tail_from), dealt.split};
+}
+
 }  // namespace shakedown::hpl_gpu

@@ -1,9 +1,11 @@
 // Which columns and rows of a rank each panel has to do with. Pure.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "hpl/layout.hpp"
 #include "tasks.hpp"
 
 namespace shakedown::hpl_gpu {
@@ -28,6 +30,10 @@ struct Range {
   [[nodiscard]] Index count() const { return end - begin; }
   [[nodiscard]] bool empty() const { return end <= begin; }
 };
+
+/// The leading dimension of so many local rows: whole lines of 128 rows and 32 more, so that what lies side by side
+/// does not fall into the same banks and sets.
+inline Index padded_rows(Index rows) { return hpl::round_up(std::max<Index>(1, rows), 128) + 32; }
 
 class Geometry {
  public:
@@ -57,5 +63,16 @@ class Geometry {
   [[nodiscard]] Index local(Index column) const { return part.columns.count(column, part.column); }
   std::vector<Index> splits_;  // where the right side begins, panel by panel
 };
+
+/// A matrix on a grid of ranks, and its panels.
+struct Distribution {
+  Index n = 0, columns = 0;  // the order of A; columns that are dealt: as many, or b's too
+  Index nb = 1;
+  int p = 1, q = 1;
+  Index tail_nb = 0, tail_from = 0;  // see spans_of
+  double split = 0;                  // of the columns that are not the next panel's, the right side
+};
+/// The part of the rank in this row and column of the grid.
+Geometry geometry_of(const Distribution& dealt, int row, int column);
 
 }  // namespace shakedown::hpl_gpu

@@ -7,7 +7,9 @@
 #include "gpu/program.hpp"
 
 namespace shakedown::hpl_gpu {
+namespace {
 
+/// Each rank's place in the grid and its device. Rank 0 has the list; every rank calls it.
 std::vector<Object> places(const hpl::World& world, const Grid& grid, const gpu::Info& info) {
   const std::vector<int> mine = {grid.row, grid.column, info.index, gpu::numa_node(info.pci)};
   std::string name = info.name + "\n" + info.pci + "\n" + info.uuid;
@@ -29,6 +31,8 @@ std::vector<Object> places(const hpl::World& world, const Grid& grid, const gpu:
   return facts;
 }
 
+}  // namespace
+
 std::vector<Object> conditions(const hpl::World& world, const gpu::Conditions& mine) {
   constexpr std::size_t kNumbers = 5;
   const double numbers[kNumbers] = {static_cast<double>(mine.readings), mine.clock_hz, mine.power_w, mine.temperature_c,
@@ -47,7 +51,11 @@ std::vector<Object> conditions(const hpl::World& world, const gpu::Conditions& m
 }
 
 Object start_facts(const Options& options, const hpl::World& world, gpu::Device& device, const Awareness& aware,
-                   const std::vector<Object>& grid) {
+                   const hpl::Config& first) {
+  Grid whole = make_grid(world, first);
+  const auto grid = places(world, whole, device.info());
+  free_grid(whole);
+  if (world.rank != 0) return {};
   Object facts = gpu::facts(device.info());
   facts.add("blas", device.blas().title()).add("ranks", world.size).add("grid", grid).add("mpi", mpi_version());
   facts.add("gpu_aware_mpi", aware.direct).add("gpu_aware_mpi_reason", aware.reason);
@@ -58,6 +66,33 @@ Object start_facts(const Options& options, const hpl::World& world, gpu::Device&
   facts.add("hosts", hosts);
   if (!options.ignored.empty()) facts.add("ignored", options.ignored);
   return facts;
+}
+
+void tell_of_options(Emitter& emitter, const Options& options, const std::vector<std::string>& notices) {
+  for (const auto& text : notices) emitter.notice("hpl_dat", text);
+  for (const auto& text : options.ignored) emitter.notice("ignored", text);
+}
+
+int run_sweep(const hpl::World& world, Emitter& emitter, const hpl::Dat& dat,
+              const std::function<void(const hpl::Variant&)>& run, const std::function<void()>& skipped) {
+  bool some_skipped = false;
+  const auto count = run_count(dat);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    try {
+      run(run_at(dat, i));
+    } catch (const gpu::Failure&) {
+      throw;
+    } catch (const Error& error) {  // the same on every rank
+      if (count == 1 || error.code != kCouldNotMeasure) throw;
+      some_skipped = true;
+      if (world.rank != 0) continue;
+      emitter.notice("skipped", error.what());
+      skipped();
+    }
+  }
+  int code = !emitter.ok() ? kCheckFailed : some_skipped ? kCouldNotMeasure : kOk;
+  MPI_Bcast(&code, 1, MPI_INT, 0, world.all);
+  return code;
 }
 
 int guarded(const char* program, Emitter& emitter, const hpl::World& world, const std::function<int()>& work) {

@@ -72,29 +72,13 @@ int sweep(const Bench& bench, Options& options, const Awareness& aware, hpl::Scr
     first.n = hpl::kMostInt;
     dat.n = {choose_n(bench, setup_of(options, first, !aware.direct))};
   }
-  bool skipped = false;
-  const auto count = run_count(dat);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const hpl::Variant variant = run_at(dat, i);
-    try {
-      if (variant.n == 0) throw cannot("N = 0: there is nothing to solve", "name an N above 0");
-      const Setup setup = setup_of(options, variant, !aware.direct);
-      require_room(bench, setup);
-      do_run(bench, variant, setup, aware, scribe);
-    } catch (const gpu::Failure&) {
-      throw;
-    } catch (const Error& error) {  // the same on every rank
-      if (count == 1 || error.code != kCouldNotMeasure) throw;
-      skipped = true;
-      if (bench.world.rank == 0) {
-        bench.emitter.notice("skipped", error.what());
-        scribe->skipped();
-      }
-    }
-  }
-  int code = !bench.emitter.ok() ? kCheckFailed : skipped ? kCouldNotMeasure : kOk;
-  MPI_Bcast(&code, 1, MPI_INT, 0, bench.world.all);
-  return code;
+  const auto one = [&](const hpl::Variant& variant) {
+    if (variant.n == 0) throw cannot("N = 0: there is nothing to solve", "name an N above 0");
+    const Setup setup = setup_of(options, variant, !aware.direct);
+    require_room(bench, setup);
+    do_run(bench, variant, setup, aware, scribe);
+  };
+  return run_sweep(bench.world, bench.emitter, dat, one, [&] { scribe->skipped(); });
 }
 
 int run_all(int argc, char** argv, Options options, const std::vector<std::string>& notices) {
@@ -116,12 +100,8 @@ int run_all(int argc, char** argv, Options options, const std::vector<std::strin
   prove(aware, *device, world.all);
   Emitter emitter(world.rank == 0 ? events.get() : nullptr);
   const Setup first = setup_of(options, run_at(options.hpl.sweep, 0), !aware.direct);
-  Grid whole = make_grid(world, first.base);  // the places in the first grid: those of others are said by their cases
-  const auto grid = places(world, whole, device->info());
-  free_grid(whole);
-  emitter.start("hpl_gpu", argc, argv, world.rank == 0 ? start_facts(options, world, *device, aware, grid) : Object());
-  for (const auto& text : notices) emitter.notice("hpl_dat", text);
-  for (const auto& text : options.ignored) emitter.notice("ignored", text);
+  emitter.start("hpl_gpu", argc, argv, start_facts(options, world, *device, aware, first.base));
+  tell_of_options(emitter, options, notices);
   for (const auto& text : emulation) {
     emitter.notice("fp64-emulation", text + " was set, and is not heeded here",
                    "HPL's operations are in double precision; measure emulated products with gpu_gemm");
@@ -143,8 +123,7 @@ int main(int argc, char** argv) {
   return mpi_main(
       "hpl_gpu", argc, argv, MPI_THREAD_FUNNELED, [&] { read_options(argc, argv, std::nullopt, notices); },
       [&] {
-        std::optional<std::string> dat;
-        if (const auto name = hpl_gpu::dat_file_of(argc, argv); !name.empty()) dat = hpl::read_everywhere(name);
-        return run_all(argc, argv, hpl_gpu::read_options(argc, argv, dat, notices), notices);
+        const auto options = hpl_gpu::read_options(argc, argv, hpl_gpu::dat_text(argc, argv), notices);
+        return run_all(argc, argv, options, notices);
       });
 }

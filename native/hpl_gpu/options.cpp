@@ -1,6 +1,7 @@
 #include "options.hpp"
 
 #include "hpl/dat.hpp"
+#include "hpl/session.hpp"
 
 namespace shakedown::hpl_gpu {
 namespace {
@@ -31,8 +32,7 @@ void fix(hpl::Dat& dat) {
 }
 
 void read_own(Args& args, Options& o) {
-  o.tail_nb = args.integer("tail-nb", 0, 0, "columns of a panel in the tail of a run; 0: as everywhere", kMostBlock);
-  o.tail_share = args.real("tail-share", o.tail_share, 0, "of N, the part that is the tail, to 1");
+  read_tail(args, o, kMostBlock);
   o.panel_blocks = static_cast<unsigned>(args.integer(
       "panel-blocks", 0, 0, "blocks of the panel's kernel, at most; 0: a quarter of the multiprocessors", 1024));
   o.hpl.split =
@@ -66,6 +66,11 @@ void read_runs(Args& args, hpl::Options& h) {
   h.inject = static_cast<hpl::Inject>(found - kInjects.begin());
 }
 
+void read_tail(Args& args, Options& o, Index most_block) {
+  o.tail_nb = args.integer("tail-nb", 0, 0, "columns of a panel in the tail of a run; 0: as everywhere", most_block);
+  o.tail_share = args.real("tail-share", o.tail_share, 0, "of N, the part that is the tail, to 1");
+}
+
 void refuse(const Options& o, Index most_block, const char* why) {
   const auto& h = o.hpl;
   if (h.split > 1) throw usage("--split is above 1", "it is a part of the columns");
@@ -85,6 +90,12 @@ void settle(hpl::Options& h) {
 }
 
 std::string dat_file_of(int argc, char** argv) { return hpl::dat_file_of(argc, argv); }
+
+std::optional<std::string> dat_text(int argc, char** argv) {
+  const auto name = dat_file_of(argc, argv);
+  if (name.empty()) return std::nullopt;
+  return hpl::read_everywhere(name);
+}
 
 std::vector<std::string> without_meaning(const hpl::Dat& dat) {
   auto words = hpl::ignored(dat);
@@ -122,26 +133,33 @@ Options read_options(int argc, char** argv, const std::optional<std::string>& da
   return o;
 }
 
+BaseSetup base_setup_of(const Options& options, const hpl::Variant& variant, bool staged) {
+  return {hpl::config_of(options.hpl, variant), options.tail_nb, options.tail_share, staged};
+}
+
 Setup setup_of(const Options& options, const hpl::Variant& variant, bool staged) {
-  Setup setup;
-  setup.base = hpl::config_of(options.hpl, variant);
-  setup.tail_nb = options.tail_nb;
-  setup.tail_share = options.tail_share;
-  setup.panel_blocks = options.panel_blocks;
-  setup.staged = staged;
-  return setup;
+  return {base_setup_of(options, variant, staged), options.panel_blocks};
+}
+
+Object params_of_grid(const hpl::Config& c) {
+  Object params;
+  params.add("n", c.n).add("nb", c.nb).add("p", c.p).add("q", c.q).add("ranks", c.p * c.q);
+  return params;
+}
+
+void add_device(Object& params, const Options& options, const BaseSetup& setup, const gpu::Info& info) {
+  const bool alone = setup.base.p * setup.base.q == 1;
+  params.add("messages", alone ? "none" : setup.staged ? "staged" : "direct");
+  params.add("device", info.name).add("backend", options.choice.backend);
 }
 
 Object params_of(const Options& options, const Setup& setup, const gpu::Info& info) {
   const auto& c = setup.base;
-  const bool alone = c.p * c.q == 1;
-  Object params;
-  params.add("n", c.n).add("nb", c.nb).add("p", c.p).add("q", c.q).add("ranks", c.p * c.q);
+  Object params = params_of_grid(c);
   params.add("mapping", c.column_major ? "column" : "row").add("bcast", name_of(c.broadcast));
   params.add("swap", name_of(c.exchange)).add("swap_threshold", c.exchange_threshold).add("split", c.split);
   params.add("segment_bytes", c.segment_bytes).add("tail_nb", setup.tail_nb).add("panel_blocks", setup.panel_blocks);
-  params.add("messages", alone ? "none" : setup.staged ? "staged" : "direct");
-  params.add("device", info.name).add("backend", options.choice.backend);
+  add_device(params, options, setup, info);
   return params;
 }
 

@@ -29,11 +29,15 @@ void read_device(Args& args, Options& options);
 void read_runs(Args& args, hpl::Options& options);
 /// Throws a usage error for parts above 1, an unknown word, and an NB above `most_block` (`why`: the next step).
 void refuse(const Options& options, Index most_block, const char* why);
+/// The panels of the tail, of at most `most_block` columns.
+void read_tail(Args& args, Options& options, Index most_block);
 /// What is not the user's choice where one thread drives a device.
 void settle(hpl::Options& options);
 
-/// The name of the HPL.dat that the command line asks for; empty: none.
+/// The name of the HPL.dat that the command line asks for; empty: none. Its text, from rank 0, where there is one:
+/// every rank calls that.
 std::string dat_file_of(int argc, char** argv);
+std::optional<std::string> dat_text(int argc, char** argv);
 
 /// Read the command line over the values of `dat` (empty: our own defaults). Throws a usage error; --help prints and
 /// leaves. Appends what has to be said about the file to `notices`.
@@ -42,8 +46,13 @@ Options read_options(int argc, char** argv, const std::optional<std::string>& da
 /// The parameters of HPL.dat that have no meaning on a device, each with its values and its line.
 std::vector<std::string> without_meaning(const hpl::Dat& dat);
 
-/// One run of the sweep.
+/// One run of the sweep: whatever is solved; and Linpack.
+BaseSetup base_setup_of(const Options& options, const hpl::Variant& variant, bool staged);
 Setup setup_of(const Options& options, const hpl::Variant& variant, bool staged);
+
+/// The first parameters of a run's cases, and the last ones.
+Object params_of_grid(const hpl::Config& config);
+void add_device(Object& params, const Options& options, const BaseSetup& setup, const gpu::Info& info);
 
 /// The parameters of a run's cases.
 Object params_of(const Options& options, const Setup& setup, const gpu::Info& info);

@@ -1,14 +1,14 @@
 // One run of the sweep: repeat, check, lay beside the ceiling.
 #pragma once
 
-#include <memory>
-
 #include "common/emit.hpp"
+#include "diagnosis.hpp"
 #include "factor.hpp"
 #include "gpu/watch.hpp"
 #include "hpl/runs.hpp"
 #include "hpl/world.hpp"
 #include "options.hpp"
+#include "room.hpp"
 
 namespace shakedown::hpl_gpu {
 
@@ -36,19 +36,11 @@ void require_room(const Bench& bench, const Setup& setup);
 /// The largest N that the options allow, on every rank alike.
 Index choose_n(const Bench& bench, const Setup& setup);
 
-/// What the update could reach at most: DGEMM with k = NB on the memory of the run itself. Overwrites the matrix.
-struct Ceiling {
-  double flop = 0;              // of one sample on this rank
-  std::vector<double> seconds;  // of each sample, the largest over the ranks
-};
+/// The DGEMM with k = NB. Overwrites the matrix.
 Ceiling measure_ceiling(const Grid& grid, const Geometry& geometry, Store& store, const Calls& calls,
                         const gpu::Stream& stream);
 
 /// Why a run was not faster: what its own measurements say, the costliest first.
-struct Finding {
-  double lost = 0;  // part of the seconds, as far as it can be said
-  std::string text, advice;
-};
 std::vector<Finding> diagnose(const hpl::Report& report, const Setup& setup, const std::string& staged_why);
 
 }  // namespace shakedown::hpl_gpu

@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "lanes.hpp"
+
 namespace shakedown::hpl_gpu {
 namespace {
 
@@ -29,22 +31,15 @@ class Author {
   };
   using Afters = std::vector<After>;
 
-  /// Of the steps that it waits for, those that are in the list; of each lane the last, as those before it are done
-  /// then.
+  /// It waits for those of `after` that are in the list.
   void add(Op op, Lane lane, int k, Side side, const Afters& after = {}) {
     Step step{op, lane, k, side};
-    int last[kLanes] = {-1, -1, -1};
+    std::vector<int> earlier;
     for (const After& one : after) {
       const auto found = where_.find(Name{one.op, one.k, one.side});
-      if (found == where_.end()) continue;
-      const Lane other = steps_[static_cast<std::size_t>(found->second)].lane;
-      if (other == lane || other == Lane::host) continue;
-      int& latest = last[static_cast<std::size_t>(other)];
-      latest = std::max(latest, found->second);
+      if (found != where_.end()) earlier.push_back(found->second);
     }
-    for (const int one : last) {
-      if (one >= 0) step.after.push_back(one);
-    }
+    step.after = waits_of(steps_, lane, earlier);
     where_[Name{op, k, side}] = static_cast<int>(steps_.size());
     steps_.push_back(std::move(step));
   }

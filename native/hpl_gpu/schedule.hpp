@@ -36,7 +36,6 @@ enum class Op {
 const char* word(Op op);
 
 enum class Lane { update, panel, rows, host };
-inline constexpr int kLanes = 3;  // of the device
 
 struct Step {
   Op op;

@@ -4,10 +4,10 @@
 #include "schedule.hpp"
 
 #include <algorithm>
-#include <array>
 #include <random>
 #include <string>
 
+#include "before.hpp"
 #include "common/check.hpp"
 
 namespace {
@@ -128,43 +128,20 @@ std::vector<Access> accesses(const Geometry& g, const Step& s, bool staged) {
   return all;
 }
 
-/// For each step the last one of each lane that has happened before it starts.
-std::vector<std::array<int, 4>> happened_before(const std::vector<Step>& steps) {
-  std::vector<std::array<int, 4>> seen(steps.size());
-  std::array<int, 4> last{-1, -1, -1, -1};
-  const auto lane = [](const Step& step) { return static_cast<std::size_t>(step.lane); };
-  constexpr auto kHost = static_cast<std::size_t>(Lane::host);
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    auto& mine = seen[i];
-    mine = {-1, -1, -1, -1};
-    const auto join = [&](int earlier) {
-      if (earlier < 0) return;
-      const auto at = static_cast<std::size_t>(earlier);
-      for (std::size_t l = 0; l < 4; ++l) mine[l] = std::max(mine[l], seen[at][l]);
-      mine[lane(steps[at])] = std::max(mine[lane(steps[at])], earlier);
-    };
-    join(last[lane(steps[i])]);
-    join(last[kHost]);  // the host puts a step into its lane after it has done its own
-    for (const int earlier : steps[i].after) join(earlier);
-    last[lane(steps[i])] = static_cast<int>(i);
-  }
-  return seen;
-}
-
 bool meet(const Access& a, const Access& b) {
   return a.memory == b.memory && (a.writes || b.writes) && a.begin < b.end && b.begin < a.end;
 }
 
 /// The first race, in words; empty: none.
 std::string race(const Geometry& g, const std::vector<Step>& steps, bool staged) {
-  const auto seen = happened_before(steps);
+  const testing::Before before(steps);
   std::vector<std::vector<Access>> touched;
   touched.reserve(steps.size());
   for (const Step& step : steps) touched.push_back(accesses(g, step, staged));
   for (std::size_t j = 0; j < steps.size(); ++j) {
     // All that is four panels back is seen through the lanes: a window keeps this fast, and is checked to be enough.
     for (std::size_t i = j > 400 ? j - 400 : 0; i < j; ++i) {
-      if (seen[j][static_cast<std::size_t>(steps[i].lane)] >= static_cast<int>(i)) continue;
+      if (before(i, j)) continue;
       for (const auto& a : touched[i]) {
         for (const auto& b : touched[j]) {
           if (meet(a, b)) {
@@ -183,7 +160,7 @@ std::string race(const Geometry& g, const std::vector<Step>& steps, bool staged)
 /// What must be able to happen at the same time: the next panel's factorization and the update of the right side, and
 /// with several process rows the exchange of one side's rows and the update of the other.
 void beside(Checks& checks, const Geometry& g, const std::vector<Step>& steps, const std::string& what) {
-  const auto seen = happened_before(steps);
+  const testing::Before before(steps);
   const auto find = [&](Op op, int k, Side side) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (steps[i].op == op && steps[i].k == k && steps[i].side == side) return static_cast<int>(i);
@@ -192,11 +169,9 @@ void beside(Checks& checks, const Geometry& g, const std::vector<Step>& steps, c
   };
   const auto apart = [&](int a, int b) {
     if (a < 0 || b < 0) return;
-    const int later = std::max(a, b), earlier = std::min(a, b);
-    const auto lane = static_cast<std::size_t>(steps[static_cast<std::size_t>(earlier)].lane);
-    checks.that(seen[static_cast<std::size_t>(later)][lane] < earlier,
-                std::string(word(steps[static_cast<std::size_t>(earlier)].op)) + " holds up " +
-                    word(steps[static_cast<std::size_t>(later)].op) + ": " + what);
+    const auto later = static_cast<std::size_t>(std::max(a, b)), earlier = static_cast<std::size_t>(std::min(a, b));
+    checks.that(!before(earlier, later),
+                std::string(word(steps[earlier].op)) + " holds up " + word(steps[later].op) + ": " + what);
   };
   for (int k = 0; k + 1 < g.panels(); ++k) {
     apart(find(Op::update, k, Side::right), find(Op::factor, k + 1, Side::ahead));
@@ -239,13 +214,6 @@ void whole(Checks& checks, const Geometry& g, const std::vector<Step>& steps, co
   checks.that(right && factored == own && ready == g.panels(), "every panel meets every column once: " + what);
 }
 
-Geometry geometry(Index n, Index nb, int p, int q, int row, int column, Index tail, double split) {
-  Part part{n, {nb, p}, {nb, q}, row, column, 0, 0};
-  part.height = part.rows.count(n, row);
-  part.width = part.columns.count(n + 1, column);
-  return {part, spans_of(n, nb, tail, n / 2), split};
-}
-
 void spans(Checks& checks) {
   for (const Index n : {1, 5, 16, 33, 100}) {
     for (const Index nb : {1, 4, 7, 200}) {
@@ -276,7 +244,7 @@ int main() {
         for (const Index tail : {0, 3}) {
           for (const double split : {0.0, 0.5, 1.0}) {
             for (int rank = 0; rank < p * q; ++rank) {
-              const Geometry g = geometry(n, nb, p, q, rank / q, rank % q, tail, split);
+              const Geometry g = geometry_of({n, n + 1, nb, p, q, tail, n / 2, split}, rank / q, rank % q);
               for (const bool staged : {true, false}) {
                 const std::string what = "N " + std::to_string(n) + ", NB " + std::to_string(nb) + ", " +
                                          std::to_string(p) + " x " + std::to_string(q) + ", rank " +

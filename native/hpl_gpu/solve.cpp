@@ -1,7 +1,7 @@
 // Around the factorization: the matrix before it, the back substitution and the check after it.
 #include <algorithm>
 
-#include "devices.hpp"
+#include "blocks.hpp"
 #include "factor.hpp"
 
 namespace shakedown::hpl_gpu {
@@ -28,6 +28,7 @@ class Back {
         store_(store),
         calls_(calls),
         stream_(stream),
+        move_{grid, calls.device(), stream, store.host_block()},
         blocks_{setup.base.n, setup.base.nb} {}
 
   std::vector<double> run() {
@@ -46,7 +47,8 @@ class Back {
   void block(Index k) {
     const Index begin = k * blocks_.nb, width = blocks_.width(k);
     const bool row = part_.rows.owner(begin) == grid_.row, column = part_.columns.owner(begin) == grid_.column;
-    if (row && grid_.q > 1) collect_sums(begin, width);
+    if (row && grid_.q > 1)
+      collect_block(move_, store_.by_row() + part_.rows.local(begin), width, part_.columns.owner(begin));
     if (!column) return;
     double* x = store_.by_column() + part_.columns.local(begin);
     if (row) {
@@ -54,34 +56,9 @@ class Back {
       calls_.solve_upper(store_.a(first, part_.columns.local(begin)), store_.lda, width, store_.by_row() + first, x,
                          stream_);
     }
-    if (grid_.p > 1) spread(x, part_.rows.owner(begin), width);
+    if (grid_.p > 1) spread_block(move_, x, width, part_.rows.owner(begin));
     calls_.take_off(store_.a(0, part_.columns.local(begin)), store_.lda, part_.rows.count(begin, grid_.row), width, x,
                     store_.by_row(), stream_);
-  }
-
-  void collect_sums(Index begin, Index width) {
-    double* sums = store_.by_row() + part_.rows.local(begin);
-    double* host = store_.host_block();
-    const auto bytes = static_cast<std::size_t>(width) * kDouble;
-    const int root = part_.columns.owner(begin);
-    calls_.device().copy(host, sums, bytes, stream_);
-    stream_.wait();
-    const bool mine = root == grid_.column;
-    MPI_Reduce(mine ? MPI_IN_PLACE : host, mine ? host : nullptr, static_cast<int>(width), MPI_DOUBLE, MPI_SUM, root,
-               grid_.in_row);
-    if (mine) calls_.device().copy(sums, host, bytes, stream_);
-  }
-
-  void spread(double* x, int root, Index width) {
-    double* host = store_.host_block();
-    const auto bytes = static_cast<std::size_t>(width) * kDouble;
-    stream_.wait();  // what was copied from there before
-    if (root == grid_.row) {
-      calls_.device().copy(host, x, bytes, stream_);
-      stream_.wait();
-    }
-    MPI_Bcast(host, static_cast<int>(width), MPI_DOUBLE, root, grid_.in_column);
-    if (root != grid_.row) calls_.device().copy(x, host, bytes, stream_);
   }
 
   std::vector<double> gather() {
@@ -103,28 +80,22 @@ class Back {
   Store& store_;
   const Calls& calls_;
   const gpu::Stream& stream_;
+  BlockMove move_;
   Blocks blocks_;
 };
 
 }  // namespace
 
 Geometry geometry_of(const Setup& setup, int row, int column) {
-  const auto& c = setup.base;
-  Part part{c.n, {c.nb, c.p}, {c.nb, c.q}, row, column, 0, 0};
-  part.height = part.rows.count(c.n, row);
-  part.width = part.columns.count(c.n + 1, column);
-  const auto tail_from = static_cast<Index>((1 - setup.tail_share) * static_cast<double>(c.n));
-  return {part, spans_of(c.n, c.nb, setup.tail_nb, tail_from), c.split};
+  Distribution dealt = distribution_of(setup);
+  dealt.columns = setup.base.n + 1;  // b's too
+  dealt.split = setup.base.split;
+  return geometry_of(dealt, row, column);
 }
 
 std::vector<double> solve_back(const Setup& setup, const Grid& grid, const Geometry& geometry, Store& store,
                                const Calls& calls, const gpu::Stream& stream) {
   return Back(setup, grid, geometry, store, calls, stream).run();
-}
-
-void acquaint(const Grid& grid, const Store& store) {
-  if (grid.p > 1) acquaint(grid.in_column, store.column_transport());
-  if (grid.q > 1) acquaint(grid.in_row, store.row_transport());
 }
 
 void generate(const Geometry& geometry, Store& store, const Calls& calls, const gpu::Stream& stream) {

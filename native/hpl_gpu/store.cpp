@@ -15,12 +15,9 @@ struct Sizes {
   bool rows_travel = false, panels_travel = false;
 };
 
-/// Whole lines of 128 rows and 32 more, so that what lies side by side does not fall into the same banks and sets.
-Index padded(Index rows) { return hpl::round_up(std::max<Index>(1, rows), 128) + 32; }
-
 Sizes sizes_of(const Setup& setup, const Geometry& g) {
   Sizes s;
-  s.lda = padded(g.part.height);
+  s.lda = padded_rows(g.part.height);
   s.matrix = static_cast<double>(s.lda) * static_cast<double>(std::max<Index>(1, g.part.width));
   for (const Span& span : g.spans) s.widest = std::max(s.widest, span.width);
   const auto b = static_cast<double>(s.widest);
@@ -42,7 +39,7 @@ std::size_t whole(double doubles) { return static_cast<std::size_t>(doubles); }
 
 }  // namespace
 
-Store::Bytes Store::bytes(const Setup& setup, const Geometry& g) {
+Bytes Store::bytes(const Setup& setup, const Geometry& g) {
   const Sizes s = sizes_of(setup, g);
   Bytes total;
   total.device = s.matrix + kSlots * (s.message + s.square * (s.rows_travel ? 2 : 1)) + s.square + s.scratch + s.sums;
@@ -101,19 +98,12 @@ Store::Store(gpu::Device& device, const Setup& setup, const Geometry& geometry) 
   }
 }
 
-std::vector<std::pair<double*, std::size_t>> Store::column_transport() const {
-  std::vector<std::pair<double*, std::size_t>> all;
+Memories Store::column_transport() const {
+  Memories all;
   for (const Mover* mover : {&movers_[0], &movers_[1], &movers_[2], &base_mover_}) all.push_back(mover->transport());
   return all;
 }
 
-std::vector<std::pair<double*, std::size_t>> Store::row_transport() const {
-  std::vector<std::pair<double*, std::size_t>> all;
-  for (std::size_t i = 0; i < kSlots; ++i) {
-    const auto& one = host_messages_[i].size() > 0 ? host_messages_[i] : messages_[i];
-    all.emplace_back(one.data(), one.size());
-  }
-  return all;
-}
+Memories Store::row_transport() const { return transport_of(messages_, host_messages_); }
 
 }  // namespace shakedown::hpl_gpu

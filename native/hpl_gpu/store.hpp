@@ -4,9 +4,11 @@
 
 #include <array>
 
+#include "devices.hpp"
 #include "hpl/rows.hpp"
 #include "hpl_gpu.hpp"
 #include "mover.hpp"
+#include "room.hpp"
 #include "schedule.hpp"
 
 namespace shakedown::hpl_gpu {
@@ -14,10 +16,7 @@ namespace shakedown::hpl_gpu {
 class Store {
  public:
   Store(gpu::Device& device, const Setup& setup, const Geometry& geometry);
-  /// What the constructor takes of the device, and of the host's pinned memory.
-  struct Bytes {
-    double device = 0, pinned = 0;
-  };
+  /// What the constructor takes.
   static Bytes bytes(const Setup& setup, const Geometry& geometry);
 
   Index lda = 0;
@@ -56,8 +55,8 @@ class Store {
   [[nodiscard]] double* host_block() const { return host_block_.data(); }
 
   /// The memory that messages start and end in, of one process column and of one process row.
-  [[nodiscard]] std::vector<std::pair<double*, std::size_t>> column_transport() const;
-  [[nodiscard]] std::vector<std::pair<double*, std::size_t>> row_transport() const;
+  [[nodiscard]] Memories column_transport() const;
+  [[nodiscard]] Memories row_transport() const;
 
   static constexpr unsigned kMostBlocks = 1024;  // of the base panel's kernel
   static constexpr int kChunks = 16;             // of the check's sums

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 
+#include "hpl_gpu/launches.hpp"
+
 namespace shakedown::hpl_mxp {
 namespace {
 
-constexpr Index kMostY = 65535;    // blocks in a grid's second direction
-constexpr Index kMostFlat = 4096;  // blocks of a kernel that strides
-constexpr Index kRowsEach = 8;     // entries that a thread of the generator makes
-
-unsigned number(Index value) { return static_cast<unsigned>(std::max<Index>(1, value)); }
-Index parts(Index items, Index each) { return (items + each - 1) / each; }
+namespace launches = hpl_gpu::launches;
+using launches::number;
+using launches::parts;
 
 }  // namespace
 
@@ -20,9 +19,7 @@ gpu::Format format_of(Precision precision) {
 
 const char* word(Precision precision) { return precision == Precision::f16 ? "fp16" : "bf16"; }
 
-gpu::Grid Calls::flat(Index items) const {
-  return {.blocks = number(std::min(parts(items, kernels_.threads), kMostFlat)), .threads = kernels_.threads};
-}
+gpu::Grid Calls::flat(Index items) const { return launches::flat(items, kernels_.threads); }
 
 gpu::Grid Calls::triangle(Index order) const {
   const auto shared = static_cast<unsigned>(order) * static_cast<unsigned>(sizeof(double));
@@ -31,11 +28,8 @@ gpu::Grid Calls::triangle(Index order) const {
 
 void Calls::generate(const Part& part, float* a, Index lda, gpu::Handle stream) const {
   if (part.height == 0 || part.width == 0) return;
-  const Index each = static_cast<Index>(kernels_.threads) * kRowsEach;
-  kernels_.generate({.blocks = number(parts(part.height, each)),
-                     .threads = kernels_.threads,
-                     .blocks_y = number(std::min(part.width, kMostY))},
-                    stream, part, hpl::kStep, hpl::kStep.times(kernels_.threads), a, lda, each);
+  kernels_.generate(launches::entries(part, kernels_.threads), stream, part, hpl::kStep,
+                    hpl::kStep.times(kernels_.threads), a, lda, launches::rows_of_block(kernels_.threads));
 }
 
 void Calls::diagonal(const Part& part, const double* diagonal, float* a, Index lda, gpu::Handle stream) const {
@@ -44,9 +38,8 @@ void Calls::diagonal(const Part& part, const double* diagonal, float* a, Index l
 
 void Calls::row_sums(const Part& part, const double* x, double* room, double* sums, gpu::Handle stream) const {
   if (part.height == 0) return;
-  gpu::Grid grid = {.blocks = number(parts(part.height, kernels_.threads)), .threads = kernels_.threads};
-  grid.blocks_y = kChunks;
-  kernels_.row_sums(grid, stream, part, hpl::kStep, hpl::kStep.times(static_cast<std::uint64_t>(part.n)), x, room,
+  kernels_.row_sums(launches::by_row(part.height, kChunks, kernels_.threads), stream, part, hpl::kStep,
+                    hpl::kStep.times(static_cast<std::uint64_t>(part.n)), x, room,
                     parts(parts(part.width, part.columns.block), kChunks));
   kernels_.join(flat(2 * part.height), stream, room, kChunks, 2 * part.height, sums);
 }
@@ -54,18 +47,15 @@ void Calls::row_sums(const Part& part, const double* x, double* room, double* su
 void Calls::copy(const float* from, Index ldf, float* to, Index ldt, Index rows, Index columns,
                  gpu::Handle stream) const {
   if (rows <= 0 || columns <= 0) return;
-  gpu::Grid grid = flat(rows);
-  grid.blocks_y = number(std::min(columns, kMostY));
-  kernels_.copy(grid, stream, from, ldf, to, ldt, rows, static_cast<int>(columns));
+  kernels_.copy(launches::by_column(rows, columns, kernels_.threads), stream, from, ldf, to, ldt, rows,
+                static_cast<int>(columns));
 }
 
 void Calls::narrow(Precision precision, const float* from, Index ldf, std::uint16_t* to, Index ldt, Index rows,
                    Index columns, double scale, gpu::Handle stream) const {
   if (rows <= 0 || columns <= 0) return;
-  gpu::Grid grid = flat(ldt);
-  grid.blocks_y = number(std::min(columns, kMostY));
-  kernels_.narrow(grid, stream, from, ldf, to, ldt, rows, columns, static_cast<float>(scale),
-                  precision == Precision::bf16 ? 1 : 0);
+  kernels_.narrow(launches::by_column(ldt, columns, kernels_.threads), stream, from, ldf, to, ldt, rows, columns,
+                  static_cast<float>(scale), precision == Precision::bf16 ? 1 : 0);
 }
 
 void Calls::factor(float* a, Index lda, float* lu, Index ldlu, Index order, gpu::Handle stream) const {
@@ -97,23 +87,20 @@ void Calls::factor(float* a, Index lda, float* lu, Index ldlu, Index order, gpu:
 }
 
 void Calls::solve_right(const float* lu, Index ldlu, float* b, Index ldb, Index m, Index n, gpu::Handle stream) const {
-  if (m <= 0 || n <= 0) return;
   gpu::TriangularSingle solve;
   solve.side = 'R';
   solve.uplo = 'U';
   solve.diag = 'N';
-  solve.m = m;
-  solve.n = n;
-  solve.a = lu;
-  solve.lda = ldlu;
-  solve.b = b;
-  solve.ldb = ldb;
-  device_.blas().trsm_single(solve, stream);
+  solve_with(solve, lu, ldlu, b, ldb, m, n, stream);
 }
 
 void Calls::solve_left(const float* lu, Index ldlu, float* b, Index ldb, Index m, Index n, gpu::Handle stream) const {
+  solve_with({}, lu, ldlu, b, ldb, m, n, stream);
+}
+
+void Calls::solve_with(gpu::TriangularSingle solve, const float* lu, Index ldlu, float* b, Index ldb, Index m, Index n,
+                       gpu::Handle stream) const {
   if (m <= 0 || n <= 0) return;
-  gpu::TriangularSingle solve;
   solve.m = m;
   solve.n = n;
   solve.a = lu;

@@ -39,6 +39,8 @@ class Calls {
  private:
   [[nodiscard]] gpu::Grid flat(Index items) const;
   [[nodiscard]] gpu::Grid triangle(Index order) const;
+  void solve_with(gpu::TriangularSingle solve, const float* lu, Index ldlu, float* b, Index ldb, Index m, Index n,
+                  gpu::Handle stream) const;
 
   gpu::Device& device_;
   Kernels kernels_;

@@ -8,12 +8,7 @@
 namespace shakedown::hpl_mxp {
 
 Geometry geometry_of(const Setup& setup, int row, int column) {
-  const auto& c = setup.base;
-  Part part{c.n, {c.nb, c.p}, {c.nb, c.q}, row, column, 0, 0};
-  part.height = part.rows.count(c.n, row);
-  part.width = part.columns.count(c.n, column);
-  const auto tail_from = static_cast<Index>((1 - setup.tail_share) * static_cast<double>(c.n));
-  return {part, hpl_gpu::spans_of(c.n, c.nb, setup.tail_nb, tail_from), 0};
+  return hpl_gpu::geometry_of(distribution_of(setup), row, column);
 }
 
 /// The mean of a row's sum is n / 4; 2^15 keeps what is larger than usual within half precision.
@@ -30,21 +25,11 @@ Factorization::Factorization(const Setup& setup, const Grid& grid, const Geometr
       device_(calls.device()),
       scale_(scale_of(setup.base.n)),
       progress_(std::move(progress)),
-      steps_(hpl_mxp::schedule(geometry, setup.staged)),
-      // The panel goes first: what it needs is little, and everything waits for it.
-      streams_{std::make_unique<gpu::Stream>(device_), std::make_unique<gpu::Stream>(device_, true)},
-      start_(device_),
-      begins_(steps_.size()),
-      ends_(steps_.size()) {
+      lanes_(device_, hpl_mxp::schedule(geometry, setup.staged)) {
   std::swap(turned_.p, turned_.q);
   std::swap(turned_.row, turned_.column);
   std::swap(turned_.in_row, turned_.in_column);
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i].lane == Lane::host) continue;
-    begins_[i] = std::make_unique<gpu::Event>(device_);
-    ends_[i] = std::make_unique<gpu::Event>(device_);
-  }
-  host_times_.reserve(steps_.size());
+  host_times_.reserve(lanes_.steps().size());
 }
 
 template <class Done>
@@ -58,33 +43,24 @@ void Factorization::until(const Done& done) {
 
 Result Factorization::run(double start_s) {
   start_s_ = start_s;
-  start_.record(stream(Lane::update));
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
+  lanes_.start();
+  const auto& steps = lanes_.steps();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
     if (step.lane != Lane::host) {
-      on_device(i);
+      lanes_.put(i, [&](const Step& one, const gpu::Stream& mine) { work(one, mine); });
+      if (step.op == Op::update && progress_) progress_(geometry_.span(step.k).begin);
       continue;
     }
-    for (const int earlier : step.after)
-      until([&] { return device_.happened(*ends_[static_cast<std::size_t>(earlier)]); });
+    for (const int earlier : step.after) until([&] { return lanes_.ended(earlier); });
     const double begin = now_s() - start_s_;
     on_host(step);
     host_times_.push_back({step.op, begin, now_s() - start_s_});
   }
-  for (const auto& one : streams_) one->wait();
+  lanes_.finish();
   Result result;
   result.factor_seconds = now_s() - start_s_;
   return result;
-}
-
-void Factorization::on_device(std::size_t number) {
-  const Step& step = steps_[number];
-  const auto& mine = stream(step.lane);
-  for (const int earlier : step.after) device_.await(mine, *ends_[static_cast<std::size_t>(earlier)]);
-  begins_[number]->record(mine);
-  work(step, mine);
-  ends_[number]->record(mine);
-  if (step.op == Op::update && progress_) progress_(geometry_.span(step.k).begin);
 }
 
 void Factorization::work(const Step& step, const gpu::Stream& stream) {
@@ -199,13 +175,11 @@ void Factorization::account(Result& result) {
   };
   constexpr std::size_t kMessages = 4, kLayers = 5;
   std::vector<hpl_gpu::Layered> all;
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (ends_[i] == nullptr) continue;
-    const double begin = start_.seconds_until(*begins_[i]), end = start_.seconds_until(*ends_[i]);
-    const std::size_t of = layer(steps_[i]);
+  lanes_.tell([&](const Step& step, double begin, double end) {
+    const std::size_t of = layer(step);
     all.push_back({begin, end, of});
     if (of > 0) result.panel_busy += end - begin;
-  }
+  });
   for (const auto& one : host_times_) all.push_back({one.begin, one.end, kMessages});
   const auto seconds = hpl_gpu::uncover(all, kLayers, result.factor_seconds);
   double hpl::Shares::*const accounts[] = {&hpl::Shares::update, &hpl::Shares::panel,    &hpl::Shares::solve,

@@ -2,20 +2,18 @@
 // messages need, and moves on whatever message is under way while it waits.
 #pragma once
 
-#include <functional>
-#include <memory>
-
 #include "hpl/broadcast.hpp"
+#include "hpl_gpu/lanes.hpp"
+#include "hpl_gpu/measure.hpp"
 #include "hpl_gpu/timeline.hpp"
 #include "store.hpp"
 
 namespace shakedown::hpl_mxp {
 
+using hpl_gpu::Progress;
+
 class Factorization {
  public:
-  /// Told as panels are there: how many columns were factored before.
-  using Progress = std::function<void(Index columns)>;
-
   Factorization(const Setup& setup, const Grid& grid, const Geometry& geometry, Store& store, const Calls& calls,
                 Progress progress);
 
@@ -26,8 +24,6 @@ class Factorization {
   void account(Result& result);
 
  private:
-  [[nodiscard]] const gpu::Stream& stream(Lane lane) const { return *streams_[static_cast<std::size_t>(lane)]; }
-  void on_device(std::size_t number);
   void on_host(const Step& step);
   void work(const Step& step, const gpu::Stream& stream);
   void solve(const Step& step, const gpu::Stream& stream);
@@ -46,10 +42,7 @@ class Factorization {
   gpu::Device& device_;
   double scale_;
   Progress progress_;
-  std::vector<Step> steps_;
-  std::unique_ptr<gpu::Stream> streams_[kLanes];
-  gpu::Event start_;
-  std::vector<std::unique_ptr<gpu::Event>> begins_, ends_;  // of the device's steps
+  hpl_gpu::Lanes<Step> lanes_;
   struct HostTime {
     Op op;
     double begin, end;

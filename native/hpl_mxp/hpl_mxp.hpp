@@ -1,8 +1,7 @@
 // The interface of hpl_mxp on one screen: what a run is told, and what it gives.
 #pragma once
 
-#include "hpl/hpl.hpp"
-#include "hpl_gpu/geometry.hpp"
+#include "hpl_gpu/hpl_gpu.hpp"
 #include "tasks.hpp"
 
 namespace shakedown::hpl_mxp {
@@ -13,11 +12,7 @@ using hpl_gpu::Range;
 using hpl_gpu::Side;
 
 /// One solution, every parameter resolved. Of `base` what concerns pivots, rows and threads has no meaning here.
-struct Setup {
-  hpl::Config base;
-  Index tail_nb = 0;         // columns of a panel in the tail; 0: as everywhere
-  double tail_share = 0.25;  // of N, the part that is the tail
-  bool staged = true;        // messages start and end in memory of the host
+struct Setup : hpl_gpu::BaseSetup {
   Precision precision = Precision::f16;
   double accuracy = 1;   // of the scaled residual: refinement ends there
   int refinements = 50;  // steps, at most

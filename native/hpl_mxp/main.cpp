@@ -101,26 +101,13 @@ int sweep(const Bench& bench, Options& options, const Awareness& aware) {
     first.n = hpl::kMostInt;
     dat.n = {choose_n(bench, setup_of(options, first, !aware.direct))};
   }
-  bool skipped = false;
-  const auto count = run_count(dat);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const hpl::Variant variant = run_at(dat, i);
-    try {
-      if (variant.n < 2) throw cannot("N = " + std::to_string(variant.n) + ": there is nothing to solve", "N above 1");
-      const Setup setup = setup_of(options, variant, !aware.direct);
-      require_room(bench, setup);
-      do_run(bench, setup, aware);
-    } catch (const gpu::Failure&) {
-      throw;
-    } catch (const Error& error) {  // the same on every rank
-      if (count == 1 || error.code != kCouldNotMeasure) throw;
-      skipped = true;
-      if (bench.world.rank == 0) bench.emitter.notice("skipped", error.what());
-    }
-  }
-  int code = !bench.emitter.ok() ? kCheckFailed : skipped ? kCouldNotMeasure : kOk;
-  MPI_Bcast(&code, 1, MPI_INT, 0, bench.world.all);
-  return code;
+  const auto one = [&](const hpl::Variant& variant) {
+    if (variant.n < 2) throw cannot("N = " + std::to_string(variant.n) + ": there is nothing to solve", "N above 1");
+    const Setup setup = setup_of(options, variant, !aware.direct);
+    require_room(bench, setup);
+    do_run(bench, setup, aware);
+  };
+  return hpl_gpu::run_sweep(bench.world, bench.emitter, dat, one, [] {});
 }
 
 int run_all(int argc, char** argv, Options options, const std::vector<std::string>& notices) {
@@ -142,14 +129,8 @@ int run_all(int argc, char** argv, Options options, const std::vector<std::strin
   prove(aware, *device, world.all);
   Emitter emitter(world.rank == 0 ? events.get() : nullptr);
   const Setup first = setup_of(options, run_at(h.sweep, 0), !aware.direct);
-  Grid whole = make_grid(world, first.base);  // the places in the first grid: those of others are said by their cases
-  const auto grid = hpl_gpu::places(world, whole, device->info());
-  free_grid(whole);
-  Object facts;
-  if (world.rank == 0) facts = hpl_gpu::start_facts(options.run, world, *device, aware, grid);
-  emitter.start("hpl_mxp", argc, argv, facts);
-  for (const auto& text : notices) emitter.notice("hpl_dat", text);
-  for (const auto& text : options.run.ignored) emitter.notice("ignored", text);
+  emitter.start("hpl_mxp", argc, argv, hpl_gpu::start_facts(options.run, world, *device, aware, first.base));
+  hpl_gpu::tell_of_options(emitter, options.run, notices);
   const Bench bench{options, world, *calls, emitter};
   const int code = hpl_gpu::guarded("hpl_mxp", emitter, world, [&] { return sweep(bench, options, aware); });
   emitter.end();
@@ -165,8 +146,7 @@ int main(int argc, char** argv) {
   return mpi_main(
       "hpl_mxp", argc, argv, MPI_THREAD_FUNNELED, [&] { hpl_mxp::read_options(argc, argv, std::nullopt, notices); },
       [&] {
-        std::optional<std::string> dat;
-        if (const auto name = hpl_gpu::dat_file_of(argc, argv); !name.empty()) dat = hpl::read_everywhere(name);
-        return hpl_mxp::run_all(argc, argv, hpl_mxp::read_options(argc, argv, dat, notices), notices);
+        const auto options = hpl_mxp::read_options(argc, argv, hpl_gpu::dat_text(argc, argv), notices);
+        return hpl_mxp::run_all(argc, argv, options, notices);
       });
 }

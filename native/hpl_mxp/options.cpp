@@ -35,9 +35,7 @@ void read_own(Args& args, Options& o) {
   o.precision = precision_of(args.text("precision", "fp16", "format of the products' factors: fp16, bf16"));
   o.accuracy = args.real("accuracy", o.accuracy, 0, "refine until the scaled residual is at most so large");
   o.refinements = static_cast<int>(args.integer("refinements", o.refinements, 0, "steps of refinement, at most", 1000));
-  o.run.tail_nb =
-      args.integer("tail-nb", 0, 0, "columns of a panel in the tail of a run; 0: as everywhere", kMostBlock);
-  o.run.tail_share = args.real("tail-share", o.run.tail_share, 0, "of N, the part that is the tail, to 1");
+  hpl_gpu::read_tail(args, o.run, kMostBlock);
 }
 
 }  // namespace
@@ -76,27 +74,17 @@ Options read_options(int argc, char** argv, const std::optional<std::string>& da
 }
 
 Setup setup_of(const Options& options, const hpl::Variant& variant, bool staged) {
-  Setup setup;
-  setup.base = hpl::config_of(options.run.hpl, variant);
-  setup.tail_nb = options.run.tail_nb;
-  setup.tail_share = options.run.tail_share;
-  setup.staged = staged;
-  setup.precision = options.precision;
-  setup.accuracy = options.accuracy;
-  setup.refinements = options.refinements;
-  return setup;
+  return {hpl_gpu::base_setup_of(options.run, variant, staged), options.precision, options.accuracy,
+          options.refinements};
 }
 
 Object params_of(const Options& options, const Setup& setup, const gpu::Info& info) {
   const auto& c = setup.base;
-  const bool alone = c.p * c.q == 1;
-  Object params;
-  params.add("n", c.n).add("nb", c.nb).add("p", c.p).add("q", c.q).add("ranks", c.p * c.q);
+  Object params = hpl_gpu::params_of_grid(c);
   params.add("precision", setup.precision == Precision::f16 ? "fp16" : "bf16");
   params.add("mapping", c.column_major ? "column" : "row").add("bcast", name_of(c.broadcast));
   params.add("segment_bytes", c.segment_bytes).add("tail_nb", setup.tail_nb).add("accuracy", setup.accuracy);
-  params.add("messages", alone ? "none" : setup.staged ? "staged" : "direct");
-  params.add("device", info.name).add("backend", options.run.choice.backend);
+  hpl_gpu::add_device(params, options.run, setup, info);
   return params;
 }
 

@@ -4,149 +4,50 @@
 #include "main.cpp"  // NOLINT(bugprone-suspicious-include): its main is called on each rank
 #undef main
 
-#include <fstream>
-#include <sstream>
+#include "hpl_gpu/testing.hpp"
 
-#include "common/check.hpp"
-
-// Never looked at by the fake driver: it must not be empty.
-extern "C" {
-extern const unsigned char shakedown_gpu_image_hpl_mxp[1];
-extern const std::uint64_t shakedown_gpu_image_hpl_mxp_bytes;
-const unsigned char shakedown_gpu_image_hpl_mxp[1] = {0};
-const std::uint64_t shakedown_gpu_image_hpl_mxp_bytes = 1;
-}
+SHAKEDOWN_TEST_IMAGE(hpl_mxp);
 
 namespace {
 
 using shakedown::Checks;
+namespace testing = shakedown::hpl_gpu::testing;
 
 constexpr unsigned kHang_s = 900;
 
-struct Ran {
-  std::vector<int> codes;
-  std::string events;
-  [[nodiscard]] int count(const std::string& word) const {
-    int found = 0;
-    for (auto at = events.find(word); at != std::string::npos; at = events.find(word, at + 1)) ++found;
-    return found;
-  }
-};
-
-Ran run(int ranks, const std::vector<std::string>& words) {
-  const std::string file = "hpl_mxp_program_test." + std::to_string(getpid()) + ".jsonl";
-  std::vector<std::string> all = {"hpl_mxp", "--events", file};
-  all.insert(all.end(), words.begin(), words.end());
-  Ran ran;
-  ran.codes.resize(static_cast<std::size_t>(ranks));
-  ranks_in_threads::start(ranks, [&](int rank) {
-    auto mine = all;
-    std::vector<char*> argv(mine.size() + 1);
-    std::transform(mine.begin(), mine.end(), argv.begin(), [](auto& word) { return word.data(); });
-    ran.codes[static_cast<std::size_t>(rank)] = hpl_mxp_main(static_cast<int>(mine.size()), argv.data());
-  });
-  std::ifstream in(file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  ran.events = text.str();
-  std::remove(file.c_str());
-  return ran;
-}
-
-Ran sweep(Checks& checks, int ranks, std::vector<std::string> words, int cases, int code = 0) {
-  words.insert(words.begin(), {"--backend", "host"});
-  Ran ran = run(ranks, words);
-  std::string line = std::to_string(ranks) + " ranks:";
-  for (const auto& word : words) line.append(" ").append(word);
-  for (const int found : ran.codes) checks.equal(found, code, line);
-  checks.equal(ran.count(R"("event":"case","kernel":"hpl_mxp")"), cases, line + ": systems");
-  checks.equal(ran.count(R"("kernel":"update")"), cases, line + ": with their shares");
-  checks.equal(ran.count(R"("kernel":"refining")"), cases, line + ": and the refinement");
-  checks.equal(ran.count(R"("kernel":"hpl")"), 0, line + ": nothing that HPL prints");
-  checks.equal(ran.count(R"("kernel":"each")"), cases, line + ": and a GPU's part");
-  if (code == 0 || code == 1)
-    checks.equal(ran.count(R"("event":"end","ok":)" + std::string(code == 0 ? "true" : "false")), 1,
-                 line + ": the end");
-  return ran;
-}
+// Its cases have names of their own: nothing that HPL prints.
+const testing::Program kProgram = {"hpl_mxp", hpl_mxp_main, "hpl_mxp",  {"update", "refining", "each"},
+                                   {"hpl"},   FAKE_DRIVER,  FAKE_CUBLAS};
 
 void sweeps(Checks& checks) {
-  sweep(checks, 4, {"--n", "40", "--nb", "8", "--mapping", "column", "--samples", "2", "--aware", "no"}, 1);
-#if defined(__SANITIZE_THREAD__)
-  return;  // it takes minutes for the rest, in which threads do nothing else
-#endif
-  sweep(checks, 1, {"--n", "8,30,31", "--nb", "8,64"}, 6);
-  sweep(checks, 4, {"--n", "40,50", "--nb", "8", "--p", "1,2,4", "--q", "3,2,1", "--no-ceiling"}, 6);
-  sweep(checks, 1, {"--n", "60", "--nb", "16", "--precision", "bf16", "--tail-nb", "5"}, 1);
-  sweep(checks, 3, {"--n", "40", "--nb", "8", "--p", "1", "--q", "2", "--bcast", "0,1,4"}, 3);  // one is left over
-  sweep(checks, 2, {"--n", "40", "--nb", "16", "--tail-nb", "4", "--per-host"}, 1);
-  sweep(checks, 2, {"--n", "auto", "--nb", "8", "--time-limit", "0.0000001", "--memory-share", "0.00001"}, 1);
-  sweep(checks, 2, {"--n", "40", "--nb", "8", "--threshold", "0"}, 1);
-  sweep(checks, 3, {"--n", "2147483647,40", "--nb", "8", "--p", "1", "--q", "2"}, 1, 3);  // the rest is done
-  sweep(checks, 2, {"--n", "2147483647", "--nb", "8"}, 0, 3);
-  sweep(checks, 2, {"--n", "40", "--nb", "8", "--p", "2", "--q", "2"}, 0, 2);
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"--nb", "8192"}, {"--devices", "7"}, {"--dat", "/nowhere/HPL.dat"}, {"--precision", "fp8"}, {"--n", "1"}}) {
-    std::vector<std::string> all = {"--n", "40"};
-    if (words.front() == "--n") all.clear();
-    all.insert(all.end(), words.begin(), words.end());
-    sweep(checks, 2, all, 0, 2);
-  }
-  for (const char* kind : {"entry", "nan", "singular"}) {
-    for (const int ranks : {1, 4}) sweep(checks, ranks, {"--n", "40", "--nb", "8", "--inject", kind}, 1, 1);
-  }
-  const Ran rough = sweep(checks, 1, {"--n", "40", "--nb", "8", "--refinements", "0"}, 1, 1);
+  testing::sweeps_alike(checks, kProgram);
+  if (testing::kSlow) return;
+  testing::sweep(checks, kProgram, 1, {"--n", "8,30,31", "--nb", "8,64"}, 6);
+  testing::sweep(checks, kProgram, 1, {"--n", "60", "--nb", "16", "--precision", "bf16", "--tail-nb", "5"}, 1);
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"--n", "40", "--nb", "8192"}, {"--n", "40", "--precision", "fp8"}, {"--n", "1"}})
+    testing::sweep(checks, kProgram, 2, words, 0, 2);
+  const auto rough = testing::sweep(checks, kProgram, 1, {"--n", "40", "--nb", "8", "--refinements", "0"}, 1, 1);
   checks.equal(rough.count(R"("code":"not-converged")"), 1, "without refinement it does not pass, and that is told");
 }
 
 /// What HPL.dat asks for and has no meaning here is named.
 void file(Checks& checks) {
-  const std::string dat = "hpl_mxp_program_test.dat";
-  std::ofstream(dat)
-      << "one\ntwo\nHPL.out file\n8 device\n1 #\n40 Ns\n1 #\n8 NBs\n0 PMAP\n1 #\n1 Ps\n1 Qs\n16.0 threshold\n"
-         "3 #\n0 1 2 PFACTs\n2 #\n2 4 NBMINs\n1 #\n2 NDIVs\n1 #\n0 RFACTs\n2 #\n0 3 BCASTs\n2 #\n0 2 "
-         "DEPTHs\n2 SWAP\n64 #\n0 L1\n0 U\n1 #\n8 #\n";
-  const Ran ran = sweep(checks, 1, {"--dat", dat}, 2);
-  checks.equal(ran.count(R"("code":"ignored")"), 11, "ignored parameters, each in words: " + ran.events);
+  const std::string dat = testing::write_dat("hpl_mxp_program_test.dat", "HPL.out");
+  const auto ran = testing::sweep(checks, kProgram, 1, {"--dat", dat}, 2);
+  checks.equal(ran.count(R"("code":"ignored")"), 11, "ignored parameters, each in words: " + ran.text);
   for (const char* word : {"PFACT 0,1,2 (line 15)", "SWAP 2 (line 26)", "swapping threshold 64 (line 27)"})
     checks.that(ran.count(word) > 0, word);
-  const Ran swap = sweep(checks, 1, {"--n", "40", "--nb", "8", "--swap", "binary"}, 1);
+  const auto swap = testing::sweep(checks, kProgram, 1, {"--n", "40", "--nb", "8", "--swap", "binary"}, 1);
   checks.equal(swap.count(R"("code":"ignored")"), 1, "of the command line too");
   std::remove(dat.c_str());
 }
 
-Ran fake(const std::string& state, std::vector<std::string> words, int ranks = 1) {
-  setenv("FAKE_CUDA", state.c_str(), 1);
-  words.insert(words.begin(), {"--driver", FAKE_DRIVER, "--cublas", FAKE_CUBLAS, "--nvml", "/nowhere"});
-  Ran ran = run(ranks, words);
-  unsetenv("FAKE_CUDA");
-  return ran;
-}
-
-void through_cuda(Checks& checks) {
-  // First, while nothing was launched yet: the device falls off the bus in the middle of the factorization.
-  const Ran lost = fake("lost_after 20", {"--n", "60", "--nb", "8"});
-  checks.equal(lost.codes.front(), 3, "lost on the way: " + lost.events);
-  checks.equal(lost.count(R"("code":"gpu-lost")"), 1, "it is told: " + lost.events);
-  checks.equal(lost.count(R"("event":"case")"), 0, "and there is no figure");
-  const Ran whole = fake("devices 1", {"--n", "90", "--nb", "40"});
-  checks.equal(whole.codes.front(), 0, "through the driver: " + whole.events);
-  checks.equal(whole.count(R"("kernel":"hpl_mxp")"), 1, "one system");
-  checks.that(whole.count(R"("backend":"cuda")") > 0, "on the backend cuda");
-  const Ran two = fake("devices 2", {"--n", "60", "--nb", "16", "--p", "1", "--q", "2"}, 2);
-  checks.equal(two.codes.front() + two.codes.back(), 0, "two ranks with a device each: " + two.events);
-  const Ran few = fake("devices 2", {"--n", "60", "--nb", "16"}, 3);
-  checks.equal(few.codes.front(), 2, "three ranks and two devices");
-  const Ran shared = fake("devices 1", {"--n", "60", "--nb", "16"}, 2);
-  checks.equal(shared.codes.front(), 3, "two ranks with the same device: " + shared.events);
-  const Ran small = fake("devices 1 room 100000", {"--n", "2000", "--nb", "16"});
-  checks.equal(small.codes.front(), 3, "no room on the device");
-  for (const char* state : {"init 100", "devices 0", "init 999", "retain 46 mode 3", "retain 46 mode 2", "load 209"})
-    checks.equal(fake(state, {"--n", "60", "--nb", "16"}).codes.front(), 3, state);
+void wrong_products(Checks& checks) {
   setenv("FAKE_CUBLAS", "wrong", 1);
-  const Ran wrong = fake("devices 1", {"--n", "60", "--nb", "16"});
+  const auto wrong = testing::run_on_fakes(kProgram, "devices 1", {"--n", "60", "--nb", "16"});
   unsetenv("FAKE_CUBLAS");
-  checks.equal(wrong.codes.front(), 1, "products that are wrong do not pass: " + wrong.events);
+  checks.equal(wrong.code, 1, "products that are wrong do not pass: " + wrong.text);
 }
 
 }  // namespace
@@ -154,7 +55,8 @@ void through_cuda(Checks& checks) {
 int main() {
   alarm(kHang_s);
   Checks checks;
-  through_cuda(checks);
+  through_cuda(checks, kProgram, 20);
+  wrong_products(checks);
   sweeps(checks);
   file(checks);
   return checks.end();

@@ -79,6 +79,7 @@ Refinement::Refinement(const Setup& setup, const Grid& grid, const Geometry& geo
       store_(store),
       calls_(calls),
       stream_(stream),
+      move_{grid, calls.device(), stream, store.host_block()},
       enlarged_(enlarged),
       b_(netlib_entries(part_, part_.n)),
       own_(netlib_entries(part_, -1)) {}
@@ -161,7 +162,7 @@ void Refinement::block(Index k, bool lower) {
   const bool row = row_owner == grid_.row, column = column_owner == grid_.column;
   double* sums = store_.by_row(lower ? 0 : 1);
   const Index first = part_.rows.count(begin, grid_.row), after = part_.rows.count(end, grid_.row);
-  if (row && grid_.q > 1) collect_sums(sums + first, width, column_owner);
+  if (row && grid_.q > 1) hpl_gpu::collect_block(move_, sums + first, width, column_owner);
   if (!column) return;
   const Index at = part_.columns.local(begin);
   double* x = store_.by_column() + at;
@@ -174,32 +175,9 @@ void Refinement::block(Index k, bool lower) {
       calls_.solve_upper(square, store_.lda, width, sums + first, x, stream_);
     }
   }
-  if (grid_.p > 1) spread(x, width, row_owner);
+  if (grid_.p > 1) hpl_gpu::spread_block(move_, x, width, row_owner);
   const Index from = lower ? after : 0, to = lower ? part_.height : first;
   calls_.take_off(store_.a(from, at), store_.lda, to - from, width, x, sums + from, stream_);
-}
-
-void Refinement::collect_sums(double* sums, Index width, int root) {
-  double* host = store_.host_block();
-  const auto bytes = static_cast<std::size_t>(width) * kDouble;
-  calls_.device().copy(host, sums, bytes, stream_);
-  stream_.wait();
-  const bool mine = root == grid_.column;
-  MPI_Reduce(mine ? MPI_IN_PLACE : host, mine ? host : nullptr, static_cast<int>(width), MPI_DOUBLE, MPI_SUM, root,
-             grid_.in_row);
-  if (mine) calls_.device().copy(sums, host, bytes, stream_);
-}
-
-void Refinement::spread(double* x, Index width, int root) {
-  double* host = store_.host_block();
-  const auto bytes = static_cast<std::size_t>(width) * kDouble;
-  stream_.wait();  // what was copied from there before
-  if (root == grid_.row) {
-    calls_.device().copy(host, x, bytes, stream_);
-    stream_.wait();
-  }
-  MPI_Bcast(host, static_cast<int>(width), MPI_DOUBLE, root, grid_.in_column);
-  if (root != grid_.row) calls_.device().copy(x, host, bytes, stream_);
 }
 
 hpl::Check check(const Grid& grid, const Geometry& geometry, Store& store, const Calls& calls,

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "hpl/check.hpp"
+#include "hpl_gpu/blocks.hpp"
 #include "store.hpp"
 
 namespace shakedown::hpl_mxp {
@@ -36,8 +37,6 @@ class Refinement {
   [[nodiscard]] std::vector<double> correction(const std::vector<double>& r);
   void triangle(bool lower);
   void block(Index k, bool lower);
-  void collect_sums(double* sums, Index width, int root);
-  void spread(double* x, Index width, int root);
 
   const Setup& setup_;
   const Grid& grid_;
@@ -45,6 +44,7 @@ class Refinement {
   Store& store_;
   const Calls& calls_;
   const gpu::Stream& stream_;
+  hpl_gpu::BlockMove move_;
   Index enlarged_;
   std::vector<double> b_, own_;  // of the local rows: the right side, netlib's diagonal
 };

@@ -5,6 +5,7 @@
 #include "factor.hpp"
 #include "gpu/watch.hpp"
 #include "hpl/world.hpp"
+#include "hpl_gpu/diagnosis.hpp"
 #include "options.hpp"
 #include "refine.hpp"
 
@@ -47,20 +48,11 @@ void require_room(const Bench& bench, const Setup& setup);
 /// The largest N that the options allow, on every rank alike.
 Index choose_n(const Bench& bench, const Setup& setup);
 
-/// What the update could reach at most: products of the same format with k = NB on the memory of the run itself.
-/// Overwrites the matrix.
-struct Ceiling {
-  double flop = 0;              // of one sample on this rank
-  std::vector<double> seconds;  // of each sample, the largest over the ranks
-};
-Ceiling measure_ceiling(const Setup& setup, const Grid& grid, const Geometry& geometry, Store& store,
-                        const Calls& calls, const gpu::Stream& stream);
+/// Products of the same format with k = NB. Overwrites the matrix.
+hpl_gpu::Ceiling measure_ceiling(const Setup& setup, const Grid& grid, const Geometry& geometry, Store& store,
+                                 const Calls& calls, const gpu::Stream& stream);
 
 /// Why a run was not faster: what its own measurements say, the costliest first.
-struct Finding {
-  double lost = 0;  // part of the seconds, as far as it can be said
-  std::string text, advice;
-};
-std::vector<Finding> diagnose(const Report& report, const Setup& setup, const std::string& staged_why);
+std::vector<hpl_gpu::Finding> diagnose(const Report& report, const Setup& setup, const std::string& staged_why);
 
 }  // namespace shakedown::hpl_mxp

@@ -39,7 +39,6 @@ inline constexpr int kPieces = 4;
 inline constexpr bool goes_down(Piece piece) { return piece == Piece::corner_down || piece == Piece::top; }
 
 enum class Lane { update, panel, host };
-inline constexpr int kLanes = 2;  // of the device
 
 struct Step {
   Op op;

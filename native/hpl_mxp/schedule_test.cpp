@@ -9,12 +9,13 @@
 #include <string>
 
 #include "common/check.hpp"
+#include "hpl_gpu/before.hpp"
 
 namespace {
 
 using namespace shakedown::hpl_mxp;
 using shakedown::Checks;
-using shakedown::hpl_gpu::Part;
+using shakedown::hpl_gpu::testing::Before;
 
 /// The matrix, a panel's pieces on the device (the corner is one memory, whichever way it travels), and on the host.
 enum class Memory { matrix, corner, left, top, host };
@@ -97,28 +98,9 @@ std::vector<Access> accesses(const Geometry& g, const Step& s, bool staged) {
   return all;
 }
 
-/// before[j][i]: step i is done when step j begins.
-std::vector<std::vector<bool>> order(const std::vector<Step>& steps) {
-  const std::size_t n = steps.size();
-  std::vector<std::vector<bool>> before(n, std::vector<bool>(n));
-  for (std::size_t j = 0; j < n; ++j) {
-    const auto after = [&](std::size_t i) {
-      before[j][i] = true;
-      for (std::size_t l = 0; l < i; ++l) {
-        if (before[i][l]) before[j][l] = true;
-      }
-    };
-    for (std::size_t i = 0; i < j; ++i) {
-      if (steps[i].lane == steps[j].lane || steps[i].lane == Lane::host) after(i);
-    }
-    for (const int i : steps[j].after) after(static_cast<std::size_t>(i));
-  }
-  return before;
-}
-
 /// The first pair that races, in words; empty: none.
 std::string race(const Geometry& g, const std::vector<Step>& steps, bool staged) {
-  const auto before = order(steps);
+  const Before before(steps);
   std::vector<std::vector<Access>> all;
   all.reserve(steps.size());
   for (const Step& step : steps) all.push_back(accesses(g, step, staged));
@@ -130,7 +112,7 @@ std::string race(const Geometry& g, const std::vector<Step>& steps, bool staged)
   };
   for (std::size_t j = 0; j < steps.size(); ++j) {
     for (std::size_t i = 0; i < j; ++i) {
-      if (touch(i, j) && !before[j][i]) return name(i) + " and " + name(j);
+      if (touch(i, j) && !before(i, j)) return name(i) + " and " + name(j);
     }
     if (steps[j].op != Op::arrive) continue;
     // Nobody else between the begin and the end of a message.
@@ -143,11 +125,9 @@ std::string race(const Geometry& g, const std::vector<Step>& steps, bool staged)
   return "";
 }
 
-Geometry geometry(Index n, Index nb, int p, int q, int row, int column, Index tail_nb) {
-  Part part{n, {nb, p}, {nb, q}, row, column, 0, 0};
-  part.height = part.rows.count(n, row);
-  part.width = part.columns.count(n, column);
-  return {part, shakedown::hpl_gpu::spans_of(n, nb, tail_nb, n / 2), 0};
+/// A matrix in blocks of nb columns whose tail is the second half.
+Geometry geometry(Index n, Index nb, int p, int q, int rank, Index tail_nb) {
+  return shakedown::hpl_gpu::geometry_of({n, n, nb, p, q, tail_nb, n / 2, 0}, rank / q, rank % q);
 }
 
 void no_races(Checks& checks) {
@@ -155,7 +135,7 @@ void no_races(Checks& checks) {
     for (const auto& [n, nb, tail] : {std::array<Index, 3>{60, 8, 0}, {61, 8, 3}, {5, 8, 0}, {16, 8, 0}, {33, 4, 0}}) {
       for (int rank = 0; rank < p * q; ++rank) {
         for (const bool staged : {false, true}) {
-          const auto g = geometry(n, nb, p, q, rank / q, rank % q, tail);
+          const auto g = geometry(n, nb, p, q, rank, tail);
           const auto found = race(g, schedule(g, staged), staged);
           checks.that(found.empty(), found + ": N " + std::to_string(n) + ", " + std::to_string(p) + " x " +
                                          std::to_string(q) + ", rank " + std::to_string(rank) +
@@ -171,7 +151,7 @@ void waits_matter(Checks& checks) {
   std::map<Op, std::pair<int, int>> seen;  // left out, noticed
   for (const int rank : {0, 1, 2, 3}) {
     for (const bool staged : {false, true}) {
-      const auto g = geometry(60, 8, 2, 2, rank / 2, rank % 2, 0);
+      const auto g = geometry(60, 8, 2, 2, rank, 0);
       const auto steps = schedule(g, staged);
       for (std::size_t i = 0; i < steps.size(); ++i) {
         if (steps[i].after.empty()) continue;
@@ -191,16 +171,16 @@ void waits_matter(Checks& checks) {
 }
 
 void overlaps(Checks& checks) {
-  const auto g = geometry(64, 8, 1, 1, 0, 0, 0);
+  const auto g = geometry(64, 8, 1, 1, 0, 0);
   const auto steps = schedule(g, false);
-  const auto before = order(steps);
+  const Before before(steps);
   int found = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     for (std::size_t j = i + 1; j < steps.size() && steps[i].op == Op::update; ++j) {
       const bool next = steps[j].k == steps[i].k + 1;
       if (next && (steps[j].op == Op::factor || steps[j].op == Op::left || steps[j].op == Op::narrow)) {
         ++found;
-        checks.that(!before[j][i], "the next panel is made beside the update");
+        checks.that(!before(i, j), "the next panel is made beside the update");
       }
     }
   }

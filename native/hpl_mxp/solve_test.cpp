@@ -1,7 +1,5 @@
 // Whole solutions on the host backend, on one rank and on grids whose ranks are threads: x as LU in long double gives
 // it, small residuals, and none that passes where the system was damaged.
-#include <unistd.h>
-
 #include <array>
 #include <cmath>
 #include <map>
@@ -9,9 +7,7 @@
 #include "common/check.hpp"
 #include "common/clock.hpp"
 #include "factor.hpp"
-#include "gpu/host.hpp"
-#include "hpl/testing/reference.hpp"
-#include "hpl/world.hpp"
+#include "hpl_gpu/testing.hpp"
 #include "refine.hpp"
 
 namespace {
@@ -21,13 +17,10 @@ using shakedown::Checks;
 using shakedown::hpl::testing::Dice;
 namespace gpu = shakedown::gpu;
 namespace hpl = shakedown::hpl;
+namespace testing = shakedown::hpl_gpu::testing;
+using testing::kSlow;
 
 constexpr unsigned kHang_s = 1500;  // far beyond what this file takes, under any sanitizer
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kSlow = true;  // a launch costs much there, and no round is unlike the others in what threads do
-#else
-constexpr bool kSlow = false;
-#endif
 
 struct Run {
   Setup setup;
@@ -43,47 +36,29 @@ struct Outcome {
 };
 
 std::string words(const Run& run) {
-  const auto& c = run.setup.base;
-  const auto number = [](auto value) { return std::to_string(value); };
-  return "N " + number(c.n) + ", NB " + number(c.nb) + ", " + number(c.p) + " x " + number(c.q) +
-         (c.column_major ? " by columns" : "") + ", " + name_of(c.broadcast) + ", segment " + number(c.segment_bytes) +
-         ", tail " + number(run.setup.tail_nb) + " of " + number(run.setup.tail_share) +
-         (run.setup.staged ? ", staged, " : ", direct, ") + word(run.setup.precision) + ", eager " +
-         number(run.eager_bytes);
+  return testing::words(run.setup, run.eager_bytes) + ", " + word(run.setup.precision);
 }
 
 std::vector<Outcome> solve(const Run& run) {
   const auto& c = run.setup.base;
-  const int ranks = c.p * c.q;
-  std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
-  ranks_in_threads::start(
-      ranks,
-      [&](int rank) {
-        hpl::World world;
-        MPI_Comm_dup(MPI_COMM_WORLD, &world.all);
-        world.group = world.all;
-        world.rank = world.group_rank = rank;
-        world.size = world.group_size = ranks;
-        Grid grid = make_grid(world, c);
-        const auto device = std::move(gpu::host_devices(1).front());
-        const Calls calls(*device, module({}));
-        const Geometry geometry = geometry_of(run.setup, grid.row, grid.column);
-        Store store(*device, run.setup, geometry);
-        const gpu::Stream stream(*device);
-        generate(grid, geometry, store, calls, stream);
-        if (run.prepare) run.prepare(store, geometry);
-        auto& outcome = outcomes[static_cast<std::size_t>(rank)];
-        const double start = shakedown::now_s();
-        Factorization factorization(run.setup, grid, geometry, store, calls, {});
-        outcome.result = factorization.run(start);
-        factorization.account(outcome.result);
-        Refinement(run.setup, grid, geometry, store, calls, stream, run.enlarged).run(outcome.result);
-        outcome.check = check(grid, geometry, store, calls, stream, outcome.result.x);
-        for (Index j = 0; j < geometry.part.width; ++j)
-          outcome.columns.push_back(geometry.part.columns.global(j, grid.column));
-        free_grid(grid);
-      },
-      run.eager_bytes);
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(c.p * c.q));
+  testing::on_ranks(c, run.eager_bytes, [&](int rank, const Grid& grid, gpu::Device& device) {
+    const Calls calls(device, module({}));
+    const Geometry geometry = geometry_of(run.setup, grid.row, grid.column);
+    Store store(device, run.setup, geometry);
+    const gpu::Stream stream(device);
+    generate(grid, geometry, store, calls, stream);
+    if (run.prepare) run.prepare(store, geometry);
+    auto& outcome = outcomes[static_cast<std::size_t>(rank)];
+    const double start = shakedown::now_s();
+    Factorization factorization(run.setup, grid, geometry, store, calls, {});
+    outcome.result = factorization.run(start);
+    factorization.account(outcome.result);
+    Refinement(run.setup, grid, geometry, store, calls, stream, run.enlarged).run(outcome.result);
+    outcome.check = check(grid, geometry, store, calls, stream, outcome.result.x);
+    for (Index j = 0; j < geometry.part.width; ++j)
+      outcome.columns.push_back(geometry.part.columns.global(j, grid.column));
+  });
   return outcomes;
 }
 
@@ -151,46 +126,12 @@ void right(Checks& checks, const Run& run) {
   }
 }
 
-template <class T, std::size_t kCount>
-T one_of(Dice& dice, const T (&values)[kCount]) {
-  return values[static_cast<std::size_t>(dice.below(static_cast<Index>(kCount)))];
-}
-
 Run random_run(Dice& dice, Index largest) {
   Run run;
-  auto& c = run.setup.base;
-  c.n = dice.between(4, largest);
-  c.nb = std::min(c.n, one_of<Index>(dice, {1, 3, 8, 13, 32, 33, 64, 65, 100, 150}));
-  if (kSlow) c.nb = std::max<Index>(c.nb, std::min<Index>(c.n, 24));
-  if (c.nb < 5) c.n = std::min<Index>(c.n, 30);
-  c.broadcast = static_cast<hpl::Broadcast>(dice.below(6));
-  c.segment_bytes = one_of<Index>(dice, {8, 100, 1 << 20});
-  run.setup.tail_nb = one_of<Index>(dice, {0, 0, 5, 32, 40});
-  run.setup.tail_share = one_of(dice, {0.25, 0.6, 1.0});
-  run.setup.staged = dice.below(2) == 0;
+  static_cast<shakedown::hpl_gpu::BaseSetup&>(run.setup) = testing::random_setup(dice, 4, largest);
   run.setup.precision = dice.below(2) == 0 ? Precision::f16 : Precision::bf16;
-  run.eager_bytes = static_cast<std::size_t>(one_of<Index>(dice, {0, 200, 1 << 20}));
+  run.eager_bytes = testing::random_eager_bytes(dice);
   return run;
-}
-
-void one_rank(Checks& checks, int rounds) {
-  Dice dice(100);
-  for (int round = 0; round < rounds; ++round) right(checks, random_run(dice, kSlow ? 120 : 230));
-}
-
-void grids(Checks& checks, int rounds) {
-  static constexpr std::pair<int, int> kGrids[] = {{1, 2}, {2, 1}, {2, 2}, {1, 3}, {3, 1},
-                                                   {2, 3}, {3, 2}, {1, 4}, {4, 1}};
-  Dice dice(200);
-  for (int round = 0; round < rounds; ++round) {
-    for (const auto& [p, q] : kGrids) {
-      Run run = random_run(dice, kSlow ? 80 : 150);
-      run.setup.base.p = p;
-      run.setup.base.q = q;
-      run.setup.base.column_major = dice.below(2) == 1;
-      right(checks, run);
-    }
-  }
 }
 
 Run grid_of(int p, int q, Index n = 60, Index nb = kSlow ? 20 : 8) {
@@ -283,8 +224,8 @@ int main(int argc, char**) {
   const bool many = argc > 1;  // by hand
   constexpr int kAlone = kSlow ? 3 : 30, kRounds = kSlow ? 1 : 2;
   scales(checks);
-  one_rank(checks, many ? 400 : kAlone);
-  grids(checks, many ? 40 : kRounds);
+  testing::random_runs(many ? 400 : kAlone, many ? 40 : kRounds, random_run,
+                       [&](const Run& run) { right(checks, run); });
   damage(checks);
   wrong_factors(checks);
   return checks.end();

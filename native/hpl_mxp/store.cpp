@@ -15,12 +15,9 @@ struct Sizes {
   bool down = false, along = false;  // whether messages go down process columns, along process rows
 };
 
-/// Whole lines of 128 rows and 32 more, so that what lies side by side does not fall into the same banks and sets.
-Index padded_rows(Index rows) { return hpl::round_up(std::max<Index>(1, rows), 128) + 32; }
-
 Sizes sizes_of(const Geometry& g) {
   Sizes s;
-  s.lda = padded_rows(g.part.height);
+  s.lda = hpl_gpu::padded_rows(g.part.height);
   s.matrix_bytes = static_cast<double>(s.lda) * static_cast<double>(std::max<Index>(1, g.part.width)) * sizeof(float);
   for (int k = 0; k < g.panels(); ++k) {
     const Index width = g.span(k).width;
@@ -37,13 +34,13 @@ Sizes sizes_of(const Geometry& g) {
 
 }  // namespace
 
-Store::Bytes Store::bytes(const Setup& setup, const Geometry& g) {
+hpl_gpu::Bytes Store::bytes(const Setup& setup, const Geometry& g) {
   const Sizes s = sizes_of(g);
   constexpr double kDouble = sizeof(double);
   const auto corner = static_cast<double>(s.corner), left = static_cast<double>(s.left),
              top = static_cast<double>(s.top);
   const auto rows = static_cast<double>(s.rows), columns = static_cast<double>(s.columns);
-  Bytes total;
+  hpl_gpu::Bytes total;
   total.device = s.matrix_bytes +
                  kDouble * (kSlots * (corner + left + top) + 2 * rows + columns + 2 * rows * (Calls::kChunks + 1));
   total.pinned = kDouble * (2 * rows + columns + static_cast<double>(setup.base.nb));
@@ -85,9 +82,7 @@ double* Store::message(int k, Piece piece) const {
   return slots[slot(k)].data();
 }
 
-double* Store::host_message(int k, Piece piece) const {
-  return host_[static_cast<std::size_t>(piece) - 1][slot(k)].data();
-}
+double* Store::host_message(int k, Piece piece) const { return host(piece)[slot(k)].data(); }
 
 Index Store::doubles(int k, Piece piece) const {
   if (piece == Piece::left) return ld_left(k) * width(k) / kHalves;
@@ -95,24 +90,15 @@ Index Store::doubles(int k, Piece piece) const {
   return ld_corner(k) * width(k) / kFloats;
 }
 
-std::vector<std::pair<double*, std::size_t>> Store::transport(const Slots& own, const Slots& host) const {
-  std::vector<std::pair<double*, std::size_t>> all;
-  for (std::size_t i = 0; i < kSlots; ++i) {
-    const auto& one = host[i].size() > 0 ? host[i] : own[i];
-    all.emplace_back(one.data(), one.size());
-  }
+hpl_gpu::Memories Store::column_transport() const {
+  auto all = hpl_gpu::transport_of(corners_, host(Piece::corner_down));
+  for (const auto& one : hpl_gpu::transport_of(tops_, host(Piece::top))) all.push_back(one);
   return all;
 }
 
-std::vector<std::pair<double*, std::size_t>> Store::column_transport() const {
-  auto all = transport(corners_, host_[static_cast<std::size_t>(Piece::corner_down) - 1]);
-  for (const auto& one : transport(tops_, host_[static_cast<std::size_t>(Piece::top) - 1])) all.push_back(one);
-  return all;
-}
-
-std::vector<std::pair<double*, std::size_t>> Store::row_transport() const {
-  auto all = transport(corners_, host_[static_cast<std::size_t>(Piece::corner_along) - 1]);
-  for (const auto& one : transport(lefts_, host_[static_cast<std::size_t>(Piece::left) - 1])) all.push_back(one);
+hpl_gpu::Memories Store::row_transport() const {
+  auto all = hpl_gpu::transport_of(corners_, host(Piece::corner_along));
+  for (const auto& one : hpl_gpu::transport_of(lefts_, host(Piece::left))) all.push_back(one);
   return all;
 }
 

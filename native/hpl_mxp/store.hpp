@@ -4,9 +4,10 @@
 #pragma once
 
 #include <array>
-#include <utility>
 
 #include "calls.hpp"
+#include "hpl_gpu/devices.hpp"
+#include "hpl_gpu/room.hpp"
 #include "hpl_mxp.hpp"
 #include "schedule.hpp"
 
@@ -15,11 +16,8 @@ namespace shakedown::hpl_mxp {
 class Store {
  public:
   Store(gpu::Device& device, const Setup& setup, const Geometry& geometry);
-  /// What the constructor takes of the device, and of the host's pinned memory.
-  struct Bytes {
-    double device = 0, pinned = 0;
-  };
-  static Bytes bytes(const Setup& setup, const Geometry& geometry);
+  /// What the constructor takes.
+  static hpl_gpu::Bytes bytes(const Setup& setup, const Geometry& geometry);
 
   Index lda = 0;
   [[nodiscard]] float* a(Index row, Index column) const { return matrix_.data() + row + column * lda; }
@@ -51,8 +49,8 @@ class Store {
   [[nodiscard]] double* host_columns() const { return host_columns_.data(); }
 
   /// The memory that messages start and end in, of one process column and of one process row.
-  [[nodiscard]] std::vector<std::pair<double*, std::size_t>> column_transport() const;
-  [[nodiscard]] std::vector<std::pair<double*, std::size_t>> row_transport() const;
+  [[nodiscard]] hpl_gpu::Memories column_transport() const;
+  [[nodiscard]] hpl_gpu::Memories row_transport() const;
 
   static Index padded(Index length) { return hpl::round_up(std::max<Index>(1, length), kPadding); }
   static Index rows_below(const Geometry& g, int k) { return g.part.height - g.first_row(k) - g.top_rows(k); }
@@ -62,7 +60,8 @@ class Store {
   using Slots = std::array<gpu::Array<double>, kSlots>;
   static std::size_t slot(int k) { return static_cast<std::size_t>(k % kSlots); }
   [[nodiscard]] Index width(int k) const { return geometry_.span(k).width; }
-  [[nodiscard]] std::vector<std::pair<double*, std::size_t>> transport(const Slots& own, const Slots& host) const;
+  /// Where a piece is on the host.
+  [[nodiscard]] const Slots& host(Piece piece) const { return host_[static_cast<std::size_t>(piece) - 1]; }
 
   const Geometry& geometry_;
   gpu::Array<float> matrix_;
