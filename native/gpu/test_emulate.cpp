@@ -53,7 +53,7 @@ void warps(Checks& checks) {
     const unsigned me = threadIdx.x;
     from_above[me] = shakedown::__shfl_xor_sync(~0u, me, 1);
     votes[me] = shakedown::__ballot_sync(~0u, me % 2 == 1);
-    most[me] = shakedown::__reduce_max_sync(~0u, me);
+    most[me] = shakedown::warp_max(me);
   });
   bool right = true;
   for (unsigned t = 0; t < kThreads; ++t) {
