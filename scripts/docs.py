@@ -22,6 +22,9 @@ How each number is made. This page is generated from the docstrings (`make docs`
 A program emits samples (seconds), the work that each sample did, and the check of its result; the value is derived from
 them in one place. The value of a run is the median of its samples. Values over repeats of a run (new processes, spread over
 the campaign) are the median of the runs' values.
+
+`shakedown run WORKLOAD NAME=VALUE` runs one alone and `shakedown list workloads WORKLOAD` shows what its parameters may be.
+`$(shakedown native PROGRAM) --help` is one of our programs by hand.
 """
 
 
@@ -46,7 +49,8 @@ def page() -> str:
             f"| `{one.name}` | {one.unit} | {one.better} | `{one.kernel}`: {one.per} | {one.limit or '-'} | {one.source} |"
             for one in workload.metrics
         ]
-        parts.append("\n| parameter | default | unit | what |\n|---|---|---|---|")
+        if workload.params:
+            parts.append("\n| parameter | default | unit | what |\n|---|---|---|---|")
         parts += [
             f"| `{key}` | {one.default} | {one.unit or '-'} | {one.help} |" for key, one in workload.params.items()
         ]

@@ -83,8 +83,8 @@ BENCH = (
         60,
         "--sizes 48 --formats f64,f32,bf16 --samples 2 --warm-ms 0",
     ),
-    Step("hpl-32768", "hpl_gpu", "--n 32768 --nb 512", 20, "--n 96 --nb 32"),
-    Step("hpl-65536", "hpl_gpu", "--n 65536 --nb 512", 35, "--n 160 --nb 32"),
+    Step("hpl-32768", "hpl_gpu", "--n 32768 --nb 512 --samples 3", 25, "--n 96 --nb 32"),
+    Step("hpl-65536", "hpl_gpu", "--n 65536 --nb 512 --samples 3", 50, "--n 160 --nb 32"),
     Step(
         "nbody",
         "gpu_nbody",

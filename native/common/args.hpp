@@ -57,14 +57,18 @@ class Args {
     return parse_integer(name, word, low, high);
   }
 
-  double real(const std::string& name, double otherwise, double low, const std::string& help) {
-    std::string shown = std::to_string(otherwise);
-    const std::string word = text(name, shown, help);
-    if (word == shown) return otherwise;
+  /// A finite number from `low` to `high`.
+  double real(const std::string& name, double otherwise, double low, const std::string& help,
+              double high = std::numeric_limits<double>::max()) {
+    const std::string word = text(name, shown(otherwise), help);
+    if (!given_.contains(name)) return otherwise;
     double value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size() || !(value >= low)) {
-      throw usage("--" + name + " '" + word + "' is not a number of at least " + std::to_string(low), help);
+    if (error != std::errc{} || end != word.data() + word.size() || !(value >= low && value <= high)) {
+      const bool bounded = high != std::numeric_limits<double>::max();
+      throw usage("--" + name + " '" + word + "' is no finite number " +
+                      (bounded ? "from " + shown(low) + " to " + shown(high) : "of at least " + shown(low)),
+                  help);
     }
     return value;
   }
@@ -98,12 +102,20 @@ class Args {
     }
     for (const auto& [name, value] : given_) {
       if (std::find(declared_.begin(), declared_.end(), name) == declared_.end()) {
-        throw usage("unknown argument --" + name, "did you mean --" + nearest(name) + "? see --help");
+        const std::string near = nearest(name);
+        throw usage("unknown argument --" + name,
+                    near.empty() ? "see --help" : "did you mean --" + near + "? see --help");
       }
     }
   }
 
  private:
+  static std::string shown(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", number);
+    return text;
+  }
+
   static std::int64_t parse_integer(const std::string& name, const std::string& word, std::int64_t low,
                                     std::int64_t high) {
     std::int64_t value = 0;
@@ -117,10 +129,12 @@ class Args {
   }
 
   void declare(const std::string& name, const std::string& otherwise, const std::string& help) {
+    if (std::find(declared_.begin(), declared_.end(), name) != declared_.end()) return;  // read in a second way
     declared_.push_back(name);
     help_text_ += "  --" + name + (otherwise.empty() ? "" : " (" + otherwise + ")") + "\n      " + help + "\n";
   }
 
+  /// The declared name that at most half of the letters differ from, the nearest one; empty where all are further.
   [[nodiscard]] std::string nearest(const std::string& name) const {
     const auto distance = [&](const std::string& other) {
       std::vector<std::size_t> row(other.size() + 1);
@@ -136,8 +150,15 @@ class Args {
       }
       return row.back();
     };
-    return *std::min_element(declared_.begin(), declared_.end(),
-                             [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+    const auto near = [&](const std::string& other) {  // an abbreviation of three letters or more is one, too
+      return 2 * distance(other) <= std::max(name.size(), other.size()) ||
+             (name.size() >= 3 && other.starts_with(name));
+    };
+    const std::string* best = nullptr;
+    for (const auto& other : declared_) {
+      if (near(other) && (best == nullptr || distance(other) < distance(*best))) best = &other;
+    }
+    return best == nullptr ? "" : *best;
   }
 
   std::string about_;

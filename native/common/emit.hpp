@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -48,6 +49,7 @@ class Emitter {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     const std::vector<std::string> words(argv, argv + argc);
+    program_ = program;
     Object build;
     build.add("version", SHAKEDOWN_VERSION).add("commit", SHAKEDOWN_COMMIT);
     build.add("compiler", SHAKEDOWN_COMPILER).add("flags", SHAKEDOWN_FLAGS);
@@ -87,7 +89,8 @@ class Emitter {
       Object check;
       check.add("value", residual->value).add("limit", residual->limit).add("kind", residual->kind);
       event.add("residual", check);
-      ok_ = ok_ && residual->passed();
+      ++checks_;
+      if (!residual->passed()) tell_failed(series, *residual);
     }
     event.add("begin_ns", series.begin_ns).add("end_ns", series.end_ns);
     write(event);
@@ -99,18 +102,31 @@ class Emitter {
     write(event);
   }
 
+  /// What to do about a check that failed, in place of the usual advice.
+  void advise(std::string_view advice) { advice_ = advice; }
+
+  /// The last event, and where a check failed the line for a person that says which.
   void end() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     Object event = of("end");
-    event.add("ok", ok_).add("unix_ns", unix_ns()).add("max_rss_bytes", std::int64_t{usage.ru_maxrss} * 1024);
+    event.add("ok", ok()).add("unix_ns", unix_ns()).add("max_rss_bytes", std::int64_t{usage.ru_maxrss} * 1024);
     write(event);
+    if (ok() || out_ == nullptr) return;
+    std::fprintf(stderr, "%s: %lld of %lld checks failed; the first: %s\n  next: %s\n", program_.c_str(),
+                 static_cast<long long>(failed_), static_cast<long long>(checks_), first_.c_str(), advice_.c_str());
   }
 
   /// Whether every residual so far passed.
-  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool ok() const { return failed_ == 0; }
 
  private:
+  void tell_failed(const Case& series, const Residual& residual) {
+    if (++failed_ > 1) return;
+    const std::string found = std::isnan(residual.value) ? "NaN" : to_json(residual.value);
+    first_ = series.kernel + ' ' + to_json(series.params) + ": " + residual.kind + ": " + found + ", and at most " +
+             to_json(residual.limit) + " is right";
+  }
   static Object of(std::string_view name) {
     Object event;
     event.add("event", name);
@@ -124,7 +140,11 @@ class Emitter {
   }
   std::FILE* out_;
   double last_progress_s_ = 0;
-  bool ok_ = true;
+  std::int64_t checks_ = 0, failed_ = 0;
+  std::string program_, first_;
+  std::string advice_ =
+      "run it again, here and on another machine: what fails here alone is a fault of this one (see dmesg for errors "
+      "of its memory and devices), what fails on all is one of the library or the build";
 };
 
 /// Marks a phase from its construction to the end of its scope.

@@ -86,6 +86,17 @@ inline std::vector<std::vector<int>> gather_lists(MPI_Comm comm, const std::vect
   return lists;
 }
 
+/// Every rank's word, in the order of ranks.
+inline std::vector<std::string> gather_words(MPI_Comm comm, const std::string& mine) {
+  std::vector<std::string> words;
+  for (const auto& letters : gather_lists(comm, {mine.begin(), mine.end()})) {
+    std::string word;
+    for (const int letter : letters) word.push_back(static_cast<char>(letter));
+    words.push_back(word);
+  }
+  return words;
+}
+
 /// What main does in a program of MPI ranks. `read` reads the command line before MPI is there, so that --help needs no
 /// mpirun; then `run` gives the exit code. An Error is every rank's alike, and rank 0 says it; any other exception is
 /// one rank's, for which the others would wait. `level` is what the program needs of MPI's threads.

@@ -40,7 +40,8 @@ struct Shape {
   }
 };
 
-/// "4096" or "128x128x128": lengths of at least 1, at least 2 points, at most three dimensions.
+/// "4096" or "128x128x128": lengths of at least 1 and below 2^31 (FFTW counts in int), at least 2 points and at most
+/// 2^40, at most three dimensions.
 inline Shape parse_shape(const std::string& word) {
   constexpr std::int64_t kMostPoints = std::int64_t{1} << 40;
   Shape shape;
@@ -50,7 +51,11 @@ inline Shape parse_shape(const std::string& word) {
     int length = 0;
     const char* const last = word.data() + cross;
     const auto [end, error] = std::from_chars(word.data() + begin, last, length);
-    if (error != std::errc{} || end != last || length < 1 || points > kMostPoints / length)
+    const bool number = end == last && end != word.data() + begin && word[begin] != '-';
+    if (number && (error == std::errc::result_out_of_range || (length > 0 && points > kMostPoints / length)))
+      throw usage("--sizes: '" + word + "' is too large for a transform",
+                  "lengths up to 2147483647, and 1099511627776 (2^40) points in all");
+    if (error != std::errc{} || !number || length < 1)
       throw usage("--sizes: '" + word + "' is no shape of a transform", "write lengths such as 4096 or 128x128x128");
     points *= length;
     shape.lengths.push_back(length);

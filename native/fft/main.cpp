@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iterator>
 #include <memory>
 #include <set>
 
+#include "arrays.hpp"
 #include "common/caches.hpp"
 #include "common/emit.hpp"
 #include "common/team.hpp"
@@ -24,12 +26,9 @@ using gemm::bind_each;
 using gemm::Bound;
 
 constexpr double kWarmSeconds = 0.1;
-constexpr std::size_t kLine = 64;
-/// Between the input and the output of one transform: large powers of two would else lie a multiple of 4 KiB apart, and
-/// stores would seem to hit later loads.
-constexpr std::size_t kStagger = 2048 + 3 * kLine;
-/// Cold arrays together hold so many times the last cache.
-constexpr std::uint64_t kColder = 4;
+/// A sample that would last longer has fewer calls: threads that wait for each other on CPUs which others want too are
+/// a thousand times slower than the count of operations lets expect.
+constexpr double kLongestSample = 0.5;
 constexpr std::uint64_t kCacheIfUnknown = std::uint64_t{64} << 20;
 
 struct Bench {
@@ -44,54 +43,6 @@ struct Bench {
   bool told_pages = false;
 
   [[nodiscard]] std::vector<int> first_cpus(int threads) const { return {cpus.begin(), cpus.begin() + threads}; }
-};
-
-/// What is measured in one case.
-struct Setting {
-  Shape shape;
-  int threads = 1;
-  bool each = false, cold = false, in_double = true;
-
-  [[nodiscard]] int owners() const { return each ? threads : 1; }  // of arrays
-  [[nodiscard]] std::string words(const std::vector<int>& on) const {
-    return shape.text() + (in_double ? " double, " : " single, ") + std::to_string(threads) +
-           (threads == 1 ? " thread" : " threads") + (each ? " each its own" : "") + (cold ? ", cold" : "") +
-           " on CPU " + format_cpu_list(on);
-  }
-};
-
-/// The arrays of one case: for each owner `slots` pairs of input and output, in one buffer.
-template <class T>
-class Arrays {
- public:
-  using Complex = std::complex<T>;
-  Arrays(const Setting& setting, std::uint64_t last_cache, Pages pages) : owners_(setting.owners()) {
-    const auto points = static_cast<std::size_t>(setting.shape.points());
-    out_offset_ = round_up(points * sizeof(Complex)) + kStagger;
-    stride_ = out_offset_ + round_up(points * sizeof(Complex)) + kStagger;
-    if (setting.cold) {
-      const std::uint64_t all = kColder * last_cache / static_cast<std::uint64_t>(owners_);
-      slots_ = static_cast<int>(std::max<std::uint64_t>(2, all / stride_ + 1));
-    }
-    const std::uint64_t bytes = stride_ * static_cast<std::uint64_t>(slots_) * static_cast<std::uint64_t>(owners_);
-    require_memory(bytes, "the arrays of " + setting.shape.text());
-    buffer_ = Buffer(bytes, pages);
-  }
-  [[nodiscard]] int slots() const { return slots_; }
-  [[nodiscard]] const Buffer& buffer() const { return buffer_; }
-  [[nodiscard]] Complex* in(int owner, int slot) const { return at(owner, slot, 0); }
-  [[nodiscard]] Complex* out(int owner, int slot) const { return at(owner, slot, out_offset_); }
-
- private:
-  static std::size_t round_up(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
-  [[nodiscard]] Complex* at(int owner, int slot, std::size_t offset) const {
-    const auto index =
-        static_cast<std::size_t>(owner) * static_cast<std::size_t>(slots_) + static_cast<std::size_t>(slot);
-    return reinterpret_cast<Complex*>(static_cast<char*>(buffer_.data()) + index * stride_ + offset);
-  }
-  int owners_, slots_ = 1;
-  std::size_t out_offset_ = 0, stride_ = 0;
-  Buffer buffer_;
 };
 
 template <class T>
@@ -154,19 +105,36 @@ double sample(Team* team, const Timed<T>& timed, std::int64_t calls, std::vector
   return end - begin;
 }
 
+/// Let caches, page tables and clock settle, and find the calls of a sample: those that were asked for, or as many as
+/// last kLongestSample.
+template <class T>
+std::int64_t warm_up(Bench& bench, Team* team, const Timed<T>& timed, std::vector<int>& slots) {
+  const PhaseMark mark(bench.emitter, "warmup", timed.setting.words(bench.first_cpus(timed.setting.threads)));
+  const auto asked = bench.options.calls_of(timed.setting.shape);
+  const double begin = now_s();
+  std::int64_t calls = 1;
+  double seconds = sample(team, timed, calls, slots);
+  while (calls < asked && seconds < kLongestSample / 4) {
+    calls = std::min(asked, 2 * calls);
+    seconds = sample(team, timed, calls, slots);
+  }
+  if (calls < asked) {
+    const double most = kLongestSample / seconds * static_cast<double>(calls);
+    calls = std::clamp<std::int64_t>(static_cast<std::int64_t>(most), 1, asked);
+  }
+  while (now_s() - begin < kWarmSeconds) sample(team, timed, calls, slots);
+  return calls;
+}
+
 template <class T>
 Case measure(Bench& bench, Team* team, const Timed<T>& timed) {
-  const auto calls = bench.options.calls_of(timed.setting.shape);
-  const double transforms = static_cast<double>(calls) * timed.setting.owners();
   std::vector<int> slots(static_cast<std::size_t>(timed.setting.owners()), 0);
+  const auto calls = warm_up(bench, team, timed, slots);
+  const double transforms = static_cast<double>(calls) * timed.setting.owners();
   Case series;
   series.kernel =
       timed.setting.shape.lengths.size() == 1 && timed.setting.in_double && !timed.setting.each ? "mod2f" : "fft";
   series.work.add("flop", timed.setting.shape.flop() * transforms).add("transforms", transforms);
-  {  // caches, page tables and clock settle
-    const PhaseMark mark(bench.emitter, "warmup", timed.setting.words(bench.first_cpus(timed.setting.threads)));
-    for (const double begin = now_s(); now_s() - begin < kWarmSeconds;) sample(team, timed, calls, slots);
-  }
   const PhaseMark mark(bench.emitter, "measure", timed.setting.words(bench.first_cpus(timed.setting.threads)));
   series.begin_ns = unix_ns();
   const double begin = now_s();
@@ -327,6 +295,8 @@ void prepare(const Options& options, const Fftw& library, int threads, Emitter& 
   const auto& api = library.api<T>();
   if (threads > 1 && api.init_threads != nullptr && api.init_threads() == 0)
     throw cannot("the library could not start its threads", "take --threads 1");
+  if (!options.save_wisdom.empty() && api.export_wisdom == nullptr)
+    throw cannot(library.title() + " does not write plans", "leave --save-wisdom out");
   if (options.plan_limit > 0 && api.set_timelimit != nullptr) api.set_timelimit(options.plan_limit);
   if (options.wisdom.empty()) return;
   const bool read = api.import_wisdom != nullptr && api.import_wisdom(options.wisdom.c_str()) != 0;
@@ -356,8 +326,6 @@ void save(const Options& options, const Fftw& library) {
 
 int run(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
-  if (!options.save_wisdom.empty() && options.in_double && options.in_single)
-    throw usage("--save-wisdom holds one precision", "take --precision d or s");
   const auto most = static_cast<int>(*std::max_element(options.threads.begin(), options.threads.end()));
   const auto cpus = choose_cpus(most, options.cpus);
   bind_thread(cpus);  // before loading: a library sees these CPUs as its machine
@@ -372,13 +340,14 @@ int run(int argc, char** argv) {
   Object facts = library.facts();
   facts.add("threads", options.threads).add("cpus", format_cpu_list(allowed_cpus())).add("plan", options.plan);
   facts.add("last_cache_bytes", bench.last_cache).add("pages_asked", options.page_word);
+  if (const char* spins = std::getenv("GOMP_SPINCOUNT"); spins != nullptr) facts.add("gomp_spincount", spins);
   emitter.start("fft", argc, argv, facts);
   doubt(library, emitter);
   if (options.in_double) prepare<double>(options, library, most, emitter);
   if (options.in_single) prepare<float>(options, library, most, emitter);
   run_all(bench);
-  if (!options.save_wisdom.empty()) options.in_double ? save<double>(options, library) : save<float>(options, library);
   emitter.end();
+  if (!options.save_wisdom.empty()) options.in_double ? save<double>(options, library) : save<float>(options, library);
   return emitter.ok() ? kOk : kCheckFailed;
 }
 

@@ -1,22 +1,31 @@
 #include "options.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/affinity.hpp"
 #include "common/args.hpp"
+#include "common/writable.hpp"
 
 namespace shakedown::fft {
 namespace {
 
-/// Two flags of a list of words, of which it holds at least one and no other.
+/// Two flags of a list of words, of which it holds at least one and no other but "both".
 void choose(const std::string& argument, const std::vector<std::string>& given,
             const std::vector<std::pair<std::string, bool*>>& known) {
-  const std::string hint = known[0].first + ", " + known[1].first + " or both";
+  const std::string hint = "known: " + known[0].first + ", " + known[1].first + ", both";
   bool any = false;
   for (const auto& word : given) {
+    if (word == "both") {
+      any = *known[0].second = *known[1].second = true;
+      continue;
+    }
     const auto found = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.first == word; });
     if (found == known.end())
       throw usage(std::string("--").append(argument).append(": unknown word '").append(word).append("'"), hint);
@@ -46,8 +55,9 @@ Options parse_options(int argc, char** argv) {
   o.cpus = args.text("cpus", "", "CPUs to use, in order: t threads take the first t (default: cores first, spread)");
   const auto precision = args.words("precision", "d", "d (double), s (single) or both");
   const auto batch =
-      args.words("batch", "together", "together: one transform by all threads; each: every thread its own");
-  const auto data = args.words("data", "warm", "warm: the same arrays again; cold: arrays that no cache holds");
+      args.words("batch", "together", "together: one transform by all threads; each: every thread its own; or both");
+  const auto data =
+      args.words("data", "warm", "warm: the same arrays again; cold: arrays that no cache holds; or both");
   o.plan = args.text("plan", "measure", "effort of the planner: estimate, measure or patient");
   o.plan_limit = args.real("plan-limit", 0, 0, "seconds after which the planner takes what it has (0: no limit)");
   o.wisdom = args.text("wisdom", "", "file of plans found before, to be read first (fftw-wisdom makes such)");
@@ -66,6 +76,12 @@ Options parse_options(int argc, char** argv) {
   choose("precision", precision, {{"d", &o.in_double}, {"s", &o.in_single}});
   choose("batch", batch, {{"together", &o.together}, {"each", &o.each}});
   choose("data", data, {{"warm", &o.warm}, {"cold", &o.cold}});
+  if (!o.wisdom.empty() && access(o.wisdom.c_str(), R_OK) != 0)
+    throw usage("--wisdom: cannot read " + o.wisdom + ": " + std::strerror(errno),
+                "name a file that fftw-wisdom or --save-wisdom wrote");
+  if (!o.save_wisdom.empty() && o.in_double && o.in_single)
+    throw usage("--save-wisdom holds one precision", "take --precision d or s");
+  require_writable("save-wisdom", o.save_wisdom);
   return o;
 }
 

@@ -30,6 +30,7 @@ void right_and_wrong(Checks& checks) {
     const auto wrong = fake(fault);
     checks.equal(wrong.code, 1, std::string(fault) + ": " + wrong.text);
     checks.that(wrong.says("\"ok\":false"), "the end says that a check failed");
+    checks.that(wrong.says("fft: 2 of 2 checks failed; the first: mod2f {"), "which one, in words: " + wrong.text);
     checks.equal(fake(fault, "--batch each").code, 1, std::string(fault) + ", each its own");
     if (std::string(fault) != "rough")
       checks.equal(fake(fault, "--precision s").code, 1, std::string(fault) + ", single");
@@ -58,12 +59,34 @@ void broken(Checks& checks) {
   checks.that(serial.says("has no threads") || serial.says("CPUs to pin to"), "one without threads: " + serial.text);
 }
 
+/// Files that cannot be read or written are found before anything is measured.
+void files(Checks& checks) {
+  for (const char* words : {"--wisdom /nowhere/wisdom", "--save-wisdom /nowhere/wisdom"}) {
+    const auto ran = fake("right", words);
+    checks.that(ran.code == 2 && !ran.says("\"event\"") && ran.says("/nowhere/wisdom"), words + (": " + ran.text));
+  }
+  const auto foreign = fake("right", "--wisdom /dev/null");
+  checks.that(foreign.code == 0 && foreign.says("fft-wisdom"), "plans that are not taken are told: " + foreign.text);
+  const auto mute = fake("right", "--save-wisdom /dev/null");
+  checks.that(mute.code == 3 && mute.says("does not write plans") && !mute.says("\"event\":\"case\""), mute.text);
+}
+
 void refusals(Checks& checks) {
   for (const char* words : {"--sizes 0", "--sizes 4x", "--sizes 4x4x4x4", "--threads 0", "--threads 100000",
                             "--precision q", "--batch alone", "--data hot", "--plan exhaustive", "--pages small"}) {
     const auto ran = run(words);
     checks.equal(ran.code, 2, std::string(words) + ": " + ran.text);
   }
+  const auto large = run("--sizes 4000000000");
+  checks.that(large.code == 2 && large.says("too large") && large.says("2147483647"), "says the limit: " + large.text);
+  const auto volume = run("--sizes 1048576x1048577");
+  checks.that(volume.code == 2 && volume.says("too large") && volume.says("2^40"), volume.text);
+  checks.that(run("--sizes 99999999999999999999").says("too large"), "beyond any integer");
+  checks.that(run("--sizes -4").says("no shape"), "what is none is none");
+  const auto both = fake("right", "--precision both --batch both --data both");
+  checks.equal(both.code, 0, "both, as help and advice say: " + both.text);
+  checks.equal(both.count("\"limit\":"), 16, "of each: two shapes, precisions, batches and data");
+  checks.that(run("--precision q").says("next: known: d, s, both"), "which its advice names");
   const auto unknown = run("--librari x");
   checks.that(unknown.code == 2 && unknown.says("did you mean --library"), "a misspelt argument");
   const auto huge = fake("right", "--sizes 1048576x1048576");
@@ -78,6 +101,7 @@ int main() {
   Checks checks;
   right_and_wrong(checks);
   broken(checks);
+  files(checks);
   refusals(checks);
   return checks.end();
 }

@@ -5,6 +5,7 @@
 #include <climits>
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "cuda.hpp"
 
@@ -94,22 +95,14 @@ class CudaBlas final : public Blas {
     for (int part = 0; part < 3; ++part) property_(part, &version[part]);  // works without a driver too
     title_ =
         "cublas " + std::to_string(version[0]) + '.' + std::to_string(version[1]) + '.' + std::to_string(version[2]);
-    const int code = create_(&blas_);
-    if (code == 1 && version[0] * 1000 > driver.speaks) {
-      throw Failure(State::driver_too_old,
-                    title_ + " asks for a driver of CUDA " + std::to_string(version[0]) + ", and this one speaks " +
-                        cuda_version_word(driver.speaks),
-                    "update the driver, or use an older cuBLAS (--cublas PATH)");
-    }
-    if (code == 3)
-      throw Failure(State::out_of_memory, title_ + " finds no memory to start", "see who holds it (nvidia-smi)");
-    check(code, "cublasCreate");
+    major_ = version[0];
+    idle_.push_back(made());  // now: where there is no memory, or too old a driver, it is told before anything is begun
   }
   ~CudaBlas() override {
     for (const auto& [key, plan] : plans_) drop(plan);
-    if (workspace_ != nullptr) driver_.release(workspace_);
+    for (const auto& [stream, seat] : seats_) drop(seat);
+    for (const Seat& seat : idle_) drop(seat);
     if (lt_ != nullptr) lt_destroy_(lt_);
-    if (blas_ != nullptr) destroy_(blas_);
   }
   CudaBlas(const CudaBlas&) = delete;
   CudaBlas& operator=(const CudaBlas&) = delete;
@@ -145,7 +138,22 @@ class CudaBlas final : public Blas {
     trsm_of(solve, trsm_single_, "cublasStrsm", stream);
   }
 
+  void forget(Handle stream) noexcept override {
+    const auto found = seats_.find(stream);
+    if (found == seats_.end()) return;
+    driver_.record(found->second.left, stream);
+    idle_.push_back(found->second);
+    seats_.erase(found);
+  }
+
  private:
+  /// What a stream has for itself. A handle has one workspace, which products in two streams at once would both write;
+  /// and cublasSetStream takes a workspace of one's own away again.
+  struct Seat {
+    Handle blas = nullptr;
+    void* workspace = nullptr;  // of cublasLt, once it is used
+    Handle left = nullptr;      // the event after all that a dropped stream had begun
+  };
   struct Plan {
     Handle operation = nullptr, a = nullptr, b = nullptr, c = nullptr;
     unsigned long long algorithm[8] = {};
@@ -161,11 +169,47 @@ class CudaBlas final : public Blas {
   };
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
 
+  Seat made() {
+    Seat seat;
+    const int code = create_(&seat.blas);
+    if (code == 1 && major_ * 1000 > driver_.speaks) {
+      throw Failure(State::driver_too_old,
+                    title_ + " asks for a driver of CUDA " + std::to_string(major_) + ", and this one speaks " +
+                        cuda_version_word(driver_.speaks),
+                    "update the driver, or use an older cuBLAS (--cublas PATH)");
+    }
+    if (code == 3)
+      throw Failure(State::out_of_memory, title_ + " finds no memory to start", "see who holds it (nvidia-smi)");
+    check(code, "cublasCreate");
+    constexpr unsigned kNoTiming = 2;
+    if (driver_.make_event(&seat.left, kNoTiming) != 0) {
+      destroy_(seat.blas);
+      throw Failure(State::failed, info_.name + ": cuEventCreate", "look for NVRM: Xid in dmesg");
+    }
+    return seat;
+  }
+
+  /// The stream's own: that of one that was dropped, whose work goes first, or a new one.
+  Seat& at(Handle stream) {
+    if (const auto found = seats_.find(stream); found != seats_.end()) return found->second;
+    if (idle_.empty()) idle_.push_back(made());
+    const Seat seat = idle_.back();
+    check(set_stream_(seat.blas, stream), "cublasSetStream");
+    driver_.await(stream, seat.left, 0);
+    idle_.pop_back();
+    return seats_.emplace(stream, seat).first->second;
+  }
+
+  void drop(const Seat& seat) const {
+    if (seat.workspace != nullptr) driver_.release(seat.workspace);
+    driver_.drop_event(seat.left);
+    destroy_(seat.blas);
+  }
+
   template <class T, class Function>
-  void trsm_of(const TriangularOf<T>& solve, Function* function, const char* call, Handle stream) const {
+  void trsm_of(const TriangularOf<T>& solve, Function* function, const char* call, Handle stream) {
     const T alpha = static_cast<T>(solve.alpha);
-    check(set_stream_(blas_, stream), "cublasSetStream");
-    check(function(blas_, solve.side == 'R', solve.uplo == 'U', solve.trans == 'T', solve.diag == 'U',
+    check(function(at(stream).blas, solve.side == 'R', solve.uplo == 'U', solve.trans == 'T', solve.diag == 'U',
                    static_cast<int>(solve.m), static_cast<int>(solve.n), &alpha, solve.a, static_cast<int>(solve.lda),
                    solve.b, static_cast<int>(solve.ldb)),
           call);
@@ -195,8 +239,7 @@ class CudaBlas final : public Blas {
     if (p.single_c) types.out = kF32;
     const Scalar alpha(p.alpha, types.scale), beta(p.beta, types.scale);
     constexpr int kDefaultAlgorithm = -1;
-    check(set_stream_(blas_, stream), "cublasSetStream");
-    check(gemm_(blas_, p.trans_a == 'T', p.trans_b == 'T', static_cast<int>(p.m), static_cast<int>(p.n),
+    check(gemm_(at(stream).blas, p.trans_a == 'T', p.trans_b == 'T', static_cast<int>(p.m), static_cast<int>(p.n),
                 static_cast<int>(p.k), alpha.at, p.a, types.in, static_cast<int>(p.lda), p.b, types.in,
                 static_cast<int>(p.ldb), beta.at, p.c, types.out, static_cast<int>(p.ldc), types.compute,
                 kDefaultAlgorithm),
@@ -209,8 +252,11 @@ class CudaBlas final : public Blas {
     const Types types = types_of(p.format);
     const Plan& plan = planned(p, types);
     const Scalar alpha(p.alpha, types.scale), beta(p.beta, types.scale);
+    Seat& seat = at(stream);
+    if (seat.workspace == nullptr && driver_.allocate(&seat.workspace, kWorkspace) != 0)
+      throw Failure(State::out_of_memory, "no 32 MiB for cuBLAS to work in", "ask for smaller matrices");
     check(matmul_(lt_, plan.operation, alpha.at, p.a, plan.a, p.b, plan.b, beta.at, p.c, plan.c, p.c, plan.c,
-                  plan.algorithm, workspace_, plan.workspace, stream),
+                  plan.algorithm, seat.workspace, plan.workspace, stream),
           "cublasLtMatmul");
   }
 
@@ -218,8 +264,6 @@ class CudaBlas final : public Blas {
     const Key key{p.m, p.n, p.k, p.lda, p.ldb, p.ldc};
     if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
     if (lt_ == nullptr) check(lt_create_(&lt_), "cublasLtCreate");
-    if (workspace_ == nullptr && driver_.allocate(&workspace_, kWorkspace) != 0)
-      throw Failure(State::out_of_memory, "no 32 MiB for cuBLAS to work in", "ask for smaller matrices");
     Plan plan;
     constexpr int kTransA = 3, kTransB = 4;  // cublasLtMatmulDescAttributes_t
     const int trans_a = p.trans_a == 'T' ? kTransposed : 0, trans_b = p.trans_b == 'T' ? kTransposed : 0;
@@ -278,8 +322,10 @@ class CudaBlas final : public Blas {
   const CudaDriver& driver_;
   std::string title_ = "cublas";
   bool has_lt_ = true;
-  Handle blas_ = nullptr, lt_ = nullptr;
-  void* workspace_ = nullptr;
+  int major_ = 0;  // of its version
+  Handle lt_ = nullptr;
+  std::map<Handle, Seat> seats_;  // by stream
+  std::vector<Seat> idle_;
   std::map<Key, Plan> plans_;
   using Attribute = int(Handle, int, const void*, std::size_t);
   int (*create_)(Handle*) = nullptr;

@@ -111,7 +111,11 @@ class CudaDevice final : public Device {
     check(cuda_.make_stream(&stream, kNonBlocking, urgent ? most : least), "cuStreamCreate");
     return stream;
   }
-  void drop_stream(Handle stream) noexcept override { cuda_.drop_stream(stream); }
+  void drop_stream(Handle stream) noexcept override {
+    cuda_.current(context_);
+    if (blas_ != nullptr) blas_->forget(stream);
+    cuda_.drop_stream(stream);
+  }
   void wait(Handle stream) override {
     enter();
     check(cuda_.wait_stream(stream), "cuStreamSynchronize");
@@ -169,6 +173,7 @@ class CudaDevice final : public Device {
   void start(Handle kernel, const Grid& grid, Handle stream, void** arguments) override {
     enter();
     admit(kernel, grid);
+    if (grid.waiting) hold_all(kernel, grid);
     const int code = grid.cooperative ? cuda_.launch_together(kernel, grid.blocks, grid.blocks_y, 1, grid.threads, 1, 1,
                                                               grid.shared_bytes, stream, arguments)
                                       : cuda_.launch(kernel, grid.blocks, grid.blocks_y, 1, grid.threads, 1, 1,
@@ -285,6 +290,17 @@ class CudaDevice final : public Device {
     if (grid.shared_bytes <= kOrdinaryShared || admitted_[kernel] >= grid.shared_bytes) return;
     check(cuda_.set_function(kernel, kDynamicShared, static_cast<int>(grid.shared_bytes)), "cuFuncSetAttribute");
     admitted_[kernel] = grid.shared_bytes;
+  }
+
+  /// Blocks that wait for one another and do not fit the device together would wait for ever; of a cooperative launch
+  /// the driver looks after it.
+  void hold_all(Handle kernel, const Grid& grid) {
+    const unsigned blocks = grid.blocks * grid.blocks_y, most = resident_blocks(kernel, grid);
+    if (blocks <= most) return;
+    throw Failure(State::failed,
+                  label() + ": " + std::to_string(blocks) + " blocks wait for one another and the device holds " +
+                      std::to_string(most) + " of them",
+                  "ask for fewer blocks");
   }
 
   void check(int code, const char* call) const {

@@ -63,6 +63,13 @@ struct CudaDriver {
 /// 13000 as "13.0".
 std::string cuda_version_word(int version);
 
+/// The driver's library as the loader finds it.
+inline constexpr const char* kCudaLibrary = "libcuda.so.1";
+
+/// What it means that `library` cannot be loaded. `why`: the loader's words. `module_is_loaded`: of the kernel's
+/// module, which a container shows whether or not the library was brought into it.
+Failure no_driver(const std::string& library, const std::string& why, bool module_is_loaded);
+
 /// Load and start the driver. Throws Failure: no_driver, driver_too_old, no_device, not_ready.
 std::shared_ptr<const CudaDriver> cuda_driver(const std::string& library);
 int cuda_count(const CudaDriver& driver);

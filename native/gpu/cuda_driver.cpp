@@ -1,5 +1,6 @@
 // Loading the CUDA driver, and what its refusals mean before there is a device.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -105,12 +106,27 @@ std::string CudaDriver::words(int code) const {
   return said;
 }
 
+Failure no_driver(const std::string& library, const std::string& why, bool module_is_loaded) {
+  if (library != kCudaLibrary) {
+    return {State::no_driver, "there is no CUDA driver at the path of --driver, " + library + ": " + why,
+            std::string("name the file of NVIDIA's driver, or leave --driver out: the loader then looks for ") +
+                kCudaLibrary};
+  }
+  if (module_is_loaded) {
+    return {
+        State::no_driver, "NVIDIA's kernel module is loaded, but the library of its CUDA driver is not here: " + why,
+        "start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility (utility alone brings nvidia-smi and no "
+        "CUDA); without a container, install the driver's libcuda1 or nvidia-driver-cuda-libs package"};
+  }
+  return {State::no_driver, "there is no CUDA driver here: " + why,
+          "install NVIDIA's driver on the GPU nodes; in a batch job ask for a GPU (--gres=gpu:1)"};
+}
+
 std::shared_ptr<const CudaDriver> cuda_driver(const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = dlerror();
-    throw Failure(State::no_driver, std::string("there is no CUDA driver here: ") + (why == nullptr ? library : why),
-                  "install NVIDIA's driver on the GPU nodes; in a batch job ask for a GPU (--gres=gpu:1)");
+    throw no_driver(library, why == nullptr ? library : why, access("/proc/driver/nvidia/version", F_OK) == 0);
   }
   auto cuda = std::make_shared<CudaDriver>();
   find_all(handle, *cuda);

@@ -1,5 +1,6 @@
 // A libcublas.so for tests: what the backend calls of cuBLAS and cublasLt, by the host's products. FAKE_CUBLAS is a
 // word: "old" asks for a newer driver, "wrong" damages each result, "nothing" writes none.
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -48,7 +49,14 @@ double scalar(Format format, const void* at) {
   return static_cast<double>(*static_cast<const float*>(at));
 }
 
+/// What the library refuses as an invalid value: columns that are shorter than the matrix is high.
+bool fits(const Product& p) {
+  const auto least = [](char trans, std::int64_t rows, std::int64_t columns) { return trans == 'T' ? columns : rows; };
+  return p.lda >= least(p.trans_a, p.m, p.k) && p.ldb >= least(p.trans_b, p.k, p.n) && p.ldc >= p.m;
+}
+
 int multiply(const Product& product) {
+  if (!fits(product)) return 7;
   if (fault() == "nothing") return 0;
   blas().gemm(product, nullptr);
   if (fault() == "wrong") std::memset(product.c, 0x3f, 8);
@@ -63,19 +71,40 @@ struct Layout {
 struct Operation {
   int compute, trans_a, trans_b;
 };
+struct Made {
+  Handle stream = nullptr;
+};
 
 }  // namespace
 
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 extern "C" {
 
-int cublasCreate_v2(Handle* handle) { return *handle = &blas(), fault() == "old" ? 1 : 0; }
-int cublasDestroy_v2(Handle) { return 0; }
-int cublasSetStream_v2(Handle, Handle) { return 0; }
+// For tests: the handles that there are, how often one was given a stream, and the stream of the newest product.
+std::atomic<int> fake_handles{0}, fake_moves{0};
+std::atomic<Handle> fake_stream{nullptr};
+
+int cublasCreate_v2(Handle* handle) {
+  if (fault() == "old") return 1;
+  blas();
+  *handle = new Made;
+  ++fake_handles;
+  return 0;
+}
+int cublasDestroy_v2(Handle handle) {
+  --fake_handles;
+  return delete static_cast<Made*>(handle), 0;
+}
+int cublasSetStream_v2(Handle handle, Handle stream) {
+  static_cast<Made*>(handle)->stream = stream;
+  return ++fake_moves, 0;
+}
 int cublasGetProperty(int part, int* value) { return *value = part == 0 ? 13 : part == 1 ? 0 : 2, 0; }
-int cublasGemmEx(Handle, int trans_a, int trans_b, int m, int n, int k, const void* alpha, const void* a, int type,
-                 int lda, const void* b, int, int ldb, const void* beta, void* c, int out, int ldc, int compute, int) {
+int cublasGemmEx(Handle handle, int trans_a, int trans_b, int m, int n, int k, const void* alpha, const void* a,
+                 int type, int lda, const void* b, int, int ldb, const void* beta, void* c, int out, int ldc,
+                 int compute, int) {
   const Format format = format_of(type, compute);
+  fake_stream = static_cast<Made*>(handle)->stream;
   return multiply({format, trans_a != 0 ? 'T' : 'N', trans_b != 0 ? 'T' : 'N', m, n, k, a, lda, b, ldb, c, ldc,
                    scalar(format, alpha), scalar(format, beta),
                    out == 0 && (format == Format::f16 || format == Format::bf16)});

@@ -32,7 +32,7 @@ Choice read_choice(Args& args) {
   choice.backend =
       args.text("backend", "cuda", "cuda; host or host:N for N devices made of this host's threads (tests)");
   choice.devices = args.text("devices", "all", "which devices, as the backend counts them: all, or 0,1");
-  choice.driver = args.text("driver", "libcuda.so.1", "the driver's library");
+  choice.driver = args.text("driver", kCudaLibrary, "the driver's library");
   choice.cublas = args.text("cublas", "auto", "the path of libcublas.so; auto: as the loader finds it");
   return choice;
 }

@@ -49,11 +49,15 @@ struct Info {
 };
 Object facts(const Info& info);
 
-/// How many blocks of how many threads, and the dynamic shared memory of each block. `cooperative`: all blocks at once,
-/// so that they may wait for one another (at most Device::resident_blocks of them).
+/// How many blocks of how many threads, and the dynamic shared memory of each block. Blocks that wait for one another
+/// are at most Device::resident_blocks, and say how they start. `cooperative`: all at the same moment, when the device
+/// has room for all. `waiting`: each as soon as there is room for it, so that they come in between the blocks of
+/// another kernel, which goes on where they are not. That ends only if nothing else on the device, in this process or
+/// another, keeps its place until these blocks are done: two such kernels at a time could each hold what the other
+/// lacks.
 struct Grid {
   unsigned blocks = 1, threads = 1, shared_bytes = 0, blocks_y = 1;
-  bool cooperative = false;
+  bool cooperative = false, waiting = false;
 };
 
 /// A program's kernels: the image that shakedown_gpu_kernels() of CMake embeds (empty where there was no compiler), and
@@ -100,10 +104,12 @@ struct TriangularOf {
 using Triangular = TriangularOf<double>;
 using TriangularSingle = TriangularOf<float>;
 
-/// Matrices on one device. Calls only put work into a stream. Nothing is allocated after the first call.
+/// Matrices on one device. Calls only put work into a stream. Nothing is allocated after the first call on a stream,
+/// nor by that where a stream was dropped that had one: its successor takes over what the library keeps for each.
 class Blas {
  public:
   virtual ~Blas() = default;
+  virtual void forget(Handle /*stream*/) noexcept {}             // which is about to be dropped
   [[nodiscard]] virtual std::string title() const = 0;           // "cublas 13.0.2"
   [[nodiscard]] virtual bool supports(Format format) const = 0;  // on this device
   virtual void gemm(const Product& product, Handle stream) = 0;

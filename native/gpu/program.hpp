@@ -30,7 +30,8 @@ class LeftOut {
   LeftOut(Emitter& emitter, const Device& device, const char* code)
       : emitter_(emitter), name_(device.info().name), code_(code) {}
 
-  void add(const std::string& what, const std::string& advice) {
+  void add(const std::string& what, const std::string& advice, State why = State::out_of_memory) {
+    why_ = why;
     last_ = what;
     advice_ = advice;
     emitter_.notice(code_, name_ + ": " + what, advice);
@@ -39,12 +40,13 @@ class LeftOut {
   /// Throws Failure with what was left out last, where nothing was measured. Call after the last case.
   void require_any() const {
     if (any_ || last_.empty()) return;
-    throw Failure(State::out_of_memory, name_ + ": nothing was measured: " + last_, advice_);
+    throw Failure(why_, name_ + ": nothing was measured: " + last_, advice_);
   }
 
  private:
   Emitter& emitter_;
   std::string name_, code_, last_, advice_;
+  State why_ = State::out_of_memory;
   bool any_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "common/check.hpp"
+#include "cuda.hpp"
 #include "formats.hpp"
 #include "host.hpp"
 
@@ -152,11 +153,26 @@ void choices(Checks& checks) {
     checks.throws<shakedown::Error>([&] { count(backend, "all"); }, std::string("--backend '") + backend + "'");
 }
 
+/// Three machines without a driver differ in what must be done.
+void drivers(Checks& checks) {
+  const auto says = [&](const Failure& failure, const std::string& what, const std::string& next) {
+    const std::string said = failure.what();
+    checks.that(failure.state == State::no_driver && said.find(what) < said.find("next:") &&
+                    said.find(next) > said.find("next:") && said.find(next) != std::string::npos,
+                said);
+  };
+  says(no_driver("/nope", "no such file", true), "--driver, /nope: no such file", "leave --driver out");
+  says(no_driver(kCudaLibrary, "no such file", false), "no CUDA driver here", "--gres=gpu:1");
+  says(no_driver(kCudaLibrary, "no such file", true), "kernel module is loaded",
+       "NVIDIA_DRIVER_CAPABILITIES=compute,utility");
+}
+
 }  // namespace
 
 int main() {
   Checks checks;
   device(checks);
+  drivers(checks);
   products(checks);
   solves(checks);
   choices(checks);

@@ -1,6 +1,7 @@
 // Copies between host and devices, and between devices: what is measured, with its check.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -48,12 +49,22 @@ class Words {
 /// Let this thread and the memory that it touches first be near a device, as far as this process may.
 void go_near(Emitter& emitter, const gpu::Info& info);
 
+/// What each device leaves out.
+using LeftOuts = std::map<const gpu::Device*, gpu::LeftOut>;
+
+struct Need {
+  std::size_t on_device = 0, on_host = 0;  // bytes
+};
+/// Whether there is room on both sides; where there is not, that is told of `what`.
+bool has_room(gpu::Device& device, const Need& need, const std::string& what, gpu::LeftOut& left_out);
+
 /// h2d, d2h, bidirectional and latency of one device, as chosen.
-void measure_host(Emitter& emitter, gpu::Device& device, const Options& options);
+void measure_host(Emitter& emitter, gpu::Device& device, const Options& options, gpu::LeftOut& left_out);
 /// The triad of SHOC: arrays in the host's memory, blocks of them moved to the device and back by two streams.
-void measure_triad(Emitter& emitter, gpu::Device& device, const Options& options);
+void measure_triad(Emitter& emitter, gpu::Device& device, const Options& options, gpu::LeftOut& left_out);
 /// Copies from each device to each other, one way and both.
-void measure_peers(Emitter& emitter, const std::vector<std::unique_ptr<gpu::Device>>& devices, const Options& options);
+void measure_peers(Emitter& emitter, const std::vector<std::unique_ptr<gpu::Device>>& devices, const Options& options,
+                   LeftOuts& left_outs);
 
 bool asked(const std::vector<std::string>& words, const char* word);
 void emit(Emitter& emitter, const Options& options, const Case& series, double wrong, const char* kind);

@@ -18,7 +18,6 @@ class HostWords {
     if (pinned) {
       pinned_ = gpu::Array<Word>(device, count_, gpu::Memory::pinned);
     } else {
-      require_memory(bytes, "the host's part of the copies");
       pageable_ = Buffer(bytes, Pages::base);
     }
   }
@@ -137,15 +136,22 @@ void measure_latency(Emitter& emitter, gpu::Device& device, const Options& optio
 
 }  // namespace
 
-void measure_host(Emitter& emitter, gpu::Device& device, const Options& options) {
+void measure_host(Emitter& emitter, gpu::Device& device, const Options& options, gpu::LeftOut& left_out) {
   if (options.near) go_near(emitter, device.info());
-  if (asked(options.kernels, "latency")) measure_latency(emitter, device, options);
+  if (asked(options.kernels, "latency")) {
+    measure_latency(emitter, device, options);
+    left_out.measured();
+  }
+  const bool any =
+      asked(options.kernels, "h2d") || asked(options.kernels, "d2h") || asked(options.kernels, "bidirectional");
+  if (!any) return;
   for (const auto& memory : options.memory) {
     for (const auto size : options.sizes) {
-      const bool any =
-          asked(options.kernels, "h2d") || asked(options.kernels, "d2h") || asked(options.kernels, "bidirectional");
-      if (!any) continue;
-      Sides sides(device, static_cast<std::size_t>(size) / sizeof(Word) * sizeof(Word), memory == "pinned");
+      const std::size_t bytes = static_cast<std::size_t>(size) / sizeof(Word) * sizeof(Word);
+      const std::string what = std::string("copies of ").append(show_bytes(bytes)).append(", ").append(memory);
+      if (!has_room(device, {.on_device = 2 * bytes, .on_host = 2 * bytes}, what, left_out)) continue;
+      Sides sides(device, bytes, memory == "pinned");
+      left_out.measured();
       for (const char* kernel : {"h2d", "d2h", "bidirectional"}) {
         if (asked(options.kernels, kernel)) measure_way(emitter, sides, options, kernel, memory);
       }

@@ -4,6 +4,8 @@
 namespace shakedown::gpu_copy {
 namespace {
 
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;  // more than any memory, so that sums of some do not wrap
+
 Options parse(int argc, char** argv) {
   Args args(argc, argv, "gpu_copy: copies between host and GPUs and between GPUs, their latency, and SHOC's triad");
   Options o;
@@ -12,7 +14,8 @@ Options parse(int argc, char** argv) {
   o.sizes = args.integers("sizes", "4096,65536,1048576,16777216,268435456", 8, "bytes of a copy, for each case");
   o.kernels = args.words("kernels", "h2d,d2h,bidirectional,peer,latency,triad", "which measurements");
   o.memory = args.words("memory", "pinned,pageable", "memory of the host for h2d, d2h and bidirectional");
-  o.triad_bytes = args.integer("triad-bytes", 1 << 28, 4, "bytes of each of the triad's arrays in the host's memory");
+  o.triad_bytes =
+      args.integer("triad-bytes", 1 << 28, 4, "bytes of each of the triad's arrays in the host's memory", kMostBytes);
   o.blocks = args.integers("blocks", "65536,262144,1048576,4194304,16777216", 4, "bytes of the triad's blocks");
   const std::string placement = args.text(
       "placement", "near", "near: the host's side on the NUMA node of the device; any: where the system puts it");
@@ -23,6 +26,11 @@ Options parse(int argc, char** argv) {
   gpu::require_known(o.memory, kMemories, "memory");
   if (placement != "near" && placement != "any") throw usage("--placement '" + placement + "'", "near or any");
   o.near = placement == "near";
+  for (const auto* const list : {&o.sizes, &o.blocks}) {
+    for (const auto bytes : *list) {
+      if (bytes > kMostBytes) throw usage("--sizes, --blocks: " + std::to_string(bytes) + " bytes", "at most 2^50");
+    }
+  }
   return o;
 }
 
@@ -32,13 +40,23 @@ int run(int argc, char** argv) {
   const auto devices = gpu::open(options.choice, &refused);
   Emitter emitter;
   emitter.start("gpu_copy", argc, argv, gpu::all_facts(devices));
+  LeftOuts left_outs;
+  for (const auto& device : devices) left_outs.try_emplace(device.get(), emitter, *device, "gpu-size-left-out");
   int code = gpu::on_each(emitter, devices, refused, [&](gpu::Device& device) {
-    measure_host(emitter, device, options);
-    if (asked(options.kernels, "triad")) measure_triad(emitter, device, options);
+    measure_host(emitter, device, options, left_outs.at(&device));
+    if (asked(options.kernels, "triad")) measure_triad(emitter, device, options, left_outs.at(&device));
   });
   if (asked(options.kernels, "peer") && devices.size() > 1) {
     try {
-      measure_peers(emitter, devices, options);
+      measure_peers(emitter, devices, options, left_outs);
+    } catch (const gpu::Failure& failure) {
+      gpu::tell(emitter, failure);
+      code = kCouldNotMeasure;
+    }
+  }
+  for (const auto& [device, left_out] : left_outs) {
+    try {
+      left_out.require_any();
     } catch (const gpu::Failure& failure) {
       gpu::tell(emitter, failure);
       code = kCouldNotMeasure;

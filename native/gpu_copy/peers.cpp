@@ -52,7 +52,8 @@ void measure_pair(Emitter& emitter, const Pair& pair, std::size_t bytes, bool bo
 
 }  // namespace
 
-void measure_peers(Emitter& emitter, const std::vector<std::unique_ptr<gpu::Device>>& devices, const Options& options) {
+void measure_peers(Emitter& emitter, const std::vector<std::unique_ptr<gpu::Device>>& devices, const Options& options,
+                   LeftOuts& left_outs) {
   for (const auto& from : devices) {
     for (const auto& to : devices) {
       if (from == to) continue;
@@ -65,6 +66,11 @@ void measure_peers(Emitter& emitter, const std::vector<std::unique_ptr<gpu::Devi
       }
       for (const auto size : options.sizes) {
         const std::size_t bytes = static_cast<std::size_t>(size) / sizeof(Word) * sizeof(Word);
+        const Need need{.on_device = 2 * bytes, .on_host = 0};
+        const std::string what = "copies of " + show_bytes(bytes) + " between devices";
+        if (!has_room(*from, need, what, left_outs.at(from.get()))) continue;
+        if (!has_room(*to, need, what, left_outs.at(to.get()))) continue;
+        left_outs.at(from.get()).measured();
         measure_pair(emitter, {*from, *to, direct}, bytes, false, options);
         if (from->info().index < to->info().index) measure_pair(emitter, {*from, *to, direct}, bytes, true, options);
       }

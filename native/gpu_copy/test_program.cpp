@@ -34,7 +34,27 @@ void measured(Checks& checks) {
     checks.that(ran.says("\"work\":{\"bytes\":131072,\"copies\":2}"), "both ways count twice: " + ran.text);
     checks.that(ran.says("\"work\":{\"bytes\":3e+05,\"flop\":50000}"), "the triad's work: three arrays, two flop");
   }
-  checks.equal(host("--blocks 200000 --kernels triad").count("\"event\":\"case\""), 0, "no block above the array");
+  const Ran above = host("--blocks 200000 --kernels triad");
+  checks.equal(above.count("\"event\":\"case\""), 0, "no block above the array");
+  checks.that(above.code == 3 && above.says("next: name larger --triad-bytes"), above.text);
+}
+
+/// Sizes that do not fit are left out; what does is measured.
+void fits(Checks& checks) {
+  const Ran some = fake("room 1000000", "--sizes 4096,4194304 --kernels h2d,triad --blocks 4096,4194304");
+  checks.equal(some.code, 0, some.text);
+  checks.equal(some.count("\"kernel\":\"h2d\""), 2, "the small size, pinned and pageable: " + some.text);
+  checks.equal(some.count("\"kernel\":\"triad\""), 1, "the small blocks");
+  checks.equal(some.count("gpu-size-left-out"), 3, "the rest is told: " + some.text);
+  const std::string huge = "--sizes 100000000000000 ";
+  const Ran none = host(huge + "--kernels h2d,d2h,triad --triad-bytes 100000000000000");
+  checks.equal(none.code, 3, "nothing fits: " + none.text);
+  checks.that(none.says("nothing was measured") && none.says("do not fit") && none.says("next: name smaller"),
+              none.text);
+  checks.that(none.says("\"event\":\"end\""), "to the end");
+  const Ran pairs = host(huge + "--kernels peer", 2);
+  checks.that(pairs.code == 3 && pairs.says("between devices"), "nor between devices: " + pairs.text);
+  checks.equal(host(huge + "--kernels latency,h2d").code, 0, "the latency needs no room");
 }
 
 void peers(Checks& checks) {
@@ -60,7 +80,8 @@ void checked(Checks& checks) {
   }
   checks.equal(host("--spoil --kernels peer", 2).code, 1, "peer, damaged");
   checks.equal(host("--spoil --no-verify --kernels h2d").code, 0, "unless it is not looked at");
-  for (const char* words : {"--kernels up", "--memory swapped", "--placement far", "--sizes 4", "--blocks 0"})
+  for (const char* words : {"--kernels up", "--memory swapped", "--placement far", "--sizes 4", "--blocks 0",
+                            "--sizes 9000000000000000000"})
     checks.equal(host(words).code, 2, words);
 }
 
@@ -81,6 +102,7 @@ void placed(Checks& checks) {
 int main() {
   Checks checks;
   measured(checks);
+  fits(checks);
   peers(checks);
   checked(checks);
   placed(checks);

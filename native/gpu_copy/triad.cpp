@@ -76,12 +76,21 @@ void measure_block(Emitter& emitter, gpu::Device& device, const Arrays& arrays, 
 
 }  // namespace
 
-void measure_triad(Emitter& emitter, gpu::Device& device, const Options& options) {
+void measure_triad(Emitter& emitter, gpu::Device& device, const Options& options, gpu::LeftOut& left_out) {
   if (options.near) go_near(emitter, device.info());
-  const Arrays arrays(device, static_cast<std::size_t>(options.triad_bytes) / sizeof(float));
+  const auto each = static_cast<std::size_t>(options.triad_bytes);
+  if (!has_room(device, {.on_device = 0, .on_host = 3 * each}, "the triad of " + show_bytes(each), left_out)) return;
+  const Arrays arrays(device, each / sizeof(float));
   for (const auto bytes : options.blocks) {
     const auto block = static_cast<std::size_t>(bytes) / sizeof(float);
-    if (block <= arrays.a.size()) measure_block(emitter, device, arrays, block, options);
+    const std::string what = "the triad in blocks of " + show_bytes(block * sizeof(float));
+    if (block > arrays.a.size()) {
+      left_out.add(what + " is more than its arrays of " + show_bytes(each), "name larger --triad-bytes");
+      continue;
+    }
+    if (!has_room(device, {.on_device = 6 * block * sizeof(float), .on_host = 0}, what, left_out)) continue;
+    measure_block(emitter, device, arrays, block, options);
+    left_out.measured();
   }
 }
 

@@ -1,6 +1,7 @@
 // What all measurements share: words to move and compare, and being near a device.
 #include <algorithm>
 
+#include "common/memory.hpp"
 #include "gpu/near.hpp"
 #include "gpu_copy.hpp"
 
@@ -54,6 +55,23 @@ void go_near(Emitter& emitter, const gpu::Info& info) {
   if (!near.empty()) bind_thread(near);
   facts.add("host CPUs for " + which, format_cpu_list(near.empty() ? kAll : near));
   emitter.facts(facts);
+}
+
+bool has_room(gpu::Device& device, const Need& need, const std::string& what, gpu::LeftOut& left_out) {
+  const char* const advice = "name smaller --sizes, --triad-bytes or --blocks";
+  const std::size_t free = device.free_bytes(), on_host = memory_room().bytes;
+  // Where the host plays the device, both parts lie in one memory.
+  const std::size_t there = need.on_device + (device.info().backend == "host" ? need.on_host : 0);
+  if (there > free / 20 * 19) {
+    left_out.add(what + ": " + show_bytes(there) + " do not fit the device, " + show_bytes(free) + " are free", advice);
+    return false;
+  }
+  if (need.on_host > on_host / 20 * 19) {
+    left_out.add(what + ": " + show_bytes(need.on_host) + " do not fit the host, " + show_bytes(on_host) + " are free",
+                 advice);
+    return false;
+  }
+  return true;
 }
 
 bool asked(const std::vector<std::string>& words, const char* word) {

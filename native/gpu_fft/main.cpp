@@ -33,9 +33,12 @@ Options parse(int argc, char** argv) {
   o.break_point = args.integer("break-point", -1, -1, "damage this point before the check, to see it fail");
   o.verify = !args.flag("no-verify", "leave the check out");
   args.finish();
-  static constexpr const char* kPrecisions[] = {"d", "s"};
+  static constexpr const char* kPrecisions[] = {"d", "s", "both"};
   gpu::require_known(precision, kPrecisions, "precision");
-  for (const auto& word : precision) (word == "d" ? o.in_double : o.in_single) = true;
+  for (const auto& word : precision) {
+    o.in_double = o.in_double || word != "s";
+    o.in_single = o.in_single || word != "d";
+  }
   for (const auto& word : sizes) o.shapes.push_back(fft::parse_shape(word));
   if (o.shapes.empty()) throw usage("nothing to measure", "give --sizes");
   o.batches = batches_of(batch);

@@ -12,7 +12,7 @@ namespace {
 class Bench {
  public:
   Bench(Emitter& emitter, gpu::Device& device, const Options& options)
-      : emitter_(emitter), device_(device), options_(options) {
+      : emitter_(emitter), device_(device), options_(options), left_out_(emitter, device, "gpu-size-left-out") {
     // What a library does once is not the time of the first plan.
     const PhaseMark mark(emitter, "init", "library");
     library_ = device.transforms().title();
@@ -28,16 +28,18 @@ class Bench {
     const gpu::Array<std::byte> work(device_, plan->work_bytes());
     plan->lend(work.data());
     setting.in_double ? run_as<double>(setting, *plan) : run_as<float>(setting, *plan);
+    left_out_.measured();
   }
+  /// Throws gpu::Failure where no case had room.
+  void require_any() const { left_out_.require_any(); }
 
  private:
   bool fits(const Setting& setting, std::size_t bytes) {
     const std::size_t free = device_.free_bytes();
     if (bytes <= free / 20 * 19) return true;
-    emitter_.notice("gpu-size-left-out",
-                    device_.info().name + ": " + setting.words() + ": " + show_bytes(bytes) +
-                        " of input, output and work area do not fit, " + show_bytes(free) + " are free",
-                    "name smaller --sizes, --batch or --bytes");
+    left_out_.add(setting.words() + ": " + show_bytes(bytes) + " of input, output and work area do not fit, " +
+                      show_bytes(free) + " are free",
+                  "name smaller --sizes, --batch or --bytes");
     return false;
   }
 
@@ -110,6 +112,7 @@ class Bench {
   Emitter& emitter_;
   gpu::Device& device_;
   const Options& options_;
+  gpu::LeftOut left_out_;
   std::string library_;
 };
 
@@ -147,6 +150,7 @@ bool measure(Emitter& emitter, gpu::Device& device, const Options& options) {
     }
     emitter.progress(static_cast<double>(i + 1) / static_cast<double>(cases.size()), cases[i].words());
   }
+  if (whole) bench.require_any();  // else a failure was told already
   return whole;
 }
 

@@ -67,6 +67,9 @@ void measured(Checks& checks) {
   const Ran named = fake("");
   checks.that(named.says("\"library\":\"cufft 12.0.3\"") && named.says("work area of 3 x 64 double, device 0\":64"),
               "the library and its work area: " + named.text);
+  const std::string both = "--sizes 8 --batch 1 --precision ";
+  checks.equal(host(both + "both").count("\"kernel\":\"fft_plan\""), 2, "both precisions by one word");
+  checks.equal(host(both + "s").count("\"kernel\":\"fft_plan\""), 1, "or one");
   const Ran many = host("--sizes 8,27,2x2x2 --batch auto,200 --bytes 65536 --precision d,s");
   checks.equal(many.code, 0, "more transforms than sets of modes: " + many.text);
   checks.that(many.says("\"batch\":512") && many.says("\"batch\":1024"), "as many as read 64 KiB, in each precision");
@@ -127,6 +130,9 @@ void the_rest_goes_on(Checks& checks) {
   const Ran large = fake("FAKE_CUDA='room 1000000'", "--sizes 64,65536 --batch 1 --precision d");
   checks.equal(large.count("gpu-size-left-out"), 1, "arrays that do not fit: " + large.text);
   checks.equal(large.count("\"kernel\":\"fft_plan\""), 1, "are not planned");
+  const Ran none = fake("FAKE_CUDA='room 1000000'", "--sizes 65536,1048576 --batch 1 --precision d");
+  checks.equal(none.code, 3, "where no case is left: " + none.text);
+  checks.that(none.says("nothing was measured") && none.says("next: name smaller --sizes"), none.text);
   const Ran lost = fake("FAKE_CUDA='devices 3 lost_after 2 of 1'", "--sizes 64 --batch 1 --precision d");
   checks.equal(lost.code, 3, "one of three falls off the bus");
   checks.equal(lost.count("\"kernel\":\"mod2f\""), 2, "the others are measured: " + lost.text);
@@ -134,8 +140,9 @@ void the_rest_goes_on(Checks& checks) {
 }
 
 void refused(Checks& checks) {
-  for (const char* words : {"--sizes 1", "--sizes 4x", "--sizes ,", "--precision h", "--batch 0", "--batch many",
-                            "--batch ,", "--batch 999999999 --sizes 1048576", "--devices 4", "--length 3"})
+  for (const char* words :
+       {"--sizes 1", "--sizes 4x", "--sizes ,", "--precision h", "--batch 0", "--batch many", "--batch ,",
+        "--batch 999999999 --sizes 1048576", "--devices 4", "--length 3", "--sizes 4000000000"})
     checks.equal(host(words).code, 2, words);
 }
 

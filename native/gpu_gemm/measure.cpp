@@ -25,10 +25,12 @@ class Matrices {
         c_(device, cells() * static_cast<std::size_t>(result_width(problem.format))),
         fill_(device, kModule, "fill") {}
 
+  /// At most 2^63: orders near 2^31 would else be more bytes than a number of 64 bits holds.
   static std::size_t bytes_of(const Problem& problem) {
     const auto each =
         2 * static_cast<std::size_t>(width(problem.format)) + static_cast<std::size_t>(result_width(problem.format));
-    return problem.n * problem.n * each;
+    constexpr std::size_t kMost = std::size_t{1} << 63;
+    return problem.n > kMost / each / problem.n ? kMost : problem.n * problem.n * each;
   }
 
   /// Entries of A and B; C is NaN (integers: -1) until it is written.
@@ -170,14 +172,22 @@ void measure_case(Emitter& emitter, gpu::Device& device, Matrices& matrices, int
   }
 }
 
-/// Why a problem is not measured on a device; empty where it is.
-std::string excuse(gpu::Device& device, const Problem& problem) {
+struct Excuse {
+  std::string why, advice;
+  gpu::State state = gpu::State::no_library;  // what it makes of a device that has nothing else
+};
+
+/// Why a problem is not measured on a device, and what to do; empty where it is.
+Excuse excuse(gpu::Device& device, const Problem& problem) {
   if (!device.blas().supports(static_cast<gpu::Format>(problem.format)))
-    return "the device or its BLAS does not have it";
-  if (problem.turned() && problem.n % 16 != 0) return "the order is no multiple of 16";
-  if (Matrices::bytes_of(problem) > device.free_bytes() / 20 * 19)
-    return show_bytes(Matrices::bytes_of(problem)) + " do not fit, " + show_bytes(device.free_bytes()) + " are free";
-  return "";
+    return {"the device or its BLAS does not have it", "name other --formats"};
+  if (problem.turned() && problem.n % 16 != 0)
+    return {"the order is no multiple of 16", "name --sizes that are multiples of 16"};
+  const auto bytes = Matrices::bytes_of(problem), free = device.free_bytes();
+  if (bytes > free / 20 * 19)
+    return {show_bytes(bytes) + " do not fit, " + show_bytes(free) + " are free", "name smaller --sizes",
+            gpu::State::out_of_memory};
+  return {};
 }
 
 }  // namespace
@@ -187,25 +197,26 @@ void measure(Emitter& emitter, gpu::Device& device, const Options& options) {
   facts.add("blas of device " + std::to_string(device.info().index), device.blas().title());
   emitter.facts(facts);
   double done = 0;
+  gpu::LeftOut left_out(emitter, device, "gpu-gemm-left-out");
   const double total = static_cast<double>(options.formats.size() * options.sizes.size());
   for (const auto& name : options.formats) {
     const auto format = static_cast<int>(std::find(std::begin(kFormats), std::end(kFormats), name) - kFormats);
     for (const auto n : options.sizes) {
       const Problem problem{.format = format, .data = kRandom, .n = static_cast<std::size_t>(n)};
       emitter.progress(done++ / total, name + ' ' + std::to_string(n));
-      if (const std::string why = excuse(device, problem); !why.empty()) {
-        std::string text = device.info().name;
-        text.append(": ").append(name).append(" ").append(std::to_string(n)).append(": ").append(why);
-        emitter.notice("gpu-gemm-left-out", text);
+      if (const auto [why, advice, state] = excuse(device, problem); !why.empty()) {
+        left_out.add(std::string(name).append(" ").append(std::to_string(n)).append(": ").append(why), advice, state);
         continue;
       }
       Matrices matrices(device, problem);
       for (const auto& word : options.data) {
         const auto data = static_cast<int>(std::find(std::begin(kData), std::end(kData), word) - kData);
         measure_case(emitter, device, matrices, data, options);
+        left_out.measured();
       }
     }
   }
+  left_out.require_any();
 }
 
 }  // namespace shakedown::gpu_gemm

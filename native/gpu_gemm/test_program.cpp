@@ -37,6 +37,8 @@ void measured(Checks& checks) {
   checks.equal(beside.code, 0, "cuBLAS alone beside ours: " + beside.text);
   checks.equal(beside.count("\"kernel\":\"bare_"), 6, "in every format that takes one call");
   checks.equal(beside.count("\"kernel\":\"beside_"), 6, "by turns with ours");
+  const Ran none = fake("FAKE_CUDA='architecture 80'", "--formats f8");
+  checks.that(none.code == 3 && none.says("gpu-no-library") && none.says("next: name other --formats"), none.text);
   const Ran odd = host("--sizes 50 --formats i8,f8,f64");
   checks.equal(odd.count("gpu-gemm-left-out"), 2, "8-bit formats ask for multiples of 16: " + odd.text);
 }
@@ -60,8 +62,15 @@ void states(Checks& checks) {
   checks.equal(none.code, 3, "no cuBLAS");
   checks.that(none.says("gpu-no-library") && none.says("--cublas"), none.text);
   const Ran full = fake("FAKE_CUDA='room 40000'", "--formats f64");
-  checks.equal(full.code, 0, "what does not fit is left out: " + full.text);
-  checks.that(full.says("do not fit"), full.text);
+  checks.equal(full.code, 3, "what does not fit is left out, and nothing else was asked for: " + full.text);
+  checks.that(full.says("do not fit") && full.says("next: name smaller --sizes"), full.text);
+  const Ran some = fake("FAKE_CUDA='room 40000'", "--formats f64 --sizes 16,48");
+  checks.equal(some.code, 0, "beside a size that does: " + some.text);
+  checks.that(some.says("\"advice\":\"name smaller --sizes\""), "and told what to do: " + some.text);
+  for (const char* order : {"10000000", "2147483647"}) {
+    const Ran huge = host(std::string("--formats f64,i8 --sizes ") + order);
+    checks.that(huge.code == 3 && huge.says("nothing was measured"), "beyond all memory: " + huge.text);
+  }
   for (const char* words : {"--formats f128", "--data sevens", "--sizes 0", "--sizes 4294967296"})
     checks.equal(host(words).code, 2, words);
 }

@@ -68,7 +68,8 @@ void emit_conditions(Emitter& emitter, const gpu::Conditions& seen, const Case& 
   emitter.series(series, nullptr);
 }
 
-void measure_case(Emitter& emitter, gpu::Device& device, const Options& options, lj::Subject subject) {
+/// Returns the fluid at its end where that is to be written.
+lj::State measure_case(Emitter& emitter, gpu::Device& device, const Options& options, lj::Subject subject) {
   const auto fluid = make_fluid(device, subject.precision, options.setup.physics, subject.particles, options.limits);
   if (options.lanes > 0) {
     fluid->set_lanes(options.lanes);
@@ -83,24 +84,26 @@ void measure_case(Emitter& emitter, gpu::Device& device, const Options& options,
   gpu::name_device(found.series.params, device.info());
   emit_conditions(emitter, seen, found.series);
   emitter.series(found.series, found.checked ? &*found.checked : nullptr);
+  return std::move(found.last);
 }
 
 /// Everything on one device. What does not fit is told, the other sizes are measured.
-void measure_device(Emitter& emitter, gpu::Device& device, const Options& options, double done, double share) {
+void measure_device(Emitter& emitter, gpu::Device& device, const Options& options, double done, double share,
+                    lj::State& last) {
   const auto& setup = options.setup;
   const double each = share / static_cast<double>(setup.particles.size() * setup.precisions.size());
   std::vector<gpu::Failure> too_large;
   for (const auto n : setup.particles) {
     for (const lj::Precision precision : setup.precisions) {
       try {
-        measure_case(emitter, device, options,
-                     {.particles = static_cast<std::size_t>(n),
-                      .precision = precision,
-                      .label = std::to_string(n) + " particles, " + lj::word(precision) + ", device " +
-                               std::to_string(device.info().index),
-                      .done = done,
-                      .share = each,
-                      .trial_steps = device.info().backend == "host" ? 10 : 400});
+        last = measure_case(emitter, device, options,
+                            {.particles = static_cast<std::size_t>(n),
+                             .precision = precision,
+                             .label = std::to_string(n) + " particles, " + lj::word(precision) + ", device " +
+                                      std::to_string(device.info().index),
+                             .done = done,
+                             .share = each,
+                             .trial_steps = device.info().backend == "host" ? 10 : 400});
       } catch (const gpu::Failure& failure) {
         if (failure.state != gpu::State::out_of_memory) throw;
         too_large.push_back(failure);
@@ -123,12 +126,14 @@ int run(int argc, char** argv) {
   emitter.start("gpu_lj", argc, argv, facts);
   const double share = 1.0 / static_cast<double>(devices.size());
   double done = 0;
+  lj::State last;
   const int code = gpu::on_each(emitter, devices, refused, [&](gpu::Device& device) {
     const double before = done;
     done += share;
-    measure_device(emitter, device, options, before, share);
+    measure_device(emitter, device, options, before, share, last);
   });
   emitter.end();
+  if (last.count() > 0) lj::write_lammps(last, options.setup.write);
   return code;
 }
 

@@ -60,11 +60,16 @@ void refused(Checks& checks) {
   checks.equal(broken.code, 1, "wrong forces fail: " + broken.text);
   checks.equal(host(kSmall + "--break-force 0.01 --no-verify").code, 0, "unless they are not looked at");
   const Ran small = host("--particles 100");
-  checks.equal(small.code, 3, "a box too small");
-  checks.that(small.says("too small") && small.says("next: ask for more particles"), small.text);
-  checks.equal(host(kSmall + "--write /nowhere/data").code, 3, "a file that cannot be written");
+  checks.equal(small.code, 2, "a box too small");
+  checks.that(small.says("too small") && small.says("next: ask for at least 371 particles"), small.text);
+  const Ran nowhere = host(kSmall + "--write /nowhere/data");
+  checks.that(nowhere.code == 2 && !nowhere.says("\"event\""), "a path that cannot be written: " + nowhere.text);
+  const Ran full = host(kSmall + "--write /dev/full");
+  checks.that(full.code == 3 && full.says("\"kernel\":\"lj\"") && full.says("\"event\":\"end\""),
+              "a full file system loses no case: " + full.text);
   for (const char* words : {"--particles 1", "--precision fp32", "--lanes 3", "--devices 4", "--precision ,",
-                            "--threads 2", "--particles 3000000000", "--start cubic"})
+                            "--threads 2", "--particles 3000000000", "--start cubic", "--cutoff 100", "--density 3",
+                            "--dt 0.1", "--dt 0", "--temperature inf"})
     checks.equal(host(words).code, 2, words);
 }
 

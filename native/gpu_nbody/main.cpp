@@ -24,8 +24,10 @@ Options parse(int argc, char** argv) {
   args.finish();
   nbody::require_course(o.course);
   for (const Precision precision : o.course.precisions) {
-    if (shapes_of(o.shape, precision).empty())
-      throw usage("--shape '" + o.shape + "' is none of " + nbody::word(precision), "auto, r4u4; see --help");
+    if (!shapes_of(o.shape, precision).empty()) continue;
+    std::string known = "auto";
+    for (const Shape& one : shapes_of("auto", precision)) known.append(", ").append(one.word);
+    throw usage("--shape '" + o.shape + "' is none of " + nbody::word(precision), known);
   }
   return o;
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -169,8 +170,10 @@ void emit_case(Emitter& emitter, const Seat& seat, const Subject& subject, std::
   emit_conditions(emitter, seat, subject);
 }
 
+using LeftOuts = std::map<gpu::Device*, gpu::LeftOut>;
+
 /// Those with room for the bodies; the others are told.
-Seats seated(Emitter& emitter, const std::vector<gpu::Device*>& devices, const Subject& subject) {
+Seats seated(const std::vector<gpu::Device*>& devices, const Subject& subject, LeftOuts& left_outs) {
   Seats seats;
   for (auto* const device : devices) {
     auto seat = std::make_unique<Seat>();
@@ -178,10 +181,9 @@ Seats seated(Emitter& emitter, const std::vector<gpu::Device*>& devices, const S
     try {
       const std::uint64_t need = device_bytes(subject.bodies, subject.precision), room = device->free_bytes();
       if (need > room / 20 * 19) {
-        emitter.notice("gpu-size-left-out",
-                       device_word(device->info()) + ": " + subject.label + " need " + show_bytes(need) + ", " +
-                           show_bytes(room) + " are free",
-                       "name smaller --bodies");
+        left_outs.at(device).add(
+            subject.label + " need " + show_bytes(need) + ", which do not fit: " + show_bytes(room) + " are free",
+            "name smaller --bodies");
         continue;
       }
     } catch (const gpu::Failure& failure) {
@@ -236,24 +238,36 @@ bool measure_group(Emitter& emitter, std::vector<gpu::Device*> devices, const Op
   const nbody::Course& course = options.course;
   bool whole = true;
   auto without = devices;  // that have no case yet
+  LeftOuts left_outs;
+  for (auto* const device : devices) left_outs.try_emplace(device, emitter, *device, "gpu-size-left-out");
   Progress progress{0, 1 / static_cast<double>(course.bodies.size() * course.precisions.size())};
   for (const auto n : course.bodies) {
     for (const Precision precision : course.precisions) {
       const auto bodies = static_cast<std::size_t>(n);
       Subject subject{bodies, precision, options.together, std::to_string(n) + " bodies, " + nbody::word(precision)};
       require_memory(bodies * (7 + devices.size() * 15) * sizeof(double), subject.label);
-      const Seats seats = seated(emitter, devices, subject);
+      const Seats seats = seated(devices, subject, left_outs);
       if (seats.size() > 1) subject.label += ", " + std::to_string(seats.size()) + " devices at once";
       if (!seats.empty()) measure_case(emitter, seats, options, subject, progress);
       progress.done += progress.share;
       for (const auto& seat : seats) {
-        if (seat->sound()) std::erase(without, seat->device);
+        if (seat->sound()) {
+          std::erase(without, seat->device);
+          left_outs.at(seat->device).measured();
+        }
         if (!seat->failure) continue;
         gpu::tell(emitter, *seat->failure);
         whole = false;
         if (seat->failure->state != gpu::State::out_of_memory) std::erase(devices, seat->device);
       }
       if (devices.empty()) return false;
+    }
+  }
+  for (auto* const device : devices) {
+    try {
+      left_outs.at(device).require_any();
+    } catch (const gpu::Failure& failure) {
+      gpu::tell(emitter, failure);
     }
   }
   return whole && without.empty();

@@ -52,6 +52,7 @@ void fits(Checks& checks) {
   checks.equal(ran.count("\"event\":\"case\""), 1, "the other is measured");
   const Ran none = fake("room 300000 devices 2", kSmall + "--together --bodies 6000");
   checks.equal(none.code, 3, "where nothing was measured that is the end: " + none.text);
+  checks.that(none.says("nothing was measured: 6000 bodies") && none.says("next: name smaller --bodies"), none.text);
   const Ran mig = fake("mig 1");
   checks.that(mig.code == 0 && mig.says("\"mig\":true"), "a slice of a GPU is measured, and said to be one");
 }
@@ -111,10 +112,12 @@ void wrong_forces(Checks& checks) {
 void refused(Checks& checks) {
   for (const char* words :
        {"--bodies 1", "--bodies 1073741825", "--precision fp16", "--shape r3", "--shape r8u2 --precision fp64",
-        "--devices 4", "--softening 0", "--threads 2", "--backend hip"}) {
+        "--devices 4", "--softening 0", "--threads 2", "--backend hip", "--dt inf", "--dt 1"}) {
     const Ran ran = host(words);
     checks.equal(ran.code, 2, std::string(words) + ": " + ran.text);
   }
+  checks.that(host("--shape r9").says("next: auto, r2u8, r4u4, r4u8, r6u4, r8u2"), "all shapes are named");
+  checks.that(host("--shape r9 --precision fp64").says("next: auto, r1u8, r2u4, r4u4"), "those of the precision");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 #include "common/emit.hpp"
 #include "common/job.hpp"
@@ -192,6 +193,9 @@ int run(int argc, char** argv, const Options& options) {
   const bool aware = takes_devices(options);
   Emitter emitter(pair.rank == 0 ? stdout : nullptr);
   Object facts = gpu::all_facts(devices);
+  const auto names = gather_words(pair.comm, host_name());
+  const std::set<std::string> hosts(names.begin(), names.end());
+  facts.add("world_size", size).add("hosts", std::vector<std::string>(hosts.begin(), hosts.end()));
   facts.add("mpi", mpi_version()).add("aware", aware).add("window", options.window);
   emitter.start("gpu_pingpong", argc, argv, facts);
   if (!aware) {

@@ -25,7 +25,13 @@ int main() {
   checks.that(fake("retain 46 mode 3").says("exclusive process"), "a device that is held is told all the same");
   checks.equal(fake("retain 46 mode 2").code, 0, "or prohibited");
   checks.equal(fake("init 100").code, 3, "no device");
-  checks.equal(shakedown::run_command(FOLDER "/gpu_query --driver /nowhere/libcuda.so").code, 3, "no driver");
+  shakedown::gpu::without_driver(checks, FOLDER "/gpu_query ");
+  for (const char* argument : {"--bogus", "--x"}) {
+    const Ran far = shakedown::run_command(std::string(FOLDER "/gpu_query ") + argument);
+    checks.that(far.code == 2 && far.says("see --help") && !far.says("did you mean"), "nothing is near: " + far.text);
+  }
+  const Ran near = shakedown::run_command(FOLDER "/gpu_query --divers x");
+  checks.that(near.code == 2 && near.says("did you mean --driver?"), near.text);
   checks.equal(shakedown::run_command(FOLDER "/gpu_query --backend host:2").count("\"backend\":\"host\""), 2, "host");
   return checks.end();
 }

@@ -173,21 +173,22 @@ std::size_t arrays_of(const std::string& kernel) { return kernel == "add" || ker
 void measure(Emitter& emitter, gpu::Device& device, const Options& options) {
   const double total = static_cast<double>(options.sizes.size() * options.kernels.size());
   double done = 0;
+  gpu::LeftOut left_out(emitter, device, "gpu-size-left-out");
   for (const auto size : options.sizes) {
     const auto bytes = static_cast<std::size_t>(size) / 16 * 16;
-    if (3 * bytes > device.free_bytes() / 20 * 19) {
-      emitter.notice("gpu-size-left-out",
-                     device.info().name + ": three arrays of " + show_bytes(bytes) + " do not fit, " +
-                         show_bytes(device.free_bytes()) + " are free",
-                     "name smaller --sizes");
+    if (const auto free = device.free_bytes(); bytes > free / 20 * 19 / 3) {
+      left_out.add("three arrays of " + show_bytes(bytes) + " do not fit, " + show_bytes(free) + " are free",
+                   "name smaller --sizes");
       continue;
     }
     Arrays arrays(device, bytes / sizeof(double));
     for (const auto& kernel : options.kernels) {
       measure_case(emitter, device, arrays, kernel, options);
+      left_out.measured();
       emitter.progress(++done / total, device.info().name);
     }
   }
+  left_out.require_any();
 }
 
 }  // namespace shakedown::gpu_stream

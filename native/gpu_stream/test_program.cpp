@@ -42,6 +42,12 @@ void fits(Checks& checks) {
   checks.equal(ran.code, 0, "a size that does not fit is left out: " + ran.text);
   checks.equal(ran.count("gpu-size-left-out"), 1, "and told");
   checks.equal(ran.count("\"event\":\"case\""), 1, "the other is measured");
+  checks.that(ran.says("three arrays of 1 MiB do not fit"), ran.text);
+  const Ran none = host("--sizes 100000000000000,9000000000000000000");
+  checks.equal(none.code, 3, "where nothing is left, nothing was measured: " + none.text);
+  checks.that(none.says("nothing was measured: three arrays of") && none.says("next: name smaller --sizes"), none.text);
+  checks.equal(none.count("gpu-size-left-out"), 2, "and each size is told: " + none.text);
+  checks.that(none.says("\"event\":\"end\""), "to the end");
   const Ran mig = fake("mig 1");
   checks.that(mig.code == 0 && mig.says("\"mig\":true"), "a slice of a GPU is measured, and said to be one");
 }
@@ -57,6 +63,8 @@ void measured(Checks& checks) {
   for (const char* kernel : {"copy", "scale", "add", "triad", "memcpy"}) {
     const Ran broken = host(std::string("--sizes 1048576 --break-element 70000 --kernels ") + kernel);
     checks.equal(broken.code, 1, std::string(kernel) + " with a wrong element fails");
+    const std::string said = std::string("gpu_stream: 1 of 1 checks failed; the first: ") + kernel + " {\"device\":";
+    checks.that(broken.says(said) && broken.says("next: run it again"), "in words: " + broken.text);
   }
   checks.equal(host("--sizes 65536 --break-element 1 --no-verify").code, 0, "unless it is not looked at");
 }

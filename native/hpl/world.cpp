@@ -9,19 +9,6 @@
 namespace shakedown::hpl {
 namespace {
 
-constexpr std::size_t kNameLength = 256;
-
-std::vector<std::string> gather_hosts(MPI_Comm comm, int size) {
-  std::array<char, kNameLength> mine{};
-  const std::string name = host_name();
-  std::copy(name.begin(), name.end(), mine.begin());
-  std::vector<char> all(static_cast<std::size_t>(size) * kNameLength);
-  MPI_Allgather(mine.data(), kNameLength, MPI_CHAR, all.data(), kNameLength, MPI_CHAR, comm);
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) names.emplace_back(all.data() + i * kNameLength);
-  return names;
-}
-
 int cores_of(const std::vector<int>& cpus) {
   std::set<int> cores;
   for (const auto& place : cpu_places(cpus)) cores.insert(place.core);
@@ -92,7 +79,7 @@ World join(const Options& options) {
   world.group = options.per_host ? world.host : world.all;
   world.group_rank = options.per_host ? world.host_rank : world.rank;
   world.group_size = options.per_host ? world.host_size : world.size;
-  world.hosts = gather_hosts(world.all, world.size);
+  world.hosts = gather_words(world.all, host_name());
   std::vector<int> mask;
   together(world.all, [&] { mask = compact_order(cpu_places(allowed_cpus())); });
   const auto masks = gather_lists(world.host, mask);

@@ -12,47 +12,75 @@ namespace {
 struct Found {
   double magnitude;
   Index row;
-  unsigned block;
 };
 __device__ __forceinline__ bool beats(const Found& one, const Found& other) {
   return one.magnitude > other.magnitude || (one.magnitude == other.magnitude && one.row < other.row);
 }
 
-/// The best of the block's candidates, for every thread. Between two calls the block must meet elsewhere.
-__device__ __forceinline__ Found best_of_block(Found mine, Found* of_warps) {
-  for (int lane = 16; lane > 0; lane /= 2) {
-    const Found other{__shfl_xor_sync(~0u, mine.magnitude, lane), __shfl_xor_sync(~0u, mine.row, lane),
-                      __shfl_xor_sync(~0u, mine.block, lane)};
+/// The best of so many lanes beside each other, a power of two, for each of them.
+__device__ __forceinline__ Found best_of_lanes(Found mine, int lanes) {
+  for (int away = lanes / 2; away > 0; away /= 2) {
+    const Found other{__shfl_xor_sync(~0u, mine.magnitude, away), __shfl_xor_sync(~0u, mine.row, away)};
     if (beats(other, mine)) mine = other;
   }
-  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = mine;
-  __syncthreads();
-  Found best = of_warps[0];
-  for (unsigned w = 1; w < blockDim.x / 32; ++w) {
-    if (beats(of_warps[w], best)) best = of_warps[w];
-  }
-  return best;
+  return mine;
 }
 
+/// The best of the block's candidates, for every thread. Between two calls the block must meet elsewhere.
+__device__ __forceinline__ Found best_of_block(Found mine, Found* of_warps) {
+  constexpr unsigned kMostWarps = kMostThreads / 32;
+  mine = best_of_lanes(mine, 32);
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = mine;
+  __syncthreads();
+  const unsigned warp = threadIdx.x % kMostWarps;
+  return best_of_lanes(of_warps[warp < blockDim.x / 32 ? warp : 0], kMostWarps);
+}
+
+/// For a wait that may be long: what the block next to this one has in the first-level cache stays there.
 __device__ __forceinline__ void await(const std::uint64_t* word, std::uint64_t value, bool system) {
-  while (load_acquire(word, system) != value) spin();
+  while (load_relaxed(word, system) != value) spin();
+  load_acquire(word, system);
+}
+
+/// The winner of a column, and the block that has it.
+struct Heard {
+  Found best;
+  unsigned block;
+};
+
+/// A warp hears what all blocks found. Each look is an acquire: that spares a way to the second-level cache and back
+/// for every column, and what it costs the first-level cache, costs this block alone, which has nothing to do.
+__device__ __forceinline__ void hear(const Slot* slots, unsigned blocks, std::uint64_t sequence, Heard& heard) {
+  const unsigned lane = threadIdx.x;
+  Found theirs{-1, Index{1} << 62};
+  unsigned block = 0;
+  for (unsigned b = lane; b < blocks; b += 32) {
+    while (load_acquire(&slots[b].sequence, false) != sequence) spin();
+    const Found found{load_fresh(&slots[b].magnitude), load_fresh(&slots[b].row)};
+    if (!beats(found, theirs)) continue;
+    theirs = found;
+    block = b;
+  }
+  const Found best = best_of_lanes(theirs, 32);
+  if (lane == 0) heard.best = best;
+  if (best.magnitude >= 0 && theirs.row == best.row) heard.block = block;  // a row is of one block
 }
 
 /// Block 0 asks the host, which asks the other ranks of the process column, and tells the other blocks.
-__device__ __forceinline__ void ask_host(const BaseTask& task, const Found& best, const Slot& current, Slot& result,
+__device__ __forceinline__ void ask_host(const BaseTask& task, const Heard& heard, const Slot& current, Slot& result,
                                          std::uint64_t sequence, unsigned parity) {
   Courier& courier = *task.courier;
   const unsigned t = threadIdx.x;
   if (t < kBase) {
-    if (best.magnitude >= 0) {
-      courier.candidate[t] = load_fresh(&task.slots[parity * gridDim.x + best.block].content[t]);
+    if (heard.best.magnitude >= 0) {
+      courier.candidate[t] = load_fresh(&task.slots[parity * gridDim.x + heard.block].content[t]);
     }
     if (task.top) courier.current[t] = load_fresh(&current.content[t]);
   }
   __syncthreads();
   if (t == 0) {
-    courier.magnitude = best.magnitude;
-    courier.row = best.row;
+    courier.magnitude = heard.best.magnitude;
+    courier.row = heard.best.row;
     store_release(&courier.asked, sequence, true);
     await(&courier.answered, sequence, true);
   }
@@ -76,9 +104,9 @@ template <bool kResident>
 __device__ __forceinline__ void factor_base(const BaseTask& task) {
   GPU_DYNAMIC_SHARED(double, tile);
   __shared__ double u[kBase][kBase + 1];  // the chosen rows: U, and L left of its diagonal
-  __shared__ double inverse[kBase][kBase + 1];
   __shared__ double chosen[kBase], displaced[kBase];
   __shared__ Found of_warps[kMostThreads / 32];
+  __shared__ Heard heard;
   const unsigned t = threadIdx.x;
   const unsigned blocks = gridDim.x;
   const int width = task.width;
@@ -103,7 +131,7 @@ __device__ __forceinline__ void factor_base(const BaseTask& task) {
     const Index here = task.from + j;  // the row that gives way, where it is on this rank
     const Index live = task.top && here > begin ? here : begin;
     // Bring column j up to date, scaling the one before on the way, and look for its largest entry.
-    Found mine{-1, hpl::Index{1} << 62, blockIdx.x};
+    Found mine{-1, Index{1} << 62};
     for (Index r = live + t; r < end; r += blockDim.x) {
       double* row = stripe + (r - begin);
       double x = row[j * ld];
@@ -138,26 +166,20 @@ __device__ __forceinline__ void factor_base(const BaseTask& task) {
     // Hear the other blocks.
     Index winner = -1;
     if (task.courier == nullptr || blockIdx.x == 0) {
-      Found theirs{-1, hpl::Index{1} << 62, 0};
-      for (unsigned b = t; b < blocks; b += blockDim.x) {
-        const Slot& other = task.slots[parity * blocks + b];
-        await(&other.sequence, sequence, false);
-        const Found found{load_fresh(&other.magnitude), load_fresh(&other.row), b};
-        if (beats(found, theirs)) theirs = found;
-      }
-      const Found best = best_of_block(theirs, of_warps);
+      if (t < 32) hear(&task.slots[parity * blocks], blocks, sequence, heard);
+      __syncthreads();
       if (task.courier == nullptr) {
         // Nothing but NaN: the row itself, and the check will fail.
-        const bool none = best.magnitude < 0;
-        winner = none ? here : best.row;
-        const Slot& source = none ? current : task.slots[parity * blocks + best.block];
+        const bool none = heard.best.magnitude < 0;
+        winner = none ? here : heard.best.row;
+        const Slot& source = none ? current : task.slots[parity * blocks + heard.block];
         if (t < static_cast<unsigned>(width)) {
           chosen[t] = load_fresh(&source.content[t]);
           displaced[t] = load_fresh(&current.content[t]);
         }
         if (blockIdx.x == 0 && t == 0) task.picks[here] = winner;
       } else {
-        ask_host(task, best, current, task.result[parity], sequence, parity);
+        ask_host(task, heard, current, task.result[parity], sequence, parity);
       }
     }
     if (task.courier != nullptr) {
@@ -196,14 +218,17 @@ __device__ __forceinline__ void factor_base(const BaseTask& task) {
         task.local[r + (task.from + c) * task.ld] = stripe[r - begin + c * ld];
     }
   }
-  if (blockIdx.x == 0 && t < static_cast<unsigned>(width)) {
-    const int c = static_cast<int>(t);
-    for (int i = 0; i < width; ++i) {
-      double value = i == c ? 1 : 0;
-      for (int k = c; k < i; ++k) value -= u[i][k] * inverse[k][c];
-      inverse[i][c] = value;
-      task.inverse[task.from + i + static_cast<Index>(task.from + c) * task.order] = value;
+  if (blockIdx.x != 0) return;
+  // The inverse, a column a warp and a row a lane.
+  const int lane = static_cast<int>(t % 32);
+  for (int c = static_cast<int>(t / 32); c < width; c += static_cast<int>(blockDim.x / 32)) {
+    double value = lane == c ? 1 : 0;
+    GPU_UNROLL(4)
+    for (int k = c; k < width; ++k) {
+      const double found = __shfl_sync(~0u, value, k);
+      if (lane > k && lane < width) value -= u[lane][k] * found;
     }
+    if (lane < width) task.inverse[task.from + lane + static_cast<Index>(task.from + c) * task.order] = value;
   }
 }
 

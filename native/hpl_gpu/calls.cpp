@@ -12,7 +12,7 @@ using launches::number;
 using launches::parts;
 
 constexpr unsigned kOrdinary = 48 << 10;
-constexpr unsigned kStaticShared = 18 << 10;  // of the base panel's kernel; README.md
+constexpr unsigned kStaticShared = 10 << 10;  // of the base panel's kernel; README.md
 
 }  // namespace
 
@@ -75,13 +75,23 @@ void Calls::base(const BaseTask& task, const BaseShape& shape, gpu::Handle strea
   BaseTask mine = task;
   mine.each = shape.each;
   const auto& kernel = shape.resident ? kernels_.base_shared : kernels_.base_global;
+  // Its blocks wait for one another, and start one by one as blocks of the update end; the stream is urgent, so that
+  // they are the first in line. Started together they would wait until as many multiprocessors are empty at one moment,
+  // which an update that fills every place again may never let happen. All of them come to be there: they fit an empty
+  // device (base_limits), and whatever else has its blocks on it ends by itself. Products, copies and exchanges of rows
+  // wait for nothing while they run; what is behind this launch, in its own stream or by an event, has not begun and
+  // holds no place; another launch of this kernel can only be in the same stream, before it and done or behind it. Nor
+  // do the blocks wait for anything behind them: block 0 asks the host, which answers after messages between hosts.
+  // Where ranks share a device (`at_once`) two of these kernels can meet, each with some of its blocks there and the
+  // places of the others taken: they start together or not at all.
   // 48 KiB is what a kernel has without being asked for more, its static shared memory included; the backend counts the
   // dynamic alone. What lies between is rounded up to where it asks.
   const bool between = shape.shared_bytes + kStaticShared > kOrdinary && shape.shared_bytes <= kOrdinary;
   kernel({.blocks = shape.blocks,
           .threads = kernels_.base_threads,
           .shared_bytes = between ? kOrdinary + 1024 : shape.shared_bytes,
-          .cooperative = true},
+          .cooperative = shape.at_once,
+          .waiting = !shape.at_once},
          stream, mine);
 }
 
@@ -139,11 +149,12 @@ BaseLimits Calls::base_limits(unsigned wanted) const {
   }
   limits.shared_bytes = info.shared_bytes > kStaticShared ? info.shared_bytes - kStaticShared : 0;
   // What can be on the device at once, with no shared memory and with all of it: one block a multiprocessor at least.
-  gpu::Grid grid{.blocks = 1, .threads = kernels_.base_threads, .cooperative = true};
+  gpu::Grid grid{.blocks = 1, .threads = kernels_.base_threads};
   unsigned resident = kernels_.base_global.resident_blocks(grid);
   grid.shared_bytes = static_cast<unsigned>(limits.shared_bytes);
   resident = std::min(resident, kernels_.base_shared.resident_blocks(grid));
-  const auto quarter = static_cast<unsigned>(std::max(1, info.multiprocessors / 4));
+  // As many as the lanes of the warp that hears them: more would cost each column another look.
+  const auto quarter = static_cast<unsigned>(std::clamp(info.multiprocessors / 4, 1, kTile));
   limits.blocks = std::max(1u, std::min(resident, wanted > 0 ? wanted : quarter));
   return limits;
 }

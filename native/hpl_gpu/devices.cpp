@@ -19,18 +19,6 @@ int device_count(const gpu::Choice& choice) {
   return colon == std::string::npos ? 1 : std::atoi(choice.backend.c_str() + colon + 1);
 }
 
-/// Every rank's word, in the order of ranks.
-std::vector<std::string> gather_words(MPI_Comm comm, const std::string& mine) {
-  const auto lists = gather_lists(comm, std::vector<int>(mine.begin(), mine.end()));
-  std::vector<std::string> words;
-  for (const auto& list : lists) {
-    std::string word;
-    for (const int letter : list) word.push_back(static_cast<char>(letter));
-    words.push_back(word);
-  }
-  return words;
-}
-
 }  // namespace
 
 std::string device_number(const std::string& chosen, int count, int host_rank, bool share) {

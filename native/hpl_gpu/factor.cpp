@@ -57,6 +57,20 @@ Result Factorization::run() {
   return result;
 }
 
+void Factorization::rehearse(Index least) {
+  const auto factored = halving(geometry_, least, [&](int k) { return geometry_.mine(k); });
+  const auto updated = halving(geometry_, least, [](int) { return true; });
+  for (const Step& step : lanes_.steps()) {
+    const auto k = static_cast<std::size_t>(step.k);
+    if (step.op == Op::factor && factored[k]) factory_.rehearse(step.k);
+    if ((step.op != Op::solve && step.op != Op::update) || !updated[k]) continue;
+    const Side whole = step.side == Side::next ? Side::left : step.side;
+    store_.mover(whole).expect(geometry_.columns(step.k, whole).count());
+    rows(step, lanes_.stream(step.lane));
+  }
+  lanes_.finish();
+}
+
 void Factorization::work(const Step& step, const gpu::Stream& stream) {
   const int k = step.k;
   const auto bytes = static_cast<std::size_t>(store_.message_doubles(k)) * sizeof(double);

@@ -19,6 +19,10 @@ class Factorization {
   /// Factor and solve. Every rank of the grid calls it. Nothing is allocated on the device in it.
   Result run();
 
+  /// Put the products of this system into their streams, of panels down to `least` columns before the end, whatever
+  /// stands in the memory, and wait: cuBLAS chooses its kernels by the sizes, and loads each when it is first called.
+  void rehearse(Index least);
+
  private:
   void on_host(const Step& step);
   void work(const Step& step, const gpu::Stream& stream);

@@ -66,6 +66,18 @@ Index Geometry::most(Side side) const {
   return most;
 }
 
+std::vector<bool> halving(const Geometry& geometry, Index least, const std::function<bool(int)>& among) {
+  std::vector<bool> taken(geometry.spans.size());
+  Index before = 0;
+  for (int k = 0; k < geometry.panels(); ++k) {
+    const Index left = geometry.part.n - geometry.span(k).begin;
+    if (left <= least || !among(k) || (before > 0 && 2 * left > before)) continue;
+    taken[static_cast<std::size_t>(k)] = true;
+    before = left;
+  }
+  return taken;
+}
+
 Geometry geometry_of(const Distribution& dealt, int row, int column) {
   Part part{dealt.n, {dealt.nb, dealt.p}, {dealt.nb, dealt.q}, row, column, 0, 0};
   part.height = part.rows.count(dealt.n, row);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,10 @@ class Geometry {
   [[nodiscard]] Index local(Index column) const { return part.columns.count(column, part.column); }
   std::vector<Index> splits_;  // where the right side begins, panel by panel
 };
+
+/// Of the panels that `among` takes: the first, then each from which on half of the order or less is left of what was
+/// left at the one before, while that is more than `least`. Their products have sizes of every magnitude.
+std::vector<bool> halving(const Geometry& geometry, Index least, const std::function<bool(int)>& among);
 
 /// A matrix on a grid of ranks, and its panels.
 struct Distribution {

@@ -16,6 +16,7 @@ struct BaseSetup {
   Index tail_nb = 0;         // columns of a panel in the tail; 0: as everywhere
   double tail_share = 0.25;  // of N, the part that is the tail
   bool staged = true;        // messages start and end in memory of the host
+  bool shared = false;       // other ranks have the same device
 };
 
 /// How the matrix is dealt: A alone, without row exchanges that hide behind one another.

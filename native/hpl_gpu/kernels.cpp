@@ -34,6 +34,7 @@ BaseShape base_shape(Index rows, int width, const BaseLimits& limits) {
   if (blocks_for(each) > limit) each = hpl::round_up((std::max<Index>(rows, 1) + limit - 1) / limit, 32);
   shape.resident = each <= most;
   shape.each = each;
+  shape.at_once = limits.at_once;
   shape.blocks = static_cast<unsigned>(blocks_for(each));
   if (shape.resident) shape.shared_bytes = static_cast<unsigned>(each * width * static_cast<Index>(sizeof(double)));
   return shape;

@@ -116,8 +116,8 @@ extern "C" __global__ void __launch_bounds__(256) hpl_reorder(const double* from
 extern "C" __global__ void __launch_bounds__(kMostThreads)
     hpl_solve_upper(const double* a, Index lda, int order, const double* y, double* x) {
   GPU_DYNAMIC_SHARED(double, sums);
-  __shared__ double part[32];
-  solve_triangle<false>(a, lda, order, y, x, sums, part);
+  __shared__ TriangleRoom room;
+  solve_triangle<false>(a, lda, order, y, x, sums, room);
 }
 
 /// y -= A x for A of rows x columns.

@@ -39,6 +39,7 @@ struct BaseShape {
   Index each = 0;         // rows of a block
   bool resident = false;  // they fit its shared memory
   unsigned shared_bytes = 0;
+  bool at_once = false;
 };
 
 /// What bounds it: the blocks that may be on the device at once beside the update, and a block's shared memory.
@@ -46,6 +47,7 @@ struct BaseLimits {
   unsigned blocks = 1;
   std::size_t shared_bytes = 0;
   Index rows_wanted = 512;  // of a block: fewer would only meet more often
+  bool at_once = false;     // the blocks start together: see Calls::base
 };
 
 /// A block has the rows that fit its shared memory while the blocks suffice; with more rows all blocks share them and

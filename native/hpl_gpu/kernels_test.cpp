@@ -175,8 +175,8 @@ void launch(const Bench& bench, BaseTask task, unsigned blocks, unsigned threads
   task.each = std::max<Index>(1, (active + blocks - 1) / blocks);
   const auto bytes = static_cast<unsigned>(task.each * task.width) * 8;
   const auto& kernel = resident ? bench.kernels.base_shared : bench.kernels.base_global;
-  kernel({.blocks = blocks, .threads = threads, .shared_bytes = resident ? bytes : 0, .cooperative = true},
-         bench.stream, task);
+  kernel({.blocks = blocks, .threads = threads, .shared_bytes = resident ? bytes : 0, .waiting = true}, bench.stream,
+         task);
 }
 
 void base(Checks& checks, const Bench& bench) {
@@ -350,7 +350,7 @@ void triangle(Checks& checks, const Bench& bench) {
     std::vector<double> a(static_cast<std::size_t>(lda * order)), x(static_cast<std::size_t>(order)), y(x), found(x);
     for (auto& value : a) value = static_cast<double>(dice.between(-1000, 1000)) * 1e-4;
     for (int i = 0; i < order; ++i) {
-      a[static_cast<std::size_t>(i + i * lda)] = 2;
+      a[static_cast<std::size_t>(i + i * lda)] = 2 + static_cast<double>(dice.between(0, 1000)) * 1e-3;
       x[static_cast<std::size_t>(i)] = static_cast<double>(dice.between(-9, 9));
     }
     for (int j = 0; j < order; ++j) {
@@ -360,6 +360,18 @@ void triangle(Checks& checks, const Bench& bench) {
     bench.kernels.solve_upper({.blocks = 1, .threads = 64, .shared_bytes = static_cast<unsigned>(order) * 8},
                               bench.stream, a.data(), lda, order, y.data(), found.data());
     checks.that(off(found, x) < 1e-9, "an upper triangle of " + std::to_string(order));
+    const std::size_t broken = x.size() / 2;  // what is below it is not touched by it, what is above never passes
+    auto singular = a;
+    singular[broken * static_cast<std::size_t>(lda + 1)] = 0;
+    std::vector<double> lost(x.size());
+    bench.kernels.solve_upper({.blocks = 1, .threads = 64, .shared_bytes = static_cast<unsigned>(order) * 8},
+                              bench.stream, singular.data(), lda, order, y.data(), lost.data());
+    bool below = true, above = false;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (i > broken) below = below && lost[i] == found[i];
+      if (i <= broken) above = above || std::isfinite(lost[i]);
+    }
+    checks.that(below && !above, "zero on the diagonal of an upper triangle of " + std::to_string(order));
     std::vector<double> sums(x.size(), 1), right(x.size(), 1);
     for (int j = 0; j < order; ++j) {
       for (int i = 0; i < order; ++i)

@@ -63,36 +63,95 @@ __device__ __forceinline__ void sum_rows(const Part& part, const Steps& step, co
   out[1] = absolute;
 }
 
+/// What the solution of a triangle keeps in shared memory beside y.
+struct TriangleRoom {
+  double found[32];     // the newest entries of x
+  double next[32][32];  // a square on the diagonal, column by column, every row divided by its entry on the diagonal
+  double inverse[32];   // of these entries
+};
+
+/// A warp brings a square of T's diagonal, a row a lane: what stands beside the diagonal in the triangle, else zeros.
+/// The loads do not wait for each other. Columns and rows from `width` on are the identity's.
+template <bool kLower, class T>
+__device__ __forceinline__ void load_square(const T* square, Index lda, int lane, int width, TriangleRoom& room) {
+  const T* row = square + lane;
+  T loaded[32];
+  GPU_UNROLL(32)
+  for (int c = 0; c < 32; ++c) {
+    const bool beside = kLower ? c < lane && lane < width : c > lane && c < width;
+    loaded[c] = beside ? row[c * lda] : 0;
+  }
+  const double inverse = kLower || lane >= width ? 1 : 1 / static_cast<double>(row[lane * lda]);
+  GPU_UNROLL(32)
+  for (int c = 0; c < 32; ++c) room.next[c][lane] = static_cast<double>(loaded[c]) * inverse;
+  room.inverse[lane] = inverse;
+}
+
+/// That square's solution, of which each lane has an entry; `value` was y's. A step of the chain is a shuffle and a
+/// multiplication.
+template <bool kLower>
+__device__ __forceinline__ double solve_square(const TriangleRoom& room, int lane, double value) {
+  value *= room.inverse[lane];
+  double row[32];
+  GPU_UNROLL(32)
+  for (int c = 0; c < 32; ++c) row[c] = room.next[c][lane];
+  GPU_UNROLL(32)
+  for (int at = 0; at < 32; ++at) {
+    const int c = kLower ? at : 31 - at;
+    const double found = __shfl_sync(~0u, value, c);
+    if (kLower ? c < lane : c > lane) value -= row[c] * found;  // a zero would carry NaN to where there is none
+  }
+  return value;
+}
+
+/// The sum of 32 entries of a row with those of x; the loads do not wait for each other.
+template <class T>
+__device__ __forceinline__ double product_of_32(const T* row, Index lda, const double* x) {
+  double even = 0, odd = 0;
+  GPU_UNROLL(16)
+  for (int c = 0; c < 32; c += 2) {
+    even += static_cast<double>(row[c * lda]) * x[c];
+    odd += static_cast<double>(row[(c + 1) * lda]) * x[c + 1];
+  }
+  return even + odd;
+}
+
 /// x = the solution of T x = y by one block, T the triangle of `a` of that order: the upper, or the lower one with ones
-/// on its diagonal. `sums` is shared memory for y, `part` for 32 of x.
+/// on its diagonal. `sums` is shared memory for y. The first warp solves the squares on the diagonal; while the others,
+/// of which there is one at least, take 32 entries of x off y, it brings the next square.
 template <bool kLower, class T>
 __device__ __forceinline__ void solve_triangle(const T* a, Index lda, int order, const double* y, double* x,
-                                               double* sums, double* part) {
+                                               double* sums, TriangleRoom& room) {
   const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  const int steps = (order + 31) / 32;
+  const auto first_of = [&](int step) { return 32 * (kLower ? step : steps - 1 - step); };
+  const auto width_at = [&](int first) { return order - first < 32 ? order - first : 32; };
   for (int i = t; i < order; i += threads) sums[i] = y[i];
   __syncthreads();
-  const int steps = (order + 31) / 32;
-  for (int step = 0; step < steps; ++step) {
-    const int first = 32 * (kLower ? step : steps - 1 - step);
-    const int width = order - first < 32 ? order - first : 32;
-    if (t < 32) {
-      const T* block = a + first + first * lda;
-      double value = t < width ? sums[first + t] : 0;
-      for (int at = 0; at < width; ++at) {
-        const int c = kLower ? at : width - 1 - at;
-        if (!kLower && t == c) value /= static_cast<double>(block[c + c * lda]);
-        const double found = __shfl_sync(~0u, value, c);
-        if (kLower ? t > c && t < width : t < c) value -= static_cast<double>(block[t + c * lda]) * found;
+  for (int step = -1; step < steps; ++step) {
+    if (step >= 0) {
+      const int first = first_of(step), width = width_at(first);
+      if (t < 32) {
+        const double value = solve_square<kLower>(room, t, t < width ? sums[first + t] : 0);
+        if (t < width) x[first + t] = room.found[t] = value;
       }
-      if (t < width) x[first + t] = part[t] = value;
+      __syncthreads();
     }
-    __syncthreads();
-    const int begin = kLower ? first + width : 0, end = kLower ? order : first;
-    for (int i = begin + t; i < end; i += threads) {
-      double value = sums[i];
-      GPU_UNROLL(8)
-      for (int c = 0; c < width; ++c) value -= static_cast<double>(a[i + (first + c) * lda]) * part[c];
-      sums[i] = value;
+    if (t < 32 && step + 1 < steps) {
+      const int first = first_of(step + 1);
+      load_square<kLower>(a + first + first * lda, lda, t, width_at(first), room);
+    } else if (t >= 32 && step >= 0) {
+      const int first = first_of(step), width = width_at(first);
+      const int end = kLower ? order : first;
+      for (int i = (kLower ? first + width : 0) + t - 32; i < end; i += threads - 32) {
+        const T* row = a + i + first * lda;
+        if (width == 32) {
+          sums[i] -= product_of_32(row, lda, room.found);
+          continue;
+        }
+        GPU_UNROLL(1)  // the last columns of a matrix
+        for (int c = 0; c < width; ++c) sums[i] -= static_cast<double>(row[c * lda]) * room.found[c];
+      }
     }
     __syncthreads();
   }

@@ -52,7 +52,7 @@ void Mover::pack(const Calls& calls, const Lists& lists, double* a, Index lda, c
                  gpu::Handle stream) {
   lists_ = &lists;
   columns_ = columns;
-  ld_ = width_for(columns.count);
+  expect(columns.count);
   begin_ = lists.shares().begins[static_cast<std::size_t>(me)];
   mine_ = lists.mine().count;
   calls.gather(a, lda, columns, lists.mine(), lists.into(), device_.data() + begin_ * ld_, ld_, stream);

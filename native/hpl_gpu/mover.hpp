@@ -50,6 +50,8 @@ class Mover {
   /// Doubles on the device, and pinned.
   static std::pair<double, double> doubles(Index rows, Index columns, bool travels, bool staged);
 
+  /// Rows of so many columns are to be packed: ld().
+  void expect(Index columns) { ld_ = width_for(columns); }
   void pack(const Calls& calls, const Lists& lists, double* a, Index lda, const Columns& columns, int me,
             gpu::Handle stream);
   /// Only the MPI thread, and once what was packed is there.

@@ -134,7 +134,7 @@ Options read_options(int argc, char** argv, const std::optional<std::string>& da
 }
 
 BaseSetup base_setup_of(const Options& options, const hpl::Variant& variant, bool staged) {
-  return {hpl::config_of(options.hpl, variant), options.tail_nb, options.tail_share, staged};
+  return {hpl::config_of(options.hpl, variant), options.tail_nb, options.tail_share, staged, options.share_devices};
 }
 
 Setup setup_of(const Options& options, const hpl::Variant& variant, bool staged) {

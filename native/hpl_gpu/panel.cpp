@@ -29,17 +29,29 @@ PanelFactory::PanelFactory(const Setup& setup, const Grid& grid, const Geometry&
       limits_(calls.base_limits(setup.panel_blocks)),
       event_(calls.device()) {
   limits_.blocks = std::min(limits_.blocks, Store::kMostBlocks);
+  limits_.at_once = setup.shared;
   calls.device().fill(store.slots(), 0, (std::size_t{2} * Store::kMostBlocks + 6) * sizeof(Slot), stream);
   if (setup.base.p > 1) *store.courier() = Courier();
   stream.wait();
 }
 
-void PanelFactory::factor(int k) {
+void PanelFactory::enter(int k) {
   k_ = k;
   order_ = static_cast<int>(geometry_.span(k).width);
   top_ = geometry_.top(k);
   rows_ = geometry_.rows(k);
   ld_ = store_.ld(k);
+}
+
+void PanelFactory::rehearse(int k) {
+  enter(k);
+  products_only_ = true;
+  recurse(0, order_);
+  products_only_ = false;
+}
+
+void PanelFactory::factor(int k) {
+  enter(k);
   // The inverse is lower triangular: the products read its upper part too.
   calls_.device().fill(store_.inverse(k), 0,
                        sizeof(double) * static_cast<std::size_t>(order_) * static_cast<std::size_t>(order_), stream_);
@@ -54,7 +66,7 @@ void PanelFactory::factor(int k) {
 /// panel is then a product, and the inverse of the whole comes with it.
 void PanelFactory::recurse(int from, int width) {
   if (width <= kBase) {
-    base(from, width);
+    if (!products_only_) base(from, width);
     return;
   }
   const int left = static_cast<int>(hpl::round_up((width + 1) / 2, kBase));

@@ -17,8 +17,11 @@ class PanelFactory {
   /// Put the factorization of panel k, whose columns are in store.local(k), into the stream: L1, its inverse, L2 and
   /// the header. With several process rows it returns once the pivots are known, in store.host_pivots(k) too.
   void factor(int k);
+  /// Put its products alone into the stream, whatever is in the memory.
+  void rehearse(int k);
 
  private:
+  void enter(int k);
   void recurse(int from, int width);
   void base(int from, int width);
   void ask_ranks(int j, int width);
@@ -39,6 +42,7 @@ class PanelFactory {
   std::uint64_t sequence_ = 1;        // of the next column, over all panels
   std::vector<double> mine_, other_;  // pivot candidates as messages
   // The panel at work.
+  bool products_only_ = false;
   int k_ = 0, order_ = 0;
   bool top_ = false;
   Index rows_ = 0, ld_ = 0;

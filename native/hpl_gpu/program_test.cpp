@@ -1,5 +1,10 @@
 // The whole program: on the host backend with ranks that are threads, and on one rank through the CUDA backend with a
 // driver and a cuBLAS that are fakes, in every state that a real one can be in.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <stdexcept>
+
 #define main hpl_gpu_main
 #include "main.cpp"  // NOLINT(bugprone-suspicious-include): its main is called on each rank
 #undef main
@@ -50,11 +55,75 @@ void file(Checks& checks) {
   std::remove(out.c_str());
 }
 
+/// With more than six panels the products are rehearsed.
+void rehearsed(Checks& checks) {
+  const auto ran = testing::run_on_fakes(kProgram, "devices 1", {"--n", "150", "--nb", "16"});
+  checks.equal(ran.code, 0, ran.text);
+  checks.equal(ran.count(R"("name":"warmup")"), 4, "two phases, begin and end: " + ran.text);
+}
+
 void emulation(Checks& checks) {
   setenv("CUBLAS_EMULATE_DOUBLE_PRECISION", "1", 1);
   const auto emulated = testing::run_on_fakes(kProgram, "devices 1", {"--n", "60", "--nb", "16"});
   checks.that(emulated.count(R"("code":"fp64-emulation")") == 1 && getenv("CUBLAS_EMULATE_DOUBLE_PRECISION") == nullptr,
               "emulated products are not heeded: " + emulated.text);
+}
+
+template <class T>
+T& of_fake(const char* name) {
+  void* library = dlopen(FAKE_CUBLAS, RTLD_NOW | RTLD_LOCAL);
+  void* found = library == nullptr ? nullptr : dlsym(library, name);
+  if (found == nullptr) throw std::runtime_error(std::string("the fake cuBLAS has no ") + name);
+  return *static_cast<T*>(found);
+}
+
+/// Streams at once have a handle each, which the next stream takes over.
+void handles(Checks& checks) {
+  namespace gpu = shakedown::gpu;
+  auto& made = of_fake<std::atomic<int>>("fake_handles");
+  auto& moves = of_fake<std::atomic<int>>("fake_moves");
+  auto& last = of_fake<std::atomic<void*>>("fake_stream");
+  checks.equal(made.load(), 0, "handles before");
+  {
+    const auto devices = gpu::open({"cuda", "0", FAKE_DRIVER, FAKE_CUBLAS});
+    gpu::Device& device = *devices.front();
+    const gpu::Array<double> a(device, 3);
+    gpu::Product product;
+    product.m = product.n = product.k = product.lda = product.ldb = product.ldc = 1;
+    product.a = a.data();
+    product.b = a.data() + 1;
+    product.c = a.data() + 2;
+    const auto through = [&](const gpu::Stream& stream) {
+      device.blas().gemm(product, stream);
+      return last == static_cast<gpu::Handle>(stream);
+    };
+    const gpu::Stream first(device);
+    const int before = moves;
+    {
+      const gpu::Stream second(device), unused(device);
+      for (int turn = 0; turn < 3; ++turn)
+        checks.that(through(first) && through(second), "each product in its own stream");
+      checks.equal(made.load(), 2, "a handle for each stream with products");
+      checks.equal(moves - before, 2, "which keeps its stream");
+    }
+    const gpu::Stream third(device);
+    checks.that(through(third) && through(first), "a stream that comes later");
+    checks.equal(made.load(), 2, "has the handle of one that is gone");
+  }
+  checks.equal(made.load(), 0, "handles after");
+}
+
+/// Blocks that wait for one another and do not fit the device are not begun.
+void crowd(Checks& checks) {
+  namespace gpu = shakedown::gpu;
+  using shakedown::hpl_gpu::BaseTask;
+  const auto devices = gpu::open({"cuda", "0", FAKE_DRIVER, FAKE_CUBLAS});
+  gpu::Device& device = *devices.front();
+  const gpu::Kernel<BaseTask> base(device, shakedown::hpl_gpu::module(hpl_gpu_image()), "hpl_base_global");
+  const gpu::Stream stream(device);
+  const unsigned most = base.resident_blocks({.blocks = 1, .threads = 64});
+  checks.throws<gpu::Failure>([&] { base({.blocks = most + 1, .threads = 64, .waiting = true}, stream, BaseTask{}); },
+                              "too many blocks");
 }
 
 }  // namespace
@@ -65,6 +134,9 @@ int main() {
   numbers(checks);
   through_cuda(checks, kProgram, 40);
   emulation(checks);
+  rehearsed(checks);
+  handles(checks);
+  crowd(checks);
   sweeps(checks);
   file(checks);
   return checks.end();

@@ -22,6 +22,8 @@ void damage(const Geometry& g, const Store& store, gpu::Device& device, const gp
   }
 }
 
+constexpr Index kWarmPanels = 6;  // of the small system that goes first
+
 /// One grid's run, step by step.
 class Runner {
  public:
@@ -33,6 +35,13 @@ class Runner {
         store_(bench.calls.device(), setup, geometry_),
         stream_(bench.calls.device()) {
     acquaint(grid, store_.column_transport(), store_.row_transport());
+  }
+
+  /// What the small system could not load, as its products were smaller. Before anything is generated.
+  void rehearse() {
+    if (setup_.base.n <= kWarmPanels * setup_.base.nb) return;
+    const PhaseMark phase(bench_.emitter, "warmup", "products");
+    Factorization(setup_, grid_, geometry_, store_, bench_.calls, {}).rehearse(kWarmPanels * setup_.base.nb);
   }
 
   void ceiling() {
@@ -107,9 +116,8 @@ class Runner {
 /// A small system first, so that what is loaded and taken at a first call is there before anything is timed: the code
 /// of kernels and products, cuBLAS' memory, MPI's ways between devices. It has its own memory, which is given back.
 void warm_up(const Bench& bench, const Setup& setup, const Grid& grid) {
-  constexpr Index kPanels = 6;
   Setup small = setup;
-  small.base.n = std::min(setup.base.n, kPanels * setup.base.nb);
+  small.base.n = std::min(setup.base.n, kWarmPanels * setup.base.nb);
   if (small.base.n == setup.base.n) return;
   if (bench.world.rank == 0) bench.emitter.phase("warmup", "begin");
   const Geometry geometry = geometry_of(small, grid.row, grid.column);
@@ -137,6 +145,7 @@ Report run(const Bench& bench, const Setup& setup) {
   if (grid.inside()) {
     warm_up(bench, setup, grid);
     Runner runner(bench, setup, grid);
+    runner.rehearse();
     // Before the run and after it: a device's clock drifts with its temperature.
     runner.ceiling();
     runner.solve();

@@ -230,11 +230,35 @@ void spans(Checks& checks) {
   }
 }
 
+/// The panels whose products are rehearsed: whatever panel of one's own comes, one that has at most twice as much left
+/// as it, and no less, went before.
+void halves(Checks& checks) {
+  for (const auto& [n, nb, q] : {std::array<Index, 3>{1000, 10, 1}, {1000, 7, 2}, {131072, 512, 4}, {40, 64, 1}}) {
+    for (int column = 0; column < static_cast<int>(q); ++column) {
+      const Geometry g = geometry_of({n, n + 1, nb, 1, static_cast<int>(q), 0, n, 0}, 0, column);
+      const Index least = 3 * nb;
+      const auto taken = halving(g, least, [&](int k) { return g.mine(k); });
+      Index last = 0;
+      int count = 0;
+      for (int k = 0; k < g.panels(); ++k) {
+        const Index left = n - g.span(k).begin;
+        const bool mine = taken[static_cast<std::size_t>(k)];
+        checks.that(!mine || (g.mine(k) && left > least), "only one's own, and no small ones");
+        if (mine) last = left;
+        count += mine ? 1 : 0;
+        if (g.mine(k) && left > least) checks.that(last >= left && last < 2 * left, "one of its size went before");
+      }
+      checks.that(count <= 10, "few of them: " + std::to_string(count));
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
   Checks checks;
   spans(checks);
+  halves(checks);
   int edges = 0, needed = 0;
   std::mt19937 random(1);
   for (const auto& [p, q] : {std::pair{1, 1}, {1, 2}, {2, 1}, {2, 2}, {1, 4}, {3, 2}, {4, 1}, {2, 3}}) {

@@ -63,6 +63,16 @@ Result Factorization::run(double start_s) {
   return result;
 }
 
+void Factorization::rehearse(Index least) {
+  const auto taken = hpl_gpu::halving(geometry_, least, [](int) { return true; });
+  for (const Step& step : lanes_.steps()) {
+    const bool loads = step.op == Op::column || step.op == Op::row || step.op == Op::update || step.op == Op::left ||
+                       step.op == Op::top;
+    if (loads && taken[static_cast<std::size_t>(step.k)]) work(step, lanes_.stream(step.lane));
+  }
+  lanes_.finish();
+}
+
 void Factorization::work(const Step& step, const gpu::Stream& stream) {
   const int k = step.k;
   const Index row = geometry_.first_row(k);

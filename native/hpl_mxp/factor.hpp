@@ -20,6 +20,8 @@ class Factorization {
   /// LU without pivoting of the matrix in the store. Every rank of the grid calls it. Nothing is allocated on the
   /// device in it. `start_s`: when the run began; of the result factor_seconds is there.
   Result run(double start_s);
+  /// As hpl_gpu's: the products and the triangular solves of some panels, whatever stands in the memory.
+  void rehearse(Index least);
   /// The shares of these seconds, once nothing is timed any more.
   void account(Result& result);
 

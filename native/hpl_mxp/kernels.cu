@@ -127,14 +127,14 @@ extern "C" __global__ void __launch_bounds__(256) mxp_base(BaseTask task) {
 extern "C" __global__ void __launch_bounds__(kMostThreads)
     mxp_solve_lower(const float* a, Index lda, int order, const double* y, double* x) {
   GPU_DYNAMIC_SHARED(double, sums);
-  __shared__ double part[32];
-  hpl_gpu::solve_triangle<true>(a, lda, order, y, x, sums, part);
+  __shared__ hpl_gpu::TriangleRoom room;
+  hpl_gpu::solve_triangle<true>(a, lda, order, y, x, sums, room);
 }
 extern "C" __global__ void __launch_bounds__(kMostThreads)
     mxp_solve_upper(const float* a, Index lda, int order, const double* y, double* x) {
   GPU_DYNAMIC_SHARED(double, sums);
-  __shared__ double part[32];
-  hpl_gpu::solve_triangle<false>(a, lda, order, y, x, sums, part);
+  __shared__ hpl_gpu::TriangleRoom room;
+  hpl_gpu::solve_triangle<false>(a, lda, order, y, x, sums, room);
 }
 
 /// y -= A x for A of rows x columns.

@@ -30,11 +30,18 @@ struct Verdict {
   std::string words;
 };
 
+/// The longest step that follows a meeting of two particles at this temperature: a tenth of the period with which
+/// they would swing where they come nearest.
+double longest_step(double temperature);
+
 /// The forces on up to 64 particles over the whole range, summed again in long double over all particles.
 Verdict check_forces(const State& state, const Forces& forces, const Physics& physics, Precision precision);
-/// The energies (per particle) before the first and after each sample of `steps` steps: how far they strayed.
+/// The mean of the squared forces, as the median over fifteen parts of the particles: some that are wrong do not count.
+double mean_square(const Forces& forces);
+/// The energies (per particle) before the first and after each sample of `steps` steps: how far they strayed. `force2`:
+/// see mean_square; 0: not known.
 Verdict check_energy(const std::vector<double>& energies, std::int64_t steps, double temperature, const State& state,
-                     const Physics& physics);
+                     const Physics& physics, double force2 = 0);
 /// The momentum, which is zero at the start, after so many steps.
 Verdict check_momentum(const Thermo& thermo, std::int64_t steps, std::size_t count, const Physics& physics,
                        Precision precision);

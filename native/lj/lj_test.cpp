@@ -118,6 +118,24 @@ void wrong_is_found(Checks& checks, Team& team) {
   checks.that(!residual({check_energy(energies, 100, 1.5, state, physics)}).passed(), "NaN is no pass");
 }
 
+/// What the energy's swing is counted in, and the steps for which it is.
+void steps_and_forces(Checks& checks) {
+  Forces forces;
+  for (auto* column : {&forces.x, &forces.y, &forces.z}) column->assign(1500, 2);
+  checks.equal(mean_square(forces), 12.0, "the mean of the squares");
+  forces.x[7] = 1e30, forces.y[8] = std::nan(""), forces.z[9] = -std::numeric_limits<double>::infinity();
+  checks.that(near(mean_square(forces), 12, 1e-12), "some that are wrong do not widen the bound");
+  checks.equal(mean_square({}), 0.0, "of nothing");
+  const State state = fluid(2048, 0.382, 1.2, Start::fcc, 1);
+  const Physics physics;
+  const double whole = physics.dt * physics.dt * 1e4 / 24;  // of a dense fluid
+  checks.that(check_energy({0, whole}, 100, 1.2, state, physics, 1e4).value < 1, "as much as belongs to the forces");
+  checks.that(check_energy({0, whole}, 100, 1.2, state, physics).value > 1, "is too much without them");
+  checks.that(check_energy({0, 10 * whole}, 100, 1.2, state, physics, 1e4).value > 1, "and so is ten times that");
+  checks.that(longest_step(1.2) > 1.9 * physics.dt && longest_step(10) < physics.dt, "a hot fluid has shorter steps");
+  checks.equal(longest_step(0.01), longest_step(1), "a cold one not longer");
+}
+
 void starts(Checks& checks) {
   for (const Start start : {Start::fcc, Start::random}) {
     const State state = fluid(1000, 0.382, 1.2, start, 1);
@@ -168,6 +186,7 @@ int main() {
   using namespace shakedown;
   using namespace shakedown::lj;
   Checks checks;
+  steps_and_forces(checks);
   starts(checks);
   cells(checks);
   const int cpu = allowed_cpus().front();

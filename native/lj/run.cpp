@@ -114,13 +114,19 @@ Outcome measure_fluid(Backend& backend, const Setup& setup, Emitter& emitter, co
     const PhaseMark phase(emitter, "verify", subject.label);
     Forces forces;
     backend.store(state, forces);
-    if (!setup.write.empty()) write_lammps(state, setup.write);
     if (setup.verify) {
-      outcome.checked =
-          residual({check_forces(state, forces, setup.physics, subject.precision),
-                    check_energy(series.energies, series.steps, last.temperature, state, setup.physics),
-                    check_momentum(thermo, counted.steps, subject.particles, setup.physics, subject.precision)});
+      const Verdict pairs = check_forces(state, forces, setup.physics, subject.precision);
+      const Verdict energy =
+          check_energy(series.energies, series.steps, last.temperature, state, setup.physics, mean_square(forces));
+      outcome.checked = residual(
+          {pairs, energy, check_momentum(thermo, counted.steps, subject.particles, setup.physics, subject.precision)});
+      if (emitter.ok() && pairs.value <= 1 && !(energy.value <= 1)) {
+        emitter.advise(
+            "the forces are right and the energy is lost: run it again with half of --dt; if it passes, the step was "
+            "too long for this system, else look for a fault of this machine");
+      }
     }
+    if (!setup.write.empty()) outcome.last = std::move(state);
   }
   const auto n = static_cast<std::int64_t>(subject.particles);
   Case& result = outcome.series;

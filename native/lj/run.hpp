@@ -34,13 +34,11 @@ struct Subject {
 struct Outcome {
   Case series;
   std::optional<Residual> checked;  // empty with --no-verify
+  State last;                       // at the end; empty where nobody asked for it
 };
 
 /// The story: make the fluid, bring it to its temperature, choose the skin, measure samples of steps, check forces,
-/// energy and momentum. Emits phases, facts and progress.
+/// energy and momentum. Emits phases, facts and progress; what is to be written is the caller's, after the case.
 Outcome measure_fluid(Backend& backend, const Setup& setup, Emitter& emitter, const Subject& subject);
-
-/// The skin of the lists until the fastest is found.
-inline constexpr double kFirstSkin = 0.3;
 
 }  // namespace shakedown::lj

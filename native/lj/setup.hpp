@@ -1,10 +1,13 @@
 // What the user asks of every backend alike.
 #pragma once
 
+#include <cmath>
+#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "common/args.hpp"
+#include "common/writable.hpp"
 #include "fluid.hpp"
 
 namespace shakedown::lj {
@@ -29,16 +32,16 @@ inline Setup read_setup(Args& args) {
     if (name != "mixed" && name != "fp64") throw usage("unknown precision '" + name + "'", "known: mixed, fp64");
     setup.precisions.push_back(name == "mixed" ? Precision::mixed : Precision::both_double);
   }
-  setup.density = args.real("density", setup.density, 1e-3, "particles in a volume of 1");
-  setup.physics.cutoff = args.real("cutoff", setup.physics.cutoff, 1, "distance beyond which there is no force");
-  setup.temperature = args.real("temperature", setup.temperature, 0, "at the start, and after --equilibrate");
+  setup.density = args.real("density", setup.density, 1e-3, "particles in a volume of 1", 1.2);
+  setup.physics.cutoff = args.real("cutoff", setup.physics.cutoff, 1, "distance beyond which there is no force", 20);
+  setup.temperature = args.real("temperature", setup.temperature, 0.01, "at the start, and after --equilibrate", 100);
   setup.physics.dt = args.real("dt", setup.physics.dt, 0, "time of a step");
   const auto start = args.text("start", "fcc", "fcc: a lattice; random: places at least 0.9 from each other");
   if (start != "fcc" && start != "random") throw usage("unknown start '" + start + "'", "known: fcc, random");
   setup.start = start == "fcc" ? Start::fcc : Start::random;
   setup.equilibrate =
       args.integer("equilibrate", 1000, 0, "steps that bring the fluid to its temperature first", 100'000'000);
-  setup.skin = args.real("skin", 0, 0, "by how much lists reach beyond the cutoff; 0: the fastest in a trial");
+  setup.skin = args.real("skin", 0, 0, "by how much lists reach beyond the cutoff; 0: the fastest in a trial", 5);
   setup.samples = args.integer("samples", 10, 1, "samples of each case at least", 1'000'000);
   setup.steps = args.integer("steps", 0, 0, "steps of a sample; 0: as many as last 100 ms, at least 100", 100'000'000);
   setup.seconds = args.real("seconds", 0, 0, "go on with each case for at least so many seconds");
@@ -50,7 +53,34 @@ inline Setup read_setup(Args& args) {
   return setup;
 }
 
-/// Refuse what leaves nothing to do, and more particles than a number of 32 bits counts.
+/// The skin of the lists until the fastest is found.
+inline constexpr double kFirstSkin = 0.3;
+
+/// Refuse a box that is too small for cells, and a step that would not follow the particles: no fault of a machine
+/// shows where the energy is lost by itself.
+inline void check_physics(const Setup& setup) {
+  const auto number = [](double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", value);
+    return std::string(text);
+  };
+  const double range = setup.physics.cutoff + (setup.skin > 0 ? setup.skin : kFirstSkin);
+  for (const auto n : setup.particles) {
+    const double edge = std::cbrt(static_cast<double>(n) / setup.density);
+    if (edge >= 3 * range) continue;
+    const auto fewest = static_cast<std::int64_t>(27 * range * range * range * setup.density) + 1;
+    throw usage("--particles " + std::to_string(n) + ": a box of edge " + number(edge) +
+                    " is too small for lists that reach " + number(range),
+                "ask for at least " + std::to_string(fewest) + " particles, or a smaller --cutoff or --skin");
+  }
+  const double most = longest_step(setup.temperature);
+  if (setup.physics.dt > 0 && setup.physics.dt <= most) return;
+  throw usage("--dt " + number(setup.physics.dt) + ": a step must be above 0 and at most " + number(most) +
+                  " at temperature " + number(setup.temperature) + ", or the energy is lost where particles meet",
+              "take a shorter --dt or a lower --temperature");
+}
+
+/// Refuse what leaves nothing to do, what no fluid can do, and what cannot be written.
 inline void check_setup(const Setup& setup) {
   if (setup.particles.empty() || setup.precisions.empty())
     throw usage("nothing to measure: --particles and --precision each need a value", "see --help");
@@ -58,6 +88,8 @@ inline void check_setup(const Setup& setup) {
     if (n > (std::int64_t{1} << 31))
       throw usage("--particles " + std::to_string(n) + " is above 2^31", "ask for fewer");
   }
+  check_physics(setup);
+  require_writable("write", setup.write);
 }
 
 }  // namespace shakedown::lj

@@ -17,28 +17,6 @@ constexpr long kNapNs = 200'000;
 constexpr int kRoundTrips = 64;
 constexpr int kTag = 7;
 
-/// Every rank's text, on every rank.
-std::vector<std::string> gather_texts(MPI_Comm comm, const std::string& mine) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  std::vector<int> lengths(static_cast<std::size_t>(size));
-  const int length = static_cast<int>(mine.size());
-  MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm);
-  std::vector<int> begins(lengths.size());
-  int total = 0;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    begins[i] = total;
-    total += lengths[i];
-  }
-  std::string all(static_cast<std::size_t>(total), '\0');
-  MPI_Allgatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), begins.data(), MPI_CHAR, comm);
-  std::vector<std::string> texts(lengths.size());
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    texts[i] = all.substr(static_cast<std::size_t>(begins[i]), static_cast<std::size_t>(lengths[i]));
-  }
-  return texts;
-}
-
 /// Rank 0 first, then one rank of each other host, then the second of each: small groups span many hosts.
 std::vector<int> in_turn(const std::vector<Rank>& ranks) {
   std::vector<std::pair<int, int>> keyed;  // how many of its host come before it, rank
@@ -84,7 +62,7 @@ World join_world() {
     mine = host_name() + '\n' + format_cpu_list(allowed_cpus()) + '\n' + std::to_string(getpid()) + '\n' +
            to_text(list_interfaces());
   });
-  for (const auto& text : gather_texts(world.comm, mine)) {
+  for (const auto& text : gather_words(world.comm, mine)) {
     Rank rank;
     const auto first = text.find('\n');
     const auto second = text.find('\n', first + 1);

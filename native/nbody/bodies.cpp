@@ -68,6 +68,22 @@ Bodies plummer(std::size_t count, std::uint64_t seed) {
   return bodies;
 }
 
+namespace {
+/// The square of the highest angular rate: at most what a ball of all the mass as dense as the middle (M / a^3), ten
+/// times contracted, and one heavy neighbour within the softening (m / eps^3) make.
+double shortest_orbit_rate2(double heaviest, double softening) {
+  return 10 / (kLength * kLength * kLength) + 2 * heaviest / std::pow(softening, 3);
+}
+}  // namespace
+
+double longest_step(std::size_t bodies, double softening) {
+  // An eighth of the shortest period, omega dt = pi / 4. There the bound of check_energy, omega^2 dt^2 / 6 of the
+  // kinetic energy, is a tenth of it; it grows with dt^2, and at omega dt = 2 leapfrog itself is no longer stable.
+  const auto n = static_cast<double>(bodies), in_turn = static_cast<double>(bodies % 3);
+  const double total = 2 * (n - in_turn) + in_turn * (in_turn + 1) / 2;  // masses are 1, 2, 3 in turn, before scaling
+  return std::numbers::pi / 4 / std::sqrt(shortest_orbit_rate2(std::min(n, 3.0) / total, softening));
+}
+
 Ledger ledger(const Bodies& bodies, const Field& field) {
   Ledger sums;
   for (std::size_t i = 0; i < bodies.count(); ++i) {
@@ -122,10 +138,8 @@ Verdict check_forces(const Bodies& bodies, const Field& field, const Physics& ph
 Verdict check_energy(const Ledger& before, const Ledger& after, std::int64_t steps, const Physics& physics,
                      Precision precision) {
   // Leapfrog conserves H + dt^2 (sum of m v.(dF/dx).v / 12 - sum of m a^2 / 24) up to terms in dt^4, so the energy
-  // swings by at most the change of that. v.(dF/dx).v is below omega^2 v^2, where omega^2 is at most what a ball of all
-  // the mass as dense as the middle (M / a^3), ten times contracted, and one heavy neighbour within the softening (m /
-  // eps^3) make.
-  const double omega2 = 10 / (kLength * kLength * kLength) + 2 * after.heaviest / std::pow(physics.softening, 3);
+  // swings by at most the change of that. v.(dF/dx).v is below omega^2 v^2, omega that of the shortest orbit.
+  const double omega2 = shortest_orbit_rate2(after.heaviest, physics.softening);
   const double swing =
       (std::max(before.force2, after.force2) / 24 + omega2 * 2 * std::max(before.kinetic, after.kinetic) / 12) *
       physics.dt * physics.dt;

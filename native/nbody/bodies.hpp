@@ -31,6 +31,9 @@ struct Verdict {
   std::string words;
 };
 
+/// The longest step at which the energy still proves something: an eighth of the shortest orbit of so many bodies.
+double longest_step(std::size_t bodies, double softening);
+
 /// The accelerations of up to 64 bodies over the whole range, summed again in long double over all bodies.
 Verdict check_forces(const Bodies& bodies, const Field& field, const Physics& physics, Precision precision);
 /// The change of the energy over `steps` steps against what leapfrog allows.

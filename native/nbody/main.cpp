@@ -55,9 +55,11 @@ int run(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
   const Isa& isa = isa_of(choose_isa(options.isa, isas_built()));
   for (const auto threads : options.threads) choose_cpus(static_cast<int>(threads), options.cpus);
+  std::vector<std::string> names;
+  for (const Isa* const one : isas_here()) names.emplace_back(one->name);
   Emitter emitter;
   Object facts;
-  facts.add("isa", isa.name).add("isas_here", machine_isas()).add("threads", options.threads);
+  facts.add("isa", isa.name).add("isas_here", names).add("threads", options.threads);
   facts.add("softening", options.course.physics.softening)
       .add("dt", options.course.physics.dt)
       .add("flop_each", kFlopEach);

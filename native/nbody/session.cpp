@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include "common/clock.hpp"
@@ -18,7 +19,8 @@ Course read_course(Args& args, const std::string& bodies) {
   course.samples = args.integer("samples", 5, 1, "samples of each case at least", 1'000'000);
   course.steps = args.integer("steps", 0, 0, "leapfrog steps of a sample; 0: as many as last 20 ms", 1'000'000);
   course.seconds = args.real("seconds", 0, 0, "go on with each case for at least so many seconds");
-  course.physics.softening = args.real("softening", course.physics.softening, 1e-6, "length that softens the force");
+  course.physics.softening =
+      args.real("softening", course.physics.softening, 1e-6, "length that softens the force", 1e6);
   course.physics.dt = args.real("dt", course.physics.dt, 0, "time of a step");
   course.seed = args.integer("seed", 1, 0, "of the bodies' places and velocities");
   course.physics.force_factor =
@@ -27,12 +29,26 @@ Course read_course(Args& args, const std::string& bodies) {
   return course;
 }
 
+namespace {
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+}  // namespace
+
 void require_course(const Course& course) {
   if (course.bodies.empty() || course.precisions.empty()) {
     throw usage("nothing to measure: --bodies and --precision each need a value", "see --help");
   }
   for (const auto n : course.bodies) {
     if (n > (std::int64_t{1} << 30)) throw usage("--bodies " + std::to_string(n) + " is above 2^30", "ask for fewer");
+    const double most = longest_step(static_cast<std::size_t>(n), course.physics.softening);
+    if (course.physics.dt <= most) continue;
+    throw usage("--dt " + number(course.physics.dt) + " is above " + number(most) +
+                    ", an eighth of the shortest orbit of " + std::to_string(n) + " bodies with --softening " +
+                    number(course.physics.softening) + ": the energy would prove nothing",
+                "take a shorter --dt");
   }
 }
 

@@ -136,6 +136,36 @@ def seconds(text: str, where: str) -> float:
     return value
 
 
+#: Where in the memory hierarchy our programs say that arrays lie: what ``{level}`` in the name of a peak stands for.
+LEVELS = ("l1", "l2", "l3", "memory")
+
+
+def peaks() -> dict[str, str]:
+    """Every peak that a limit can be a fraction of, with its unit: what is derived of some machine, and what a workload of
+    ours measures."""
+    from . import workloads
+    from .machine import peaks as derived
+
+    found = derived.units()
+    for metric in (metric for name in workloads.names() for metric in workloads.get(name).metrics):
+        if metric.measures:
+            found |= {metric.measures.format(level=level): metric.unit for level in LEVELS}
+    return found
+
+
+def check_peak(name: str, unit: str, where: str) -> None:
+    """Raises BadInput where no machine has a peak of that name, or where it is no limit of what is in ``unit``."""
+    known = peaks()
+    if name not in known:
+        raise unknown("peak", name, known, where=where)
+    if known[name] != unit:
+        raise BadInput(
+            f"the peak {name!r} is in {known[name]}, the metric in {unit}",
+            where=where,
+            hint=f"of these one: {', '.join(one for one in known if known[one] == unit) or 'none is in that unit'}",
+        )
+
+
 def limit(entry: LimitEntry, unit: str, where: str) -> Limit:
     """A limit in SI units; ``unit`` is the metric's. Raises BadInput."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -42,7 +43,15 @@ def measurement(
     else:
         cases, garbage = _parse(workload, run, stdout)
     cases = _marked(cases, workload, run)
-    state, reason = judge(job, cases, stderr, garbage, limit_s=run.limit_s, missing=_gpu.without_result(notices))
+    state, reason = judge(
+        job,
+        cases,
+        stderr,
+        garbage,
+        limit_s=run.limit_s,
+        missing=_gpu.without_result(notices),
+        left_out=left_out(notices),
+    )
     if state in ("ok", "garbage") and (why := alone(job, provenance.get("facts"), ranks)):
         state, reason = "failed", why
     if run.nodes:
@@ -107,13 +116,26 @@ def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple
         return (), str(error)
 
 
+def left_out(notices: Iterable[Notice]) -> str:
+    """What a program says that it left out, each once with its advice: sizes that do not fit, formats that are not there."""
+    found = [one for one in notices if one.code.endswith("-left-out")]
+    return "; ".join(dict.fromkeys(f"{one.text} (next: {one.advice})" if one.advice else one.text for one in found))
+
+
 def judge(
-    job: Job, cases: tuple[Case, ...], stderr: bytes, garbage: str, *, limit_s: float, missing: str = ""
+    job: Job,
+    cases: tuple[Case, ...],
+    stderr: bytes,
+    garbage: str,
+    *,
+    limit_s: float,
+    missing: str = "",
+    left_out: str = "",
 ) -> tuple[State, str]:
     """The state of a run that ended, and the reason in words. The first that holds, in the order of a user's interest.
 
     ``missing``: the devices that failed, of a program that went on with the others and came to its end. What those gave
-    counts.
+    counts. ``left_out``: what it told that it could not measure; where that was all, it is the reason.
     """
     said = last_line(stderr)
     if job.timed_out:
@@ -132,9 +154,12 @@ def judge(
         return "partial", missing
     if job.exit_code != 0:
         state: State = "unavailable" if job.exit_code == UNAVAILABLE else "failed"
-        return state, f"exit code {job.exit_code}" + (f": {said}" if said else "")
+        why = said or (left_out if job.exit_code == UNAVAILABLE and not cases else "")
+        return state, f"exit code {job.exit_code}" + (f": {why}" if why else "")
     if garbage:
         return "garbage", garbage
+    if not cases and left_out:
+        return "unavailable", left_out
     if not cases:
         return "garbage", "the output holds no result"
     return "ok", ""

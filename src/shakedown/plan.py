@@ -224,5 +224,7 @@ def _limits(campaign: campaigns.Campaign, where: str) -> tuple[Limit, ...]:
         place = f"{where}: limit {number}"
         if entry.metric not in known:
             raise unknown("metric", entry.metric, known, where=place)
+        if entry.of:
+            campaigns.check_peak(entry.of, known[entry.metric].unit, place)
         limits.append(campaigns.limit(entry, known[entry.metric].unit, place))
     return tuple(limits)

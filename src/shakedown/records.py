@@ -13,170 +13,46 @@ from typing import Any, Literal
 
 import msgspec
 
-Value = int | float | str | bool
-Params = dict[str, Value]
+from .hardware import (
+    Absent,
+    Cache,
+    Core,
+    Cpu,
+    Gpu,
+    Host,
+    Machine,
+    Memory,
+    MemoryModule,
+    Network,
+    NumaNode,
+    Params,
+    Peak,
+    Record,
+    Setting,
+    Software,
+    Value,
+)
 
-
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Base of all records."""
-
-
-# ------------------------------------------------------------------------------------------------------------- machine
-
-
-class Peak(Record, frozen=True, kw_only=True):
-    """How fast something could be, and where the number comes from.
-
-    ``kind`` is "derived" (from what the hardware is), "measured" (a native probe reached it) or "stated" (a document).
-    ``basis`` is the calculation in words, with every factor: ``2 cores x 32 flop/cycle x 2.6 GHz base clock``.
-    """
-
-    name: str  # flops.fp64, flops.fp32, memory.bandwidth, clock.avx, cache.l2.bandwidth, core_to_core.latency ...
-    scope: str  # core | socket | node | gpu
-    value: float
-    unit: str
-    kind: Literal["derived", "measured", "stated"]
-    basis: str
-
-
-class Absent(Record, frozen=True, kw_only=True):
-    """Something that was looked for and could not be read, and why."""
-
-    what: str
-    why: str
-
-
-class Cache(Record, frozen=True, kw_only=True):
-    level: int
-    kind: Literal["data", "instruction", "unified"]
-    size_bytes: int
-    line_bytes: int | None = None
-    ways: int | None = None
-    groups: tuple[tuple[int, ...], ...] = ()  # the logical CPUs that share each instance
-
-
-class Core(Record, frozen=True, kw_only=True):
-    """One physical core and the logical CPUs that it shows."""
-
-    cpus: tuple[int, ...]
-    core_id: int
-    socket: int
-    numa_node: int | None = None
-
-
-class Cpu(Record, frozen=True, kw_only=True):
-    model: str
-    vendor: str
-    architecture: str  # uname -m
-    microarchitecture: str  # "Sapphire Rapids", or "unknown"
-    family: int | None = None
-    model_number: int | None = None
-    stepping: int | None = None
-    sockets: int | None = None
-    cores: tuple[Core, ...] = ()  # those online
-    offline_cpus: tuple[int, ...] = ()
-    threads_per_core: int | None = None
-    isa: tuple[str, ...] = ()  # the vector extensions that matter: sse2 avx2 fma avx512f amx_tile neon sve ...
-    base_hz: float | None = None
-    max_hz: float | None = None
-    clock_hz: float | None = None  # the clock that peaks are derived at: the base clock where it is known
-    clock_basis: str = ""  # what that clock is: "base clock (cpufreq base_frequency)", "time-stamp counter" ...
-    caches: tuple[Cache, ...] = ()
-
-
-class NumaNode(Record, frozen=True, kw_only=True):
-    id: int
-    cpus: tuple[int, ...]
-    memory_bytes: int | None = None
-    distances: tuple[int, ...] = ()
-    hugepages: dict[str, int] = {}  # page size in bytes as text -> pages reserved
-
-
-class MemoryModule(Record, frozen=True, kw_only=True):
-    locator: str
-    size_bytes: int
-    speed_mts: float | None = None  # configured transfers per second / 1e6
-    kind: str = ""  # DDR4, DDR5 ...
-    channel: str = ""
-
-
-class Memory(Record, frozen=True, kw_only=True):
-    total_bytes: int
-    available_bytes: int | None = None
-    limit_bytes: int | None = None  # of the control group, where there is one
-    swap_bytes: int | None = None
-    modules: tuple[MemoryModule, ...] = ()
-    channels: int | None = None
-    speed_mts: float | None = None
-    bus_bytes: int | None = None  # per channel and transfer: 8 for DDR4 and DDR5 (two 32-bit subchannels)
-
-
-class Gpu(Record, frozen=True, kw_only=True):
-    index: int
-    name: str
-    vendor: str
-    memory_bytes: int | None = None
-    pci: str = ""
-    driver: str = ""
-    facts: dict[str, Value] = {}
-
-
-class Network(Record, frozen=True, kw_only=True):
-    """One network interface or InfiniBand port."""
-
-    name: str
-    kind: str  # ethernet | infiniband | omnipath | loopback | virtual
-    state: str = ""
-    rate_bit_s: float | None = None
-    mtu: int | None = None
-    driver: str = ""
-    numa_node: int | None = None
-    facts: dict[str, Value] = {}
-
-
-class Setting(Record, frozen=True, kw_only=True):
-    """One kernel or system setting: what it is, what it does to benchmarks, what to set."""
-
-    name: str
-    value: str | None
-    state: Literal["good", "warn", "unknown", "info"]
-    effect: str
-    advice: str = ""
-
-
-class Software(Record, frozen=True, kw_only=True):
-    kind: str  # mpi | blas | compiler | driver | scheduler | python | library
-    name: str
-    version: str = ""
-    path: str = ""
-    facts: dict[str, Value] = {}
-
-
-class Host(Record, frozen=True, kw_only=True):
-    """Everything that is known of one host; or of several as one (machine/span.py), for a job that runs over them."""
-
-    name: str
-    count: int = 1  # hosts that this stands for
-    kernel: str = ""
-    os: str = ""
-    virtualisation: str = ""  # "", "kvm", "docker" ...: with what it hides in `absent`
-    cpu: Cpu
-    memory: Memory
-    numa: tuple[NumaNode, ...] = ()
-    usable_cpus: tuple[int, ...] = ()  # this process's affinity mask
-    cpu_quota: float | None = None  # CPUs that the control group grants
-    gpus: tuple[Gpu, ...] = ()
-    networks: tuple[Network, ...] = ()
-    settings: tuple[Setting, ...] = ()
-    software: tuple[Software, ...] = ()
-    peaks: tuple[Peak, ...] = ()
-    absent: tuple[Absent, ...] = ()
-
-
-class Machine(Record, frozen=True, kw_only=True):
-    hosts: tuple[Host, ...]
-    discovered_ns: int
-    version: str  # of shakedown
+#: Found here with the other records; what they are stands in hardware.py.
+__all__ = [
+    "Absent",
+    "Cache",
+    "Core",
+    "Cpu",
+    "Gpu",
+    "Host",
+    "Machine",
+    "Memory",
+    "MemoryModule",
+    "Network",
+    "NumaNode",
+    "Params",
+    "Peak",
+    "Record",
+    "Setting",
+    "Software",
+    "Value",
+]
 
 
 # ---------------------------------------------------------------------------------------------------------------- plan
@@ -202,7 +78,7 @@ class Limit(Record, frozen=True, kw_only=True):
     """What a metric must reach: a number in SI units, or a fraction of a peak of the machine."""
 
     metric: str
-    params: Params = {}
+    params: Params = msgspec.field(default_factory=dict)
     at_least: float | None = None
     at_most: float | None = None
     of: str = ""  # the name of a peak; empty: absolute
@@ -241,8 +117,8 @@ class Case(Record, frozen=True, kw_only=True):
     """
 
     kernel: str
-    params: Params = {}
-    work: dict[str, float] = {}
+    params: Params = msgspec.field(default_factory=dict)
+    work: dict[str, float] = msgspec.field(default_factory=dict)
     seconds: tuple[float, ...] = ()
     residual: Residual | None = None
     begin_ns: int | None = None
@@ -273,7 +149,7 @@ class Job(Record, frozen=True, kw_only=True):
     run: str
     repeat: int
     argv: tuple[str, ...]
-    env: dict[str, str] = {}  # what was set beyond the inherited environment
+    env: dict[str, str] = msgspec.field(default_factory=dict)  # what was set beyond the inherited environment
     hosts: tuple[str, ...] = ()  # that it ran over, where that is more than `host`
     beside: bool = False  # one of the copies that ran side by side on every host
     cwd: str = ""
@@ -312,7 +188,7 @@ class Measurement(Record, frozen=True, kw_only=True):
     cases: tuple[Case, ...] = ()
     phases: tuple[Phase, ...] = ()
     notices: tuple[Notice, ...] = ()
-    provenance: dict[str, Any] = {}
+    provenance: dict[str, Any] = msgspec.field(default_factory=dict)
     disturbance: Disturbance = Disturbance()
     begin_ns: int
     end_ns: int
@@ -320,6 +196,18 @@ class Measurement(Record, frozen=True, kw_only=True):
 
 
 # ------------------------------------------------------------------------------------------------------------- analyse
+
+
+class Only(Record, frozen=True, kw_only=True):
+    """What a parameter of a case must be for the case to give a metric's figure; a case without the parameter does.
+
+    Without ``why`` a case with another value stands beside the figure: it is shown, it heads nothing, and a limit speaks of
+    it where it names the parameter. With ``why`` it measures nothing of the metric at all, for this reason, and nothing is
+    decided by it.
+    """
+
+    value: Value
+    why: str = ""  # "made on the host backend, which measures no GPU"
 
 
 class Metric(Record, frozen=True, kw_only=True):
@@ -337,6 +225,10 @@ class Metric(Record, frozen=True, kw_only=True):
     measures: str = ""  # the peak that this metric is a measurement of (its best value over the run), same braces
     headline: bool = False  # named in the summary even when its workload is named already
     match: tuple[str, ...] = ()  # parameters that must agree before two values of it can be laid side by side
+    # Parameters of cases -> with which value a case gives its figure.
+    only: dict[str, Only] = msgspec.field(default_factory=dict)
+    # What parameters are beside this metric: {"n": "order of the matrix"}.
+    titles: dict[str, str] = msgspec.field(default_factory=dict)
     source: str = ""  # document and equation
 
 
@@ -526,6 +418,19 @@ class PowerView(Record, frozen=True, kw_only=True):
 # -------------------------------------------------------------------------------------------------------------- report
 
 
+class Check(Record, frozen=True, kw_only=True):
+    """How near the cases of one kernel came to the limit of their check: the worst of them."""
+
+    workload: str
+    kernel: str
+    host: str
+    params: Params = msgspec.field(default_factory=dict)  # of the worst
+    value: float | None  # None: not a number
+    limit: float
+    kind: str  # what is compared, in the program's words
+    cases: int  # that were checked
+
+
 class Outcome(Record, frozen=True, kw_only=True):
     """How one run ended, with what a person needs to see why."""
 
@@ -540,8 +445,9 @@ class Outcome(Record, frozen=True, kw_only=True):
     log: str = ""  # the folder with its output, relative to the run directory
     tail: str = ""  # the last lines of its output, for those that did not end well
     notices: tuple[Notice, ...] = ()
+    checks: tuple[Check, ...] = ()  # the worst of each kernel
     disturbance: Disturbance = Disturbance()
-    provenance: dict[str, Any] = {}
+    provenance: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class Beside(Record, frozen=True, kw_only=True):
@@ -556,7 +462,7 @@ class Beside(Record, frozen=True, kw_only=True):
     year: int | None = None
     theirs: float
     theirs_half: float = 0.0  # half a unit of the last printed place, SI
-    theirs_params: Params = {}
+    theirs_params: Params = msgspec.field(default_factory=dict)
     where: str = ""  # document and table
     ratio: float | None = None  # ours over theirs
     verdict: Literal["better", "worse", "not told apart", "not ranked"] = "not ranked"
@@ -589,8 +495,9 @@ class Analysis(Record, frozen=True, kw_only=True):
     machine: Machine
     findings: tuple[Finding, ...] = ()
     metrics: tuple[Metric, ...] = ()  # definitions of the findings' metrics
-    workload_titles: dict[str, str] = {}  # name of a workload -> its title
+    workload_titles: dict[str, str] = msgspec.field(default_factory=dict)  # name of a workload -> its title
     verdicts: tuple[Verdict, ...] = ()
+    checks: tuple[Check, ...] = ()  # the worst of each workload and kernel
     outcomes: tuple[Outcome, ...] = ()
     beside: tuple[Beside, ...] = ()
     pairs: tuple[PairMatrix, ...] = ()  # matrices of so many pairs that findings keep the best and the worst alone

@@ -24,6 +24,8 @@ def test_every_side_and_size_is_measured_and_right() -> None:
         for sides in ("dd", "dh", "hd", "hh")
         for size in (0, 8, 70000)
     }
+    facts = found.provenance["facts"]
+    assert (facts["world_size"], len(facts["hosts"])) == (2, 1), "what proves that a job was one over its hosts"
     for case in found.cases:
         assert len(case.seconds) == 2 and min(case.seconds) > 0
         assert case.residual is not None and case.residual.value == 0

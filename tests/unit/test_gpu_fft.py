@@ -39,6 +39,7 @@ def words(**given: Value) -> dict[str, str]:
         {"sizes": "1"},
         {"sizes": "4x4x4x4"},
         {"sizes": "1e6"},
+        {"sizes": "4000000000"},
         {"batch": "0"},
         {"batch": "some"},
         {"batch": "1,,2"},
@@ -65,6 +66,7 @@ def test_what_is_started() -> None:
     )
     assert given["--sizes"] == "1024,64x64" and given["--batch"] == "1,7,auto" and given["--precision"] == "d"
     assert given["--bytes"] == str(2**30) and given["--cufft"] == "/opt/libcufft.so.12" and given["--seconds"] == "2.0"
+    assert words(precision="both")["--precision"] == "d,s"
     plain = words(devices="1")
     assert plain["--devices"] == "1" and "--seconds" not in plain and plain["--batch"] == "1,auto"
 

@@ -58,6 +58,7 @@ def test_what_both_programs_take_is_said_alike() -> None:
         ({"lanes": "3"}, "lanes"),
         ({"density": 2.0}, "density"),
         ({"start": "cubic"}, "start"),
+        ({"dt": 0.05}, "gpu_lj.dt: a step must be above 0 and at most 0.00956"),
         ({"devices": "first"}, "names no devices"),
         ({"backend": "hip"}, "not known"),
     ],

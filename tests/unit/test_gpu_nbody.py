@@ -59,6 +59,7 @@ def test_what_both_programs_take_is_said_alike() -> None:
         ({"shape": "r8u2"}, "no shape of fp64"),
         ({"shape": "r1u8", "precision": "fp32"}, "no shape of fp32"),
         ({"softening": 0}, "softening"),
+        ({"dt": 1.0}, "gpu_nbody.dt: 1.0 is above 0.112"),
         ({"together": "yes"}, "true or false"),
         ({"devices": "first"}, "names no devices"),
         ({"backend": "hip"}, "not known"),

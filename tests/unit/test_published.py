@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import published
+from shakedown import published, workloads
 from shakedown.errors import BadInput
 from shakedown.published import intervals
 from shakedown.records import Metric
@@ -33,6 +33,7 @@ UNITS = {
     "gpu_lj.rate": "update/s",
 }
 KNOWN = {name: Metric(name=name, title=name, unit=unit, better="none") for name, unit in UNITS.items()}
+KNOWN |= {one.name: one for one in workloads.get("gpu_query").metrics}
 
 GOOD = """
 id = "testbed"

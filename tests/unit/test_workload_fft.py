@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+from pathlib import Path
+
 import pytest
 
 from shakedown import programs
@@ -26,9 +29,14 @@ def words(params: Params, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def test_shapes() -> None:
     assert fft.shapes({"sizes": "256, 64x64,8x8x8,256"}) == ((256,), (64, 64), (8, 8, 8))
-    for bad in ("", "x", "1", "0", "4x", "2x2x2x2", "1e6", "-4", "4,,4", "9999999999"):
+    for bad in ("", "x", "1", "0", "4x", "2x2x2x2", "1e6", "-4", "4,,4", "٣"):
         with pytest.raises(BadInput, match="no shape of a transform"):
             fft.shapes({"sizes": bad})
+    for large in ("4000000000", "9" * 30, "1048576x1048577", "65536x65536x65536"):
+        with pytest.raises(BadInput, match="too large for a transform") as caught:
+            fft.shapes({"sizes": large})
+        assert "2147483647" in caught.value.hint and "2^40" in caught.value.hint
+    assert fft.shapes({"sizes": "1048576x1048576"}) == ((2**20, 2**20),)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +45,28 @@ def test_shapes() -> None:
 def test_words_that_are_none_are_refused(name: str, bad: str) -> None:
     with pytest.raises(BadInput):
         resolve({name: bad})
+
+
+def test_both_is_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = words({"precision": "both", "batch": "both", "data": "warm,both"}, monkeypatch)
+    assert (found["--precision"], found["--batch"], found["--data"]) == ("d,s", "together,each", "warm,cold")
+    with pytest.raises(BadInput) as caught:
+        resolve({"precision": "q"})
+    assert "both" in caught.value.hint
+
+
+def test_wisdom_that_cannot_be_read_is_refused_on_the_host_that_would_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, missing = tmp_path / "wisdom", str(tmp_path / "missing")
+    there.write_text("")
+    monkeypatch.setattr(platform, "node", lambda: machine(4).hosts[0].name)
+    with pytest.raises(BadInput, match="cannot read") as caught:
+        resolve({"wisdom": missing})
+    assert missing in caught.value.what and "fftw-wisdom" in caught.value.hint
+    assert resolve({"wisdom": str(there)})[0]["wisdom"] == str(there)
+    monkeypatch.setattr(platform, "node", lambda: "the-login-node")
+    assert resolve({"wisdom": missing})[0]["wisdom"] == missing, "another host's files are not to be seen from here"
 
 
 def test_each_library_is_a_run_of_its_own() -> None:
@@ -51,7 +81,7 @@ def test_mkl_is_taken_from_where_its_blas_was_found() -> None:
 
 def test_arrays_beyond_the_memory_are_refused_before_anything_runs() -> None:
     with pytest.raises(BadInput, match="are free"):
-        resolve({"sizes": "16384x16384x16384"})
+        resolve({"sizes": "8192x8192x8192"})
     with pytest.raises(BadInput, match="batch = together"):
         room = machine(4).hosts[0].memory.total_bytes
         resolve({"sizes": str(room // 64), "batch": "each", "threads": "4"})

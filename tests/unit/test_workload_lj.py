@@ -50,6 +50,9 @@ def test_a_command_names_every_parameter_once(built: Path) -> None:
         ({"threads": "0"}, "threads"),
         ({"density": 2.0}, "density"),
         ({"start": "cubic"}, "start"),
+        ({"dt": 0.02}, "at most 0.00956 at temperature 1.2"),
+        ({"dt": 0}, "above 0"),
+        ({"temperature": 100.0}, "at most 0.00102 at temperature 100"),
     ],
 )
 def test_what_cannot_be_is_refused_with_what_it_is(given: dict[str, Value], part: str) -> None:

@@ -46,6 +46,9 @@ def test_a_command_names_every_parameter_once(built: Path) -> None:
         ({"threads": "9"}, "threads"),
         ({"softening": 0}, "softening"),
         ({"isa": "avx"}, "isa"),
+        ({"dt": 1.0}, "above 0.112, an eighth of the shortest orbit of 65536 bodies"),
+        ({"bodies": "600,65536", "dt": 0.1}, "above 0.0833, an eighth of the shortest orbit of 600 bodies"),
+        ({"bodies": "4096", "softening": 1e-4}, "an eighth of the shortest orbit"),
     ],
 )
 def test_what_cannot_be_is_refused_with_what_it_is(given: dict[str, Value], part: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from .. import campaign, plugins, units, workloads
+from .. import campaign, units, workloads
 from ..errors import BadInput, ShakedownError, nearest
 from ..records import Limit, Metric
 from .plan import (
@@ -202,11 +202,8 @@ def _limit(limit: LimitEntry, own: set[str], metrics: Mapping[str, Metric]) -> I
         return
     if limit.of and limit.of_metric:
         yield "has both `of` and `of_metric`", "it is held against one thing"
-    if limit.of and limit.of != FLEET_MEDIAN and not any(re.fullmatch(one, limit.of) for one in _peaks()):
-        known = [FLEET_MEDIAN, *(one.replace(r"\w+", "LEVEL").replace("\\", "") for one in _peaks())]
-        near = nearest(limit.of, [FLEET_MEDIAN, "memory.bandwidth", *known])
-        hint = f"did you mean {near!r}? " if near else ""
-        yield f"unknown peak {limit.of!r}", f"{hint}known: {', '.join(known)}"
+    if limit.of and limit.of != FLEET_MEDIAN:
+        yield from _peak(limit.of, metrics[limit.metric].unit)
     if limit.of_metric:
         other = metrics.get(limit.of_metric)
         if other is None:
@@ -226,15 +223,15 @@ def _limit(limit: LimitEntry, own: set[str], metrics: Mapping[str, Metric]) -> I
         yield "at_least is above at_most: nothing can meet it", "mend one of them"
 
 
-def _peaks() -> list[str]:
-    """Patterns of the names of peaks: those that some metric is bounded by, or measures."""
-    found = set()
-    for name in plugins.names("workloads"):
-        for metric in workloads.get(name).metrics:
-            for template in (metric.limit, metric.measures):
-                if template:
-                    found.add(re.sub(r"\\\{\w+\\\}", r"\\w+", re.escape(template)))
-    return sorted(found)
+def _peak(name: str, unit: str) -> Iterator[Fault]:
+    """What is wrong with the peak that a limit is of; "fleet median" is offered beside the peaks."""
+    known = campaign.peaks()
+    if name in known:
+        yield from _raised(lambda: campaign.check_peak(name, unit, ""))
+        return
+    names = [FLEET_MEDIAN, *known]
+    near = nearest(name, names)
+    yield f"unknown peak {name!r}", (f"did you mean {near!r}? " if near else "") + f"known: {', '.join(names)}"
 
 
 def limit_of(entry: LimitEntry, metric: Metric) -> Limit:

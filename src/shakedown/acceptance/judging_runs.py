@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..analysis import build, derive, limits, ratios, stragglers, table
+from ..analysis import beside, build, checks, derive, limits, ratios, stragglers, table, values
 from ..errors import nearest
-from ..records import Analysis, Finding, Limit, Measurement, Metric, Params, Peak, Plan, Verdict
-from ..report._text import count, listed, params_of
+from ..records import Analysis, Finding, Limit, Measurement, Metric, Params, Peak, Plan, Residual, Verdict
+from ..report._text import count, listed, params_of, value_with_interval
 from ..store import RunDirectory
 from ..units import show
 from ..workloads import _gpu
@@ -63,9 +63,10 @@ def points(test: RunTest, runs: Sequence[str], session: Measured) -> tuple[Point
         )
     found = [_ended(one) for one in mine if one.state != "ok"]
     findings = _findings(mine, session)
+    known = _checks(mine)
     metrics = {metric.name: metric for metric in session.analysis.metrics}
     for entry in test.limits:
-        found += _limit(entry, test, findings, metrics, session)
+        found += _limit(entry, test, findings, metrics, session, known)
     return tuple(found[:_MOST_POINTS])
 
 
@@ -77,6 +78,31 @@ def _ended(one: Measurement) -> Point:
     said = re.sub(rf"^exit code \d+: (?={re.escape(one.workload)}: )", "", one.reason)
     found = f"{one.state}: {said.removeprefix(f'{one.workload}: ')}"
     return Point(criterion=f"{one.workload} ends well", found=found, state=state, where=one.host, runs=1)
+
+
+#: By host, kernel and parameters: the check that came nearest to its limit.
+_Checks = Mapping[tuple[str, str, str], Residual]
+
+
+def _checks(measurements: Iterable[Measurement]) -> _Checks:
+    """The worst check of each case over its repeats."""
+    worst: dict[tuple[str, str, str], Residual] = {}
+    for one in measurements:
+        for case in one.cases:
+            if case.residual is None:
+                continue
+            params = {name: value for name, value in case.params.items() if name != "host"}
+            place = (str(case.params.get("host", one.host)), case.kernel, table.key(params))
+            held = worst.setdefault(place, case.residual)
+            if checks.share_of(case.residual) > checks.share_of(held):
+                worst[place] = case.residual
+    return worst
+
+
+def _check_of(one: Finding, metric: Metric, known: _Checks) -> str:
+    """How a figure's own check came out, in words; empty where it has none."""
+    found = known.get((one.host, metric.kernel, table.key(one.params)))
+    return f"{checks.words(found)}: {found.kind}" if found else ""
 
 
 def _findings(measurements: Iterable[Measurement], session: Measured) -> list[Finding]:
@@ -91,7 +117,12 @@ def _findings(measurements: Iterable[Measurement], session: Measured) -> list[Fi
 
 
 def _limit(
-    entry: LimitEntry, test: RunTest, findings: list[Finding], metrics: Mapping[str, Metric], session: Measured
+    entry: LimitEntry,
+    test: RunTest,
+    findings: list[Finding],
+    metrics: Mapping[str, Metric],
+    session: Measured,
+    known: _Checks,
 ) -> list[Point]:
     metric = metrics.get(entry.metric)
     valued = [one for one in findings if one.metric == entry.metric and one.value is not None]
@@ -99,10 +130,22 @@ def _limit(
     if metric is None or not spoken:
         why = _not_among(entry.params, valued) or NO_VALUE
         return [Point(criterion=limit_words(entry), found=why, state="not measured", source=entry.source)]
+    figures = [one for one in spoken if values.is_figure(metric, one.params, entry.params)]
+    real = [one for one in spoken if not values.void(metric, one.params)]
+    if real and not figures:
+        why = limits.only_others(metric, real)
+        return [Point(criterion=limit_words(entry), found=why, state="not measured", source=entry.source)]
+    spoken = figures or spoken  # what measures nothing of the metric is undecided, case by case
     if entry.cases == "best":
         spoken = _best(spoken)
     limit = checking.limit_of(entry, metric)
-    found = _placed([_held(entry, limit, one, metric, findings, session, test) for one in spoken], spoken)
+    held = [
+        msgspec.structs.replace(
+            _held(entry, limit, one, metric, findings, session, test), check=_check_of(one, metric, known)
+        )
+        for one in spoken
+    ]
+    found = _placed(held, spoken)
     if test.nodes == "each":
         there = {one.host for one in spoken}
         found += [
@@ -119,12 +162,12 @@ def _not_among(wanted: Params, valued: Sequence[Finding]) -> str:
         return ""
     known = sorted({name for one in valued for name in one.params})
     for name, value in wanted.items():
-        there = list(dict.fromkeys(str(one.params[name]) for one in valued if name in one.params))
+        there = list(dict.fromkeys(beside.word(one.params[name]) for one in valued if name in one.params))
         if not there:
             near = nearest(name, known)
             meant = f"did you mean {near!r}? " if near else ""
             return f"no case has the parameter {name!r}; {meant}there are {', '.join(known) or 'none'}"
-        if str(value) not in there:
+        if beside.word(value) not in there:
             return f"no case has {name} = {value}; there are {listed(there)}"
     return "no case has all of these parameters together"
 
@@ -159,7 +202,9 @@ def _held(
     test: RunTest,
 ) -> Point:
     """One finding against one limit: surely met only where it is met at both ends of what the limit is of."""
-    absolute = msgspec.structs.replace(limit, params={}, of="", source="")
+    if why := values.void(metric, one.params):
+        return _point(one, limit_words(entry), entry, "undecided", f"{value_with_interval(one)}, {why}")
+    absolute = msgspec.structs.replace(limit, of="", source="")
     criterion, verdicts = "", []
     if entry.of or entry.of_metric:
         reference = _reference(entry, one, findings, session)
@@ -258,6 +303,7 @@ def _other(entry: LimitEntry, one: Finding, session: Measured) -> Reference:
         if other.metric == entry.of_metric
         and other.value is not None
         and all(other.params.get(name) == value for name, value in entry.of_params.items())
+        and _is_figure(other, session, entry.of_params)
     ]
     here = [other for other in found if other.host == one.host] or found
     if not here:
@@ -266,6 +312,11 @@ def _other(entry: LimitEntry, one: Finding, session: Measured) -> Reference:
     low, high = (best.value if end is None else end for end in (best.low, best.high))
     assert best.value is not None and low is not None and high is not None
     return Reference(low, high, f"{entry.of_metric} ({show(best.value, best.unit)})")
+
+
+def _is_figure(one: Finding, session: Measured, named: Params) -> bool:
+    metric = next((metric for metric in session.analysis.metrics if metric.name == one.metric), None)
+    return metric is None or values.is_figure(metric, one.params, named)
 
 
 def _point(one: Finding, criterion: str, entry: LimitEntry, state: State, found: str) -> Point:

@@ -207,6 +207,8 @@ def attempt_row(one: Tried, test: Tested) -> tuple[str, str, str, str, str, str]
     seen = one.reason or f"{met} of {len(one.points)} criteria met"
     if not one.reason and len(one.points) == 1:
         seen = f"{one.points[0].criterion}: {one.points[0].found}"
+    if len(one.points) == 1 and one.points[0].check:
+        seen += f"\nchecked: {one.points[0].check}"
     if one.failure:
         seen += f"\nClassified as {one.failure} by {one.classified_by}: {one.classified_why}"
         seen += "" if one.counts else " (set aside)"
@@ -272,7 +274,7 @@ def _details(tried: Tried) -> list[Block]:
             (
                 f"{one.criterion}\n{one.source}" if one.source else one.criterion,
                 place_of(one, tried),
-                one.found,
+                f"{one.found}\nchecked: {one.check}" if one.check else one.found,
                 spread_of(one),
                 one.state,
             )

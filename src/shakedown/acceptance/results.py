@@ -26,6 +26,7 @@ class Point(Record, frozen=True, kw_only=True):
     unit: str = ""
     samples: int = 0
     runs: int = 0
+    check: str = ""  # how near the result came to the limit of its own check, and what that compares
 
 
 class Tried(Record, frozen=True, kw_only=True):

@@ -87,8 +87,10 @@ def is_made(parts: tuple[str, ...]) -> bool:
 
 
 def run_files(folder: Path, runs: Iterable[str]) -> list[Path]:
-    """Every file of these runs of a run directory."""
-    return [path for run in runs for path in files_in(folder / "runs" / run) if not is_made((path.name,))]
+    """Every file of these runs of a run directory, whatever a program calls it: only below the directory itself is a
+    ``report.json`` made at will."""
+    found = (path for run in runs for path in files_in(folder / "runs" / run))
+    return [path for path in found if not is_made(path.relative_to(folder).parts)]
 
 
 # --------------------------------------------------------------------------------------------------------- verification

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..records import Disturbance, Finding, Notice
+from ..records import Disturbance, Finding, Metric, Notice
+from .values import void
 
 STEAL = 0.01  # of all CPU time, taken by the hypervisor
 OTHER = 0.05  # of all CPU time, used by other processes
@@ -59,6 +60,32 @@ def disturbed(what: Disturbance, cpus: int) -> tuple[Notice, ...]:
             )
         )
     return tuple(notices)
+
+
+#: The notice of a value that is no figure of what its metric measures.
+NO_FIGURE = "no-figure"
+
+
+def stands_in(finding: Finding, metric: Metric) -> tuple[Notice, ...]:
+    """That a value measures nothing of its metric, and why."""
+    why = void(metric, finding.params)
+    if not why:
+        return ()
+    advice = "it decides nothing: run it again as it is meant to count"
+    return (Notice(code=NO_FIGURE, text=why, advice=advice),)
+
+
+def stand_ins(findings: Sequence[Finding]) -> tuple[Notice, ...]:
+    """One notice for each reason for which values measure nothing of their metrics, with the workloads that gave them."""
+    names: dict[Notice, dict[str, None]] = {}
+    for finding in findings:
+        for notice in finding.notices:
+            if notice.code == NO_FIGURE:
+                names.setdefault(notice, {})[finding.workload] = None
+    return tuple(
+        Notice(code=NO_FIGURE, text=f"{', '.join(of)}: {notice.text}", advice=notice.advice)
+        for notice, of in names.items()
+    )
 
 
 def weak(finding: Finding) -> tuple[Notice, ...]:

@@ -66,8 +66,7 @@ def headlines(
 ) -> dict[tuple[str, str], Finding]:
     """Our best finding for each metric and each set of matching parameters: over threads, variants, libraries, hosts.
 
-    Of a metric measured at several levels of the memory hierarchy only "memory" is a headline; what a document prints
-    (``published``) is taken as such.
+    Only what gives its metric's figure is a headline (values.py); what a document prints (``published``) is taken as such.
     """
     best: dict[tuple[str, str], Finding] = {}
     for one in findings:
@@ -82,8 +81,14 @@ def headlines(
 
 
 def matched(metric: Metric, params: Mapping[str, object]) -> str:
-    """The parameters that must agree, as text."""
-    return ",".join(f"{name}={params.get(name)}" for name in metric.match)
+    """The parameters that must agree, as text. Numbers agree as numbers: a program prints 3 where a document has 3.0."""
+    return ",".join(f"{name}={word(params.get(name))}" for name in metric.match)
+
+
+def word(value: object) -> str:
+    """A parameter's value as text that is the same for equal numbers."""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole and isinstance(value, float) else str(value)
 
 
 def is_result(value: PublishedValue) -> bool:

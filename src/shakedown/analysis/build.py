@@ -12,10 +12,24 @@ import msgspec
 from .. import hostlist, metering, published, workloads
 from ..errors import BadInput, StoreFailed
 from ..machine.span import span
-from ..records import SCORED, Absent, Analysis, Finding, Host, Limit, Machine, Measurement, Notice, Outcome, Peak, Plan
+from ..records import (
+    SCORED,
+    Absent,
+    Analysis,
+    Finding,
+    Host,
+    Limit,
+    Machine,
+    Measurement,
+    Metric,
+    Notice,
+    Outcome,
+    Peak,
+    Plan,
+)
 from ..store import RunDirectory, read_record, write
 from ..units import show
-from . import advice, beside, derive, limits, loose, ratios, stragglers, table
+from . import advice, beside, checks, derive, limits, loose, ratios, stragglers, table, values
 from .pairs import many
 
 if TYPE_CHECKING:
@@ -67,8 +81,8 @@ def read(directory: RunDirectory) -> Part:
 
     def told(measurements: list[loose.Loose]) -> tuple[table.Cases, tuple[Outcome, ...]]:
         measurements.sort(key=lambda one: (place.get(one.run, len(place)), one.repeat))
-        outcomes = tuple(_outcome(directory, one.record, labels, machine) for one in measurements)
-        return table.from_measurements(measurements), outcomes
+        cases = table.from_measurements(measurements)  # goes through the cases, whose checks are counted on the way
+        return cases, tuple(_outcome(directory, one, labels, machine) for one in measurements)
 
     (cases, outcomes), damaged = loose.read(directory, told)
     power, broken = _power(directory, labels)
@@ -201,11 +215,11 @@ def build(
     peaks |= peaks_of_jobs({one.host for one in found} - peaks.keys(), machine)
     found = ratios.ratios(limits.with_fractions(found, metrics, peaks), by_workload)
     slow = stragglers.behind(found, metrics)
-    found = [_warned(one) for one in stragglers.with_notices(found, slow)]
+    found = [_warned(one, metrics[one.metric]) for one in stragglers.with_notices(found, slow)]
     titles = {workload: workloads.get(workload).title for workload in by_workload}
     if power is not None:
-        found += power.findings
         metrics |= {metric.name: metric for group in power.metrics.values() for metric in group}
+        found += [_noticed(one, advice.stands_in(one, metrics[one.metric])) for one in power.findings]
         titles |= {name: "Between the runs" for name in power.metrics if name not in titles}
     partial = {(one.workload, one.host): one.reason for one in outcomes if one.state == "partial"}
     verdicts = limits.verdicts(plan.limits, found, metrics, peaks, partial)
@@ -227,7 +241,8 @@ def build(
         beside=laid,
         power=None if power is None else power.view,
         skipped=plan.skipped,
-        notices=(*notices, *stragglers.notices(slow, metrics), *disturbances),
+        checks=checks.worst_of(outcomes),
+        notices=(*advice.stand_ins(found), *notices, *stragglers.notices(slow, metrics), *disturbances),
     )
     return many.with_pairs(msgspec.structs.replace(analysis, summary=summarise(analysis, plan)), many_pairs)
 
@@ -246,8 +261,11 @@ def peaks_of_jobs(names: Iterable[str], machine: Machine) -> dict[str, tuple[Pea
     return found
 
 
-def _warned(finding: Finding) -> Finding:
-    extra = advice.weak(finding)
+def _warned(finding: Finding, metric: Metric) -> Finding:
+    return _noticed(finding, (*advice.stands_in(finding, metric), *advice.weak(finding)))
+
+
+def _noticed(finding: Finding, extra: tuple[Notice, ...]) -> Finding:
     return msgspec.structs.replace(finding, notices=(*finding.notices, *extra)) if extra else finding
 
 
@@ -265,7 +283,8 @@ def _with_measured(machine: Machine, peaks: dict[str, list[Peak]]) -> Machine:
     return msgspec.structs.replace(machine, hosts=tuple(hosts))
 
 
-def _outcome(directory: RunDirectory, record: Measurement, labels: dict[str, str], machine: Machine) -> Outcome:
+def _outcome(directory: RunDirectory, one: loose.Loose, labels: dict[str, str], machine: Machine) -> Outcome:
+    record: Measurement = one.record
     folder = directory.folder_with(record)
     cpus = len(machine.hosts[0].usable_cpus) or 1
     notices = (*record.notices, *advice.disturbed(record.disturbance, cpus))
@@ -281,6 +300,7 @@ def _outcome(directory: RunDirectory, record: Measurement, labels: dict[str, str
         log=str(folder.relative_to(directory.path)),
         tail="" if record.state == "ok" else _tail(folder),
         notices=notices,
+        checks=one.checks,
         disturbance=record.disturbance,
         provenance=record.provenance,
     )
@@ -301,7 +321,7 @@ def _tail(folder: Path) -> str:
 def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
     """The verdict in a paragraph, one sentence each: the limits first, then the values, the hosts that are slow, and
     what was not measured."""
-    sentences = []
+    sentences = [f"{one.text}." for one in analysis.notices if one.code == advice.NO_FIGURE]
     states = collections.Counter(verdict.state for verdict in analysis.verdicts)
     if analysis.verdicts:
         parts = [
@@ -350,7 +370,9 @@ def _headline_sentences(analysis: Analysis) -> list[str]:
     sentences = []
     for metric in analysis.metrics:
         if one := shown.get(metric.name):
-            sentences.append(f"{metric.title}: {show(one.value, one.unit)}{_of_peak(one)}.")
+            sentences.append(
+                f"{metric.title}: {show(one.value, one.unit)}{values.told(metric, one.params)}{_of_peak(one)}."
+            )
     return sentences
 
 

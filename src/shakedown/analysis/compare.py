@@ -8,7 +8,7 @@ import msgspec
 
 from ..published import System
 from ..records import Analysis, Finding, Metric, Params
-from .beside import Rank, compare, headlines, is_better, is_result
+from .beside import Rank, compare, headlines, is_better, is_result, word
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +30,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     better: str
     params: str  # those that agree, as text
     cells: tuple[Cell | None, ...]  # one a system; None: it has no such value
+    detail: bool = False  # one of many: not shown unless it is asked for
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,16 +68,22 @@ def from_published(system: System) -> Entry:
 
 
 def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tuple[Row, ...]:
-    """The rows in which at least two systems have a value: headlines first, then equal parameters of runs."""
-    rows = []
+    """The rows in which at least two systems have a value: headlines first, then equal parameters of runs.
+
+    Of a metric that has many headlines (one for each size) the best is no detail, nor are those of equal parameters where
+    there is nothing else.
+    """
     tops = [
         headlines((one for one in entry.findings if one.metric in metrics), metrics, published=entry.published)
         for entry in entries
     ]
+    heads: list[Row] = []
     for name, match in dict.fromkeys(key for top in tops for key in top):
         found = [top.get((name, match)) for top in tops]
         if sum(one is not None for one in found) > 1:
-            rows.append(_row(metrics[name], match or "best", found))
+            heads.append(_row(metrics[name], match or "best", found))
+    heads = _few(_together(heads))
+    alike: list[Row] = []
     exact = [
         {
             (one.metric, _text(one.params)): one
@@ -85,18 +92,44 @@ def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tup
         }
         for entry in entries
     ]
-    shown = {(row.metric, tuple(cell and cell.value for cell in row.cells)) for row in rows}
+    shown = {(row.metric, tuple(cell and cell.value for cell in row.cells)) for row in heads}
     for name, text in dict.fromkeys(key for values in exact for key in values):
         found = [values.get((name, text)) for values in exact]
         if sum(one is not None for one in found) > 1:
             row = _row(metrics[name], text, found)
             if (row.metric, tuple(cell and cell.value for cell in row.cells)) not in shown:
-                rows.append(row)
-    return tuple(rows)
+                alike.append(msgspec.structs.replace(row, detail=bool(heads)))
+    return (*heads, *(_together(alike) if heads else _few(_together(alike))))
+
+
+def _together(rows: Sequence[Row]) -> list[Row]:
+    """The rows of one metric after another, in the order in which metrics are met first."""
+    order = {name: at for at, name in enumerate(dict.fromkeys(row.metric for row in rows))}
+    return sorted(rows, key=lambda row: order[row.metric])
+
+
+#: Headlines of one metric that are shown unasked.
+MOST_SHOWN = 10
+
+
+def _few(rows: Sequence[Row]) -> list[Row]:
+    """The rows; where a metric has many, all are details but the one in which the first system is at its best."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.metric, []).append(row)
+    many = {name for name, group in groups.items() if len(group) > MOST_SHOWN}
+    best = {name: min(groups[name], key=_rank) for name in many}
+    return [msgspec.structs.replace(row, detail=row.metric in many and row is not best[row.metric]) for row in rows]
+
+
+def _rank(row: Row) -> float:
+    """Less is better, of the first system that has a value; of a metric without a direction all are alike."""
+    first = next(cell for cell in row.cells if cell is not None)
+    return {"higher": -first.value, "lower": first.value}.get(row.better, 0.0)
 
 
 def _text(params: Params) -> str:
-    return ", ".join(f"{name}={value}" for name, value in sorted(params.items()))
+    return ", ".join(f"{name}={word(value)}" for name, value in sorted(params.items()))
 
 
 def _row(metric: Metric, params: str, found: Sequence[Finding | None]) -> Row:

@@ -9,6 +9,7 @@ import msgspec
 
 from ..records import Finding, Fraction, Limit, Metric, Notice, Params, Peak, Verdict
 from ..units import show, show_bytes
+from .values import is_figure, is_headline, void
 
 #: A measured value this far above a derived peak says that the peak's basis is wrong (a clock above base, mostly).
 ABOVE_PEAK = 1.02
@@ -32,7 +33,7 @@ def measured_peaks(findings: Iterable[Finding], metrics: Mapping[str, Metric]) -
     for one in findings:
         metric = metrics[one.metric]
         name = limit_name(metric.measures, one.params) if metric.measures else ""
-        if not name or one.value is None:
+        if not name or one.value is None or not is_figure(metric, one.params):
             continue
         threads = int(one.params.get("threads", 1))
         most[one.host, name] = max(most[one.host, name], threads)
@@ -69,10 +70,11 @@ def fractions(finding: Finding, metric: Metric, peaks: Sequence[Peak]) -> tuple[
     """The finding as a fraction of each limit that bounds it.
 
     With the threads of the case (on each of its ranks, where it has both) the limit is that many core peaks where there
-    are any, and never more than the node's. What ran on GPUs is not bounded by the peak of the cores.
+    are any, and never more than the node's. What ran on GPUs is not bounded by the peak of the cores; what measures nothing
+    of its metric has no limit.
     """
     name = limit_name(metric.limit, finding.params) if metric.limit else ""
-    if not name or not finding.value or "gpus" in finding.params:
+    if not name or not finding.value or "gpus" in finding.params or void(metric, finding.params):
         return ()
     threads, ranks = finding.params.get("threads"), finding.params.get("ranks")
     if isinstance(threads, int) and isinstance(ranks, int):
@@ -133,8 +135,8 @@ def verdicts(
     ``partial``: by workload and host, which devices gave no result and why. Of a limit that names no device it is not known
     then whether all would meet it.
 
-    With several findings (sizes, thread counts) the best counts; on several hosts each must meet it. ``peaks`` is by host,
-    or by the folded list of a job's hosts.
+    With several findings (sizes, thread counts) the best counts, of those that give the metric's figure (`Metric.only`); on
+    several hosts each must meet it. ``peaks`` is by host, or by the folded list of a job's hosts.
     """
     found = []
     for limit in limits:
@@ -145,9 +147,10 @@ def verdicts(
         ]
         names = sorted({one.host for one in spoken}) or [""]
         for host in names:
-            best = _best([one for one in spoken if one.host == host])
+            metric = metrics[limit.metric]
+            best, why = _counted(limit, metric, [one for one in spoken if one.host == host])
             many = len(peaks) > 1 or len(names) > 1
-            verdict = _verdict(limit, metrics[limit.metric], host, best, peaks.get(host, ()), many)
+            verdict = _verdict(limit, metric, host, best, peaks.get(host, ()), many, why)
             missing = (partial or {}).get((best.workload, host), "") if best and "index" not in limit.params else ""
             if verdict.state == "met" and missing:
                 evidence = f"{verdict.evidence} on the devices that gave a result; {missing}"
@@ -156,17 +159,46 @@ def verdicts(
     return tuple(found)
 
 
-def _best(findings: list[Finding]) -> Finding | None:
+def _counted(limit: Limit, metric: Metric, findings: Sequence[Finding]) -> tuple[Finding | None, str]:
+    """The finding that a limit is held against, and why it, or its absence, decides nothing; empty where it does.
+
+    A case of a cache never stands where there is one of memory, unless the limit names its level.
+    """
     measured = [one for one in findings if one.value is not None]
-    if not measured:
-        return None
-    lower = measured[0].better == "lower"
-    return min(measured, key=lambda one: (one.value or 0) if lower else -(one.value or 0))
+    real = [one for one in measured if not void(metric, one.params)]
+    if measured and not real:
+        best = _best(metric, measured)
+        return best, void(metric, best.params)
+    figures = [one for one in real if is_figure(metric, one.params, limit.params)]
+    if real and not figures:
+        return None, only_others(metric, real)
+    if "level" not in limit.params:
+        figures = [one for one in figures if is_headline(metric, one.params)] or figures
+    return (_best(metric, figures), "") if figures else (None, "")
+
+
+def _best(metric: Metric, findings: Sequence[Finding]) -> Finding:
+    return (min if metric.better == "lower" else max)(findings, key=lambda one: one.value or 0.0)
+
+
+def only_others(metric: Metric, real: Sequence[Finding]) -> str:
+    """That there are values, and none is the metric's figure."""
+    name, wanted = next(
+        (name, one.value)
+        for name, one in metric.only.items()
+        if all(other.params.get(name, one.value) != one.value for other in real)
+    )
+    there = list(dict.fromkeys(str(one.params[name]) for one in real))
+    return (
+        f"its figure is that of {name} {wanted}, and only {name} {', '.join(there)} was measured; a limit that is meant for "
+        f'that names it: params = {{ {name} = "{there[0]}" }}'
+    )
 
 
 def _verdict(
-    limit: Limit, metric: Metric, host: str, best: Finding | None, peaks: Sequence[Peak], many: bool
+    limit: Limit, metric: Metric, host: str, best: Finding | None, peaks: Sequence[Peak], many: bool, why: str = ""
 ) -> Verdict:
+    """``why``: the reason for which the finding, or its absence, decides nothing."""
     bound_text = []
     bounds: list[tuple[float, bool]] = []  # value in SI, whether it is a lower bound
     missing = ""
@@ -190,12 +222,14 @@ def _verdict(
     if limit.source:
         requirement += f" [{limit.source}]"
     if best is None or best.value is None:
-        return Verdict(requirement=requirement, state="not measured", evidence="no run of it ended well")
-    if missing:
+        return Verdict(requirement=requirement, state="not measured", evidence=why or "no run of it ended well")
+    if missing and not why:
         return Verdict(requirement=requirement, state="undecided", evidence=missing, finding=best)
     shown = show(best.value, best.unit)
     if best.low is not None and best.high is not None:
         shown += f" [{show(best.low, best.unit)}, {show(best.high, best.unit)}]"
+    if why:
+        return Verdict(requirement=requirement, state="undecided", evidence=f"measured {shown}, {why}", finding=best)
     low, high = (best.value if end is None else end for end in (best.low, best.high))
     sure = all(low >= bound if is_least else high <= bound for bound, is_least in bounds)
     broken = any(high < bound if is_least else low > bound for bound, is_least in bounds)

@@ -13,8 +13,9 @@ from typing import TypeVar
 import msgspec
 
 from ..errors import StoreFailed
-from ..records import Absent, Case, Measurement
+from ..records import Absent, Case, Check, Measurement
 from ..store import RunDirectory, failed
+from .checks import Tally
 
 T = TypeVar("T")
 
@@ -33,13 +34,24 @@ class Loose:
         self.record = record
         self.run, self.repeat, self.workload = record.run, record.repeat, record.workload
         self.host, self.state = record.host, record.state
+        self._checks: tuple[Check, ...] | None = None
 
     @property
     def cases(self) -> Iterator[Case]:
         """The cases in their order. Raises StoreFailed for one that is damaged."""
-        if self._texts is None:
-            return iter(self.record.cases)
-        return self._decoded(self._texts)
+        tally = Tally()
+        for case in self.record.cases if self._texts is None else self._decoded(self._texts):
+            tally.add(case)
+            yield case
+        self._checks = tally.checks(self.workload, self.host)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The worst check of each kernel: known once the cases have been gone through. Raises StoreFailed."""
+        if self._checks is None:
+            for _ in self.cases:
+                pass
+        return self._checks or ()
 
     def _decoded(self, texts: tuple[msgspec.Raw, ...]) -> Iterator[Case]:
         decoder = msgspec.json.Decoder(Case)

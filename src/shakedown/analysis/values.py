@@ -12,9 +12,10 @@ A metric's ``per`` says how; with t the seconds of a sample and W its work,
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..records import Case, Metric
+from ..units import show_bytes
 
 
 def value(metric: Metric, seconds: float, work: Mapping[str, float]) -> float:
@@ -44,13 +45,36 @@ def applies(metric: Metric, work: Mapping[str, float]) -> bool:
     return all(work.get(word) for word in metric.per.split("/") if word != "s")
 
 
+def void(metric: Metric, params: Mapping[str, object]) -> str:
+    """Why a case measures nothing of its metric, though it has a value (a rehearsal on the host); empty where it does."""
+    others = (one.why for name, one in metric.only.items() if params.get(name, one.value) != one.value)
+    return next(filter(None, others), "")
+
+
+def is_figure(metric: Metric, params: Mapping[str, object], named: Collection[str] = ()) -> bool:
+    """Whether a case gives the metric's figure, or that with the parameters that were ``named``."""
+    return not void(metric, params) and all(
+        name in named or params.get(name, one.value) == one.value for name, one in metric.only.items()
+    )
+
+
 def is_headline(metric: Metric, params: Mapping[str, object]) -> bool:
-    """Whether a case can stand for its metric: of those measured in caches and in memory, only memory can."""
-    return "{level}" not in metric.limit or params.get("level") == "memory"
+    """Whether a case can stand for its metric: it gives the figure, and of those measured in caches and in memory, only
+    memory can."""
+    return is_figure(metric, params) and ("{level}" not in metric.limit or params.get("level") == "memory")
 
 
 def best(metrics: Sequence[Metric], cases: Sequence[Case]) -> tuple[Metric, Case, float] | None:
-    """The metric that says most of what the cases give, at its best case, by medians; a word to a person as runs end."""
+    """The metric that says most of what the cases give, at its best case, by medians; a word to a person as runs end.
+
+    Where none can stand for its metric, one of the others, whose parameters say what it is.
+    """
+    return _best(metrics, cases, is_headline) or _best(metrics, cases, lambda metric, params: not void(metric, params))
+
+
+def _best(
+    metrics: Sequence[Metric], cases: Sequence[Case], counts: Callable[[Metric, Mapping[str, object]], bool]
+) -> tuple[Metric, Case, float] | None:
     for metric in sorted(metrics, key=lambda one: not one.headline):
         found = [
             (value(metric, statistics.median(case.seconds) if case.seconds else 1.0, case.work), case)
@@ -58,9 +82,24 @@ def best(metrics: Sequence[Metric], cases: Sequence[Case]) -> tuple[Metric, Case
             if case.kernel == metric.kernel
             and applies(metric, case.work)
             and (case.seconds or is_reported(metric))
-            and is_headline(metric, case.params)
+            and counts(metric, case.params)
         ]
         if found:
             chosen = (min if metric.better == "lower" else max)(found, key=lambda pair: pair[0])
             return metric, chosen[1], chosen[0]
     return None
+
+
+#: Parameters that a person looks for beside a value, in their order.
+_TOLD = ("threads", "ranks", "n", "shape", "batch", "precision", "bytes", "level", "library")
+
+
+def told(metric: Metric, params: Mapping[str, object]) -> str:
+    """The parameters that a person looks for, in brackets: `` (threads 2, n 65536, precision fp32)``."""
+    names = [name for name in dict.fromkeys((*_TOLD, *metric.only)) if name in params]
+    if "shape" in names and "n" in names:
+        names.remove("n")  # the shape says it
+    if isinstance(params.get("batch"), str):
+        names.remove("batch")  # how they are done, not how many
+    words = [f"{name} {show_bytes(float(str(params[name]))) if name == 'bytes' else params[name]}" for name in names]
+    return f" ({', '.join(words)})" if words else ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BadInput, CannotMeasure
-from . import common
+from . import _chosen, common
 
 if TYPE_CHECKING:
     from ..acceptance.running import Carry
@@ -38,6 +39,7 @@ def run(
     detach: bool,
     retry_failed: bool = False,
     back: str = "",
+    settings: Sequence[str] = (),
 ) -> list[RunDirectory]:
     """Submit, or come back to jobs that were submitted, one for each kind of node; follow them until their plans are
     fulfilled or no attempt is left. Empty where they were left to themselves.
@@ -52,7 +54,7 @@ def run(
         asked = {part: _again(part, where, retry_failed) for part in dispatch.parts(resume)}
     else:
         assert where is not None
-        asked = _new(campaign_name, directory, where, metered)
+        asked = _new(campaign_name, directory, where, metered, settings)
     path = resume or next(iter(asked)) if len(asked) == 1 else (resume or next(iter(asked)).parent)
     back = back or f"shakedown run --resume {path}"
     submitted = set()
@@ -147,14 +149,16 @@ def _follow(part: Path, asked: Asked, back: str, *, new: bool) -> None:
         common.say(f"{asked.engine} job {again.id} goes on with what is left")
 
 
-def _new(campaign_name: str, directory: Path | None, where: Asked, metered: Metered | None) -> dict[Path, Asked]:
+def _new(
+    campaign_name: str, directory: Path | None, where: Asked, metered: Metered | None, settings: Sequence[str] = ()
+) -> dict[Path, Asked]:
     """The folders to fill, one for each kind of node of the campaign, and what is asked for each."""
     import msgspec
 
     from .. import campaign, dispatch, hostlist, metering, store
     from ..host import RealHost
 
-    text, place = campaign.text_of(campaign_name)
+    text, place = _chosen.campaign(campaign_name, settings)
     asked = campaign.parse(text, place)
     path = directory or Path("runs") / store.new_name(asked.name, RealHost().now_ns())
     found: dict[Path, Asked] = {}

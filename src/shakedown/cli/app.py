@@ -25,6 +25,7 @@ from . import (
     machine,
     meter,
     meter_characterise,
+    native,
     pairs,
     plan,
     predict,
@@ -83,6 +84,7 @@ app.add_typer(burnin.app, name="burnin")
 app.add_typer(health.app, name="health")
 app.add_typer(accounting.app, name="accounting")
 app.command("list")(list_.command)
+app.command("native")(native.command)
 
 
 def main() -> None:

@@ -26,7 +26,11 @@ Devices = Annotated[
     str, typer.Option(help="auto (GPUs where there are any, else cores), cpu, gpu, all, or cpu:0-3,gpu:0.")
 ]
 Memory = Annotated[
-    str, typer.Option(help="For the patterns of each core: a size, a share of what is free as 80%, auto (50%), 0.")
+    str,
+    typer.Option(
+        help="For the patterns of each core: a size, a share of what is free as 80%, auto (50%; less where the time is "
+        "short), 0."
+    ),
 ]
 GpuMemory = Annotated[
     str, typer.Option(help="For the patterns of each GPU: a size, or auto (nearly all that is free).")
@@ -95,6 +99,8 @@ def run(
     planned = asking.plan(asked, senses, usable_cpus())
     folder = output or Path(asking.folder_name(planned))
     journal.create(folder, planned)
+    if said := asking.remark(asked, planned):
+        common.say(said)
     common.say(f"{len(planned.devices)} devices, journal in {folder}; Ctrl-C ends it with the verdict so far")
     _show(asking.carry_out(folder, planned, senses, common.say), json)
 

@@ -43,7 +43,7 @@ def command(
     if not rows:
         print("no metric was measured on two of them")
         return
-    shown = [row for row in rows if all or not _detailed(row.params)]
+    shown = [row for row in rows if all or not row.detail]
     table = []
     for row in shown:
         cells = [_cell(cell, row.unit) for cell in row.cells]
@@ -53,10 +53,6 @@ def command(
     common.print_table(("metric", "with", *(one.name for one in entries), "verdict"), table)
     if len(shown) < len(rows):
         print(f"\n  {len(rows) - len(shown)} more rows with --all")
-
-
-def _detailed(params: str) -> bool:
-    return "," in params
 
 
 def entry(name: str) -> Entry:

@@ -19,12 +19,15 @@ def command(
     from ..errors import Unavailable
     from ..host import RealHost
     from ..machine.gpu_query import lines, query
+    from ..workloads._gpu import without_kernels
 
     found = query(RealHost())
     if json:
         common.print_json(found)
     elif found.gpus:
         print("\n".join(lines(found)))
+    if any(one.gpu.vendor == "NVIDIA" for one in found.gpus) and (why := without_kernels()):
+        common.note(f"shakedown: these GPUs cannot be measured: this build has no kernels for CUDA\n  next: {why}")
     if not found.gpus:
         reasons = "; ".join(f"{gap.what}: {gap.why}" for gap in found.absent)
         raise Unavailable(

@@ -1,13 +1,16 @@
-"""shakedown list: workloads, campaigns, published systems, metrics."""
+"""shakedown list: workloads, campaigns, published systems, metrics; and one workload with all of its parameters."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import unknown
+from ..errors import BadInput, unknown
 from . import common
+
+if TYPE_CHECKING:
+    from ..workloads import Param, Workload
 
 KINDS = ("campaigns", "workloads", "published", "metrics")
 
@@ -16,56 +19,145 @@ def command(
     kind: Annotated[
         str, typer.Argument(help="campaigns, workloads, published or metrics; all where none is given.")
     ] = "",
+    name: Annotated[
+        str, typer.Argument(help="With workloads: the one to show with its parameters and metrics.", show_default=False)
+    ] = "",
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List what can be run and what it can be compared with."""
+    """List what can be run and what it can be compared with. `list workloads NAME` shows one with its parameters."""
     if kind and kind not in KINDS:
-        raise unknown("kind", kind, KINDS)
-    tables = {one: _TABLES[one]() for one in ((kind,) if kind else KINDS[:3])}
-    if json:
-        common.print_json(
-            {one: [dict(zip(head, row, strict=True)) for row in rows] for one, (head, rows) in tables.items()}
-        )
+        from .. import workloads
+
+        if name or kind not in workloads.names():
+            raise unknown("kind", kind, KINDS)
+        kind, name = "workloads", kind
+    if name:
+        _one(kind, name, json=json)
         return
-    for one, (head, rows) in tables.items():
+    if json:
+        common.print_json({one: _JSON[one]() for one in ((kind,) if kind else KINDS[:3])})
+        return
+    for one in (kind,) if kind else KINDS[:3]:
+        head, rows = _TABLES[one]()
         common.print_table(head, rows, "" if kind else one)
+    if kind == "workloads":
+        common.say(
+            "\n`shakedown list workloads NAME` shows its parameters, `shakedown run NAME [PARAMETER=VALUE]...` runs it"
+        )
+
+
+def _one(kind: str, name: str, *, json: bool) -> None:
+    from .. import workloads
+
+    if kind != "workloads":
+        raise BadInput(
+            f"`list {kind}` takes no name", hint=f"`shakedown list {kind}`; only workloads are shown one by one"
+        )
+    found = workloads.get(name)
+    if json:
+        common.print_json(_workload(found))
+        return
+    print(f"{found.name}: {found.title}")
+    rows = [(one, _kind(param), _default(param), _says(param)) for one, param in found.params.items()]
+    common.print_table(("parameter", "kind", "default", "what it is"), rows, "parameters")
+    metrics = [(one.name, one.unit, one.better, one.title, one.limit or "-") for one in found.metrics]
+    common.print_table(("metric", "unit", "better", "what it is", "bounded by"), metrics, "metrics", ("bounded by",))
+    common.print_sentence(f"Sources: {'; '.join(dict.fromkeys(one.source for one in found.metrics))}", "\n", "  ")
+
+
+def _kind(param: Param) -> str:
+    """``integer``, ``integer or auto``, ``list``."""
+    return " or ".join((param.kind, *param.words))
+
+
+def _default(param: Param) -> str:
+    return str(param.default).lower() if isinstance(param.default, bool) else str(param.default) or "-"
+
+
+def _says(param: Param) -> str:
+    """The meaning, and what it may be."""
+    words = [param.help]
+    if param.choices and not all(one in param.help for one in param.choices):
+        words.append(f"one of {', '.join(param.choices)}")
+    unit = f" {param.unit}" if param.unit else ""
+    if param.low is not None and param.high is not None:
+        words.append(f"{param.low:g} to {param.high:g}{unit}")
+    elif param.low is not None:
+        words.append(f"at least {param.low:g}{unit}")
+    elif param.high is not None:
+        words.append(f"at most {param.high:g}{unit}")
+    elif unit:
+        words.append(f"in{unit}")
+    return "; ".join(words)
 
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
 def _campaigns() -> Table:
+    return ("campaign", "what it does"), [(one["name"], one["title"]) for one in _campaigns_json()]
+
+
+def _campaigns_json() -> list[dict[str, Any]]:
     from .. import campaign
 
     found = [campaign.parse(*campaign.text_of(name)) for name in campaign.names()]
-    return ("campaign", "what it does"), [(one.name, one.title) for one in found]
+    return [
+        {"name": one.name, "title": one.title, "summary": one.summary, "workloads": [run.workload for run in one.runs]}
+        for one in found
+    ]
 
 
 def _workloads() -> Table:
     from .. import workloads
 
-    found = [workloads.get(name) for name in workloads.names()]
-    return ("workload", "what it measures", "parameters"), [
-        (one.name, one.title, ", ".join(f"{name}={param.default}" for name, param in one.params.items()))
-        for one in found
-    ]
+    return ("workload", "what it measures"), [(name, workloads.get(name).title) for name in workloads.names()]
+
+
+def _workloads_json() -> list[dict[str, Any]]:
+    from .. import workloads
+
+    return [_workload(workloads.get(name)) for name in workloads.names()]
+
+
+def _workload(one: Workload) -> dict[str, Any]:
+    return {"name": one.name, "title": one.title, "parameters": dict(one.params), "metrics": one.metrics}
 
 
 def _published() -> Table:
+    return ("system", "name", "year", "values"), [
+        (one["id"], f"{one['name']}, {one['site']}", str(one["year"]), str(one["values"])) for one in _published_json()
+    ]
+
+
+def _published_json() -> list[dict[str, Any]]:
     from .. import published
 
-    return ("system", "name", "year", "values"), [
-        (one.id, f"{one.name}, {one.site}", str(one.year), str(len(one.values))) for one in published.systems()
+    return [
+        {"id": one.id, "name": one.name, "site": one.site, "year": one.year, "values": len(one.values)}
+        for one in published.systems()
     ]
 
 
 def _metrics() -> Table:
+    return ("metric", "unit", "better", "title"), [
+        (one["name"], one["unit"], one["better"], one["title"]) for one in _metrics_json()
+    ]
+
+
+def _metrics_json() -> list[dict[str, Any]]:
     from .. import plan, published, workloads
 
     own = plan.metrics(set(workloads.names()))
-    rows = [(one.name, one.unit, one.better, one.title) for one in own.values()]
-    rows += [(one.name, one.unit, one.better, one.title) for one in published.metrics(own).values()]
-    return ("metric", "unit", "better", "title"), sorted(rows)
+    found = [*own.values(), *published.metrics(own).values()]
+    keys = ("name", "unit", "better", "title")
+    return sorted(({key: getattr(one, key) for key in keys} for one in found), key=lambda one: str(one["name"]))
 
 
 _TABLES = {"campaigns": _campaigns, "workloads": _workloads, "published": _published, "metrics": _metrics}
+_JSON = {
+    "campaigns": _campaigns_json,
+    "workloads": _workloads_json,
+    "published": _published_json,
+    "metrics": _metrics_json,
+}

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import common
+from . import _chosen, common
 
 if TYPE_CHECKING:
     from ..records import Machine
 
 
 def command(
-    campaign: Annotated[str, typer.Argument(help="A shipped campaign or a TOML file.")] = "quick",
+    campaign: Annotated[str, typer.Argument(help="A shipped campaign, a TOML file, or a workload.")] = "quick",
+    settings: _chosen.Settings = None,
     nodes: Annotated[int, typer.Option(min=1, help="As on so many hosts that are all like this one.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
@@ -25,7 +26,7 @@ def command(
     from ..host import RealHost
     from ..units import show_seconds
 
-    text, where = campaigns.text_of(campaign)
+    text, where = _chosen.campaign(campaign, settings or ())
     asked = campaigns.parse(text, where)
     made = plan.make(
         asked,
@@ -37,7 +38,7 @@ def command(
     if json:
         common.print_json(made)
         return
-    print(f"{made.title}: {len(made.runs)} runs, about {show_seconds(plan.total_s(made))}")
+    print(f"{made.title}: {len(made.runs)} run{'s' * (len(made.runs) != 1)}, about {show_seconds(plan.total_s(made))}")
     rows = [
         (
             run.id,

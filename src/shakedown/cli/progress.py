@@ -10,11 +10,11 @@ import time
 from types import TracebackType
 
 from .. import workloads
-from ..analysis.values import best
+from ..analysis.values import best, told, void
 from ..execute import Step
 from ..plan import label_on
-from ..records import SCORED, Measurement, Params
-from ..units import show, show_bytes, show_seconds
+from ..records import SCORED, Measurement
+from ..units import show, show_seconds
 
 
 class Live:
@@ -97,17 +97,14 @@ def outcome(record: Measurement) -> str:
         return record.reason
     found = best(workloads.get(record.workload).metrics, record.cases)
     if found is None:
-        return ""
+        return _no_figure(record)
     metric, case, value = found
-    told = f"{metric.title}: {show(value, metric.unit)}{_where(case.params)}"
-    return told if record.state == "ok" else f"{told}; {record.reason}"
+    words = f"{metric.title}: {show(value, metric.unit)}{told(metric, case.params)}"
+    return words if record.state == "ok" else f"{words}; {record.reason}"
 
 
-def _where(params: Params) -> str:
-    """The parameters that a person looks for, in brackets."""
-    words = []
-    for name in ("threads", "n", "bytes", "library"):
-        if name in params:
-            value = params[name]
-            words.append(f"{name} {show_bytes(float(value)) if name == 'bytes' else value}")
-    return f" ({', '.join(words)})" if words else ""
+def _no_figure(record: Measurement) -> str:
+    """Why nothing that a run gave measures what its metrics are of."""
+    metrics = workloads.get(record.workload).metrics
+    whys = (void(metric, case.params) for case in record.cases for metric in metrics if metric.kernel == case.kernel)
+    return next(filter(None, whys), "")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
-from . import _submitted, _where, common
+from . import _chosen, _submitted, _where, common
 
 if TYPE_CHECKING:
     from ..campaign import Campaign
@@ -21,8 +22,12 @@ if TYPE_CHECKING:
 
 def command(
     campaign: Annotated[
-        str, typer.Argument(help="A shipped campaign (see `shakedown list campaigns`) or a TOML file.")
+        str,
+        typer.Argument(
+            help="A shipped campaign (`shakedown list campaigns`), a TOML file, or a workload (`shakedown list workloads`)."
+        ),
     ] = "quick",
+    settings: _chosen.Settings = None,
     directory: Annotated[
         Path | None,
         typer.Option(help="The new run directory. Default: a name made from time, campaign and host below ./runs."),
@@ -66,7 +71,8 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,
     inside: Annotated[Path | None, typer.Option(hidden=True, help="What a submitted job calls.")] = None,
 ) -> None:
-    """Measure this machine, or a cluster: run a campaign, live progress on standard error, the report's path at the end."""
+    """Measure this machine, or a cluster: run a campaign or one workload, live progress on standard error, the report's
+    path at the end."""
     from .. import dispatch, metering
     from ..host import RealHost
     from ..store import RunDirectory
@@ -96,7 +102,16 @@ def command(
     metered = metering.ask(meter or (), meter_interval, rest, RealHost())
     whole, parts = True, []
     if where is not None or _submitted.is_one(resume):
-        parts = _submitted.run(campaign, directory, resume, where, metered, detach=detach, retry_failed=retry_failed)
+        parts = _submitted.run(
+            campaign,
+            directory,
+            resume,
+            where,
+            metered,
+            detach=detach,
+            retry_failed=retry_failed,
+            settings=settings or (),
+        )
         if not parts:
             return
         opened = parts[0]
@@ -104,7 +119,7 @@ def command(
         whole = not any(dispatch.left(part.path) for part in parts)
     else:
         named = _where.by_name(hosts)
-        opened = RunDirectory.open(resume) if resume else begin(campaign, directory, named)
+        opened = RunDirectory.open(resume) if resume else begin(campaign, directory, named, settings or ())
         measurements = carry_out(
             opened,
             opened.plan(),
@@ -129,8 +144,11 @@ def command(
     raise typer.Exit(COULD_NOT_MEASURE if damaged or (code == MET and not whole) else code)
 
 
-def begin(campaign_name: str, directory: Path | None, allocation: Allocation | None = None) -> RunDirectory:
-    """Read the campaign, look at the machine, make the plan, and write all three into a new run directory.
+def begin(
+    campaign_name: str, directory: Path | None, allocation: Allocation | None = None, settings: Sequence[str] = ()
+) -> RunDirectory:
+    """Read the campaign (or make that of one workload), look at the machine, make the plan, and write all three into a new
+    run directory.
 
     In an ``allocation`` (else in the one that this process is in, where the campaign asks for several hosts) every host is
     asked what it is.
@@ -138,7 +156,7 @@ def begin(campaign_name: str, directory: Path | None, allocation: Allocation | N
     from .. import campaign, store
     from ..host import RealHost
 
-    text, where = campaign.text_of(campaign_name)
+    text, where = _chosen.campaign(campaign_name, settings)
     asked = campaign.parse(text, where)
     path = directory or Path("runs") / store.new_name(asked.name, RealHost().now_ns())
     return plan_into(path, text, where, allocation or around(asked))

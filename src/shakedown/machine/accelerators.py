@@ -88,6 +88,12 @@ def multiprocessors(gpu: Gpu) -> int:
     return known.multiprocessors if known else 0
 
 
+def lanes_of(gpu: Gpu) -> int:
+    """FP32 lanes ("CUDA cores") of each multiprocessor; 0 where neither the driver nor the table tells the architecture."""
+    lanes = table().capabilities.get(_capability(gpu))
+    return lanes[0] if lanes else 0
+
+
 def _peak(name: str, value: float, unit: str, basis: str) -> Peak:
     return Peak(name=name, scope="gpu", value=value, unit=unit, kind="derived", basis=basis)
 
@@ -113,12 +119,29 @@ def _compute(gpu: Gpu, who: str) -> list[Peak]:
         for name, one in (("gpu.flops.fp64", lanes[1]), ("gpu.flops.fp32", lanes[0]))
     ]
     for word, flop in table().matrix.get(_capability(gpu), {}).items():
-        whole = word == "int8"  # counts operations
-        name = "gpu.ops.int8" if whole else f"gpu.flops.{word}" + (".matrix" if word == "fp64" else "")
-        each = f"{flop} {'op' if whole else 'flop'}/cycle of matrix units"
-        basis = f"{who}: {count} multiprocessors x {each} x {clock}"
-        found.append(_peak(name, count * flop * mhz * 1e6, "op/s" if whole else "flop/s", basis))
+        name, unit = _of_matrix_units(word)
+        basis = f"{who}: {count} multiprocessors x {flop} {unit.removesuffix('/s')}/cycle of matrix units x {clock}"
+        found.append(_peak(name, count * flop * mhz * 1e6, unit, basis))
     return found
+
+
+def _of_matrix_units(word: str) -> tuple[str, str]:
+    """The name and the unit of the peak of one format; integers count operations."""
+    if word == "int8":
+        return "gpu.ops.int8", "op/s"
+    return f"gpu.flops.{word}" + (".matrix" if word == "fp64" else ""), "flop/s"
+
+
+def peak_units() -> dict[str, str]:
+    """The peaks that can be derived for some GPU, each with its unit."""
+    words = dict.fromkeys(word for units in table().matrix.values() for word in units)
+    links = ("gpu.memory.bandwidth", "gpu.pcie.bandwidth", "gpu.pcie.payload", "gpu.nvlink.bandwidth")
+    return {
+        "gpu.flops.fp64": "flop/s",
+        "gpu.flops.fp32": "flop/s",
+        **dict(map(_of_matrix_units, words)),
+        **dict.fromkeys(links, "B/s"),
+    }
 
 
 def _memory(gpu: Gpu, who: str) -> list[Peak]:

@@ -17,7 +17,7 @@ import msgspec
 from ..host import format_cpu_list
 from ..records import Absent, Core, Cpu, Host, Memory, Peak
 from . import microarchitecture
-from .accelerators import gpu_peaks
+from .accelerators import gpu_peaks, peak_units
 from .microarchitecture import OR_NEWER, Microarchitecture
 
 _Found = tuple[tuple[Peak, ...], tuple[Absent, ...]]
@@ -32,6 +32,11 @@ def peaks(host: Host) -> _Found:
         flops = flop_peaks(host, host.cpu.clock_hz, host.cpu.clock_basis)
     parts = (flops, memory_peaks(host, entry), gpu_peaks(host.gpus))
     return tuple(peak for part in parts for peak in part[0]), tuple(item for part in parts for item in part[1])
+
+
+def units() -> dict[str, str]:
+    """The peaks that can be derived for some host, each with its unit."""
+    return {"flops.fp64": "flop/s", "flops.fp32": "flop/s", "memory.bandwidth": "B/s", **peak_units()}
 
 
 # ---------------------------------------------------------------------------------------------------------------- flops

@@ -12,6 +12,7 @@ of the axis. Thus a new workload gets sensible figures without an edit here. All
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -68,6 +69,69 @@ def rows_of(findings: Sequence[Finding]) -> list[Row]:
     ]
 
 
+_PRODUCT = re.compile(r"[1-9]\d*(x[1-9]\d*)*")
+
+
+def _spelt(rows: list[Row]) -> list[Row]:
+    """The rows, where a word of each spells one of its numbers as a product (``64x64`` of 4096), with the number of factors
+    in that word's place: it is what makes lines of them. Where two would be the same then, the words stay."""
+    for word in dict.fromkeys(name for row in rows for name, value in row.dims.items() if isinstance(value, str)):
+        texts = [row.dims.get(word) for row in rows]
+        if not all(isinstance(text, str) and _PRODUCT.fullmatch(text) for text in texts):
+            continue
+        products = [math.prod(map(int, str(text).split("x"))) for text in texts]
+        if not any(
+            all(row.dims.get(name) == product for row, product in zip(rows, products, strict=True))
+            for name in rows[0].dims
+            if name != word
+        ):
+            continue
+        made = [
+            Row({name: (_dimensions(text) if name == word else value) for name, value in row.dims.items()}, row.finding)
+            for row, text in zip(rows, texts, strict=True)
+        ]
+        if _distinct(made):
+            rows = made
+    return rows
+
+
+def _filled(rows: list[Row]) -> list[Row]:
+    """The rows, where a number is 1 or as large as what it multiplies leaves room for (a batch of transforms, the smaller
+    the more), with a word for each of the two in its place: as numbers they are a line of one point each."""
+    size = next((name for name in PREFERRED if rows and all(_is_number(row.dims.get(name, "")) for row in rows)), "")
+    for name in [name for name in (rows[0].dims if size else ()) if name != size]:
+        values = [row.dims.get(name, "") for row in rows]
+        if not all(map(_is_number, values)):
+            continue
+        products: dict[tuple[str, ...], dict[float, float]] = {}
+        for row, value in zip(rows, values, strict=True):
+            if _as_number(value) > 1:
+                words = tuple(f"{key} {word}" for key, word in row.dims.items() if isinstance(word, str))
+                products.setdefault(words, {})[_as_number(value)] = _as_number(value) * _as_number(row.dims[size])
+        full = [max(group.values()) < 2 * min(group.values()) for group in products.values()]
+        if not full or not all(full) or max(map(len, products.values())) < 3:
+            continue
+        made = [
+            Row({**row.dims, name: f"{name} {value}" if _as_number(value) <= 1 else f"full {name}"}, row.finding)
+            for row, value in zip(rows, values, strict=True)
+        ]
+        if _distinct(made):
+            rows = made
+    return rows
+
+
+def _distinct(rows: Sequence[Row]) -> bool:
+    return len({tuple(sorted((name, str(value)) for name, value in row.dims.items())) for row in rows}) == len(rows)
+
+
+_NUMBERS = {1: "one dimension", 2: "two dimensions", 3: "three dimensions"}
+
+
+def _dimensions(text: Value | None) -> str:
+    number = str(text).count("x") + 1
+    return _NUMBERS.get(number, f"{number} dimensions")
+
+
 def varying(rows: Sequence[Row]) -> dict[str, list[Value]]:
     """The parameters that take more than one value, each with its values in order of appearance."""
     values: dict[str, dict[Value, None]] = {}
@@ -93,9 +157,9 @@ def choose(findings: Sequence[Finding], metrics: Mapping[str, Metric]) -> list[C
     found: list[Choice] = []
     for name, group in groups.items():
         metric = metrics.get(name) or Metric(name=name, title=name, unit=group[0].unit, better="none")
-        found += _of_metric(metric, rows_of(group))
+        found += _of_metric(metric, _filled(_spelt(rows_of(group))))
     rank = {"lines": 0, "heat": 1, "dots": 2}
-    found.sort(key=lambda choice: (rank[choice.shape], choice.second))
+    found.sort(key=lambda choice: (rank[choice.shape], choice.second, not choice.metrics[0].headline))
     return [part for choice in _merged(found) for part in _split(choice)]
 
 

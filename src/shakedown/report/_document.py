@@ -46,6 +46,12 @@ class Text(Block, frozen=True, kw_only=True):
     text: str
 
 
+class Alert(Block, frozen=True, kw_only=True):
+    """What must be known before anything that follows is believed."""
+
+    text: str
+
+
 class Facts(Block, frozen=True, kw_only=True):
     """Names with their values."""
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from ..records import Beside, Finding, Metric, Value
 from ..units import scale_for, show
 from . import _choose, _heat
 from ._choose import Choice, Row
-from ._document import Axis, Dots, Figures, Heat, Lines, Mark, Point, Region, Rule, Series
+from ._document import Axis, Dots, Figures, Heat, Histogram, Lines, Mark, Point, Region, Rule, Series
 from ._text import natural, params_of, ranges, title_of, value_of, value_with_interval
 
 LOG_FROM = 12.0  # a ratio of the greatest to the least value from which a logarithmic scale shows more
@@ -18,12 +20,29 @@ MOST_MARKS = 6
 Cell = tuple[int, int, float, str]  # row, column, value in SI units, words
 
 
+Figure = Lines | Heat | Histogram | Dots
+
+
 def of_workload(findings: Sequence[Finding], metrics: Mapping[str, Metric], beside: Sequence[Beside]) -> Figures | None:
     """The figures of one workload, or None where its findings call for none."""
     makers = {"lines": _lines, "heat": _matrix, "dots": _dots}
-    made = [makers[choice.shape](choice, beside) for choice in _choose.choose(findings, metrics)]
-    figures = tuple(figure for figure in made if figure is not None)
+    made = [(choice, makers[choice.shape](choice, beside)) for choice in _choose.choose(findings, metrics)]
+    figures = _told_apart([(choice, figure) for choice, figure in made if figure is not None])
     return Figures(figures=figures) if figures else None
+
+
+def _told_apart(made: Sequence[tuple[Choice, Figure]]) -> tuple[Figure, ...]:
+    """The figures; of those of one title each says in it what it alone is made with: ``..., precision double``."""
+    groups: dict[str, list[Choice]] = {}
+    for choice, figure in made:
+        groups.setdefault(figure.title, []).append(choice)
+    told = []
+    for choice, figure in made:
+        alike = groups[figure.title]
+        own = [name for name, value in choice.fixed.items() if any(one.fixed.get(name) != value for one in alike)]
+        words = params_of({name: choice.fixed[name] for name in own})
+        told.append(msgspec.structs.replace(figure, title=f"{figure.title}, {words}") if words else figure)
+    return tuple(told)
 
 
 # --------------------------------------------------------------------------------------------------------------- lines
@@ -39,7 +58,8 @@ def _lines(choice: Choice, beside: Sequence[Beside]) -> Lines | None:
     xs = sorted({float(row.dims[choice.axis]) for row in rows})
     if len(xs) < 2:
         return None
-    axis = _axis(choice.axis, xs)
+    by = _by(choice.axis, metric)
+    axis = _axis(choice.axis, xs, by)
     values = [row.finding.value for row in rows if row.finding.value is not None]
     log = min(values) > 0 and max(values) / min(values) > LOG_FROM
     names = {key: _series_name(choice, key) for key in lines}
@@ -47,7 +67,7 @@ def _lines(choice: Choice, beside: Sequence[Beside]) -> Lines | None:
     rules, above = _rules(rows, choice.axis, axis, max(values), log)
     y_title = " · ".join(one.title for one in choice.metrics)
     return Lines(
-        title=f"{y_title} by {_by(choice.axis)}",
+        title=f"{y_title} by {by}",
         caption=_caption(choice, beyond + above),
         summary=_summary(names, lines, choice.axis),
         x=axis,
@@ -69,11 +89,12 @@ def _usable(row: Row, axis: str) -> bool:
     return isinstance(value, (int, float)) and (row.finding.value is not None) and math.isfinite(row.finding.value)
 
 
-def _by(name: str) -> str:
-    return {"n": "order of the matrix", "bytes": "size"}.get(name, title_of(name))
+def _by(name: str, metric: Metric) -> str:
+    """What a parameter is beside the metric, in words."""
+    return metric.titles.get(name) or title_of(name)
 
 
-def _axis(name: str, xs: list[float]) -> Axis:
+def _axis(name: str, xs: list[float], title: str) -> Axis:
     """Logarithmic where the values above zero span a factor of 16; marked at values that were measured."""
     above = [x for x in xs if x > 0]
     log = xs[0] >= 0 and len(above) > 1 and above[-1] / above[0] >= 16
@@ -88,7 +109,7 @@ def _axis(name: str, xs: list[float]) -> Axis:
     labels = {zero if x == 0 and zero else x: value_of(name, int(x) if x.is_integer() else x) for x in shown}
     edge = 0.04 * (xs[-1] - xs[0])
     low, high = ((zero or xs[0]) / 1.25, xs[-1] * 1.25) if log else (xs[0] - edge, xs[-1] + edge)
-    return Axis(title=_by(name), labels=labels, low=low, high=high, log=log, zero=zero)
+    return Axis(title=title, labels=labels, low=low, high=high, log=log, zero=zero)
 
 
 def _at(axis: Axis, value: Value) -> float:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..analysis.advice import NO_FIGURE
 from ..records import Analysis, Finding
 from . import _failures, _fleet, _machine, _methods, _pairs, _power, _workload
-from ._document import Block, Column, Document, Section, Table, Text
+from ._document import Alert, Block, Column, Document, Section, Table, Text
 from ._text import count, day, value_with_interval
 
 _made: list[tuple[Analysis, Document]] = []  # the last one: every format of a report asks for the same
@@ -63,7 +64,7 @@ def _state(analysis: Analysis) -> tuple[str, tuple[tuple[str, int], ...]]:
 
 
 def _verdicts(analysis: Analysis) -> Section:
-    blocks: list[Block] = []
+    blocks: list[Block] = [Alert(text=f"{one.text}.") for one in analysis.notices if one.code == NO_FIGURE]
     if analysis.verdicts:
         rows = tuple(
             (

@@ -79,7 +79,9 @@ def params_of(params: Mapping[str, Value], only: Iterable[str] | None = None) ->
     words = []
     for name in chosen:
         value = value_of(name, params[name])
-        if is_bytes(name) and name == "bytes":
+        if (is_bytes(name) and name == "bytes") or title_of(
+            name
+        ) in value.split():  # "full batch" says that it is a batch
             words.append(value)
         elif name in ("threads", "ranks", "nodes") and isinstance(params[name], int):
             words.append(f"{value} {name if params[name] != 1 else name[:-1]}")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import collections
 import re
 
-from ..records import Analysis, Beside, Finding, Metric
+from ..analysis.advice import NO_FIGURE
+from ..analysis.checks import share_of, words
+from ..analysis.values import is_figure
+from ..records import Analysis, Beside, Check, Finding, Metric
 from ..units import round_to, show
 from . import _choose, _figures, _fleet
-from ._document import FOLD_FROM, Bar, Bars, Block, Column, Section, Table
+from ._document import FOLD_FROM, Alert, Bar, Bars, Block, Column, Section, Table
 from ._text import (
     better,
+    count,
     interval_of,
     kinds_of,
     limit_title,
@@ -27,7 +32,7 @@ def section(
     name: str, analysis: Analysis, findings: list[Finding], metrics: dict[str, Metric], fleet: _fleet.Fleet | None
 ) -> Section:
     beside = [one for one in analysis.beside if one.ours.workload == name]
-    blocks: list[Block] = []
+    blocks: list[Block] = [Alert(text=text) for text in _stand_ins(findings)]
     bars = _headline(findings, metrics, many=fleet is not None)
     if bars:
         blocks.append(bars)
@@ -37,6 +42,8 @@ def section(
     if beside:
         blocks.append(_beside(beside, findings, metrics))
     blocks.append(_fleet.spread(fleet, name, metrics, FOLD_FROM) if fleet else _values(findings, metrics))
+    if checked := [one for one in analysis.checks if one.workload == name]:
+        blocks.append(_checks(checked))
     title = analysis.workload_titles.get(name, "")
     return Section(
         id=f"workload-{_slug(name)}", title=f"{name}: {title}" if title else name, short=name, blocks=tuple(blocks)
@@ -51,20 +58,70 @@ def _title(metric: str, metrics: dict[str, Metric]) -> str:
     return metrics[metric].title if metric in metrics else metric
 
 
+def _stand_ins(findings: list[Finding]) -> list[str]:
+    """Why what was measured is no figure, each reason once, with how many of the values it is of where not of all."""
+    whys = collections.Counter(
+        notice.text.partition(" (on ")[0] for one in findings for notice in one.notices if notice.code == NO_FIGURE
+    )
+    return [
+        (
+            "No value here is a figure"
+            if number == len(findings)
+            else f"{number:,} of {count(len(findings), 'value')} are no figures"
+        )
+        + f": {why}. None heads this section, stands beside a published system, or decides a requirement."
+        for why, number in whys.items()
+    ]
+
+
+def _checks(checks: list[Check]) -> Table:
+    """How near the results came to the limits of their checks; kernels whose worst is the same share a row."""
+    groups: dict[tuple[object, ...], list[Check]] = {}
+    for one in checks:
+        groups.setdefault((one.value, one.limit, one.kind), []).append(one)
+    ranked = sorted(groups.values(), key=lambda group: -share_of(group[0]))
+    return Table(
+        title="Checks",
+        caption="Of each kernel the worst case; a run with a value above its limit has no score.",
+        columns=(
+            Column("Kernel", "code"),
+            Column("Checked", "number"),
+            Column("Worst"),
+            Column("What is compared"),
+            Column("Where"),
+        ),
+        rows=tuple(
+            (
+                ", ".join(one.kernel for one in group),
+                count(sum(one.cases for one in group), "case"),
+                words(group[0]),
+                group[0].kind or "not stated",
+                "" if not share_of(group[0]) else ", ".join(filter(None, (params_of(group[0].params), group[0].host))),
+            )
+            for group in ranked
+        ),
+    )
+
+
 def _headline(findings: list[Finding], metrics: dict[str, Metric], *, many: bool) -> Bars | None:
-    """The best value of each metric, for each place where its limit differs (cache levels, memory)."""
+    """The best value of each metric, of those that give its figure, for each place where its limit differs (cache levels,
+    memory); headlines first."""
     groups: dict[tuple[str, ...], list[Finding]] = {}
     vary: dict[str, list[Finding]] = {}
     for finding in findings:
-        if finding.value is not None:
+        if finding.value is None:
+            continue
+        vary.setdefault(finding.metric, []).append(finding)
+        metric = metrics.get(finding.metric)
+        if metric is None or is_figure(metric, finding.params):
             places = sorted(_choose.placed_by(metrics[finding.metric])) if finding.metric in metrics else []
             key = (finding.metric, *(str(finding.params.get(place, "")) for place in places))
             groups.setdefault(key, []).append(finding)
-            vary.setdefault(finding.metric, []).append(finding)
     names = {metric: list(_choose.varying(_choose.rows_of(group))) for metric, group in vary.items()}
     placed = {key[0] for key in groups if all(key[1:]) and len(key) > 1}
     bars = []
-    for key, group in groups.items():
+    order = {name: (not metric.headline, at) for at, (name, metric) in enumerate(metrics.items())}
+    for key, group in sorted(groups.items(), key=lambda item: order.get(item[0][0], (True, len(order)))):
         if key[0] in placed and not all(key[1:]):
             continue  # not of one level, so it heads none
         best = better(group)

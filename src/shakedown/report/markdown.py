@@ -7,7 +7,7 @@ import re
 from ..records import Analysis
 from ..units import show
 from . import Report
-from ._document import Bars, Block, Document, Facts, Figures, Logs, Section, Table, Text
+from ._document import Alert, Bars, Block, Document, Facts, Figures, Logs, Section, Table, Text
 from ._sections import document
 from ._text import without_controls
 
@@ -67,6 +67,8 @@ def _block(block: Block, pictures: list[str]) -> list[str]:
     match block:
         case Text():
             return [_plain(block.text)]
+        case Alert():
+            return [f"> **{_plain(block.text)}**"]
         case Facts():
             head = [f"### {_plain(block.title)}", ""] if block.title else []
             return head + [f"- {_plain(name)}: {_plain(value)}" for name, value in block.pairs]

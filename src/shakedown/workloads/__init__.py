@@ -8,14 +8,14 @@ existing program brings ``parse``. Each module's docstring is its entry in the m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 import msgspec
 
 from .. import plugins
 from ..errors import BadInput, nearest
-from ..records import Case, Host, Machine, Metric, Params, Value
+from ..records import Case, Host, Machine, Metric, Only, Params, Value
 
 
 class Param(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +84,22 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters of the run that join those of its cases, where the program does not print them: two libraries apart. A
     function where it hangs on the others which of them matter."""
     samples: tuple[Sample, ...] = ()
+
+
+#: What a run must have checked to count: `marks` tells it of cases where its check was switched off.
+CHECKED = {"check": Only(value="", why="not verified: its check was switched off")}
+#: What ``n`` is beside products of matrices and systems of equations.
+ORDER = {"n": "order of the matrix"}
+
+
+def each(
+    metrics: Iterable[Metric], *, only: Mapping[str, Only] | None = None, titles: Mapping[str, str] | None = None
+) -> tuple[Metric, ...]:
+    """The metrics, each with what all of a workload's have alike."""
+    return tuple(
+        msgspec.structs.replace(one, only={**one.only, **(only or {})}, titles={**one.titles, **(titles or {})})
+        for one in metrics
+    )
 
 
 class Garbage(ValueError):

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from .. import programs
 from ..errors import BadInput, Unavailable
-from ..records import Host, Machine, Notice, Params
+from ..records import Host, Machine, Notice, Only, Params
 from . import Param
 
 PARAMS = {
@@ -31,8 +32,17 @@ REFUSED = {
     "gpu-out-of-memory": "out of memory",
     "gpu-driver-too-old": "driver too old",
 }
+#: What a case must have been made on to measure a GPU; `marks` tells it of cases.
+ON_GPUS = {"backend": Only(value="cuda", why="made on the host backend, which measures no GPU")}
+#: Workloads on GPUs whose programs have no kernels of their own: they run in a build without CUDA's compiler too.
+_WITHOUT_KERNELS = ("gpu_fft", "gpu_pingpong")
 CUBLAS = Param(kind="word", default="auto", help="the path of libcublas.so; auto: the loader's, else that of a wheel")
 CUFFT = Param(kind="word", default="auto", help="the path of libcufft.so; auto: the loader's, else that of a wheel")
+
+
+def marks(params: Params) -> tuple[str, ...]:
+    """The parameters that join those of cases: the backend, where it is not that of GPUs."""
+    return () if params["backend"] == ON_GPUS["backend"].value else ("backend",)
 
 
 def present(params: Params, machine: Machine, workload: str) -> Params:
@@ -55,7 +65,15 @@ def present(params: Params, machine: Machine, workload: str) -> Params:
             + (f" ({'; '.join(reasons)})" if reasons else ""),
             hint="in a batch job ask for a GPU (--gres=gpu:1); 'shakedown gpu' shows what is known of them",
         )
+    if workload not in _WITHOUT_KERNELS and (why := without_kernels()):
+        raise Unavailable(f"{workload} needs kernels for CUDA, and this build has none", hint=why)
     return params
+
+
+def without_kernels() -> str:
+    """Why our programs were built without kernels for CUDA, and what to do about it; empty where they have them."""
+    built = programs.build()
+    return "" if "cuda" in built else str(built.get("cuda_absent", ""))
 
 
 def count(params: Params, host: Host) -> int:

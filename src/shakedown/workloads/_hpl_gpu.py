@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from .. import launchers, programs
 from ..errors import BadInput
-from ..records import Host, Machine, Params, Value
-from . import Command, Param, _gpu, _hpl
+from ..records import Host, Machine, Only, Params, Value
+from . import CHECKED, Command, Param, _gpu, _hpl
 from ._hpl_dat import BCASTS, MAPPINGS
 
 AUTO = ("auto",)
@@ -58,6 +58,19 @@ PARAMS = {
     "per_host": Param(kind="flag", default=False, help="every host solves its own system at the same time"),
     "check": Param(kind="word", default="", help='"not verified" where threshold switches the check off; filled in'),
 }
+
+
+#: What a case must be to measure GPUs, each with a rank of its own, and to be checked.
+ONLY = {
+    **CHECKED,
+    **_gpu.ON_GPUS,
+    "share_devices": Only(value=False, why="made with ranks that share a device, which measures none"),
+}
+
+
+def marks(params: Params) -> tuple[str, ...]:
+    """The parameters that join those of cases: what keeps them from being a figure."""
+    return ("check", *_gpu.marks(params), *(("share_devices",) if params["share_devices"] else ()))
 
 
 def ranks(params: Params, host: Host) -> int:

@@ -3,8 +3,9 @@
 Every GPU, or every core where there is none, has a worker of its own: products of matrices with checksums over rows and
 columns, power steps in which all devices rise and fall together, patterns through memory of its own. Meanwhile clocks,
 heat, power, throttling, error counters and the kernel's log are read. A device with a critical symptom (a wrong bit, a
-worker that died or hangs, an uncorrected memory error, an Xid) has failed and has no score; the notice tells the first
-symptom with its time. For hours and days take the verb itself, which outlives a campaign's limits and can be gone on
+worker that died or hangs, an uncorrected memory error, an Xid) has failed and has no score; the run's reason and its notice
+tell the first symptom with its time. A device that could not begin before the time ended was not tested: the run is then
+unavailable, never a pass. For hours and days take the verb itself, which outlives a campaign's limits and can be gone on
 with: docs/burnin.md.
 """
 
@@ -59,7 +60,9 @@ WORKLOAD = Workload(
             help="auto (GPUs where there are any, else cores), cpu, gpu, all, or cpu:0-3,gpu:0",
         ),
         "memory": Param(
-            kind="word", default="auto", help="for the patterns of each core: a size, a share as 80%, auto (50%), 0"
+            kind="word",
+            default="auto",
+            help="for the patterns of each core: a size, a share as 80%, auto (50%, less where the time is short), 0",
         ),
         "periods": Param(kind="list", default="1,0.1,0.01", help="seconds of one power step up and down"),
         "stop": Param(

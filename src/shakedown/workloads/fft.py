@@ -12,6 +12,8 @@ native/fft/README.md.
 from __future__ import annotations
 
 import math
+import os
+import platform
 import posixpath
 import re
 
@@ -19,7 +21,7 @@ from .. import programs
 from ..errors import BadInput, unknown
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Sample, Workload
+from . import Command, Param, Sample, Workload, each
 from ._threads import HELP, counts
 
 _SOURCE = "5 N log2 N operations; native/fft/README.md"
@@ -54,6 +56,8 @@ _METRICS = (
         source="the call of the planner; native/fft/README.md",
     ),
 )
+#: Longest dimension, which libraries count in int, and most points in all, as in native/fft/fft.hpp.
+_MOST_LENGTH, _MOST_POINTS = 2**31 - 1, 2**40
 #: Of the memory that is free, what the arrays may take.
 _SHARE = 0.9
 _LIBRARIES = ("auto", "fftw", "mkl", "armpl", "nvpl")
@@ -63,8 +67,13 @@ def shapes(params: Params, workload: str = "fft") -> tuple[tuple[int, ...], ...]
     """The lengths of each transform. Raises BadInput."""
     found = []
     for word in (one.strip() for one in str(params["sizes"]).split(",")):
-        lengths = tuple(map(int, word.split("x"))) if re.fullmatch(r"\d{1,9}(x\d{1,9}){0,2}", word) else ()
-        if not lengths or min(lengths) < 1 or max(lengths) >= 2**31 or math.prod(lengths) < 2:
+        lengths = tuple(map(int, word.split("x"))) if re.fullmatch(r"[0-9]{1,99}(x[0-9]{1,99}){0,2}", word) else ()
+        if lengths and (max(lengths) > _MOST_LENGTH or math.prod(lengths) > _MOST_POINTS):
+            raise BadInput(
+                f"{workload}.sizes: {word} is too large for a transform",
+                hint=f"lengths up to {_MOST_LENGTH}, and {_MOST_POINTS} (2^40) points in all",
+            )
+        if not lengths or min(lengths) < 1 or math.prod(lengths) < 2:
             raise BadInput(
                 f"{workload}.sizes: {word!r} is no shape of a transform",
                 hint="write lengths between commas, with x between dimensions: 65536,1024x1024,128x128x128",
@@ -73,20 +82,21 @@ def shapes(params: Params, workload: str = "fft") -> tuple[tuple[int, ...], ...]
     return tuple(dict.fromkeys(found))
 
 
-def _words(params: Params, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
+def of_both(params: Params, workload: str, name: str, known: tuple[str, str]) -> tuple[str, ...]:
+    """Words between commas, each once; "both" is all that are known. Raises BadInput."""
     words = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",")))
     for word in words:
-        if word not in known:
-            raise unknown(f"{name} of fft", word, known)
-    return words
+        if word not in (*known, "both"):
+            raise unknown(f"{name} of {workload}", word, (*known, "both"))
+    return known if "both" in words else words
 
 
 def _cases(params: Params) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Precisions, batches and data. Raises BadInput."""
     return (
-        _words(params, "precision", ("d", "s")),
-        _words(params, "batch", ("together", "each")),
-        _words(params, "data", ("warm", "cold")),
+        of_both(params, "fft", "precision", ("d", "s")),
+        of_both(params, "fft", "batch", ("together", "each")),
+        of_both(params, "fft", "data", ("warm", "cold")),
     )
 
 
@@ -101,8 +111,18 @@ def _library(word: str, host: Host) -> tuple[str, str]:
     return path, ""
 
 
+def _check_wisdom(path: str, host: Host) -> None:
+    """Raises BadInput where the file cannot be read on this very host; of others only their program knows."""
+    if not path or host.name.split(".")[0] != platform.node().split(".")[0] or os.access(path, os.R_OK):
+        return
+    raise BadInput(
+        f"fft.wisdom: cannot read {path} on {host.name}", hint="name a file that fftw-wisdom or fft --save-wisdom wrote"
+    )
+
+
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
+    _check_wisdom(str(params["wisdom"]), host)
     threads = counts(str(params["threads"]), host, where="fft.threads")
     precisions, batches, _ = _cases(params)
     point_bytes = 16 if "d" in precisions else 8
@@ -149,7 +169,8 @@ def _command(params: Params, host: Host) -> Command:
 def _estimate_s(params: Params, host: Host) -> float:
     """For each case filling, planning, warm-up, samples and check.
 
-    The rate is guessed as 5 Gflop/s a thread, the planner as 300 transforms and at least 0.3 s.
+    The rate is guessed as 5 Gflop/s a thread and 5 us for threads to meet, the planner as 300 transforms and at least
+    0.3 s. A sample is a call, or as many as do 5e8 operations within half a second.
     """
     precisions, batches, data = _cases(params)
     total = 0.3
@@ -157,9 +178,10 @@ def _estimate_s(params: Params, host: Host) -> float:
         for shape in shapes(params):
             points = math.prod(shape)
             flop = 5 * points * math.log2(points)
-            call_s = flop / (5e9 * threads)
+            call_s = flop / (5e9 * threads) + (5e-6 if threads > 1 and "together" in batches else 0)
+            sample_s = max(call_s, min(0.5, 5e8 / flop * call_s))
             plan_s = {"estimate": 0.0, "measure": max(0.3, 300 * call_s), "patient": max(3.0, 3000 * call_s)}
-            case_s = 0.15 + max(float(params["seconds"]), int(params["samples"]) * max(call_s, 5e8 / (5e9 * threads)))
+            case_s = 0.25 + max(float(params["seconds"]), int(params["samples"]) * sample_s)
             check_s = points * 2e-7
             limit_s = float(params["plan_limit"]) or math.inf
             each = len(data) * (case_s + check_s)
@@ -178,7 +200,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="fft",
     title="Fourier transforms (FFT)",
-    metrics=_METRICS,
+    metrics=each(_METRICS, titles={"n": "points"}),
     params={
         "library": Param(
             kind="list",
@@ -192,8 +214,12 @@ WORKLOAD = Workload(
         ),
         "threads": Param(kind="list", default="all", help=HELP),
         "precision": Param(kind="list", default="d", help="d (double), s (single) or both"),
-        "batch": Param(kind="list", default="together", help="together: by all threads; each: one of its own on each"),
-        "data": Param(kind="list", default="warm", help="warm: the same arrays again; cold: such as no cache holds"),
+        "batch": Param(
+            kind="list", default="together", help="together: by all threads; each: one of its own on each; both"
+        ),
+        "data": Param(
+            kind="list", default="warm", help="warm: the same arrays again; cold: such as no cache holds; both"
+        ),
         "plan": Param(
             kind="word", default="measure", choices=("estimate", "measure", "patient"), help="effort of the planner"
         ),

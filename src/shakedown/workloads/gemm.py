@@ -19,7 +19,7 @@ from .. import programs
 from ..errors import BadInput, unknown
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Sample, Workload, _blas
+from . import ORDER, Command, Param, Sample, Workload, _blas, each
 from ._threads import HELP, counts
 
 _SOURCE = "2 n^3 operations; native/gemm/README.md"
@@ -140,7 +140,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="gemm",
     title="Products of matrices (DGEMM, SGEMM)",
-    metrics=_METRICS,
+    metrics=each(_METRICS, titles=ORDER),
     params={
         "library": Param(kind="word", default="all", help=_blas.HELP),
         "sizes": Param(kind="list", default="1024,2048,4096", help="orders of the matrices between commas"),

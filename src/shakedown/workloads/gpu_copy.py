@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from .. import programs
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _gpu
+from . import Command, Param, Sample, Workload, _gpu, each
 
 KERNELS = ("h2d", "d2h", "bidirectional", "peer", "latency", "triad")
 _NAME = "gpu_copy"
@@ -92,7 +92,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 WORKLOAD = Workload(
     name=_NAME,
     title="Copies between host and GPUs, and between GPUs",
-    metrics=_METRICS,
+    metrics=each(_METRICS, only=_gpu.ON_GPUS),
     params={
         **_gpu.PARAMS,
         "sizes": Param(kind="list", default="4096,65536,1048576,16777216,268435456", help="bytes of a copy"),
@@ -114,6 +114,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=lambda params: "copies between host and GPUs",
+    marks=_gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-copy-host.jsonl",

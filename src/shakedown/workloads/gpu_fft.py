@@ -17,8 +17,8 @@ import math
 from .. import programs
 from ..errors import BadInput
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _gpu
-from .fft import shapes
+from . import Command, Param, Sample, Workload, _gpu, each
+from .fft import of_both, shapes
 
 _NAME = "gpu_fft"
 _SOURCE = "5 N log2 N operations; native/gpu_fft/README.md"
@@ -80,10 +80,14 @@ def batches(params: Params) -> tuple[str, ...]:
     return words
 
 
+def _precisions(params: Params) -> tuple[str, ...]:
+    return of_both(params, _NAME, "precision", ("d", "s"))
+
+
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     shapes(params, _NAME)
     batches(params)
-    _gpu.words(params, _NAME, "precision", ("d", "s"))
+    _precisions(params)
     return (_gpu.present(params, machine, _NAME),)
 
 
@@ -93,7 +97,7 @@ def _command(params: Params, host: Host) -> Command:
         sizes=",".join("x".join(map(str, shape)) for shape in shapes(params, _NAME)),
         batch=",".join(batches(params)),
         bytes=params["bytes"],
-        precision=",".join(_gpu.words(params, _NAME, "precision", ("d", "s"))),
+        precision=",".join(_precisions(params)),
         cufft=_gpu.library(params, "cufft"),
     )
     return Command(argv=(programs.path("gpu_fft"), *words))
@@ -102,7 +106,7 @@ def _command(params: Params, host: Host) -> Command:
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case a plan, warm-up, samples at 1 TB/s, and the host's check at 10 million points a second."""
     total = 3.0
-    for point_bytes in (16 if word == "d" else 8 for word in _gpu.words(params, _NAME, "precision", ("d", "s"))):
+    for point_bytes in (16 if word == "d" else 8 for word in _precisions(params)):
         for shape in shapes(params, _NAME):
             points = math.prod(shape)
             filling = max(1, int(params["bytes"]) // (points * point_bytes))
@@ -122,7 +126,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="Fourier transforms (FFT) on GPUs",
-    metrics=_METRICS,
+    metrics=each(_METRICS, only=_gpu.ON_GPUS, titles={"n": "points"}),
     params={
         **_gpu.PARAMS,
         "sizes": Param(
@@ -141,6 +145,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
+    marks=_gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-fft-host.jsonl",

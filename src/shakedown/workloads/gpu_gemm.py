@@ -13,11 +13,13 @@ that of a Python wheel. See native/gpu_gemm/README.md.
 from __future__ import annotations
 
 from .. import programs
-from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _gpu
+from ..records import Host, Machine, Metric, Only, Params
+from . import ORDER, Command, Param, Sample, Workload, _gpu, each
 
 FORMATS = ("f64", "f32", "tf32", "bf16", "f16", "i8", "f8")
 DATA = ("random", "ones", "zeros")
+#: Data of one value switch few wires: those cases stand beside the figure.
+_FIGURE = {"data": Only(value="random")}
 _NAME = "gpu_gemm"
 _SOURCE = "2 n^3 operations; native/gpu_gemm/README.md"
 _TITLES = {
@@ -51,6 +53,7 @@ def _metric(format_: str) -> Metric:
         limit=_LIMITS[format_],
         headline=format_ in ("f64", "bf16"),
         match=("n", "data"),
+        only=_FIGURE,
         source=_SOURCE,
     )
 
@@ -64,6 +67,7 @@ def _condition(name: str, title: str, unit: str, per: str) -> Metric:
         kernel="conditions",
         per=per,
         match=("format", "n", "data"),
+        only=_FIGURE,
         source="NVML: nvmlDeviceGetClockInfo, nvmlDeviceGetPowerUsage; the mean over a case, read every 20 ms",
     )
 
@@ -107,22 +111,31 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="Products of matrices on GPUs",
-    metrics=(
-        *(_metric(one) for one in FORMATS),
-        _condition("clock", "Clock of the GPU during products", "Hz", "hertz"),
-        _condition("power", "Power of the GPU during products", "W", "watts"),
+    metrics=each(
+        (
+            *(_metric(one) for one in FORMATS),
+            _condition("clock", "Clock of the GPU during products", "Hz", "hertz"),
+            _condition("power", "Power of the GPU during products", "W", "watts"),
+        ),
+        only=_gpu.ON_GPUS,
+        titles=ORDER,
     ),
     params={
         **_gpu.PARAMS,
         "formats": Param(kind="list", default=",".join(FORMATS), help=", ".join(FORMATS)),
         "sizes": Param(kind="list", default="1024,2048,4096,8192,16384", help="orders of the matrices between commas"),
-        "data": Param(kind="list", default="random,ones", help="random, ones, zeros: figures are those of random"),
+        "data": Param(
+            kind="list",
+            default="random,ones",
+            help="random, ones, zeros: figures, and limits that name no data, are those of random",
+        ),
         "cublas": _gpu.CUBLAS,
     },
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
+    marks=_gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-gemm-host.jsonl",

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from .. import programs
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _gpu, lj
+from . import Command, Param, Sample, Workload, _gpu, each, lj
 from ._particles import counts_of
 
 _NAME = "gpu_lj"
@@ -59,6 +59,7 @@ def _precisions(params: Params) -> tuple[str, ...]:
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     particles, precisions = _particles(params), _precisions(params)
     lj.check_box(_NAME, min(particles), params)
+    lj.check_step(_NAME, params)
     named = {"particles": ",".join(map(str, particles)), "precision": ",".join(precisions)}
     return ({**_gpu.present(params, machine, _NAME), **named},)
 
@@ -92,30 +93,34 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="Molecular dynamics on GPUs (Lennard-Jones fluid)",
-    metrics=(
-        Metric(
-            name="gpu_lj.rate",
-            title="Lennard-Jones particle steps on a GPU",
-            unit="update/s",
-            better="higher",
-            kernel="lj",
-            per="particle_steps/s",
-            headline=True,
-            match=lj.MATCH,
-            source=_SOURCE,
+    metrics=each(
+        (
+            Metric(
+                name="gpu_lj.rate",
+                title="Lennard-Jones particle steps on a GPU",
+                unit="update/s",
+                better="higher",
+                kernel="lj",
+                per="particle_steps/s",
+                headline=True,
+                match=lj.MATCH,
+                source=_SOURCE,
+            ),
+            Metric(
+                name="gpu_lj.step",
+                title="Time of a step of the Lennard-Jones fluid on a GPU",
+                unit="s",
+                better="lower",
+                kernel="lj",
+                per="s/steps",
+                match=lj.MATCH,
+                source="lists of neighbours included; native/gpu_lj/README.md",
+            ),
+            _condition("clock", "Clock of the GPU during molecular dynamics", "Hz", "hertz"),
+            _condition("power", "Power of the GPU during molecular dynamics", "W", "watts"),
         ),
-        Metric(
-            name="gpu_lj.step",
-            title="Time of a step of the Lennard-Jones fluid on a GPU",
-            unit="s",
-            better="lower",
-            kernel="lj",
-            per="s/steps",
-            match=lj.MATCH,
-            source="lists of neighbours included; native/gpu_lj/README.md",
-        ),
-        _condition("clock", "Clock of the GPU during molecular dynamics", "Hz", "hertz"),
-        _condition("power", "Power of the GPU during molecular dynamics", "W", "watts"),
+        only=_gpu.ON_GPUS,
+        titles={"n": "particles"},
     ),
     params={
         **_gpu.PARAMS,
@@ -135,6 +140,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
+    marks=_gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-lj-host.jsonl",

@@ -24,7 +24,7 @@ from __future__ import annotations
 from .. import programs
 from ..errors import BadInput
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _gpu, nbody
+from . import Command, Param, Sample, Workload, _gpu, each, nbody
 from ._particles import counts_of
 
 PRECISIONS = nbody.PRECISIONS
@@ -67,6 +67,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             raise BadInput(
                 f"{_NAME}.shape = {shape!r} is no shape of {precision}", hint=f"auto, {', '.join(SHAPES[precision])}"
             )
+    for bodies in _bodies(params):
+        nbody.check_step(_NAME, bodies, params)
     named = {"bodies": ",".join(map(str, _bodies(params))), "precision": ",".join(_precisions(params))}
     return ({**_gpu.present(params, machine, _NAME), **named},)
 
@@ -100,31 +102,35 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="N-body on GPUs, all pairs",
-    metrics=(
-        Metric(
-            name="gpu_nbody.rate",
-            title="N-body rate on a GPU, 20 operations an interaction",
-            unit="flop/s",
-            better="higher",
-            kernel="nbody",
-            per="flop/s",
-            limit="gpu.flops.{precision}",
-            headline=True,
-            match=_MATCH,
-            source=_SOURCE,
+    metrics=each(
+        (
+            Metric(
+                name="gpu_nbody.rate",
+                title="N-body rate on a GPU, 20 operations an interaction",
+                unit="flop/s",
+                better="higher",
+                kernel="nbody",
+                per="flop/s",
+                limit="gpu.flops.{precision}",
+                headline=True,
+                match=_MATCH,
+                source=_SOURCE,
+            ),
+            Metric(
+                name="gpu_nbody.interactions",
+                title="N-body interactions on a GPU",
+                unit="interaction/s",
+                better="higher",
+                kernel="nbody",
+                per="interactions/s",
+                match=_MATCH,
+                source="n^2 interactions a step; native/nbody/README.md",
+            ),
+            _condition("clock", "Clock of the GPU during N-body", "Hz", "hertz"),
+            _condition("power", "Power of the GPU during N-body", "W", "watts"),
         ),
-        Metric(
-            name="gpu_nbody.interactions",
-            title="N-body interactions on a GPU",
-            unit="interaction/s",
-            better="higher",
-            kernel="nbody",
-            per="interactions/s",
-            match=_MATCH,
-            source="n^2 interactions a step; native/nbody/README.md",
-        ),
-        _condition("clock", "Clock of the GPU during N-body", "Hz", "hertz"),
-        _condition("power", "Power of the GPU during N-body", "W", "watts"),
+        only=_gpu.ON_GPUS,
+        titles={"n": "bodies"},
     ),
     params={
         **_gpu.PARAMS,
@@ -157,6 +163,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
+    marks=_gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-nbody-host.jsonl",

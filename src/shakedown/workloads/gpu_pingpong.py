@@ -12,7 +12,7 @@ from __future__ import annotations
 from .. import launchers, programs
 from ..errors import Unavailable
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _gpu
+from . import Command, Param, Sample, Workload, _gpu, each
 
 SIDES = ("dd", "dh", "hd", "hh")
 KERNELS = ("latency", "bandwidth")
@@ -84,7 +84,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 WORKLOAD = Workload(
     name=_NAME,
     title="Messages from and to the memory of GPUs",
-    metrics=_METRICS,
+    metrics=each(_METRICS, only=_gpu.ON_GPUS),
     params={
         **{name: param for name, param in _gpu.PARAMS.items() if name != "seconds"},
         "sizes": Param(kind="list", default="0,8,64,1024,8192,65536,1048576,4194304", help="bytes of a message"),
@@ -102,6 +102,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=lambda params: f"messages between GPUs ({str(params['sides']).replace(',', ', ')})",
+    marks=_gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-pingpong-host.jsonl",

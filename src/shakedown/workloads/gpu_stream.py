@@ -13,7 +13,7 @@ from __future__ import annotations
 from .. import programs
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Sample, Workload, _gpu
+from . import Command, Param, Sample, Workload, _gpu, each
 
 KERNELS = ("copy", "scale", "add", "triad", "memcpy")
 _NAME = "gpu_stream"
@@ -69,7 +69,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="STREAM in the memory of GPUs",
-    metrics=tuple(_metric(kernel) for kernel in KERNELS),
+    metrics=each((_metric(kernel) for kernel in KERNELS), only=_gpu.ON_GPUS),
     params={
         **_gpu.PARAMS,
         "sizes": Param(
@@ -89,6 +89,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
+    marks=_gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-stream-host.jsonl",

@@ -21,7 +21,7 @@ import itertools
 from .. import programs
 from ..errors import BadInput
 from ..records import Host, Machine, Metric, Params, Value
-from . import Command, Param, Sample, Workload, _blas, _hpl, _ranks
+from . import CHECKED, ORDER, Command, Param, Sample, Workload, _blas, _hpl, _ranks, each
 from ._hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS
 
 _README = "native/hpl/README.md"
@@ -234,7 +234,7 @@ def _number(help: str, low: float = 0, **more: object) -> Param:
 WORKLOAD = Workload(
     name="hpl",
     title="High-Performance Linpack, our own program",
-    metrics=_METRICS,
+    metrics=each(_METRICS, only=CHECKED, titles=ORDER),
     params={
         "n": _list("orders N between commas; auto: the largest that memory_share and time_limit_s allow"),
         "nb": _list("block sizes between commas; auto: 192 up to 8 cores, 256, 384 from 32 cores with AVX-512"),

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _hpl_gpu
+from . import ORDER, Command, Param, Sample, Workload, _hpl_gpu, each
 from ._hpl_dat import SWAPS
 
 _NAME = "hpl_gpu"
@@ -154,7 +154,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="High-Performance Linpack on GPUs, our own program",
-    metrics=_METRICS,
+    metrics=each(_METRICS, only=_hpl_gpu.ONLY, titles=ORDER),
     params={
         **_hpl_gpu.PARAMS,
         "nb": Param(kind="list", default="512", help="block sizes between commas, at most 2048"),
@@ -169,7 +169,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    marks=("check",),
+    marks=_hpl_gpu.marks,
     samples=(
         Sample(
             recording="gpu/hpl-gpu-host.jsonl",

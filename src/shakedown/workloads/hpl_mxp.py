@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _hpl_gpu
+from . import ORDER, Command, Param, Sample, Workload, _hpl_gpu, each
 
 _NAME = "hpl_mxp"
 _README = "native/hpl_mxp/README.md"
@@ -187,7 +187,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="HPL-MxP on GPUs (mixed precision, not HPL), our own program",
-    metrics=_METRICS,
+    metrics=each(_METRICS, only=_hpl_gpu.ONLY, titles=ORDER),
     params={
         **_hpl_gpu.PARAMS,
         "nb": Param(kind="list", default="1024", help="block sizes between commas, at most 4096"),
@@ -201,7 +201,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    marks=("check",),
+    marks=_hpl_gpu.marks,
     samples=(
         Sample(
             recording="gpu/hpl-mxp-host.jsonl",

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from ..errors import BadInput, Unavailable
 from ..launchers.mpirun import cores
 from ..records import Case, Host, Machine, Params, Residual, Value
-from . import Command, Garbage, Param, Sample, Workload, _hpl, _hpl_dat
+from . import CHECKED, ORDER, Command, Garbage, Param, Sample, Workload, _hpl, _hpl_dat, each
 from ._hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS, HplDat
 
 _NUMBER = r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?"
@@ -280,7 +280,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="xhpl",
     title="High-Performance Linpack, as the site installed it",
-    metrics=(_hpl.RATE, _hpl.TIME, _hpl.EFFICIENCY),
+    metrics=each((_hpl.RATE, _hpl.TIME, _hpl.EFFICIENCY), only=CHECKED, titles=ORDER),
     params={
         "program": Param(kind="word", default="xhpl", help="the site's HPL: a name on PATH or a path"),
         "arguments": Param(kind="word", default="", help="words behind it, with spaces between: --dat HPL.dat"),

@@ -297,6 +297,8 @@ def _metric(metric: Metric, word: str, part: bool) -> Metric:
         better="higher" if better == "higher" else "lower",
         headline=word == "energy_efficiency" and not part and metric.headline,
         match=metric.match,
+        only=metric.only,
+        titles=metric.titles,
         limit="",
         source=source,
     )

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...demonstrations._emit import Emitter, Words, run
-from ...errors import CannotMeasure
-from ...units import show_seconds
+from ...errors import NOT_MET, CannotMeasure, ShakedownError
 from ..health.senses import Senses
 from . import asking, journal, report
 from .devices import usable_cpus
@@ -34,18 +33,31 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     )
     senses = Senses()
     planned = asking.plan(asked, senses, usable_cpus())
+    if said := asking.remark(asked, planned):
+        print(said, file=sys.stderr, flush=True)
     folder = Path(asking.folder_name(planned))
     journal.create(folder, planned)
-    emit.start({"devices": [one.id for one in planned.devices], "memory_bytes": planned.memory_bytes})
+    titles = {one.id: one.title for one in planned.devices}
+    emit.start({"devices": list(titles), "titles": titles, "memory_bytes": planned.memory_bytes})
     with emit.phase("measure"):
         found = asking.carry_out(folder, planned, senses, lambda text: print(text, file=sys.stderr, flush=True))
     report.emit(found, emit)
-    if found.judgement in ("unfinished", "not tested"):
-        ill = [one.device for one in found.devices if one.judgement == found.judgement]
-        raise CannotMeasure(
-            f"{found.judgement}: {', '.join(ill[:4])}, after {show_seconds(found.burnt_s)}; ended by: {found.why}",
-            hint=f"see {folder}/workers and `shakedown burnin report {folder}`",
-        )
+    if found.judgement == "passed":
+        return
+    hint = f"see {folder}/workers and `shakedown burnin report {folder}`"
+    what = report.in_brief(found)
+    if found.judgement == "failed":
+        emit.ok = False
+        emit.end()  # it came to its end, and what the others did counts as what it is
+        raise Failed(what, hint=hint)
+    raise CannotMeasure(what, hint=hint)
+
+
+class Failed(ShakedownError):
+    """The burn-in found something wrong. Raised whatever cases there are: a device that dies before it has done anything
+    has none, and neither has a fault of the node."""
+
+    exit_code = NOT_MET
 
 
 if __name__ == "__main__":

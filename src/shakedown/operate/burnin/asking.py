@@ -12,8 +12,11 @@ from typing import Literal
 import msgspec
 
 from ... import __version__, programs
-from ...errors import BadInput, CannotMeasure, unknown
+from ...errors import BadInput, CannotMeasure, Unavailable, unknown
+from ...host import RecordedHost
+from ...machine import cgroup
 from ...units import parse_bytes, show_bytes, show_seconds
+from ...workloads import _gpu
 from ..health.senses import Senses
 from . import devices, journal
 from .course import fold
@@ -21,10 +24,13 @@ from .journal import Journal
 from .records import DRILLS, Device, Drill, Plan, Report, Stage, Stop
 from .sight import open_meters
 from .supervise import Session, Setting
+from .workers import SLOWEST_FILL
 
 _TIMES = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 #: One round of all stages, where there is time for it; of the free memory, what the patterns take unless told.
 _CYCLE_S, _SHARE = 120.0, 0.5
+#: Unless told they take no more than the slowest core fills in this share of the time: filling tests nothing.
+_FILLING = 0.1
 _SHARES: tuple[tuple[Literal["product", "steps", "memory"], float], ...] = (
     ("product", 0.5),
     ("steps", 0.25),
@@ -55,6 +61,12 @@ def plan(asked: Asked, senses: Senses, usable: Sequence[int]) -> Plan:
     chosen = devices.choose(asked.devices, senses, usable)
     if not chosen:
         raise BadInput("no device is left to burn in", where="--devices", hint=devices.HELP)
+    if any(one.index is not None for one in chosen) and (why := _gpu.without_kernels()):
+        raise Unavailable(
+            "the burn-in of GPUs needs kernels for CUDA, and this build has none",
+            where="--devices",
+            hint=f"{why}. --devices cpu burns in the cores",
+        )
     if asked.stop not in ("end", "first"):
         raise unknown("word for --stop", asked.stop, ("end", "first"))
     if asked.hang_s < 1 or asked.look_s < 0.2:
@@ -68,7 +80,7 @@ def plan(asked: Asked, senses: Senses, usable: Sequence[int]) -> Plan:
         seconds=seconds,
         stages=stages(asked.stages, seconds),
         periods_s=tuple(_period(word) for word in asked.periods.split(",")),
-        memory_bytes=_memory(asked.memory, of_cores, _available(senses)) if of_cores else 0,
+        memory_bytes=_memory(asked.memory, of_cores, _available(senses), seconds) if of_cores else 0,
         gpu_memory=asked.gpu_memory if asked.gpu_memory == "auto" else str(_bytes(asked.gpu_memory, "--gpu-memory")),
         hang_s=asked.hang_s,
         look_s=asked.look_s,
@@ -134,9 +146,12 @@ def drill(text: str, chosen: Sequence[Device]) -> Drill:
 
 
 def _available(senses: Senses) -> int:
+    """Bytes that are free, and that the control groups of this process allow."""
+    limit = cgroup.limits(RecordedHost(Path(senses.root or "/"))).memory_bytes
     for line in (senses.text("/proc/meminfo") or "").splitlines():
         if found := re.match(r"MemAvailable:\s+(\d+) kB", line):
-            return int(found[1]) * 1024
+            free = int(found[1]) * 1024
+            return free if limit is None else min(free, limit)
     return 0
 
 
@@ -150,13 +165,13 @@ def _bytes(text: str, where: str) -> int:
     return value
 
 
-def _memory(text: str, of_cores: int, available: int) -> int:
+def _memory(text: str, of_cores: int, available: int, seconds: float) -> int:
     """Bytes for each core, in whole MiB. Raises BadInput where all together are more than nine tenths of what is free."""
     if found := re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text):
         share = float(found[1]) / 100
         each = int(share * available / of_cores) >> 20 << 20
     elif text == "auto":
-        each = int(_SHARE * available / of_cores) >> 20 << 20
+        each = int(min(_SHARE * available / of_cores, _filled(seconds))) >> 20 << 20
     else:
         each = _bytes(text, "--memory")
     if each * of_cores > 0.9 * available:
@@ -166,6 +181,20 @@ def _memory(text: str, of_cores: int, available: int) -> int:
             hint="write a smaller size for each core, or a share such as 80%",
         )
     return each
+
+
+def _filled(seconds: float) -> float:
+    return _FILLING * seconds * SLOWEST_FILL
+
+
+def remark(asked: Asked, plan: Plan) -> str:
+    """What a short time makes of the memory that is tested, in words; empty where it makes nothing of it."""
+    if asked.memory != "auto" or not plan.memory_bytes or plan.memory_bytes < _filled(plan.seconds) - (1 << 20):
+        return ""
+    return (
+        f"in {show_seconds(plan.seconds)} the memory patterns take {show_bytes(plan.memory_bytes)} of each core, so that "
+        "filling it is a small part of the time; --memory takes more"
+    )
 
 
 def folder_name(plan: Plan) -> str:

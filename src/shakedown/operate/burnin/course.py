@@ -35,6 +35,7 @@ class _Device:
 
     def __init__(self) -> None:
         self.state: State = "waiting"
+        self.why = ""
         self.first: Symptom | None = None
         self.first_warning: Symptom | None = None
         self.counts: Counter[str] = Counter()
@@ -72,6 +73,7 @@ class Course:
                 self._tell(entry.symptom)
             case Turn():
                 self._devices[entry.device].state = entry.state
+                self._devices[entry.device].why = entry.why
                 self._last_s = max(self._last_s, entry.at_s)
             case End():
                 self._last_s = max(self._last_s, entry.at_s)
@@ -88,7 +90,7 @@ class Course:
         self._notes += [one for one in entry.notes if one not in self._notes]
         for one in self._devices.values():
             one.before, one.done = one.total(), Done()
-            one.state = "waiting"
+            one.state, one.why = "waiting", ""
 
     def _minute(self, entry: Minute) -> None:
         self._last_s = max(self._last_s, entry.at_s)
@@ -170,6 +172,7 @@ class Course:
             title=title,
             judgement=judgement,
             state=one.state,
+            why=one.why,
             first=one.first,
             first_warning=one.first_warning,
             symptoms=dict(one.counts),

@@ -12,8 +12,9 @@ from ...records import Record
 NODE = "node"
 Severity = Literal["critical", "warning"]
 Stop = Literal["end", "first"]
-#: Of a worker. ``silent``: it gives no sign of life; ``left``: silent, and it could not be killed.
-State = Literal["waiting", "running", "silent", "left", "died", "ended", "refused"]
+#: Of a worker. ``silent``: it gives no sign of life; ``left``: silent, and it could not be killed; ``late``: the time had
+#: ended before it began.
+State = Literal["waiting", "running", "silent", "left", "died", "ended", "refused", "late"]
 Judgement = Literal["passed", "failed", "unfinished", "not tested"]
 #: Drills that a worker knows: faults on purpose.
 DRILLS = ("result", "result-always", "operand", "memory", "memory-always", "die", "stop")
@@ -150,6 +151,7 @@ class DeviceVerdict(Record, frozen=True, kw_only=True):
     title: str
     judgement: Judgement
     state: State
+    why: str = ""  # it is in this state, where its worker or its watcher said so
     first: Symptom | None = None
     first_warning: Symptom | None = None
     symptoms: dict[str, int] = msgspec.field(default_factory=dict)  # kind -> how often

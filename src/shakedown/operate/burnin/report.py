@@ -37,6 +37,7 @@ def text(report: Report) -> str:
         if len(others) > _SHOWN:
             lines.append(f"  and {len(others) - _SHOWN} more in the journal")
     lines += ["", *_table([_ROW, *(_row(one) for one in report.devices)])]
+    lines += [f"{_names(names)}: {why}" for why, names in _whys(report).items()]
     if report.node or report.node_symptoms:
         counts = ", ".join(f"{kind} {count}" for kind, count in report.node_symptoms.items())
         lines += ["", f"node: {'; '.join(filter(None, (counts, _figures(report.node))))}"]
@@ -66,6 +67,31 @@ def _symptom(one: Symptom, *, everything: bool) -> list[str]:
 
 def _names(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+
+def _whys(report: Report) -> dict[str, list[str]]:
+    """Why devices without a critical symptom did not come to a pass: the words, and whose they are."""
+    found: dict[str, list[str]] = {}
+    for one in report.devices:
+        if one.why and one.judgement in ("unfinished", "not tested"):
+            found.setdefault(f"{one.judgement}: {one.why}", []).append(one.device)
+    return found
+
+
+def in_brief(report: Report) -> str:
+    """What kept it from a pass, in one line; empty where nothing did."""
+    if report.judgement == "failed":
+        if report.first is None:  # faults that were counted though none was told
+            ill = [one.device for one in report.devices if one.judgement == "failed"]
+            return f"failed: {_names(ill)}: wrong results"
+        one = report.first
+        return f"failed; first {one.device}, {show_seconds(one.since_start_s)} after the start: {one.what}"
+    if report.judgement == "passed":
+        return ""
+    ill = [one.device for one in report.devices if one.judgement == report.judgement]
+    why = next((one.why for one in report.devices if one.judgement == report.judgement and one.why), "")
+    burnt = f"after {show_seconds(report.burnt_s)} of {show_seconds(report.asked_s)}; ended by: {report.why}"
+    return f"{report.judgement}: {_names(ill)}" + (f": {why}; {burnt}" if why else f", {burnt}")
 
 
 _ROW = ("device", "verdict", "state", "products", "rate", "slowest", "memory", "symptoms", "readings")
@@ -102,9 +128,13 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def emit(report: Report, out: Emitter) -> None:
-    """One case for each device and kind of work: what it did, and how many critical symptoms it had: none is allowed."""
+    """One case for each device and kind of work: what it did, and whether it had a critical symptom: none is allowed.
+
+    A device that failed before it did anything has no case, nor has a symptom of the node: the exit code tells of both.
+    """
     for one in report.devices:
         failed = 1.0 if one.judgement == "failed" else 0.0
+        said = f" ({one.first.what})" if one.first is not None else ""
         done = one.done
         kinds = (
             ("burnin_product", {"flop": done.flop, "products": float(done.products)}, done.product_s),
@@ -114,10 +144,10 @@ def emit(report: Report, out: Emitter) -> None:
             if seconds > 0:
                 out.case(
                     kernel,
-                    params={"device": one.device, "title": one.title},
+                    params={"device": one.device},
                     work=work,
                     seconds=[seconds],
-                    residual=Residual(value=failed, limit=0, kind="devices with a critical symptom"),
+                    residual=Residual(value=failed, limit=0, kind=f"devices with a critical symptom{said}"),
                     begin_ns=round(report.begun_s * 1e9),
                     end_ns=round(report.ended_s * 1e9),
                 )

@@ -14,11 +14,12 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ...errors import CannotMeasure
+from ...units import show_bytes, show_seconds
 from ..health.senses import Senses
 from . import judging
 from .course import MOST_TOLD, Course, joined, rate_between
 from .journal import Journal
-from .records import NODE, Begin, Device, Done, End, Figures, Minute, Plan, Symptom, Told, Turn
+from .records import NODE, Begin, Device, Done, End, Figures, Minute, Plan, State, Symptom, Told, Turn
 from .sight import Eyes, Sight, Watts
 from .workers import Worker, command
 
@@ -26,8 +27,11 @@ Why = Literal["time", "signal", "first symptom", "nobody left"]
 
 #: How long a worker has to end when it is asked to, and a killed one to be gone.
 _GRACE_S, _KILL_S = 5.0, 2.0
+_OURS = (-signal.SIGTERM, -signal.SIGKILL)
 #: Past the end of the schedule workers end by themselves within this.
 _LATE_S = 5.0
+#: A worker that begins after this share of the time, and more than a second late, is told.
+_LATE = 0.2
 _TURN_S = 0.25
 
 
@@ -58,6 +62,7 @@ class Session:
         self._best: dict[str, float] = {}
         self._more: Counter[str] = Counter()
         self._asked_to_end = self._ending = self._journal_failed = False
+        self._over = "the burn-in"  # what has ended, in words
         self._burnt_before_s = course.burnt_s
         self._begun = 0.0  # monotonic
 
@@ -70,6 +75,7 @@ class Session:
             try:
                 self._begin()
                 why = self._until(self._begun + left_s)
+                self._over = "the time" if why == "time" else "the burn-in"
                 self._end_workers()
                 self._minute()
                 self._add(End(at_s=time.time(), why=why))
@@ -152,6 +158,7 @@ class Session:
             if not closed and worker.state in ("waiting", "silent") and worker.stage:
                 back = worker.state == "silent"
                 self._turn(worker, "running", "it goes on" if back else "")
+                self._notice_late(worker, back)
             for fault in faults:
                 self._symptom(_corruption(fault, worker.device))
             if closed:
@@ -167,12 +174,39 @@ class Session:
         if state == "ended" and early > _LATE_S and not self._asked_to_end:
             state, why = "died", f"it ended {early:.0f} s too early"
         was = worker.state
+        if self._ending and worker.process.returncode in _OURS:
+            state, why = self._put_down(worker)
         self._turn(worker, state, why)
-        if state == "died" and not (was == "silent" and self._ending):
+        if state == "died":
             what = f"its worker died during {was if was != 'running' else worker.stage}: {why}"
             self._symptom(
                 self._new(worker.device.id, "died", "critical", what, "see the kernel's log, then run it alone")
             )
+
+    def _notice_late(self, worker: Worker, back: bool) -> None:
+        """Say of a worker that has just begun that much of the time was over by then: so much less was tested."""
+        late_s = time.monotonic() - self._begun
+        left_s = self._plan.seconds - self._burnt_before_s
+        if not back and late_s > max(_LATE * left_s, 1.0):
+            what = (
+                f"it began {show_seconds(late_s)} after the start, of {show_seconds(left_s)}: so much less was tested"
+            )
+            action = "give it more --time" + ("" if worker.device.index is not None else ", or less --memory to fill")
+            self._symptom(self._new(worker.device.id, "late", "warning", what, action))
+
+    def _put_down(self, worker: Worker) -> tuple[State, str]:
+        """The state of a worker that was ended by a signal of ours, because the time was over: that is no death of a
+        device. One that had not begun was not tested; one that was silent stays so; one at work has not finished."""
+        if worker.state == "waiting":
+            size = 0 if worker.device.index is not None else self._plan.memory_bytes
+            filling = f", still filling {show_bytes(size)} of memory" if size else ""
+            return "late", f"had not begun when {self._over} ended{filling}"
+        if worker.state == "running":
+            what = f"did not end within {_GRACE_S:g} s of being asked to, and was killed"
+            action = "see what held it: the kernel's log, other programs, swapping; then run it alone"
+            self._symptom(self._new(worker.device.id, "slow-to-end", "warning", f"its worker {what}", action))
+            return "silent", what
+        return "ended", ""
 
     def _notice_silence(self, now: float) -> None:
         for worker in self.workers.values():

@@ -18,8 +18,8 @@ from .records import Device, Done, Plan, State
 
 #: A worker that prints lines without an end is none of ours: so much of one is kept.
 _MOST_LINE = 1 << 16
-#: What a memory test's pages cost before the first sign of life: they are locked, which fills them.
-_SLOWEST_FILL = 0.2e9  # B/s
+#: What a memory test's pages cost before the first sign of life: they are locked, which fills them. B/s of one core.
+SLOWEST_FILL = 0.2e9
 
 
 def command(program: str, plan: Plan, device: Device, start_ns: int, burnt_s: float, seed: int) -> list[str]:
@@ -58,7 +58,7 @@ class Worker:
         self.period_s = 0.0
         self.rate: float | None = None  # flop/s of the last seconds
         self.seen = now  # monotonic: the last sign of life
-        self.patience_s = plan.hang_s + plan.memory_bytes / _SLOWEST_FILL
+        self.patience_s = plan.hang_s + plan.memory_bytes / SLOWEST_FILL
         self._hang_s = plan.hang_s
         self._buffer = b""
         self._from = errors.stat().st_size if errors.exists() else 0
