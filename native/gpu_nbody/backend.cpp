@@ -167,6 +167,7 @@ class Gpu final : public GpuBackend {
   /// clock, and one that warms up a falling one.
   Loop fastest(const std::vector<Loop>& loops) {
     std::vector<Loop> trials;
+    trials.reserve(loops.size());
     for (const Loop& loop : loops) trials.push_back(trial_of(loop));
     const std::int64_t begin_ns = monotonic_ns();
     do {

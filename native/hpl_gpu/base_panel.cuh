@@ -166,7 +166,7 @@ __device__ __forceinline__ void factor_base(const BaseTask& task) {
     // Hear the other blocks.
     Index winner = -1;
     if (task.courier == nullptr || blockIdx.x == 0) {
-      if (t < 32) hear(&task.slots[parity * blocks], blocks, sequence, heard);
+      if (t < 32) hear(task.slots + std::size_t{parity} * blocks, blocks, sequence, heard);
       __syncthreads();
       if (task.courier == nullptr) {
         // Nothing but NaN: the row itself, and the check will fail.
