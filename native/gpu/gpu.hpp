@@ -119,6 +119,9 @@ class Blas {
 
 class Transforms;  // Fourier transforms: transforms.hpp
 
+/// Of free memory, what a program takes: 95 %, as drivers and libraries want some.
+inline std::size_t usable(std::size_t free_bytes) { return free_bytes / 20 * 19; }
+
 /// One GPU. Any thread may call, one at a time. Every call throws Failure where it fails; after State::lost or
 /// State::corrupted nothing more can be done with this device in this process, the others go on.
 class Device {

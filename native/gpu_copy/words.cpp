@@ -62,11 +62,11 @@ bool has_room(gpu::Device& device, const Need& need, const std::string& what, gp
   const std::size_t free = device.free_bytes(), on_host = memory_room().bytes;
   // Where the host plays the device, both parts lie in one memory.
   const std::size_t there = need.on_device + (device.info().backend == "host" ? need.on_host : 0);
-  if (there > free / 20 * 19) {
+  if (there > gpu::usable(free)) {
     left_out.add(what + ": " + show_bytes(there) + " do not fit the device, " + show_bytes(free) + " are free", advice);
     return false;
   }
-  if (need.on_host > on_host / 20 * 19) {
+  if (need.on_host > gpu::usable(on_host)) {
     left_out.add(what + ": " + show_bytes(need.on_host) + " do not fit the host, " + show_bytes(on_host) + " are free",
                  advice);
     return false;

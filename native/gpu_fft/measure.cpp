@@ -36,7 +36,7 @@ class Bench {
  private:
   bool fits(const Setting& setting, std::size_t bytes) {
     const std::size_t free = device_.free_bytes();
-    if (bytes <= free / 20 * 19) return true;
+    if (bytes <= gpu::usable(free)) return true;
     left_out_.add(setting.words() + ": " + show_bytes(bytes) + " of input, output and work area do not fit, " +
                       show_bytes(free) + " are free",
                   "name smaller --sizes, --batch or --bytes");

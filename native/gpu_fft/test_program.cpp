@@ -91,10 +91,7 @@ void wrong(Checks& checks) {
 }
 
 void states(Checks& checks) {
-  struct State {
-    const char *fake, *words, *next;
-  };
-  const State states[] = {
+  const std::vector<shakedown::gpu::Refusal> refusals = {
       {"FAKE_CUDA='init 100'", "shows no device", "--gres=gpu:1"},
       {"FAKE_CUDA='retain 46 mode 3'", "exclusive mode and another process holds it", "nvidia-smi -c 0"},
       {"FAKE_CUDA='retain 2'", "no memory left even to start", "nvidia-smi"},
@@ -105,12 +102,7 @@ void states(Checks& checks) {
        "use an older cuFFT"},
       {"FAKE_CUFFT=old FAKE_CUDA=", "cufftCreate of 16 double: internal error (5)", "another cuFFT"},
   };
-  for (const auto& state : states) {
-    const Ran ran = fake(state.fake);
-    checks.equal(ran.code, 3, std::string(state.fake) + ": " + ran.text);
-    checks.that(ran.says(state.words), std::string(state.fake) + " says " + state.words + ": " + ran.text);
-    checks.that(ran.says(state.next), std::string(state.fake) + " advises " + state.next + ": " + ran.text);
-  }
+  shakedown::gpu::refused_alike(checks, refusals, "", [](const std::string& state) { return fake(state); });
   const Ran none =
       shakedown::run_command("FAKE_CUDA= " + kProgram + FAKES + "--cufft /nowhere/libcufft.so.12 " + kSmall);
   checks.that(none.code == 3 && none.says("gpu-no-library") && none.says("--cufft"), "no cuFFT: " + none.text);

@@ -184,7 +184,7 @@ Excuse excuse(gpu::Device& device, const Problem& problem) {
   if (problem.turned() && problem.n % 16 != 0)
     return {"the order is no multiple of 16", "name --sizes that are multiples of 16"};
   const auto bytes = Matrices::bytes_of(problem), free = device.free_bytes();
-  if (bytes > free / 20 * 19)
+  if (bytes > gpu::usable(free))
     return {show_bytes(bytes) + " do not fit, " + show_bytes(free) + " are free", "name smaller --sizes",
             gpu::State::out_of_memory};
   return {};

@@ -173,7 +173,7 @@ class OnDevice final : public Fluid {
   [[nodiscard]] double half_kick() const { return physics_.dt / 2 * physics_.force_factor; }
 
   void require(std::size_t bytes) const {
-    const std::size_t there = device_.free_bytes() / 20 * 19;
+    const std::size_t there = gpu::usable(device_.free_bytes());
     if (bytes <= there) return;
     throw gpu::Failure(gpu::State::out_of_memory,
                        device_.info().name + ": " + std::to_string(n_) + " particles need " + show_bytes(bytes) +

@@ -180,7 +180,7 @@ Seats seated(const std::vector<gpu::Device*>& devices, const Subject& subject, L
     seat->device = device;
     try {
       const std::uint64_t need = device_bytes(subject.bodies, subject.precision), room = device->free_bytes();
-      if (need > room / 20 * 19) {
+      if (need > gpu::usable(room)) {
         left_outs.at(device).add(
             subject.label + " need " + show_bytes(need) + ", which do not fit: " + show_bytes(room) + " are free",
             "name smaller --bodies");

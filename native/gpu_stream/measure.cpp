@@ -176,7 +176,7 @@ void measure(Emitter& emitter, gpu::Device& device, const Options& options) {
   gpu::LeftOut left_out(emitter, device, "gpu-size-left-out");
   for (const auto size : options.sizes) {
     const auto bytes = static_cast<std::size_t>(size) / 16 * 16;
-    if (const auto free = device.free_bytes(); bytes > free / 20 * 19 / 3) {
+    if (const auto free = device.free_bytes(); bytes > gpu::usable(free) / 3) {
       left_out.add("three arrays of " + show_bytes(bytes) + " do not fit, " + show_bytes(free) + " are free",
                    "name smaller --sizes");
       continue;

@@ -2,22 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
+
+#include "common/text.hpp"
 
 namespace shakedown::hpl {
 namespace {
 
 constexpr double kWorthSaying = 0.01;
-
-[[gnu::format(printf, 1, 2)]] std::string words(const char* format, ...) {
-  char text[400];
-  va_list arguments;
-  va_start(arguments, format);
-  // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start is two lines above
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -31,7 +22,7 @@ void by_phase(std::vector<Diagnosis>& found, const Report& report, const Config&
   const double all = total(s);
   const auto say = [&](double part, const char* what, const std::string& advice) {
     if (part / all >= kWorthSaying) {
-      found.push_back({part / all, words("%.1f %% of the thread-seconds went to %s", 100 * part / all, what), advice});
+      found.push_back({part / all, print("%.1f %% of the thread-seconds went to %s", 100 * part / all, what), advice});
     }
   };
   const std::string larger = "a larger N";
@@ -48,22 +39,24 @@ void by_phase(std::vector<Diagnosis>& found, const Report& report, const Config&
 void by_update(std::vector<Diagnosis>& found, const Report& report, const Config& config, const Circumstances& around) {
   const double ceiling_s = median(report.ceiling_seconds);
   if (ceiling_s <= 0 || report.ceiling_flop <= 0 || report.shares.update <= 0) return;
-  // Of the 2/3 N^3 operations, panels and triangular solves do about N^2 NB / 2 each.
-  const auto n = static_cast<double>(config.n);
-  const double flop =
-      (2.0 / 3.0 * n * n * n - n * n * static_cast<double>(config.nb)) * static_cast<double>(report.seconds.size());
+  const double flop = update_flop(config) * static_cast<double>(report.seconds.size());
   const double rate = flop / report.shares.update;
   const double best = report.ceiling_flop / ceiling_s / around.threads;
   const double lost = (1 - rate / best) * report.shares.update / total(report.shares);
   if (lost >= kWorthSaying) {
     found.push_back({lost,
-                     words("the update ran at %.1f %% of the DGEMM with k = %lld: %.2f against %.2f Gflop/s a thread",
+                     print("the update ran at %.1f %% of the DGEMM with k = %lld: %.2f against %.2f Gflop/s a thread",
                            100 * rate / best, static_cast<long long>(config.nb), rate / 1e9, best / 1e9),
                      "strips are narrow near the end: a larger N; or the machine was disturbed"});
   }
 }
 
 }  // namespace
+
+double update_flop(const Config& config) {
+  const auto n = static_cast<double>(config.n);
+  return 2.0 / 3.0 * n * n * n - n * n * static_cast<double>(config.nb);
+}
 
 std::vector<Diagnosis> diagnose(const Report& report, const Config& config, const Blas& blas,
                                 const Circumstances& around) {
@@ -75,7 +68,7 @@ std::vector<Diagnosis> diagnose(const Report& report, const Config& config, cons
   if (before > 0 && after > 0 && after < 0.95 * before) {
     found.push_back(
         {1 - after / before,
-         words("the slowest core's clock fell from %.2f to %.2f GHz over the run", before / 1e9, after / 1e9),
+         print("the slowest core's clock fell from %.2f to %.2f GHz over the run", before / 1e9, after / 1e9),
          "look at the power limit and the cooling: 'shakedown machine' shows the settings"});
   }
   if (const auto doubt = blas.kernel_doubt(); !doubt.text.empty()) found.push_back({0.3, doubt.text, doubt.advice});
@@ -86,7 +79,7 @@ std::vector<Diagnosis> diagnose(const Report& report, const Config& config, cons
   const auto free = static_cast<double>(around.free_bytes);
   if (free > 0 && static_cast<double>(around.matrix_bytes) < 0.5 * free) {
     found.push_back({0,
-                     words("the matrix takes %.0f %% of the memory that was free",
+                     print("the matrix takes %.0f %% of the memory that was free",
                            100 * static_cast<double>(around.matrix_bytes) / free),
                      "N = auto takes what fits: the losses to all but the update fall as 1 / N"});
   }

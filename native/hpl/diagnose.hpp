@@ -9,7 +9,7 @@
 namespace shakedown::hpl {
 
 struct Diagnosis {
-  double lost = 0;  // part of the thread-seconds, as far as it can be said
+  double lost = 0;  // part of the seconds of all threads or devices, as far as it can be said
   std::string text, advice;
 };
 
@@ -21,6 +21,10 @@ struct Circumstances {
   std::string pages;               // what was really got: huge, mixed, base...
   bool huge_asked = true;
 };
+
+/// The operations of all updates of one factorization: of 2/3 N^3, panels and triangular solves do about N^2 NB / 2
+/// each.
+double update_flop(const Config& config);
 
 /// The costliest first.
 std::vector<Diagnosis> diagnose(const Report& report, const Config& config, const Blas& blas,

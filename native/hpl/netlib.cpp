@@ -2,8 +2,9 @@
 
 #include <array>
 #include <cinttypes>
-#include <cstdarg>
 #include <cstdio>
+
+#include "common/text.hpp"
 
 namespace shakedown::hpl::netlib {
 namespace {
@@ -11,19 +12,6 @@ namespace {
 constexpr std::size_t kValuesPerLine = 8;
 constexpr std::array<const char*, 6> kBcastTitles = {"1ring", "1ringM", "2ring", "2ringM", "Blong", "BlongM"};
 constexpr std::array<const char*, 3> kFactTitles = {"Left", "Crout", "Right"};
-
-[[gnu::format(printf, 1, 2)]] std::string print(const char* format, ...) {
-  std::va_list arguments;
-  va_start(arguments, format);
-  // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, by the line above
-  const int size = std::vsnprintf(nullptr, 0, format, arguments);
-  va_end(arguments);
-  std::string text(size > 0 ? static_cast<std::size_t>(size) : 0, '\0');
-  va_start(arguments, format);
-  std::vsnprintf(text.data(), text.size() + 1, format, arguments);
-  va_end(arguments);
-  return text;
-}
 
 std::string rule(char c) { return std::string(80, c) + "\n"; }
 

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "common/check.hpp"
+#include "testing/program.hpp"
 
 namespace {
 
@@ -13,48 +13,12 @@ using shakedown::Checks;
 
 constexpr unsigned kHang_s = 600;
 
-struct Ran {
-  std::vector<int> codes;
-  std::string events;
-  [[nodiscard]] int count(const std::string& word) const {
-    int found = 0;
-    for (auto at = events.find(word); at != std::string::npos; at = events.find(word, at + 1)) ++found;
-    return found;
-  }
-};
-
-Ran run(int ranks, const std::vector<std::string>& words) {
-  const std::string file = "program_test." + std::to_string(getpid()) + ".jsonl";
-  std::vector<std::string> all = {"hpl",       "--library", PLAIN_BLAS, "--allow-oversubscribe",
-                                  "--threads", "2",         "--events", file};
-  all.insert(all.end(), words.begin(), words.end());
-  Ran ran;
-  ran.codes.resize(static_cast<std::size_t>(ranks));
-  ranks_in_threads::start(ranks, [&](int rank) {
-    auto mine = all;
-    std::vector<char*> argv(mine.size() + 1);
-    std::transform(mine.begin(), mine.end(), argv.begin(), [](auto& word) { return word.data(); });
-    ran.codes[static_cast<std::size_t>(rank)] = hpl_main(static_cast<int>(mine.size()), argv.data());
-  });
-  std::ifstream in(file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  ran.events = text.str();
-  std::remove(file.c_str());
-  return ran;
-}
-
-void sweep(Checks& checks, int ranks, const std::vector<std::string>& words, int cases, int code = 0) {
-  const Ran ran = run(ranks, words);
-  std::string line = std::to_string(ranks) + " ranks:";
-  for (const auto& word : words) line.append(" ").append(word);
-  for (const int found : ran.codes) checks.equal(found, code, line);
+void sweep(Checks& checks, int ranks, std::vector<std::string> words, int cases, int code = 0) {
+  words.insert(words.begin(), {"--library", PLAIN_BLAS, "--allow-oversubscribe", "--threads", "2"});
+  const auto ran = shakedown::hpl::testing::run_on_ranks("hpl", hpl_main, ranks, words);
+  const std::string line = shakedown::hpl::testing::ended(checks, ran, words, code);
   checks.equal(ran.count(R"("event":"case","kernel":"hpl")"), cases, line + ": systems");
   checks.equal(ran.count(R"("kernel":"update")"), cases, line + ": with their shares");
-  if (code == 0 || code == 1) {
-    checks.equal(ran.count(R"("event":"end","ok":)" + std::string(code == 0 ? "true" : "false")), 1,
-                 line + ": the end");
-  }
 }
 
 }  // namespace

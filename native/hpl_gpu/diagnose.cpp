@@ -3,7 +3,7 @@
 
 namespace shakedown::hpl_gpu {
 
-std::vector<Finding> diagnose(const hpl::Report& report, const Setup& setup, const std::string& staged_why) {
+std::vector<hpl::Diagnosis> diagnose(const hpl::Report& report, const Setup& setup, const std::string& staged_why) {
   if (report.seconds.empty()) return {};
   const auto& s = report.shares;
   const auto& c = setup.base;
@@ -15,7 +15,7 @@ std::vector<Finding> diagnose(const hpl::Report& report, const Setup& setup, con
   found.messages(setup, staged_why);
   found.waiting();
   found.part(s.other, "the back substitution", larger);
-  found.update({update_flop(c) * static_cast<double>(report.seconds.size()), report.ceiling_flop,
+  found.update({hpl::update_flop(c) * static_cast<double>(report.seconds.size()), report.ceiling_flop,
                 report.ceiling_seconds, c.p * c.q},
                "DGEMM with k = " + std::to_string(c.nb), "other --panel-blocks");
   return found.take();

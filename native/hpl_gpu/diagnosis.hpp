@@ -4,17 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "hpl/diagnose.hpp"
 #include "hpl_gpu.hpp"
 
 namespace shakedown::hpl_gpu {
-
-struct Finding {
-  double lost = 0;  // part of the seconds, as far as it can be said
-  std::string text, advice;
-};
-
-/// The operations of all updates of one factorization: of 2/3 N^3, panels and triangular solves do about N^2 NB.
-double update_flop(const hpl::Config& config);
 
 /// What the update is laid beside.
 struct Pace {
@@ -37,12 +30,12 @@ class Findings {
   void update(const Pace& pace, const std::string& product, const char* other);
 
   /// The costliest first.
-  [[nodiscard]] std::vector<Finding> take();
+  [[nodiscard]] std::vector<hpl::Diagnosis> take();
 
  private:
   const hpl::Shares& shares_;
   double all_;
-  std::vector<Finding> found_;
+  std::vector<hpl::Diagnosis> found_;
 };
 
 }  // namespace shakedown::hpl_gpu

@@ -50,10 +50,7 @@ std::vector<Outcome> solve(const Run& run) {
     Store store(device, run.setup, geometry);
     const gpu::Stream stream(device);
     acquaint(grid, store.column_transport(), store.row_transport());
-    // What the rehearsal leaves in the memory is never read again.
-    device.fill(store.a(0, 0), 0xff,
-                static_cast<std::size_t>(store.lda) * static_cast<std::size_t>(geometry.part.width) * sizeof(double),
-                stream);
+    testing::spoil(device, store, geometry, stream);
     Factorization(run.setup, grid, geometry, store, calls, {}).rehearse(0);
     generate(geometry, store, calls, stream);
     if (run.prepare) run.prepare(store, geometry);

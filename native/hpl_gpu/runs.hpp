@@ -41,6 +41,6 @@ Ceiling measure_ceiling(const Grid& grid, const Geometry& geometry, Store& store
                         const gpu::Stream& stream);
 
 /// Why a run was not faster: what its own measurements say, the costliest first.
-std::vector<Finding> diagnose(const hpl::Report& report, const Setup& setup, const std::string& staged_why);
+std::vector<hpl::Diagnosis> diagnose(const hpl::Report& report, const Setup& setup, const std::string& staged_why);
 
 }  // namespace shakedown::hpl_gpu

@@ -16,6 +16,7 @@
 
 #include "gpu/host.hpp"
 #include "gpu/testing.hpp"
+#include "hpl/testing/program.hpp"
 #include "hpl/testing/reference.hpp"
 #include "hpl/world.hpp"
 #include "hpl_gpu.hpp"
@@ -29,12 +30,8 @@ inline constexpr bool kSlow = true;
 inline constexpr bool kSlow = false;
 #endif
 
-inline std::string text_of(const std::string& file) {
-  std::ifstream in(file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+using hpl::testing::RanOnRanks;
+using hpl::testing::text_of;
 
 // Factorizations.
 
@@ -111,12 +108,15 @@ inline std::string words(const BaseSetup& setup, std::size_t eager_bytes) {
          (setup.staged ? ", staged" : ", direct") + ", eager " + number(eager_bytes);
 }
 
-// Whole programs.
+/// NaN all over a store's matrix: what a rehearsal leaves there is never read again.
+template <class Store>
+void spoil(gpu::Device& device, const Store& store, const Geometry& geometry, const gpu::Stream& stream) {
+  auto* const a = store.a(0, 0);
+  const auto columns = static_cast<std::size_t>(geometry.part.width);
+  device.fill(a, 0xff, static_cast<std::size_t>(store.lda) * columns * sizeof *a, stream);
+}
 
-/// What a program came to on ranks that are threads: the text is that of its events, the code the first rank's.
-struct RanOnRanks : Ran {
-  std::vector<int> codes;  // of every rank
-};
+// Whole programs.
 
 struct Program {
   const char* name;
@@ -133,21 +133,7 @@ inline int cases_of(const Ran& ran, const std::string& kernel) {
 }
 
 inline RanOnRanks run(const Program& program, int ranks, const std::vector<std::string>& words) {
-  const std::string file = std::string(program.name) + "_program_test." + std::to_string(getpid()) + ".jsonl";
-  std::vector<std::string> all = {program.name, "--events", file};
-  all.insert(all.end(), words.begin(), words.end());
-  RanOnRanks ran;
-  ran.codes.resize(static_cast<std::size_t>(ranks));
-  ranks_in_threads::start(ranks, [&](int rank) {
-    auto mine = all;
-    std::vector<char*> argv(mine.size() + 1);
-    std::transform(mine.begin(), mine.end(), argv.begin(), [](auto& word) { return word.data(); });
-    ran.codes[static_cast<std::size_t>(rank)] = program.main(static_cast<int>(mine.size()), argv.data());
-  });
-  ran.code = ran.codes.front();
-  ran.text = text_of(file);
-  std::remove(file.c_str());
-  return ran;
+  return hpl::testing::run_on_ranks(program.name, program.main, ranks, words);
 }
 
 /// On the host backend: so many systems are solved, and every rank ends with this code.
@@ -155,17 +141,12 @@ inline RanOnRanks sweep(Checks& checks, const Program& program, int ranks, std::
                         int code = 0) {
   words.insert(words.begin(), {"--backend", "host"});
   RanOnRanks ran = run(program, ranks, words);
-  std::string line = std::to_string(ranks) + " ranks:";
-  for (const auto& word : words) line.append(" ").append(word);
-  for (const int found : ran.codes) checks.equal(found, code, line);
+  const std::string line = hpl::testing::ended(checks, ran, words, code);
   checks.equal(cases_of(ran, program.system), cases, line + ": systems");
   for (const auto& kernel : program.beside)
     checks.equal(cases_of(ran, kernel), cases, std::string(line).append(": each has ").append(kernel));
   for (const auto& kernel : program.never)
     checks.equal(cases_of(ran, kernel), 0, std::string(line).append(": none has ").append(kernel));
-  if (code == 0 || code == 1)
-    checks.equal(ran.count(R"("event":"end","ok":)" + std::string(code == 0 ? "true" : "false")), 1,
-                 line + ": the end");
   return ran;
 }
 

@@ -3,7 +3,7 @@
 
 namespace shakedown::hpl_mxp {
 
-std::vector<hpl_gpu::Finding> diagnose(const Report& report, const Setup& setup, const std::string& staged_why) {
+std::vector<hpl::Diagnosis> diagnose(const Report& report, const Setup& setup, const std::string& staged_why) {
   if (report.seconds.empty()) return {};
   const auto& s = report.shares;
   const auto& c = setup.base;
@@ -15,7 +15,7 @@ std::vector<hpl_gpu::Finding> diagnose(const Report& report, const Setup& setup,
   found.messages(setup, staged_why);
   found.waiting();
   found.part(s.other, "solving with the factors and refining", larger);
-  found.update({hpl_gpu::update_flop(c) * static_cast<double>(report.seconds.size()), report.ceiling_flop,
+  found.update({hpl::update_flop(c) * static_cast<double>(report.seconds.size()), report.ceiling_flop,
                 report.ceiling_seconds, c.p * c.q},
                std::string("product in ") + word(setup.precision) + " with k = " + std::to_string(c.nb), "another NB");
   return found.take();

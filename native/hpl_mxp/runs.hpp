@@ -53,6 +53,6 @@ hpl_gpu::Ceiling measure_ceiling(const Setup& setup, const Grid& grid, const Geo
                                  const Calls& calls, const gpu::Stream& stream);
 
 /// Why a run was not faster: what its own measurements say, the costliest first.
-std::vector<hpl_gpu::Finding> diagnose(const Report& report, const Setup& setup, const std::string& staged_why);
+std::vector<hpl::Diagnosis> diagnose(const Report& report, const Setup& setup, const std::string& staged_why);
 
 }  // namespace shakedown::hpl_mxp

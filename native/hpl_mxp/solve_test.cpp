@@ -47,10 +47,7 @@ std::vector<Outcome> solve(const Run& run) {
     const Geometry geometry = geometry_of(run.setup, grid.row, grid.column);
     Store store(device, run.setup, geometry);
     const gpu::Stream stream(device);
-    // What the rehearsal leaves in the memory is never read again.
-    device.fill(store.a(0, 0), 0xff,
-                static_cast<std::size_t>(store.lda) * static_cast<std::size_t>(geometry.part.width) * sizeof(float),
-                stream);
+    testing::spoil(device, store, geometry, stream);
     Factorization(run.setup, grid, geometry, store, calls, {}).rehearse(0);
     generate(grid, geometry, store, calls, stream);
     if (run.prepare) run.prepare(store, geometry);

@@ -59,15 +59,19 @@ def present(params: Params, machine: Machine, workload: str) -> Params:
         raise BadInput(f"{workload}.backend = {backend!r} is not known", hint="cuda, host, or host:N")
     host = machine.hosts[0]
     if not any(gpu.vendor == "NVIDIA" for gpu in host.gpus):
-        reasons = [f"{gap.what}: {gap.why}" for gap in host.absent if "GPU" in gap.what]
-        raise Unavailable(
-            f"{workload} needs an NVIDIA GPU, and {host.name} shows none"
-            + (f" ({'; '.join(reasons)})" if reasons else ""),
-            hint="in a batch job ask for a GPU (--gres=gpu:1); 'shakedown gpu' shows what is known of them",
-        )
+        raise none_shown(f"{workload} needs an NVIDIA GPU", host)
     if workload not in _WITHOUT_KERNELS and (why := without_kernels()):
         raise Unavailable(f"{workload} needs kernels for CUDA, and this build has none", hint=why)
     return params
+
+
+def none_shown(need: str, host: Host) -> Unavailable:
+    """That a host shows no such GPU as is needed, with what could not be looked at."""
+    reasons = "; ".join(f"{gap.what}: {gap.why}" for gap in host.absent if "GPU" in gap.what)
+    return Unavailable(
+        f"{need}, and {host.name} shows none" + (f" ({reasons})" if reasons else ""),
+        hint="in a batch job ask for a GPU (--gres=gpu:1); 'shakedown gpu' shows what is known of them",
+    )
 
 
 def without_kernels() -> str:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import sys
 
-from ..errors import Unavailable
 from ..records import Machine, Metric, Params
-from . import Command, Sample, Workload
+from . import Command, Sample, Workload, _gpu
 
 _SOURCE = "CUDA driver (cuDeviceGetAttribute) and NVML, as `shakedown gpu` shows them"
 #: Name of the metric, title, unit, which is better, and what a case holds of it.
@@ -38,11 +37,7 @@ _DEVICE = (
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     if not host.gpus:
-        reasons = [f"{gap.what}: {gap.why}" for gap in host.absent if "GPU" in gap.what]
-        raise Unavailable(
-            f"gpu_query needs a GPU, and {host.name} shows none" + (f" ({'; '.join(reasons)})" if reasons else ""),
-            hint="in a batch job ask for a GPU (--gres=gpu:1); 'shakedown gpu' shows what is known of them",
-        )
+        raise _gpu.none_shown("gpu_query needs a GPU", host)
     return (params,)
 
 
