@@ -30,13 +30,26 @@ struct Residual {
   [[nodiscard]] bool passed() const { return value <= limit; }  // false for NaN
 };
 
+/// From when to when, in Unix time, on the clock that meters of the same host share.
+struct TimeSpan {
+  std::int64_t begin_ns = 0, end_ns = 0;
+};
+inline std::string to_json(const TimeSpan& span) {
+  return '[' + to_json(span.begin_ns) + ',' + to_json(span.end_ns) + ']';
+}
+/// A time that now_s() gave, in Unix time.
+inline std::int64_t unix_ns_of(double seconds) {
+  return unix_ns() - monotonic_ns() + static_cast<std::int64_t>(seconds * 1e9);
+}
+
 struct Case {
   std::string kernel;
   Object params;
   Object work;
-  std::vector<double> seconds;
-  std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;
+  std::vector<double> seconds = {};  // of each sample
+  std::int64_t begin_ns = 0;  // of the first sample; 0 for both: a part of another case, whose energy is not its own
+  std::int64_t end_ns = 0;    // of the last
+  std::vector<TimeSpan> spans = {};  // of each sample, where other work lies between them: what is above follows
 };
 
 /// Writes events, each in one flushed line. Use from one thread (of rank 0).
@@ -92,7 +105,11 @@ class Emitter {
       ++checks_;
       if (!residual->passed()) tell_failed(series, *residual);
     }
-    event.add("begin_ns", series.begin_ns).add("end_ns", series.end_ns);
+    const bool each = !series.spans.empty();
+    const TimeSpan whole = each ? TimeSpan{series.spans.front().begin_ns, series.spans.back().end_ns}
+                                : TimeSpan{series.begin_ns, series.end_ns};
+    if (whole.end_ns != 0) event.add("begin_ns", whole.begin_ns).add("end_ns", whole.end_ns);
+    if (each) event.add("spans", series.spans);
     write(event);
   }
 

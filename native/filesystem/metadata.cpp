@@ -81,13 +81,14 @@ void measure_metadata(Emitter& emitter, Peers& peers, const Options& options, co
   });
   std::array<Case, kSteps.size()> cases;
   std::array<std::atomic<std::int64_t>, kSteps.size()> failed{};
-  const std::int64_t begin_ns = unix_ns();
   double spent = 0;
   for (std::int64_t sample = 0; sample < options.samples || spent < options.seconds; ++sample) {
     for (const Step step : {Step::create, Step::stat, Step::unlink}) {
       const auto at = static_cast<std::size_t>(step);
+      const std::int64_t begin_ns = unix_ns();
       const double seconds = run_step(peers, step == Step::stat ? next : own, step, failed[at]);
       cases[at].seconds.push_back(seconds);
+      cases[at].spans.push_back({begin_ns, unix_ns()});
       spent = peers.most(spent + seconds);
     }
   }
@@ -97,8 +98,6 @@ void measure_metadata(Emitter& emitter, Peers& peers, const Options& options, co
     if (!peers.first()) continue;
     Case& made = cases[at];
     made.kernel = kSteps[at];
-    made.begin_ns = begin_ns;
-    made.end_ns = unix_ns();
     made.params.add("threads", threads).add("ranks", peers.size()).add("files", options.files);
     made.params.add("whose", at == 1 && peers.size() > 1 ? "another's" : "own");
     made.work.add("op", static_cast<std::int64_t>(threads) * peers.size() * options.files);

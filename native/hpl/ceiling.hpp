@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/blas.hpp"
+#include "common/emit.hpp"
 #include "system.hpp"
 
 namespace shakedown::hpl {
@@ -12,6 +13,7 @@ namespace shakedown::hpl {
 struct Ceiling {
   double flop = 0;              // of one sample on this rank
   std::vector<double> seconds;  // of each sample, the largest over the ranks
+  std::vector<TimeSpan> spans;  // of each sample
 };
 
 /// Overwrites the matrix. Every rank of the grid calls it.

@@ -107,6 +107,13 @@ void memory(Checks& checks) {
   }
 }
 
+/// To the microsecond: on their way they are doubles.
+bool near(const std::vector<shakedown::TimeSpan>& some, const std::vector<shakedown::TimeSpan>& others) {
+  return std::equal(some.begin(), some.end(), others.begin(), others.end(), [](const auto& one, const auto& other) {
+    return std::abs(one.begin_ns - other.begin_ns) < 1000 && std::abs(one.end_ns - other.end_ns) < 1000;
+  });
+}
+
 void reports(Checks& checks) {
   Report report;
   report.seconds = {1.5, 2.5};
@@ -115,12 +122,17 @@ void reports(Checks& checks) {
   report.checked = true;
   report.shares.wait = 3;
   report.ceiling_seconds = {4};
-  report.windows = {{1, 2, 3, 4}, {5, 6, 7, 8}};
+  report.spans = {{1'700'000'000'000'000'000, 1'700'000'001'500'000'000},
+                  {1'700'000'002'000'000'000, 1'700'000'004'500'000'000}};
+  report.ceiling_spans = {{1'700'000'010'000'000'000, 1'700'000'014'000'000'000}};
+  report.windows = {{1, 2, 3, 4, {}}, {5, 6, 7, 8, report.spans[0]}};
   report.clock_hz[1] = 2e9;
   const Report copy = unpack_report(pack_report(report));
   checks.that(copy.seconds == report.seconds && copy.check.residual == 0.25 && copy.check.x_one == 7 && copy.checked &&
                   copy.shares.wait == 3 && copy.ceiling_seconds == report.ceiling_seconds && copy.windows.size() == 2 &&
-                  copy.windows[1].order == 5 && copy.windows[1].seconds == 8 && copy.clock_hz[1] == 2e9,
+                  copy.windows[1].order == 5 && copy.windows[1].seconds == 8 && near(copy.spans, report.spans) &&
+                  near(copy.ceiling_spans, report.ceiling_spans) && near({copy.windows[1].span}, {report.spans[0]}) &&
+                  copy.clock_hz[1] == 2e9,
               "a report comes over whole");
   report.check.residual = std::nan("");
   report.checked = false;

@@ -89,6 +89,7 @@ void add_ceiling(Bench& bench, const Config& config, const Grid& grid, Report& r
   const Ceiling ceiling = measure_ceiling(grid, bench.blas, bench.team, system, config.progress_thread ? 1 : 0);
   report.ceiling_flop = sum(ceiling.flop, grid.all);
   report.ceiling_seconds.insert(report.ceiling_seconds.end(), ceiling.seconds.begin(), ceiling.seconds.end());
+  report.ceiling_spans.insert(report.ceiling_spans.end(), ceiling.spans.begin(), ceiling.spans.end());
   if (bench.world.rank == 0) bench.emitter.phase("ceiling", "end");
 }
 
@@ -110,10 +111,10 @@ void solve(Bench& bench, const Config& config, const Grid& grid, Report& report)
                                 progress_of(bench, config, now_s()));
     MPI_Barrier(grid.all);
     if (speaks) bench.emitter.phase("measure", "begin", "factorization");
-    if (repeat == 0) report.begin_ns = static_cast<double>(unix_ns());
+    const std::int64_t begin_ns = unix_ns();
     const Result result = factorization.run();
     const double seconds = largest(result.seconds, grid.all);
-    if (repeat == 0) report.end_ns = static_cast<double>(unix_ns());
+    report.spans.push_back({begin_ns, unix_ns()});
     if (speaks) bench.emitter.phase("measure", "end", "factorization");
     if (repeat == 0) report.clock_hz[1] = slowest_clock_hz(bench.team, grid.all);
     report.seconds.push_back(seconds);
@@ -147,6 +148,8 @@ void time_windows(Bench& bench, const Config& config, const Grid& grid, Report& 
     window.panels = static_cast<double>(part.stop_after);
     window.flop = cube(part.n - part.nb) - cube(part.n - (part.stop_after + 1) * part.nb);
     window.seconds = largest(stamps.back() - stamps.front(), grid.all);
+    window.span.begin_ns = unix_ns_of(stamps.front());
+    window.span.end_ns = window.span.begin_ns + std::llround(window.seconds * 1e9);
     report.windows.push_back(window);
   }
 }

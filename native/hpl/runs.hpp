@@ -15,19 +15,21 @@ namespace shakedown::hpl {
 /// Some panels of a matrix of order `order`.
 struct Window {
   double order = 0, panels = 0, flop = 0, seconds = 0;
+  TimeSpan span;
 };
 
 /// What a group of ranks found for one run. The group's first rank holds it.
 struct Report {
-  std::vector<double> seconds;  // largest over the ranks
+  std::vector<double> seconds;  // of each repeat, the largest over the ranks
+  std::vector<TimeSpan> spans;  // of each repeat
   System::Check check;
   bool checked = false;
   Shares shares;  // of all threads of all ranks
   double ceiling_flop = 0;
   std::vector<double> ceiling_seconds;
+  std::vector<TimeSpan> ceiling_spans;
   std::vector<Window> windows;
-  double begin_ns = 0, end_ns = 0;  // of the first repeat
-  double clock_hz[2] = {0, 0};      // of the slowest thread, before and after
+  double clock_hz[2] = {0, 0};  // of the slowest thread, before and after
 };
 
 /// What stays for all runs of a program.

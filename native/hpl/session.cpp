@@ -59,8 +59,8 @@ Scribe::Scribe(const std::string& name, const Dat& dat) : file_(open_output(name
 
 void Scribe::ran(const Variant& variant, const Report& report) {
   if (dat_.threshold > 0) write(netlib::table_head());
-  netlib::Run done{variant, dat_.mapping, report.seconds.front(), static_cast<std::time_t>(report.begin_ns * 1e-9),
-                   static_cast<std::time_t>(report.end_ns * 1e-9)};
+  netlib::Run done{variant, dat_.mapping, report.seconds.front(), report.spans.front().begin_ns / 1'000'000'000,
+                   report.spans.front().end_ns / 1'000'000'000};
   write(netlib::run(done));
   const auto& c = report.check;
   const netlib::Check check{c.residual, c.error_norm, c.a_norm, c.a_one, c.x_norm, c.x_one, c.b_norm};
@@ -83,30 +83,30 @@ void Scribe::write(const std::string& text) {
 }
 
 void emit_report(Emitter& emitter, const Options& options, const Object& params, const Report& report, Index n) {
-  const auto series = [&](const char* kernel, const Object& work, std::vector<double> seconds, const Residual* check) {
-    Case one{kernel,
-             params,
-             work,
-             std::move(seconds),
-             static_cast<std::int64_t>(report.begin_ns),
-             static_cast<std::int64_t>(report.end_ns)};
-    emitter.series(one, check);
-  };
   if (!report.ceiling_seconds.empty() && report.ceiling_flop > 0) {
-    series("ceiling", Object().add("flop", report.ceiling_flop), report.ceiling_seconds, nullptr);
+    emitter.series({"ceiling", params, Object().add("flop", report.ceiling_flop), report.ceiling_seconds, 0, 0,
+                    report.ceiling_spans},
+                   nullptr);
   }
   if (!report.seconds.empty()) {
     const Residual residual{report.check.residual, options.sweep.threshold, "HPL scaled residual"};
-    series("hpl", Object().add("flop", flop_count(n)), report.seconds, report.checked ? &residual : nullptr);
+    emitter.series({"hpl", params, Object().add("flop", flop_count(n)), report.seconds, 0, 0, report.spans},
+                   report.checked ? &residual : nullptr);
     for (const auto& account : kAccounts) {
       const double part = report.shares.*account.seconds / total(report.shares);
-      series(account.name, Object().add("value", part), {}, nullptr);
+      emitter.series({account.name,
+                      params,
+                      Object().add("value", part),
+                      {},
+                      report.spans.front().begin_ns,
+                      report.spans.back().end_ns},
+                     nullptr);
     }
   }
   for (const auto& window : report.windows) {
     Object of = params;
     of.add("order", static_cast<Index>(window.order)).add("panels", static_cast<Index>(window.panels));
-    emitter.series({"window", of, Object().add("flop", window.flop), {window.seconds}, 0, 0}, nullptr);
+    emitter.series({"window", of, Object().add("flop", window.flop), {window.seconds}, 0, 0, {window.span}}, nullptr);
   }
 }
 

@@ -5,16 +5,18 @@ namespace {
 
 void pass(Tape& tape, Report& r) {
   tape.list(r.seconds);
-  for (double* value :
-       {&r.check.residual, &r.check.error_norm, &r.check.a_norm, &r.check.a_one, &r.check.x_norm, &r.check.x_one,
-        &r.check.b_norm, &r.ceiling_flop, &r.begin_ns, &r.end_ns, &r.clock_hz[0], &r.clock_hz[1]}) {
+  tape.list(r.spans);
+  for (double* value : {&r.check.residual, &r.check.error_norm, &r.check.a_norm, &r.check.a_one, &r.check.x_norm,
+                        &r.check.x_one, &r.check.b_norm, &r.ceiling_flop, &r.clock_hz[0], &r.clock_hz[1]}) {
     tape.number(*value);
   }
   for (const auto& account : kAccounts) tape.number(r.shares.*account.seconds);
   tape.flag(r.checked);
   tape.list(r.ceiling_seconds);
+  tape.list(r.ceiling_spans);
   tape.list(r.windows, [&](Window& window) {
     for (double* value : {&window.order, &window.panels, &window.flop, &window.seconds}) tape.number(*value);
+    tape.span(window.span);
   });
 }
 

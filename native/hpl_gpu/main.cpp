@@ -13,15 +13,13 @@ SHAKEDOWN_GPU_IMAGE(hpl_gpu);
 namespace shakedown::hpl_gpu {
 namespace {
 
-/// The part of one GPU in the rate, which its peak bounds: as valid as the whole.
+/// The part of one GPU in the rate, which its peak bounds: as valid as the whole, whose energy it has no part of alone.
 void emit_each(Emitter& emitter, double threshold, const Object& params, const hpl::Report& report,
                const Setup& setup) {
   if (report.seconds.empty()) return;
   const Residual residual{report.check.residual, threshold, "HPL scaled residual"};
   const double flop = hpl::flop_count(setup.base.n) / (setup.base.p * setup.base.q);
-  emitter.series({"each", params, Object().add("flop", flop), report.seconds,
-                  static_cast<std::int64_t>(report.begin_ns), static_cast<std::int64_t>(report.end_ns)},
-                 report.checked ? &residual : nullptr);
+  emitter.series({"each", params, Object().add("flop", flop), report.seconds}, report.checked ? &residual : nullptr);
 }
 
 void tell(const Bench& bench, const Setup& setup, const Report& own, const Awareness& aware,
@@ -38,13 +36,7 @@ void tell(const Bench& bench, const Setup& setup, const Report& own, const Aware
   Object params = params_of(options, setup, bench.calls.device().info());
   if (options.hpl.per_host) params.add("host", bench.world.my_host());
   const double share = own.panel_busy / total(report.shares);
-  bench.emitter.series({"panel_busy",
-                        params,
-                        Object().add("value", share),
-                        {},
-                        static_cast<std::int64_t>(report.begin_ns),
-                        static_cast<std::int64_t>(report.end_ns)},
-                       nullptr);
+  bench.emitter.series({"panel_busy", params, Object().add("value", share)}, nullptr);
   const auto bytes = Store::bytes(setup, geometry_of(setup, 0, 0));
   Object facts;
   facts.add("memory_bytes", bytes.device).add("pinned_bytes", bytes.pinned);

@@ -36,21 +36,25 @@ Progress progress_of(Emitter& emitter, Index n, const char* rest) {
   };
 }
 
-std::vector<double> time_products(gpu::Device& device, const gpu::Stream& stream, MPI_Comm comm,
-                                  const std::function<void()>& product) {
+Ceiling time_products(double flop, gpu::Device& device, const gpu::Stream& stream, MPI_Comm comm,
+                      const std::function<void()>& product) {
   constexpr int kWarm = 1, kSamples = 3;
-  std::vector<double> samples;
+  Ceiling ceiling;
+  ceiling.flop = flop;
   const gpu::Event begin(device), end(device);
   for (int sample = 0; sample < kWarm + kSamples; ++sample) {
     stream.wait();
     MPI_Barrier(comm);
+    const std::int64_t begin_ns = unix_ns();
     begin.record(stream);
     product();
     end.record(stream);
     const double seconds = reduced(begin.seconds_until(end), MPI_MAX, comm);
-    if (sample >= kWarm) samples.push_back(seconds);
+    if (sample < kWarm) continue;
+    ceiling.seconds.push_back(seconds);
+    ceiling.spans.push_back({begin_ns, unix_ns()});
   }
-  return samples;
+  return ceiling;
 }
 
 }  // namespace shakedown::hpl_gpu

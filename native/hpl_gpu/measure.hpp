@@ -29,9 +29,11 @@ Progress progress_of(Emitter& emitter, Index n, const char* rest);
 struct Ceiling {
   double flop = 0;              // of one sample on this rank
   std::vector<double> seconds;  // of each sample, the largest over the ranks
+  std::vector<TimeSpan> spans;  // of each sample
 };
-/// The seconds of each sample; `product` puts one into the stream. Every rank of `comm` calls it.
-std::vector<double> time_products(gpu::Device& device, const gpu::Stream& stream, MPI_Comm comm,
-                                  const std::function<void()>& product);
+/// The samples of products of `flop` operations on this rank; `product` puts one into the stream. Every rank of `comm`
+/// calls it.
+Ceiling time_products(double flop, gpu::Device& device, const gpu::Stream& stream, MPI_Comm comm,
+                      const std::function<void()>& product);
 
 }  // namespace shakedown::hpl_gpu

@@ -52,6 +52,7 @@ class Runner {
     auto& report = report_.hpl;
     report.ceiling_flop = reduced(found.flop, MPI_SUM, grid_.all);
     report.ceiling_seconds.insert(report.ceiling_seconds.end(), found.seconds.begin(), found.seconds.end());
+    report.ceiling_spans.insert(report.ceiling_spans.end(), found.spans.begin(), found.spans.end());
   }
 
   void solve() {
@@ -78,17 +79,15 @@ class Runner {
     gpu::Watch watch(bench_.calls.device().info(), bench_.options.nvml);
     MPI_Barrier(grid_.all);
     auto& report = report_.hpl;
-    if (first) report.begin_ns = static_cast<double>(unix_ns());
+    const std::int64_t begin_ns = unix_ns();
     Result result;
     {
       const PhaseMark phase(bench_.emitter, "measure", "factorization");
       result = factorization.run();
       report.seconds.push_back(reduced(result.seconds, MPI_MAX, grid_.all));
     }
-    if (first) {
-      report.end_ns = static_cast<double>(unix_ns());
-      report_.conditions = watch.finish();
-    }
+    report.spans.push_back({begin_ns, unix_ns()});
+    if (first) report_.conditions = watch.finish();
     add_shares(report.shares, result.shares, grid_.all);
     report_.panel_busy += reduced(result.panel_busy, MPI_SUM, grid_.all);
     return result;
@@ -171,14 +170,12 @@ Ceiling measure_ceiling(const Grid& grid, const Geometry& g, Store& store, const
     random(store.local(0), store.ld(0), store.ld(0));
     random(store.solved(side), ldu, ldu);
   }
-  Ceiling ceiling;
-  ceiling.flop =
+  const double flop =
       rows > 0 ? 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) : 0;
-  ceiling.seconds = time_products(calls.device(), stream, grid.all, [&] {
+  return time_products(flop, calls.device(), stream, grid.all, [&] {
     calls.gemm('T', rows, columns, depth, -1, store.local(0), store.ld(0), store.solved(side), ldu, 1,
                store.a(depth < g.part.height ? depth : 0, g.columns(0, side).begin), store.lda, stream);
   });
-  return ceiling;
 }
 
 void require_room(const Bench& bench, const Setup& setup) {

@@ -32,6 +32,7 @@ inline constexpr hpl::Account kAccounts[] = {{"update", &hpl::Shares::update},  
                                              {"refinement", &hpl::Shares::other}};
 
 struct Result {
+  std::int64_t begin_ns = 0;      // Unix time
   double seconds = 0;             // this rank's, factorization and refinement
   double factor_seconds = 0;      // of these, the factorization
   hpl::Shares shares;             // of `seconds`

@@ -22,28 +22,34 @@ class Teller {
       : emitter_(emitter), params_(params), report_(report) {}
 
   void series(const char* kernel, const Object& work, const std::vector<double>& seconds,
-              const Residual* check = nullptr) const {
-    emitter_.series({kernel, params_, work, seconds, static_cast<std::int64_t>(report_.begin_ns),
-                     static_cast<std::int64_t>(report_.end_ns)},
-                    check);
+              std::vector<TimeSpan> spans = {}, const Residual* check = nullptr) const {
+    emitter_.series({kernel, params_, work, seconds, 0, 0, std::move(spans)}, check);
   }
   void value(const char* kernel, double value) const { series(kernel, Object().add("value", value), {}); }
 
   void tell(double threshold, Index n, int ranks) const {
     const auto& r = report_;
     if (!r.ceiling_seconds.empty() && r.ceiling_flop > 0)
-      series("ceiling", Object().add("flop", r.ceiling_flop), r.ceiling_seconds);
+      series("ceiling", Object().add("flop", r.ceiling_flop), r.ceiling_seconds, r.ceiling_spans);
     if (r.seconds.empty()) return;
     const Residual residual{r.residual, threshold, "HPL scaled residual"};
     const Residual* check = r.checked ? &residual : nullptr;
     const double flop = hpl::flop_count(n);
     const auto order = static_cast<double>(n);
-    series("hpl_mxp", Object().add("flop", flop), r.seconds, check);
-    series("each", Object().add("flop", flop / ranks), r.seconds, check);
-    series("factorization", Object().add("flop", 2.0 / 3.0 * order * order * order), r.factor_seconds, check);
+    series("hpl_mxp", Object().add("flop", flop), r.seconds, r.spans, check);
+    series("each", Object().add("flop", flop / ranks), r.seconds, {}, check);  // its energy is the whole's
+    // The refinement follows the factorization.
     std::vector<double> refinement;
-    for (std::size_t i = 0; i < r.seconds.size(); ++i) refinement.push_back(r.seconds[i] - r.factor_seconds[i]);
-    series("refining", Object().add("solutions", 1), refinement, check);
+    std::vector<TimeSpan> factoring, refining;
+    for (std::size_t i = 0; i < r.seconds.size(); ++i) {
+      refinement.push_back(r.seconds[i] - r.factor_seconds[i]);
+      const std::int64_t between = r.spans[i].begin_ns + std::llround(r.factor_seconds[i] * 1e9);
+      factoring.push_back({r.spans[i].begin_ns, between});
+      refining.push_back({between, r.spans[i].end_ns});
+    }
+    series("factorization", Object().add("flop", 2.0 / 3.0 * order * order * order), r.factor_seconds, factoring,
+           check);
+    series("refining", Object().add("solutions", 1), refinement, refining, check);
     value("steps", *std::max_element(r.steps.begin(), r.steps.end()));
     for (const auto& account : kAccounts) value(account.name, r.shares.*account.seconds / total(r.shares));
     value("panel_busy", r.panel_busy / total(r.shares));

@@ -9,8 +9,8 @@ namespace {
 
 void pass(hpl::Tape& tape, Report& r) {
   for (auto* list : {&r.seconds, &r.factor_seconds, &r.steps, &r.residuals, &r.ceiling_seconds}) tape.list(*list);
-  for (auto* value : {&r.residual, &r.panel_busy, &r.ceiling_flop, &r.generate_seconds, &r.begin_ns, &r.end_ns})
-    tape.number(*value);
+  for (auto* list : {&r.spans, &r.ceiling_spans}) tape.list(*list);
+  for (auto* value : {&r.residual, &r.panel_busy, &r.ceiling_flop, &r.generate_seconds}) tape.number(*value);
   for (const auto& account : kAccounts) tape.number(r.shares.*account.seconds);
   tape.flag(r.converged);
   tape.flag(r.checked);

@@ -37,8 +37,10 @@ Result solve(const Setup& setup, const Grid& grid, const Geometry& geometry, Sto
   Factorization factorization(setup, grid, geometry, store, calls, std::move(progress));
   Refinement refinement(setup, grid, geometry, store, calls, stream, inject == hpl::Inject::entry ? 0 : -1);
   MPI_Barrier(grid.all);
+  const std::int64_t begin_ns = unix_ns();
   const double start = now_s();
   Result result = factorization.run(start);
+  result.begin_ns = begin_ns;
   refinement.run(result);
   result.seconds = now_s() - start;
   factorization.account(result);
@@ -74,6 +76,7 @@ class Runner {
     const Ceiling found = measure_ceiling(setup_, grid_, geometry_, store_, bench_.calls, stream_);
     report_.ceiling_flop = reduced(found.flop, MPI_SUM, grid_.all);
     report_.ceiling_seconds.insert(report_.ceiling_seconds.end(), found.seconds.begin(), found.seconds.end());
+    report_.ceiling_spans.insert(report_.ceiling_spans.end(), found.spans.begin(), found.spans.end());
   }
 
   void repeat(gpu::Conditions& conditions) {
@@ -99,7 +102,6 @@ class Runner {
       damage(geometry_, store_, bench_.calls.device(), stream_, inject);
     }
     gpu::Watch watch(bench_.calls.device().info(), bench_.options.run.nvml);
-    if (first) report_.begin_ns = static_cast<double>(unix_ns());
     Result result;
     {
       const PhaseMark phase(bench_.emitter, "measure", "solution");
@@ -109,8 +111,8 @@ class Runner {
       result = solve(setup_, grid_, geometry_, store_, bench_.calls, stream_, std::move(progress), inject);
       report_.seconds.push_back(reduced(result.seconds, MPI_MAX, grid_.all));
     }
+    report_.spans.push_back({result.begin_ns, unix_ns()});
     if (first) {
-      report_.end_ns = static_cast<double>(unix_ns());
       report_.residuals = result.residuals;
       conditions = watch.finish();
     }
@@ -198,13 +200,11 @@ Ceiling measure_ceiling(const Setup& setup, const Grid& grid, const Geometry& g,
   calls.narrow(setup.precision, store.a(0, first_column), store.lda, store.top(0), store.ld_top(0), high, columns, 1,
                stream);
   const Index k = std::min(wide, high);
-  Ceiling ceiling;
-  ceiling.flop = 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(k);
-  ceiling.seconds = hpl_gpu::time_products(calls.device(), stream, grid.all, [&] {
+  const double flop = 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(k);
+  return hpl_gpu::time_products(flop, calls.device(), stream, grid.all, [&] {
     calls.gemm(setup.precision, rows, columns, k, -1 / scale_of(setup.base.n), store.left(0), store.ld_left(0),
                store.top(0), store.ld_top(0), store.a(first_row, first_column), store.lda, stream);
   });
-  return ceiling;
 }
 
 void require_room(const Bench& bench, const Setup& setup) {

@@ -31,8 +31,8 @@ struct Report {
   double panel_busy = 0;
   double ceiling_flop = 0;
   std::vector<double> ceiling_seconds;
-  double generate_seconds = 0;  // of the first repeat, not a part of `seconds`
-  double begin_ns = 0, end_ns = 0;
+  std::vector<TimeSpan> spans, ceiling_spans;  // of each repeat, of each sample of the ceiling
+  double generate_seconds = 0;                 // of the first repeat, not a part of `seconds`
 };
 
 /// Ranks outside the grid return an empty report. Every rank of the group calls it. `conditions`: of this rank's device

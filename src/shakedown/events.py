@@ -99,6 +99,7 @@ def _case(event: dict[str, Any]) -> Case:
             else Residual(value=check["value"], limit=check["limit"], kind=check.get("kind", "")),
             "begin_ns": event.get("begin_ns"),
             "end_ns": event.get("end_ns"),
+            "spans": event.get("spans", ()),
         },
         Case,
         strict=True,

@@ -113,7 +113,8 @@ class Residual(Record, frozen=True, kw_only=True):
 class Case(Record, frozen=True, kw_only=True):
     """One series of samples of one kernel with one set of parameters.
 
-    Every sample did the same ``work`` (flop, bytes, bytes_moved, messages ...) in its ``seconds``.
+    Every sample did the same ``work`` (flop, bytes, bytes_moved, messages ...) in its ``seconds``. ``begin_ns`` and
+    ``end_ns`` are those of all samples, in Unix time; ``spans`` are those of each, where other work lies between them.
     """
 
     kernel: str
@@ -123,6 +124,7 @@ class Case(Record, frozen=True, kw_only=True):
     residual: Residual | None = None
     begin_ns: int | None = None
     end_ns: int | None = None
+    spans: tuple[tuple[int, int], ...] = ()
 
 
 class Phase(Record, frozen=True, kw_only=True):

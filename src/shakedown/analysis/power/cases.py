@@ -10,24 +10,20 @@ from typing import NamedTuple
 import msgspec
 
 from ...energy import feeds, phase
-from ...energy.quantity import scaled
+from ...energy.quantity import scaled, total
 from ...errors import ShakedownError
 from ...meters import UPSTREAM
-from ...records import Case, Finding, Measurement, Metric, Notice, Params, Phase, PowerPart, Quantity
+from ...records import Case, Finding, Measurement, Metric, Notice, Phase, PowerPart, Quantity
 from ...units import show_seconds
-from ..statistics import median_interval
+from ..spans import disagreement
+from .case_values import BUSY, LEAST_BUSY, Figure, Group, Window, figures, finding, metric_of, of_other_work, windows
 from .readings import Read
 
 #: A case must last this many refreshes of its meter: with fewer its energy is mostly that of its neighbours.
 LEAST_REFRESHES = 2.0
-#: Share of a case's time that its samples fill, below which its energy is said to hold other work.
-BUSY = 0.9
 MOST_BUDGETS = 12
 #: Phases of one run that are looked at; a program that marks more has them by the hundred, one for each case.
 MOST_PHASES = 24
-
-Window = tuple[int, int]
-
 
 SET_CLOCK = "keep the clocks of the meters and the hosts by NTP or PTP"
 MORE_EDGES = "rest between runs (--rest), and let them last, so that their edges show in the readings"
@@ -39,15 +35,6 @@ class Longest(NamedTuple):
     rank: tuple[bool, float]
     title: str
     window: Window
-
-
-class _Group(NamedTuple):
-    """One value over its repeats and cases."""
-
-    metric: Metric
-    workload: str
-    params: Params
-    host: str
 
 
 class Cases:
@@ -66,10 +53,19 @@ class Cases:
         self._energies: dict[tuple[str, Window], Quantity | None] = {}
         self._short: dict[str, list[float]] = defaultdict(list)  # channel -> lengths of cases that were too short
         self._failed: dict[str, list[str]] = defaultdict(list)  # channel -> reasons
-        self._groups: dict[tuple[str, str, str, str], tuple[_Group, list[tuple[str, Quantity]]]] = {}
+        self._groups: dict[tuple[str, str, str, str], tuple[Group, list[tuple[str, Figure]]]] = {}
 
     def add(self, record: Measurement, case: Case, metric: Metric) -> None:
         if case.begin_ns is None or case.end_ns is None or not case.seconds:
+            return
+        if problem := disagreement(case):
+            self.checks.append(
+                Notice(
+                    code="span-disagrees",
+                    text=f"{metric.title}: {problem}: it has no energy",
+                    advice="report this: the program marks its case wrongly, or the host's clock was set during it",
+                )
+            )
             return
         window = (case.begin_ns, case.end_ns)
         seconds = (case.end_ns - case.begin_ns) * 1e-9
@@ -84,31 +80,29 @@ class Cases:
             if seconds < LEAST_REFRESHES * one.refresh_s:
                 self._short[one.key].append(seconds)
                 continue
-            self._case(record, case, metric, one, window, place)
+            self._case(record, case, metric, one, place)
 
-    def _case(self, record: Measurement, case: Case, metric: Metric, one: Read, window: Window, host: str) -> None:
-        channel = one.trace.channel
-        energy = self.energy(one, window, f"{metric.title}, {one.key}")
-        if energy is None:
-            return
-        seconds = (window[1] - window[0]) * 1e-9
+    def _case(self, record: Measurement, case: Case, metric: Metric, one: Read, host: str) -> None:
+        spans = windows(case, LEAST_REFRESHES * one.refresh_s)
+        seconds = sum(end - begin for begin, end in spans) * 1e-9
         busy = sum(case.seconds) / seconds
+        title = f"{metric.title}, {one.key}"
+        if busy < LEAST_BUSY:
+            self._failed[one.key].append(f"{metric.title}: its samples fill {busy:.0%} of its time")
+            return
+        parts = [self.energy(one, window, title) for window in spans]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return
+        energy = known[0] if len(known) == 1 else total(title, "J", [(1.0, part) for part in known])
         if busy < BUSY:
-            text = f"the case's energy holds {1 - busy:.0%} of other work: filling, checking, waiting"
-            advice = "ask for more samples or seconds in a case"
-            energy = _noticed(energy, Notice(code="energy-of-more", text=text, advice=advice))
-        each = scaled(energy, 1 / len(case.seconds))
-        work = case.work[metric.per.partition("/")[0]]
-        made = {
-            "power": scaled(energy, 1 / seconds, unit="W"),
-            "energy": each,
-            "energy_efficiency": phase.efficiency(work, each, unit=f"{metric.unit.removesuffix('/s')}/J"),
-            "edp": phase.edp(each, statistics.median(case.seconds)),
-        }
+            energy = of_other_work(energy, busy)
+        channel = one.trace.channel
         part = channel.place not in UPSTREAM
         params = {name: value for name, value in case.params.items() if name != "host"}
-        for word, value in made.items():
-            self._keep(_metric(metric, word, part), record, {**params, "meter": channel.id}, host, value)
+        for word, figure in figures(metric, case, energy, seconds).items():
+            group = Group(metric_of(metric, word, part), record.workload, {**params, "meter": channel.id}, host)
+            self._put(group, record.run, figure)
         rank = (metric.headline, not part, seconds)
         have = self._budgets.get((metric.name, channel.id))
         if have is None or have[0] < rank:
@@ -141,8 +135,8 @@ class Cases:
                     headline=not part,
                     source="mean between runs, once the meter has settled",
                 )
-                group = _Group(metric, "idle", {"meter": channel.id}, channel.host or self.host)
-                self._put(group, "", value)
+                group = Group(metric, "idle", {"meter": channel.id}, channel.host or self.host)
+                self._put(group, "", Figure(value))
 
     def warn(self, measurements: Sequence[Measurement], labels: Mapping[str, str]) -> None:
         """What the traces show by themselves, and what became of the meters' clocks."""
@@ -201,7 +195,7 @@ class Cases:
         for group, values in self._groups.values():
             if group.workload == "idle":
                 key = next(one.key for one in self.channels if one.trace.channel.id == group.params["meter"])
-                watts[key] += [value.value for _, value in values if value.value is not None]
+                watts[key] += [one.value.value for _, one in values if one.value.value is not None]
         return {key: statistics.median(found) for key, found in watts.items() if found}
 
     def energy(self, one: Read, window: Window, name: str) -> Quantity | None:
@@ -240,19 +234,16 @@ class Cases:
         after = [one for one in self.idle if one[0] >= window[1]]
         return (before[-1] if before else None, after[0] if after else None)
 
-    def _keep(self, metric: Metric, record: Measurement, params: Params, host: str, value: Quantity) -> None:
-        self._put(_Group(metric, record.workload, params, host), record.run, value)
-
-    def _put(self, group: _Group, run: str, value: Quantity) -> None:
+    def _put(self, group: Group, run: str, figure: Figure) -> None:
         known = self.metrics.setdefault(group.workload, ())
         if group.metric.name not in {one.name for one in known}:
             self.metrics[group.workload] = (*known, group.metric)
         key = (group.metric.name, group.workload, repr(sorted(group.params.items(), key=str)), group.host)
-        self._groups.setdefault(key, (group, []))[1].append((run, value))
+        self._groups.setdefault(key, (group, []))[1].append((run, figure))
 
     def findings(self) -> list[Finding]:
         """One finding for each metric, set of parameters, meter and host: the median over repeats."""
-        return [_finding(group, values) for group, values in self._groups.values()]
+        return [finding(group, made) for group, made in self._groups.values()]
 
     def notices(self) -> list[Notice]:
         """What could not be had, one notice for each channel and reason."""
@@ -273,61 +264,3 @@ class Cases:
                     Notice(code="no-energy", text=f"{key}: {text}" + (f" ({times} times)" if times > 1 else ""))
                 )
         return made
-
-
-def _noticed(value: Quantity, notice: Notice) -> Quantity:
-    return msgspec.structs.replace(value, notices=(*value.notices, notice))
-
-
-_WORDS = {
-    "power": ("Mean power during {}", "W", "lower", "energy over the length of the case"),
-    "energy": ("Energy to solution, {}", "J", "lower", "energy between the case's marks over its samples"),
-    "energy_efficiency": ("{}, energy efficiency", "", "higher", "work of a sample over its energy"),
-    "edp": ("{}, energy-delay product", "J s", "lower", "energy of a sample times its median time"),
-}
-
-
-def _metric(metric: Metric, word: str, part: bool) -> Metric:
-    title, unit, better, source = _WORDS[word]
-    name = f"{metric.name.rpartition('.')[0] or metric.name}.{'part_' if part else ''}{word}"
-    return Metric(
-        name=name.replace("part_energy_efficiency", "part_efficiency"),
-        title=title.format(metric.title) + (" of a part" if part else ""),
-        unit=unit or f"{metric.unit.removesuffix('/s')}/J",
-        better="higher" if better == "higher" else "lower",
-        headline=word == "energy_efficiency" and not part and metric.headline,
-        match=metric.match,
-        only=metric.only,
-        titles=metric.titles,
-        limit="",
-        source=source,
-    )
-
-
-def _finding(group: _Group, values: Sequence[tuple[str, Quantity]]) -> Finding:
-    """The median over repeats. Its interval is the middle one of theirs, widened to that of the median where there are
-    three or more: what the meter does not know, and what the repeats disagree by."""
-    known = [(value.value, value) for _, value in values if value.value is not None]
-    singles = [number for number, _ in known]
-    ends = [interval for _, value in known if (interval := value.interval) is not None]
-    low = statistics.median(end[0] for end in ends) if ends else None
-    high = statistics.median(end[1] for end in ends) if ends else None
-    if low is not None and high is not None and len(singles) > 2:
-        between = median_interval(singles)
-        low, high = min(low, between.low), max(high, between.high)
-    return Finding(
-        metric=group.metric.name,
-        unit=group.metric.unit,
-        better=group.metric.better,
-        workload=group.workload,
-        params=group.params,
-        host=group.host,
-        value=statistics.median(singles),
-        low=low,
-        high=high,
-        n_samples=len(known),
-        n_runs=len(known),
-        best=min(singles) if group.metric.better == "lower" else max(singles),
-        notices=tuple(dict.fromkeys(notice for _, value in known for notice in value.notices)),
-        runs=tuple(dict.fromkeys(run for run, _ in values if run)),
-    )
