@@ -98,10 +98,10 @@ TITLES = {
 }
 
 
-def metric_of(metric: Metric, word: str, part: bool) -> Metric:
-    """The metric of a figure of cases that ``metric`` is the rate of; ``part``: of a channel that sees a part of a node."""
+def metric_of(metric: Metric, stem: str, word: str, part: bool) -> Metric:
+    """The metric ``stem.word`` of cases that ``metric`` is the rate of; ``part``: of a channel that sees a part of a node."""
     title, unit, better, source = TITLES[word]
-    name = f"{metric.name.rpartition('.')[0] or metric.name}.{'part_' if part else ''}{word}"
+    name = f"{stem}.{'part_' if part else ''}{word}"
     return Metric(
         name=name.replace("part_energy_efficiency", "part_efficiency"),
         title=title.format(metric.title) + (" of a part" if part else ""),

@@ -55,7 +55,7 @@ class Cases:
         self._failed: dict[str, list[str]] = defaultdict(list)  # channel -> reasons
         self._groups: dict[tuple[str, str, str, str], tuple[Group, list[tuple[str, Figure]]]] = {}
 
-    def add(self, record: Measurement, case: Case, metric: Metric) -> None:
+    def add(self, record: Measurement, case: Case, metric: Metric, stem: str) -> None:
         if case.begin_ns is None or case.end_ns is None or not case.seconds:
             return
         if problem := disagreement(case):
@@ -80,9 +80,9 @@ class Cases:
             if seconds < LEAST_REFRESHES * one.refresh_s:
                 self._short[one.key].append(seconds)
                 continue
-            self._case(record, case, metric, one, place)
+            self._case(record, case, metric, stem, one, place)
 
-    def _case(self, record: Measurement, case: Case, metric: Metric, one: Read, host: str) -> None:
+    def _case(self, record: Measurement, case: Case, metric: Metric, stem: str, one: Read, host: str) -> None:
         spans = windows(case, LEAST_REFRESHES * one.refresh_s)
         seconds = sum(end - begin for begin, end in spans) * 1e-9
         busy = sum(case.seconds) / seconds
@@ -101,7 +101,7 @@ class Cases:
         part = channel.place not in UPSTREAM
         params = {name: value for name, value in case.params.items() if name != "host"}
         for word, figure in figures(metric, case, energy, seconds).items():
-            group = Group(metric_of(metric, word, part), record.workload, {**params, "meter": channel.id}, host)
+            group = Group(metric_of(metric, stem, word, part), record.workload, {**params, "meter": channel.id}, host)
             self._put(group, record.run, figure)
         rank = (metric.headline, not part, seconds)
         have = self._budgets.get((metric.name, channel.id))
