@@ -109,6 +109,8 @@ int mpi_main(const char* program, int& argc, char**& argv, int level, Read&& rea
     refused = error;
   }
   int offered = MPI_THREAD_SINGLE;
+  // An MPI's hwloc asks every OpenCL and display driver for its devices, and a compiler of 60 MB may come with that.
+  setenv("HWLOC_COMPONENTS", "-opencl,-gl", 0);
   MPI_Init_thread(&argc, &argv, level, &offered);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
@@ -106,11 +107,58 @@ inline void group_room(const std::string& mount, std::string group, bool second_
 
 }  // namespace memory_detail
 
-/// The least of MemAvailable and the limits of the control groups, versions 1 and 2. `root` is "" but in tests.
+namespace memory_detail {
+
+/// Of a NUMA node's memory, what programs can have without swapping: free, and page cache that can be dropped. 0 where
+/// it has none.
+inline std::uint64_t node_bytes(const std::string& folder) {
+  std::ifstream file(folder + "/meminfo");
+  std::uint64_t total = 0;
+  for (std::string line; std::getline(file, line);) {  // "Node 0 MemFree:   123 kB"
+    std::istringstream words(line);
+    std::string node, number, key;
+    std::uint64_t kib = 0;
+    if (!(words >> node >> number >> key >> kib)) continue;
+    if (key == "MemFree:" || key == "Active(file):" || key == "Inactive(file):" || key == "SReclaimable:") total += kib;
+  }
+  return total * 1024;
+}
+
+/// Take the free memory of the nodes that have CPUs and that cpuset.mems allows, where there are others: those are of
+/// GPUs and CXL devices, and MemAvailable counts them. A list that cannot be read is as if there were none.
+inline void node_room(const std::string& root, MemoryRoom& room) try {
+  const std::string nodes = root + "/sys/devices/system/node";
+  std::ifstream status(root + "/proc/self/status");
+  std::optional<std::vector<int>> allowed;
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("Mems_allowed_list:")) allowed = parse_cpu_list(line.substr(line.find_last_of(" \t:") + 1));
+  }
+  std::uint64_t bytes = 0;
+  std::vector<int> usable;
+  bool others = false;
+  for (const int node : parse_cpu_list(read_line(nodes + "/has_memory"))) {
+    const std::string folder = nodes + "/node" + std::to_string(node);
+    const bool near = !read_line(folder + "/cpulist").empty() &&
+                      (!allowed || std::find(allowed->begin(), allowed->end(), node) != allowed->end());
+    others = others || !near;
+    if (!near) continue;
+    usable.push_back(node);
+    bytes += node_bytes(folder);
+  }
+  if (others && bytes > 0 && bytes < room.bytes)
+    room = {bytes, "memory of the NUMA nodes with CPUs that this process may use (" + format_cpu_list(usable) + ")"};
+} catch (const Error&) {
+}
+
+}  // namespace memory_detail
+
+/// The least of MemAvailable, of what NUMA nodes with CPUs have free, and of the limits of the control groups, versions
+/// 1 and 2. `root` is "" but in tests.
 inline MemoryRoom memory_room(const std::string& root = "") {
   MemoryRoom room;
   const auto available = memory_detail::field(root + "/proc/meminfo", "MemAvailable:", 0);
   if (available > 0) room = {available * 1024, "available memory"};
+  memory_detail::node_room(root, room);
   std::ifstream groups(root + "/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {  // "4:memory:/path" or "0::/path"
     const auto first = line.find(':');

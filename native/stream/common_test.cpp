@@ -135,6 +135,20 @@ void memory_limits() {
   expect(memory_room(root.path()).bytes == 250'000, "version 2");
   root.write("/sys/fs/cgroup/job/memory.max", "max");
   expect(memory_room(root.path()).bytes == 1'024'000, "version 2 without a limit");
+  // A GPU's memory (node 1) and another job's node (2) are available to the kernel, not to this program.
+  const std::string nodes = "/sys/devices/system/node";
+  root.write(nodes + "/has_memory", "0-2");
+  for (const std::string node : {"0", "1", "2"}) {
+    root.write(nodes + "/node" + node + "/cpulist", node == "1" ? "" : node);
+    root.write(nodes + "/node" + node + "/meminfo", "Node " + node + " MemTotal: 700 kB\nNode " + node +
+                                                        " MemFree:   200 kB\nNode " + node + " Inactive(file): 50 kB");
+  }
+  expect(memory_room(root.path()).bytes == 500 * 1024, "nodes without CPUs do not count");
+  root.write("/proc/self/status", "Name:\tx\nMems_allowed_list:\t0-1");
+  expect(memory_room(root.path()).bytes == 250 * 1024, "nor do those that cpuset.mems forbids");
+  expect(memory_room(root.path()).what.find("(0)") != std::string::npos, "and it says so");
+  root.write(nodes + "/has_memory", "0");
+  expect(memory_room(root.path()).bytes == 1'024'000, "where all nodes count, what is available does");
   expect_error(kCouldNotMeasure, "only 1 GiB are left by a limit", [] {
     require_memory(std::uint64_t{1} << 30, "two arrays", {std::uint64_t{1} << 30, "a limit"});
   });

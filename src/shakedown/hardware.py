@@ -94,11 +94,19 @@ class Memory(Record, frozen=True, kw_only=True):
     total_bytes: int
     available_bytes: int | None = None
     limit_bytes: int | None = None  # of the control group, where there is one
+    #: Free on the NUMA nodes that have CPUs and that the process may use; None where those are all nodes with memory.
+    near_bytes: int | None = None
     swap_bytes: int | None = None
     modules: tuple[MemoryModule, ...] = ()
     channels: int | None = None
     speed_mts: float | None = None
     bus_bytes: int | None = None  # per channel and transfer: 8 for DDR4 and DDR5 (two 32-bit subchannels)
+
+    @property
+    def room_bytes(self) -> int:
+        """What a program can take: the least of what is free, what of it is near, what the control group grants and all."""
+        bounds = (self.available_bytes, self.near_bytes, self.limit_bytes, self.total_bytes)
+        return min(bound for bound in bounds if bound is not None)
 
 
 class Gpu(Record, frozen=True, kw_only=True):

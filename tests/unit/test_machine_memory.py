@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.host import Result
+from shakedown.host import RecordedHost, Result
 from shakedown.machine.memory import channel_count, memory, parse_dmidecode, slot_channel
 from shakedown.machine.numa import numa
 from support import trees
@@ -152,3 +152,38 @@ def test_nodes_that_do_not_add_up_are_doubted(tmp_path: Path) -> None:
 def test_a_kernel_without_numa(tmp_path: Path) -> None:
     nodes, absent = numa(trees.door(tmp_path, {}))
     assert nodes == () and absent[0].what == "NUMA nodes"
+
+
+def _nodes(folder: Path, allowed: str = "0-2") -> RecordedHost:
+    """Node 0 with CPUs, a GPU's memory as node 1, node 2 with CPUs; each of 700 kB with 250 kB that programs can have."""
+    for node, cpus in enumerate(("0-3", "", "4-7")):
+        trees.write(
+            folder,
+            {
+                f"sys/devices/system/node/node{node}/cpulist": f"{cpus}\n",
+                f"sys/devices/system/node/node{node}/meminfo": f"Node {node} MemTotal:       700 kB\n"
+                f"Node {node} MemFree:        200 kB\nNode {node} Inactive(file):  50 kB\n",
+            },
+        )
+    trees.write(
+        folder,
+        {
+            "proc/meminfo": "MemTotal:  2100 kB\nMemAvailable:  750 kB\n",
+            "proc/self/status": f"Name:\tx\nMems_allowed_list:\t{allowed}\n",
+        },
+    )
+    return RecordedHost(folder)
+
+
+@pytest.mark.parametrize(("allowed", "kib"), [("0-2", 500), ("0", 250), ("0-1", 250), ("x", 500)])
+def test_memory_without_cpus_and_of_other_cpusets_is_no_room(tmp_path: Path, allowed: str, kib: int) -> None:
+    found, _ = memory(_nodes(tmp_path, allowed))
+    assert found.near_bytes == kib * 1024 == found.room_bytes
+    assert found.available_bytes == 750 * 1024
+
+
+def test_where_all_memory_is_near_nothing_is_taken_off(tmp_path: Path) -> None:
+    door = _nodes(tmp_path)
+    (tmp_path / "sys/devices/system/node/node1/cpulist").write_text("8\n")
+    found, _ = memory(door)
+    assert found.near_bytes is None and found.room_bytes == 750 * 1024

@@ -11,11 +11,13 @@ import pytest
 from shakedown import metering
 from shakedown.analysis import build
 from shakedown.energy import trace as traces
+from shakedown.energy.simulate import Load
 from shakedown.errors import BadInput, CannotMeasure
 from shakedown.host import RecordedHost
 from shakedown.meters import Status
+from shakedown.records import Case, Measurement
 from shakedown.sampling import TRACE_FILE
-from support.runs import NODE, SOCKET, T0, directory, finding, measured, seen
+from support.runs import NODE, SOCKET, T0, at, directory, finding, measured, seen
 
 
 def test_energy_power_and_efficiency_of_two_repeats_are_the_truth(tmp_path: Path) -> None:
@@ -149,3 +151,86 @@ def test_what_the_user_may_not_ask_for(tmp_path: Path) -> None:
     assert "rapl" in caught.value.hint
     with pytest.raises(CannotMeasure, match="no meter that can be read without an address"):
         metering.ask(("auto",), None, None, door)
+
+
+def _solved(samples: int, **changes: object) -> Measurement:
+    """HPL solved several times, 4 s each, with 4 s of filling and checking before each; the meter's load follows."""
+    spans = tuple((at(10 + 8 * i), at(14 + 8 * i)) for i in range(samples))
+    case = Case(
+        kernel="dgemm",
+        params={"n": 4096, "threads": 2, "library": "openblas"},
+        work={"flop": 1e12},
+        seconds=(4.0,) * samples,
+        begin_ns=spans[0][0],
+        end_ns=spans[-1][1],
+        spans=spans,
+    )
+    record = measured(1, 10, 10 + 8 * samples)
+    return msgspec.structs.replace(record, cases=(msgspec.structs.replace(case, **changes),))
+
+
+#: 300 W while it solves, 100 W while it fills and checks.
+SOLVING = Load(
+    np.array([0.0, *(10.0 + 4 * i for i in range(12))]),
+    np.array([100.0, *(300.0 if i % 2 == 0 else 100.0 for i in range(12))]),
+)
+
+
+def test_of_samples_with_other_work_between_them_only_their_own_energy_counts(tmp_path: Path) -> None:
+    meter = seen(NODE, 0, 70, load=SOLVING, refresh_s=0.1)
+    analysis, _ = build.analyse(directory(tmp_path / "run", [_solved(6)], [[meter]]))
+    assert finding(analysis, "gemm.dgemm.power").value == pytest.approx(300, rel=0.01)
+    assert finding(analysis, "gemm.dgemm.energy").value == pytest.approx(1200, rel=0.01)
+    efficiency = finding(analysis, "gemm.dgemm.energy_efficiency")
+    assert efficiency.value == pytest.approx(1e12 / 1200, rel=0.01) and not efficiency.notices
+    rate = finding(analysis, "gemm.dgemm.rate")
+    assert rate.value == pytest.approx(efficiency.value * 300, rel=0.01)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"begin_ns": at(10), "end_ns": at(14), "spans": ()}, "24.0 s and its span is 4.0 s"),  # the first sample's alone
+        ({"spans": ((at(10), at(14)),)}, "6 samples, and the spans of 1"),
+        ({"spans": tuple((at(10 + i), at(14 + i)) for i in range(6)), "end_ns": at(19)}, "24.0 s and its span is 9.0 s"),
+        (
+            {"spans": tuple((at(10 + 8 * i), at(11 + 8 * i)) for i in range(6)), "end_ns": at(51)},
+            "4.0 s and its span is 1.0 s",
+        ),
+        ({"begin_ns": at(2)}, "not that of its samples"),
+    ],
+)
+def test_a_span_that_is_not_its_samples_own_gives_no_energy(
+    tmp_path: Path, changes: dict[str, object], words: str
+) -> None:
+    meter = seen(NODE, 0, 70, load=SOLVING, refresh_s=0.1)
+    analysis, _ = build.analyse(directory(tmp_path / "run", [_solved(6, **changes)], [[meter]]))
+    assert not [one for one in analysis.findings if "energy" in one.metric]
+    assert analysis.power is not None
+    said = [one.text for one in analysis.power.notices if one.code == "span-disagrees"]
+    assert len(said) == 1 and words in said[0]
+
+
+def test_an_efficiency_holds_the_spread_of_its_samples(tmp_path: Path) -> None:
+    """A rate of [0.97, 1.07] of its median and a meter that knows to 0.1 %: the efficiency is known as the rate is."""
+    seconds = (4.7, 4.8, 4.9, 5.0, 5.0, 5.1, 5.1, 5.15, 5.2, 5.0, 5.05, 5.0)
+    record = measured(1, 10, 10 + sum(seconds))
+    case = msgspec.structs.replace(record.cases[0], seconds=seconds)
+    run = directory(
+        tmp_path / "run", [msgspec.structs.replace(record, cases=(case,))], [[seen(NODE, refresh_s=0.1, noise=0.1)]]
+    )
+    analysis, _ = build.analyse(run)
+    rate, efficiency = finding(analysis, "gemm.dgemm.rate"), finding(analysis, "gemm.dgemm.energy_efficiency")
+    assert rate.low and rate.high and rate.value and efficiency.low and efficiency.high and efficiency.value
+    assert efficiency.value * 300 == pytest.approx(rate.value, rel=0.005)  # one statistic for both
+    assert efficiency.low / efficiency.value <= rate.low / rate.value
+    assert efficiency.high / efficiency.value >= rate.high / rate.value
+
+
+def test_one_sample_states_no_interval_but_the_meter_s_part(tmp_path: Path) -> None:
+    run = directory(tmp_path / "run", [measured(1, 10, 70, samples=1)], [[seen(NODE, window_s=1.0)]])
+    analysis, _ = build.analyse(run)
+    efficiency = finding(analysis, "gemm.dgemm.energy_efficiency")
+    assert efficiency.value is not None and efficiency.low is None and efficiency.high is None
+    assert [one.code for one in efficiency.notices if one.code == "one-sample"]
+    assert finding(analysis, "gemm.dgemm.power").low is not None  # the mean power is the meter's own

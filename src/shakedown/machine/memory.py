@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..host import Door
+from ..host import Door, parse_cpu_list
 from ..records import Absent, Memory, MemoryModule
 from . import cgroup
 from .kernel import parse_meminfo, read_int, read_word
 
 _EDAC = "/sys/devices/system/edac/mc"
+_NODES = "/sys/devices/system/node"
 
 #: The channel of a module by the names that boards give to its slot. The first two groups are socket and channel.
 _SLOTS = (
@@ -37,12 +38,44 @@ def memory(door: Door) -> tuple[Memory, tuple[Absent, ...]]:
         total_bytes=meminfo["MemTotal"],
         available_bytes=meminfo.get("MemAvailable"),
         limit_bytes=cgroup.limits(door).memory_bytes,
+        near_bytes=near_bytes(door),
         swap_bytes=meminfo.get("SwapTotal"),
         modules=modules,
         channels=channels,
         speed_mts=min(speeds, default=None),  # the slowest sets the pace of its channel
         bus_bytes=8 if modules and all(module.kind.startswith("DDR") for module in modules) else None,
     ), absent
+
+
+#: Of a node's memory, what programs can have without swapping: free, and page cache that can be dropped.
+_AVAILABLE = ("MemFree", "Active(file)", "Inactive(file)", "SReclaimable")
+
+
+def near_bytes(door: Door) -> int | None:
+    """What is free on the NUMA nodes that have CPUs and that this process may use (cpuset.mems); None where those are all
+    nodes with memory, or where the kernel does not tell. Memory of GPUs and of CXL devices is that of nodes without CPUs:
+    the kernel counts it as available, and a program that fills it is no longer measured on this machine's memory."""
+    allowed = _list(re.search(r"^Mems_allowed_list:\s*(\S+)", door.read("/proc/self/status") or "", re.MULTILINE))
+    free: dict[int, int] = {}
+    usable: set[int] = set()
+    for name in door.list(_NODES):
+        if (found := re.fullmatch(r"node(\d+)", name)) is None:
+            continue
+        lines = parse_meminfo(door.read(f"{_NODES}/{name}/meminfo") or "")
+        if not lines.get("MemTotal"):
+            continue
+        node = int(found[1])
+        free[node] = sum(lines.get(word, 0) for word in _AVAILABLE)
+        if read_word(door, f"{_NODES}/{name}/cpulist") and (allowed is None or node in allowed):
+            usable.add(node)
+    return None if not usable or usable == free.keys() else sum(free[node] for node in usable)
+
+
+def _list(found: re.Match[str] | None) -> tuple[int, ...] | None:
+    try:
+        return parse_cpu_list(found[1]) if found else None
+    except ValueError:
+        return None
 
 
 def channel_count(modules: Iterable[MemoryModule]) -> int | None:

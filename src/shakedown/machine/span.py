@@ -70,7 +70,15 @@ def _memory(parts: Sequence[Memory]) -> Memory:
         total_bytes=least([one.total_bytes for one in parts]) or 0,
         available_bytes=least([one.available_bytes for one in parts]),
         limit_bytes=least([one.limit_bytes for one in parts]),
+        near_bytes=_near(parts),
     )
+
+
+def _near(parts: Sequence[Memory]) -> int | None:
+    """Of hosts of which only some have memory far from their CPUs, the others' is near in whole."""
+    if all(one.near_bytes is None for one in parts):
+        return None
+    return min(one.room_bytes for one in parts) * len(parts)
 
 
 def _software(hosts: Sequence[Host]) -> tuple[Software, ...]:

@@ -124,13 +124,6 @@ def block(host: Host) -> int:
     return 384 if count >= 32 and "avx512f" in host.cpu.isa else 256
 
 
-def room_bytes(host: Host) -> int:
-    """The memory that can be used: the least of what is free, what the control group grants and what there is."""
-    memory = host.memory
-    bounds = (memory.available_bytes, memory.limit_bytes, memory.total_bytes)
-    return min(bound for bound in bounds if bound is not None)
-
-
 def need_bytes(n: int, nb: int, p: int, q: int) -> int:
     """What all ranks together hold: the matrix and the right-hand side, two panels of L in each process column and the
     three buffers of U in each process row, in 8-byte words."""
@@ -158,7 +151,7 @@ def largest_order(
 
     Raises BadInput where not even one block fits.
     """
-    room, nb = share * room_bytes(host), max(nbs)
+    room, nb = share * host.memory.room_bytes, max(nbs)
 
     def fits(n: int) -> bool:
         ends = not limit_s or flop(n) / rate_guess(n, threads, host) <= limit_s
@@ -182,7 +175,7 @@ def largest_order(
 
 def refuse_too_large(host: Host, n: int, nb: int, p: int, q: int, *, where: str) -> None:
     """Raises BadInput, with the largest order that fits, where a given N takes more memory than is free."""
-    room, need = room_bytes(host), need_bytes(n, nb, p, q)
+    room, need = host.memory.room_bytes, need_bytes(n, nb, p, q)
     if need > room:
         most = largest_order(host, (nb,), p, q, 1, share=1.0, limit_s=0, where=where)
         raise BadInput(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import BadInput
-from ..records import Host, Value
+from ..records import Value
 
 
 def words(value: Value) -> tuple[str, ...]:
@@ -21,9 +21,3 @@ def counts_of(text: str, *, where: str, low: int, high: int) -> tuple[int, ...]:
                 hint="write whole numbers between commas: 16384,65536",
             )
     return tuple(dict.fromkeys(map(int, found)))
-
-
-def free_bytes(host: Host) -> int:
-    """The memory that is free: the least of what is available and what the control group allows."""
-    memory = host.memory
-    return min(bound for bound in (memory.available_bytes, memory.limit_bytes, memory.total_bytes) if bound is not None)

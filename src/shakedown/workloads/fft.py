@@ -128,11 +128,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     point_bytes = 16 if "d" in precisions else 8
     largest = max(math.prod(shape) for shape in shapes(params))
     need = 2 * largest * point_bytes * (max(threads) if "each" in batches else 1)
-    room = min(
-        bound
-        for bound in (host.memory.available_bytes, host.memory.limit_bytes, host.memory.total_bytes)
-        if bound is not None
-    )
+    room = host.memory.room_bytes
     if need > _SHARE * room:
         raise BadInput(
             f"fft.sizes: the arrays of {largest} points need {show_bytes(need)}, and {show_bytes(room)} are free",

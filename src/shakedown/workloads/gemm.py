@@ -75,11 +75,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     threads = counts(str(params["threads"]), host, where="gemm.threads")
     entry_bytes = 8 if "d" in precisions(params) else 4
     need = 3 * max(sizes(params)) ** 2 * entry_bytes
-    room = min(
-        bound
-        for bound in (host.memory.available_bytes, host.memory.limit_bytes, host.memory.total_bytes)
-        if bound is not None
-    )
+    room = host.memory.room_bytes
     if need > _SHARE * room:
         most = int((_SHARE * room / 3 / entry_bytes) ** 0.5)
         raise BadInput(

@@ -100,7 +100,7 @@ separator, ignored
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     ranks = len(host.usable_cpus) if params["ranks"] == "all" else int(params["ranks"])
-    memory = host.memory.available_bytes or host.memory.total_bytes
+    memory = host.memory.room_bytes
     n = int(params["n"])
     if 8 * n * n > 0.8 * memory:
         raise BadInput(

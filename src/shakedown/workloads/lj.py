@@ -27,7 +27,7 @@ from ..errors import BadInput, unknown
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
 from . import Command, Param, Sample, Workload, each
-from ._particles import counts_of, free_bytes, words
+from ._particles import counts_of, words
 from ._threads import HELP, counts
 
 PRECISIONS = ("mixed", "fp64")
@@ -90,7 +90,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
         raise BadInput("lj.precision names none", hint=f"write one of {', '.join(PRECISIONS)}, or both between commas")
     check_box(_NAME, min(particles), params)
     check_step(_NAME, params)
-    need, room = int(_bytes(max(particles), params)), free_bytes(host)
+    need, room = int(_bytes(max(particles), params)), host.memory.room_bytes
     if need > room:
         raise BadInput(
             f"lj.particles: {max(particles)} particles need {show_bytes(need)}, and {show_bytes(room)} are free "

@@ -25,7 +25,7 @@ from ..errors import BadInput, unknown
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
 from . import Command, Param, Sample, Workload, each
-from ._particles import counts_of, free_bytes, words
+from ._particles import counts_of, words
 from ._threads import HELP, counts
 
 PRECISIONS = ("fp32", "fp64")
@@ -65,7 +65,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
         raise BadInput(
             "nbody.precision names none", hint=f"write one of {', '.join(PRECISIONS)}, or both between commas"
         )
-    need, room = max(bodies) * max(_BYTES[word] for word in precisions), free_bytes(host)
+    need, room = max(bodies) * max(_BYTES[word] for word in precisions), host.memory.room_bytes
     if need > room:
         raise BadInput(
             f"nbody.bodies: {max(bodies)} bodies need {show_bytes(need)}, and {show_bytes(room)} are free on {host.name}",

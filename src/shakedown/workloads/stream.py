@@ -83,19 +83,13 @@ def last_level_bytes(host: Host) -> int:
     )
 
 
-def room_bytes(host: Host) -> int:
-    """The memory that is free: the least of what is available and what the control group allows."""
-    memory = host.memory
-    return min(bound for bound in (memory.available_bytes, memory.limit_bytes, memory.total_bytes) if bound is not None)
-
-
 def memory_bytes(host: Host) -> int:
     """Bytes of each array for a measurement of memory, a multiple of 2 MiB: the rule of the module's docstring."""
     wanted = max(4 * last_level_bytes(host), _SMALLEST_BYTES)
     if host.virtualisation:
         wanted = min(wanted, _VIRTUAL_BYTES)
     huge = 2**21
-    fitting = int(_SHARE * room_bytes(host) / 3) // huge * huge
+    fitting = int(_SHARE * host.memory.room_bytes / 3) // huge * huge
     return max(huge, min(-(-wanted // huge) * huge, fitting))
 
 
@@ -115,7 +109,7 @@ def parse_bytes(word: str) -> int:
 
 def _sizes(text: str, host: Host, threads: tuple[int, ...]) -> tuple[int, ...]:
     """Bytes of each array in turn. Raises BadInput for what is no size or does not fit."""
-    room = room_bytes(host)
+    room = host.memory.room_bytes
     if text in ("memory", "sweep"):
         largest = memory_bytes(host)
         steps = [_SWEEP_FROM_BYTES * max(threads)]

@@ -62,13 +62,17 @@ def read(
 
 
 def _rate_of(case: Case, metrics: Sequence[Metric]) -> Metric | None:
-    """The rate that stands for a case: a headline's, else the first; None where it has none."""
-    rates = [one for one in metrics if one.kernel == case.kernel and one.per.endswith("/s") and applies(one, case.work)]
+    """The rate that stands for a case: a headline's, else the first; None where it has none. A clock is no work."""
+    rates = [
+        one
+        for one in metrics
+        if one.kernel == case.kernel and one.per.endswith("/s") and one.unit.endswith("/s") and applies(one, case.work)
+    ]
     return next((one for one in rates if one.headline), rates[0] if rates else None)
 
 
 def _stem(metric: Metric, metrics: Sequence[Metric]) -> str:
-    """What the figures of a rate are named after: ``hpl`` of ``hpl.rate``, all of it where another kernel's rate shares that."""
+    """What the figures of a rate are named after: ``hpl`` of ``hpl.rate``, the whole name where other kernels share that."""
     stem = metric.name.rpartition(".")[0]
     kernels = {one.kernel for one in metrics if one.per.endswith("/s") and one.name.rpartition(".")[0] == stem}
     return stem if stem and len(kernels) < 2 else metric.name

@@ -99,7 +99,7 @@ TITLES = {
 
 
 def metric_of(metric: Metric, stem: str, word: str, part: bool) -> Metric:
-    """The metric ``stem.word`` of cases that ``metric`` is the rate of; ``part``: of a channel that sees a part of a node."""
+    """The metric ``stem.word`` of cases whose rate is ``metric``; ``part``: of a channel that sees a part of a node."""
     title, unit, better, source = TITLES[word]
     name = f"{stem}.{'part_' if part else ''}{word}"
     return Metric(
