@@ -35,10 +35,9 @@ SMALL: dict[str, list[dict[str, Value]]] = {
     "gpu_copy": [{**HOST, "sizes": "1048576", "triad_bytes": 1 << 22, "blocks": "262144"}],
     "gpu_fft": [{**HOST, "sizes": "4096", "bytes": 1 << 20}],
     "gpu_gemm": [{**HOST, "sizes": "64", "samples": 3}],
-    "gpu_lj": [{**HOST, "particles": "500", "equilibrate": 5, "steps": 2, "samples": 2}],
+    "gpu_lj": [{**HOST, "particles": "500", "equilibrate": 1, "steps": 1, "samples": 2, "precision": "mixed"}],
     "gpu_nbody": [{**HOST, "bodies": "256", "steps": 2, "samples": 2}],
     "gpu_pingpong": [{**HOST, "sizes": "8,4096"}],
-    "gpu_query": [{}],
     "gpu_stream": [{**HOST, "sizes": "1048576", "samples": 3}],
     "hpl": [
         {"n": "1200", "nb": "64", "samples": 5, "ranks": 1},
@@ -48,7 +47,7 @@ SMALL: dict[str, list[dict[str, Value]]] = {
     "hpl_gpu": [{**HOST, "n": "200", "nb": "32", "samples": 4}],
     "hpl_mxp": [{**HOST, "n": "200", "nb": "32", "samples": 4}],
     "hpl_probe": [{"rows": 128, "columns": 300, "k": "32", "nb": "16", "panel_rows": "100", "samples": 2, "ranks": 1}],
-    "lj": [{"particles": "4000", "equilibrate": 20, "samples": 3}],
+    "lj": [{"particles": "2000", "equilibrate": 5, "samples": 2, "precision": "mixed"}],
     "load": [{"seconds": 0.4}, {"pattern": "square", "seconds": 0.6, "period": 0.2}],
     "multicast": [{"seconds": 0.1, "samples": 2, "sizes": "2", "ranks": 2, "kernels": "join,latency,rate"}],
     "nbody": [{"bodies": "2048", "samples": 3}],
@@ -57,8 +56,8 @@ SMALL: dict[str, list[dict[str, Value]]] = {
     "probe": [{"samples": 2}],
     "stream": [{"sizes": "1048576", "samples": 5}],
 }
-#: These print native events from Python or a shell, and mark no spans.
-UNMARKED = {"batch", "compilers", "cuda", "dualstack", "empty", "exchange", "mpi_bindings"}
+#: These print native events from Python or a shell, or measure nothing (a device query), and mark no spans.
+UNMARKED = {"gpu_query", "batch", "compilers", "cuda", "dualstack", "empty", "exchange", "mpi_bindings"}
 
 
 @pytest.fixture(scope="module")
