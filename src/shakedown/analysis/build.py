@@ -29,7 +29,7 @@ from ..records import (
 )
 from ..store import RunDirectory, read_record, write
 from ..units import show
-from . import advice, beside, checks, derive, limits, loose, ratios, stragglers, table, values
+from . import advice, beside, checks, circumstances, curves, derive, limits, loose, ratios, stragglers, table, values
 from .pairs import many
 
 if TYPE_CHECKING:
@@ -224,7 +224,6 @@ def build(
     partial = {(one.workload, one.host): one.reason for one in outcomes if one.state == "partial"}
     verdicts = limits.verdicts(plan.limits, found, metrics, peaks, partial)
     systems = [one for one in published.systems() if not plan.compare_with or one.id in plan.compare_with]
-    laid = beside.beside(found, metrics, systems)
     disturbances = advice.common([one.notices for one in outcomes])
     analysis = Analysis(
         name=name,
@@ -238,13 +237,15 @@ def build(
         workload_titles=titles,
         verdicts=verdicts,
         outcomes=outcomes,
-        beside=laid,
+        curves=curves.curves(systems, {one.metric: metrics[one.metric] for one in found}),
         power=None if power is None else power.view,
         skipped=plan.skipped,
         checks=checks.worst_of(outcomes),
         notices=(*advice.stand_ins(found), *notices, *stragglers.notices(slow, metrics), *disturbances),
     )
-    return many.with_pairs(msgspec.structs.replace(analysis, summary=summarise(analysis, plan)), many_pairs)
+    laid = beside.beside(found, metrics, systems, circumstances.setting_of(analysis))
+    analysis = msgspec.structs.replace(analysis, beside=laid, summary=summarise(analysis, plan))
+    return many.with_pairs(analysis, many_pairs)
 
 
 def peaks_of_jobs(names: Iterable[str], machine: Machine) -> dict[str, tuple[Peak, ...]]:
