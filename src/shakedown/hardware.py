@@ -27,6 +27,7 @@ class Peak(Record, frozen=True, kw_only=True):
     unit: str
     kind: Literal["derived", "measured", "stated"]
     basis: str
+    measured_by: str = ""  # the metric whose best value it is
 
 
 class Absent(Record, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ from ..records import (
 )
 from ..store import RunDirectory, read_record, write
 from ..units import show
-from . import advice, beside, checks, circumstances, curves, derive, limits, loose, ratios, stragglers, table, values
+from . import advice, beside, checks, circumstances, curves, derive, limits, loose, ratios, sizes, stragglers, table, values
 from .pairs import many
 
 if TYPE_CHECKING:
@@ -208,6 +208,7 @@ def build(
     metrics = {metric.name: metric for group in by_workload.values() for metric in group}
     cases, many_pairs = many.split(cases)
     found = many.with_notices(derive.findings(cases, by_workload), many_pairs)
+    found = sizes.by_rule(found, metrics, machine.hosts)
     machine = _with_measured(machine, limits.measured_peaks(found, metrics))
     peaks: dict[str, tuple[Peak, ...]] = {host.name: host.peaks for host in machine.hosts}
     if len(machine.hosts) == 1:  # a host that is unknown to the machine is of its one kind
@@ -219,7 +220,8 @@ def build(
     titles = {workload: workloads.get(workload).title for workload in by_workload}
     if power is not None:
         metrics |= {metric.name: metric for group in power.metrics.values() for metric in group}
-        found += [_noticed(one, advice.stands_in(one, metrics[one.metric])) for one in power.findings]
+        measured = sizes.by_rule(power.findings, metrics, machine.hosts)
+        found += [_noticed(one, advice.stands_in(one, metrics[one.metric])) for one in measured]
         titles |= {name: "Between the runs" for name in power.metrics if name not in titles}
     partial = {(one.workload, one.host): one.reason for one in outcomes if one.state == "partial"}
     verdicts = limits.verdicts(plan.limits, found, metrics, peaks, partial)
@@ -378,13 +380,14 @@ def _headline_sentences(analysis: Analysis) -> list[str]:
 
 
 def _of_peak(finding: Finding) -> str:
-    """The fraction of the derived peak, at the measured clock where there is one; else of the measured peak."""
+    """The fraction of the derived peak, at the measured clock where there is one. What was reached in the same run is no
+    peak to be proud of: a machine at a seventh of its bandwidth has 100 % of that."""
     derived = [part for part in finding.fractions if part.kind != "measured"]
     if derived:
         most = max(derived, key=lambda part: part.value)
         clock = " at the measured clock" if "clock measured" in most.basis else ""
         return f", {most.fraction:.0%} of the {most.kind} peak{clock}"
-    return f", {finding.fractions[0].fraction:.0%} of the measured peak" if finding.fractions else ""
+    return ""
 
 
 def read_analysis(path: Path) -> Analysis:

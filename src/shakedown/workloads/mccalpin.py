@@ -13,6 +13,7 @@ import re
 
 from ..records import Case, Host, Metric, Params, Residual
 from . import Command, Garbage, Param, Sample, Workload
+from .stream import RANKED_BY
 
 KERNELS = ("copy", "scale", "add", "triad")
 
@@ -67,6 +68,7 @@ WORKLOAD = Workload(
             kernel=kernel,
             per="best_bytes_per_s",
             limit="{level}.bandwidth",
+            ranked_by=RANKED_BY,
             source="stream.c 5.10: bytes of the kernel over the least time, the first repeat left out",
         )
         for kernel in KERNELS
