@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .. import hostlist, metering, published, workloads
-from ..errors import BadInput, StoreFailed
+from .. import metering, published, workloads
+from ..errors import StoreFailed
 from ..machine.span import span
 from ..records import (
     SCORED,
@@ -18,7 +18,6 @@ from ..records import (
     Analysis,
     Finding,
     Host,
-    Limit,
     Machine,
     Measurement,
     Metric,
@@ -27,9 +26,24 @@ from ..records import (
     Peak,
     Plan,
 )
-from ..store import RunDirectory, read_record, write
+from ..store import RunDirectory, write
 from ..units import show
-from . import advice, beside, checks, circumstances, curves, derive, limits, loose, ratios, sizes, stragglers, table, values
+from . import (
+    advice,
+    beside,
+    checks,
+    circumstances,
+    curves,
+    days,
+    derive,
+    limits,
+    loose,
+    ratios,
+    sizes,
+    stragglers,
+    table,
+    values,
+)
 from .pairs import many
 
 if TYPE_CHECKING:
@@ -121,75 +135,6 @@ def is_packed(directory: RunDirectory) -> bool:
     )
 
 
-def analyse_many(directories: Sequence[RunDirectory]) -> tuple[Analysis, list[Absent]]:
-    """One analysis over many run directories: a campaign on every node of a cluster, or one node over time."""
-    plans: list[Plan] = []
-    hosts: dict[str, Host] = {}
-    outcomes: list[Outcome] = []
-    damaged: list[Absent] = []
-    parts: list[table.Cases] = []
-    packed: list[Path] = []
-    powers: list[Power] = []
-    newest, version = 0, ""
-    for directory in directories:
-        if is_packed(directory) and not metering.folders(directory.path):
-            manifest = directory.manifest()
-            created_ns, made_by, plan, machine = (
-                manifest.created_ns,
-                manifest.version,
-                directory.plan(),
-                directory.machine(),
-            )
-            packed.append(directory.path / PACKED)
-            outcomes += read_record(directory.path / OUTCOMES, list[Outcome])
-        else:
-            plan, machine, created_ns, made_by, cases, ended, broken, power = read(directory)
-            powers += [power] if power else []
-            parts.append(cases)
-            outcomes += ended
-            damaged += broken
-        plans.append(plan)
-        hosts.update((host.name, host) for host in machine.hosts)
-        newest, version = max((newest, version), (created_ns, made_by))
-    if packed:
-        parts.append(table.unpack(packed))
-    limits_of = dict.fromkeys(msgspec.json.encode(limit) for plan in plans for limit in plan.limits)
-    skipped = {(one.what, one.why): one for plan in plans for one in plan.skipped}
-    titles = sorted({plan.title for plan in plans})
-    merged = Plan(
-        campaign=", ".join(sorted({plan.campaign for plan in plans})),
-        title=f"{', '.join(titles)} on {len(hosts)} host{'s' * (len(hosts) != 1)}",
-        runs=(),
-        limits=tuple(msgspec.json.decode(text, type=Limit) for text in limits_of),
-        skipped=tuple(skipped.values()),
-        compare_with=tuple(sorted({name for plan in plans for name in plan.compare_with})),
-    )
-    machine = Machine(hosts=tuple(hosts.values()), discovered_ns=newest, version=version)
-    analysis = build(
-        f"{len(directories)} runs",
-        merged,
-        machine,
-        table.concatenate(parts),
-        tuple(outcomes),
-        newest,
-        version,
-        power=_together(powers),
-        notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in damaged),
-    )
-    return analysis, damaged
-
-
-def _together(powers: Sequence[Power]) -> Power | None:
-    """What the meters of several run directories saw: the values and the meters; each has a time line of its own."""
-    if not powers:
-        return None
-    if len(powers) == 1:
-        return powers[0]
-    from . import power
-
-    return power.together(powers)
-
-
 def build(
     name: str,
     plan: Plan,
@@ -255,10 +200,7 @@ def peaks_of_jobs(names: Iterable[str], machine: Machine) -> dict[str, tuple[Pea
     known = {host.name: host for host in machine.hosts}
     found = {}
     for name in names:
-        try:
-            members = hostlist.expand(name)
-        except BadInput:
-            continue  # a host's own name, of a machine that is not in the directory
+        members = days.members(name)
         if len(members) > 1 and all(one in known for one in members):
             found[name] = span([known[one] for one in members], name).peaks
     return found

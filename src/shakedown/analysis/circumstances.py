@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from .. import hostlist
-from ..errors import BadInput
 from ..machine.virtualisation import is_virtual
 from ..published import PublishedValue, System
 from ..records import Analysis, Circumstances, Finding, Host, Metric, Params, Value
 from ..units import show_bytes
+from . import days
 
 #: Parameters by which a program says that it ran on an accelerator.
 _ON_DEVICE = ("gpus", "index", "sides", "device")
@@ -73,10 +72,7 @@ def _hosts(one: Finding, setting: Setting) -> tuple[tuple[str, ...], list[Host]]
     if all(pair):
         names = tuple(dict.fromkeys(map(str, pair)))
     elif one.host not in setting.hosts:
-        try:
-            names = tuple(hostlist.expand(one.host))
-        except BadInput:
-            names = (one.host,)
+        names = tuple(days.members(one.host))
     known = [setting.hosts[name] for name in names if name in setting.hosts]
     if not known and len(setting.hosts) == 1:  # of one kind: the host that was looked at stands for each
         known = list(setting.hosts.values()) * len(names)

@@ -154,7 +154,9 @@ def verdicts(
     found = []
     for limit in limits:
         of_metric = [one for one in findings if one.metric == limit.metric]
-        spoken = [one for one in of_metric if all(one.params.get(name) == value for name, value in limit.params.items())]
+        spoken = [
+            one for one in of_metric if all(one.params.get(name) == value for name, value in limit.params.items())
+        ]
         names = sorted({one.host for one in spoken}) or [""]
         for host in names:
             metric = metrics[limit.metric]
@@ -199,7 +201,9 @@ def _no_memory(figures: Sequence[Finding]) -> str:
     if below is not None:
         return f"{below.text}; {below.advice}"
     levels = ", ".join(dict.fromkeys(str(one.params.get("level", "between two levels")) for one in figures))
-    return f"its figure is that of memory, and only {levels} was measured; a limit that is meant for that names its level"
+    return (
+        f"its figure is that of memory, and only {levels} was measured; a limit that is meant for that names its level"
+    )
 
 
 def _none_spoken(limit: Limit, of_metric: Sequence[Finding]) -> str:
