@@ -33,7 +33,9 @@ UNITS = {
     "gpu_lj.rate": "update/s",
 }
 KNOWN = {name: Metric(name=name, title=name, unit=unit, better="none") for name, unit in UNITS.items()}
-KNOWN |= {one.name: one for name in ("gpu_query", "gemm", "stream", "filesystem") for one in workloads.get(name).metrics}
+KNOWN |= {
+    one.name: one for name in ("gpu_query", "gemm", "stream", "filesystem") for one in workloads.get(name).metrics
+}
 
 GOOD = """
 id = "testbed"

@@ -36,7 +36,7 @@ def beside(
     """For each metric and each set of matching parameters, each system's value beside ours: like with like where there is
     such a pair, ranked; else the published value that is nearest, by nodes first, under other circumstances and unranked.
 
-    A metric says in ``match`` which parameters must agree; one that a document does not tell is told as a difference.
+    A metric says in ``match`` which parameters must agree.
     """
     setting = setting or circumstances.Setting({}, {})
     ours = _by_circumstances(findings, metrics, setting)
@@ -95,10 +95,10 @@ def printed(system: System, metrics: Mapping[str, Metric]) -> list[Printed]:
 
 
 def _keys(one: Printed, ours: _Ours) -> list[tuple[str, str]]:
-    """Which of our values a published one stands beside: those of its own matching parameters; where it tells none of them,
-    our best of all."""
+    """Which of our values a published one stands beside: those of its own matching parameters. Where it tells none of them
+    and the metric is ranked by them, it cannot be ranked: it stands beside our best of all."""
     metric, params = one.metric, one.value.params
-    if not metric.match or any(name in params for name in metric.match):
+    if not set(metric.match) <= set(metric.ranked_by) or not metric.match or set(metric.match) & params.keys():
         key = (metric.name, matched(metric, params))
         return [key] if key in ours else []
     keys = [key for key in ours if key[0] == metric.name]
@@ -116,7 +116,6 @@ def _nearest(ours: Mapping[bytes, _Mine], theirs: Sequence[Printed]) -> tuple[_M
         own, its = mine.circumstances, other.circumstances
         return (
             circumstances.distance(own, its, metric),
-            len(_differences(mine, other)),
             not own.whole,
             not its.whole,
             -(its.nodes or 0),
@@ -127,18 +126,10 @@ def _nearest(ours: Mapping[bytes, _Mine], theirs: Sequence[Printed]) -> tuple[_M
     return min(((mine, other) for mine in ours.values() for other in theirs), key=rank)
 
 
-def _differences(mine: _Mine, theirs: Printed) -> tuple[str, ...]:
-    """What keeps the two apart: circumstances, and matching parameters that the document does not tell."""
-    metric = theirs.metric
-    untold = [name for name in metric.match if name not in theirs.value.params and name in mine.finding.params]
-    told = circumstances.differences(mine.circumstances, theirs.circumstances, metric)
-    return (*told, *(f"{name} not told there" for name in untold if name not in metric.ranked_by))
-
-
 def _beside(system: System, mine: _Mine, theirs: Printed) -> Beside:
     value, metric, one = theirs.value, theirs.metric, mine.finding
     assert one.value is not None
-    apart = _differences(mine, theirs)
+    apart = circumstances.differences(mine.circumstances, theirs.circumstances, metric)
     half = 0.0 if metric.exact else value.half_width
     rank = compare(metric.better, interval(one, metric), (value.value - half, value.value, value.value + half))
     return Beside(

@@ -37,7 +37,7 @@ def _system(one: Beside) -> str:
 
 
 def _bars(alike: Sequence[Beside], metrics: Mapping[str, Metric]) -> list[Bars]:
-    """For each metric the systems and this run as bars, the best first: of several sets of parameters that of most systems."""
+    """For each metric the systems and this run as bars, the best first, of the parameters that most systems share."""
     groups: dict[tuple[str, int], list[Beside]] = {}
     for one in alike:
         if one.better != "none" and one.theirs > 0 and one.ours.value:
