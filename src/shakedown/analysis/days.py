@@ -56,7 +56,7 @@ def of_cases(cases: Cases, day: str, several: Collection[str]) -> Cases:
     names = {name: labelled(name, day, several) for name in set(cases.host)}
     made = np.empty(len(cases), object)
     made[:] = [names[name] for name in cases.host]
-    return cases._replace(host=made)
+    return Cases(*(made if name == "host" else getattr(cases, name) for name in Cases._fields))
 
 
 def of_records(records: Sequence[Named], day: str, several: Collection[str]) -> list[Named]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from .. import metering
-from ..records import Absent, Analysis, Host, Limit, Machine, Notice, Outcome, Plan
+from ..records import Absent, Analysis, Limit, Machine, Notice, Outcome, Plan
 from ..store import RunDirectory, read_record
 from . import days, table
 from .build import OUTCOMES, PACKED, build, is_packed, read
@@ -18,63 +18,76 @@ if TYPE_CHECKING:
     from .power import Power
 
 
+class _Read(NamedTuple):
+    """What one run directory brings: its cases, or where they lie packed."""
+
+    day: str
+    plan: Plan
+    machine: Machine
+    made: tuple[int, str]  # when, in ns since 1970, and by which version
+    cases: table.Cases | Path
+    outcomes: Sequence[Outcome]
+    damaged: Sequence[Absent] = ()
+    power: Power | None = None
+
+    @property
+    def hosts(self) -> set[str]:
+        return {host.name for host in self.machine.hosts} | {one.host for one in self.outcomes}
+
+
+def _read(directory: RunDirectory) -> _Read:
+    """A run directory's packed measurements where there are any, else all of its files."""
+    if is_packed(directory) and not metering.folders(directory.path):
+        manifest = directory.manifest()
+        plan, machine, cases = directory.plan(), directory.machine(), directory.path / PACKED
+        made, outcomes = (manifest.created_ns, manifest.version), read_record(directory.path / OUTCOMES, list[Outcome])
+        return _Read(days.day_of(made[0]), plan, machine, made, cases, outcomes)
+    part = read(directory)
+    made = (part.created_ns, part.version)
+    day = days.day_of(part.created_ns)
+    return _Read(day, part.plan, part.machine, made, part.cases, part.outcomes, part.damaged, part.power)
+
+
 def analyse_many(directories: Sequence[RunDirectory], *, pool_days: bool = False) -> tuple[Analysis, list[Absent]]:
     """One analysis over many run directories: a campaign on every node of a cluster, or one node over time.
 
     What one host gave on different days stands apart, unless ``pool_days`` asks to take it as repeats of one measurement.
     """
-    plans: list[Plan] = []
-    hosts: dict[str, Host] = {}
-    outcomes: list[Outcome] = []
-    damaged: list[Absent] = []
-    parts: list[table.Cases] = []
-    packed: dict[str, list[Path]] = {}
-    powers: list[Power] = []
-    newest, version = 0, ""
-    machines = [directory.machine() for directory in directories]
-    created = [directory.manifest().created_ns for directory in directories]
-    days_of = [days.day_of(created_ns) for created_ns in created]
-    several = (
-        {}
-        if pool_days
-        else days.repeated((day, [host.name for host in one.hosts]) for day, one in zip(days_of, machines, strict=True))
-    )
-    for directory, machine, day in zip(directories, machines, days_of, strict=True):
-        if is_packed(directory) and not metering.folders(directory.path):
-            manifest = directory.manifest()
-            created_ns, made_by, plan = manifest.created_ns, manifest.version, directory.plan()
-            packed.setdefault(day, []).append(directory.path / PACKED)
-            outcomes += days.of_records(read_record(directory.path / OUTCOMES, list[Outcome]), day, several)
-        else:
-            plan, _, created_ns, made_by, cases, ended, broken, power = read(directory)
-            if power:
-                powers.append(power._replace(findings=days.of_records(power.findings, day, several)))
-            parts.append(days.of_cases(cases, day, several))
-            outcomes += days.of_records(ended, day, several)
-            damaged += broken
-        plans.append(plan)
-        hosts.update((host.name, host) for host in days.of_records(machine.hosts, day, several))
-        newest, version = max((newest, version), (created_ns, made_by))
-    if several:
-        parts += [days.of_cases(table.unpack(paths), day, several) for day, paths in packed.items()]
-    elif packed:
-        parts.append(table.unpack([path for paths in packed.values() for path in paths]))
-    machine = Machine(hosts=tuple(hosts.values()), discovered_ns=newest, version=version)
+    parts = [_read(directory) for directory in directories]
+    apart = {} if pool_days else days.repeated((one.day, one.hosts) for one in parts)
+    newest, version = max((one.made for one in parts), default=(0, ""))
+    hosts = {host.name: host for one in parts for host in days.of_records(one.machine.hosts, one.day, apart)}
+    powers = [
+        one.power._replace(findings=days.of_records(one.power.findings, one.day, apart)) for one in parts if one.power
+    ]
+    damaged = [absent for one in parts for absent in one.damaged]
     analysis = build(
         f"{len(directories)} runs",
-        _merged(plans, len({host.name for machine in machines for host in machine.hosts})),
-        machine,
-        table.concatenate(parts),
-        tuple(outcomes),
+        _merged([one.plan for one in parts], len({host.name for one in parts for host in one.machine.hosts})),
+        Machine(hosts=tuple(hosts.values()), discovered_ns=newest, version=version),
+        _cases(parts, apart),
+        tuple(outcome for one in parts for outcome in days.of_records(one.outcomes, one.day, apart)),
         newest,
         version,
         power=_together(powers),
         notices=(
-            *days.notices(several),
+            *days.notices(apart),
             *(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in damaged),
         ),
     )
     return analysis, damaged
+
+
+def _cases(parts: Sequence[_Read], apart: Collection[str]) -> table.Cases:
+    """The cases of all parts; those that lie packed are read at once, of each day where days stand apart."""
+    found = [days.of_cases(one.cases, one.day, apart) for one in parts if not isinstance(one.cases, Path)]
+    packed: dict[str, list[Path]] = {}
+    for one in parts:
+        if isinstance(one.cases, Path):
+            packed.setdefault(one.day if apart else "", []).append(one.cases)
+    return table.concatenate(
+        [*found, *(days.of_cases(table.unpack(paths), day, apart) for day, paths in packed.items())]
+    )
 
 
 def _merged(plans: Sequence[Plan], hosts: int) -> Plan:
