@@ -218,7 +218,8 @@ def _rules(rows: Sequence[Row], name: str, axis: Axis, top: float, log: bool) ->
 def _marks(
     choice: Choice, beside: Sequence[Beside], axis: Axis, top: float, log: bool
 ) -> tuple[tuple[Mark, ...], list[str]]:
-    """Published values in the same metric; those far outside, and those that are too many, are said in words."""
+    """Published values in the same metric that are like with like; those far outside, and those that are too many, are said
+    in words."""
     marks: list[Mark] = []
     beyond: list[str] = []
     more: list[str] = []
@@ -227,6 +228,8 @@ def _marks(
         if one.metric not in {metric.name for metric in choice.metrics} or (one.system, one.theirs) in seen:
             continue
         seen.add((one.system, one.theirs))
+        if one.differences:  # a line across ours would compare them: the table of other circumstances has it
+            continue
         name = f"{one.system_name}{f' ({one.year})' if one.year else ''}"
         says = f"{name}: {show(one.theirs, one.unit)}, {params_of(one.theirs_params)}; {one.where}".replace(", ;", ";")
         x = one.theirs_params.get(choice.axis)
