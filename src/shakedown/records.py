@@ -228,6 +228,7 @@ class Metric(Record, frozen=True, kw_only=True):
     # Circumstances that must be alike before two values of it are ranked: fields of Circumstances, "extent" (the cores or
     # devices that worked), or parameters.
     ranked_by: tuple[str, ...] = ("device", "nodes", "extent", "virtual")
+    published_as: str = ""  # the metric in which documents publish what accelerators reach of it: "hpl.rate"
     exact: bool = False  # a count or a size by definition: it has no interval, and two are equal or they are not
     # Parameters of cases -> with which value a case gives its figure.
     only: dict[str, Only] = msgspec.field(default_factory=dict)

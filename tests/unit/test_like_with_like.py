@@ -81,6 +81,15 @@ def test_a_node_is_ranked_with_a_node_and_not_with_a_card_or_a_core() -> None:
     assert "device: cpu here, gpu there" in apart(card)
 
 
+def test_what_gpus_reached_stands_beside_ours_of_gpus() -> None:
+    one = only(
+        laid("hpl_gpu.rate", 5e13, setting(), "castorc", "iict-bas", ranks=1, n=50000, device="NVIDIA", backend="cuda")
+    )
+    assert (one.verdict, one.theirs, one.differences) == ("better", 266e9, ()), "one GPU beside one GPU"
+    four = only(laid("hpl_gpu.rate", 2e14, setting(), "castorc", ranks=4, n=50000, device="NVIDIA", backend="cuda"))
+    assert apart(four) == "4 GPUs here, 2 GPUs there", "on one node there are two"
+
+
 def test_one_core_in_its_cache_is_not_ranked_with_a_machine() -> None:
     node = only(laid("euroben.mod2f.rate", 3.6e10, setting(), "lrz-coolmuc", threads=1, n=1024))
     assert "1 core here, all cores (16) there" in apart(node) and "n: 1024 here, not told there" in apart(node)

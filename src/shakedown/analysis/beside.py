@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from ..published import PublishedValue, System
@@ -81,17 +81,28 @@ def printed(system: System, metrics: Mapping[str, Metric]) -> list[Printed]:
     """The results of a system in these metrics. Under the same circumstances and parameters a table comes before prose, and
     what is known to be misprinted counts only where there is nothing else."""
     kept: dict[tuple[object, ...], list[Printed]] = {}
-    for value in system.values:
-        metric = metrics.get(value.metric)
-        if metric is None or metric.unit != value.unit or not is_result(value):
-            continue
-        one = Printed(value, metric, circumstances.of_published(value, metric, system))
-        key = (value.metric, matched(metric, value.params), circumstances.key(one.circumstances))
+    for one in _results(system, metrics):
+        value, metric, _ = one
+        key = (metric.name, matched(metric, value.params), circumstances.key(one.circumstances))
         held = kept.setdefault(key, [])
         if held and value.doubt > held[0].value.doubt:
             continue
         kept[key] = [*(other for other in held if other.value.doubt == value.doubt), one]
     return [one for group in kept.values() for one in group]
+
+
+def _results(system: System, metrics: Mapping[str, Metric]) -> Iterator[Printed]:
+    """Each result under its own metric, and what accelerators reached under ours for accelerators as well."""
+    also: dict[str, list[Metric]] = {}
+    for metric in metrics.values():
+        if metric.published_as:
+            also.setdefault(metric.published_as, []).append(metric)
+    for value in filter(is_result, system.values):
+        own = metrics.get(value.metric)
+        for metric in (*((own,) if own else ()), *also.get(value.metric, ())):
+            under = circumstances.of_published(value, metric, system)
+            if metric.unit == value.unit and (metric is own or under.device not in ("", "cpu")):
+                yield Printed(value, metric, under)
 
 
 def _keys(one: Printed, ours: _Ours) -> list[tuple[str, str]]:

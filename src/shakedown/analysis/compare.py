@@ -70,7 +70,7 @@ def from_published(system: System, metrics: Mapping[str, Metric]) -> Entry:
     values = printed(system, metrics)
     findings = tuple(
         Finding(
-            metric=one.metric,
+            metric=metric.name,
             unit=one.unit,
             better="none",
             workload="published",
@@ -80,7 +80,7 @@ def from_published(system: System, metrics: Mapping[str, Metric]) -> Entry:
             low=one.value - one.half_width,
             high=one.value + one.half_width,
         )
-        for one, _, _ in values
+        for one, metric, _ in values
     )
     told = tuple(one.circumstances for one in values)
     return Entry(name=system.id, findings=findings, circumstances=told, published=True)
