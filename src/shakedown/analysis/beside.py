@@ -39,7 +39,10 @@ def beside(
     A metric says in ``match`` which parameters must agree.
     """
     setting = setting or circumstances.Setting({}, {})
-    ours = _by_circumstances(findings, metrics, setting)
+    systems = tuple(systems)
+    there = {value.metric for system in systems for value in system.values}
+    wanted = {name for name, metric in metrics.items() if there & {name, metric.published_as}}
+    ours = _by_circumstances((one for one in findings if one.metric in wanted), metrics, setting)
     found = []
     for system in systems:
         groups: dict[tuple[str, str], list[Printed]] = {}
