@@ -247,7 +247,8 @@ def words(of: Circumstances, metric: Metric) -> str:
         elif name == "virtual" and of.virtual:
             found.append("virtual machine")
         elif name == "device" and "extent" not in metric.ranked_by and of.device:
-            found.append("GPU memory" if of.device == "gpu" else of.device)
+            word = "GPU" if of.device == "gpu" else "host" if of.device == "cpu" else of.device
+            found.append(f"{word} memory" if "link" in metric.ranked_by else word)
         elif name == "rail" and of.rail:
             found.append(f"power of the {of.rail}")
         elif name in ("link", "level", "placement") and _facet(of, name) is not None:
