@@ -23,6 +23,7 @@ from shakedown.acceptance import (
     running,
     sealing,
 )
+from shakedown.acceptance import words as words_of
 from shakedown.acceptance.plan import CommandTest, ManualTest
 from shakedown.acceptance.results import Point
 from shakedown.cli import _accept
@@ -222,7 +223,7 @@ def test_the_terminal_shows_all_of_a_plan_and_no_line_is_too_long(width: int) ->
         for one in found.requirements:
             assert " ".join(one.text.split()) in shown
         for test in found.tests:
-            assert all(" ".join(words.split()) in shown for words in judging.criteria(test))
+            assert all(" ".join(words.split()) in shown for words in words_of.criteria(test))
         assert all(len(line) <= width or len(line.split()) == 1 for line in lines), max(lines, key=len)
 
 

@@ -262,6 +262,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="multicast",
     title="Multicast (rate, loss, latency, rate without loss)",
+    network=True,
     metrics=_METRICS,
     params={
         "pattern": Param(kind="list", default=",".join(PATTERNS), help=f"who sends: {', '.join(PATTERNS)}"),
