@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.acceptance import forms, judging, judging_runs, results
-from shakedown.acceptance.judging_runs import Measured
 from shakedown.acceptance import words as words_of
+from shakedown.acceptance.judging_runs import Measured
 from shakedown.acceptance.plan import (
     AttachmentEntry,
     CommandTest,

@@ -16,7 +16,6 @@ from shakedown.acceptance import (
     directory,
     evaluating,
     journal,
-    judging,
     page,
     plan,
     reporting,
@@ -103,7 +102,7 @@ def test_the_result_says_everything(done: directory.Acceptance) -> None:
     assert [one.state for one in result.requirements] == ["met", "not met", "waived"]
     assert result.state == "not met" and result.counts() == {"met": 1, "not met": 1, "waived": 1}
     assert result.requirements[2].shown == "not measured" and result.requirements[2].waiver is not None
-    assert {one.path.split("/")[1] for one in result.evidence} == {"say", "look"}
+    assert [one.owner for one in result.evidence] == ["say, attempt 1", "look, attempt 1"]
     assert evaluating.exit_code(result) == 1
 
 
@@ -178,7 +177,7 @@ def test_the_pdf_is_numbered_hashed_and_holds_what_outside_said_as_text(
     whole = "\n".join(pages)
     assert '#eval("1+1") $x$ *b*' in whole and "Waived by Chief" in whole
     assert "Buyer: A. Buyer & Sons" in whole and "Signature" in whole and "Reservations" in whole
-    assert all(file.sha256 in whole for file in result.evidence)
+    assert all(file.sha256 in whole for one in result.evidence for file in one.files)
     assert result.plan_sha256 in pages[0] and result.head in pages[0] and "Not met" in pages[0]
 
 
