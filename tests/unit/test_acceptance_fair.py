@@ -224,12 +224,12 @@ def test_other_subjects_are_recorded_after_one_failed() -> None:
 def csv(path: Path, days: int, down_h: float, *, planned: bool = False) -> Path:
     """A history of four nodes, the last part of which one of them was out."""
     begin, end = 1_767_225_600, 1_767_225_600 + days * DAY
-    rows = ["node,begin,end,kind,reason,processors"]
-    rows += [f"node{i},{begin},{end},present,,8" for i in range(1, 5)]
-    rows.append(f",{begin},{end},observed,,")
+    rows = ["node,start,end,kind,what,announced,processors"]
+    rows += [f"node{i},{begin},{end},present,,,8" for i in range(1, 5)]
+    rows.append(f"*,{begin},{end},observed,,,")
     if down_h:
-        kind = "maintenance" if planned else "hardware"
-        rows.append(f"node1,{end - 20 * DAY},{int(end - 20 * DAY + down_h * 3600)},{kind},psu,")
+        kind, told = ("maintenance", str(end - 30 * DAY)) if planned else ("hardware", "")
+        rows.append(f"node1,{end - 20 * DAY},{int(end - 20 * DAY + down_h * 3600)},{kind},psu,{told},")
     path.write_text("\n".join(rows) + "\n")
     return path
 
@@ -261,8 +261,8 @@ source = ["{source}"]
 """
 
 
-def available(tmp_path: Path, source: Path) -> Path:
-    (tmp_path / "ours.toml").write_text(CONTRACT)
+def available(tmp_path: Path, source: Path, rules: str = "") -> Path:
+    (tmp_path / "ours.toml").write_text(CONTRACT + rules)
     (tmp_path / "plan.toml").write_text(AVAILABLE.format(contract=tmp_path / "ours.toml", source=source))
     root = tmp_path / "A"
     directory.begin(root, str(tmp_path / "plan.toml"), system="S", parties={}, now_ns=1)
@@ -302,6 +302,25 @@ def test_availability_that_is_missed_is_not_met_and_a_source_that_cannot_be_read
     (other / "empty.csv").write_text("nothing\n")
     found = look(available(other, other / "empty.csv"))
     assert found.state == "not measured" and "none of the histories" in found.reason
+
+
+def test_announced_maintenance_is_taken_as_the_contract_says_and_said(tmp_path: Path) -> None:
+    rule = """[[exclude]]
+name = "announced maintenance"
+kinds = ["maintenance"]
+notice = "72 h"
+"""
+    root = available(tmp_path, csv(tmp_path / "history.csv", 40, 10 * 24, planned=True))
+    lost = look(root)
+    assert lost.state == "not met" and "the contract leaves them in" in lost.reason
+    other = tmp_path / "other"
+    other.mkdir()
+    (tmp_path / "ours.toml").unlink()
+    root = available(other, tmp_path / "history.csv", rule)
+    found = look(root)
+    assert found.state == "met"
+    # by hand: ten days of the 8 processors of one node
+    assert "announced maintenance: 1,920.0 processor-hours taken out" in found.attempts[0].points[0].found
 
 
 def command(**more: Any) -> CommandTest:

@@ -15,6 +15,7 @@ import msgspec
 
 from .. import store
 from ..errors import COULD_NOT_MEASURE, BadInput, StoreFailed
+from ..measure import last_line
 from ..operate.availability import contract as contracts
 from ..operate.availability.records import Moved, Report
 from ..report._text import day
@@ -112,10 +113,9 @@ def points(test: AvailabilityTest, exit_code: int | None, timed_out: bool, folde
 
 def _last(path: Path) -> str:
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return last_line(path.read_bytes())
     except OSError:
         return ""
-    return lines[-1] if lines else ""
 
 
 def _words(told: Report) -> Iterator[str]:
