@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from shakedown import measure
+from shakedown import measure, store
 from shakedown.acceptance import (
     accepted,
     amending,
@@ -25,13 +27,15 @@ from shakedown.acceptance import (
     judging,
     page,
     page_accepted,
+    pdf,
     running,
 )
 from shakedown.acceptance.plan import AvailabilityTest, CommandTest, FieldEntry, LimitEntry, ManualTest, RunTest
 from shakedown.acceptance.results import Tried
 from shakedown.analysis import advice
+from shakedown.cli import run as runs
 from shakedown.demonstrations import batch
-from shakedown.errors import BadInput
+from shakedown.errors import COULD_NOT_MEASURE, MET, NOT_MET, BadInput
 from shakedown.records import Case, Cpu, Finding, Gpu, Host, Job, Machine, Measurement, Memory, Notice, Residual
 from shakedown.schedulers import JobRecord, gridengine
 
@@ -551,3 +555,85 @@ def test_the_words_of_a_contract_that_is_shipped_are_kept_too(tmp_path: Path) ->
     root = tmp_path / "A"
     directory.begin(root, str(tmp_path / "plan.toml"), system="S", parties={}, now_ns=1)
     assert (root / "contracts" / "there.toml").read_text() == availability.contract_text("thufir")
+
+
+def session_in(folder: Path) -> tuple[Path, Path]:
+    """An acceptance whose run was made within one host; it and its plan."""
+    text = """
+name = "p"
+title = "P"
+[[requirement]]
+id = "net"
+clause = "1"
+text = "The network."
+[[test]]
+id = "pairs"
+requirements = ["net"]
+kind = "run"
+workload = "empty"
+{hosts}
+[[test.limit]]
+metric = "empty.time"
+at_most = "1 s"
+"""
+    (folder / "plan.toml").write_text(text.format(hosts="hosts = 2"))
+    root = folder / "A"
+    directory.begin(root, str(folder / "plan.toml"), system="S", parties={}, now_ns=1)
+    return root, folder / "plan.toml"
+
+
+def here(campaign: Path, folder: Path) -> store.RunDirectory:
+    opened = runs.begin(str(campaign), folder)
+    runs.carry_out(opened, opened.plan(), retry_failed=False)
+    return opened
+
+
+def test_the_report_of_a_run_says_what_was_accepted_and_whose_folder_is_whose(tmp_path: Path) -> None:
+    root, plan_file = session_in(tmp_path)
+    tests = [one for one in directory.open_(root).plan.tests if isinstance(one, RunTest)]
+    assert running.run_session(root, tests, here, lambda text: None)
+    result = evaluating.evaluate(directory.open_(root))
+    (attempt,) = result.tests[0].attempts
+    assert result.state == "not measured" and "within one host" in result.requirements[0].reason
+    assert attempt.folders[0].startswith("runs/1/runs/") and attempt.runs >= 1
+    found = {one.what: one.found for one in result.accepted.facts}
+    assert found["Processor"] and found["Kernel"] and found["Memory"] and "none" in found["Batch engine"]
+    document = page.document(result, "0" * 64)
+    assert [one.id for one in document.sections[:2]] == ["summary", "what"]
+    plan_file.write_text(plan_file.read_text().replace("hosts = 2", "hosts = 1"))
+    amending.amend(root, str(plan_file), by="Ann", reason="a box of one")
+    assert evaluating.evaluate(directory.open_(root)).state == "not measured", "what was shown before counts no more"
+
+
+def test_a_session_that_is_given_up_is_sealed_with_its_results(tmp_path: Path) -> None:
+    root, _ = session_in(tmp_path)
+    with directory.writing(root) as (_, book):
+        book.append(journal.Session(folder="runs/1", tests=("pairs",)), time.time_ns())
+    campaign = tmp_path / "c.toml"
+    campaign.write_text('name = "c"\ntitle = "C"\n[[run]]\nworkload = "empty"\n')
+    here(campaign, root / "runs" / "1")
+    running.abandon(root, "Ann: it was too slow")
+    result = evaluating.evaluate(directory.open_(root))
+    (gone,) = result.tests[0].given_up
+    assert gone.runs >= 1 and "given up" in result.evidence[-1].owner and not result.faults
+    (root / result.evidence[-1].files[0].path).write_text("other")
+    assert evaluating.evaluate(directory.open_(root)).faults
+
+
+def test_a_mark_of_rehearsal_stands_on_every_page_of_the_pdf(begun: Path, tmp_path: Path) -> None:
+    pytest.importorskip("typst")
+    if shutil.which("pdftotext") is None:
+        pytest.skip("needs pdftotext: sudo apt-get install poppler-utils")
+    result = evaluating.evaluate(directory.open_(begun))
+    told = msgspec.structs.replace(result.accepted, rehearsal="4 hosts are one machine", runs=11, disturbed=11)
+    (tmp_path / "r.pdf").write_bytes(pdf.render(msgspec.structs.replace(result, accepted=told), "0" * 64))
+    text = subprocess.run(["pdftotext", "-layout", tmp_path / "r.pdf", "-"], capture_output=True, text=True, check=True)
+    pages = text.stdout.split("\f")[:-1]
+    assert len(pages) > 3 and all("REHEARSAL: 4 hosts are one machine" in one for one in pages)
+    assert "11 of 11 runs were disturbed" in pages[0] and "What was accepted" in pages[1]
+
+
+def test_a_check_that_failed_is_not_met_and_nothing_else_is() -> None:
+    assert runs.code_of_states([ran("n1"), ran("n1", state="wrong"), ran("n1", state="failed")]) == NOT_MET
+    assert runs.code_of_states([ran("n1"), ran("n1", state="failed")]) == COULD_NOT_MEASURE
+    assert runs.code_of_states([ran("n1")]) == MET
