@@ -78,7 +78,10 @@ def data(result: Result, content_sha256: str) -> dict[str, Any]:
         "state": result.state,
         "counts": [[state, number] for state, number in result.counts().items()],
         "lead": list(page.lead(result)),
-        "open": [[title, [[one.clause, one.text, page.short(one.reason, 200)] for one in named]] for title, named in page.open_groups(result)],
+        "open": [
+            [title, [[one.clause, one.text, page.short(one.reason, 200)] for one in named]]
+            for title, named in page.open_groups(result)
+        ],
         "waived": [
             [one.clause, one.waiver.by, one.waiver.reason] for one in result.requirements if one.waiver is not None
         ],
