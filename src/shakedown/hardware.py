@@ -151,6 +151,7 @@ class Host(Record, frozen=True, kw_only=True):
     kernel: str = ""
     os: str = ""
     virtualisation: str = ""  # "", "kvm", "docker" ...: with what it hides in `absent`
+    boot_id: str = ""  # of the running kernel: hosts with the same one are one machine (containers, namespaces)
     cpu: Cpu
     memory: Memory
     numa: tuple[NumaNode, ...] = ()

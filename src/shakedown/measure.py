@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -50,6 +50,7 @@ def measurement(
         garbage,
         limit_s=run.limit_s,
         missing=_gpu.without_result(notices),
+        causes=causes_of(notices),
         left_out=left_out(notices),
     )
     if state in ("ok", "garbage") and (why := alone(job, provenance.get("facts"), ranks)):
@@ -131,6 +132,7 @@ def judge(
     limit_s: float,
     missing: str = "",
     left_out: str = "",
+    causes: Sequence[str] = (),
 ) -> tuple[State, str]:
     """The state of a run that ended, and the reason in words. The first that holds, in the order of a user's interest.
 
@@ -144,11 +146,9 @@ def judge(
         return "crashed", f"ended by signal {job.signal} ({signal_name(job.signal)})" + (f": {said}" if said else "")
     wrong = [case for case in cases if case.residual is not None and not case.residual.passed]
     if wrong:
-        check = wrong[0].residual
-        assert check is not None
-        return "wrong", (
-            f"{len(wrong)} of {len(cases)} checks failed; the first: {wrong[0].kernel} {wrong[0].params}, "
-            f"{check.kind} {'NaN' if check.value is None else f'{check.value:g}'} above {check.limit:g}"
+        checked = sum(case.residual is not None for case in cases)
+        return "wrong", f"{len(wrong)} of {checked} checks failed: {in_words(wrong[0])}" + "".join(
+            f"; {cause}" for cause in causes[:_MOST_CAUSES]
         )
     if job.exit_code == UNAVAILABLE and missing and cases and not garbage:
         return "partial", missing
@@ -163,6 +163,28 @@ def judge(
     if not cases:
         return "garbage", "the output holds no result"
     return "ok", ""
+
+
+#: Ends of the codes of notices by which programs say why a check failed.
+_CAUSES = ("-failed", "-wrong", "-unheard", "-lost", "-corrupt")
+_MOST_CAUSES = 3
+
+
+def causes_of(notices: Iterable[Notice]) -> tuple[str, ...]:
+    """Why checks failed, in a program's own words."""
+    return tuple(dict.fromkeys(one.text for one in notices if one.code.endswith(_CAUSES)))
+
+
+def in_words(case: Case) -> str:
+    """A check that failed: ``3 failed checks (hosts 2)``, ``scaled residual 17.2 above 16 (n 4096)``."""
+    check = case.residual
+    assert check is not None
+    value = "NaN" if check.value is None else f"{check.value:g}"
+    words = (
+        f"{check.kind} {value} above {check.limit:g}" if check.limit or check.value is None else f"{value} {check.kind}"
+    )
+    place = ", ".join(f"{name} {value}" for name, value in case.params.items())
+    return f"{words} ({case.kernel}{f', {place}' if place else ''})"
 
 
 #: What launchers and an MPI's runtime add when a program has ended: that it did, never why.

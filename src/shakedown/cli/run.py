@@ -287,14 +287,17 @@ def remember_durations(opened: RunDirectory, plan: Plan, measurements: list[Meas
 
 
 def code_of_states(measurements: list[Measurement]) -> int:
-    """3 where a run has no result, else 0."""
+    """1 where a check demonstrably failed; else 3 where a run has no result; else 0."""
+    if any(one.state == "wrong" for one in measurements):
+        return NOT_MET
     return MET if all(one.state == "ok" for one in measurements) else COULD_NOT_MEASURE
 
 
 def exit_code(analysis: Analysis) -> int:
-    """1 for a limit that is not met; else 3 for a run without a result; else 4 for an undecided limit; else 0."""
+    """1 for a limit that is not met or a check that failed; else 3 for a run without a result; else 4 for an undecided
+    limit; else 0."""
     states = {verdict.state for verdict in analysis.verdicts}
-    if "not met" in states:
+    if "not met" in states or any(one.state == "wrong" for one in analysis.outcomes):
         return NOT_MET
     if "not measured" in states or any(one.state != "ok" for one in analysis.outcomes):
         return COULD_NOT_MEASURE

@@ -84,6 +84,9 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters of the run that join those of its cases, where the program does not print them: two libraries apart. A
     function where it hangs on the others which of them matter."""
     samples: tuple[Sample, ...] = ()
+    network: bool = False
+    """Whether what it measures or shows is a network between hosts: within one host its figures are those of the kernel, and
+    an acceptance takes no fewer than two hosts for it."""
 
 
 #: What a run must have checked to count: `marks` tells it of cases where its check was switched off.

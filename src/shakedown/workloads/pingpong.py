@@ -210,6 +210,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="pingpong",
     title="Messages between ranks (latency, bandwidth, both ways)",
+    network=True,
     metrics=_METRICS,
     params={
         "kernels": Param(kind="list", default=",".join(KERNELS), help=f"what to measure: {', '.join(KERNELS)}"),
