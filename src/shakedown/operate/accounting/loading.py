@@ -103,7 +103,15 @@ class Store:
             )
 
     def done(
-        self, name: str, reader: str, *, rows: int, steps: int = 0, mended: text_.Mended | None = None, lost: int = 0
+        self,
+        name: str,
+        reader: str,
+        *,
+        rows: int,
+        steps: int = 0,
+        mended: text_.Mended | None = None,
+        lost: int = 0,
+        example: str = "",
     ) -> None:
         """The source that was being read is read: say what came of it."""
         jobs, low, high = self.one(
@@ -111,11 +119,12 @@ class Store:
             f"FROM jobs WHERE source = {self.source}"
         )
         lost += mended.lost if mended else 0
+        example = example or (mended.example if mended else "")
         if lost:
-            example = f", such as {mended.example!r}" if mended and mended.example else ""
+            shown = f", such as {example!r}" if example else ""
             self.notice(
                 "lines-lost",
-                f"{lost} lines of {name} belong to no row and are not counted{example}",
+                f"{lost} lines of {name} belong to no row and are not counted{shown}",
                 "look at them; with sacct, leave out the columns that hold free text (JobName, Comment)",
             )
         self.sources.append(
