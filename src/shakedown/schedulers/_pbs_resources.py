@@ -1,5 +1,7 @@
-"""CPUs and GPUs of one record of a PBS log. What was given (the nodes, slots and GPUs that the engine names) comes before
-what was asked for: a server's default such as ``Resource_List.ncpus=1`` stands in every record, whatever was given.
+"""CPUs and GPUs of one job of OpenPBS, PBS Professional or Torque, from its attributes (log or qstat).
+
+What was given (the nodes, slots and GPUs that the engine names) comes before what was asked for: a server's default such
+as ``Resource_List.ncpus=1`` stands in every record, whatever was given.
 
 A request has a chunk for each kind of node, ``2:ncpus=8:ngpus=2+1:ncpus=4`` (select), ``2:ppn=8:gpus=1`` or
 ``c1:ppn=8+c2`` (nodes, neednodes): with Maui or Moab ``neednodes`` holds the hosts, and only ``nodes`` the GPUs.
@@ -9,9 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
-
-from ._lines import whole
+from typing import Any, NamedTuple
 
 _CHUNKS = ("Resource_List.select", "Resource_List.nodes", "Resource_List.neednodes")
 _CPUS = re.compile(r"(?:ncpus|ppn)=(\d+)")
@@ -33,6 +33,16 @@ class Gpus(NamedTuple):
     given: bool  # by the engine's own word, not by the request
 
 
+def _word(told: Mapping[str, Any], name: str) -> str:
+    return str(told.get(name) or "")
+
+
+def _count(told: Mapping[str, Any], name: str) -> int:
+    """A number above zero; 0 where there is none."""
+    word = _word(told, name)
+    return int(word) if word.isascii() and word.isdigit() else 0
+
+
 def slots(text: str) -> int:
     """The slots of ``node1/0*4``, ``node1/0-3,7``, ``node1/0+node1/1``."""
     total = 0
@@ -47,25 +57,25 @@ def slots(text: str) -> int:
     return total
 
 
-def cpus(told: Mapping[str, str]) -> int | None:
+def cpus_of(told: Mapping[str, Any]) -> int | None:
     """CPUs that were given, else those that were asked for; None where nothing tells."""
-    chunks = [int(count) for count in re.findall(r"\bncpus=(\d+)", told.get("exec_vnode", ""))]
+    chunks = [int(count) for count in re.findall(r"\bncpus=(\d+)", _word(told, "exec_vnode"))]
     if chunks:
         return sum(chunks)
-    if given := slots(told.get("exec_host", "")):
+    if given := slots(_word(told, "exec_host")):
         return given
     for name in ("total_execution_slots", "resources_used.ncpus"):
-        if given := whole(told.get(name)) or 0:
+        if given := _count(told, name):
             return given
     return asked_cpus(told)
 
 
-def asked_cpus(told: Mapping[str, str]) -> int | None:
+def asked_cpus(told: Mapping[str, Any]) -> int | None:
     """CPUs of the request: of its chunks, where it has any."""
     for name in _CHUNKS:
-        if count := _of_chunks(told.get(name, ""), _CPUS, unless=1):
+        if count := _of_chunks(_word(told, name), _CPUS, unless=1):
             return count
-    return whole(told.get("Resource_List.procs")) or whole(told.get("Resource_List.ncpus"))
+    return _count(told, "Resource_List.procs") or _count(told, "Resource_List.ncpus") or None
 
 
 def _of_chunks(text: str, pattern: re.Pattern[str], *, unless: int) -> int:
@@ -78,20 +88,20 @@ def _of_chunks(text: str, pattern: re.Pattern[str], *, unless: int) -> int:
     return total
 
 
-def gpus(told: Mapping[str, str]) -> Gpus:
+def gpus_of(told: Mapping[str, Any]) -> Gpus:
     """GPUs that were given, else those that were asked for; zero where nothing names any (whether the site records them
     at all is decided later)."""
-    kind = next((found[1] for value in told.values() if (found := _KIND.search(value))), None)
-    given = re.findall(r"\bngpus=(\d+)", told.get("exec_vnode", ""))
+    kind = next((found[1] for value in told.values() if (found := _KIND.search(str(value)))), None)
+    given = re.findall(r"\bngpus=(\d+)", _word(told, "exec_vnode"))
     if given:
         return Gpus(sum(map(int, given)), kind, True)
-    if told.get("exec_gpus"):
-        return Gpus(slots(told["exec_gpus"]), kind, True)
+    if given_gpus := slots(_word(told, "exec_gpus")):
+        return Gpus(given_gpus, kind, True)
     for name in _CHUNKS:
-        if count := _of_chunks(_joined(told.get(name, "")), _GPUS, unless=0):
+        if count := _of_chunks(_joined(_word(told, name)), _GPUS, unless=0):
             return Gpus(count, kind, False)
     for name in _JOB_GPUS:
-        if count := whole(told.get(f"Resource_List.{name}")):
+        if count := _count(told, f"Resource_List.{name}"):
             return Gpus(count, kind, False)
     return _generic(told, kind)
 
@@ -101,11 +111,11 @@ def _joined(text: str) -> str:
     return re.sub(r":gres=(n?gpus?)[:=](\d+)", r":\1=\2", text)
 
 
-def _generic(told: Mapping[str, str], kind: str | None) -> Gpus:
+def _generic(told: Mapping[str, Any], kind: str | None) -> Gpus:
     """Generic resources of the whole job (one where no number stands); nothing told where a chunk only says "gpu"."""
     for name in ("gres", "x"):
-        found = _GENERIC.findall(told.get(f"Resource_List.{name}", "").replace("@", ":"))
+        found = _GENERIC.findall(_word(told, f"Resource_List.{name}").replace("@", ":"))
         if found:
             return Gpus(sum(int(count or 1) for count in found), kind, False)
-    words = {word for name in _CHUNKS for word in re.split(r"[:+#]", told.get(name, ""))}
+    words = {word for name in _CHUNKS for word in re.split(r"[:+#]", _word(told, name))}
     return Gpus(None if any(_UNCOUNTED.fullmatch(word) for word in words) else 0, kind, False)

@@ -4,7 +4,7 @@ front is local.
 
 E ends a run; R is a run that was taken back to be run again (where the version tells of its use). Jobs that were deleted or
 aborted without an E never ran. The record of an array as a whole is none of a run: its tasks have their own. What was
-allocated tells ``_pbs_resources``.
+allocated tells ``schedulers/_pbs_resources``.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from ....schedulers.pbs import ended, hosts_of
+from ....schedulers.pbs import Gpus, asked_cpus, cpus_of, ended, gpus_of, hosts_of
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values
 from ._lines import Tally, lines, whole
-from ._pbs_resources import Gpus, asked_cpus, cpus, gpus
 
 _LINE = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);([A-Za-z]);([^;]*);?(.*)")
 _PAIR = re.compile(r'(?:^|\s)([A-Za-z][\w.]*)=("[^"]*"|\S*)')
@@ -114,7 +113,7 @@ def _run(job: str, kind: str, told: dict[str, str], tally: Tally) -> dict[str, A
     status = told.get("Exit_status", "")
     state, code, signal, _ = ended(int(status) if re.fullmatch(r"-?\d+", status) else None, told)
     busy = values.seconds(told.get("resources_used.cput", ""))
-    given, held = cpus(told), gpus(told)
+    given, held = cpus_of(told), gpus_of(told)
     _odd(job, told, given, held, tally)
     hosts = hosts_of(told.get("exec_host", "")) or hosts_of(re.sub(r":[^+)]*", "", told.get("exec_vnode", "")))
     limit, used = (values.seconds(told.get(f"{name}.walltime", "")) for name in ("Resource_List", "resources_used"))
