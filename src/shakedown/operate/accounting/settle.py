@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from . import zones
+from . import plausible, zones
 from .loading import Store
 
 #: How long after the end of an attempt the next may be submitted and still be the same job: a stamp may be an hour off where
@@ -26,12 +26,14 @@ _SEVERAL = "coalesce(j.cluster, '') = s.cluster AND j.job = s.job"
 
 def settle(store: Store) -> None:
     """Settle the jobs of all sources; what was found is said in notices."""
+    plausible.take_out(store)
     _once(store)
     _open(store)
     _backwards(store)
     _attempts(store)
     _steps(store)
     _gpus(store)
+    plausible.say(store)
 
 
 def _once(store: Store) -> None:

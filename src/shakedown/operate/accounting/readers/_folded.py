@@ -32,7 +32,7 @@ class Stamps:
         self.never_were = self.undecided = 0
 
     def parsed(self, column: Callable[[str], str]) -> dict[str, str]:
-        """Columns of ``raw``: seconds since 1970, of the clock's face (``_l``) or Unix ones (``_x``); one of them is NULL."""
+        """Columns of ``raw``: seconds since 1970, of the clock's face (``_l``) or Unix ones (``_x``)."""
         found = {}
         for name in STAMPS:
             text, key = column(name), name.lower()
