@@ -157,13 +157,36 @@ class Store:
 
     def _flush(self, batch: dict[str, list[Any]]) -> None:
         """Whole columns at once, as lists: a row at a time would take minutes."""
+        import duckdb
+
         if not next(iter(batch.values())):
             return
         kinds = {name: columns.COLUMNS[name].kind for name in batch}
         parts = ", ".join(f"unnest(CAST(${name} AS {kinds[name]}[]))" for name in batch)
-        self.db.execute(f"INSERT INTO jobs (source, {', '.join(batch)}) SELECT {self.source}, {parts}", batch)
+        insert = f"INSERT INTO jobs (source, {', '.join(batch)}) SELECT {self.source}, {parts}"
+        try:
+            self.db.execute(insert, batch)
+        except (duckdb.ConversionException, duckdb.OutOfRangeException, OverflowError):
+            self._too_great(batch)
+            self.db.execute(insert, batch)
         for values in batch.values():
             values.clear()
+
+    def _too_great(self, batch: dict[str, list[Any]]) -> None:
+        """Take out numbers that no column holds, and say so."""
+        for name, values in batch.items():
+            most = {"INTEGER": 2**31, "BIGINT": 2**63}.get(columns.COLUMNS[name].kind)
+            wrong = [at for at, one in enumerate(values) if most and one is not None and not -most < one < most]
+            if wrong:
+                first = wrong[0]
+                self.notice(
+                    "impossible-numbers",
+                    f"{name} of {len(wrong)} run{'s' * (len(wrong) != 1)} is too great to be true, such as "
+                    f"{values[first]} of job {batch['job'][first]}: it is taken as not recorded",
+                    "look at these records: the engine, or what exported them, wrote something else there",
+                )
+                for at in wrong:
+                    values[at] = None
 
     def text(
         self, path: Path, form: text_.Form, insert: Callable[[], None], columns_: Mapping[str, str]

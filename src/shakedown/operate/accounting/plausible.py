@@ -58,8 +58,8 @@ def say(store: Store) -> None:
         )
         store.notice(
             "more-cpu-time-than-there-was",
-            f"{_runs(busy)} used more CPU time than {'was' if busy == 1 else 'were'} allocated to "
-            f"{'it' if busy == 1 else 'them'}, most job {job}: {100 * share:,.0f} % of its {cpus} CPUs. Either its "
+            f"{_runs(busy)} used more CPU time than was allocated to {'it' if busy == 1 else 'them'}"
+            f", most job {job}: {100 * share:,.0f} % of its {cpus} CPUs. Either its "
             "CPU hours are too few, or its CPU time is wrong",
             "likely the records name fewer CPUs than were given (whole nodes, or cores for hardware threads), or programs "
             "ran outside of what they were given",

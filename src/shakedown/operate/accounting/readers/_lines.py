@@ -47,9 +47,9 @@ class Tally:
         count, *first = self._odd.get(code, (0, what, job, advice))
         self._odd[code] = (count + 1, *first)
 
-    def done(self, store: Store, path: Path, reader: str) -> None:
+    def done(self, store: Store, path: Path, reader: str, *, steps: int = 0) -> None:
         """The file is read: say what came of it."""
-        store.done(str(path), reader, rows=self.rows, lost=self.lost, example=self.example)
+        store.done(str(path), reader, rows=self.rows, steps=steps, lost=self.lost, example=self.example)
         for code, (count, what, job, advice) in self._odd.items():
             runs = f"{count} run{'s' * (count != 1)}"
             store.notice(code, f"{runs} of {path.name} {what}; the first is job {job}", advice)
