@@ -43,6 +43,7 @@ class Store:
         self._zone_named = bool(zone)
         self.gpus_per = gpus_per
         self.overlapping = False  # rows come twice since we ask for them so
+        self.asked_s: int | None = None  # when a live engine was asked
         self.lean = lean  # without the columns that no report uses: names, node lists
         self.sources: list[Source] = []
         self.notices: list[Notice] = []

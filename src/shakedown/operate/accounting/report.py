@@ -64,9 +64,12 @@ def load(store: Store, asked: Asked, door: Door) -> None:
     """Read and settle everything that is asked for. Raises BadInput, CannotMeasure."""
     check(asked)
     if asked.from_slurm:
-        now = door.now_ns() // 10**9
-        end = min(zones.parse(asked.end, asked.zone, "--end"), now) if asked.end else now
-        live.ask(store, door, zones.parse(asked.begin, asked.zone, "--begin"), end)
+        now_s = store.asked_s = door.now_ns() // 10**9
+        end_s = min(zones.parse(asked.end, asked.zone, "--end"), now_s) if asked.end else now_s
+        begin_s = zones.parse(asked.begin, asked.zone, "--begin")
+        if end_s <= begin_s:
+            raise _future(now_s, asked.zone)
+        live.ask(store, door, begin_s, end_s)
     for source in asked.sources:
         path = Path(source)
         readers.for_file(path, asked.reader).read(store, path)
@@ -142,10 +145,10 @@ def window(store: Store, asked: Asked, door: Door) -> tuple[int, int]:
     begin_s = zones.parse(asked.begin, asked.zone, "--begin") if asked.begin else int(first)
     end_s = zones.parse(asked.end, asked.zone, "--end") if asked.end else int(last) + 1
     _ordered(begin_s, end_s, asked.zone)
-    now_s = door.now_ns() // 10**9
+    now_s = store.asked_s or door.now_ns() // 10**9
     if asked.from_slurm and not asked.end:
-        end_s = max(now_s, begin_s + 1)  # the engine was asked up to now, also where nothing ran of late
-    known_s = max(now_s, int(last) + 1 if last is not None else 0)
+        end_s = now_s  # the engine was asked up to now, also where nothing ran of late
+    known_s = now_s if asked.from_slurm or last is None else max(now_s, int(last) + 1)
     if end_s > known_s:
         if begin_s >= known_s:
             raise BadInput(
@@ -156,6 +159,10 @@ def window(store: Store, asked: Asked, door: Door) -> tuple[int, int]:
         )
         end_s = known_s
     return begin_s, end_s
+
+
+def _future(now_s: int, zone: str) -> BadInput:
+    return BadInput("the window lies in the future", where="--begin", hint=f"it is {zones.stamp(now_s, zone)} now")
 
 
 def _charged(table: Table, charges: Charges | None) -> Table:

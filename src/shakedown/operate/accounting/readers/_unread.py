@@ -15,13 +15,13 @@ NOTHING = "NULL::VARCHAR"
 _NO_TIMES = ("00:00:00", "00:00.000", "0:00", "00:00")
 #: What becomes of a row whose column cannot be read.
 _THEN = {
-    "Start": "they are not counted at all",
-    "End": "they count for the time that the engine says they ran",
-    "AllocCPUS": "their CPU hours are missing, but where AllocTRES has them",
-    "NNodes": "their node hours are missing, but where AllocTRES has them",
-    "Elapsed": "they count from their start to their end",
-    "Submit": "how long they waited is not known",
-    "Eligible": "they count as eligible from their submission",
+    "Start": "not counted at all",
+    "End": "counted for the time that the engine says",
+    "AllocCPUS": "without CPU hours, but where AllocTRES has them",
+    "NNodes": "without node hours, but where AllocTRES has them",
+    "Elapsed": "counted from start to end",
+    "Submit": "without a waiting time where Eligible is missing too",
+    "Eligible": "counted as eligible from the submission",
 }
 #: Of a row that is used although its end cannot be read: it is not one that runs on.
 ENDED = f"coalesce(starts_with(odd, 'End{UNIT}'), false)"
@@ -71,8 +71,8 @@ class Unread:
 
     def notices(self, store: Store, name: str) -> int:
         """Say them; how many rows could not be used at all."""
-        for column, (count, job, word) in self._found.items():
-            then = _THEN.get(column, "what they would tell is missing")
+        for column, (count, job, word) in sorted(self._found.items(), key=lambda one: one[0] != "Start"):
+            then = _THEN.get(column, "taken as not recorded")
             rows = f"{count:,} row{'s' * (count != 1)}"
             store.notice(
                 "not-read",
