@@ -272,7 +272,7 @@ def test_lsf_records_that_are_cut_or_resized_are_shown(tmp_path: Path) -> None:
 def test_what_pbs_gives_comes_before_what_was_asked_for(
     words: dict[str, str], cpus: int | None, gpus: int | None
 ) -> None:
-    assert (pbs.cpus_of(words), pbs.gpus_of(words).count) == (cpus, gpus)
+    assert (pbs.cpus_of(words), pbs.gpus_of(words).number) == (cpus, gpus)
 
 
 def test_pbs_arrays_uncounted_gpus_and_fewer_slots_than_asked_for(tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ _KIND = re.compile(r"\b(?:gpu_type|gpu_model|accelerator_model)=([\w.-]+)")
 
 
 class Gpus(NamedTuple):
-    """``count`` is None where GPUs are asked for in words that do not tell how many."""
+    """``number`` is None where GPUs are asked for in words that do not tell how many."""
 
-    count: int | None
+    number: int | None
     kind: str | None
     given: bool  # by the engine's own word, not by the request
 

@@ -107,6 +107,11 @@ def used(records: Iterable[JobRecord], begin_s: int, end_s: int) -> int:
     return total
 
 
+def _observed_until(history: History, end_s: int) -> int:
+    """The end of a stretch, or of what was observed of it: what runs now has not yet used what is to come."""
+    return min(end_s, int(history.seen[-1][1])) if history.seen else end_s
+
+
 def judged(records: Sequence[JobRecord], history: History, own: Outages, begin_s: int, end_s: int, source: str) -> Jobs:
     """Jobs that ended within a stretch, by cause, with intervals, and the nodes on which more fail than elsewhere."""
     inside = [
@@ -154,7 +159,7 @@ def judged(records: Sequence[JobRecord], history: History, own: Outages, begin_s
         ended=len(inside),
         causes=tuple(told),
         killers=_killers(inside, causes),
-        used_h=used(records, begin_s, end_s) / 3600,
+        used_h=used(records, begin_s, _observed_until(history, end_s)) / 3600,
         notices=tuple(notices),
     )
 

@@ -44,8 +44,8 @@ class Tally:
 
     def see(self, code: str, what: str, job: str, advice: str = "") -> None:
         """One run more of which ``what`` is so, in words that follow "3 runs of FILE"; the first is named."""
-        count, *first = self._odd.get(code, (0, what, job, advice))
-        self._odd[code] = (count + 1, *first)
+        count, *_ = held = self._odd.get(code, (0, what, job, advice))
+        self._odd[code] = (count + 1, *held[1:])
 
     def done(self, store: Store, path: Path, reader: str, *, steps: int = 0) -> None:
         """The file is read: say what came of it."""

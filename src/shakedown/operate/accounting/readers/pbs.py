@@ -137,7 +137,7 @@ def _run(job: str, kind: str, told: dict[str, str], tally: Tally) -> dict[str, A
             "signal": signal,
             "nodes": len(hosts) or whole(told.get("unique_node_count")) or whole(told.get("Resource_List.nodect")),
             "cpus": given,
-            "gpus": held.count,
+            "gpus": held.number,
             "gpu_type": held.kind,
             "memory_asked_bytes": values.memory_bytes(told.get("Resource_List.mem", "")),
             "memory_used_bytes": values.memory_bytes(told.get("resources_used.mem", "")) or None,
@@ -154,9 +154,9 @@ def _odd(job: str, told: Mapping[str, str], given: int | None, held: Gpus, tally
     if asked and given and given < asked:
         what = "were given fewer slots than they asked for, as the record has it, and count with those that were given"
         tally.see("slots-differ", what, job, "tracejob shows exec_host and Resource_List of one")
-    if held.count is None:
+    if held.number is None:
         tally.see("gpus-uncounted", "ask for GPUs without saying how many: their GPU hours are not recorded", job)
-    elif held.count and not held.given and "Resource_List.gres" in told:
+    elif held.number and not held.given and "Resource_List.gres" in told:
         tally.see("gpus-generic", "have their GPUs from a generic resource (gres), read as of the whole job", job)
 
 
