@@ -62,7 +62,9 @@ class Plan(Record, frozen=True, kw_only=True):
     drills: tuple[Drill, ...] = ()
     isa: str = "auto"
     meters: tuple[str, ...] = ()
-    there: dict[str, int] = msgspec.field(default_factory=dict)  # kind -> how many of them the node has; empty: not known
+    there: dict[str, int] = msgspec.field(
+        default_factory=dict
+    )  # kind -> how many of them the node has; empty: not known
 
     @property
     def by_id(self) -> dict[str, Device]:
