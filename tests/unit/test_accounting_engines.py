@@ -378,6 +378,16 @@ def test_grid_engine_and_completion_file_say_what_they_cannot_read(tmp_path: Pat
     assert list(found) == ["2"] and "JobId=3" in said["lines-lost"]
 
 
+def test_numbers_without_end_and_gpus_of_a_run_without_a_start(tmp_path: Path) -> None:
+    line = gridengine(Job(5, T0, T0 + 50, (("h", 4),), 0), random.Random(0)).split(":")
+    line[36] = "1e400"
+    found, _ = settled(tmp_path / "accounting", ":".join(line))
+    assert found["5"]["cpus"] == 4 and found["5"]["cpu_used_ms"] == 750  # from the other two fields
+    never = Job(6, T0 * 1000, T0 * 1000 + 50, (("h", 4),), 2)
+    found, said = settled(tmp_path / "20261120", torque(never, random.Random(0), maui=False))
+    assert found["6"]["start_s"] is None and "2100" in said["impossible-numbers"]
+
+
 def test_json_of_a_shape_that_is_not_known_loses_one_job_and_shows_it(tmp_path: Path) -> None:
     good = {
         "job_id": 1,

@@ -158,6 +158,8 @@ def _gpus(store: Store) -> None:
             store.db.execute(f"UPDATE jobs SET gpus = NULL WHERE {here} AND start_s IS NOT NULL")
             continue
         first = store.one(f"SELECT min(start_s) FROM jobs WHERE {here} AND gpus > 0")[0]
+        if first is None:  # they have lost their starts
+            continue
         since = f"count(*) FILTER (WHERE start_s >= {first})"
         with_gpus = f"count(*) FILTER (WHERE start_s >= {first} AND gpus > 0)"
         doubtful = store.rows(

@@ -110,7 +110,8 @@ def _tail(fields: list[str]) -> int | None:
 
 
 def _float(text: str) -> float:
-    return float(text) if _NUMBER_WORD.fullmatch(text) else 0.0
+    value = float(text) if _NUMBER_WORD.fullmatch(text) else 0.0
+    return value if abs(value) < 2**62 else 0.0  # 1e400 is one too
 
 
 def _job(
