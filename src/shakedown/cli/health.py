@@ -57,6 +57,9 @@ def check(
     nagios: Annotated[
         bool, typer.Option("--nagios", help="As a plugin of Nagios or Icinga, with its exit codes 0 to 3.")
     ] = False,
+    ganglia: Annotated[
+        bool, typer.Option("--ganglia", help="Print gmetric's calls for Ganglia, one a line: pipe them into sh.")
+    ] = False,
     prometheus: Annotated[
         str, typer.Option(metavar="FILE", help="Write this file for node_exporter's textfile collector; - prints.")
     ] = "",
@@ -82,6 +85,7 @@ def check(
         limit_s=limit,
         json=json,
         nagios=nagios,
+        ganglia=ganglia,
         prometheus=prometheus,
         everything=all_,
         drain=drain,

@@ -78,7 +78,9 @@ def command(
     from ..store import RunDirectory
 
     if inside is not None:
-        raise typer.Exit(code_of_states(_submitted.inside(inside)))
+        _submitted.inside(inside)
+        # The engine's accounting is to say whether the job did its work. What came out of the runs tells who follows it.
+        raise typer.Exit(COULD_NOT_MEASURE if dispatch.left(inside) else MET)
     where = _where.asked(
         on,
         nodes,

@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
         "--nagios", action="store_true", help="as a plugin of Nagios or Icinga, with its exit codes 0 to 3"
     )
     made.add_argument("--prometheus", default="", metavar="FILE", help="write this file for node_exporter; - prints")
+    made.add_argument("--ganglia", action="store_true", help="print gmetric's calls, one a line: pipe them into sh")
     made.add_argument("--all", action="store_true", help="also what is well")
     made.add_argument("--drain", default="", metavar="ENGINE", help="drain the node once that is confirmed: slurm, pbs")
     made.add_argument(

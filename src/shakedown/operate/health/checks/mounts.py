@@ -109,13 +109,13 @@ def _use(look: Look, mount: Mount, entry: Entry | None) -> Outcome:
     labels = {"mount": path}
     metrics: list[Metric] = []
     if space.total_bytes:
-        used = 1 - space.free_bytes / space.total_bytes
+        used = space.used_ratio
         metrics.append(
             Metric(
                 name="filesystem_used_ratio",
                 value=used,
                 labels=labels,
-                help="Share of a file system in use.",
+                help="Share of a file system in use, as df shows it.",
                 warn=f"{look.plan.warning:g}",
                 least=0.0,
                 most=1.0,

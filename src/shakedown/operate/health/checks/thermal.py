@@ -50,10 +50,16 @@ def run(look: Look) -> Outcome:
     slowed = _throttles(senses)
     for kind, value in slowed.items():
         growth = grown.grown(kind, value)
-        what = f"times that a {kind} was slowed within an hour"
-        findings.append(at_most("thermal", what, growth.increase, plan.throttles, None, _ACTION, item=kind))
+        what = f"times that a {kind} was slowed {growth.words(HOUR_S)}"
+        findings.append(at_most("thermal", what, growth.within, plan.throttles, None, _ACTION, item=kind))
     if not sensors and not zones and not slowed:
         return Outcome(absent="the kernel shows no temperature (no hwmon, no thermal zone)")
+    if not sensors and not zones:
+        what = (
+            "no temperature is watched: the kernel counts slowed cores, and shows no sensor (no hwmon, no thermal zone)"
+        )
+        action = "load the sensors' driver (coretemp, k10temp, ipmi_si); sensors-detect finds it"
+        findings.append(unknown("thermal", what, item="temperatures", action=action))
     hot = [one for one in metrics if one.name == "temperature_celsius"]
     if hot and all(one.severity == "OK" for one in findings):
         most = max(hot, key=lambda one: one.value)
