@@ -55,7 +55,11 @@ def read() -> Iterator[Series]:
     for one in listed:
         described[one["name"]] = _described(one, described)
         yield Series(
-            one["name"], one["role"], described[one["name"]], tuple(map(_row, one["from"])), tuple(map(_row, one["held_out"]))
+            one["name"],
+            one["role"],
+            described[one["name"]],
+            tuple(map(_row, one["from"])),
+            tuple(map(_row, one["held_out"])),
         )
     for name in ("tsubame", "castorc"):
         own = setup.shipped(name)
@@ -121,7 +125,9 @@ def main() -> None:
         rows = sum(len(one.rows) for one in own)
         if rows:
             inside = sum(one.inside for one in own)
-            print(f"{role}: {inside} of {rows} rows in their 80 % intervals ({100 * inside / rows:.0f} %), {len(own)} series")
+            print(
+                f"{role}: {inside} of {rows} rows in their 80 % intervals ({100 * inside / rows:.0f} %), {len(own)} series"
+            )
 
 
 if __name__ == "__main__":
