@@ -72,6 +72,10 @@ def read() -> Iterator[Series]:
 def _described(one: dict[str, Any], before: dict[str, Setup]) -> Setup:
     if "same_as" in one:
         return before[one["same_as"]]
+    if "shipped" in one:
+        found = setup.shipped(one["shipped"])
+        assert found is not None
+        return found
     if "file" in one:
         return setup.load(RECORDINGS / one["file"])
     return setup.parse(one["description"], f"series.toml: {one['name']}")

@@ -7,20 +7,31 @@ from collections.abc import Mapping, Sequence
 from ..report._document import Axis, Column, Document, Facts, Figures, Lines, Point, Section, Series, Table, Text
 from ..units import round_to, scale_for, show, show_seconds
 from .forecast import LEVEL, Calibrated, Forecast, Moves, Predicted, summary
+from .ranking import Ranked
 from .setup import Setup
 
 #: Forecasts of the two formulas to beat, in the order of ``Forecast.predicted``: name -> rates in flop/s.
 Baselines = Mapping[str, Sequence[float]]
 
 
-def document(setup: Setup, found: Forecast, strong: Forecast | None, baselines: Baselines, *, version: str) -> Document:
-    """The whole page. ``strong`` has the same N for every number of nodes; None leaves its figure out."""
+def document(
+    setup: Setup,
+    found: Forecast,
+    strong: Forecast | None,
+    baselines: Baselines,
+    *,
+    version: str,
+    ranked: Sequence[Ranked] = (),
+    said: Sequence[str] = (),
+) -> Document:
+    """The whole page. ``strong`` has the same N for every number of nodes; None leaves its figure out. ``said``: further
+    sentences for its beginning."""
     last = found.predicted[-1]
     figures = [weak_figure(found, baselines)]
     if strong is not None and len(strong.predicted) > 1:
         figures.append(strong_figure(strong))
     sections = (
-        Section(id="forecast", title="Forecast", blocks=(_table(found), *_errors(found, baselines))),
+        Section(id="forecast", title="Forecast", blocks=(_table(found), *_ranking(ranked), *_errors(found, baselines))),
         Section(id="scaling", title="Scaling", blocks=(Figures(figures=tuple(figures)),)),
         Section(id="sensitivity", title="What moves the forecast", blocks=(_moves(last, found.counts),)),
         Section(id="shares", title="Where the time goes", blocks=(_shares(found),)),
@@ -31,28 +42,99 @@ def document(setup: Setup, found: Forecast, strong: Forecast | None, baselines: 
         subtitle=f"{found.counts} {', '.join(str(one.count) for one in found.predicted)}",
         state="forecast",
         counts=(),
-        lead=tuple(lead(found)),
+        lead=(*lead(found, ranked), *said),
         sections=sections,
         footer=f"Made by Shakedown {version}: {found.draws} draws, seed {found.seed}.",
     )
 
 
-def lead(found: Forecast) -> list[str]:
-    """The largest forecast in words, and the two inputs that its interval hangs on."""
+def lead(found: Forecast, ranked: Sequence[Ranked] = ()) -> list[str]:
+    """The largest forecast in words (the best of those that are ranked), and the two inputs that its interval hangs on;
+    what is wrong with the measured runs."""
     last = found.predicted[-1]
+    if ranked:
+        best = max((one for one in ranked if one.count == ranked[-1].count), key=lambda one: one.rate)
+        last = next(one for one in found.predicted if (one.n, one.p, one.q) == (best.n, best.p, best.q))
     words = [
         f"{last.count} {found.counts} are forecast to reach {show(last.rate, 'flop/s', 4)} at N = {last.n:,} "
         f"({percent(LEVEL, 0)} interval {interval(last.low, last.high, 'flop/s')}), "
         f"{percent(last.of_dgemm)} of their DGEMM, in {show_seconds(last.time_s)}."
     ]
+    if ranked:
+        words.append(_best(ranked))
     if top := dominant(last):
         words.append("Its interval hangs most on " + " and on ".join(_moved(one) for one in top) + ".")
-    if found.noise > 1.5 * found.stated_noise:
-        words.append(
-            f"The measured runs do not agree with one another or with the description: their noise was taken as "
-            f"{percent(found.noise)} instead of {percent(found.stated_noise)}."
-        )
+    if found.notices:
+        words.append("The measured runs do not agree with one another or with the description.")
+        words += found.notices
     return words
+
+
+def _best(ranked: Sequence[Ranked]) -> str:
+    """The best of one number of nodes, and how many others are not told apart from it."""
+    own = [one for one in ranked if one.count == ranked[-1].count]
+    first, others = own[0], own[1:]
+    near = sum(one.behind_high >= 0 for one in others)
+    name = _name(first)
+    if near:
+        return f"{name} is the fastest of {len(own)}; {near} of the others are not told apart from it."
+    return f"{name} is the fastest of {len(own)}, and told apart from all others."
+
+
+def _name(one: Ranked) -> str:
+    return f"{one.p} x {one.q} at N = {one.n:,}" + (f" ({one.variant})" if one.variant else "")
+
+
+RANKED = (
+    "place",
+    "nodes",
+    "P x Q",
+    "N",
+    "variant",
+    "forecast",
+    "behind the best",
+    "80 % interval",
+    "chance of the best",
+)
+
+
+def ranked_rows(ranked: Sequence[Ranked]) -> list[list[str]]:
+    """The rows of the table RANKED."""
+    rows = []
+    place: dict[int, int] = {}
+    for one in ranked:
+        place[one.count] = place.get(one.count, 0) + 1
+        behind = "" if one.behind == 0 else signed(one.behind)
+        span = "" if one.behind == 0 else f"{signed(one.behind_low)} to {signed(one.behind_high)}"
+        rows.append(
+            [
+                str(place[one.count]),
+                str(one.count),
+                f"{one.p} x {one.q}",
+                f"{one.n:,}",
+                one.variant,
+                show(one.rate, "flop/s", 4),
+                behind,
+                span,
+                percent(one.best_chance, 0),
+            ]
+        )
+    return rows
+
+
+def _ranking(ranked: Sequence[Ranked]) -> tuple[Table, ...]:
+    if not ranked:
+        return ()
+    numbers = {"place", "nodes", "N", "forecast", "behind the best", "chance of the best"}
+    return (
+        Table(
+            title="Ranked",
+            columns=tuple(Column(name, "number" if name in numbers else "text") for name in RANKED),
+            rows=tuple(map(tuple, ranked_rows(ranked))),
+            caption="By the same draws, so that what is not known of the machine cancels. Variants of the algorithm (NB, "
+            "broadcast, look-ahead) are told apart poorly by any model: run the first ones.",
+        ),
+    )
 
 
 def dominant(one: Predicted) -> tuple[Moves, ...]:

@@ -41,6 +41,12 @@ class Ranked(Record, frozen=True, kw_only=True):
     best_chance: float  # that none of the others is faster
 
 
+def worth_ranking(rows: Sequence[Row]) -> bool:
+    """Whether there are several ways of running on one number of nodes, none of them a run that was made."""
+    counts = [row.count for row in rows if row.rate is None]
+    return len(counts) > len(set(counts))
+
+
 def rank(
     setup: Setup, observed: Sequence[Row], candidates: Sequence[Row], *, draws: int = DRAWS, seed: int = 1
 ) -> tuple[Ranked, ...]:

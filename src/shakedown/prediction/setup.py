@@ -286,6 +286,15 @@ def check_ranks(ranks: int, where: str = "") -> None:
         )
 
 
+#: flop/s of a node: above what any of processors alone reaches (two of 192 cores with AVX-512: 18e12 at most).
+_MOST_OF_PROCESSORS = 30e12
+
+
+def on_gpus(rate: float, nodes: int) -> bool:
+    """Whether a run is too fast for nodes of processors."""
+    return rate > _MOST_OF_PROCESSORS * nodes
+
+
 def room_bytes(setup: Setup, count: int) -> int | None:
     """Memory of ``count`` nodes (of the nodes of so many GPUs); None where it is not known."""
     if setup.memory_bytes is None:
