@@ -82,6 +82,7 @@ def rows(
             made += there
             continue
         each = setups.ranks_each(setup)
+        setups.check_ranks(count * each, "--to")
         shapes = [setups.checked_grid(count, each, p, q, "--grid") for p, q in grids or [(0, 0)]]
         order = n or setups.order(setup, count, "--to")
         setups.check_memory(setup, count, order, "--n")

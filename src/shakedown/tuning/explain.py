@@ -68,14 +68,16 @@ def _next_best(result: Result) -> Iterable[str]:
 
 
 def _mattered(effects: tuple[Effect, ...]) -> Iterable[str]:
-    sure = [one for one in effects if one.spread.low > 0 and one.spread.value >= 0.005]
+    sure = [one for one in effects if one.matters]
     for one in sure[:_TOLD]:
-        worst = one.levels[-1]
+        fastest, slowest = one.levels[0], one.levels[-1]
         yield (
-            f"{title(one.axis)} mattered: {say(one.axis, worst.value)} is {interval(worst.slower)} slower than "
-            f"{say(one.axis, one.chosen)}."
+            f"{title(one.axis)} mattered: {say(one.axis, slowest.value)} is {interval(one.spread)} slower than "
+            f"{say(one.axis, fastest.value)}."
         )
-    rest = [title(one.axis) for one in effects if one not in sure]
+    if more := [title(one.axis) for one in sure[_TOLD:]]:
+        yield f"So did: {', '.join(more)}."
+    rest = [title(one.axis) for one in effects if not one.matters]
     if rest:
         yield f"No difference was told apart from noise for: {', '.join(rest)}."
 
