@@ -101,10 +101,11 @@ def _print(outcome: Outcome, rows: bool) -> None:
         print(f"{series.name:<46} {series.role:<10} refused: {outcome.refused}")
         return
     errors = [rate / measured - 1 for measured, rate, _, _ in outcome.rows]
+    mean, worst = sum(map(abs, errors)) / len(errors), max(errors, key=abs)
     width = sum((high - low) / rate for _, rate, low, high in outcome.rows) / len(outcome.rows)
     print(
-        f"{series.name:<46} {series.role:<10} inside {outcome.inside:>2} of {len(errors):>2}   error mean "
-        f"{100 * sum(map(abs, errors)) / len(errors):5.1f} %  worst {100 * max(errors, key=abs):+6.1f} %  width {100 * width:5.1f} %"
+        f"{series.name:<46} {series.role:<10} inside {outcome.inside:>2} of {len(errors):>2}   error "
+        f"mean {100 * mean:5.1f} %  worst {100 * worst:+6.1f} %  width {100 * width:5.1f} %"
     )
     if rows:
         for row, (measured, rate, low, high) in zip(series.held_out, outcome.rows, strict=True):

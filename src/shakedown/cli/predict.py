@@ -24,8 +24,8 @@ WHAT = ("hpl",)
 Runs = Annotated[
     list[Path] | None,
     typer.Argument(
-        help="What was measured on few nodes, to calibrate with: run directories with runs of hpl (and of pingpong), logs of "
-        "HPL. An HPL.dat among them: forecast and rank what it would run."
+        help="What was measured on few nodes, to calibrate with: run directories with runs of hpl (and of pingpong), "
+        "logs of HPL. An HPL.dat among them: forecast and rank what it would run."
     ),
 ]
 To = Annotated[str, typer.Option("--to", "--nodes", help="Numbers of nodes to forecast, with commas between: 64,128.")]
@@ -146,33 +146,34 @@ def _strong(setup: Setup, observed: tuple[Row, ...], targets: tuple[Row, ...], s
 
 
 def _print(found: Forecast, formulas: Baselines, ranked: Sequence[Ranked], said: Sequence[str]) -> None:
-    from ..prediction import page
+    from ..prediction import numbers, page
+    from ..prediction import ranked as ranking_words
     from ..prediction.forecast import LEVEL, summary
 
     print(f"{found.title}\n")
     for sentence in (*page.lead(found, ranked), *said):
         print(f"  {sentence}")
     known = any(one.measured is not None for one in found.predicted)
-    headings = [found.counts, "P x Q", "N", "forecast", f"{page.percent(LEVEL, 0)} interval", "of DGEMM"]
+    headings = [found.counts, "P x Q", "N", "forecast", f"{numbers.percent(LEVEL, 0)} interval", "of DGEMM"]
     common.print_table(
         headings + (["measured", "error", "inside"] if known else []),
         [page.cells(one) + (page.held_out(one) if known else []) for one in found.predicted],
         "Forecasts",
     )
     if ranked:
-        common.print_table(page.RANKED, page.ranked_rows(ranked), "Ranked")
+        common.print_table(ranking_words.RANKED, ranking_words.ranked_rows(ranked), "Ranked")
     last = found.predicted[-1]
     common.print_table(
         ("input", "10 % to 90 %", "moves the rate"),
-        [(one.title, page.span(one), page.signed(one.moves)) for one in last.sensitivity[:6]],
+        [(one.title, page.span(one), numbers.signed(one.moves)) for one in last.sensitivity[:6]],
         f"What moves the forecast for {last.count} {found.counts}",
     )
     if rows := page.comparison(found, formulas):
         common.print_table(("forecast", "mean error", "worst"), rows, "Against what was measured")
         ours = summary(found)
         print(
-            f"\n  {page.percent(ours['covered'], 0)} of {ours['rows']} measured rates lie in their intervals, which are "
-            f"{page.percent(ours['mean_width'])} of the forecast wide in the mean."
+            f"\n  {numbers.percent(ours['covered'], 0)} of {ours['rows']} measured rates lie in their intervals, which are "
+            f"{numbers.percent(ours['mean_width'])} of the forecast wide in the mean."
         )
 
 

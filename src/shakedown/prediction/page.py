@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..report._document import Axis, Column, Document, Facts, Figures, Lines, Point, Section, Series, Table, Text
-from ..units import round_to, scale_for, show, show_seconds
+from ..units import show, show_seconds
 from .forecast import LEVEL, Calibrated, Forecast, Moves, Predicted, summary
+from .numbers import interval, percent, signed
+from .ranked import best_sentence, ranked_table
 from .ranking import Ranked
 from .setup import Setup
 
@@ -31,7 +33,9 @@ def document(
     if strong is not None and len(strong.predicted) > 1:
         figures.append(strong_figure(strong))
     sections = (
-        Section(id="forecast", title="Forecast", blocks=(_table(found), *_ranking(ranked), *_errors(found, baselines))),
+        Section(
+            id="forecast", title="Forecast", blocks=(_table(found), *ranked_table(ranked), *_errors(found, baselines))
+        ),
         Section(id="scaling", title="Scaling", blocks=(Figures(figures=tuple(figures)),)),
         Section(id="sensitivity", title="What moves the forecast", blocks=(_moves(last, found.counts),)),
         Section(id="shares", title="Where the time goes", blocks=(_shares(found),)),
@@ -61,80 +65,13 @@ def lead(found: Forecast, ranked: Sequence[Ranked] = ()) -> list[str]:
         f"{percent(last.of_dgemm)} of their DGEMM, in {show_seconds(last.time_s)}."
     ]
     if ranked:
-        words.append(_best(ranked))
+        words.append(best_sentence(ranked))
     if top := dominant(last):
         words.append("Its interval hangs most on " + " and on ".join(_moved(one) for one in top) + ".")
     if found.notices:
         words.append("The measured runs do not agree with one another or with the description.")
         words += found.notices
     return words
-
-
-def _best(ranked: Sequence[Ranked]) -> str:
-    """The best of one number of nodes, and how many others are not told apart from it."""
-    own = [one for one in ranked if one.count == ranked[-1].count]
-    first, others = own[0], own[1:]
-    near = sum(one.behind_high >= 0 for one in others)
-    name = _name(first)
-    if near:
-        return f"{name} is the fastest of {len(own)}; {near} of the others are not told apart from it."
-    return f"{name} is the fastest of {len(own)}, and told apart from all others."
-
-
-def _name(one: Ranked) -> str:
-    return f"{one.p} x {one.q} at N = {one.n:,}" + (f" ({one.variant})" if one.variant else "")
-
-
-RANKED = (
-    "place",
-    "nodes",
-    "P x Q",
-    "N",
-    "variant",
-    "forecast",
-    "behind the best",
-    "80 % interval",
-    "chance of the best",
-)
-
-
-def ranked_rows(ranked: Sequence[Ranked]) -> list[list[str]]:
-    """The rows of the table RANKED."""
-    rows = []
-    place: dict[int, int] = {}
-    for one in ranked:
-        place[one.count] = place.get(one.count, 0) + 1
-        behind = "" if one.behind == 0 else signed(one.behind)
-        span = "" if one.behind == 0 else f"{signed(one.behind_low)} to {signed(one.behind_high)}"
-        rows.append(
-            [
-                str(place[one.count]),
-                str(one.count),
-                f"{one.p} x {one.q}",
-                f"{one.n:,}",
-                one.variant,
-                show(one.rate, "flop/s", 4),
-                behind,
-                span,
-                percent(one.best_chance, 0),
-            ]
-        )
-    return rows
-
-
-def _ranking(ranked: Sequence[Ranked]) -> tuple[Table, ...]:
-    if not ranked:
-        return ()
-    numbers = {"place", "nodes", "N", "forecast", "behind the best", "chance of the best"}
-    return (
-        Table(
-            title="Ranked",
-            columns=tuple(Column(name, "number" if name in numbers else "text") for name in RANKED),
-            rows=tuple(map(tuple, ranked_rows(ranked))),
-            caption="By the same draws, so that what is not known of the machine cancels. Variants of the algorithm (NB, "
-            "broadcast, look-ahead) are told apart poorly by any model: run the first ones.",
-        ),
-    )
 
 
 def dominant(one: Predicted) -> tuple[Moves, ...]:
@@ -144,22 +81,6 @@ def dominant(one: Predicted) -> tuple[Moves, ...]:
 
 def _moved(one: Moves) -> str:
     return f"{one.title} ({span(one)}: {signed(one.moves)})"
-
-
-def percent(value: float, digits: int = 1) -> str:
-    """A share for a person: ``82.0 %``."""
-    return f"{value * 100:.{digits}f} %"
-
-
-def signed(value: float, digits: int = 1) -> str:
-    """A change for a person: ``-0.3 %``."""
-    return f"{value * 100:+.{digits}f} %"
-
-
-def interval(low: float, high: float, unit: str, digits: int = 4) -> str:
-    """Both ends in the unit of the upper one: ``509 to 529 Gflop/s``."""
-    factor, name = scale_for(high, unit)
-    return f"{round_to(low / factor, digits)} to {round_to(high / factor, digits)} {name}"
 
 
 def span(one: Moves) -> str:

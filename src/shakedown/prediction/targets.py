@@ -128,7 +128,7 @@ def candidates(setup: Setup, dat: HplDat, where: str) -> tuple[Row, ...]:
             threads=setup.run.threads,
             mapping=dat.mapping,  # type: ignore[arg-type]
             depth=depth,
-            bcast=bcast,  # type: ignore[arg-type]
+            bcast=bcast,
             swap=dat.swap,  # type: ignore[arg-type]
             swap_threshold=dat.swap_threshold,
             split=setup.run.split,

@@ -35,7 +35,9 @@ def percent(value: float) -> str:
 
 
 def interval(one: Interval) -> str:
-    """A ratio less one with its interval: "+3.2 % [2.1, 4.4]"."""
+    """A ratio less one with its interval: "+3.2 % [2.1, 4.4]"; "[not known]" where too few runs tell it."""
+    if not one.bounded:
+        return f"{percent(one.value)} [not known]"
     return f"{percent(one.value)} [{100 * one.low:.1f}, {100 * one.high:.1f}]"
 
 
@@ -127,12 +129,11 @@ def text(result: Result) -> str:
     """What the terminal shows."""
     lines = ["", *result.explanation]
     if result.effects:
-        lines += ["", "What mattered (slower than the chosen value):"]
+        lines += ["", f"Slower than the chosen value (95 % intervals, corrected for {result.comparisons} comparisons):"]
         for one in result.effects:
-            levels = [
-                f"{level.value} {percent(level.slower.value)}" for level in one.levels if level.value != one.chosen
-            ]
-            lines.append(f"  {title(one.axis):<20} {one.chosen:<12} {', '.join(levels)}")
+            levels = [f"{level.value} {interval(level.slower)}" for level in one.levels if level.value != one.chosen]
+            told = "" if one.matters else "   (not told apart from noise)"
+            lines.append(f"  {title(one.axis):<20} {one.chosen:<12} {', '.join(levels)}{told}")
     if result.launch:
         lines += ["", "Run it:", *(f"  {line}" for line in result.launch)]
     return "\n".join(lines)

@@ -102,6 +102,11 @@ class Interval(Record, frozen=True, kw_only=True):
     low: float
     high: float
 
+    @property
+    def bounded(self) -> bool:
+        """Whether it says anything: within a factor of 100 both ways."""
+        return self.low > -0.99 and self.high < 99
+
 
 class Level(Record, frozen=True, kw_only=True):
     """What one value of one parameter costs against the chosen value, everything else equal. The intervals of all values
