@@ -23,7 +23,7 @@ from .records import Effect, Interaction, Interval, Level, Point, Trial, name_of
 from .space import AXES, differing
 
 #: Rounds after which the search drops what is behind (search.py): each is a look at the same comparisons.
-LOOKS = 3
+LOOKS = 5
 REPEATED = 2  # runs of a configuration that show when one of them was disturbed
 _MOST_RECTANGLES = 4000
 
