@@ -108,17 +108,16 @@ def _print(found: Assessment) -> None:
         print(f"\n  {aspect.id:<3} {aspect.title}: Level {aspect.level}")
         for text in aspect.evidence:
             print(f"        {text}")
-        for one in aspect.failed:
-            print(f"      - not Level {one.level} [{one.rule}]: {one.text}")
+        for text in levels.unmet(aspect):
+            print(f"      - {text}")
     print()
-    for name, value, unit in (
-        ("core phase", found.core, ""),
-        ("full run", found.full_run, ""),
-        ("idle", found.idle, ""),
-        ("efficiency", found.efficiency, "flop/s/W"),
-    ):
+    if found.doubt:
+        print(f"  The power does not stand for the system: {found.doubt}")
+    for name, value in (("core phase", found.core), ("full run", found.full_run), ("idle", found.idle)):
         if value is not None:
-            print(f"  {name:<12} {bundle.with_u(value, unit)}")
+            print(f"  {name:<12} {bundle.with_u(value)}")
+    if found.rmax is not None:
+        print(f"  {'efficiency':<12} {bundle.efficiency_told(found)}")
     if words := advice(found.core):
         print(f"  {words}")
     if found.next:

@@ -52,6 +52,7 @@ class SetPower(Record, frozen=True, kw_only=True):
     nodes: int
     measured_nodes: int
     feeds: int
+    loads: int  # what these feeds supply: two supplies of one rack are one load
     measured_w: float | None
     total_w: float | None  # measured x nodes / measured nodes
     extrapolation_u_w: float | None  # None: the spread between nodes is not known
@@ -257,26 +258,30 @@ def _gained(trace: Trace, window: Window) -> float | None:
 
 
 def _factors(submission: Submission) -> dict[str, float]:
-    """How often a measured node of each set counts: nodes / measured nodes."""
+    """How often a measured node of each set counts: nodes / measured nodes, never less than once."""
     out = {}
     for one in submission.description.sets:
-        count = sum(budget.nodes_of(feed) for feed in submission.feeds_of(one.name))
-        out[one.name] = one.nodes / count if count else 0.0
+        count = budget.measured_nodes(submission.feeds_of(one.name))
+        out[one.name] = max(1.0, one.nodes / count) if count else 0.0
     return out
 
 
 def _set_power(submission: Submission, one: NodeSet, parts: Sequence[budget.Contribution]) -> SetPower:
     mine = [part for part in parts if part.feed.of == one.name]
-    count = sum(budget.nodes_of(part.feed) for part in mine)
+    watts = {part.feed.name: part.watts for part in mine}
+    loads = budget.loads([part.feed for part in mine])
+    units = [(math.fsum(watts[feed.name] for feed in load), budget.load_nodes(load)) for load in loads]
+    count = sum(nodes for _, nodes in units)
     measured = math.fsum(part.watts for part in mine)
     return SetPower(
         name=one.name,
         nodes=one.nodes,
         measured_nodes=count,
         feeds=len(mine),
+        loads=len(loads),
         measured_w=measured if mine else None,
-        total_w=measured * one.nodes / count if count else None,
-        extrapolation_u_w=budget.extrapolation_u(one, [(part.watts, budget.nodes_of(part.feed)) for part in mine]),
+        total_w=measured * max(1.0, one.nodes / count) if count else None,
+        extrapolation_u_w=budget.extrapolation_u(one, units),
     )
 
 
@@ -285,8 +290,8 @@ def _extrapolation_term(submission: Submission, one: SetPower) -> Term:
     return Term(
         name=f"nodes of {one.name} not measured",
         u=one.extrapolation_u_w or 0.0,
-        dof=None if stated is not None and one.feeds < budget.ENOUGH_FEEDS else one.feeds - 1,
-        text=f"{one.measured_nodes} of {one.nodes} nodes in {one.feeds} feeds, finite population",
+        dof=None if stated is not None and one.loads < budget.ENOUGH_FEEDS else one.loads - 1,
+        text=f"{one.measured_nodes} of {one.nodes} nodes in {one.loads} loads, finite population",
         remedy="measure more nodes",
     )
 

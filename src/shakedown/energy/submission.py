@@ -229,7 +229,9 @@ def _problems(found: Description) -> Iterator[str]:
     for feed in found.feeds:
         if feed.node_count is not None and (feed.node_count < 1 or feed.nodes):
             yield f"the feed {feed.name!r}: give node_count (from 1) or nodes, not both"
-        if feed.of in sets and feed.channel and not feed.nodes and feed.node_count is None:
+        shared = [one for one in found.feeds if feed.load and one.load == feed.load and one.of == feed.of]
+        told = any(one.nodes or one.node_count for one in shared or [feed])
+        if feed.of in sets and feed.channel and not told:
             yield f"the feed {feed.name!r} of {feed.of!r} does not say how many nodes are behind it"
         strangers = set(expand(feed.nodes)) - set(expand(sets[feed.of].names)) if feed.of in sets else set()
         if strangers and sets[feed.of].names:
@@ -239,10 +241,36 @@ def _problems(found: Description) -> Iterator[str]:
             yield f"the feed {feed.name!r} measures a subsystem that is said to be estimated: it would count twice"
         if feed.supplies < 1:
             yield f"the feed {feed.name!r} has {feed.supplies} supplies"
+    yield from _behind_two(found)
     for loss in found.losses:
         loads = [watts for watts, _ in loss.efficiency]
         if not loads or loads != sorted(set(loads)) or any(not 0 < eta <= 1 for _, eta in loss.efficiency):
             yield f"the loss model {loss.name!r}: efficiency is pairs [W, share], W rising, 0 < share <= 1"
+
+
+def _behind_two(found: Description) -> Iterator[str]:
+    """Nodes behind several feeds: one load's supplies or phases say so, and agree on their number."""
+    owner: dict[str, MeteredFeed] = {}
+    counts: dict[tuple[str, str], tuple[int, str]] = {}
+    for feed in found.feeds:
+        if not feed.channel or feed.same_as or feed.of not in [one.name for one in found.sets]:
+            continue
+        for name in expand(feed.nodes):
+            other = owner.setdefault(name, feed)
+            if tree.load_of(other) != tree.load_of(feed):
+                yield (
+                    f"the feeds {other.name!r} and {feed.name!r} both name the node {name}: give both one load "
+                    '(load = "...") where they are supplies or phases of it, or same_as to a second meter'
+                )
+                break
+        if feed.load and (feed.node_count or feed.nodes):
+            mine = feed.node_count or 0 if not feed.nodes else -1
+            before, first = counts.setdefault((feed.of, feed.load), (mine, feed.name))
+            if before != mine:
+                yield (
+                    f"the feeds {first!r} and {feed.name!r} of the load {feed.load!r} do not state the same nodes: "
+                    "name them, or give the number of nodes behind the load in each"
+                )
 
 
 def load(path: Path) -> Submission:
