@@ -1,4 +1,4 @@
-"""Whether the readings can be right at all: before any rule is asked, since no rule is met by a meter that measures nothing."""
+"""Whether the readings can be right at all, before any rule is asked: a meter that measures nothing meets none."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from .counters import unroll
 from .measured import SetPower, Total
 from .quantity import Quantity
 from .rules import Rules
-from .soundness import unsound
+from .soundness import Unsound, unsound
 from .submission import MeteredFeed, Submission
 
 

@@ -189,6 +189,8 @@ def power(submission: Submission, window: Window, rules: Rules, *, counter: bool
     silent = [feed.name for feed, mean in zip(feeds, means, strict=True) if mean is None]
     if silent:
         why = "no counter with two readings in a row" if counter else "no reading wholly inside"
+        mute = [one.name for one in feeds if not _heard(submission.traces[one.channel], window)]
+        silent = mute or silent
         return _nothing(window, name, f"{', '.join(silent[:5])}: {why} the {window.name}")
     factors = _factors(submission)
     parts = []
@@ -218,6 +220,10 @@ def power(submission: Submission, window: Window, rules: Rules, *, counter: bool
         begin_ns=int(found.begin_ns[0]) if len(found.begin_ns) else None,
         end_ns=int(found.end_ns[-1]) if len(found.end_ns) else None,
     )
+
+
+def _heard(trace: Trace, window: Window) -> bool:
+    return bool(np.any(intervals.inside(intervals.of(trace), window.begin_ns, window.end_ns)))
 
 
 def _method(counter: bool, rules: Rules) -> str:

@@ -1,4 +1,4 @@
-"""Whether the traces that a submission counts can be right: dead, frozen and copied meters, wrong units, odd ones of a fleet.
+"""Whether the traces that a submission counts can be right: dead, frozen, copied, in a wrong unit, odd in a fleet.
 
     unsound(submission, windows)  ->  what is wrong with which feed, why, and what it does to the total
     dead(trace, begin, end)       ->  why a trace tells nothing of a window, where every reading in it is zero
@@ -19,34 +19,33 @@ import numpy as np
 
 from ..records import Record
 from ..units import show
-from . import copied, intervals
+from . import copied, intervals, still
 from .feeds import load_of
 from .level_budget import load_nodes
 from .signs import PLAUSIBLE
 from .stamps import Window
 from .submission import MeteredFeed, Submission
-from .trace import Floats, Trace
+from .trace import Trace
 
 #: A fleet of so many like loads has a median that one bad member does not move.
 FLEET = 4
 #: A member is odd beyond this factor, and beyond so many robust standard deviations of the fleet.
 ODD_FACTOR, ODD_SIGMA = 1.5, 8.0
+#: Beyond this factor it is a unit rather than a meter that froze.
+GROSS = 30.0
 #: Two or three loads of like nodes, and a stated power of a node, differ by less than these.
 FEW_FACTOR, STATED_FACTOR = 3.0, 10.0
-#: A value may repeat so often before it is suspect, and so many times longer than it does elsewhere.
-REPEATS, LONGER = 10, 8
 #: What changes by this share at the like feeds, a feed of the same nodes must show.
 SEEN_CHANGE = 0.10
-#: Factors between what is meant and what is read, with the mistake that makes them.
+#: Factors between what is meant and what is read, with the mistake that reads too little, and too much.
 _MISTAKES = (
-    (1000.0, "kWh taken for Wh, or kW for W"),
-    (3600.0, "Wh taken for J"),
-    (3.6e6, "kWh taken for J"),
-    (60.0, "minutes taken for seconds"),
-    (10.0, "tenths of a unit"),
-    (100.0, "hundredths of a unit"),
-    (3.0, "one phase of three"),
-    (2.0, "one feed of two"),
+    (1000.0, ("kWh taken for Wh, or kW for W", "Wh taken for kWh, or W for kW")),
+    (3600.0, ("Wh taken for J", "J taken for Wh")),
+    (3.6e6, ("kWh taken for J", "J taken for kWh")),
+    (10.0, ("a decimal place", "a decimal place")),
+    (100.0, ("two decimal places", "two decimal places")),
+    (3.0, ("one phase of three", "a phase counted three times")),
+    (2.0, ("one feed of two", "a feed counted twice")),
 )
 
 
@@ -76,13 +75,17 @@ def unsound(submission: Submission, windows: Mapping[str, Window]) -> tuple[Unso
     means = {one.name: _mean(submission.traces[one.channel], core) for one in feeds}
     total = math.fsum(watts for watts in means.values() if watts is not None)
     loads = _loads(submission, feeds, means)
+    odd = list(_fleet(submission, loads, total))
     found: dict[str, Unsound] = {}
     for one in (
         *_dead(submission, feeds, core, loads, total),
-        *_implausible(submission, loads, total),
-        *_fleet(submission, loads, total),
+        *_negative(loads, total),
+        *_leaping(submission, feeds, core, means),
+        *(one for factor, one in odd if factor > GROSS),
         *_frozen(submission, feeds, windows, total, means),
         *_copies(submission, feeds, core, loads, means, total),
+        *(one for _, one in odd),
+        *_implausible(submission, loads, total),
     ):
         found.setdefault(one.feed, one)
     return tuple(found[one.name] for one in feeds if one.name in found)
@@ -96,10 +99,10 @@ def dead(trace: Trace, begin_ns: int, end_ns: int) -> str | None:
         return None
     if trace.channel.quantity == "energy":
         if np.ptp(good.value) == 0:
-            return f"the counter stands at {good.value[0]:g} {trace.channel.unit} at all of its {len(good)} readings"
+            return "its counter does not move"
         return None
     if not np.any(good.value):
-        return f"all of its {len(good)} readings are 0 {trace.channel.unit}"
+        return f"all of its readings are 0 {trace.channel.unit}"
     return None
 
 
@@ -107,9 +110,7 @@ def dead(trace: Trace, begin_ns: int, end_ns: int) -> str | None:
 
 
 def _mean(trace: Trace, window: Window) -> float | None:
-    watts, covered = intervals.between(
-        intervals.of(trace), np.array([window.begin_ns]), np.array([window.end_ns])
-    )
+    watts, covered = intervals.between(intervals.of(trace), np.array([window.begin_ns]), np.array([window.end_ns]))
     return float(watts[0]) if covered[0] > 0 else None
 
 
@@ -155,9 +156,8 @@ def _dead(
             continue
         mine = next((one for one in loads if feed in one.feeds), None)
         usual = _median_w(loads, feed.of, feed.name)
-        if mine is not None and len(mine.feeds) > 1 and usual and len(_like(loads, feed.of)) >= FLEET:
-            if abs(math.log(max(mine.watts, 1e-9) / mine.nodes / usual)) < math.log(ODD_FACTOR) / 2:
-                continue  # a supply in reserve: the load's other feeds carry what the like loads draw
+        if mine is not None and len(mine.feeds) > 1 and _as_the_fleet(loads, feed):
+            continue  # a supply in reserve: the load's other feeds carry what the like loads draw
         lost = usual * mine.nodes - mine.watts if usual and mine else None
         effect = (
             f"about {show(lost, 'W')} are missing, {_share(lost, total + lost)}"
@@ -167,104 +167,106 @@ def _dead(
         yield Unsound(feed=feed.name, code="dead", reason=f"in the core phase {why}", effect=effect)
 
 
-def _implausible(submission: Submission, loads: Sequence[_Load], total: float) -> Iterator[Unsound]:
+def _negative(loads: Sequence[_Load], total: float) -> Iterator[Unsound]:
     for load in loads:
-        for feed in load.feeds:
-            channel = submission.traces[feed.channel].channel
-            high = PLAUSIBLE[channel.place][1]
-            watts = load.watts if len(load.feeds) == 1 else None
-            if watts is not None and watts < 0:
+        if load.watts < 0:
+            for feed in load.feeds:
                 yield Unsound(
                     feed=feed.name,
                     code="negative",
-                    reason=f"its mean power is {show(watts, 'W')}: the current sensors' direction, or the sign",
-                    effect=f"{_share(2 * watts, total)} is missing",
+                    reason=f"the mean power is {show(load.watts, 'W')}: the current sensors' direction, or a sign",
+                    effect=f"{show(-load.watts, 'W')} are taken off the total",
                 )
-            elif watts is not None and watts > high:
-                yield Unsound(
-                    feed=feed.name,
-                    code="implausible",
-                    reason=f"{show(watts, 'W', 4)} is not what a {channel.place} draws{_mistake(watts / high, True)}",
-                    effect=f"it makes up {_share(watts, total)}",
-                )
-        low, high = PLAUSIBLE["node"]
-        if load.nodes and load.watts > 0 and not low <= load.watts / load.nodes <= high:
-            each = load.watts / load.nodes
+
+
+def _leaping(
+    submission: Submission, feeds: Sequence[MeteredFeed], core: Window, means: Mapping[str, float | None]
+) -> Iterator[Unsound]:
+    """Counters that have readings and no stretch between them that can be a power."""
+    for feed in feeds:
+        trace = submission.traces[feed.channel]
+        good = trace.take(trace.ok & (trace.t_ns >= core.begin_ns) & (trace.t_ns <= core.end_ns))
+        if means[feed.name] is None and trace.channel.quantity == "energy" and len(good) >= 3:
+            gained = float(np.median(np.diff(good.value) / np.maximum(np.diff(good.t_ns) * 1e-9, 1e-9)))
+            yield Unsound(
+                feed=feed.name,
+                code="scale" if gained > 0 else "negative",
+                reason=f"its counter gains {show(gained, 'W')}, which nothing at a {trace.channel.place} draws: check the "
+                "unit and the scale",
+                effect="the power of its load is not known",
+            )
+
+
+def _implausible(submission: Submission, loads: Sequence[_Load], total: float) -> Iterator[Unsound]:
+    """Powers that no node, and nothing at the meter's place, draws."""
+    for load in loads:
+        place = "node" if load.nodes else submission.traces[load.feeds[0].channel].channel.place
+        low, high = PLAUSIBLE[place] if load.nodes else (0.0, PLAUSIBLE[place][1])
+        each = load.watts / (load.nodes or 1)
+        if load.watts > 0 and not low <= each <= high:
+            behind = f" ({show(load.watts, 'W')} for {load.nodes} nodes)" if load.nodes else ""
             for feed in load.feeds:
                 yield Unsound(
                     feed=feed.name,
                     code="implausible",
-                    reason=f"{show(each, 'W')} is not what a node draws ({show(load.watts, 'W')} for {load.nodes} nodes)",
-                    effect=f"what {load.nodes} nodes draw is not in the total",
+                    reason=f"{show(each, 'W')} is not what a {place} draws{behind}: check the unit and scale",
+                    effect=f"{_share(load.watts, total)} is wrong, or what it feeds is missing from it",
                 )
 
 
 # ----------------------------------------------------------------------------------------------------------------- fleet
 
 
-def _fleet(submission: Submission, loads: Sequence[_Load], total: float) -> Iterator[Unsound]:
+def _fleet(submission: Submission, loads: Sequence[_Load], total: float) -> Iterator[tuple[float, Unsound]]:
     """Each load of a set against the median power of a node over all of them: beyond a factor and many robust deviations
     (1.4826 median |x - median|) of the logarithms it is odd. Of two or three, and of one against the stated power of a
-    node, only a gross factor tells, and not which is wrong."""
+    node, only a gross factor tells; of two, not which is wrong. With the factor, above 1."""
     for nodes in submission.description.sets:
         like = [one for one in _like(loads, nodes.name) if one.watts > 0]
-        if not like:
-            continue
-        each = np.array([one.watts / one.nodes for one in like])
-        logs = np.log(each)
-        middle = float(np.median(logs))
-        stated = nodes.watts_per_node
+        logs = np.log([one.watts / one.nodes for one in like])
+        stated, middle = nodes.watts_per_node, float(np.median(logs)) if like else 0.0
         if len(like) >= FLEET:
             sigma = 1.4826 * float(np.median(np.abs(logs - middle)))
-            limit = max(math.log(ODD_FACTOR), ODD_SIGMA * sigma)
-            against, odd = f"the median of {len(like)} like loads", np.abs(logs - middle) > limit
-        elif len(like) > 1 and float(np.ptp(logs)) > math.log(FEW_FACTOR):
-            middle = math.log(stated) if stated else middle
-            off = np.abs(logs - middle) > math.log(FEW_FACTOR) / 2
-            against, odd = "stated of a node" if stated else "between them: one is wrong", off
+            usual, limit = np.full(len(like), middle), max(math.log(ODD_FACTOR), ODD_SIGMA * sigma)
+            against = f"the median of {len(like)} like loads"
+        elif stated is not None and len(like):
+            usual, limit = np.full(len(like), math.log(stated)), math.log(STATED_FACTOR)
+            against = "stated of a node"
+        elif len(like) > 1:
+            usual = logs[::-1] if len(like) == 2 else np.full(len(like), middle)
+            limit, against = math.log(FEW_FACTOR), "that of the others: one is wrong"
         else:
-            if not stated or stated <= 0:
-                continue
-            middle = math.log(stated)
-            against, odd = "stated of a node", np.abs(logs - middle) > math.log(STATED_FACTOR)
-        for load, log in zip((like[i] for i in np.flatnonzero(odd)), logs[odd], strict=True):
-            yield from _odd(load, float(log), middle, against, total)
+            continue
+        for i in np.flatnonzero(np.abs(logs - usual) > limit):
+            for one in _odd(like[i], float(usual[i]), against, total):
+                yield math.exp(abs(float(logs[i] - usual[i]))), one
 
 
-def _odd(load: _Load, log: float, middle: float, against: str, total: float) -> Iterator[Unsound]:
-    expected = math.exp(middle) * load.nodes
+def _odd(load: _Load, usual: float, against: str, total: float) -> Iterator[Unsound]:
+    expected = math.exp(usual) * load.nodes
     lost = expected - load.watts
     for feed in load.feeds:
         yield Unsound(
             feed=feed.name,
             code="scale",
-            reason=f"{show(load.watts, 'W')} for {load.nodes} nodes, {show(math.exp(log), 'W')} a node; "
-            f"{show(math.exp(middle), 'W')} {'are' if against.startswith('stated') else 'is'} {against}"
-            f"{_mistake(math.exp(abs(log - middle)), log > middle)}",
-            effect=f"about {show(abs(lost), 'W')} {'too little' if lost > 0 else 'too much'}, "
+            reason=f"{show(load.watts, 'W')} for {load.nodes} nodes, {show(load.watts / load.nodes, 'W')} a node, where "
+            f"{show(math.exp(usual), 'W')} is {against}{_mistake(load.watts / expected)}",
+            effect=f"about {show(abs(lost), 'W')} too {'little' if lost > 0 else 'much'}, "
             f"{_share(lost, max(total, 1e-9) + max(lost, 0.0))}",
         )
 
 
-def _mistake(factor: float, high: bool) -> str:
-    """What a factor suggests, within a quarter."""
+def _mistake(ratio: float) -> str:
+    """What the ratio of what is read to what is expected suggests, within a quarter."""
+    factor, high = max(ratio, 1 / ratio), ratio > 1
+    word = f" (a factor of {factor:.3g} too {'high' if high else 'low'}"
     for known, words in _MISTAKES:
         if abs(math.log(factor / known)) < math.log(1.25):
-            return f" (a factor of {factor:.3g}{' too high' if high else ''}: {words}?)"
-    return f" (a factor of {factor:.3g})"
+            return f"{word}: {words[1] if high else words[0]}?)"
+    return f"{word})"
 
 
 # ---------------------------------------------------------------------------------------------------------------- frozen
-
-
-class _Still(NamedTuple):
-    """The longest stretch in which a trace shows one value."""
-
-    begin_ns: int
-    end_ns: int
-    readings: int
-    others: Floats  # readings of each other stretch
-    value: float
 
 
 def _frozen(
@@ -280,15 +282,15 @@ def _frozen(
     for feed in feeds:
         trace = submission.traces[feed.channel]
         counter = trace.channel.quantity == "energy"
-        at = _still(trace, (core.begin_ns, core.end_ns) if counter else span)
-        if at is None or at.readings < REPEATS:
+        at = still.longest(trace, (core.begin_ns, core.end_ns) if counter else span)
+        if at is None or at.readings < still.REPEATS:
             continue
         inside = max(0, min(at.end_ns, core.end_ns) - max(at.begin_ns, core.begin_ns)) * 1e-9
         if not inside:
             continue
-        alone = len(at.others) >= REPEATS and at.readings > LONGER * float(at.others.max())
+        alone = len(at.others) >= still.REPEATS and at.readings > still.LONGER * float(at.others.max())
         if counter:
-            suspect = alone and not _caught_up(trace, at, core)
+            suspect = alone and not still.caught_up(trace, at, core)
         else:
             suspect = alone or (feed.of in sets and _others_moved(submission, feeds, feed, at))
         if not suspect:
@@ -306,31 +308,7 @@ def _frozen(
         )
 
 
-def _still(trace: Trace, span: tuple[int, int]) -> _Still | None:
-    good = trace.take(trace.ok & (trace.t_ns >= span[0]) & (trace.t_ns <= span[1]))
-    if len(good) < REPEATS:
-        return None
-    at = np.concatenate([[0], np.flatnonzero(np.diff(good.value) != 0) + 1])
-    runs = np.diff(np.append(at, len(good)))
-    longest = int(np.argmax(runs))
-    first, last = int(at[longest]), int(at[longest] + runs[longest] - 1)
-    others = np.delete(runs, longest).astype(np.float64)
-    return _Still(int(good.t_ns[first]), int(good.t_ns[last]), int(runs[longest]), others, float(good.value[first]))
-
-
-def _caught_up(trace: Trace, at: _Still, core: Window) -> bool:
-    """Whether a counter that stood still in the midst of the core phase made up for it at once: its energy is then right."""
-    good = trace.take(trace.ok)
-    after = good.take((good.t_ns > at.end_ns) & (good.value != at.value))
-    if not len(after) or at.end_ns >= core.end_ns or int(after.t_ns[0]) > core.end_ns:
-        return False
-    inside = good.take((good.t_ns >= core.begin_ns) & (good.t_ns <= core.end_ns))
-    usual = float(inside.value[-1] - inside.value[0]) / max(int(inside.t_ns[-1] - inside.t_ns[0]), 1)
-    made = float(after.value[0] - at.value) / max(int(after.t_ns[0]) - at.begin_ns, 1)
-    return made > 0.5 * usual
-
-
-def _others_moved(submission: Submission, feeds: Sequence[MeteredFeed], feed: MeteredFeed, at: _Still) -> bool:
+def _others_moved(submission: Submission, feeds: Sequence[MeteredFeed], feed: MeteredFeed, at: still.Still) -> bool:
     """Whether the like feeds' power changed while this one showed one value, by more than a meter of its step overlooks:
     means over tenths of the stretch; and the value is none that others show as well."""
     edges = np.linspace(at.begin_ns, at.end_ns, 11).astype(np.int64)
