@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from ..errors import BadInput
 from . import _layout
 
@@ -55,6 +57,13 @@ def print_table(
     words = [[str(cell) for cell in row] for row in rows]
     for line in _layout.table(headings, words, _layout.columns(sys.stdout), spare):
         print(line)
+
+
+def not_negative(param: typer.CallbackParam, value: float | None) -> float | None:
+    """The callback of an option that is a number: finite and not below zero. Raises BadInput with the option's name."""
+    from .. import strict
+
+    return value if value is None else strict.finite(value, param.opts[0], "the command line", least=0.0)
 
 
 def latest_run(parent: Path) -> Path:

@@ -45,14 +45,27 @@ ChannelName = Annotated[str, typer.Option("--channel", help="The channel, where 
 CharacterFile = Annotated[Path | None, typer.Option("--character", help="The channel's characterisation (JSON).")]
 Method = Annotated[str, typer.Option(help="auto, counter, step, trapezoid, inside-mean or padded. See docs/energy.md.")]
 Before = Annotated[
-    float, typer.Option("--idle-before", help="For how many seconds before the phase the nodes were idle.")
+    float,
+    typer.Option(
+        "--idle-before", callback=common.not_negative, help="For how many seconds before the phase the nodes were idle."
+    ),
 ]
-After = Annotated[float, typer.Option("--idle-after", help="And for how many after it.")]
+After = Annotated[float, typer.Option("--idle-after", callback=common.not_negative, help="And for how many after it.")]
 Marks = Annotated[
-    float, typer.Option("--window-u", help="How exactly begin and end are known, in s: 0.29 for whole seconds.")
+    float,
+    typer.Option(
+        "--window-u",
+        callback=common.not_negative,
+        help="How exactly begin and end are known, in s: 0.29 for whole seconds.",
+    ),
 ]
 Clock = Annotated[
-    float, typer.Option("--clock-u", help="How exactly the phase's clock is known against the meter's, in s.")
+    float,
+    typer.Option(
+        "--clock-u",
+        callback=common.not_negative,
+        help="How exactly the phase's clock is known against the meter's, in s.",
+    ),
 ]
 Steady = Annotated[
     str, typer.Option("--steady", help="Also the power of the steady part: auto, prace2013 or hpl-core.")

@@ -140,9 +140,13 @@ def _say_refused(refused: Sequence[Absent]) -> None:
 @app.command("record")
 def record(
     targets: Targets,
-    seconds: Annotated[float, typer.Option(help="How long; 0: until Ctrl-C.")] = 0.0,
+    seconds: Annotated[float, typer.Option(callback=common.not_negative, help="How long; 0: until Ctrl-C.")] = 0.0,
     interval: Annotated[
-        float, typer.Option(help="Seconds between readings; 0: as each meter bears. ?interval= goes before it.")
+        float,
+        typer.Option(
+            callback=common.not_negative,
+            help="Seconds between readings; 0: as each meter bears. ?interval= goes before it.",
+        ),
     ] = 0.0,
     output: Annotated[
         Path | None, typer.Option(help="The folder for the readings. Default: meter-DATE-TIME in this one.")

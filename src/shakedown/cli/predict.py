@@ -30,7 +30,9 @@ From = Annotated[str, typer.Option("--from", help="With --published: the numbers
 Model = Annotated[Path | None, typer.Option(help="A TOML file that describes the cluster (docs/forecast.md).")]
 Order = Annotated[int, typer.Option("--n", help="Order of the matrix. Default: as published, or what fills memory.")]
 MemoryPerNode = Annotated[str, typer.Option(help="Memory of a node, such as 64GiB, for N.")]
-MemoryShare = Annotated[float, typer.Option(help="The share of it that the matrix fills. Default: 0.8.")]
+MemoryShare = Annotated[
+    float, typer.Option(callback=common.not_negative, help="The share of it that the matrix fills. Default: 0.8.")
+]
 Grid = Annotated[str, typer.Option(help="P x Q as 36x144, where one number of nodes is asked for.")]
 Seed = Annotated[int, typer.Option(help="Of the draws; the same seed gives the same forecast.")]
 Output = Annotated[

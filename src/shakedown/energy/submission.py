@@ -21,6 +21,7 @@ from .. import strict
 from ..errors import BadInput, unknown
 from ..meters import UPSTREAM, Accuracy, channel_key
 from ..records import Notice, Record
+from ..strict import Count, NotNegative, Positive, Share
 from . import feeds as tree
 from .stamps import Phases, Window, windows_of
 from .trace import Trace, trace
@@ -33,11 +34,11 @@ class NodeSet(Record, frozen=True, kw_only=True):
     """Compute nodes of one kind."""
 
     name: str
-    nodes: int
+    nodes: Count
     names: tuple[str, ...] = ()  # "cn[001-632]": needed to draw, and to verify what was drawn
-    chassis: int = 1  # nodes that share power supplies: they are measured together
-    watts_per_node: float | None = None  # expected under load: what a draw reckons with
-    spread: float | None = None  # relative standard deviation from node to node, where it is known
+    chassis: Count = 1  # nodes that share power supplies: they are measured together
+    watts_per_node: Positive | None = None  # expected under load: what a draw reckons with
+    spread: NotNegative | None = None  # relative standard deviation from node to node, where it is known
 
 
 class MeterModel(Record, frozen=True, kw_only=True):
@@ -46,7 +47,7 @@ class MeterModel(Record, frozen=True, kw_only=True):
     name: str
     model: str = ""
     accuracy: Accuracy | None = None
-    range_w: float | None = None  # full scale, for an accuracy that is stated of it
+    range_w: Positive | None = None  # full scale, for an accuracy that is stated of it
     standard: Literal[
         "",
         "ansi-c12.20",
@@ -57,8 +58,8 @@ class MeterModel(Record, frozen=True, kw_only=True):
         "iec-62053-22-0.2s",
         "iec-62053-22-0.5s",
     ] = ""
-    samples_hz: float | None = None  # power samples a second inside the meter
-    waveform_hz: float | None = None  # samples of voltage and current a second
+    samples_hz: Positive | None = None  # power samples a second inside the meter
+    waveform_hz: Positive | None = None  # samples of voltage and current a second
     current: Literal["ac", "dc"] = "ac"
     integrates: bool = False  # it has an energy counter that never stops
     calibrated: str = ""
@@ -69,13 +70,13 @@ class MeteredFeed(tree.Feed, frozen=True, kw_only=True):
 
     of: str = ""  # a set of nodes, or a subsystem; empty for a feed that only contains others
     nodes: tuple[str, ...] = ()  # the nodes behind it, by name
-    node_count: int | None = None  # or their number
+    node_count: Count | None = None  # or their number
     includes: tuple[str, ...] = ()  # subsystems that it feeds too: they are measured with it and stay in
     meter: str = ""
     device: str = ""  # serial number; feeds with one device share its error. Empty: a device of its own
     location: Literal["", "upstream", "downstream"] = ""  # of the power conversion; empty: as the channel's place says
     loss: str = ""  # the loss model, downstream
-    supplies: int = 1  # power supplies that share this feed's power, for the loss model
+    supplies: Count = 1  # power supplies that share this feed's power, for the loss model
 
 
 class Subsystem(Record, frozen=True, kw_only=True):
@@ -84,7 +85,7 @@ class Subsystem(Record, frozen=True, kw_only=True):
     name: str
     kind: Literal["interconnect", "storage", "cooling", "head", "other"]
     state: Literal["measured", "estimated", "not participating"]
-    upper_bound_w: float | None = None
+    upper_bound_w: NotNegative | None = None
     basis: Literal["maximum", "typical", "measured"] = "maximum"  # what the estimate is made from
     formula: str = ""  # "18 switches x 512 W"
     specification: str = ""  # where the maker says so
@@ -97,8 +98,8 @@ class Loss(Record, frozen=True, kw_only=True):
     name: str
     kind: Literal["maker", "offline", "simultaneous"]
     efficiency: tuple[tuple[float, float], ...]  # (W out of one supply, efficiency), rising
-    u: float = 0.0  # standard uncertainty of the efficiency
-    every_s: float | None = None  # how often it was measured, for "simultaneous"
+    u: NotNegative = 0.0  # standard uncertainty of the efficiency
+    every_s: Positive | None = None  # how often it was measured, for "simultaneous"
     source: str = ""
 
 
@@ -117,8 +118,8 @@ class Performance(Record, frozen=True, kw_only=True):
     """What the benchmark reached; an HPL log or a run directory tells it too."""
 
     rmax: str = ""  # "1.21 Pflop/s"
-    n: int | None = None
-    nodes: int | None = None  # that the workload ran on; None: all
+    n: Count | None = None
+    nodes: Count | None = None  # that the workload ran on; None: all
     note: str = ""
 
 
@@ -126,7 +127,7 @@ class Subtracted(Record, frozen=True, kw_only=True):
     """Something within a measured feed that the site took off its figure. No rule allows it: it is named and stays in."""
 
     what: str
-    watts: float
+    watts: NotNegative
 
 
 class Description(Record, frozen=True, kw_only=True):
@@ -144,7 +145,7 @@ class Description(Record, frozen=True, kw_only=True):
     selection: Selection | None = None
     phases: Phases = Phases()
     performance: Performance = Performance()
-    correlation: float = 0.5  # between the errors of meters of one model
+    correlation: Share = 0.5  # between the errors of meters of one model
 
 
 class Submission(NamedTuple):
@@ -218,17 +219,13 @@ def _problems(found: Description) -> Iterator[str]:
                 yield f"there is more than one {kind} {name!r}"
     if not found.sets:
         yield "there is no set of compute nodes"
-    if not 0 <= found.correlation <= 1:
-        yield f"correlation = {found.correlation:g} is not between 0 and 1"
     for one in found.sets:
-        if one.nodes < 1 or one.chassis < 1:
-            yield f"the set {one.name!r} has {one.nodes} nodes, {one.chassis} to a chassis: whole numbers from 1"
         if one.names and len(expand(one.names)) != one.nodes:
             yield f"the set {one.name!r} has {one.nodes} nodes, but {len(expand(one.names))} names"
     sets = {one.name: one for one in found.sets}
     for feed in found.feeds:
-        if feed.node_count is not None and (feed.node_count < 1 or feed.nodes):
-            yield f"the feed {feed.name!r}: give node_count (from 1) or nodes, not both"
+        if feed.node_count is not None and feed.nodes:
+            yield f"the feed {feed.name!r}: give node_count or nodes, not both"
         shared = [one for one in found.feeds if feed.load and one.load == feed.load and one.of == feed.of]
         told = any(one.nodes or one.node_count for one in shared or [feed])
         if feed.of in sets and feed.channel and not told:
@@ -239,8 +236,6 @@ def _problems(found: Description) -> Iterator[str]:
         bounded = {one.name for one in found.subsystems if one.state == "estimated"}
         if feed.channel and not feed.same_as and bounded & {feed.of, *feed.includes}:
             yield f"the feed {feed.name!r} measures a subsystem that is said to be estimated: it would count twice"
-        if feed.supplies < 1:
-            yield f"the feed {feed.name!r} has {feed.supplies} supplies"
     yield from _behind_two(found)
     for loss in found.losses:
         loads = [watts for watts, _ in loss.efficiency]

@@ -40,8 +40,8 @@ _HINT = "the format is in docs/forecast.md"
 class RunAs(Record, frozen=True, kw_only=True):
     """How HPL is run."""
 
-    ranks_per_node: int
-    nb: int
+    ranks_per_node: strict.Count
+    nb: strict.Count
     program: Program = "shakedown"
     threads: int = 1
     mapping: Mapping | tuple[Mapping, ...] = "row"
@@ -65,7 +65,7 @@ class RunAt(Record, frozen=True, kw_only=True):
 
 class Memory(Record, frozen=True, kw_only=True):
     per_node: str
-    share: float = 0.8
+    share: strict.Share = 0.8
 
 
 class Network(Record, frozen=True, kw_only=True):
@@ -85,9 +85,9 @@ class Error(Record, frozen=True, kw_only=True):
     """Relative standard deviations: ``noise`` of one run against its repetition; ``discrepancy`` of the model for each
     root of a doubling of P or Q; ``uncalibrated`` of the model where no run of HPL was measured."""
 
-    noise: float = 0.008
-    discrepancy: float = 0.01
-    uncalibrated: float = 0.1
+    noise: strict.NotNegative = 0.008
+    discrepancy: strict.NotNegative = 0.01
+    uncalibrated: strict.NotNegative = 0.1
 
 
 class Row(Record, frozen=True, kw_only=True):
