@@ -78,17 +78,21 @@ def test_nan_and_infinity_are_refused_with_their_place_in_every_kind_of_file(
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("told", "words"),
     [
-        ('[[limit]]\nmetric = "stream.triad"\nat_least = "-40 GB/s"\n', "is below zero"),
-        ('[[limit]]\nmetric = "stream.triad"\nat_least = -0.7\nof = "memory.bandwidth"\n', "is below zero"),
-        ('[[limit]]\nmetric = "stream.triad"\nat_least = "1e400 GB/s"\n', "larger than any number"),
-        ("[repeat]\ninterval = -0.1\n", "repeat, interval: -0.1 is not above 0"),
+        ({"at_least": "-40 GB/s"}, "is below zero"),
+        ({"at_least": -0.7, "of": "memory.bandwidth"}, "is below zero"),
+        ({"at_most": "1e400 GB/s"}, "larger than any number"),
     ],
 )
-def test_of_a_campaign(line: str, words: str) -> None:
+def test_of_a_limit(told: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        campaign.parse(CAMPAIGN + line, "given.toml")
+        campaign.limit(campaign.LimitEntry(metric="stream.triad", **told), "B/s", "given.toml")
+
+
+def test_of_a_campaign() -> None:
+    with pytest.raises(BadInput, match=r"repeat, interval: -0.1 is not above 0"):
+        campaign.parse(CAMPAIGN + "[repeat]\ninterval = -0.1\n", "given.toml")
 
 
 def test_quantities_are_finite() -> None:

@@ -24,10 +24,12 @@ from ..records import Notice, Record
 from ..strict import Count, NotNegative, Positive, Share
 from . import feeds as tree
 from .stamps import Phases, Window, windows_of
-from .trace import Trace, trace
+from .trace import Trace, channels, trace
 from .trace import read as read_traces
 
 COMPUTE = "compute"
+#: So far around the phases the traces are read: what a meter averages over, and how it repeats elsewhere.
+AROUND_NS = 600 * 10**9
 
 
 class NodeSet(Record, frozen=True, kw_only=True):
@@ -271,8 +273,15 @@ def _behind_two(found: Description) -> Iterator[str]:
 def load(path: Path) -> Submission:
     """A description with its traces and phases. Raises BadInput, StoreFailed, CannotMeasure."""
     found = read(path)
-    traces = join(one for file in found.traces for one in read_traces(path.parent / file))
-    return assemble(found, traces, path.parent)
+    windows = windows_of(found.phases, path.parent)[0].values()
+    begin, end = min(one.begin_ns for one in windows), max(one.end_ns for one in windows)
+    wanted = {feed.channel for feed in found.feeds}
+    traces: list[Trace] = []
+    for file in found.traces:
+        there = channels(path.parent / file)
+        named = [one for one in there if channel_key(one) in wanted] or list(there)
+        traces += read_traces(path.parent / file, named, begin - AROUND_NS, end + AROUND_NS)
+    return assemble(found, join(traces), path.parent)
 
 
 def join(traces: Iterator[Trace] | Sequence[Trace]) -> dict[str, Trace]:
