@@ -141,8 +141,8 @@ def _columns(path: Path) -> dict[str, list[Any]]:
                 found = db.execute("select * from read_parquet(?)", [str(path)])
                 names = [column[0] for column in found.description or []]
                 rows = found.fetchall()
-        except duckdb.Error as error:
-            raise BadInput(f"cannot be read as Parquet: {error}", where=str(path), hint="give the jobs' file") from None
+        except duckdb.Error:
+            raise BadInput("cannot be read as Parquet", where=str(path), hint="give the jobs' file") from None
         return {name: [row[at] for row in rows] for at, name in enumerate(names)}
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
