@@ -23,7 +23,7 @@ LOOKED_AT = 200_000
 EARLIEST_NS, LATEST_NS = 631_152_000 * 10**9, 4_102_444_800 * 10**9
 _SCALES = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 #: Units by the end of a column's name. "mw" may be mW or MW and is neither.
-_BY_NAME = {
+BY_NAME = {
     "w": "W", "watt": "W", "watts": "W", "kw": "kW", "milliwatts": "mW", "j": "J", "joule": "J", "joules": "J", "kj": "kJ",
     "wh": "Wh", "kwh": "kWh",
 }  # fmt: skip
@@ -183,7 +183,7 @@ def values(db: Any, files: list[str], node: str, time: Stamps, column: str, kind
     elif not kind.startswith(("DOUBLE", "FLOAT", "DECIMAL", "BIGINT", "INT", "UINT", "UBIG", "SMALL", "TINY", "USMALL",
                               "UTINY", "HUGE", "UHUGE")):  # fmt: skip
         raise BadInput(f"the values in {column!r} are {kind}, no numbers", where=files[0], hint="name another archive")
-    named = _BY_NAME.get(column.lower().rsplit("_", 1)[-1], "")
+    named = BY_NAME.get(column.lower().rsplit("_", 1)[-1], "")
     word = unit or named or "W"
     try:
         base, factor = si(word)

@@ -83,6 +83,12 @@ def trace(
 _CHANNELS = "shakedown.channels"
 
 
+def metadata(channels: Sequence[Channel]) -> str:
+    """The entry of a Parquet file's metadata that names its channels, in SQL."""
+    told = msgspec.json.encode(list(channels)).decode().replace("'", "''")
+    return f"'{_CHANNELS}': '{told}'"
+
+
 def write(path: Path, traces: Iterable[Trace]) -> None:
     """All traces as one Parquet file: columns channel, t_ns, half_ns, value (null unless it counts), status; the channels
     in full stand in its metadata. Raises StoreFailed."""
@@ -96,17 +102,15 @@ def write(path: Path, traces: Iterable[Trace]) -> None:
         "value": np.concatenate([one.value for one in kept] or [np.empty(0)]),
         "status": np.concatenate([one.status for one in kept] or [np.empty(0, np.uint8)]),
     }
-    told = msgspec.json.encode([one.channel for one in kept]).decode()
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with duckdb.connect() as db:
             db.register("columns", columns)
             quoted = str(temporary).replace("'", "''")
-            meta = told.replace("'", "''")
             db.execute(
                 "copy (select channel, t_ns, half_ns, case when status = 0 then value end as value, status from columns) "
-                f"to '{quoted}' (format parquet, compression zstd, kv_metadata {{'{_CHANNELS}': '{meta}'}})"
+                f"to '{quoted}' (format parquet, compression zstd, kv_metadata {{{metadata([one.channel for one in kept])}}})"
             )
         temporary.replace(path)
     except (OSError, duckdb.Error) as error:

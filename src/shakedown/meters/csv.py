@@ -31,9 +31,27 @@ from . import Channel, Meter, Sample, Status, Target
 from . import _csv_table as table
 from . import _csv_time as times
 from ._csv_follow import CsvSource
+from ._csv_table import Column, Layout, Outline, decoded, layout, outline
+from ._csv_time import Spec, zone
 
 if TYPE_CHECKING:
     from ..energy.trace import Trace
+
+#: The shape of a text file and the meaning of its stamps, for whoever reads such files in another way than this meter.
+__all__ = [
+    "METER",
+    "Column",
+    "Layout",
+    "Loaded",
+    "Outline",
+    "Spec",
+    "decoded",
+    "examine",
+    "layout",
+    "load",
+    "outline",
+    "zone",
+]
 
 
 class Loaded(NamedTuple):
