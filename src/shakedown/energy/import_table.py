@@ -95,7 +95,9 @@ def _text(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Table:
     relation = _read_csv(path, seen.separator, lines.index(shown[seen.first]), len(seen.names))
     cells = [f"c{index}" for index in range(len(seen.names))]
     stamp, words, zone, naive = _stamp_sql(seen, cells, options.get("zone", ""), where)
-    header = " and ".join(f"c{i} = '{_escaped(seen.names[i])}'" for i in seen.stamps) or "false"
+    again = " and ".join(f"coalesce(c{i} = '{_escaped(seen.names[i])}', false)" for i in seen.stamps)
+    blank = " and ".join(f"coalesce(c{i}, '') = ''" for i in sorted({0, len(seen.names) - 1, *seen.stamps}))
+    header = f"(({again}) or ({blank}) or coalesce(starts_with(c0, '#'), false))"
     values: tuple[Cell, ...]
     if long is None:
         columns = csv.layout(shown, given, where).columns
@@ -196,11 +198,12 @@ def _read_csv(path: Path, separator: str, skip: int, columns: int) -> str:
             where=str(path),
             hint=f"read it as a meter: shakedown meter record csv:{path}",
         )
+    with path.open("rb") as file:
+        packed = "gzip" if file.read(2) == b"\x1f\x8b" else "none"
     kinds = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(columns))
     return (
         f"read_csv('{_escaped(str(path))}', delim='{_escaped(separator)}', quote='\"', escape='\"', header=false, "
-        f"skip={skip}, comment='#', null_padding=true, ignore_errors=true, auto_detect=false, "
-        f"parallel=false, max_line_size=1000000, columns={{{kinds}}})"
+        f"skip={skip}, compression='{packed}', comment='', null_padding=true, store_rejects=true, auto_detect=false, columns={{{kinds}}})"
     )
 
 

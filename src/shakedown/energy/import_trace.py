@@ -180,8 +180,8 @@ def _distinct(db: Any, table: Table) -> Iterator[tuple[list[tuple[str, str]], st
             hint="name the columns: --key host,metric",
         )
     for row in sorted(rows, key=str):
-        cells = [(name, str(cell)) for (name, _), cell in zip(table.keys, row, strict=False) if cell not in (None, "")]
-        if len(cells) == len(table.keys):
+        cells = [(name, str(cell or "")) for (name, _), cell in zip(table.keys, row, strict=False)]
+        if any(cell for _, cell in cells):
             yield cells, str(row[-1] or "") if table.unit_sql else ""
 
 
@@ -206,6 +206,7 @@ def _channel(
             f"readings in {unit} cannot be of scope {scope}", where="--scope", hint="counter goes with J, Wh, kWh"
         )
     host = options.get("host") or next((cell for name, cell in cells if name.lower() in HOSTS), "")
+    cells = [(name, cell) for name, cell in cells if cell]
     rest = [cell for name, cell in cells if name.lower() not in HOSTS] + ([column] if column else [])
     bare = re.sub(r"\s*[\[(].*?[\])]\s*", "", "/".join(rest)) or "power"
     modulus, most, window = (_number(options, word) for word in ("modulus", "most_w", "window"))
@@ -260,10 +261,11 @@ def _sorted(db: Any, tables: Sequence[Table], series: Sequence[_Series], scratch
             f"to '{_quoted(staged)}' (format parquet, compression snappy)"
         )
         count, stamped = db.execute(f"select count(*), count(t_ns) from read_parquet('{_quoted(staged)}')").fetchone()
-        rows, foreign = rows + count, foreign + count - stamped
+        cut = _rejected(db)
+        rows, foreign = rows + count + cut, foreign + count + cut - stamped
         if table.naive_sql:
             _twice_refused(db, staged, table)
-        label = " || ' ' || ".join(f"k{i}" for i in range(len(table.keys)))
+        label = " || ' ' || ".join(f"coalesce(k{i}, '')" for i in range(len(table.keys)))
         for i, value in enumerate(table.values):
             named = f"'{_quoted(value.name)}'"
             source = named if not label else f"{label} || ' ' || {named}" if len(table.values) > 1 else label
@@ -287,6 +289,16 @@ def _sorted(db: Any, tables: Sequence[Table], series: Sequence[_Series], scratch
         f"to '{_quoted(target)}' (format parquet, compression zstd)"
     )
     return target, rows, foreign
+
+
+def _rejected(db: Any) -> int:
+    """Rows of the text just read that have too many cells, or a quote that never ends; forgotten when told."""
+    names = {row[0] for row in db.execute("select table_name from duckdb_tables() where temporary").fetchall()}
+    if "reject_errors" not in names:
+        return 0
+    count = int(db.execute("select count(distinct (file_id, line)) from reject_errors").fetchone()[0])
+    db.execute("delete from reject_errors")
+    return count
 
 
 def _quoted(path: Path | str) -> str:
@@ -354,7 +366,7 @@ def _notices(one: Described, what: Judged, options: Mapping[str, str]) -> Iterat
     low, high = PLAUSIBLE[one.channel.place]
     if one.mean_w is not None and one.mean_w and not low <= abs(one.mean_w) <= high:
         text = f"{units.show(one.mean_w, 'W', 4)} on average is not what a {one.channel.place} draws"
-        if "unit" not in options and "place" not in options:
+        if "unit" not in options:
             raise BadInput(
                 f"{name}: {text}, read in {one.unit}", where=one.source, hint="state the unit (--unit) or --place rack"
             )

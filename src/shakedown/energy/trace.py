@@ -102,6 +102,7 @@ def write(path: Path, traces: Iterable[Trace]) -> None:
         "value": np.concatenate([one.value for one in kept] or [np.empty(0)]),
         "status": np.concatenate([one.status for one in kept] or [np.empty(0, np.uint8)]),
     }
+    told = metadata([one.channel for one in kept])
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +111,7 @@ def write(path: Path, traces: Iterable[Trace]) -> None:
             quoted = str(temporary).replace("'", "''")
             db.execute(
                 "copy (select channel, t_ns, half_ns, case when status = 0 then value end as value, status from columns) "
-                f"to '{quoted}' (format parquet, compression zstd, kv_metadata {{{metadata([one.channel for one in kept])}}})"
+                f"to '{quoted}' (format parquet, compression zstd, kv_metadata {{{told}}})"
             )
         temporary.replace(path)
     except (OSError, duckdb.Error) as error:
