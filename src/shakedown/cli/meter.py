@@ -230,7 +230,7 @@ def _print_recorded(found: Sequence[Recorded]) -> None:
     common.print_table(("channel", "readings", "without value", "refresh", "mean power", "energy"), rows)
     for one in found:
         for notice in dict.fromkeys(
-            (*(one.power.notices if one.power else ()), *(one.energy.notices if one.energy else ()))
+            (*one.notices, *(one.power.notices if one.power else ()), *(one.energy.notices if one.energy else ()))
         ):
             common.say(f"{one.channel.id}: {notice.text}" + (f"; next: {notice.advice}" if notice.advice else ""))
 

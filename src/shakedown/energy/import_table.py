@@ -203,7 +203,8 @@ def _read_csv(path: Path, separator: str, skip: int, columns: int) -> str:
     kinds = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(columns))
     return (
         f"read_csv('{_escaped(str(path))}', delim='{_escaped(separator)}', quote='\"', escape='\"', header=false, "
-        f"skip={skip}, compression='{packed}', comment='', null_padding=true, store_rejects=true, auto_detect=false, columns={{{kinds}}})"
+        f"skip={skip}, compression='{packed}', comment='', null_padding=true, store_rejects=true, auto_detect=false, "
+        f"columns={{{kinds}}})"
     )
 
 
