@@ -68,7 +68,8 @@ def metered(name: str, t: Any, w: Any, quantity: str, step: float, every_s: floa
         times = t[at]
     else:
         times = t[at][1:]
-        value = np.round(np.diff(energy[at]) / every / 10.0) * 10.0
+        least = min(step, 10.0)
+        value = np.round(np.diff(energy[at]) / every / least) * least
     channel = Channel(
         id=f"snmp/{quantity}", host=name, title=name, quantity=quantity,  # type: ignore[arg-type]
         unit="J" if quantity == "energy" else "W", scope="counter" if quantity == "energy" else "last", place="rack",

@@ -334,3 +334,13 @@ def test_energy_of_reads_what_its_window_needs(tmp_path: Path, monkeypatch: pyte
     done = run("energy", "of", str(out), "--channel", "csv/b_w", "--begin", utc(T0 + 86400), "--end", "+600")
     assert done.exit_code == 0 and 100 < kept[0] < 400
     assert "energy: 2" in done.stdout
+
+
+def test_json_has_u_and_empty_lists(tmp_path: Path) -> None:
+    wide(tmp_path / "a.csv")
+    out = str(tmp_path / "p.parquet")
+    told = json.loads(run("energy", "import", str(tmp_path / "a.csv"), "-o", out, "--place", "rack", "--json").stdout)
+    assert told["notices"] == [] and told["left_out"] == []
+    of = json.loads(run("energy", "of", out, "--channel", "csv/Rack-0", "--json").stdout)
+    for value in of["phases"][0]["values"]:
+        assert value["U"] == pytest.approx(value["u"] * value["k"]) and isinstance(value["notices"], list)

@@ -75,14 +75,14 @@ def test_one_bad_meter_among_like_ones_is_named_and_no_level_is_reached(told: di
 
 def test_a_rack_at_2_9_w_among_250() -> None:
     found = fleets.fleet(250, quantity="power", scale={77: 2e-4}, every_s=20.0, step=0.1)
-    assert set(named(found)) == {"rack077"} and found.level == 0
-    assert "missing" in found.unsound[0].effect or "too little" in found.unsound[0].effect
+    assert named(found) == {"rack077": "scale"} and found.level == 0
+    assert found.unsound[0].reason.startswith("2.86 W") and "too little, 0.4% of the total" in found.unsound[0].effect
 
 
 def test_many_equal_findings_are_one_line() -> None:
     found = fleets.fleet(50, quantity="power", spoil=lambda rack, t, w: w * (rack % 4 != 1))
     assert len(found.unsound) == 13 and {one.code for one in found.unsound} == {"dead"}
-    lines = [one for one in found.next if "[dead]" in one]
+    lines = [one for one in found.next if "readings are 0 W" in one]
     assert len(lines) == 1 and "and 10 more" in lines[0]
     assert all(one.feed in bundle._evidence(found) for one in found.unsound)
 

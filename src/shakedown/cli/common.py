@@ -20,6 +20,26 @@ def print_json(value: Any) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n")
 
 
+def print_whole_json(value: Any) -> None:
+    """Records as JSON with every field, empty lists and null too, and with the expanded uncertainty U (95 %) of every
+    value: who reads it need not know what may be left out."""
+    print_json(_whole(value))
+
+
+def _whole(value: Any) -> Any:
+    import msgspec
+
+    from ..records import Quantity
+
+    if isinstance(value, msgspec.Struct):
+        fields = msgspec.structs.fields(value)
+        out = {field.encode_name: _whole(getattr(value, field.name)) for field in fields}
+        return {**out, "U": value.expanded} if isinstance(value, Quantity) else out
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    return [_whole(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def say(text: str) -> None:
     """A message to a person: standard error."""
     print(text, file=sys.stderr, flush=True)

@@ -243,7 +243,7 @@ def _show(trace: Trace, found: list[tuple[Phase, list[Quantity]]], warnings: tup
     from ..meters import channel_key
 
     if json:
-        common.print_json(
+        common.print_whole_json(
             {
                 "channel": channel_key(trace.channel),
                 "phases": [

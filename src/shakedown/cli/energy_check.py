@@ -27,7 +27,7 @@ def check(file: File, rules: RuleSet = "eehpcwg-2.0", level: Wanted = None, json
 
     _, found, _ = _assessed(file, rules)
     if json:
-        common.print_json(found)
+        common.print_whole_json(found)
     else:
         _print(found)
     code = levels.exit_code(found, level)
@@ -56,7 +56,7 @@ def draw(
     path = output or file.with_suffix(".draw.toml")
     store.write(path, text)
     if json:
-        common.print_json(found)
+        common.print_whole_json(found)
     else:
         print(text, end="")
     common.say(f"kept: {path}; put its [selection] into {file.name}, and meters on the nodes")
@@ -78,7 +78,7 @@ def bundle(
     contents = bundles.files(given, found, chosen, read_text(file))
     bundles.write(output, contents)
     if json:
-        common.print_json({"path": str(output), "files": sorted(contents), "level": found.level})
+        common.print_whole_json({"path": str(output), "files": sorted(contents), "level": found.level})
     else:
         print(levels.summary(found))
         for name in sorted(contents):

@@ -63,7 +63,7 @@ def command(
     keys = [word.strip() for word in key.split(",") if word.strip()]
     found = import_trace.bring(files, options, keys, output)
     if json:
-        common.print_json(found)
+        common.print_whole_json(found)
     else:
         _print(found)
     if output:

@@ -87,7 +87,7 @@ def read(targets: Targets, json: Json = False) -> None:
     for target in sampling.some(targets, door):
         _meter.ask(target, door, found, refused)
     if json:
-        common.print_json({"channels": found, "refused": refused})
+        common.print_whole_json({"channels": found, "refused": refused})
     else:
         rows = [
             (
@@ -181,7 +181,7 @@ def record(
     notices = _meter.notices(sampler, died)
     if json:
         told = {"folder": str(folder), "channels": found, "refused": sampler.refused, "notices": notices}
-        common.print_json({**told, "sampler": sampler.ending})
+        common.print_whole_json({**told, "sampler": sampler.ending})
     else:
         _print_recorded(found)
         for notice in notices:

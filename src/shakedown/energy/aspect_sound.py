@@ -21,5 +21,5 @@ def told(unsound: tuple[Unsound, ...]) -> dict[str, list[str]]:
     """What is wrong, each with the feeds of which it holds in the same words."""
     out: dict[str, list[str]] = {}
     for one in unsound:
-        out.setdefault(f"{one.reason}; {one.effect} [{one.code}]", []).append(one.feed)
+        out.setdefault(f"{one.reason}; {one.effect}", []).append(one.feed)
     return out
