@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from . import _samples
-from .errors import StoreFailed
+from .errors import BadInput, StoreFailed
 from .meters import Channel, Status, channel_key
 from .records import Record
 
@@ -94,7 +94,10 @@ def collect(folder: Path) -> tuple[Trace, ...]:
 
     found = _samples.sources(folder)
     if not found or _collected(folder, [one.records for one in found]):
-        return trace.read(folder / TRACE_FILE)
+        try:
+            return trace.read(folder / TRACE_FILE)
+        except BadInput as error:  # what a run left is no file that the user named
+            raise StoreFailed(error.what, where=error.where, hint=error.hint) from None
     steps = [one for one in _steps(folder) if one.found.kind == "step"]
     traces: list[Trace] = []
     keys: dict[str, int] = {}

@@ -344,3 +344,36 @@ def test_json_has_u_and_empty_lists(tmp_path: Path) -> None:
     of = json.loads(run("energy", "of", out, "--channel", "csv/Rack-0", "--json").stdout)
     for value in of["phases"][0]["values"]:
         assert value["U"] == pytest.approx(value["u"] * value["k"]) and isinstance(value["notices"], list)
+
+
+@pytest.mark.parametrize("content", [None, b"time,power_w\n1,2\n", b"PAR1 and nothing", "foreign"])
+def test_the_same_mistake_has_the_same_exit_code_everywhere(content: bytes | str | None, tmp_path: Path) -> None:
+    """A trace that is not there, is another tool's file, or is damaged: 2, in words of ours."""
+    file = tmp_path / "power.parquet"
+    if content == "foreign":
+        long_parquet(file)
+    elif isinstance(content, bytes):
+        file.write_bytes(content)
+    telegraf(tmp_path / "export.csv")
+    (tmp_path / "submission.toml").write_text(
+        'title = "x"\ntraces = ["power.parquet"]\nsets = [{ name = "c", nodes = 1 }]\n'
+        'feeds = [{ name = "f", channel = "c", of = "c", node_count = 1 }]\n'
+        "[phases.core]\nbegin_ns = 1790000000000000000\nend_ns = 1790000600000000000\n"
+    )
+    for words in (
+        ("of", str(file)),
+        ("check", str(tmp_path / "submission.toml")),
+        ("bundle", str(tmp_path / "submission.toml"), "-o", str(tmp_path / "out")),
+    ):
+        done = CliRunner().invoke(app, ["energy", *words])
+        assert isinstance(done.exception, BadInput), (words, done.exception)
+        assert done.exception.exit_code == 2 and "rror:" not in str(done.exception)
+
+
+def test_many_equal_notices_are_one_line() -> None:
+    from shakedown.energy.quantity import gathered
+    from shakedown.records import Notice
+
+    many = [Notice(code="gaps", text=f"rack{i}: 2 gaps") for i in range(37)]
+    told = gathered([*many, Notice(code="unit", text="x"), *many])
+    assert [one.text for one in told] == ["rack0: 2 gaps", "rack1: 2 gaps", "rack2: 2 gaps (and 34 more like it)", "x"]

@@ -101,7 +101,7 @@ def _assessed(file: Path, rules: str) -> tuple[Submission, Assessment, Rules]:
 
 def _print(found: Assessment) -> None:
     from ..energy import bundle, levels
-    from ..energy.quantity import advice
+    from ..energy.quantity import advice, gathered
 
     print(levels.summary(found))
     for aspect in found.aspects:
@@ -124,5 +124,5 @@ def _print(found: Assessment) -> None:
         print(f"\nTo reach Level {found.level + 1}:")
         for sentence in found.next:
             print(f"  - {sentence}")
-    for notice in dict.fromkeys((*found.notices, *found.core.notices)):
+    for notice in gathered((*found.notices, *found.core.notices)):
         common.say(f"note: {notice.text}" + (f" -> {notice.advice}" if notice.advice else ""))

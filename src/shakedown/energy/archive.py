@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput, CannotMeasure
+from ..errors import BadInput
 from .jobs import Jobs
 from .layout import Archive, Group, by_node, slices, time_slices
 from .stretches import HOUR_NS, Cut, Rules, edges, hours, spans
@@ -98,7 +98,7 @@ def totals(
     end_ns: int | None = None,
     processes: int | None = None,
 ) -> Totals:
-    """Everything, in one pass. The period is the archive's own unless it is given. Raises BadInput, CannotMeasure."""
+    """Everything, in one pass. The period is the archive's own unless it is given. Raises BadInput."""
     if archive.values.counter:
         rules = rules._replace(scope="counter")
     begin = min(group.begin_ns for group in archive.groups) if begin_ns is None else begin_ns
@@ -149,7 +149,7 @@ def _work(part: _Part) -> list[_Node]:
         with _connected(part.threads) as db:
             return list(_by_node(db, part) if part.by_node else _by_time(db, part))
     except duckdb.Error:
-        raise CannotMeasure("the archive cannot be read", hint="see that no file is damaged or being written") from None
+        raise BadInput("the archive cannot be read", hint="see that no file is damaged or being written") from None
 
 
 def _by_node(db: Any, part: _Part) -> Iterator[_Node]:

@@ -26,6 +26,7 @@ from ..records import Notice, Record
 from . import import_table
 from .import_judge import Judged, judged
 from .import_table import HOSTS, Table
+from .quantity import gathered
 from .trace import metadata
 
 _MEMORY = "900MB"
@@ -131,7 +132,7 @@ def _brought(
         left_out=tuple(left_out),
         rows=rows,
         foreign_rows=foreign,
-        notices=tuple(_gathered(notices)),
+        notices=gathered(notices),
     )
     if out is None:
         return told
@@ -410,18 +411,6 @@ def _overlap_refused(
                 where=where,
                 hint="split the file there, give a zone or a fixed offset, more --key columns, or take both: --overlap keep",
             )
-
-
-def _gathered(notices: Sequence[Notice]) -> Iterator[Notice]:
-    """Of many channels with one finding, the first three and how many more."""
-    by_code: dict[str, list[Notice]] = {}
-    for one in notices:
-        by_code.setdefault(one.code, []).append(one)
-    for same in by_code.values():
-        yield from same[:2]
-        if len(same) > 2:
-            more = f" (and {len(same) - 3} channels more like it)" if len(same) > 3 else ""
-            yield msgspec.structs.replace(same[2], text=same[2].text + more)
 
 
 # --------------------------------------------------------------------------------------------------------------- writing

@@ -121,28 +121,30 @@ def write(path: Path, traces: Iterable[Trace]) -> None:
 
 
 def channels(path: Path) -> tuple[Channel, ...]:
-    """The channels of a file that ``write`` made, in its order, without reading it. Raises StoreFailed."""
+    """The channels of a file that ``write`` made, in its order, without reading it. Raises BadInput."""
     import duckdb
 
     if not path.is_file():
-        raise StoreFailed("there is no such trace", where=str(path))
+        raise BadInput(
+            "there is no such trace", where=str(path), hint="name what `meter record`, a run or `energy import` left"
+        )
     own = "import another tool's file first: shakedown energy import FILE -o power.parquet"
     with contextlib.suppress(OSError), path.open("rb") as file:
         if file.read(4) != b"PAR1":
-            raise StoreFailed("this is no Parquet file", where=str(path), hint=own)
+            raise BadInput("this is no Parquet file", where=str(path), hint=own)
     try:
         with duckdb.connect() as db:
             found = db.execute("select key, value from parquet_kv_metadata(?)", [str(path)]).fetchall()
         told = {bytes(key).decode(): bytes(value) for key, value in found}
         if _CHANNELS not in told:
-            raise StoreFailed("the Parquet file holds no channels of Shakedown's", where=str(path), hint=own)
+            raise BadInput("the Parquet file holds no channels of Shakedown's", where=str(path), hint=own)
         return tuple(msgspec.json.decode(told[_CHANNELS], type=list[Channel]))
     except (duckdb.Error, msgspec.DecodeError, UnicodeDecodeError):
-        raise StoreFailed("the trace is damaged", where=str(path), hint="record or import it anew") from None
+        raise BadInput("the trace is damaged", where=str(path), hint="record or import it anew") from None
 
 
 def span_ns(path: Path, channel: Channel) -> tuple[int, int] | None:
-    """The first and the last stamp of a channel; None for a channel without any. Raises StoreFailed."""
+    """The first and the last stamp of a channel; None for a channel without any. Raises BadInput."""
     found = _query(
         path,
         "select min(t_ns) as low, max(t_ns) as high from read_parquet($path) where channel = $channel",
@@ -156,7 +158,8 @@ def read(
     path: Path, wanted: Iterable[Channel] | None = None, begin_ns: int | None = None, end_ns: int | None = None
 ) -> tuple[Trace, ...]:
     """The traces of a Parquet file that ``write`` made, in its order: all, or those of some channels, whole or between two
-    stamps. Only what is asked for is read: the file may be larger than the memory. Raises StoreFailed."""
+    stamps. Only what is asked for is read: the file may be larger than the memory. Raises BadInput for
+    what is no trace or damaged, StoreFailed for what does not fit into memory."""
     chosen = channels(path) if wanted is None else tuple(wanted)
     keys = [channel_key(one) for one in chosen]
     if not keys:
@@ -195,4 +198,4 @@ def _query(path: Path, query: str, values: dict[str, object]) -> dict[str, NDArr
             "the trace is larger than the memory", where=str(path), hint="ask for a part: --channel, --begin, --end"
         ) from None
     except duckdb.Error:
-        raise StoreFailed("the trace is damaged", where=str(path), hint="record or import it anew") from None
+        raise BadInput("the trace is damaged", where=str(path), hint="record or import it anew") from None

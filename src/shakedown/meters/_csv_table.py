@@ -11,6 +11,7 @@ Found from the first lines, overridden by the target's options. Dialects differ 
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -420,7 +421,7 @@ def _positive(options: Mapping[str, str], key: str, where: str) -> float | None:
     if key not in options:
         return None
     value = number(options[key], False)
-    if value is None or not value > 0:
+    if value is None or not 0 < value < math.inf:
         raise BadInput(f"{key}={options[key]}", where=where, hint=f"give {key}= a number above zero")
     return value
 
