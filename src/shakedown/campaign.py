@@ -14,6 +14,7 @@ import msgspec
 from . import strict, units
 from .errors import BadInput, unknown
 from .records import Limit, Params, Value
+from .strict import CountOrNone, Positive
 
 
 class Repeat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,7 +22,7 @@ class Repeat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     min: int = 1
     max: int = 1
-    interval: float | None = None  # end when the 95 % interval of the medians is narrower than this fraction
+    interval: Positive | None = None  # end when the 95 % interval of the medians is narrower than this fraction
 
 
 class RunEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,7 +50,7 @@ class LimitEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class ShapeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One kind of node of a cluster: what a batch engine is asked for it. Each kind gets an allocation of its own."""
 
-    nodes: int = 0  # 0: as the command line says
+    nodes: CountOrNone = 0  # 0: as the command line says
     hosts: str = ""
     partition: str = ""
     account: str = ""
@@ -177,6 +178,8 @@ def limit(entry: LimitEntry, unit: str, where: str) -> Limit:
                     where=where,
                     hint=f'write "40 {unit}", or a fraction with of = "memory.bandwidth"',
                 )
+            if given is not None and given < 0 and unit != "degC":
+                raise BadInput(f"limit {given:g} of {entry.metric!r} is below zero", where=where, hint=_HINT)
             return given
         try:
             value, found = units.parse_quantity(given)
@@ -190,6 +193,8 @@ def limit(entry: LimitEntry, unit: str, where: str) -> Limit:
                 where=where,
                 hint=f"write it in {unit}",
             )
+        if value < 0 and unit not in ("degC", "dB"):
+            raise BadInput(f"limit {given!r} of {entry.metric!r} is below zero", where=where, hint=_HINT)
         return value
 
     if entry.at_least is None and entry.at_most is None:

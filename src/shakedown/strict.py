@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
 from .errors import BadInput, unknown
 
 _T = TypeVar("_T", bound=msgspec.Struct)
+
+#: Numbers of files and what they may be: ``convert`` names the one that is not, with its place. None may be NaN or infinite.
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+CountOrNone = Annotated[int, msgspec.Meta(ge=0)]
+_BOUNDS = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
 
 
 def read_text(path: Path, *, hint: str = "give the path of a file that can be read") -> str:
@@ -26,15 +35,19 @@ def read_text(path: Path, *, hint: str = "give the path of a file that can be re
 
 
 def read_toml(text: str, file: str) -> dict[str, Any]:
-    """The tables of a TOML text. Raises BadInput with the line."""
+    """The tables of a TOML text. Raises BadInput with the line, and with the place of a number that is NaN or infinite: no
+    entry of ours means anything with one."""
     try:
-        return tomllib.loads(text)
+        raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"is not TOML: {error}", where=file, hint="mend that line") from None
+    _refuse_not_finite(raw, msgspec.Struct, file)
+    return raw
 
 
 def convert(raw: object, to: type[_T], file: str, *, hint: str) -> _T:
     """``raw`` as a struct. Raises BadInput that says which entry of ``file`` is wrong and names the nearest right key."""
+    _refuse_not_finite(raw, to, file)
     try:
         return msgspec.convert(raw, to)
     except msgspec.ValidationError as error:
@@ -47,7 +60,48 @@ def convert(raw: object, to: type[_T], file: str, *, hint: str) -> _T:
             what = f"the key {found[1]!r} is missing"
         elif (found := re.fullmatch(r"Invalid enum value '(.*)'", what)) and (words := _words(to, path)):
             raise unknown("word", found[1], words, where=place) from None
+        elif found := re.fullmatch(r"Expected `(?:int|float)` (>=|>|<=|<) (\S+)", what):
+            held = _held(raw, path.rstrip("`"))
+            what = f"{held!r} is not {_BOUNDS[found[1]]} {float(found[2]):g}"
         raise BadInput(what, where=place, hint=hint) from None
+
+
+def finite(value: float, what: str, where: str, *, least: float = -math.inf) -> float:
+    """A number that a user gave outside a file, if it is finite and not below ``least``. Raises BadInput."""
+    if not math.isfinite(value) or value < least:
+        above = "a number" if least == -math.inf else f"a number from {least:g} on"
+        raise BadInput(f"{what} = {value:g}", where=where, hint=f"give {above}")
+    return value
+
+
+def _refuse_not_finite(raw: object, to: type[msgspec.Struct], file: str) -> None:
+    for path, value in _not_finite(raw, "$"):
+        where, _ = _resolve(raw, to, path)
+        raise BadInput(
+            f"{value} is no number that an entry can have", where=f"{file}: {where}", hint="give a finite one"
+        )
+
+
+def _not_finite(raw: object, path: str) -> Iterator[tuple[str, float]]:
+    """Floats that are NaN or infinite, each with its place as msgspec would write it."""
+    if isinstance(raw, float) and not math.isfinite(raw):
+        yield path, raw
+    elif isinstance(raw, dict):
+        for key, value in raw.items():
+            yield from _not_finite(value, f"{path}.{key}")
+    elif isinstance(raw, list | tuple):
+        for index, value in enumerate(raw):
+            yield from _not_finite(value, f"{path}[{index}]")
+
+
+def _held(raw: Any, path: str) -> Any:
+    """What stands at msgspec's ``path``."""
+    for name, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
+        if name and isinstance(raw, dict):
+            raw = raw.get(name)
+        elif index.isdigit() and isinstance(raw, list | tuple) and int(index) < len(raw):
+            raw = raw[int(index)]
+    return raw
 
 
 def _resolve(raw: Any, struct: type[msgspec.Struct], path: str) -> tuple[str, list[str]]:

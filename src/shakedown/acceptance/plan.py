@@ -99,7 +99,7 @@ class _Test(_Entry, frozen=True, kw_only=True):
     title: str = ""
     by: str = ""  # the role that does it
     severity: Severity = "mandatory"  # a desirable test is reported and decides nothing
-    times: int = 1  # how often it must succeed
+    times: strict.Count = 1  # how often it must succeed
     over: str = ""  # "30 d": the successes must span as much
     awaits: str = ""  # what it still waits for; until then it is not measured
     note: str = ""

@@ -18,6 +18,7 @@ from . import (
     energy,
     energy_archive,
     energy_check,
+    energy_import,
     facility,
     gpu,
     health,
@@ -76,6 +77,7 @@ energy.app.command("check")(energy_check.check)
 energy.app.command("draw")(energy_check.draw)
 energy.app.command("bundle")(energy_check.bundle)
 energy.app.command("archive")(energy_archive.command)
+energy.app.command("import")(energy_import.command)
 app.add_typer(meter.app, name="meter")
 app.add_typer(energy.app, name="energy")
 app.add_typer(facility.app, name="facility")

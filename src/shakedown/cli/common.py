@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from ..errors import BadInput
 from . import _layout
 
@@ -16,6 +18,26 @@ def print_json(value: Any) -> None:
     import msgspec
 
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n")
+
+
+def print_whole_json(value: Any) -> None:
+    """Records as JSON with every field, empty lists and null too, and with the expanded uncertainty U (95 %) of every
+    value: who reads it need not know what may be left out."""
+    print_json(_whole(value))
+
+
+def _whole(value: Any) -> Any:
+    import msgspec
+
+    from ..records import Quantity
+
+    if isinstance(value, msgspec.Struct):
+        fields = msgspec.structs.fields(value)
+        out = {field.encode_name: _whole(getattr(value, field.name)) for field in fields}
+        return {**out, "U": value.expanded} if isinstance(value, Quantity) else out
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    return [_whole(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def say(text: str) -> None:
@@ -55,6 +77,13 @@ def print_table(
     words = [[str(cell) for cell in row] for row in rows]
     for line in _layout.table(headings, words, _layout.columns(sys.stdout), spare):
         print(line)
+
+
+def not_negative(param: typer.CallbackParam, value: float | None) -> float | None:
+    """The callback of an option that is a number: finite and not below zero. Raises BadInput with the option's name."""
+    from .. import strict
+
+    return value if value is None else strict.finite(value, param.opts[0], "the command line", least=0.0)
 
 
 def latest_run(parent: Path) -> Path:

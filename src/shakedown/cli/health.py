@@ -52,7 +52,9 @@ def check(
     state: State = "",
     host: Host = "",
     root: Annotated[str, typer.Option(help="Look at a recording below this folder.")] = "",
-    limit: Annotated[float, typer.Option(help="Seconds after which a check counts as stuck.")] = 4.0,
+    limit: Annotated[
+        float, typer.Option(callback=common.not_negative, help="Seconds after which a check counts as stuck.")
+    ] = 4.0,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     nagios: Annotated[
         bool, typer.Option("--nagios", help="As a plugin of Nagios or Icinga, with its exit codes 0 to 3.")

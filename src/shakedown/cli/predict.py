@@ -40,7 +40,9 @@ Model = Annotated[Path | None, typer.Option(help="A TOML file that describes the
 RanksPerNode = Annotated[int, typer.Option(help="Ranks on a node, for logs of HPL, which do not say.", min=0)]
 Order = Annotated[int, typer.Option("--n", help="Order of the matrix. Default: what fills memory.")]
 MemoryPerNode = Annotated[str, typer.Option(help="Memory of a node, such as 64GiB, for N.")]
-MemoryShare = Annotated[float, typer.Option(help="The share of it that the matrix fills. Default: 0.8.")]
+MemoryShare = Annotated[
+    float, typer.Option(callback=common.not_negative, help="The share of it that the matrix fills. Default: 0.8.")
+]
 Grid = Annotated[
     str, typer.Option(help="P x Q where one number of nodes is asked for; several are ranked: 36x144,24x216.")
 ]

@@ -46,7 +46,9 @@ def command(
             "See `shakedown meter list`."
         ),
     ] = None,
-    meter_interval: Annotated[float | None, typer.Option(help="Seconds between readings of every meter.")] = None,
+    meter_interval: Annotated[
+        float | None, typer.Option(callback=common.not_negative, help="Seconds between readings of every meter.")
+    ] = None,
     rest: Annotated[
         float | None,
         typer.Option(help="With meters: seconds of idleness before the first run and after each. Default: 5."),

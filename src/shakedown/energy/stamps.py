@@ -27,7 +27,7 @@ class Phase(Record, frozen=True, kw_only=True):
     end: datetime.datetime | None = None
     begin_ns: int | None = None
     end_ns: int | None = None
-    resolution_s: float = 0.0  # of the clock that stamped it: 1 for HPL's lines
+    resolution_s: strict.NotNegative = 0.0  # of the clock that stamped it: 1 for HPL's lines
     ready: bool = True  # idle: ready for work, not asleep
 
 
@@ -39,7 +39,7 @@ class Phases(Record, frozen=True, kw_only=True):
     idle: Phase | None = None
     hpl_log: str = ""
     hpl_zone: str = ""  # "Europe/Berlin", "UTC", "+02:00": HPL prints local time without its zone
-    hpl_result: int = 0  # which of the log's results, from 1; 0: the fastest
+    hpl_result: strict.CountOrNone = 0  # which of the log's results, from 1; 0: the fastest
     run_directory: str = ""
     run_id: str = ""  # which of its runs; empty: the fastest of hpl
     half_second: bool = False  # move whole-second stamps by half a second, where the rules allow it

@@ -20,6 +20,7 @@ from .. import plugins
 from ..errors import BadInput
 from ..host import Door
 from ..records import Record
+from ..strict import NotNegative
 
 Quantity = Literal["power", "energy", "temperature", "flow", "speed", "ratio"]
 #: What a reading stands for: the moment of its stamp, the interval before or after it, or a counter that only grows.
@@ -46,9 +47,9 @@ class Status(enum.IntEnum):
 class Accuracy(Record, frozen=True, kw_only=True):
     """What the maker states: +-(reading x value + full_scale x range + absolute). All are fractions but ``absolute``."""
 
-    reading: float = 0.0
-    full_scale: float = 0.0
-    absolute: float = 0.0  # in the channel's unit
+    reading: NotNegative = 0.0
+    full_scale: NotNegative = 0.0
+    absolute: NotNegative = 0.0  # in the channel's unit
     kind: Literal["bound", "sigma", "fwhm"] = "bound"
     source: str = ""
 

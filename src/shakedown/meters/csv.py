@@ -31,9 +31,27 @@ from . import Channel, Meter, Sample, Status, Target
 from . import _csv_table as table
 from . import _csv_time as times
 from ._csv_follow import CsvSource
+from ._csv_table import Column, Layout, Outline, decoded, layout, outline
+from ._csv_time import Spec, zone
 
 if TYPE_CHECKING:
     from ..energy.trace import Trace
+
+#: The shape of a text file and the meaning of its stamps, for whoever reads such files in another way than this meter.
+__all__ = [
+    "METER",
+    "Column",
+    "Layout",
+    "Loaded",
+    "Outline",
+    "Spec",
+    "decoded",
+    "examine",
+    "layout",
+    "load",
+    "outline",
+    "zone",
+]
 
 
 class Loaded(NamedTuple):
@@ -218,8 +236,8 @@ def _parquet(path: Path, options: Mapping[str, str]) -> Loaded:
                 for name, kind in zip(names, kinds, strict=True)
             ]
             found = db.execute(f"select {', '.join(picks)} from read_parquet(?)", [where]).fetchall()
-    except duckdb.Error as error:
-        raise BadInput(f"cannot be read as Parquet: {error}", where=where, hint="check the file") from None
+    except duckdb.Error:
+        raise BadInput("cannot be read as Parquet", where=where, hint="check the file") from None
     lines = ["\t".join(names)]
     lines += ["\t".join("" if cell is None else str(cell) for cell in row) for row in found]
     given = {**options, "separator": "tab", "decimal": "point"}

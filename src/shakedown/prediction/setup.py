@@ -42,8 +42,8 @@ MOST_RANKS = 1 << 22
 class RunAs(Record, frozen=True, kw_only=True):
     """How HPL is run."""
 
-    ranks_per_node: int
-    nb: int
+    ranks_per_node: strict.Count
+    nb: strict.Count
     program: Program = "shakedown"
     threads: int = 1
     mapping: Mapping | tuple[Mapping, ...] = "row"
@@ -67,7 +67,7 @@ class RunAt(Record, frozen=True, kw_only=True):
 
 class Memory(Record, frozen=True, kw_only=True):
     per_node: str
-    share: float = 0.8
+    share: strict.Share = 0.8
 
 
 class Network(Record, frozen=True, kw_only=True):
@@ -88,10 +88,10 @@ class Error(Record, frozen=True, kw_only=True):
     of P, Q or the order a rank has, ``discrepancy`` of the whole time and ``overhead`` of the time beside DGEMM;
     ``uncalibrated`` of the model where no run of HPL was measured."""
 
-    noise: float = 0.008
-    discrepancy: float = 0.007
-    overhead: float = 0.06
-    uncalibrated: float = 0.1
+    noise: strict.NotNegative = 0.008
+    discrepancy: strict.NotNegative = 0.007
+    overhead: strict.NotNegative = 0.06
+    uncalibrated: strict.NotNegative = 0.1
 
 
 class Row(Record, frozen=True, kw_only=True):

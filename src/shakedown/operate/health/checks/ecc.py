@@ -8,6 +8,7 @@ makers' limits lie there, and a site sets its own.
 from __future__ import annotations
 
 from ....records import Record
+from ....strict import NotNegative
 from ..growth import DAY_S, Counters, Growth
 from ..judging import at_most, refused, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
@@ -18,8 +19,8 @@ _FOLDER = "/sys/devices/system/edac/mc"
 
 class Plan(Record, frozen=True, kw_only=True):
     controllers: int | None = None  # how many memory controllers EDAC must show
-    corrected_warning: float = 100.0  # a day, of one module
-    corrected_critical: float = 1000.0
+    corrected_warning: NotNegative = 100.0  # a day, of one module
+    corrected_critical: NotNegative = 1000.0
 
 
 def counters(senses: Senses, controller: str) -> dict[str, tuple[int, int]]:

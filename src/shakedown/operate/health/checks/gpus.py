@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....records import Record
+from ....strict import NotNegative
 from ..exposure import GPU_BUSY
 from ..growth import DAY_S, Counters
 from ..judging import at_least, at_most, check_bytes, equal, unknown
@@ -35,7 +36,7 @@ class Plan(Record, frozen=True, kw_only=True):
     nvlinks: int | None = None  # up, of each GPU
     persistence: bool | None = None
     power_limit_w: float | None = None  # at least
-    margin_c: float = 3.0  # warning so far below the temperature at which the hardware slows
+    margin_c: NotNegative = 3.0  # warning so far below the temperature at which the hardware slows
     replays: int = 100  # of a PCI Express link within a day, above which it is a warning
     corrected: int = 1000  # ECC errors within a day, above which it is a warning
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ....records import Record
+from ....strict import NotNegative
 from ..growth import HOUR_S, Counters
 from ..judging import at_most, refused, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
@@ -21,7 +22,7 @@ _ACTION = "check fans, filters, inlet temperature and the seat of the heat sink"
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    margin_c: float = 5.0  # warning so far below a sensor's critical limit
+    margin_c: NotNegative = 5.0  # warning so far below a sensor's critical limit
     throttles: int = 0  # within an hour, above which it is a warning
     ignore: tuple[str, ...] = ()  # sensors by their shown name: "coretemp Core 3"
 
