@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ class Events(msgspec.Struct, frozen=True, kw_only=True):
     provenance: dict[str, Any] = {}
     started: bool = False
     ended: bool = False
+    ok: bool = True  # what the program says at its end: false where a check failed
     garbage: str = ""  # the first line that is no event, with its number
 
 
@@ -38,6 +40,7 @@ def parse(text: bytes) -> Events:
     open_phases: dict[tuple[str, str], int] = {}
     provenance: dict[str, Any] = {}
     started = ended = False
+    ok = True
     garbage = ""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -55,17 +58,16 @@ def parse(text: bytes) -> Events:
                     if event["edge"] == "begin":
                         open_phases[key] = event["unix_ns"]
                     elif key in open_phases:
-                        phases.append(
-                            Phase(
-                                name=" ".join(filter(None, key)), begin_ns=open_phases.pop(key), end_ns=event["unix_ns"]
-                            )
-                        )
+                        span = {"begin_ns": open_phases.pop(key), "end_ns": event["unix_ns"]}
+                        phases.append(msgspec.convert({"name": " ".join(filter(None, key)), **span}, Phase))
                 case "notice" if event:
-                    notices.append(Notice(code=event["code"], text=event["text"], advice=event.get("advice", "")))
+                    told = {"code": event["code"], "text": event["text"], "advice": event.get("advice", "")}
+                    notices.append(msgspec.convert(told, Notice))
                 case "facts" if event:
                     provenance["facts"] = {**provenance.get("facts", {}), **event["facts"]}
                 case "end" if event:
                     ended = True
+                    ok = event.get("ok") is not False
                     provenance["max_rss_bytes"] = event.get("max_rss_bytes")
                 case "progress":
                     pass
@@ -82,13 +84,14 @@ def parse(text: bytes) -> Events:
         provenance=provenance,
         started=started,
         ended=ended,
+        ok=ok,
         garbage=garbage,
     )
 
 
 def _case(event: dict[str, Any]) -> Case:
     check = event.get("residual")
-    return msgspec.convert(
+    case = msgspec.convert(
         {
             "kernel": event["kernel"],
             "params": event.get("params", {}),
@@ -103,3 +106,6 @@ def _case(event: dict[str, Any]) -> Case:
         Case,
         strict=True,
     )
+    if not all(0 < second < math.inf for second in case.seconds):
+        raise ValueError("a sample that took no time")
+    return case

@@ -40,8 +40,10 @@ def measurement(
         garbage = found.garbage
         if not garbage and not found.ended:
             garbage = "the output ends before the program said that it ended" if found.started else "there is no output"
+        if not garbage and not found.ok and all(one.residual is None or one.residual.passed for one in cases):
+            garbage = "the program says at its end that a check failed, and none of its cases does"
     else:
-        cases, garbage = _parse(workload, run, stdout)
+        cases, notices, garbage = _parse(workload, run, stdout)
     cases = _marked(cases, workload, run)
     state, reason = judge(
         job,
@@ -108,12 +110,14 @@ def _marked(cases: tuple[Case, ...], workload: workloads.Workload, run: Run) -> 
     return tuple(msgspec.structs.replace(case, params={**marks, **case.params}) for case in cases)
 
 
-def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple[Case, ...], str]:
+def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple[Case, ...], tuple[Notice, ...], str]:
     assert workload.parse is not None
+    text = stdout.decode("utf-8", "replace")
     try:
-        return workload.parse(stdout.decode("utf-8", "replace"), run.params), ""
+        cases = workload.parse(text, run.params)
     except workloads.Garbage as error:
-        return (), str(error)
+        return (), (), str(error)
+    return cases, workload.notices(text, run.params) if workload.notices else (), ""
 
 
 def left_out(notices: Iterable[Notice]) -> str:

@@ -201,7 +201,10 @@ def parse_quantity(text: str) -> tuple[float, str]:
     if found is None:
         raise ValueError(f"{text!r} does not begin with a number")
     name, factor = si(found[2] or "1")
-    return float(found[1]) * factor, name
+    value = float(found[1]) * factor
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]!r} is too large a number")
+    return value, name
 
 
 def parse_bytes(text: str) -> int:

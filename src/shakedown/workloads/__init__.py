@@ -15,7 +15,7 @@ import msgspec
 
 from .. import plugins
 from ..errors import BadInput, nearest
-from ..records import Case, Host, Machine, Metric, Only, Params, Value
+from ..records import Case, Host, Machine, Metric, Notice, Only, Params, Value
 
 
 class Param(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +79,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
     Raises ``Garbage`` where the text is not what the program prints when it works.
     """
+    notices: Callable[[str, Params], tuple[Notice, ...]] | None = None
+    """What a parsed text says besides its figures: parts that were left out, doubts of the program's own."""
     label: Callable[[Params], str] | None = None
     marks: tuple[str, ...] | Callable[[Params], tuple[str, ...]] = ()
     """Parameters of the run that join those of its cases, where the program does not print them: two libraries apart. A
