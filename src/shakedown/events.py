@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from . import strict
+from .errors import plain
 from .records import Case, Notice, Phase, Residual
 
 
@@ -27,7 +29,7 @@ def parse_line(line: bytes | str) -> dict[str, Any] | None:
     """One event, or None for a line that is none."""
     try:
         event = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except strict.UNREADABLE:
         return None
     return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
 
@@ -62,7 +64,8 @@ def parse(text: bytes) -> Events:
                         phases.append(msgspec.convert({"name": " ".join(filter(None, key)), **span}, Phase))
                 case "notice" if event:
                     told = {"code": event["code"], "text": event["text"], "advice": event.get("advice", "")}
-                    notices.append(msgspec.convert(told, Notice))
+                    found = msgspec.convert(told, Notice)
+                    notices.append(Notice(code=found.code, text=plain(found.text), advice=plain(found.advice)))
                 case "facts" if event:
                     provenance["facts"] = {**provenance.get("facts", {}), **event["facts"]}
                 case "end" if event:
@@ -75,7 +78,7 @@ def parse(text: bytes) -> Events:
                     raise KeyError("event")
         except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
             if not garbage:
-                shown = line[:120].decode("utf-8", "replace")
+                shown = plain(line[:120].decode("utf-8", "replace"))
                 garbage = f"line {number} is no event ({type(error).__name__}: {error}): {shown}"
     return Events(
         cases=tuple(cases),
@@ -106,6 +109,6 @@ def _case(event: dict[str, Any]) -> Case:
         Case,
         strict=True,
     )
-    if not all(0 < second < math.inf for second in case.seconds):
-        raise ValueError("a sample that took no time")
+    if not all(0 <= second < math.inf and (second > 0 or not case.work) for second in case.seconds):
+        raise ValueError("work that took no time")
     return case

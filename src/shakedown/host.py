@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,15 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+#: Meters' passwords: what measures power reads them, and nothing else inherits them.
+_SECRET = re.compile(r"SHAKEDOWN_\w+_PASSWORD")
+
+
+def inherited(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a program that is measured: ours without meters' passwords, and ``more``. (An engine's submit
+    command does get them: the job that it starts reads the meters.)"""
+    return {name: value for name, value in os.environ.items() if not _SECRET.fullmatch(name)} | dict(more or {})
 
 
 class Result(NamedTuple):

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from . import events, workloads
+from .errors import plain
 from .records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
 from .workloads import _gpu
 
@@ -184,7 +185,7 @@ def last_line(text: bytes) -> str:
     where in the memory) counts only when there is nothing else: the program said before why. Of what stands between
     rules, the first says most: an MPI that cannot start tells it there.
     """
-    lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in plain(text.decode("utf-8", "replace")).splitlines() if line.strip()]
     own: list[str] = []
     banners: list[list[str]] = []
     banner = False

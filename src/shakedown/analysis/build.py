@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from .. import hostlist, metering, published, workloads
-from ..errors import BadInput, StoreFailed
+from ..errors import BadInput, StoreFailed, plain
 from ..machine.span import span
 from ..records import (
     SCORED,
@@ -314,7 +314,7 @@ def _tail(folder: Path) -> str:
         except OSError:
             continue
         if text:
-            return "\n".join(text.splitlines()[-TAIL_LINES:])
+            return "\n".join(plain(text).splitlines()[-TAIL_LINES:])
     return ""
 
 

@@ -28,7 +28,9 @@ class Param(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()  # words that a number may also be: "auto", "all"
+    words: tuple[
+        str, ...
+    ] = ()  # words that a number may also be: "auto", "all"; of a word, some of those that it may be
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +161,8 @@ def _checked(workload: str, name: str, param: Param, value: Value, where: str) -
                 words = f" or one of {', '.join(param.words)}" if param.words else ""
                 raise refuse(f"is not {'a whole' if param.kind == 'integer' else 'a'} number{words}")
             assert isinstance(value, (int, float))
+            if not -(2**63) <= value < 2**63:
+                raise refuse("is no number that can be counted with")
             if param.low is not None and value < param.low:
                 raise refuse(f"is below {param.low:g} {param.unit}".rstrip())
             if param.high is not None and value > param.high:
