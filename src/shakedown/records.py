@@ -144,6 +144,8 @@ class Notice(Record, frozen=True, kw_only=True):
 
 
 State = Literal["ok", "partial", "failed", "crashed", "timeout", "garbage", "wrong", "unavailable", "interrupted"]
+#: Among the parameters of every case that was imported from a user's log.
+IMPORTED: Params = {"origin": "imported"}
 SCORED: tuple[State, ...] = ("ok", "partial")  # whose cases count; partial: some devices failed, and are named
 
 

@@ -41,7 +41,7 @@ PREPARED = ("campaign.toml", "jobs", "hosts", "meters.json", "allocation.json")
 _REPEAT = re.compile(r"[0-9]{1,9}")
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Which layout a run directory has, and who made it."""
 
     schema: int
@@ -49,6 +49,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     created_ns: int
     version: str
     host: HostNames
+    imported: bool = False  # of logs that a user had: not measured by us
 
 
 class Loaded(msgspec.Struct, kw_only=True):
@@ -290,10 +291,10 @@ def durations(parent: Path, most: int = 20) -> list[tuple[str, str, float, float
     return found
 
 
-def new_name(campaign: str, now_ns: int) -> str:
-    """A name that sorts by time: ``20261120-154501-quick-node7``."""
+def new_name(campaign: str, now_ns: int, host: str = "") -> str:
+    """A name that sorts by time: ``20261120-154501-quick-node7``; of this host unless told."""
     import time
 
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now_ns / 1e9))
-    host = socket.gethostname().split(".")[0]
+    host = (host or socket.gethostname()).split(".")[0]
     return "-".join([stamp, campaign, host])

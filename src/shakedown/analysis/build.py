@@ -47,7 +47,7 @@ def analyse(directory: RunDirectory) -> tuple[Analysis, list[Absent]]:
 def from_part(directory: RunDirectory, part: Part) -> tuple[Analysis, list[Absent]]:
     """The same, of a directory that was read already."""
     analysis = build(
-        directory.path.name,
+        _name(directory, part.imported),
         part.plan,
         part.machine,
         part.cases,
@@ -55,9 +55,31 @@ def from_part(directory: RunDirectory, part: Part) -> tuple[Analysis, list[Absen
         part.created_ns,
         part.version,
         power=part.power,
-        notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in part.damaged),
+        notices=(
+            *_origin([directory.path.name] if part.imported else []),
+            *(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in part.damaged),
+        ),
     )
     return analysis, part.damaged
+
+
+def _name(directory: RunDirectory, imported: bool) -> str:
+    """What an analysis is called, wherever it stands beside others."""
+    return directory.path.name + " (imported)" * imported
+
+
+def _origin(imported: Sequence[str]) -> tuple[Notice, ...]:
+    """The mark of what was made of logs that a user had."""
+    if not imported:
+        return ()
+    return (
+        Notice(
+            code="imported",
+            text=f"What is of {', '.join(imported)} was imported from logs and not measured by shakedown: the machine, exit "
+            "codes and what disturbed it are not known",
+            advice="shakedown run measures it on the machine itself",
+        ),
+    )
 
 
 class Part(NamedTuple):
@@ -71,6 +93,7 @@ class Part(NamedTuple):
     outcomes: tuple[Outcome, ...]
     damaged: list[Absent]
     power: Power | None = None
+    imported: bool = False
 
 
 def read(directory: RunDirectory) -> Part:
@@ -86,7 +109,17 @@ def read(directory: RunDirectory) -> Part:
 
     (cases, outcomes), damaged = loose.read(directory, told)
     power, broken = _power(directory, labels)
-    return Part(plan, machine, manifest.created_ns, manifest.version, cases, outcomes, [*damaged, *broken], power)
+    return Part(
+        plan,
+        machine,
+        manifest.created_ns,
+        manifest.version,
+        cases,
+        outcomes,
+        [*damaged, *broken],
+        power,
+        manifest.imported,
+    )
 
 
 def _power(directory: RunDirectory, labels: dict[str, str]) -> tuple[Power | None, list[Absent]]:
@@ -143,7 +176,7 @@ def analyse_many(directories: Sequence[RunDirectory]) -> tuple[Analysis, list[Ab
             packed.append(directory.path / PACKED)
             outcomes += read_record(directory.path / OUTCOMES, list[Outcome])
         else:
-            plan, machine, created_ns, made_by, cases, ended, broken, power = read(directory)
+            plan, machine, created_ns, made_by, cases, ended, broken, power, _ = read(directory)
             powers += [power] if power else []
             parts.append(cases)
             outcomes += ended
@@ -174,7 +207,10 @@ def analyse_many(directories: Sequence[RunDirectory]) -> tuple[Analysis, list[Ab
         newest,
         version,
         power=_together(powers),
-        notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in damaged),
+        notices=(
+            *_origin([one.path.name for one in directories if one.manifest().imported]),
+            *(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in damaged),
+        ),
     )
     return analysis, damaged
 
@@ -321,7 +357,7 @@ def _tail(folder: Path) -> str:
 def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
     """The verdict in a paragraph, one sentence each: the limits first, then the values, the hosts that are slow, and
     what was not measured."""
-    sentences = [f"{one.text}." for one in analysis.notices if one.code == advice.NO_FIGURE]
+    sentences = [f"{one.text}." for one in analysis.notices if one.code in (advice.NO_FIGURE, "imported")]
     states = collections.Counter(verdict.state for verdict in analysis.verdicts)
     if analysis.verdicts:
         parts = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ..published import System
-from ..records import Analysis, Finding, Metric, Params
+from ..records import IMPORTED, Analysis, Finding, Metric, Params
 from .beside import Rank, compare, headlines, is_better, is_result, word
 
 
@@ -129,7 +129,7 @@ def _rank(row: Row) -> float:
 
 
 def _text(params: Params) -> str:
-    return ", ".join(f"{name}={word(value)}" for name, value in sorted(params.items()))
+    return ", ".join(f"{name}={word(value)}" for name, value in sorted(params.items()) if name not in IMPORTED)
 
 
 def _row(metric: Metric, params: str, found: Sequence[Finding | None]) -> Row:

@@ -23,6 +23,7 @@ from . import (
     facility,
     gpu,
     health,
+    import_,
     list_,
     machine,
     meter,
@@ -67,6 +68,7 @@ app.command("gpu")(gpu.command)
 app.command("run")(run.command)
 app.command("plan")(plan.command)
 app.command("report")(report.command)
+app.command("import")(import_.command)
 app.command("compare")(compare.command)
 app.command("predict")(predict.command)
 app.command("pairs")(pairs.command)

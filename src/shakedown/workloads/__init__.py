@@ -9,6 +9,7 @@ existing program brings ``parse``. Each module's docstring is its entry in the m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Literal
 
 import msgspec
@@ -61,6 +62,14 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 Parsed = tuple[Case, ...]
 
 
+class Stated(msgspec.Struct, frozen=True, kw_only=True):
+    """Where and when something was measured, as its log states it; a time without a zone is the local one of that place."""
+
+    host: str = ""
+    begin: datetime | None = None
+    end: datetime | None = None
+
+
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """One workload. The functions are pure; ``machine`` is what was discovered."""
 
@@ -83,6 +92,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """
     notices: Callable[[str, Params], tuple[Notice, ...]] | None = None
     """What a parsed text says besides its figures: parts that were left out, doubts of the program's own."""
+    stated: Callable[[str], Stated] | None = None
+    """The host and the times that a log of an existing program states, for logs that users have."""
     label: Callable[[Params], str] | None = None
     marks: tuple[str, ...] | Callable[[Params], tuple[str, ...]] = ()
     """Parameters of the run that join those of its cases, where the program does not print them: two libraries apart. A

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import timedelta
 
 import msgspec
 
 from ..records import Case, Host, Metric, Params, Residual, Value
-from . import Command, Garbage, Param, Sample, Workload
+from . import Command, Garbage, Param, Sample, Stated, Workload
+from ._printed import at
 
 PATTERNS = ("read", "write", "randread", "randwrite", "rw", "randrw")
 
@@ -125,6 +127,15 @@ def _whole(given: dict[str, str], name: str) -> int:
     return int(word)
 
 
+def stated(text: str) -> Stated:
+    """fio's stamp is that of its output; its jobs began so long before as they ran. Only client mode names the host."""
+    host = re.search(r'"hostname" : "([^"\n]{1,255})"', text)
+    _, end = at(re.findall(r'^  "timestamp" : (\d{1,10}),$', text, re.MULTILINE))
+    runtimes = [int(one) for one in re.findall(r'"runtime" : (\d{1,9}),', text)]
+    begin = end - timedelta(milliseconds=max(runtimes)) if end and runtimes else None
+    return Stated(host=host[1] if host else "", begin=begin, end=end)
+
+
 def _metrics(direction: str) -> tuple[Metric, ...]:
     source = "fio's documentation, JSON output"
     return (
@@ -190,6 +201,7 @@ WORKLOAD = Workload(
     },
     command=_command,
     parse=parse,
+    stated=stated,
     marks=("size", "directory"),
     estimate_s=lambda params, host: max(5.0, float(params["seconds"]) + 2),
     samples=(

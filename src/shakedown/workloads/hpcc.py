@@ -19,8 +19,9 @@ from typing import Literal, NamedTuple
 
 from ..errors import BadInput, Unavailable
 from ..records import Case, Host, Machine, Metric, Notice, Params, Residual
-from . import Command, Garbage, Param, Sample, Workload
+from . import Command, Garbage, Param, Sample, Stated, Workload
 from ._hpl import grid
+from ._printed import at
 
 
 class Figure(NamedTuple):
@@ -171,6 +172,13 @@ def notices(text: str, params: Params) -> tuple[Notice, ...]:
     )
 
 
+def stated(text: str) -> Stated:
+    """The host of rank 0, and hpcc's stamps in seconds since 1970."""
+    host = re.search(r"^Hostname: '([^'\n]{1,255})'", text, re.MULTILINE)
+    begin, end = at(re.findall(r"^Current time \((\d{1,10})\) is ", text, re.MULTILINE))
+    return Stated(host=host[1] if host else "", begin=begin, end=end)
+
+
 #: Parameters of the cases, and where in the summary they stand.
 _WHERE = (("ranks", "CommWorldProcs"), ("n", "HPL_N"), ("nb", "HPL_NB"))
 _STREAMS = ("Copy", "Scale", "Add", "Triad")
@@ -310,6 +318,7 @@ WORKLOAD = Workload(
     command=_command,
     parse=parse,
     notices=notices,
+    stated=stated,
     resolve=_resolve,
     estimate_s=lambda params, host: 10 + 2e-10 * float(params["n"]) ** 3,
     samples=(

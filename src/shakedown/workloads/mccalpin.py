@@ -15,7 +15,7 @@ import re
 
 from .. import units
 from ..records import Case, Host, Metric, Notice, Params, Residual
-from . import Command, Garbage, Param, Sample, Workload
+from . import Command, Garbage, Param, Sample, Stated, Workload
 from ._printed import NUMBER, half_place
 
 #: How many elements a kernel reads and writes for each of an array.
@@ -144,6 +144,7 @@ WORKLOAD = Workload(
     command=_command,
     parse=parse,
     notices=notices,
+    stated=lambda text: Stated(),  # neither host nor time
     estimate_s=lambda params, host: 20.0,
     samples=(
         Sample(

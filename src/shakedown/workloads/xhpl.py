@@ -26,7 +26,7 @@ from typing import NamedTuple
 from ..errors import BadInput, Unavailable
 from ..launchers.mpirun import cores
 from ..records import Case, Host, Machine, Notice, Params, Residual, Value
-from . import CHECKED, ORDER, Command, Garbage, Param, Sample, Workload, _hpl, _hpl_dat, _printed, each
+from . import CHECKED, ORDER, Command, Garbage, Param, Sample, Stated, Workload, _hpl, _hpl_dat, _printed, each
 from ._hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS, HplDat
 
 _RESULT = re.compile(
@@ -103,6 +103,17 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
 _FINISHED = re.compile(r"^Finished +(\d{1,9}) +tests? with the following results", re.MULTILINE)
 _SKIPPED = re.compile(r"(\d{1,9}) +tests? skipped because of illegal input values")
 _FAILED = re.compile(r"(\d{1,9}) +tests? completed and failed residual checks")
+
+
+def stated(text: str) -> Stated:
+    """The times around HPL's solver, without a zone; in their place the stamps that NVIDIA's prints. No host."""
+    begin, end = _printed.times(
+        re.findall(r"^HPL_pdgesv\(\) (?:start|end) time +([^\n]{10,40})$", text, re.MULTILINE), "%a %b %d %H:%M:%S %Y"
+    )
+    if begin is None:
+        stamps = re.findall(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3})$", text, re.MULTILINE)
+        begin, end = _printed.times(stamps, "%Y-%m-%d %H:%M:%S.%f")
+    return Stated(begin=begin, end=end)
 
 
 def _counted(text: str, what: re.Pattern[str]) -> int | None:
@@ -356,6 +367,7 @@ WORKLOAD = Workload(
     command=_command,
     parse=parse,
     notices=notices,
+    stated=stated,
     resolve=_resolve,
     estimate_s=_estimate_s,
     label=_label,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..text import opened
+from ....packed import opened
 
 
 def lines(path: Path) -> Iterator[str]:
