@@ -4,8 +4,8 @@
 
 A log is judged by the workload's own parser and checks, as a run is; what only a run can tell (its exit code, what else the
 machine did meanwhile, the machine itself) is not known and stays so. Host and time are those that the log states, else those
-that are given. Every case has ``origin = "imported"`` among its parameters, so that it is never pooled with what was measured,
-and every record says which file it is from.
+that are given. Every case has ``origin = "imported"`` among its parameters, so that it is never pooled with what was
+measured, and every record says which file it is from.
 """
 
 from __future__ import annotations
@@ -116,9 +116,8 @@ def create(folder: Path, workload: workloads.Workload, logs: Sequence[Log]) -> l
         title=f"{workload.title}: imported from {number}, not measured by shakedown",
         runs=tuple(run for run, _ in records),
     )
-    machine = Machine(
-        hosts=tuple(map(_host, sorted({log.host for log in logs}))), discovered_ns=begin_ns, version=__version__
-    )
+    hosts = tuple(_host(name) for name in sorted({log.host for log in logs}))
+    machine = Machine(hosts=hosts, discovered_ns=begin_ns, version=__version__)
     manifest = store.Manifest(
         schema=store.SCHEMA,
         campaign=plan.campaign,
@@ -155,7 +154,7 @@ def _record(workload: workloads.Workload, log: Log) -> tuple[Run, Measurement]:
     )
     found = measurement(run, _job(run, log), log.text.encode(), b"")
     mark = Notice(
-        code="imported",
+        code="imported-log",
         text=f"imported from {plain(str(log.path))}"
         + (f", which states {log.stated}" if log.stated else ", which states neither host nor time")
         + "; its exit code and what else the machine did are not known",

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _FORMATS: tuple[tuple[bytes, str, Callable[[Path], object]], ...] = (
-    (b"\x1f\x8b", "gzip", lambda path: gzip.open(path, "rb")),
-    (b"\xfd7zXZ\x00", "xz", lambda path: lzma.open(path, "rb")),
-    (b"BZh", "bzip2", lambda path: bz2.open(path, "rb")),
+    (b"\x1f\x8b", "gzip", gzip.GzipFile),
+    (b"\xfd7zXZ\x00", "xz", lzma.LZMAFile),
+    (b"BZh", "bzip2", bz2.BZ2File),
 )
 _BUFFER_BYTES = 1 << 20
 
