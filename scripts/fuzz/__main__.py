@@ -21,11 +21,11 @@ from types import FrameType
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import mutate  # noqa: E402 - of this folder
-import readers  # noqa: E402
+import mutate
+import readers
 
-from shakedown.errors import ShakedownError  # noqa: E402
-from shakedown.workloads import Garbage  # noqa: E402
+from shakedown.errors import ShakedownError
+from shakedown.workloads import Garbage
 
 LIMIT_S = 10.0
 MEMORY_BYTES = 6 << 30
@@ -52,7 +52,9 @@ def main() -> int:
             begun = time.monotonic()
             slowest = _try(one, range(given.first, given.first + inputs), Path(folder), findings, given.keep)
             count += inputs
-            print(f"{one.name}: {inputs} inputs in {time.monotonic() - begun:.0f} s, slowest {slowest:.2f} s", flush=True)
+            print(
+                f"{one.name}: {inputs} inputs in {time.monotonic() - begun:.0f} s, slowest {slowest:.2f} s", flush=True
+            )
     for (name, error, place), (number, said) in findings.items():
         print(f"FOUND {name}, input {number}: {error} at {place}: {said}")
     print(f"{count} inputs, {len(findings)} findings")

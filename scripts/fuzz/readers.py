@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +38,24 @@ def _files(*patterns: str, below: Path = RECORDINGS) -> tuple[bytes, ...]:
     return tuple(found)
 
 
+def _documented(page: str) -> tuple[bytes, ...]:
+    """The TOML files that a page of docs/ shows."""
+    text = (ROOT / "docs" / f"{page}.md").read_bytes()
+    return tuple(re.findall(rb"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))
+
+
+_TARIFF = b"""name = "t"
+currency = "EUR"
+[rates]
+cpu_h = "0.012"
+gpu_h = { a100 = "0.90", default = "0.60" }
+[qos.low]
+factor = "0.5"
+[free]
+cpu_h = 1000
+"""
+
+
 def _text(path: Path) -> str:
     return path.read_text("utf-8", "replace")
 
@@ -46,12 +65,21 @@ def _logs() -> Iterator[Reader]:
     from shakedown.measure import measurement
     from shakedown.records import Job, Run
 
-    native = {"stream": "stream-2c", "hpl": "hpl-2-ranks", "pingpong": "pingpong-openmpi-4", "burnin": "burnin-two-cores"}
+    native = {
+        "stream": "stream-2c",
+        "hpl": "hpl-2-ranks",
+        "pingpong": "pingpong-openmpi-4",
+        "burnin": "burnin-two-cores",
+    }
     for name in workloads.names():
         one = workloads.get(name)
         if one.parse is None and name not in native:
             continue
-        seeds = _files(*(sample.recording for sample in one.samples)) if one.parse else _files(f"native/{native[name]}.jsonl")
+        seeds = (
+            _files(*(sample.recording for sample in one.samples))
+            if one.parse
+            else _files(f"native/{native[name]}.jsonl")
+        )
         run = Run(id="r", workload=name, params={}, label="", estimate_s=1, limit_s=1)
         job = Job(run="r", repeat=1, argv=(), exit_code=0)
 
@@ -71,6 +99,7 @@ def _texts() -> Iterator[Reader]:
     from shakedown.errors import plain
     from shakedown.operate.accounting import tariff
     from shakedown.operate.availability import contract
+    from shakedown.operate.health import calling
     from shakedown.operate.health import plan as health
     from shakedown.prediction import setup
     from shakedown.tuning import space
@@ -84,34 +113,48 @@ def _texts() -> Iterator[Reader]:
 
     yield Reader("HPL.dat", (_hpl_dat.text(_hpl_dat.HplDat(n=(1000,), nb=(64,), grids=((1, 2),))).encode(),),
                  lambda path: _hpl_dat.read(_text(path), where="HPL.dat"), share=3.0)  # fmt: skip
-    yield Reader("campaign", _files("campaigns/*.toml", below=SOURCE), lambda path: campaign.parse(_text(path), "c.toml"))
+    yield Reader(
+        "campaign", _files("campaigns/*.toml", below=SOURCE), lambda path: campaign.parse(_text(path), "c.toml")
+    )
     yield Reader("acceptance plan", _files("acceptance/plans/*.toml", below=SOURCE),
                  lambda path: acceptance.parse(_text(path), "p.toml"), share=0.3)  # fmt: skip
     yield Reader("contract", _files("operate/availability/contracts/*.toml", below=SOURCE),
                  lambda path: contract.load(str(path)), ".toml")  # fmt: skip
     yield Reader("prediction setup", _files("prediction/clusters/*.toml", below=SOURCE),
                  lambda path: setup.parse(_text(path), "s.toml"))  # fmt: skip
-    yield Reader("tariff", (b'currency = "EUR"\n[[rate]]\nfrom = 2020-01-01\nper_cpu_hour = "0.013"\n',), tariff.load, ".toml")
+    yield Reader("tariff", (_TARIFF,), tariff.load, ".toml")
     yield Reader("space of the tuner", (b"nb = [128, 192]\np = [1, 2]\nn = 1000\n",), space.read, ".toml")
-    yield Reader("health plan", (b'schema = 1\n[node."n[1-4]"]\nmemory = "64 GiB"\n',),
-                 lambda path: health.parse(_text(path), "h.toml", "n1", ("memory", "ecc")), share=0.5)  # fmt: skip
-    yield Reader("list of hosts", (b"n[1-3,07-09],login,rack[1-2]n[01-02]", b"a,b"), lambda path: hostlist.expand(_text(path)))
+    yield Reader("health plan", _documented("health"),
+                 lambda path: health.parse(_text(path), "h.toml", "n1", calling.names()), share=0.5)  # fmt: skip
+    yield Reader(
+        "list of hosts", (b"n[1-3,07-09],login,rack[1-2]n[01-02]", b"a,b"), lambda path: hostlist.expand(_text(path))
+    )
     yield Reader("quantity", (b"40 GB/s", b"5 min", b"1.5e3 Gflop/s/W"), quantity)
-    yield Reader("text for a terminal", (b"\x1b[31mred\x1b[0m \x1b]8;;http://x\x07y", b"plain"), lambda path: plain(_text(path)))
+    yield Reader(
+        "text for a terminal", (b"\x1b[31mred\x1b[0m \x1b]8;;http://x\x07y", b"plain"), lambda path: plain(_text(path))
+    )
 
 
 def _records() -> Iterator[Reader]:
     import msgspec
 
     from shakedown import store
-    from shakedown.records import Job, Limit, Machine, Measurement, Plan, Run
+    from shakedown.records import Cpu, Host, Job, Limit, Machine, Measurement, Memory, Plan, Run
 
     run = Run(id="a1", workload="stream", params={"threads": 2}, label="l", estimate_s=1, limit_s=9)
-    plan = Plan(campaign="c", title="t", runs=(run,), limits=(Limit(metric="m", at_least=1.0),), compare_with=("comet",))
+    plan = Plan(
+        campaign="c", title="t", runs=(run,), limits=(Limit(metric="m", at_least=1.0),), compare_with=("comet",)
+    )
     job = Job(run="a1", repeat=1, argv=("x",), host="n1", begin_ns=1, end_ns=2, exit_code=0)
-    measured = Measurement(run="a1", repeat=1, workload="stream", params={}, host="n1", state="ok", begin_ns=1, end_ns=2)
+    measured = Measurement(
+        run="a1", repeat=1, workload="stream", params={}, host="n1", state="ok", begin_ns=1, end_ns=2
+    )
     manifest = store.Manifest(schema=1, campaign="c", created_ns=1, version="1", host="n1")
-    machine = (RECORDINGS / "machines" / "kvm-sapphire-rapids-2c" / "machine.json").read_bytes()
+    cpu = Cpu(
+        model="m", vendor="v", architecture="x86_64", microarchitecture="u", sockets=1, base_hz=2.6e9, isa=("avx2",)
+    )
+    host = Host(name="n1", cpu=cpu, memory=Memory(total_bytes=2**34), usable_cpus=(0, 1), cpu_quota=1.5)
+    machine = msgspec.json.encode(Machine(hosts=(host,), discovered_ns=1, version="1"))
     kinds: tuple[tuple[str, bytes, Any], ...] = (
         ("plan", msgspec.json.encode(plan), Plan),
         ("job", msgspec.json.encode(job), Job),
@@ -144,7 +187,12 @@ def _tables() -> Iterator[Reader]:
     def outages(path: Path) -> None:
         reading.read([str(path)], RealHost(), begin_s=None, end_s=None, zone="UTC", nodes="n[1-4] processors=4")
 
-    seeds = tuple(one[:6000] for one in _files("accounting/*-*", "accounting/lsf", "accounting/*pbs", "accounting/torque", "accounting/*.csv"))
+    seeds = tuple(
+        one[:6000]
+        for one in _files(
+            "accounting/*-*", "accounting/lsf", "accounting/*pbs", "accounting/torque", "accounting/*.csv"
+        )
+    )
     yield Reader("accounting", seeds, jobs, share=0.02)
     yield Reader("history of outages", tuple(one[:20000] for one in _files("availability/*-*")), outages, share=0.2)
 
@@ -156,10 +204,16 @@ def _power() -> Iterator[Reader]:
 
     simulation = (b'{"load": {"t_s": [0, 10, 40], "w": [100, 300, 100]}, "channels": '
                   b'[{"id": "simulated/node", "truth": {"refresh_s": 1, "window_s": 1, "noise": 0.5}}]}')  # fmt: skip
-    yield Reader("power CSV", _files("meters/csv/*"), lambda path: csv.load(path), ".csv", share=0.1)
-    yield Reader("feeds of a site", (b'[[feeds]]\nname = "rack"\nmeters = ["m"]\n',), feeds.load_site, ".toml")
-    yield Reader("submission", (b'schema = 1\n[system]\nname = "x"\nnodes = 4\n',), submission.read, ".toml")
-    yield Reader("plant", (b'[plant]\nname = "x"\n[[sensor]]\nname = "a"\nfile = "a.csv"\n',), plant.load, ".toml")
+    seeds = tuple(one[:8000] for one in _files("meters/csv/*"))
+    yield Reader("power CSV", seeds, lambda path: csv.load(path, {"zone": "UTC"}), ".csv", share=0.3)
+    yield Reader(
+        "feeds of a site",
+        (b'[[feeds]]\nname = "hall"\n[[feeds]]\nname = "rack"\nwithin = "hall"\nload = "n[1-4]"\n',),
+        feeds.load_site,
+        ".toml",
+    )
+    yield Reader("submission", _documented("green500"), submission.read, ".toml")
+    yield Reader("plant", _documented("facility"), plant.load, ".toml")
     yield Reader("simulation", (simulation,),
                  lambda path: get("simulated").open(Target(meter="simulated", address=str(path)), RealHost()), share=0.3)  # fmt: skip
 
