@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import lzma
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,10 +108,8 @@ def _texts() -> Iterator[Reader]:
     from shakedown.workloads import _hpl_dat
 
     def quantity(path: Path) -> None:
-        try:
+        with contextlib.suppress(ValueError):  # what it raises by contract
             units.parse_quantity(_text(path))
-        except ValueError:
-            pass  # what it raises by contract
 
     yield Reader("HPL.dat", (_hpl_dat.text(_hpl_dat.HplDat(n=(1000,), nb=(64,), grids=((1, 2),))).encode(),),
                  lambda path: _hpl_dat.read(_text(path), where="HPL.dat"), share=3.0)  # fmt: skip
@@ -163,7 +163,7 @@ def _records() -> Iterator[Reader]:
         ("machine", machine, Machine),
     )
     for name, seed, kind in kinds:
-        yield Reader(f"{name}.json", (seed,), lambda path, kind=kind: store.read_record(path, kind), share=1.5)
+        yield Reader(f"{name}.json", (seed,), partial(store.read_record, kind=kind), share=1.5)
 
 
 def _packed() -> Iterator[Reader]:
@@ -214,8 +214,11 @@ def _power() -> Iterator[Reader]:
     )
     yield Reader("submission", _documented("green500"), submission.read, ".toml")
     yield Reader("plant", _documented("facility"), plant.load, ".toml")
-    yield Reader("simulation", (simulation,),
-                 lambda path: get("simulated").open(Target(meter="simulated", address=str(path)), RealHost()), share=0.3)  # fmt: skip
+
+    def open_simulation(path: Path) -> None:
+        get("simulated").open(Target(meter="simulated", address=str(path)), RealHost()).close()
+
+    yield Reader("simulation", (simulation,), open_simulation, share=0.3)
 
 
 def _machines() -> Iterator[Reader]:

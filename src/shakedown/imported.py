@@ -80,7 +80,7 @@ def _ns(time: datetime, zone: tzinfo | None, path: Path) -> int:
         seconds = 0.0
     if seconds < _EARLIEST.timestamp() or seconds >= 2**33:
         raise BadInput(f"the time {time} cannot be one of a measurement", where=str(path), hint="give it: --date")
-    return round(seconds * 1e9)
+    return round(seconds * 1e6) * 1000  # a datetime knows microseconds
 
 
 def _of_events(text: str) -> workloads.Stated:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from . import events, workloads
+from . import events, strict, workloads
 from .errors import plain
 from .records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
 from .workloads import _gpu
@@ -226,7 +226,7 @@ def recover(plan: Plan, run_id: str, repeat: int, folder: Path) -> Measurement |
     try:
         job = msgspec.json.decode((folder / "job.json").read_bytes(), type=Job)
         stdout, stderr = (folder / "stdout").read_bytes(), (folder / "stderr").read_bytes()
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *strict.UNREADABLE):
         return None
     if run is None or job.end_ns is None:
         return None

@@ -260,6 +260,8 @@ def test_a_native_program_that_ends_not_ok_has_not_passed(recordings: Path) -> N
 def test_work_that_took_no_time_is_no_event(second: str) -> None:
     from shakedown import events
 
-    text = f'{{"event":"case","kernel":"k","work":{{"flop":1}},"seconds":[0.5,{second}]}}\n{{"event":"end","ok":true}}\n'
+    text = (
+        f'{{"event":"case","kernel":"k","work":{{"flop":1}},"seconds":[0.5,{second}]}}\n{{"event":"end","ok":true}}\n'
+    )
     found = events.parse(text.encode())
     assert found.garbage and not found.cases

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .. import hostlist, metering, published, workloads
+from .. import hostlist, metering, published, strict, workloads
 from ..errors import BadInput, StoreFailed, plain
 from ..machine.span import span
 from ..records import (
@@ -428,5 +428,5 @@ def read_analysis(path: Path) -> Analysis:
         return msgspec.json.decode(path.read_bytes(), type=Analysis)
     except OSError as error:
         raise StoreFailed(f"cannot be read: {error.strerror}", where=str(path)) from None
-    except msgspec.DecodeError as error:
+    except strict.UNREADABLE as error:
         raise StoreFailed(f"is damaged: {error}", where=str(path), hint="make it again: shakedown report RUN") from None
