@@ -198,7 +198,7 @@ def _tables() -> Iterator[Reader]:
 
 
 def _power() -> Iterator[Reader]:
-    from shakedown.energy import feeds, plant, submission
+    from shakedown.energy import feeds, plant, stamps, submission
     from shakedown.host import RealHost
     from shakedown.meters import Target, csv, get
 
@@ -206,6 +206,7 @@ def _power() -> Iterator[Reader]:
                   b'[{"id": "simulated/node", "truth": {"refresh_s": 1, "window_s": 1, "noise": 0.5}}]}')  # fmt: skip
     seeds = tuple(one[:8000] for one in _files("meters/csv/*"))
     yield Reader("power CSV", seeds, lambda path: csv.load(path, {"zone": "UTC"}), ".csv", share=0.3)
+    yield Reader("core phase in HPL's log", _files("hpl/*-2.3-*.log"), lambda path: stamps.hpl_log(_text(path)))
     yield Reader(
         "feeds of a site",
         (b'[[feeds]]\nname = "hall"\n[[feeds]]\nname = "rack"\nwithin = "hall"\nload = "n[1-4]"\n',),
@@ -225,6 +226,7 @@ def _machines() -> Iterator[Reader]:
     """A recorded machine, one of whose files is spoiled: probes never raise, for whatever the kernel shows."""
     from shakedown.host import RecordedHost
     from shakedown.machine import cgroup, cpu, memory, numa
+    from shakedown.machine.together import together
 
     root = RECORDINGS / "machines" / "kvm-sapphire-rapids-2c" / "root"
     names = [name for name in ("proc/cpuinfo", "proc/meminfo", "sys/devices/system/cpu/online", "proc/self/status",
@@ -243,7 +245,8 @@ def _machines() -> Iterator[Reader]:
 
         def probe(path: Path, host: Spoiled = host) -> None:
             host.data = path.read_bytes()
-            for one in (cpu.cpu, memory.memory, numa.numa, cgroup.limits):
-                one(host)
+            probes = {one.__module__: partial(one, host) for one in (cpu.cpu, memory.memory, numa.numa, cgroup.limits)}
+            together(probes, 8.0)  # as discovery does: a probe that fails costs its own facts
+            host.affinity()
 
         yield Reader(f"machine: {name}", ((root / name).read_bytes(),), probe, share=0.02)

@@ -176,6 +176,17 @@ def test_a_packed_file_that_is_cut_or_damaged_is_told(tmp_path: Path) -> None:
             packed.read_text(path, most_bytes=1000)
 
 
+def test_an_hpl_log_that_is_cut_behind_its_stamps_still_holds_them(recordings: Path) -> None:
+    from shakedown.energy import stamps
+
+    text = (recordings / "hpl/netlib-2.3-1-rank.log").read_text()
+    (whole,) = stamps.hpl_log(text)
+    (found,) = stamps.hpl_log(text[: text.index("End of Tests.")])
+    assert (found.begin, found.end, found.rate) == (whole.begin, whole.end, None)
+    with pytest.raises(BadInput, match="no time"):
+        stamps.hpl_log(text.replace("Mar 13 23:18:09", "Feb 31 23:18:09"))
+
+
 # ---------------------------------------------------------------------------------------------------------- exit codes
 
 
