@@ -9,7 +9,7 @@ import msgspec
 
 from . import strict
 from .errors import plain
-from .records import Case, Notice, Phase, Residual
+from .records import Case, Notice, Phase
 
 
 class Events(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ def _case(event: dict[str, Any]) -> Case:
             "seconds": event["seconds"],
             "residual": None
             if check is None
-            else Residual(value=check["value"], limit=check["limit"], kind=check.get("kind", "")),
+            else {"value": check["value"], "limit": check["limit"], "kind": check.get("kind", "")},
             "begin_ns": event.get("begin_ns"),
             "end_ns": event.get("end_ns"),
         },

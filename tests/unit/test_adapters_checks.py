@@ -256,6 +256,15 @@ def test_a_native_program_that_ends_not_ok_has_not_passed(recordings: Path) -> N
     assert found.state != "ok" and "check failed" in found.reason
 
 
+@pytest.mark.parametrize("value", ["{}", "[1]", '"0"', "1" + 400 * "0"])
+def test_a_check_that_is_no_number_is_no_event(value: str) -> None:
+    from shakedown import events
+
+    check = f'{{"value":{value},"limit":1,"kind":"k"}}'
+    found = events.parse(f'{{"event":"case","kernel":"k","seconds":[1],"residual":{check}}}\n'.encode())
+    assert found.garbage and not found.cases
+
+
 @pytest.mark.parametrize("second", ["0", "-0.25", "1e400", "null"])
 def test_work_that_took_no_time_is_no_event(second: str) -> None:
     from shakedown import events
