@@ -13,7 +13,7 @@ import msgspec
 
 from . import strict, units
 from .errors import BadInput, unknown
-from .records import Limit, Params, Value
+from .records import Limit, Name, Params, Value
 from .strict import CountOrNone, Positive
 
 
@@ -61,7 +61,7 @@ class ShapeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    name: str
+    name: Name
     title: str
     summary: str = ""
     budget: str = ""  # "5 min": no repeat is begun past it
@@ -99,6 +99,7 @@ def parse(text: str, where: str) -> Campaign:
     for name in campaign.shapes:
         if not name.replace("-", "").replace("_", "").isalnum():
             raise BadInput(f"shape {name!r} is no plain word", where=where, hint="letters, digits, - and _")
+    _check_compared(campaign.compare_with, where)
     for number, entry in enumerate(campaign.runs, 1):
         if entry.shape and entry.shape not in campaign.shapes:
             raise unknown("shape", entry.shape, campaign.shapes, where=f"{where}: run {number} {entry.workload!r}")
@@ -110,6 +111,18 @@ def parse(text: str, where: str) -> Campaign:
                 hint=_HINT,
             )
     return campaign
+
+
+def _check_compared(wanted: tuple[str, ...], where: str) -> None:
+    """Raises BadInput for a published system that there is none of."""
+    if not wanted:
+        return
+    from . import published
+
+    known = published.ids()
+    for name in wanted:
+        if name not in known:
+            raise unknown("published system", name, known, where=f"{where}: compare_with")
 
 
 def nodes(entry: RunEntry, where: str) -> tuple[int | str, ...]:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+#: One part of a path: no separator, no control character, neither . nor .., and nothing that a command takes for an option.
+_PART = r"(?![-.]*\Z)(?!-)[^/\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
+#: A name that becomes a part of a path: of a campaign, a run, a host. Whatever reads a record checks it.
+Name = Annotated[str, msgspec.Meta(pattern=rf"\A{_PART}{{1,160}}\Z")]
+#: The host or hosts of a job, which may be many; empty where that is not told.
+HostNames = Annotated[str, msgspec.Meta(pattern=rf"\A(?:{_PART}+)?\Z")]
 
 Value = int | float | str | bool
 Params = dict[str, Value]
@@ -146,7 +153,7 @@ class Software(Record, frozen=True, kw_only=True):
 class Host(Record, frozen=True, kw_only=True):
     """Everything that is known of one host; or of several as one (machine/span.py), for a job that runs over them."""
 
-    name: str
+    name: HostNames
     count: int = 1  # hosts that this stands for
     kernel: str = ""
     os: str = ""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from . import events, workloads
+from . import events, strict, workloads
+from .errors import plain
 from .records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
 from .workloads import _gpu
 
@@ -40,8 +41,10 @@ def measurement(
         garbage = found.garbage
         if not garbage and not found.ended:
             garbage = "the output ends before the program said that it ended" if found.started else "there is no output"
+        if not garbage and not found.ok and all(one.residual is None or one.residual.passed for one in cases):
+            garbage = "the program says at its end that a check failed, and none of its cases does"
     else:
-        cases, garbage = _parse(workload, run, stdout)
+        cases, notices, garbage = _parse(workload, run, stdout)
     cases = _marked(cases, workload, run)
     state, reason = judge(
         job,
@@ -109,12 +112,14 @@ def _marked(cases: tuple[Case, ...], workload: workloads.Workload, run: Run) -> 
     return tuple(msgspec.structs.replace(case, params={**marks, **case.params}) for case in cases)
 
 
-def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple[Case, ...], str]:
+def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple[Case, ...], tuple[Notice, ...], str]:
     assert workload.parse is not None
+    text = stdout.decode("utf-8", "replace")
     try:
-        return workload.parse(stdout.decode("utf-8", "replace"), run.params), ""
+        cases = workload.parse(text, run.params)
     except workloads.Garbage as error:
-        return (), str(error)
+        return (), (), str(error)
+    return cases, workload.notices(text, run.params) if workload.notices else (), ""
 
 
 def left_out(notices: Iterable[Notice]) -> str:
@@ -202,7 +207,7 @@ def last_line(text: bytes) -> str:
     where in the memory) counts only when there is nothing else: the program said before why. Of what stands between
     rules, the first says most: an MPI that cannot start tells it there.
     """
-    lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in plain(text.decode("utf-8", "replace")).splitlines() if line.strip()]
     own: list[str] = []
     banners: list[list[str]] = []
     banner = False
@@ -243,7 +248,7 @@ def recover(plan: Plan, run_id: str, repeat: int, folder: Path) -> Measurement |
     try:
         job = msgspec.json.decode((folder / "job.json").read_bytes(), type=Job)
         stdout, stderr = (folder / "stdout").read_bytes(), (folder / "stderr").read_bytes()
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *strict.UNREADABLE):
         return None
     if run is None or job.end_ns is None:
         return None

@@ -20,9 +20,11 @@ from .hardware import (
     Cpu,
     Gpu,
     Host,
+    HostNames,
     Machine,
     Memory,
     MemoryModule,
+    Name,
     Network,
     NumaNode,
     Params,
@@ -41,9 +43,11 @@ __all__ = [
     "Cpu",
     "Gpu",
     "Host",
+    "HostNames",
     "Machine",
     "Memory",
     "MemoryModule",
+    "Name",
     "Network",
     "NumaNode",
     "Params",
@@ -61,7 +65,7 @@ __all__ = [
 class Run(Record, frozen=True, kw_only=True):
     """One run with every parameter resolved. ``id`` is the hash of its content: the same content is the same run."""
 
-    id: str
+    id: Name
     workload: str
     params: Params
     label: str  # for a person: "stream triad, 2 threads"
@@ -86,7 +90,7 @@ class Limit(Record, frozen=True, kw_only=True):
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    campaign: str
+    campaign: Name
     title: str
     runs: tuple[Run, ...]
     limits: tuple[Limit, ...] = ()
@@ -140,21 +144,23 @@ class Notice(Record, frozen=True, kw_only=True):
 
 
 State = Literal["ok", "partial", "failed", "crashed", "timeout", "garbage", "wrong", "unavailable", "interrupted"]
+#: Among the parameters of every case that was imported from a user's log.
+IMPORTED: Params = {"origin": "imported"}
 SCORED: tuple[State, ...] = ("ok", "partial")  # whose cases count; partial: some devices failed, and are named
 
 
 class Job(Record, frozen=True, kw_only=True):
     """One run under way or ended: exactly what was started, where, and what became of it."""
 
-    run: str
+    run: Name
     repeat: int
     argv: tuple[str, ...]
     env: dict[str, str] = msgspec.field(default_factory=dict)  # what was set beyond the inherited environment
-    hosts: tuple[str, ...] = ()  # that it ran over, where that is more than `host`
+    hosts: tuple[HostNames, ...] = ()  # that it ran over, where that is more than `host`
     beside: bool = False  # one of the copies that ran side by side on every host
     cwd: str = ""
     output: str = ""  # the file in the run's folder that holds the result, where that is not standard output
-    host: str = ""
+    host: HostNames = ""
     pid: int | None = None
     pid_start: int | None = None  # clock ticks since boot, from /proc: tells a reused pid
     begin_ns: int | None = None
@@ -178,11 +184,11 @@ class Disturbance(Record, frozen=True, kw_only=True):
 class Measurement(Record, frozen=True, kw_only=True):
     """What one run left: samples, checks, phases, and under which conditions they were taken."""
 
-    run: str
+    run: Name
     repeat: int
     workload: str
     params: Params
-    host: str
+    host: HostNames
     state: State
     reason: str = ""
     cases: tuple[Case, ...] = ()

@@ -217,7 +217,7 @@ def parse_quantity(text: str) -> tuple[float, str]:
     name, factor = si(found[2] or "1")
     value = float(found[1]) * factor
     if not math.isfinite(value):
-        raise ValueError(f"{text!r} is larger than any number")
+        raise ValueError(f"{text[:40]!r} is too large a number")
     return value, name
 
 

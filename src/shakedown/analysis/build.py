@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .. import metering, published, workloads
-from ..errors import StoreFailed
+from .. import metering, published, strict, workloads
+from ..errors import StoreFailed, plain
 from ..machine.span import span
 from ..records import (
     SCORED,
@@ -61,7 +61,7 @@ def analyse(directory: RunDirectory) -> tuple[Analysis, list[Absent]]:
 def from_part(directory: RunDirectory, part: Part) -> tuple[Analysis, list[Absent]]:
     """The same, of a directory that was read already."""
     analysis = build(
-        directory.path.name,
+        _name(directory, part.imported),
         part.plan,
         part.machine,
         part.cases,
@@ -69,9 +69,31 @@ def from_part(directory: RunDirectory, part: Part) -> tuple[Analysis, list[Absen
         part.created_ns,
         part.version,
         power=part.power,
-        notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in part.damaged),
+        notices=(
+            *origin_notices([directory.path.name] if part.imported else []),
+            *(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in part.damaged),
+        ),
     )
     return analysis, part.damaged
+
+
+def _name(directory: RunDirectory, imported: bool) -> str:
+    """What an analysis is called, wherever it stands beside others."""
+    return directory.path.name + " (imported)" * imported
+
+
+def origin_notices(imported: Sequence[str]) -> tuple[Notice, ...]:
+    """The mark of what was made of logs that a user had."""
+    if not imported:
+        return ()
+    return (
+        Notice(
+            code="imported",
+            text=f"What is of {', '.join(imported)} was imported from logs and not measured by shakedown: the machine, exit "
+            "codes and what disturbed it are not known",
+            advice="shakedown run measures it on the machine itself",
+        ),
+    )
 
 
 class Part(NamedTuple):
@@ -85,6 +107,7 @@ class Part(NamedTuple):
     outcomes: tuple[Outcome, ...]
     damaged: list[Absent]
     power: Power | None = None
+    imported: bool = False
 
 
 def read(directory: RunDirectory) -> Part:
@@ -100,7 +123,17 @@ def read(directory: RunDirectory) -> Part:
 
     (cases, outcomes), damaged = loose.read(directory, told)
     power, broken = _power(directory, labels)
-    return Part(plan, machine, manifest.created_ns, manifest.version, cases, outcomes, [*damaged, *broken], power)
+    return Part(
+        plan,
+        machine,
+        manifest.created_ns,
+        manifest.version,
+        cases,
+        outcomes,
+        [*damaged, *broken],
+        power,
+        manifest.imported,
+    )
 
 
 def _power(directory: RunDirectory, labels: dict[str, str]) -> tuple[Power | None, list[Absent]]:
@@ -259,14 +292,14 @@ def _tail(folder: Path) -> str:
         except OSError:
             continue
         if text:
-            return "\n".join(text.splitlines()[-TAIL_LINES:])
+            return "\n".join(plain(text).splitlines()[-TAIL_LINES:])
     return ""
 
 
 def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
     """The verdict in a paragraph, one sentence each: the limits first, then the values, the hosts that are slow, and
     what was not measured."""
-    sentences = [f"{one.text}." for one in analysis.notices if one.code == advice.NO_FIGURE]
+    sentences = [f"{one.text}." for one in analysis.notices if one.code in (advice.NO_FIGURE, "imported")]
     states = collections.Counter(verdict.state for verdict in analysis.verdicts)
     if analysis.verdicts:
         parts = [
@@ -338,5 +371,5 @@ def read_analysis(path: Path) -> Analysis:
         return msgspec.json.decode(path.read_bytes(), type=Analysis)
     except OSError as error:
         raise StoreFailed(f"cannot be read: {error.strerror}", where=str(path)) from None
-    except msgspec.DecodeError as error:
+    except strict.UNREADABLE as error:
         raise StoreFailed(f"is damaged: {error}", where=str(path), hint="make it again: shakedown report RUN") from None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..published import System
-from ..records import Analysis, Circumstances, Finding, Metric, Params
+from ..records import IMPORTED, Analysis, Circumstances, Finding, Metric, Params
 from . import circumstances
 from .beside import Rank, compare, interval, is_better, matched, printed, word
 from .values import is_headline
@@ -161,7 +161,7 @@ def _rank(row: Row) -> float:
 
 
 def _text(params: Params) -> str:
-    return ", ".join(f"{name}={word(value)}" for name, value in sorted(params.items()))
+    return ", ".join(f"{name}={word(value)}" for name, value in sorted(params.items()) if name not in IMPORTED)
 
 
 def _row(metric: Metric, params: str, columns: Sequence[_Column]) -> Row:

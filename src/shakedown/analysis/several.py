@@ -12,7 +12,7 @@ from .. import metering
 from ..records import Absent, Analysis, Limit, Machine, Notice, Outcome, Plan
 from ..store import RunDirectory, read_record
 from . import days, table
-from .build import OUTCOMES, PACKED, build, is_packed, read
+from .build import OUTCOMES, PACKED, build, is_packed, origin_notices, read
 
 if TYPE_CHECKING:
     from .power import Power
@@ -71,6 +71,7 @@ def analyse_many(directories: Sequence[RunDirectory], *, pool_days: bool = False
         version,
         power=_together(powers),
         notices=(
+            *origin_notices([one.path.name for one in directories if one.manifest().imported]),
             *days.notices(apart),
             *(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in damaged),
         ),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from ..errors import BadInput
+from ..errors import BadInput, plain
 from . import _layout
 
 
@@ -42,7 +42,7 @@ def _whole(value: Any) -> Any:
 
 def say(text: str) -> None:
     """A message to a person: standard error."""
-    print(text, file=sys.stderr, flush=True)
+    print(plain(text), file=sys.stderr, flush=True)
 
 
 def note(text: str) -> None:
@@ -54,7 +54,7 @@ def note(text: str) -> None:
 def print_sentence(text: str, first: str = "", rest: str = "") -> None:
     """A sentence on standard output behind ``first``, folded behind ``rest`` where that is a terminal."""
     for line in _layout.sentence(text, _layout.columns(sys.stdout), first=first, rest=rest):
-        print(line)
+        print(plain(line))
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
@@ -76,7 +76,18 @@ def print_table(
         return
     words = [[str(cell) for cell in row] for row in rows]
     for line in _layout.table(headings, words, _layout.columns(sys.stdout), spare):
-        print(line)
+        print(plain(line))
+
+
+def warn_of_passwords(targets: Iterable[str]) -> None:
+    """Say on standard error for which meters a password goes over the network unencrypted. Raises BadInput for a file of
+    passwords that others may read."""
+    from .. import meters
+    from ..host import RealHost
+
+    for target in targets:
+        if text := meters.exposed(meters.parse_target(target), RealHost()):
+            note(f"shakedown: {text}")
 
 
 def not_negative(param: typer.CallbackParam, value: float | None) -> float | None:

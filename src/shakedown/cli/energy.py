@@ -183,13 +183,14 @@ def _not_known(value: Quantity, why: str) -> Quantity:
 def _character(path: Path) -> Character:
     import msgspec
 
+    from .. import strict
     from ..energy.character import Character
 
     try:
         return msgspec.json.decode(path.read_bytes(), type=Character)
     except OSError as error:
         raise BadInput(f"the characterisation cannot be read: {error.strerror}", where=str(path)) from None
-    except msgspec.DecodeError as error:
+    except strict.UNREADABLE as error:
         raise BadInput(
             f"this is no characterisation: {error}", where=str(path), hint="shakedown meter characterise makes one"
         ) from None

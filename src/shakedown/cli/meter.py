@@ -84,7 +84,9 @@ def read(targets: Targets, json: Json = False) -> None:
     door = RealHost()
     found: list[Read] = []
     refused: list[Absent] = []
-    for target in sampling.some(targets, door):
+    asked = sampling.some(targets, door)
+    common.warn_of_passwords(map(str, asked))
+    for target in asked:
         _meter.ask(target, door, found, refused)
     if json:
         common.print_whole_json({"channels": found, "refused": refused})
@@ -168,6 +170,7 @@ def record(
     if folder.exists() and not any(folder.glob("*.raw")) and any(folder.iterdir() if folder.is_dir() else [folder]):
         raise BadInput("is there already", where=str(folder), hint="name a folder that is new or empty")
     asked = sampling.some(targets, RealHost())
+    common.warn_of_passwords(map(str, asked))
     with sampling.start(asked, folder, interval_s=interval or None) as sampler:
         _say_refused(sampler.refused)
         for one in sampler.opened:

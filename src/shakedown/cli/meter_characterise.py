@@ -119,6 +119,7 @@ def _record(
         raise BadInput(f"{minutes:g} minutes", where="--minutes", hint="give from 1 to 1440")
     door = RealHost()
     asked = meters.parse_target(target)
+    common.warn_of_passwords([target])
     targets = [asked]
     wanted = _channel(asked, channel, target)
     beside = ""

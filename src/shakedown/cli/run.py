@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -104,6 +105,8 @@ def command(
     if resume is not None and str(resume) == "latest":
         resume = common.latest_run(Path("runs"))
     metered = metering.ask(meter or (), meter_interval, rest, RealHost())
+    if metered is not None:
+        common.warn_of_passwords(metered.targets)
     whole, parts = True, []
     if where is not None or _submitted.is_one(resume):
         parts = _submitted.run(
@@ -192,12 +195,26 @@ def plan_into(path: Path, text: str, where: str, allocation: Allocation | None, 
 
     Raises BadInput, CannotMeasure where nothing of it can run here.
     """
-    import msgspec
-
-    from .. import __version__, beside, campaign, machine, plan, store
-    from ..host import RealHost
+    from .. import campaign
 
     asked = campaign.parse(text, where)
+    if path.exists():
+        return _plan_into(path, text, where, asked, allocation, shape)
+    try:
+        return _plan_into(path, text, where, asked, allocation, shape)
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)  # hosts that were refused leave no folder that looks like a run
+        raise
+
+
+def _plan_into(
+    path: Path, text: str, where: str, asked: Campaign, allocation: Allocation | None, shape: str
+) -> RunDirectory:
+    import msgspec
+
+    from .. import __version__, beside, machine, plan, store
+    from ..host import RealHost
+
     door = RealHost()
     found = machine.machine(door)
     if allocation:

@@ -75,7 +75,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 def hpl_log(text: str) -> tuple[Solved, ...]:
     """The core phases in HPL's output, in order, with what each reached where its table tells. Raises BadInput."""
-    from ..errors import ShakedownError
+    from .. import workloads
     from ..workloads import xhpl
 
     stamps = [(found[1], _ctime(found[2])) for found in _STAMP.finditer(text)]
@@ -88,7 +88,7 @@ def hpl_log(text: str) -> tuple[Solved, ...]:
     pairs = [(stamps[i][1], stamps[i + 1][1]) for i in range(0, len(stamps), 2)]
     try:
         cases = xhpl.parse(text, {})
-    except ShakedownError:
+    except workloads.Garbage:
         cases = ()  # cut short after the stamps: they still hold
     out = []
     for index, (begin, end) in enumerate(pairs):
@@ -106,7 +106,10 @@ def _ctime(text: str) -> datetime.datetime:
     if month not in _MONTHS:
         raise BadInput(f"{text!r} is no time that HPL prints")
     hour, minute, second = map(int, clock.split(":"))
-    return datetime.datetime(int(year), _MONTHS.index(month) + 1, int(day), hour, minute, second)
+    try:
+        return datetime.datetime(int(year), _MONTHS.index(month) + 1, int(day), hour, minute, second)
+    except ValueError as error:
+        raise BadInput(f"{text!r} is no time that HPL prints: {error}") from None
 
 
 def zone(text: str) -> datetime.tzinfo:

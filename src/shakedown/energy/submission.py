@@ -335,6 +335,9 @@ def _rate(text: str) -> float:
 _RANGE = re.compile(r"\[([^\[\]]+)\]")
 
 
+_COUNT = re.compile(r"[0-9]{1,9}")
+
+
 def expand(names: Sequence[str]) -> tuple[str, ...]:
     """``cn[001-003,7]`` as cn001, cn002, cn003, cn7; several brackets multiply. Raises BadInput."""
     out: list[str] = []
@@ -346,7 +349,7 @@ def expand(names: Sequence[str]) -> tuple[str, ...]:
         inner: list[str] = []
         for part in found[1].split(","):
             low, dash, high = part.strip().partition("-")
-            if not low.isdigit() or (dash and not (high.isdigit() and int(high) >= int(low))):
+            if not _COUNT.fullmatch(low) or (dash and not (_COUNT.fullmatch(high) and int(high) >= int(low))):
                 raise BadInput(f"{name!r} is no range of node names", hint="write it as cn[001-632]")
             inner += (str(i).zfill(len(low)) for i in range(int(low), int(high or low) + 1))
         out += expand([name[: found.start()] + one + name[found.end() :] for one in inner])

@@ -120,7 +120,10 @@ def split(line: str, separator: str) -> list[str]:
     if separator == " ":
         return line.split()
     if '"' in line:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])]
+        try:
+            return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])]
+        except csv.Error:  # a field without end: no row
+            return []
     return [cell.strip() for cell in line.split(separator)]
 
 
@@ -374,10 +377,15 @@ def _columns(
     return _nested(found)
 
 
+#: Of a column's name; the unit of a longer one is not looked for.
+_LONGEST_NAME = 200
+
+
 def _unit_of(name: str, own: str, dialect: str) -> str:
     """The unit that a header states, or that the dialect implies. Empty where it states none."""
     if own:
         return own
+    name = name[:_LONGEST_NAME]
     found = re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", name) or re.search(r"[/_ ]([A-Za-zµ°]+)$", name)
     for word in (found[1] if found else "", name):
         word = re.sub(r"(?i)watts?$", "W", re.sub(r"(?i)^joules?$", "J", word.replace("°C", "degC")))

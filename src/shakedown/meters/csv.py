@@ -157,7 +157,10 @@ def _loaded(
     notices += told
     values = np.array([[np.nan if cell[0] is None else cell[0] for cell in row] for row in rows.values], float)
     states = np.array([[cell[1] for cell in row] for row in rows.values], np.uint8)
-    t_ns = np.asarray(stamps, np.int64)
+    try:
+        t_ns = np.asarray(stamps, np.int64)
+    except OverflowError:
+        raise BadInput("a stamp is beyond the years 1678 to 2262", where=where, hint="leave that row out") from None
     kept, told = _kept(t_ns, values, states, where)
     notices += told
     t_ns, values, states = t_ns[kept], values[kept], states[kept]

@@ -144,12 +144,12 @@ def ended(status: int | None, values: Mapping[str, Any]) -> tuple[JobState, int 
 
 
 def _whole(value: Any) -> int | None:
-    return int(value) if re.fullmatch(r"-?\d+", str(value)) else None
+    return int(value) if re.fullmatch(r"-?[0-9]{1,18}", str(value)) else None
 
 
 def _seconds(value: Any) -> float | None:
     words = str(value).split(":")
-    if not all(word.isdigit() for word in words):
+    if not all(re.fullmatch(r"[0-9]{1,12}", word) for word in words):
         return None
     return float(sum(int(word) * 60**place_ for place_, word in enumerate(reversed(words))))
 

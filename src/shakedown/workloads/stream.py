@@ -273,6 +273,7 @@ WORKLOAD = Workload(
         "placement": Param(
             kind="word",
             default="local",
+            words=("local", "interleave", "remote"),
             help="where the arrays lie: local, interleave, remote (another NUMA node) or node:K",
         ),
         "cpus": Param(

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from ... import __version__
-from ...errors import COULD_NOT_MEASURE, ShakedownError
+from ...errors import COULD_NOT_MEASURE, ShakedownError, unforeseen
 from . import command
 from .calling import LIMIT_S
 
@@ -67,6 +67,9 @@ def main(words: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BrokenPipeError:
         sys.stderr.close()
+        return COULD_NOT_MEASURE
+    except Exception as error:  # 1 would mean that the node is not well
+        print(f"shakedown: {unforeseen(error)}", file=sys.stderr)
         return COULD_NOT_MEASURE
 
 

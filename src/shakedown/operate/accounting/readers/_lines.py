@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from ....packed import opened
 from ..loading import Store
-from ..text import opened
 
 _SHOWN = 120
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import BadInput
+from ....packed import opened
 from ....schedulers._slurm_rows import state_of
 from .. import values
 from ..loading import Store
-from ..text import opened
 from . import Reader, attempt_values
 from ._lines import Tally
 
