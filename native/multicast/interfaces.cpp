@@ -250,4 +250,16 @@ std::vector<Interface> choose_interfaces(const std::vector<std::string>& hosts,
   return in_common(hosts, found, family);
 }
 
+double wire_bits(Family family, std::size_t payload_bytes, int mtu) {
+  constexpr std::size_t kEthernet = 38;
+  const std::size_t head = family == Family::ipv4 ? 20 : 40;
+  const std::size_t datagram = payload_bytes + 8;
+  const auto most = static_cast<std::size_t>(std::max(mtu, 576));
+  if (mtu <= 0 || datagram + head <= most) return 8.0 * static_cast<double>(datagram + head + kEthernet);
+  const std::size_t each_head = family == Family::ipv4 ? head : head + 8;
+  const std::size_t each = (most - each_head) / 8 * 8;  // a fragment's offset counts 8 bytes (RFC 791, RFC 8200)
+  const std::size_t fragments = (datagram + each - 1) / each;
+  return 8.0 * static_cast<double>(datagram + fragments * (each_head + kEthernet));
+}
+
 }  // namespace shakedown::multicast

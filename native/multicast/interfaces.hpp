@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -46,5 +47,10 @@ std::vector<Interface> from_text(const std::string& text);
 std::vector<Interface> choose_interfaces(const std::vector<std::string>& hosts,
                                          const std::vector<std::vector<Interface>>& found, Family family,
                                          const std::string& asked, bool loopback_works);
+
+/// Bits that a packet of so many bytes of payload takes on Ethernet: UDP's 8 bytes, and for each fragment the head of
+/// IP (20 or 40, and 8 more of IPv6's fragment header) and 38 of Ethernet (IEEE 802.3: preamble 8, head 14, check 4,
+/// gap 12).
+double wire_bits(Family family, std::size_t payload_bytes, int mtu);
 
 }  // namespace shakedown::multicast

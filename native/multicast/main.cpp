@@ -174,14 +174,16 @@ class Session {
   }
 
   void rate() {
+    const Offer offer = stage_.offer();
     Case made = begin("rate");
-    made.params.add("bytes", options_.bytes).add("offered", options_.rate);
+    made.params.add("bytes", options_.bytes).add("offered", offer.rate);
+    if (offer.share > 0) made.params.add("link_share", offer.share).add("link_bit_s", offer.link_bit_s);
     Case loss = made;
     loss.kernel = "loss";
     Totals all;
     double offered = 0;
     for (std::int64_t i = 0; i < options_.samples; ++i) {
-      const Totals totals = add_up(run_trial(stage_, {options_.rate, options_.seconds, options_.bytes}));
+      const Totals totals = add_up(run_trial(stage_, {offer.rate, options_.seconds, options_.bytes}));
       add_sample(made, totals);
       all.add(totals);
       offered = std::max(offered, totals.offered());
@@ -199,10 +201,10 @@ class Session {
     loss.work.add("expected", all.expected).add("lost", all.lost).add("duplicates", all.duplicates);
     loss.work.add("reordered", all.reordered).add("corrupt", all.corrupt).add("foreign", all.foreign);
     emit(loss);
-    if (root()) tell(all, offered);
+    if (root()) tell(all, offered, offer.rate);
   }
 
-  void tell(const Totals& all, double offered) {
+  void tell(const Totals& all, double offered, double asked) {
     if (all.dropped > 0) {
       emitter_.notice("multicast-receive-buffer",
                       std::to_string(all.dropped) + " packets were dropped at receivers' sockets, which were full",
@@ -226,9 +228,9 @@ class Session {
            << 100 * all.loss_at(all.worst()) << " % of its packets";
       emitter_.notice("multicast-lost", text.str());
     }
-    if (options_.rate > 0 && offered < 0.95 * options_.rate) {
+    if (asked > 0 && offered < 0.95 * asked) {
       std::ostringstream text;
-      text << "the senders reached " << offered << " packets/s of the " << options_.rate << " asked for";
+      text << "the senders reached " << offered << " packets/s of the " << asked << " asked for";
       emitter_.notice("multicast-slow-sender", text.str(), "the sending host is the limit at this size of packet");
     }
   }
@@ -242,27 +244,46 @@ class Session {
     Search search(std::max(most.offered(), 1.0), options_.resolution, kConfirmations, kProof / options_.seconds);
     std::int64_t corrupt = most.corrupt;
     std::int64_t lost = most.lost;  // in the last trial that lost anything
+    double lowest = most.offered();
     while (!search.done()) {
       const double rate = search.rate();
       const Totals last = add_up(run_trial(stage_, {rate, options_.seconds, options_.bytes}));
       corrupt += last.corrupt;
       search.told(last.lossless(), last.offered());
       if (last.lossless()) add_sample(made, last);
-      if (!last.lossless()) lost = last.lost + last.corrupt;
+      if (!last.lossless()) {
+        lost = last.lost + last.corrupt;
+        lowest = rate;
+      }
       // Only those at the rate that stands are the result.
       const bool moved = std::abs(search.rate() - rate) > 1e-9 * rate;
       if (!last.lossless() || (moved && !search.done())) made.seconds.clear();
       if (root()) emitter_.progress(0.5, "rate without loss");
     }
     made.work.add("packets", 1).add("bytes", options_.bytes);
-    Residual residual{static_cast<double>(corrupt), 0, "corrupt packets"};
-    if (search.found() <= 0) {
-      made.seconds.clear();
-      residual = lost > 0 ? Residual{static_cast<double>(lost), 0, "packets lost at the lowest rate tried"}
-                          : Residual{1, 0, "no rate held in so many trials in a row"};
+    const Residual residual{static_cast<double>(corrupt), 0, "corrupt packets"};
+    const bool found = search.found() > 0;
+    if (!found) made.seconds.clear();
+    // A loss is a value, and no failure of the run: without a rate there is no case, but for packets that were corrupt.
+    if (found || corrupt > 0) emit(made, &residual);
+    if (!root()) return;
+    if (found) {
+      tell_few(search.found() * options_.seconds);
+    } else {
+      tell_none(lowest, lost);
     }
-    emit(made, &residual);
-    if (root() && search.found() > 0) tell_few(search.found() * options_.seconds);
+  }
+
+  void tell_none(double lowest, std::int64_t lost) {
+    std::ostringstream text;
+    text << "no rate without loss was found among " << stage_.size << " ranks (" << name_of(stage_.pattern) << "): ";
+    if (lost > 0) {
+      text << lost << " packets were lost even at " << lowest << " packets/s";
+    } else {
+      text << "none held in " << kConfirmations << " trials in a row";
+    }
+    emitter_.notice("multicast-no-lossless-rate", text.str(),
+                    "multicast.loss says how much is lost at a given rate, and where");
   }
 
   /// Few packets without a loss say little of the rate at which they went.
@@ -285,7 +306,11 @@ Object facts_of(const World& world, const Options& options, const std::vector<Ne
   for (const auto& network : networks) {
     std::vector<Object> places;
     for (const auto& one : network.interfaces) {
-      places.push_back(Object().add("interface", one.name).add("address", one.text()).add("mtu", one.mtu));
+      places.push_back(Object()
+                           .add("interface", one.name)
+                           .add("address", one.text())
+                           .add("mtu", one.mtu)
+                           .add("link_bit_s", one.speed_bit_s));
     }
     chosen.push_back(Object()
                          .add("family", name_of(network.interfaces[0].family))
@@ -323,9 +348,8 @@ void measure(Emitter& emitter, const World& world, const Options& options, const
         MPI_Comm members = MPI_COMM_NULL;
         MPI_Comm_split(world.comm, place < size ? 0 : MPI_UNDEFINED, place, &members);
         if (members != MPI_COMM_NULL) {
-          Stage stage =
-              open_stage(world, options, members, pattern, network.interfaces[static_cast<std::size_t>(world.rank)],
-                         network.base, port, number);
+          Stage stage = open_stage(world, options, members, pattern,
+                                   network.interfaces[static_cast<std::size_t>(world.rank)], network, port, number);
           if (number == 1) tell_buffer(emitter, stage);
           Session(stage, emitter).run(pattern == options.patterns.front());
           MPI_Comm_free(&members);

@@ -39,6 +39,7 @@ struct Options {
   std::size_t bytes = 1024;
   std::size_t echo_bytes = 64;
   double rate = 10000;   // packets/s of each sender; 0: as fast as it can
+  double share = 0;      // of a listener's link that all senders together are to fill; 0: `rate` counts
   double seconds = 0.5;  // of one trial
   std::int64_t samples = 5;
   std::int64_t echoes = 200;  // of each receiver
@@ -102,6 +103,7 @@ std::vector<Offset> clock_offsets(MPI_Comm comm);
 struct Network {
   std::vector<Interface> interfaces;  // by rank
   std::string base;
+  double link_bit_s = 0;  // of the slowest of these interfaces; 0: one of them does not say
 };
 
 /// One for each family asked for. Throws on every rank alike where there is none.
@@ -111,6 +113,13 @@ std::vector<Network> choose_networks(const World& world, const Options& options)
 void tell_sizes(Emitter& emitter, const Options& options, const std::vector<Network>& networks);
 
 // --------------------------------------------------------------------------------- a group of ranks at work: stage.cpp
+
+/// What each sender is asked for, and how much of a listener's link that is.
+struct Offer {
+  double rate = 0;        // packets/s of each sender
+  double share = 0;       // of the link, all senders together; 0: the link's rate is not known, or there is no link
+  double link_bit_s = 0;  // of the slowest link
+};
 
 /// One pattern in one family among the first ranks in order, as one of these ranks sees it.
 struct Stage {
@@ -124,6 +133,7 @@ struct Stage {
   int ttl = 1;
   bool loop = false;  // some other rank is on this host
   std::string base;   // group
+  double link_bit_s = 0;
   std::uint16_t port = 0;
   std::uint32_t trials = 0;    // numbers given out, alike on all members
   std::vector<Socket> inlets;  // members of the groups, where this rank listens
@@ -134,12 +144,13 @@ struct Stage {
   [[nodiscard]] bool listens() const { return pattern == Pattern::many_to_many || rank != 0; }
   [[nodiscard]] int senders() const { return pattern == Pattern::many_to_many ? size : 1; }
   [[nodiscard]] Object params() const;
+  [[nodiscard]] Offer offer() const;
   [[nodiscard]] Endpoint group(unsigned offset) const { return group_endpoint(base, offset, port, interface); }
 };
 
 /// Open the sockets and join the groups. All members call it; it throws on all alike.
 Stage open_stage(const World& world, const Options& options, MPI_Comm comm, Pattern pattern, const Interface& interface,
-                 const std::string& base, std::uint16_t port, std::uint32_t number);
+                 const Network& network, std::uint16_t port, std::uint32_t number);
 
 // ----------------------------------------------------------------------------------------------- one trial: trial.cpp
 

@@ -75,6 +75,17 @@ void a_tally_counts_each_packet_once(Checks& checks) {
   checks.that(!tally.take(kMostPackets), "no sender gets that far");
 }
 
+void a_packet_takes_its_room_on_the_wire(Checks& checks) {
+  // By hand: 1024 + 8 + 20 + 38 bytes; 40 for IPv6.
+  checks.equal(wire_bits(Family::ipv4, 1024, 1500), 8.0 * 1090, "IPv4");
+  checks.equal(wire_bits(Family::ipv6, 1024, 1500), 8.0 * 1110, "IPv6");
+  checks.equal(wire_bits(Family::ipv4, 1472, 1500), 8.0 * 1538, "the largest that goes whole: 1538 bytes a frame");
+  // 3008 bytes in pieces of 1480: three heads of IP and Ethernet.
+  checks.equal(wire_bits(Family::ipv4, 3000, 1500), 8.0 * (3008 + 3 * 58), "in three fragments");
+  // 3008 bytes in pieces of 1448 (1500 - 48, in steps of 8): three heads of 48 and 38.
+  checks.equal(wire_bits(Family::ipv6, 3000, 1500), 8.0 * (3008 + 3 * 86), "in three fragments of IPv6");
+}
+
 void lost_packets_have_a_cause(Checks& checks) {
   Outcome outcome;
   outcome.sent = {{1000, 10, 2'000'000'000}, {}, {}};
@@ -234,6 +245,7 @@ int main() {
   Checks checks;
   the_checksum_sees_every_changed_bit(checks);
   a_tally_counts_each_packet_once(checks);
+  a_packet_takes_its_room_on_the_wire(checks);
   lost_packets_have_a_cause(checks);
   the_search_finds_the_rate_that_holds(checks);
   interfaces_are_chosen_together(checks);

@@ -31,8 +31,16 @@ std::vector<Network> choose_networks(const World& world, const Options& options)
   together(world.comm, [&] {
     for (std::size_t i = 0; i < options.families.size(); ++i) {
       const Family family = options.families[i];
-      networks.push_back({choose_interfaces(hosts, found, family, options.interface, loopback_works(family)),
-                          options.groups.empty() ? drawn_group(family, world.run) : options.groups[i]});
+      Network network{choose_interfaces(hosts, found, family, options.interface, loopback_works(family)),
+                      options.groups.empty() ? drawn_group(family, world.run) : options.groups[i], 0};
+      const auto slowest = std::min_element(network.interfaces.begin(), network.interfaces.end(),
+                                            [](const auto& a, const auto& b) { return a.speed_bit_s < b.speed_bit_s; });
+      network.link_bit_s = slowest->speed_bit_s;
+      if (options.share > 0 && (network.link_bit_s <= 0 || slowest->loopback)) {
+        throw cannot("a share of the link is asked for, and the rate of " + slowest->name + " is not known",
+                     "run it over two hosts or more whose interfaces tell their speed (ethtool), or give --rate");
+      }
+      networks.push_back(network);
     }
   });
   return networks;

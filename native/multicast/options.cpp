@@ -60,6 +60,7 @@ void read_how(Args& args, Options& options) {
   options.echo_bytes = static_cast<std::size_t>(
       args.integer("echo-bytes", 64, kHead, "UDP payload of a probe", static_cast<std::int64_t>(kMostBytes)));
   options.rate = args.real("rate", 10000, 0, "packets/s of each sender; 0: as fast as it can");
+  options.share = args.real("share", 0, 0, "of a listener's link that all senders together fill; 0: --rate counts");
   options.seconds = args.real("seconds", 0.5, 0.001, "length of one trial");
   options.samples = args.integer("samples", 5, 1, "trials of each case", 1000);
   options.echoes = args.integer("echoes", 200, 1, "round trips to each receiver", 1000000);
@@ -100,6 +101,7 @@ Options read_options(int argc, char** argv) {
                     std::to_string(options.families.size()) + " families",
                 "one for each, in the order of --families");
   }
+  if (options.share > 1) throw usage("--share is above 1", "0.1 fills a tenth of each listener's link");
   if (options.resolution >= 0.5) throw usage("--resolution is half or more", "0.05 finds the rate within 5 %");
   return options;
 }

@@ -9,14 +9,23 @@ Object Stage::params() const {
   Object params;
   params.add("pattern", name_of(pattern)).add("family", multicast::name_of(interface.family)).add("ranks", size);
   params.add("receivers", size - 1).add("interface", interface.name);
-  // What is not as usual tells one value from another.
-  if (options->spread != 1) params.add("groups", options->spread);
+  params.add("groups", std::min(options->spread, senders()));
   if (options->segments == 1) params.add("segments", 1);
   return params;
 }
 
+Offer Stage::offer() const {
+  // A listener's link carries the packets of all senders but its own.
+  const int heard = pattern == Pattern::many_to_many ? size - 1 : 1;
+  const double whole =
+      link_bit_s > 0 ? link_bit_s / (heard * wire_bits(interface.family, options->bytes, interface.mtu)) : 0;
+  if (options->share <= 0)
+    return {options->rate, options->rate > 0 && whole > 0 ? options->rate / whole : 0, link_bit_s};
+  return {options->share * whole, options->share, link_bit_s};
+}
+
 Stage open_stage(const World& world, const Options& options, MPI_Comm comm, Pattern pattern, const Interface& interface,
-                 const std::string& base, std::uint16_t port, std::uint32_t number) {
+                 const Network& network, std::uint16_t port, std::uint32_t number) {
   Stage stage;
   stage.world = &world;
   stage.options = &options;
@@ -25,7 +34,8 @@ Stage open_stage(const World& world, const Options& options, MPI_Comm comm, Patt
   MPI_Comm_size(comm, &stage.size);
   stage.pattern = pattern;
   stage.interface = interface;
-  stage.base = base;
+  stage.base = network.base;
+  stage.link_bit_s = interface.loopback ? 0 : network.link_bit_s;
   stage.port = port;
   stage.trials = number << 16;
   // Chosen by itself within one host, nothing leaves it.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from . import _samples
-from .errors import StoreFailed
+from .errors import BadInput, StoreFailed
 from .meters import Channel, Status, channel_key
 from .records import Record
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 TRACE_FILE = "power.parquet"
 #: A difference of the clocks that moves by more than this was set: the looks themselves differ by microseconds.
 LEAST_STEP_S = 1e-3
+#: A device whose stamps lie further from the host's clock keeps a time of its own.
+_OTHER_CLOCK_NS = 60 * 10**9
 
 
 class ClockStep(Record, frozen=True, kw_only=True):
@@ -92,7 +94,10 @@ def collect(folder: Path) -> tuple[Trace, ...]:
 
     found = _samples.sources(folder)
     if not found or _collected(folder, [one.records for one in found]):
-        return trace.read(folder / TRACE_FILE)
+        try:
+            return trace.read(folder / TRACE_FILE)
+        except BadInput as error:  # what a run left is no file that the user named
+            raise StoreFailed(error.what, where=error.where, hint=error.hint) from None
     steps = [one for one in _steps(folder) if one.found.kind == "step"]
     traces: list[Trace] = []
     keys: dict[str, int] = {}
@@ -169,6 +174,12 @@ def _trace(channel: Channel, rows: NDArray[np.void], steps: Sequence[_Step]) -> 
         moved, straddles = _moved(rows, steps)
         half = np.where(straddles, 0, half)  # before and after lie on different clocks
         asked = np.where(straddles, rows["after"], asked) - moved
+    if stamped.any():
+        ahead = int(np.median((rows["device"] - asked)[stamped]))
+        if abs(ahead) > _OTHER_CLOCK_NS:  # what has no stamp is a gap: it lies where the device's clock was
+            asked = asked + ahead
+        if jumps := _jumps(rows["device"][stamped]):
+            channel = msgspec.structs.replace(channel, note="; ".join(filter(None, (channel.note, jumps))))
     return trace.trace(
         channel,
         np.where(stamped, rows["device"], asked),
@@ -177,6 +188,20 @@ def _trace(channel: Channel, rows: NDArray[np.void], steps: Sequence[_Step]) -> 
             stamped, 0, np.maximum(half, 0)
         ),  # a device's own stamp is not as uncertain as the asking took
         status=rows["status"],
+    )
+
+
+def _jumps(device: Ints) -> str:
+    """What a device's own stamps tell of its clock, in the order in which they were read: falls back, which the order of a
+    trace would hide. Empty where it only ran on."""
+    import numpy as np
+
+    back = np.diff(device)
+    back = back[back < 0]
+    if not len(back):
+        return ""
+    return (
+        f"the device's stamps fall back {len(back)} times, by up to {-float(back.min()) * 1e-9:g} s: its clock was set"
     )
 
 

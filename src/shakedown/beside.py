@@ -113,9 +113,9 @@ def machines(path: Path, first: Host, allocation: Allocation) -> tuple[Host, ...
 
     ``first`` is the host that this runs on. Raises CannotMeasure naming the hosts that do not answer.
     """
+    mine = me(allocation.hosts, os.environ, first.name)
     (path / "hosts").mkdir(parents=True, exist_ok=True)
     remember(path, allocation)
-    mine = me(allocation.hosts, os.environ, first.name)
     write_record(path / "hosts" / f"{mine}.json", msgspec.structs.replace(first, name=mine))
     known = {host.name: host for host in hosts_in(path)}
     silent = [name for name in allocation.hosts if name not in known]

@@ -13,7 +13,8 @@ import msgspec
 
 from . import strict, units
 from .errors import BadInput, unknown
-from .records import Limit, Params, Value
+from .records import Limit, Name, Params, Value
+from .strict import CountOrNone, Positive
 
 
 class Repeat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,7 +22,7 @@ class Repeat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     min: int = 1
     max: int = 1
-    interval: float | None = None  # end when the 95 % interval of the medians is narrower than this fraction
+    interval: Positive | None = None  # end when the 95 % interval of the medians is narrower than this fraction
 
 
 class RunEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,7 +50,7 @@ class LimitEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class ShapeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One kind of node of a cluster: what a batch engine is asked for it. Each kind gets an allocation of its own."""
 
-    nodes: int = 0  # 0: as the command line says
+    nodes: CountOrNone = 0  # 0: as the command line says
     hosts: str = ""
     partition: str = ""
     account: str = ""
@@ -60,7 +61,7 @@ class ShapeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    name: str
+    name: Name
     title: str
     summary: str = ""
     budget: str = ""  # "5 min": no repeat is begun past it
@@ -98,6 +99,7 @@ def parse(text: str, where: str) -> Campaign:
     for name in campaign.shapes:
         if not name.replace("-", "").replace("_", "").isalnum():
             raise BadInput(f"shape {name!r} is no plain word", where=where, hint="letters, digits, - and _")
+    _check_compared(campaign.compare_with, where)
     for number, entry in enumerate(campaign.runs, 1):
         if entry.shape and entry.shape not in campaign.shapes:
             raise unknown("shape", entry.shape, campaign.shapes, where=f"{where}: run {number} {entry.workload!r}")
@@ -109,6 +111,18 @@ def parse(text: str, where: str) -> Campaign:
                 hint=_HINT,
             )
     return campaign
+
+
+def _check_compared(wanted: tuple[str, ...], where: str) -> None:
+    """Raises BadInput for a published system that there is none of."""
+    if not wanted:
+        return
+    from . import published
+
+    known = published.ids()
+    for name in wanted:
+        if name not in known:
+            raise unknown("published system", name, known, where=f"{where}: compare_with")
 
 
 def nodes(entry: RunEntry, where: str) -> tuple[int | str, ...]:
@@ -177,6 +191,8 @@ def limit(entry: LimitEntry, unit: str, where: str) -> Limit:
                     where=where,
                     hint=f'write "40 {unit}", or a fraction with of = "memory.bandwidth"',
                 )
+            if given is not None and given < 0 and unit != "degC":
+                raise BadInput(f"limit {given:g} of {entry.metric!r} is below zero", where=where, hint=_HINT)
             return given
         try:
             value, found = units.parse_quantity(given)
@@ -190,6 +206,8 @@ def limit(entry: LimitEntry, unit: str, where: str) -> Limit:
                 where=where,
                 hint=f"write it in {unit}",
             )
+        if value < 0 and unit not in ("degC", "dB"):
+            raise BadInput(f"limit {given!r} of {entry.metric!r} is below zero", where=where, hint=_HINT)
         return value
 
     if entry.at_least is None and entry.at_most is None:

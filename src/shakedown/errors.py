@@ -12,6 +12,7 @@ Exit codes of the command: 0 met, 1 not met, 2 usage, 3 could not measure, 4 und
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -31,7 +32,7 @@ class ShakedownError(Exception):
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
-        return f"{text}\n  next: {self.hint}" if self.hint else text
+        return plain(f"{text}\n  next: {self.hint}" if self.hint else text)
 
 
 class BadInput(ShakedownError):
@@ -50,6 +51,40 @@ class StoreFailed(CannotMeasure):
 
 class Unavailable(ShakedownError):
     """A plug-in cannot work on this machine; ``what`` says why."""
+
+
+#: Sequences that a terminal obeys: CSI, then OSC and other strings up to their end, then what is left of an escape.
+_SEQUENCES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?|\x9b[0-?]*[ -/]*[@-~]"
+)
+#: Control characters but for tabs and ends of lines, and what turns the direction of writing.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """A text that others wrote (a program, a file, a host), so that it steers no terminal: sequences are left out, other
+    control characters shown as U+FFFD."""
+    return _CONTROLS.sub("\ufffd", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
+
+
+def unforeseen(error: BaseException) -> str:
+    """The sentence for an error that nobody foresaw: what it was, and where its details lie (a file of its own)."""
+    import os
+    import tempfile
+    import traceback
+
+    details = "".join(traceback.format_exception(error))
+    said = plain(f"{type(error).__name__}: {error}".splitlines()[0][:200])
+    try:
+        handle, path = tempfile.mkstemp(prefix="shakedown-error-", suffix=".txt")
+        with open(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.write(details)
+    except OSError:
+        return f"an error that was not foreseen ({said}); this is a defect of shakedown\n{plain(details)}"
+    return (
+        f"an error that was not foreseen ({said}); nothing was decided by it\n"
+        f"  next: report it with its details, which lie in {os.path.abspath(path)}"
+    )
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
 
-from .records import Case, Notice, Phase, Residual
+from . import strict
+from .errors import plain
+from .records import Case, Notice, Phase
 
 
 class Events(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +21,7 @@ class Events(msgspec.Struct, frozen=True, kw_only=True):
     provenance: dict[str, Any] = {}
     started: bool = False
     ended: bool = False
+    ok: bool = True  # what the program says at its end: false where a check failed
     garbage: str = ""  # the first line that is no event, with its number
 
 
@@ -25,7 +29,7 @@ def parse_line(line: bytes | str) -> dict[str, Any] | None:
     """One event, or None for a line that is none."""
     try:
         event = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except strict.UNREADABLE:
         return None
     return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
 
@@ -38,6 +42,7 @@ def parse(text: bytes) -> Events:
     open_phases: dict[tuple[str, str], int] = {}
     provenance: dict[str, Any] = {}
     started = ended = False
+    ok = True
     garbage = ""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -55,17 +60,17 @@ def parse(text: bytes) -> Events:
                     if event["edge"] == "begin":
                         open_phases[key] = event["unix_ns"]
                     elif key in open_phases:
-                        phases.append(
-                            Phase(
-                                name=" ".join(filter(None, key)), begin_ns=open_phases.pop(key), end_ns=event["unix_ns"]
-                            )
-                        )
+                        span = {"begin_ns": open_phases.pop(key), "end_ns": event["unix_ns"]}
+                        phases.append(msgspec.convert({"name": " ".join(filter(None, key)), **span}, Phase))
                 case "notice" if event:
-                    notices.append(Notice(code=event["code"], text=event["text"], advice=event.get("advice", "")))
+                    told = {"code": event["code"], "text": event["text"], "advice": event.get("advice", "")}
+                    found = msgspec.convert(told, Notice)
+                    notices.append(Notice(code=found.code, text=plain(found.text), advice=plain(found.advice)))
                 case "facts" if event:
                     provenance["facts"] = {**provenance.get("facts", {}), **event["facts"]}
                 case "end" if event:
                     ended = True
+                    ok = event.get("ok") is not False
                     provenance["max_rss_bytes"] = event.get("max_rss_bytes")
                 case "progress":
                     pass
@@ -73,7 +78,7 @@ def parse(text: bytes) -> Events:
                     raise KeyError("event")
         except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
             if not garbage:
-                shown = line[:120].decode("utf-8", "replace")
+                shown = plain(line[:120].decode("utf-8", "replace"))
                 garbage = f"line {number} is no event ({type(error).__name__}: {error}): {shown}"
     return Events(
         cases=tuple(cases),
@@ -82,13 +87,14 @@ def parse(text: bytes) -> Events:
         provenance=provenance,
         started=started,
         ended=ended,
+        ok=ok,
         garbage=garbage,
     )
 
 
 def _case(event: dict[str, Any]) -> Case:
     check = event.get("residual")
-    return msgspec.convert(
+    case = msgspec.convert(
         {
             "kernel": event["kernel"],
             "params": event.get("params", {}),
@@ -96,7 +102,7 @@ def _case(event: dict[str, Any]) -> Case:
             "seconds": event["seconds"],
             "residual": None
             if check is None
-            else Residual(value=check["value"], limit=check["limit"], kind=check.get("kind", "")),
+            else {"value": check["value"], "limit": check["limit"], "kind": check.get("kind", "")},
             "begin_ns": event.get("begin_ns"),
             "end_ns": event.get("end_ns"),
             "spans": event.get("spans", ()),
@@ -104,3 +110,6 @@ def _case(event: dict[str, Any]) -> Case:
         Case,
         strict=True,
     )
+    if not all(0 <= second < math.inf and (second > 0 or not case.work) for second in case.seconds):
+        raise ValueError("work that took no time")
+    return case

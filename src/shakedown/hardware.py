@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+#: One part of a path: no separator, no control character, neither . nor .., and nothing that a command takes for an option.
+_PART = r"(?![-.]*\Z)(?!-)[^/\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
+#: A name that becomes a part of a path: of a campaign, a run, a host. Whatever reads a record checks it.
+Name = Annotated[str, msgspec.Meta(pattern=rf"\A{_PART}{{1,160}}\Z")]
+#: The host or hosts of a job, which may be many; empty where that is not told.
+HostNames = Annotated[str, msgspec.Meta(pattern=rf"\A(?:{_PART}+)?\Z")]
 
 Value = int | float | str | bool
 Params = dict[str, Value]
@@ -27,6 +34,7 @@ class Peak(Record, frozen=True, kw_only=True):
     unit: str
     kind: Literal["derived", "measured", "stated"]
     basis: str
+    measured_by: str = ""  # the metric whose best value it is
 
 
 class Absent(Record, frozen=True, kw_only=True):
@@ -153,11 +161,12 @@ class Software(Record, frozen=True, kw_only=True):
 class Host(Record, frozen=True, kw_only=True):
     """Everything that is known of one host; or of several as one (machine/span.py), for a job that runs over them."""
 
-    name: str
+    name: HostNames
     count: int = 1  # hosts that this stands for
     kernel: str = ""
     os: str = ""
     virtualisation: str = ""  # "", "kvm", "docker" ...: with what it hides in `absent`
+    boot_id: str = ""  # of the running kernel: hosts with the same one are one machine (containers, namespaces)
     cpu: Cpu
     memory: Memory
     numa: tuple[NumaNode, ...] = ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,15 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+#: Meters' passwords: what measures power reads them, and nothing else inherits them.
+_SECRET = re.compile(r"SHAKEDOWN_\w+_PASSWORD")
+
+
+def inherited(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a program that is measured: ours without meters' passwords, and ``more``. (An engine's submit
+    command does get them: the job that it starts reads the meters.)"""
+    return {name: value for name, value in os.environ.items() if not _SECRET.fullmatch(name)} | dict(more or {})
 
 
 class Result(NamedTuple):
@@ -214,7 +224,14 @@ class RecordedHost:
     def affinity(self) -> tuple[int, ...]:
         if self._affinity is not None:
             return self._affinity
-        return parse_cpu_list(self.read("/sys/devices/system/cpu/online") or "0")
+        try:
+            return parse_cpu_list(self.read("/sys/devices/system/cpu/online") or "0")
+        except ValueError:
+            return (0,)  # a recording that is damaged: no more is known than that there is one
+
+
+#: No kernel numbers more CPUs (CONFIG_NR_CPUS); a list beyond it is no list.
+_MOST_CPUS = 1 << 16
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
@@ -222,7 +239,10 @@ def parse_cpu_list(text: str) -> tuple[int, ...]:
     cpus: list[int] = []
     for part in filter(None, (word.strip() for word in text.strip().split(","))):
         low, _, high = part.partition("-")
-        cpus.extend(range(int(low), int(high or low) + 1))
+        first, last = int(low), int(high or low)
+        if not 0 <= first <= last < _MOST_CPUS:
+            raise ValueError(f"{part[:40]!r} is no range of CPUs")
+        cpus.extend(range(first, last + 1))
     return tuple(cpus)
 
 

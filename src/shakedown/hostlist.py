@@ -10,6 +10,9 @@ from .errors import BadInput
 
 _LAST_NUMBER = re.compile(r"^(.*?)(\d+)(\D*)$")
 
+#: A name becomes a part of a path and a word for ssh: no separator, no control character, no option.
+_NAME = re.compile(r"(?![-.]*$)[^-/\\\s\x00-\x1f\x7f-\x9f][^/\\\s\x00-\x1f\x7f-\x9f]{0,252}")
+
 #: A list that would expand to more hosts is refused: Slurm's own limit (MAX_RANGE).
 MOST_HOSTS = 65536
 
@@ -23,7 +26,10 @@ def expand(text: str) -> tuple[str, ...]:
     """
     found: list[str] = []
     for word in _words(text):
-        found.extend(itertools.islice(_names(word), MOST_HOSTS + 1))
+        names = list(itertools.islice(_names(word), MOST_HOSTS + 1))
+        if wrong := next((name for name in names if not _NAME.fullmatch(name)), None):
+            raise _bad(text, f"{wrong[:40]!r} is no name of a host")
+        found.extend(names)
         if len(found) > MOST_HOSTS:
             raise _bad(text, f"it unfolds into more than {MOST_HOSTS} hosts")
     return tuple(found)
@@ -33,7 +39,7 @@ def counts(text: str) -> tuple[int, ...]:
     """``4(x2),8`` -> (4, 4, 8): one number for each node. Raises BadInput for all else."""
     found: list[int] = []
     for word in filter(None, text.strip().split(",")):
-        match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", word)
+        match = re.fullmatch(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?", word)
         if not match or int(match[2] or 1) + len(found) > MOST_HOSTS:
             raise BadInput(f"{word!r} is no count of the form 4 or 4(x2)", hint="one number for each node: 4(x2),8")
         found.extend([int(match[1])] * int(match[2] or 1))
@@ -73,7 +79,7 @@ def _names(word: str) -> Iterator[str]:
 def _numbers(text: str, word: str) -> list[str]:
     found: list[str] = []
     for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        match = re.fullmatch(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?", part)
         low, high = (match[1], match[2] or match[1]) if match else ("1", "0")
         if not 0 <= int(high) - int(low) < MOST_HOSTS:
             raise _bad(word, f"{part!r} is no number and no range")

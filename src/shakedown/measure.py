@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from . import events, workloads
+from . import events, strict, workloads
+from .errors import plain
 from .records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
 from .workloads import _gpu
 
@@ -40,8 +41,10 @@ def measurement(
         garbage = found.garbage
         if not garbage and not found.ended:
             garbage = "the output ends before the program said that it ended" if found.started else "there is no output"
+        if not garbage and not found.ok and all(one.residual is None or one.residual.passed for one in cases):
+            garbage = "the program says at its end that a check failed, and none of its cases does"
     else:
-        cases, garbage = _parse(workload, run, stdout)
+        cases, notices, garbage = _parse(workload, run, stdout)
     cases = _marked(cases, workload, run)
     state, reason = judge(
         job,
@@ -50,6 +53,7 @@ def measurement(
         garbage,
         limit_s=run.limit_s,
         missing=_gpu.without_result(notices),
+        causes=causes_of(notices),
         left_out=left_out(notices),
     )
     if state in ("ok", "garbage") and (why := alone(job, provenance.get("facts"), ranks)):
@@ -108,12 +112,14 @@ def _marked(cases: tuple[Case, ...], workload: workloads.Workload, run: Run) -> 
     return tuple(msgspec.structs.replace(case, params={**marks, **case.params}) for case in cases)
 
 
-def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple[Case, ...], str]:
+def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple[Case, ...], tuple[Notice, ...], str]:
     assert workload.parse is not None
+    text = stdout.decode("utf-8", "replace")
     try:
-        return workload.parse(stdout.decode("utf-8", "replace"), run.params), ""
+        cases = workload.parse(text, run.params)
     except workloads.Garbage as error:
-        return (), str(error)
+        return (), (), str(error)
+    return cases, workload.notices(text, run.params) if workload.notices else (), ""
 
 
 def left_out(notices: Iterable[Notice]) -> str:
@@ -131,6 +137,7 @@ def judge(
     limit_s: float,
     missing: str = "",
     left_out: str = "",
+    causes: Sequence[str] = (),
 ) -> tuple[State, str]:
     """The state of a run that ended, and the reason in words. The first that holds, in the order of a user's interest.
 
@@ -144,11 +151,9 @@ def judge(
         return "crashed", f"ended by signal {job.signal} ({signal_name(job.signal)})" + (f": {said}" if said else "")
     wrong = [case for case in cases if case.residual is not None and not case.residual.passed]
     if wrong:
-        check = wrong[0].residual
-        assert check is not None
-        return "wrong", (
-            f"{len(wrong)} of {len(cases)} checks failed; the first: {wrong[0].kernel} {wrong[0].params}, "
-            f"{check.kind} {'NaN' if check.value is None else f'{check.value:g}'} above {check.limit:g}"
+        checked = sum(case.residual is not None for case in cases)
+        return "wrong", f"{len(wrong)} of {checked} checks failed: {in_words(wrong[0])}" + "".join(
+            f"; {cause}" for cause in causes[:_MOST_CAUSES]
         )
     if job.exit_code == UNAVAILABLE and missing and cases and not garbage:
         return "partial", missing
@@ -163,6 +168,28 @@ def judge(
     if not cases:
         return "garbage", "the output holds no result"
     return "ok", ""
+
+
+#: Ends of the codes of notices by which programs say why a check failed.
+_CAUSES = ("-failed", "-wrong", "-unheard", "-lost", "-corrupt")
+_MOST_CAUSES = 3
+
+
+def causes_of(notices: Iterable[Notice]) -> tuple[str, ...]:
+    """Why checks failed, in a program's own words."""
+    return tuple(dict.fromkeys(one.text for one in notices if one.code.endswith(_CAUSES)))
+
+
+def in_words(case: Case) -> str:
+    """A check that failed: ``3 failed checks (hosts 2)``, ``scaled residual 17.2 above 16 (n 4096)``."""
+    check = case.residual
+    assert check is not None
+    value = "NaN" if check.value is None else f"{check.value:g}"
+    words = (
+        f"{check.kind} {value} above {check.limit:g}" if check.limit or check.value is None else f"{value} {check.kind}"
+    )
+    place = ", ".join(f"{name} {value}" for name, value in case.params.items())
+    return f"{words} ({case.kernel}{f', {place}' if place else ''})"
 
 
 #: What launchers and an MPI's runtime add when a program has ended: that it did, never why.
@@ -180,7 +207,7 @@ def last_line(text: bytes) -> str:
     where in the memory) counts only when there is nothing else: the program said before why. Of what stands between
     rules, the first says most: an MPI that cannot start tells it there.
     """
-    lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in plain(text.decode("utf-8", "replace")).splitlines() if line.strip()]
     own: list[str] = []
     banners: list[list[str]] = []
     banner = False
@@ -221,7 +248,7 @@ def recover(plan: Plan, run_id: str, repeat: int, folder: Path) -> Measurement |
     try:
         job = msgspec.json.decode((folder / "job.json").read_bytes(), type=Job)
         stdout, stderr = (folder / "stdout").read_bytes(), (folder / "stderr").read_bytes()
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *strict.UNREADABLE):
         return None
     if run is None or job.end_ns is None:
         return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from . import events
+from .host import inherited
 
 #: Output past this is read and dropped: a program that prints without end must not fill memory or the disk.
 OUTPUT_LIMIT_BYTES = 256 * 2**20
@@ -54,7 +55,7 @@ class Process:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=folder,
-                env={**os.environ, **env},
+                env=inherited(env),
                 stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
                 start_new_session=True,
                 bufsize=0,

@@ -20,9 +20,11 @@ from .hardware import (
     Cpu,
     Gpu,
     Host,
+    HostNames,
     Machine,
     Memory,
     MemoryModule,
+    Name,
     Network,
     NumaNode,
     Params,
@@ -41,9 +43,11 @@ __all__ = [
     "Cpu",
     "Gpu",
     "Host",
+    "HostNames",
     "Machine",
     "Memory",
     "MemoryModule",
+    "Name",
     "Network",
     "NumaNode",
     "Params",
@@ -61,7 +65,7 @@ __all__ = [
 class Run(Record, frozen=True, kw_only=True):
     """One run with every parameter resolved. ``id`` is the hash of its content: the same content is the same run."""
 
-    id: str
+    id: Name
     workload: str
     params: Params
     label: str  # for a person: "stream triad, 2 threads"
@@ -86,7 +90,7 @@ class Limit(Record, frozen=True, kw_only=True):
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    campaign: str
+    campaign: Name
     title: str
     runs: tuple[Run, ...]
     limits: tuple[Limit, ...] = ()
@@ -142,21 +146,23 @@ class Notice(Record, frozen=True, kw_only=True):
 
 
 State = Literal["ok", "partial", "failed", "crashed", "timeout", "garbage", "wrong", "unavailable", "interrupted"]
+#: Among the parameters of every case that was imported from a user's log.
+IMPORTED: Params = {"origin": "imported"}
 SCORED: tuple[State, ...] = ("ok", "partial")  # whose cases count; partial: some devices failed, and are named
 
 
 class Job(Record, frozen=True, kw_only=True):
     """One run under way or ended: exactly what was started, where, and what became of it."""
 
-    run: str
+    run: Name
     repeat: int
     argv: tuple[str, ...]
     env: dict[str, str] = msgspec.field(default_factory=dict)  # what was set beyond the inherited environment
-    hosts: tuple[str, ...] = ()  # that it ran over, where that is more than `host`
+    hosts: tuple[HostNames, ...] = ()  # that it ran over, where that is more than `host`
     beside: bool = False  # one of the copies that ran side by side on every host
     cwd: str = ""
     output: str = ""  # the file in the run's folder that holds the result, where that is not standard output
-    host: str = ""
+    host: HostNames = ""
     pid: int | None = None
     pid_start: int | None = None  # clock ticks since boot, from /proc: tells a reused pid
     begin_ns: int | None = None
@@ -180,11 +186,11 @@ class Disturbance(Record, frozen=True, kw_only=True):
 class Measurement(Record, frozen=True, kw_only=True):
     """What one run left: samples, checks, phases, and under which conditions they were taken."""
 
-    run: str
+    run: Name
     repeat: int
     workload: str
     params: Params
-    host: str
+    host: HostNames
     state: State
     reason: str = ""
     cases: tuple[Case, ...] = ()
@@ -227,6 +233,11 @@ class Metric(Record, frozen=True, kw_only=True):
     measures: str = ""  # the peak that this metric is a measurement of (its best value over the run), same braces
     headline: bool = False  # named in the summary even when its workload is named already
     match: tuple[str, ...] = ()  # parameters that must agree before two values of it can be laid side by side
+    # Circumstances that must be alike before two values of it are ranked: fields of Circumstances, "extent" (the cores or
+    # devices that worked), or parameters.
+    ranked_by: tuple[str, ...] = ("device", "nodes", "extent", "virtual")
+    published_as: str = ""  # the metric in which documents publish what accelerators reach of it: "hpl.rate"
+    exact: bool = False  # a count or a size by definition: it has no interval, and two are equal or they are not
     # Parameters of cases -> with which value a case gives its figure.
     only: dict[str, Only] = msgspec.field(default_factory=dict)
     # What parameters are beside this metric: {"n": "order of the matrix"}.
@@ -452,6 +463,22 @@ class Outcome(Record, frozen=True, kw_only=True):
     provenance: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
+class Circumstances(Record, frozen=True, kw_only=True):
+    """Under which circumstances a value holds, as far as they decide what it may be ranked with. None and "": not told."""
+
+    device: str = ""  # what works, or where messages lie: "cpu", "gpu", or the name of an accelerator
+    devices: int | None = None  # how many, where it is no CPU
+    nodes: int | None = None
+    cores: int | None = None  # that work
+    whole: bool | None = None  # whether these are all cores of the nodes
+    virtual: bool | None = None  # in a virtual machine
+    link: str = ""  # what messages go through: "network" or "shared memory"
+    level: str = ""  # of the memory system: "memory", "l1"
+    placement: str = ""  # of arrays among NUMA nodes: "local", "interleave", "remote"
+    rail: str = ""  # what a power is that of: "facility", "rack", "node", or the name of a part
+    params: Params = msgspec.field(default_factory=dict)  # the rest of what the metric is ranked by
+
+
 class Beside(Record, frozen=True, kw_only=True):
     """One of our values beside one that a document published, in the same metric."""
 
@@ -466,8 +493,27 @@ class Beside(Record, frozen=True, kw_only=True):
     theirs_half: float = 0.0  # half a unit of the last printed place, SI
     theirs_params: Params = msgspec.field(default_factory=dict)
     where: str = ""  # document and table
-    ratio: float | None = None  # ours over theirs
-    verdict: Literal["better", "worse", "not told apart", "not ranked"] = "not ranked"
+    ratio: float | None = None  # ours over theirs; None under other circumstances, where it means nothing
+    verdict: Literal["better", "worse", "equal", "not told apart", "not ranked", "other circumstances"] = "not ranked"
+    circumstances: Circumstances = Circumstances()
+    theirs_circumstances: Circumstances = Circumstances()
+    differences: tuple[str, ...] = ()  # what keeps the two from being ranked, in words
+
+
+class Curve(Record, frozen=True, kw_only=True):
+    """What a document published of one metric over a parameter: one table's rows, whole."""
+
+    metric: str
+    unit: str
+    system: str
+    system_name: str
+    year: int | None = None
+    where: str
+    axis: str  # the parameter that varies
+    params: Params  # those that are the same for all points
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    y_half: tuple[float, ...]  # half a unit of the last printed place, SI
 
 
 class PairMatrix(Record, frozen=True, kw_only=True):
@@ -502,6 +548,7 @@ class Analysis(Record, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()  # the worst of each workload and kernel
     outcomes: tuple[Outcome, ...] = ()
     beside: tuple[Beside, ...] = ()
+    curves: tuple[Curve, ...] = ()  # published ones of the metrics that were measured
     pairs: tuple[PairMatrix, ...] = ()  # matrices of so many pairs that findings keep the best and the worst alone
     power: PowerView | None = None  # where meters were read during the run
     skipped: tuple[Absent, ...] = ()

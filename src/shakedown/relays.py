@@ -24,6 +24,7 @@ import msgspec
 
 from . import __version__, launchers
 from .errors import BadInput, CannotMeasure
+from .host import inherited
 from .process import kill_group
 from .records import Host
 from .relay import Answer, Order, answer_in, line_of, seal
@@ -68,7 +69,7 @@ class _Line:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **reached.env},
+                env=inherited(reached.env),
                 start_new_session=True,
                 bufsize=0,
             )

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from . import hostlist
+from . import hostlist, strict
 from .errors import StoreFailed
 from .records import Measurement, Record
 from .store import RunDirectory, failed, write_record
@@ -168,7 +168,7 @@ def bring_in(directory: RunDirectory, folder: Path) -> Measurement | None:
             continue
         try:
             record = msgspec.json.decode(data, type=Measurement)
-        except msgspec.MsgspecError:
+        except strict.UNREADABLE:
             continue
         if (record.run, str(record.repeat)) != (folder.parent.name, folder.name.partition("@")[0]):
             continue
@@ -222,6 +222,6 @@ def note_in(folder: Path) -> Unsaved | None:
     """What a job left in its folder, if it could not keep everything."""
     try:
         note = msgspec.json.decode((folder / NOTE).read_bytes(), type=Unsaved)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *strict.UNREADABLE):
         return None
     return note if note.what else None

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +25,9 @@ from typing import TypeVar
 
 import msgspec
 
+from . import strict
 from .errors import BadInput, ShakedownError, StoreFailed
-from .records import Absent, Host, Job, Machine, Measurement, Plan
+from .records import Absent, Host, HostNames, Job, Machine, Measurement, Name, Plan
 
 _T = TypeVar("_T")
 
@@ -35,14 +37,19 @@ SCHEMA = 1
 PREPARED = ("campaign.toml", "jobs", "hosts", "meters.json", "allocation.json")
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+#: The name of a repeat's folder, before its host.
+_REPEAT = re.compile(r"[0-9]{1,9}")
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Which layout a run directory has, and who made it."""
 
     schema: int
-    campaign: str
+    campaign: Name
     created_ns: int
     version: str
-    host: str
+    host: HostNames
+    imported: bool = False  # of logs that a user had: not measured by us
 
 
 class Loaded(msgspec.Struct, kw_only=True):
@@ -94,9 +101,9 @@ def read_record(path: Path, kind: type[_T]) -> _T:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
         raise failed(error, path, "read") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except strict.UNREADABLE as error:
         raise StoreFailed(
-            f"is damaged: {error}",
+            f"is damaged: {strict.in_words(str(error))}",
             where=str(path),
             hint="restore it from a copy; the measurements beside it are untouched",
         ) from None
@@ -212,7 +219,7 @@ class RunDirectory:
         try:
             for run in sorted(path for path in (self.path / "runs").iterdir() if path.is_dir()):
                 found = [(*path.name.partition("@"), path) for path in run.iterdir()]
-                numbered = [(int(number), host, path) for number, _, host, path in found if number.isdigit()]
+                numbered = [(int(number), host, path) for number, _, host, path in found if _REPEAT.fullmatch(number)]
                 for number, _, path in sorted(numbered, key=lambda one: one[:2]):
                     yield run.name, number, path
         except OSError as error:
@@ -279,15 +286,15 @@ def durations(parent: Path, most: int = 20) -> list[tuple[str, str, float, float
             found += msgspec.json.decode(
                 (folder / "durations.json").read_bytes(), type=list[tuple[str, str, float, float]]
             )
-        except (OSError, msgspec.DecodeError):
+        except (OSError, *strict.UNREADABLE):
             continue  # a cache that can be made again: an unreadable one teaches nothing
     return found
 
 
-def new_name(campaign: str, now_ns: int) -> str:
-    """A name that sorts by time: ``20261120-154501-quick-node7``."""
+def new_name(campaign: str, now_ns: int, host: str = "") -> str:
+    """A name that sorts by time: ``20261120-154501-quick-node7``; of this host unless told."""
     import time
 
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now_ns / 1e9))
-    host = socket.gethostname().split(".")[0]
+    host = (host or socket.gethostname()).split(".")[0]
     return "-".join([stamp, campaign, host])

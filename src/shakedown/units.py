@@ -175,6 +175,20 @@ def show(value: float | None, unit: str, digits: int = 3) -> str:
     return f"{round_to(value / factor, digits)} {name}".strip()
 
 
+#: Significant digits that a double can hold: beyond them two numbers that look alike are alike.
+_MOST_DIGITS = 17
+
+
+def show_apart(value: float, bound: float, unit: str, digits: int = 3) -> tuple[str, str]:
+    """Two values (SI) as ``show`` has them, with as many digits more as tell them apart where they are not equal: a value
+    just below its bound does not look as if it met it. Beyond a double's digits they stay alike."""
+    for more in range(digits, _MOST_DIGITS + 1):
+        words = show(value, unit, more), show(bound, unit, more)
+        if value == bound or words[0] != words[1]:
+            break
+    return words
+
+
 def show_bytes(count: float) -> str:
     """A size in memory or of a message in binary prefixes: ``64 KiB``, ``1.5 GiB``."""
     for prefix in ("Ti", "Gi", "Mi", "Ki"):
@@ -201,7 +215,10 @@ def parse_quantity(text: str) -> tuple[float, str]:
     if found is None:
         raise ValueError(f"{text!r} does not begin with a number")
     name, factor = si(found[2] or "1")
-    return float(found[1]) * factor, name
+    value = float(found[1]) * factor
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]!r} is too large a number")
+    return value, name
 
 
 def parse_bytes(text: str) -> int:

@@ -74,6 +74,26 @@ def test_a_run_that_has_no_result_is_exit_code_3(tmp_path: Path) -> None:
     assert done.returncode == 3 and "SIGSEGV" in done.stderr
 
 
+@pytest.mark.parametrize(("behaviour", "measured"), [("", "ok"), ("crash", "crashed")])
+def test_the_job_of_a_session_that_is_whole_ends_well_whatever_came_out(
+    tmp_path: Path, behaviour: str, measured: str
+) -> None:
+    """What a batch engine starts, in the environment of an LSF job on this host."""
+    run = tmp_path / "run"
+    run.mkdir()
+    params = f'behaviour = "{behaviour}"' if behaviour else "seconds = 0.01"
+    (run / "campaign.toml").write_text(EMPTY.replace("seconds = 0.4", params).replace("[1, 2, 3, 4, 5]", "[1]"))
+    job = {"LSB_JOBID": "7", "LSB_MCPU_HOSTS": f"{os.uname().nodename} 2"}
+    done = shakedown("run", "--inside", run, env=job)
+    assert done.returncode == 0, done.stderr
+    (record,) = run.glob("runs/*/1/measurement.json")
+    assert json.loads(record.read_text())["state"] == measured
+    record.unlink()
+    (run / "campaign.toml").write_text("")  # the plan is made; a job that cannot do its part has failed
+    done = shakedown("run", "--inside", run, env={**job, "LSB_MCPU_HOSTS": "elsewhere 2"})
+    assert done.returncode != 0
+
+
 def test_reports_over_many_run_directories_keep_hosts_apart(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(EMPTY.replace("0.4", "0.01"))
     for name in ("a", "b"):

@@ -80,11 +80,19 @@ def test_a_flipped_bit_fails_the_check_and_the_run() -> None:
     assert check.value == pytest.approx(expected / 10, abs=_case(found, "loss").work["loss_receivers"] * expected)
 
 
-def test_a_rate_at_which_nothing_is_lost_cannot_be_found_where_something_always_is() -> None:
-    code, found, _ = _run(2, *SHORT, "--patterns", "one-to-many", "--kernels", "lossless", "--inject", "drop")
-    check = _case(found, "lossless").residual
-    assert code == 1 and check is not None and check.value and check.kind == "packets lost at the lowest rate tried"
-    assert not _case(found, "lossless").seconds
+def test_a_loss_is_a_value_and_the_other_kernels_stay() -> None:
+    """Where something is always lost there is no rate without loss; the loss and all other figures are kept."""
+    code, found, _ = _run(2, *SHORT, "--patterns", "one-to-many", "--inject", "drop")
+    assert code == 0 and found.ended and found.provenance["facts"]["hosts"]
+    assert {case.kernel for case in found.cases} == {"reach", "join", "latency", "rate", "loss"}
+    assert all(case.residual is None or case.residual.passed for case in found.cases)
+    (why,) = [one.text for one in found.notices if one.code == "multicast-no-lossless-rate"]
+    assert "packets were lost even at" in why
+
+
+def test_a_share_of_a_link_that_tells_no_speed_is_refused() -> None:
+    code, found, err = _run(2, *SHORT, "--patterns", "one-to-many", "--kernels", "rate", "--share", "0.1")
+    assert code == 3 and not found.cases and "a share of the link is asked for" in err
 
 
 def test_one_way_latencies_come_with_their_uncertainty() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.acceptance import forms, judging, judging_runs, results
+from shakedown.acceptance import words as words_of
 from shakedown.acceptance.judging_runs import Measured
 from shakedown.acceptance.plan import (
     AttachmentEntry,
@@ -545,4 +546,4 @@ def test_the_reason_says_once_what_many_hosts_have_in_common() -> None:
 
 
 def test_a_parameter_that_is_left_open_is_said_to_be() -> None:
-    assert "target = (to be filled in)" in judging.how(run_test(limit(at_least="1 GB/s"), params={"target": ""}))
+    assert "target = (to be filled in)" in words_of.how(run_test(limit(at_least="1 GB/s"), params={"target": ""}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 
 from shakedown import campaign, workloads
 from shakedown.acceptance import checking, plan
-from shakedown.acceptance.plan import CommandTest, ManualTest, RunTest
+from shakedown.acceptance.plan import AvailabilityTest, CommandTest, ManualTest, RunTest
 from shakedown.errors import BadInput
+from shakedown.operate.availability import contract
 
 REQUIREMENT = '[[requirement]]\nid = "r"\nclause = "7.1"\ntext = "It works."\n'
 RUN = 'id = "t"\nrequirements = ["r"]\nkind = "run"\nworkload = "empty"\n'
@@ -154,8 +156,9 @@ def test_thufir_holds_all_demonstrations_in_the_order_of_the_document() -> None:
     assert next(one for one in found.tests if one.id == "emane").kind == "command"
     # 97 % over 30 days
     effectiveness = found.test("effectiveness")
-    assert isinstance(effectiveness, CommandTest)
-    assert checking.quantity(effectiveness.values[0].at_least or 0, "%") == 0.97
+    assert isinstance(effectiveness, AvailabilityTest) and effectiveness.times == 1 and not effectiveness.over
+    agreed = contract.load(effectiveness.contract)
+    assert agreed.target == Fraction(97, 100) and agreed.window_s == 30 * 86400
 
 
 def test_the_generic_plan_goes_through_the_usual_phases() -> None:

@@ -16,13 +16,13 @@ from shakedown.acceptance import (
     directory,
     evaluating,
     journal,
-    judging,
     page,
     plan,
     reporting,
     running,
     sealing,
 )
+from shakedown.acceptance import words as words_of
 from shakedown.acceptance.plan import CommandTest, ManualTest
 from shakedown.acceptance.results import Point
 from shakedown.cli import _accept
@@ -102,7 +102,7 @@ def test_the_result_says_everything(done: directory.Acceptance) -> None:
     assert [one.state for one in result.requirements] == ["met", "not met", "waived"]
     assert result.state == "not met" and result.counts() == {"met": 1, "not met": 1, "waived": 1}
     assert result.requirements[2].shown == "not measured" and result.requirements[2].waiver is not None
-    assert {one.path.split("/")[1] for one in result.evidence} == {"say", "look"}
+    assert [one.owner for one in result.evidence] == ["say, attempt 1", "look, attempt 1"]
     assert evaluating.exit_code(result) == 1
 
 
@@ -177,7 +177,7 @@ def test_the_pdf_is_numbered_hashed_and_holds_what_outside_said_as_text(
     whole = "\n".join(pages)
     assert '#eval("1+1") $x$ *b*' in whole and "Waived by Chief" in whole
     assert "Buyer: A. Buyer & Sons" in whole and "Signature" in whole and "Reservations" in whole
-    assert all(file.sha256 in whole for file in result.evidence)
+    assert all(file.sha256 in whole for one in result.evidence for file in one.files)
     assert result.plan_sha256 in pages[0] and result.head in pages[0] and "Not met" in pages[0]
 
 
@@ -222,7 +222,7 @@ def test_the_terminal_shows_all_of_a_plan_and_no_line_is_too_long(width: int) ->
         for one in found.requirements:
             assert " ".join(one.text.split()) in shown
         for test in found.tests:
-            assert all(" ".join(words.split()) in shown for words in judging.criteria(test))
+            assert all(" ".join(words.split()) in shown for words in words_of.criteria(test))
         assert all(len(line) <= width or len(line.split()) == 1 for line in lines), max(lines, key=len)
 
 

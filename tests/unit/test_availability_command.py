@@ -177,6 +177,17 @@ def test_jobs_that_failed_are_told_by_whose_fault(tmp_path: Path, mine: Path) ->
     assert told["used_h"] == pytest.approx((4 + 8 + 4 + 4 + 4) * 24 + 4 * 48)
 
 
+def test_jobs_that_cannot_be_used_are_counted_and_named(tmp_path: Path, mine: Path) -> None:
+    text = SACCT.format(T + DAY, T + 2 * DAY, T + 3 * DAY)
+    bad = f"8|h|COMPLETED|0:0|20.10.2026|20.10.2026|node1|4\n9|i|COMPLETED|0:0|{T + DAY}|{T + 2 * DAY}|node1|-4\n"
+    (tmp_path / "sacct.txt").write_text(text + bad)
+    file = outages(tmp_path / "o.csv", f"node2,{T + 2 * DAY + 60},{T + 2 * DAY + 900},hardware,DIMM")
+    done = call("report", "--from", file, "--contract", mine, "--jobs", tmp_path / "sacct.txt", "--json")
+    said = {one["code"]: one["text"] for one in json.loads(done.stdout)["jobs"]["notices"]}
+    assert "1 job ended" in said["jobs-without-times"] and "such as 8" in said["jobs-without-times"]
+    assert "1 job ran" in said["jobs-without-cpus"] and "such as 9" in said["jobs-without-cpus"]
+
+
 def test_jobs_across_the_edges_count_for_what_is_inside() -> None:
     from shakedown.schedulers import JobRecord
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shakedown.operate.availability import course, evaluate, using
 from shakedown.operate.availability.history import OPEN_S, WHOLE, Builder, Cause, complement, union
+from shakedown.schedulers import JobRecord
 from support.histories import BEGIN, GAPS, NODES, OUTS, SMALL, SPAN, WINDOW, Out, found, history, report
 
 #: What a node of four processors weighs, in ten-thousandths of one: all that is lost or not seen is a whole number of these.
@@ -162,3 +163,13 @@ def test_union_and_complement_part_a_stretch(spans: list[tuple[int, int]]) -> No
     assert set(itertools.chain.from_iterable(range(*one) for one in whole)) == inside
     rest = complement(whole, 0, 50)
     assert set(itertools.chain.from_iterable(range(*one) for one in rest)) == set(range(50)) - inside
+
+
+def test_a_job_that_runs_has_not_used_what_is_to_come() -> None:
+    """Observed for 10 of 40 days, asked of all 40: a job that runs on 4 CPUs since day 8 has used two days."""
+    seen = history([], seen=((0, 10 * 86400),))
+    running = JobRecord(
+        engine="slurm", id="1", state="running", word="RUNNING", source="accounting", begin_s=BEGIN + 8 * 86400, cpus=4
+    )
+    told = evaluate.evaluate(seen, SMALL, BEGIN, BEGIN + 40 * 86400, records=(running,), jobs_source="t")[0]
+    assert told.jobs is not None and told.jobs.used_h == 4 * 2 * 24

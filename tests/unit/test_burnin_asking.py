@@ -46,6 +46,18 @@ def test_a_core_whose_first_thread_may_not_be_used_runs_on_the_other(machine: Ma
     assert (one.id, one.cpus) == ("cpu:2", (0, 2))
 
 
+def test_a_plan_knows_how_much_the_node_has(machine: Machine, tmp_path: Path) -> None:
+    assert plan(machine).there == {}  # the kernel does not tell
+    (tmp_path / "sys/devices/system/cpu/online").write_text("0-3\n")
+    assert plan(machine, devices="cpu:3").there == {"core": 2}
+    assert asking.plan(asking.Asked(), machine, (0,)).there == {"core": 2}  # as under taskset, or in a part of a node
+    pci = tmp_path / "sys/bus/pci/devices/0000:9b:00.0"
+    pci.mkdir(parents=True)
+    (pci / "vendor").write_text("0x10de\n")
+    (pci / "class").write_text("0x030200\n")
+    assert plan(machine, devices="cpu").there == {"core": 2, "GPU": 1}
+
+
 def test_lists_of_devices(machine: Machine) -> None:
     assert [one.id for one in plan(machine, devices="cpu:0-1").devices] == ["cpu:0", "cpu:1"]
     assert [one.id for one in plan(machine, devices="cpu:1,0").devices] == ["cpu:1", "cpu:0"]

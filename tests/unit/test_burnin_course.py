@@ -114,6 +114,56 @@ def test_a_device_that_did_nothing_was_not_tested() -> None:
     assert (found.judgement, found.exit_code) == ("not tested", 3)
 
 
+CORES = tuple(Device(id=f"cpu:{at}", title=f"CPU {at}", cpus=(at,)) for at in range(2))
+
+
+@pytest.mark.parametrize(
+    ("devices", "there", "judgement", "covered", "code"),
+    [
+        (CORES[:1], {"core": 2}, "passed in part", "1 of 2 cores", 3),
+        (CORES, {"core": 2}, "passed", "2 of 2 cores", 0),
+        (DEVICES, {"core": 64, "GPU": 2}, "passed", "0 of 64 cores, 2 of 2 GPUs", 0),  # GPUs were what was asked for
+        ((DEVICES[0], *CORES), {"core": 2, "GPU": 2}, "passed in part", "2 of 2 cores, 1 of 2 GPUs", 3),
+        (CORES[:1], {}, "passed", "", 0),  # a journal from before, or a kernel that does not tell
+    ],
+)
+def test_a_part_of_the_node_is_no_pass_of_the_node(
+    devices: tuple[Device, ...], there: dict[str, int], judgement: str, covered: str, code: int
+) -> None:
+    plan = msgspec.structs.replace(PLAN, devices=devices, there=there)
+    turns: list[Entry] = [Turn(at_s=T0 + 600, device=one.id, state="ended") for one in devices]
+    work = Minute(at_s=T0 + 600, done={one.id: WORK for one in devices}, figures={})
+    entries = [Begin(at_s=T0, boot="b"), *turns, work, End(at_s=T0 + 600, why="time")]
+    found = fold(plan, entries).report()
+    assert (found.judgement, found.covered, found.exit_code) == (judgement, covered, code)
+    head = report.text(found).splitlines()[0]
+    assert head == f"burn-in of n1: {judgement.upper()}{f' ({covered})' if covered else ''}"
+    assert {one.judgement for one in found.devices} == {"passed"}
+    failed = fold(plan, [*entries[:1], symptom(devices[0].id), *entries[1:]]).report()
+    assert (failed.judgement, failed.exit_code) == ("failed", 1)
+
+
+def test_a_burnin_under_way_is_running_until_it_has_ended(tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    journal.create(folder, PLAN)
+    kept = Journal(folder)
+    for entry in begun():
+        kept.add(entry)
+    found = asking.again(folder)  # nobody has finished a product yet
+    assert (found.judgement, found.exit_code, found.why) == ("running", 4, "under way")
+    assert {one.judgement for one in found.devices} == {"running"}
+    assert "burn-in of n1: RUNNING" in report.text(found) and "still running" in report.text(found)
+    kept.add(minute(T0 + 300))
+    assert asking.again(folder).judgement == "running"
+    kept.add(symptom())
+    found = asking.again(folder)
+    assert (found.judgement, found.exit_code) == ("failed", 1)  # what has failed cannot pass any more
+    assert [one.judgement for one in found.devices] == ["running", "failed"]
+    kept.close()
+    found = asking.again(folder)
+    assert [one.judgement for one in found.devices] == ["unfinished", "failed"]
+
+
 def test_an_empty_journal_is_no_pass() -> None:
     found = Course(PLAN).report()
     assert (found.judgement, found.exit_code, found.burnt_s) == ("not tested", 3, 0)

@@ -96,6 +96,16 @@ def test_what_was_so_before_is_not_told_again() -> None:
     assert "7 uncorrected" in words and "too hot (hardware)" in words
 
 
+def test_heat_that_nobody_watches_is_noted() -> None:
+    words = " ".join(judging.notes(BEFORE))
+    assert "no sensor of the node tells a temperature" in words and "slowed for heat" not in words
+    cold = (WELL[0], msgspec.structs.replace(WELL[1], temperature_c=None))
+    words = " ".join(judging.notes(msgspec.structs.replace(BEFORE, heat_c={"coretemp": 50.0}, throttles={}, gpus=cold)))
+    assert "no sensor" not in words and "slowed for heat" in words
+    assert "GPU 0000:9c:00 tells no temperature" in words and "9b" not in words
+    assert "temperature" not in " ".join(judging.notes(Sight(missing={"machine": "no answer"})))
+
+
 def test_a_gpu_that_is_shown_no_more_is_lost() -> None:
     (found,) = after(gpus=WELL[:1])
     assert (found.device, found.kind, found.severity) == ("gpu:1", "lost", "critical")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shakedown.acceptance import judging_runs, results
 from shakedown.acceptance.page import attempt_row
 from shakedown.acceptance.plan import LimitEntry, RunTest
-from shakedown.analysis import build, checks
+from shakedown.analysis import build, checks, several
 from shakedown.records import Case, Check, Measurement, Outcome, Plan, Residual, Run
 from shakedown.report import html, markdown
 from shakedown.report import json as report_json
@@ -81,7 +81,7 @@ def test_reports_over_packed_runs_have_them_too(ran: RunDirectory, tmp_path: Pat
     build.pack(ran, build.read(ran))
     assert build.is_packed(ran)
     other = directory(tmp_path / "other", measured(case("lj", 0.5, n=3000)))
-    analysis, _ = build.analyse_many([ran, other])
+    analysis, _ = several.analyse_many([ran, other])
     assert [(one.value, one.cases) for one in analysis.checks] == [(0.5, 3)]
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown.analysis import beside, compare
+from shakedown.analysis import beside, circumstances, compare
 from shakedown.published import systems
 from shakedown.records import Finding, Metric
 from support.findings import finding
+from support.machines import host
 
 UP = Metric(name="up", title="Up", unit="B/s", better="higher")
 DOWN = Metric(name="down", title="Down", unit="s", better="lower", match=("bytes",))
@@ -28,6 +29,7 @@ def entry(name: str, *findings: Finding) -> compare.Entry:
         ("higher", (5, 6, 9.5), (9, 10, 11), "not told apart"),
         ("higher", (None, 6, None), (9, 10, 11), "not ranked"),
         ("none", (5, 6, 7), (9, 10, 11), "not ranked"),
+        ("higher", (5, 5, 5), (5, 5, 5), "equal"),
     ],
 )
 def test_ranks(better: str, ours: tuple[float, float, float], theirs: tuple[float, float, float], rank: str) -> None:
@@ -58,22 +60,27 @@ def test_parameters_that_must_agree_keep_rows_apart() -> None:
     assert [row.params for row in rows] == ["bytes=64"]
 
 
-#: A metric that is measured in caches and in memory, as our STREAM is.
+#: A metric that is measured in caches and in memory, as our STREAM is, by all cores of the host.
 TRIAD = Metric(name="stream.triad.bandwidth", title="Triad", unit="B/s", better="higher", limit="{level}.bandwidth")
-IN_MEMORY = finding(TRIAD, 44e9, 43e9, 45e9, level="memory")
+IN_MEMORY = finding(TRIAD, 44e9, 43e9, 45e9, level="memory", threads=2)
+SETTING = circumstances.Setting({"node1": host(2)}, {})
 
 
 def test_published_values_stand_beside_ours_with_their_place() -> None:
     in_cache = finding(TRIAD, 999e9, 998e9, 1000e9, level="l1")
-    laid = beside.beside([in_cache, IN_MEMORY], {TRIAD.name: TRIAD}, systems())
-    assert {one.system for one in laid} >= {"bsc-2", "snic-dsp"}
-    for one in laid:
+    laid = beside.beside([in_cache, IN_MEMORY], {TRIAD.name: TRIAD}, systems(), SETTING)
+    assert {one.system for one in laid} >= {"bsc-2", "snic-dsp", "uio-numa"}
+    assert {one.system for one in laid if one.differences} == {"uio-numa"}, "one core there, or 70 nodes"
+    for one in (one for one in laid if not one.differences):
         assert one.ours is IN_MEMORY and one.where and one.ratio == pytest.approx(44e9 / one.theirs)
         low, high = one.theirs - one.theirs_half, one.theirs + one.theirs_half
         assert one.verdict == ("better" if high < 43e9 else "worse" if low > 45e9 else "not told apart")
 
 
 def test_a_run_stands_beside_a_document_that_knows_no_levels() -> None:
-    document = next(compare.from_published(one) for one in systems() if one.id == "bsc-2")
-    rows = compare.side_by_side([entry("mine", IN_MEMORY), document], {TRIAD.name: TRIAD})
+    metrics = {TRIAD.name: TRIAD}
+    document = next(compare.from_published(one, metrics) for one in systems() if one.id == "bsc-2")
+    told = circumstances.of_finding(IN_MEMORY, TRIAD, SETTING)
+    mine = compare.Entry(name="mine", findings=(IN_MEMORY,), circumstances=(told,))
+    rows = compare.side_by_side([mine, document], metrics)
     assert len(rows) == 1 and compare.winner(rows[0]) == 0

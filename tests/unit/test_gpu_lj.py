@@ -97,7 +97,7 @@ def test_the_estimate_grows_with_what_is_asked() -> None:
 def test_it_stands_beside_comets_fluid_and_no_other(name: str) -> None:
     metrics = {one.name: one for one in workloads.get(name).metrics}
 
-    def laid(**params: Value) -> list[tuple[str, float]]:
+    def laid(**params: Value) -> list[tuple[str, str]]:
         found = Finding(
             metric=f"{name}.rate",
             unit="update/s",
@@ -110,8 +110,7 @@ def test_it_stands_beside_comets_fluid_and_no_other(name: str) -> None:
             high=1.61e9,
         )
         systems = published.systems()
-        return [(one.system, one.ratio or 0) for one in beside.beside((found,), metrics, systems)]
+        return [(one.system, one.verdict) for one in beside.beside((found,), metrics, systems)]
 
-    ((system, ratio),) = laid()
-    assert system == "comet" and ratio == pytest.approx(20, rel=1e-4), "the best of its three figures"
+    assert laid() == [("comet", "other circumstances")], "two or four GPUs there, and one or none here"
     assert laid(n=1_000_000) == [] and laid(cutoff=2.5) == [] and laid(precision="fp64") == []

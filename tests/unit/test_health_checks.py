@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -181,6 +183,28 @@ def test_one_uncorrected_error_is_critical(node: Node) -> None:
     assert node.wrong("ecc")["DIMM_B1 uncorrected"].severity == "CRITICAL"
 
 
+def test_corrected_errors_a_day_are_over_the_true_age_of_the_counter(node: Node) -> None:
+    _edac(node, 1000, since_s=4 * 86400)
+    told = node.wrong("ecc")["DIMM_B1 corrected"]
+    assert (told.value, told.severity) == (250, "WARNING")
+    assert "(1000 in all)" in told.what and "on average over 4.0 days" in told.what
+    _edac(node, 1250, since_s=8 * 86400)  # the next call comes four days later
+    assert node.wrong("ecc", now_s=NOW + 4 * 86400) == {}  # 62.5 a day, and not 250
+
+
+@pytest.mark.parametrize(("uptime", "severity"), [("345600.0 1.0", None), (None, "UNKNOWN")])
+def test_a_counter_whose_age_the_driver_does_not_tell_is_as_old_as_the_machine(
+    node: Node, uptime: str | None, severity: str | None
+) -> None:
+    _edac(node, 250, since_s=0)
+    if uptime:
+        node.put({"/proc/uptime": uptime})
+    wrong = {item: one.severity for item, one in node.wrong("ecc").items()}
+    assert wrong.get("DIMM_B1 corrected") == severity
+    _edac(node, 250 + 200, since_s=0)
+    assert node.wrong("ecc", now_s=NOW + 3600)["DIMM_B1 corrected"].value == 200  # from then on it is seen
+
+
 def test_a_counter_that_was_reset_counts_in_full(node: Node) -> None:
     _edac(node, 5000, since_s=86400 * 365)
     assert node.wrong("ecc") == {}
@@ -283,6 +307,16 @@ def test_full_file_systems(node: Node) -> None:
     assert home.severity == "CRITICAL"
 
 
+def test_what_is_in_use_is_what_df_shows(node: Node) -> None:
+    """Blocks that are kept back for root are neither used nor free: 4 GiB of 17 are in use."""
+    node.put({"/proc/self/mountinfo": MOUNTS})
+    node.senses.spaces = {"/": Space(68 << 30, 13 << 30, 100, 90, 4 << 30)}
+    (metric,) = [one for one in node.check("mounts").metrics if one.labels == {"mount": "/"}]
+    assert metric.value == pytest.approx(4 / 17)
+    shown = subprocess.run(("df", "--output=pcent", "/"), capture_output=True, text=True, check=True).stdout.split()[-1]
+    assert math.ceil(100 * Senses().space("/").used_ratio) in range(int(shown[:-1]) - 1, int(shown[:-1]) + 2)
+
+
 def test_a_mount_is_written_to_where_the_plan_says_so(node: Node, tmp_path: Path) -> None:
     node.put({"/proc/self/mountinfo": MOUNTS})
     plan = {"mounts": [{"path": "/scratch", "write": True}], "others": False}
@@ -357,6 +391,13 @@ def test_a_port_of_an_ethernet_card(node: Node) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- thermal
+
+
+def test_a_temperature_that_nobody_watches_is_told(node: Node) -> None:
+    node.put({"/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": 0})
+    one = node.wrong("thermal")["temperatures"]
+    assert one.severity == "UNKNOWN" and "no temperature is watched" in one.what and "driver" in one.action
+
 
 HWMON = "/sys/class/hwmon/hwmon0"
 

@@ -37,6 +37,18 @@ def test_the_first_value_is_no_increase_and_a_reset_is_one_in_full() -> None:
     assert growth.reset and growth.increase == 14
 
 
+@pytest.mark.parametrize(
+    ("gap_h", "within", "words"), [(1, 240, "an hour"), (4, 60, "an hour, on average over 4.0 hours")]
+)
+def test_what_came_between_calls_that_lie_far_apart_is_shared_out(gap_h: int, within: float, words: str) -> None:
+    _, kept = follow(None, 0, 0.0, HOUR)
+    growth, kept = follow(kept, 240, gap_h * HOUR, HOUR)
+    assert growth.within == within and growth.increase == 240
+    assert growth.words(HOUR).endswith(words)
+    growth, _ = follow(kept, 250, (gap_h + 2) * HOUR, HOUR)
+    assert growth.within == 5
+
+
 def test_several_callers_see_the_same_increase() -> None:
     _, kept = follow(None, 0, 0.0, HOUR)
     seen = []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from scipy import stats
 
 from shakedown.errors import CannotMeasure
-from shakedown.operate.health import correlate, nagios, prometheus
+from shakedown.operate.health import correlate, ganglia, nagios, prometheus
 from shakedown.operate.health.records import Exposure, Finding, Metric, Occasion, Report, Severity, worst
 
 NASTY = st.text(st.characters(codec="utf-8"), max_size=30)
@@ -120,6 +122,31 @@ def test_the_file_is_whole_and_readable(tmp_path: Path) -> None:
     assert file.read_text() == "a 2\n" and file.stat().st_mode & 0o777 == 0o644 and list(tmp_path.iterdir()) == [file]
     with pytest.raises(CannotMeasure, match="cannot be written"):
         prometheus.write(str(tmp_path / "no" / "x.prom"), "")
+
+
+@given(NASTY, st.floats(allow_nan=True, allow_infinity=True))
+def test_gmetric_gets_each_number_once_whatever_a_node_is_called(label: str, value: float) -> None:
+    """Read as a shell reads it: a line is one call of gmetric, with a name that can be a file's."""
+    metrics = (
+        Metric(name="filesystem_used_ratio", value=value, labels={"mount": label}, help=f"Of {label}."),
+        Metric(name="filesystem_used_ratio", value=0.25, labels={"mount": f"/{label}"}),
+        Metric(name="memory_corrected_errors_total", value=7, labels={"module": "DIMM_A1"}, counter=True, unit="c"),
+        Metric(name="temperature_celsius", value=1e300),
+    )
+    found = Finding(check="mounts", item=label, severity="WARNING", what=label)
+    lines = ganglia.text(report(found, metrics=metrics)).split("\n")
+    assert lines.pop() == ""
+    calls = [shlex.split(line) for line in lines]
+    assert all(call[0] == "gmetric" and all(word.startswith("--") for word in call[1:]) for call in calls)
+    told = [dict(word[2:].split("=", 1) for word in call[1:]) for call in calls]
+    names = [one["name"] for one in told]
+    assert len(set(names)) == len(names) and all(re.fullmatch(r"[A-Za-z0-9_.]+", name) for name in names)
+    ratios = [float(one["value"]) for one in told if one["name"].startswith("shakedown_filesystem_used_ratio")]
+    assert ratios == [*([value] if math.isfinite(value) else []), 0.25]
+    by = {one["name"]: one for one in told}
+    assert by["shakedown_status"]["value"] == by["shakedown_status.mounts"]["value"] == "1"
+    corrected = by["shakedown_memory_corrected_errors_total.DIMM_A1"]
+    assert (corrected["slope"], corrected["value"]) == ("positive", "7")
 
 
 def test_a_report_goes_through_json() -> None:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import functools
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from shakedown.analysis import advice, limits
+from shakedown.analysis import advice, limits, sizes
 from shakedown.records import Disturbance, Finding, Limit, Metric, Peak
+from shakedown.units import show_apart
+from shakedown.workloads.stream import RANKED_BY, memory_bytes, rule_bytes
 from support import findings
+from support.machines import host
 
 METRIC = Metric(
     name="m", title="M", unit="B/s", better="higher", limit="{level}.bandwidth", measures="{level}.bandwidth"
@@ -83,6 +89,54 @@ def test_what_was_never_measured_is_not_met_silently() -> None:
     assert [one.state for one in got] == ["not measured"]
 
 
+def test_what_was_measured_is_no_limit_for_itself() -> None:
+    bound = Limit(metric="m", at_least=0.7, of="memory.bandwidth")
+    measured = peak(61, kind="measured", basis="STREAM read, 2 threads")
+    (got,) = limits.verdicts([bound], [finding(60, 59, 61, level="memory")], METRICS, {"node1": (measured,)})
+    assert got.state == "undecided" and "what was measured is no limit for itself" in got.evidence
+    assert "61.0 B/s, measured" in got.requirement and "measured 60.0 B/s" in got.evidence
+
+
+def test_of_two_peaks_the_verdict_says_which_and_why() -> None:
+    bound = Limit(metric="m", at_least=0.7, of="memory.bandwidth")
+    clock = peak(120, basis="2 x 3.1 GHz clock measured under vector load (probe)")
+    peaks = (peak(100), clock, peak(61, kind="measured", basis="x"))
+    (got,) = limits.verdicts([bound], [finding(60, 59, 61, level="memory")], METRICS, {"node1": peaks})
+    assert got.state == "not met"
+    assert "100 B/s, derived" in got.requirement and "120 B/s at the clock that was measured" in got.requirement
+    assert "not the 61.0 B/s that was measured here" in got.requirement
+
+
+def test_no_value_is_a_fraction_of_itself() -> None:
+    bandwidth = Metric(name="s.b", title="B", unit="B/s", better="higher", kernel="triad", limit="memory.bandwidth")
+    traffic = msgspec.structs.replace(bandwidth, name="s.t", measures="memory.bandwidth")
+    read = msgspec.structs.replace(traffic, name="s.r", kernel="read")
+    metrics = {one.name: one for one in (bandwidth, traffic, read)}
+
+    def shares(measured_by: str) -> list[int]:
+        own = msgspec.structs.replace(peak(60, kind="measured"), measured_by=measured_by)
+        return [len(limits.fractions(findings.finding(one, 60), one, [own], metrics)) for one in metrics.values()]
+
+    assert shares("s.t") == [0, 0, 1], "triad's traffic is triad"
+    assert shares("s.r") == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(39.99996e9, "measured 39.99996 GB/s"), (40e9, "measured 40.0 GB/s"), (35e9, "measured 35.0 GB/s")],
+)
+def test_a_value_just_below_its_bound_does_not_look_as_if_it_met_it(value: float, words: str) -> None:
+    (got,) = limits.verdicts([Limit(metric="m", at_least=40e9)], [finding(value)], METRICS, {})
+    assert got.evidence == words and got.state == ("met" if value >= 40e9 else "not met")
+
+
+@given(st.floats(0.01, 1e15), st.floats(-1e-12, 1e-12))
+def test_values_that_differ_are_shown_apart(value: float, by: float) -> None:
+    other = value * (1 + by)
+    one, two = show_apart(value, other, "B/s")
+    assert (one == two) == (value == other)
+
+
 def test_a_disturbed_run_is_warned_of_with_advice() -> None:
     notices = advice.disturbed(
         Disturbance(load_before=3.0, steal_fraction=0.2, other_cpu_fraction=0.3, throttle_events=2, swap_pages=5),
@@ -121,3 +175,50 @@ def test_what_ran_on_gpus_is_not_laid_over_the_peak_of_the_cores() -> None:
     assert share(threads=4) == [0.5]
     assert share(threads=2, ranks=2) == [0.5]
     assert share(ranks=2) == [0.25]
+
+
+# ------------------------------------------------------------------------------------------------------- STREAM's rule
+
+MIB = 2**20
+TRIAD = Metric(
+    name="stream.triad.bandwidth",
+    title="Triad",
+    unit="B/s",
+    better="higher",
+    limit="{level}.bandwidth",
+    measures="{level}.bandwidth",
+    ranked_by=RANKED_BY,
+)
+
+
+def sized(mib: int, value: float) -> Finding:
+    return findings.finding(TRIAD, value, value, value, bytes=mib * MIB, threads=2, level="memory")
+
+
+def test_arrays_beside_a_cache_as_large_stand_for_nothing_in_memory() -> None:
+    """32 MiB of level 3: arrays have 128 MiB at least."""
+    metrics = {TRIAD.name: TRIAD}
+    found = sizes.by_rule([sized(32, 90e9), sized(127, 70e9), sized(128, 40e9)], metrics, [host(2)])
+    assert [one.params.get("level") for one in found] == [None, None, "memory"]
+    assert "128 MiB (STREAM's rule" in found[0].notices[0].text
+    (limit,) = limits.measured_peaks(found, metrics)["node1"]
+    assert limit.value == 40e9, "memory.bandwidth is what memory gives"
+    for params in ({}, {"level": "memory"}):
+        bound = Limit(metric=TRIAD.name, at_least=50e9, params=params)  # type: ignore[arg-type]
+        assert limits.verdicts([bound], found, metrics, {})[0].state == "not met"
+        (got,) = limits.verdicts([bound], found[:2], metrics, {})
+        assert got.state == "not measured" and "STREAM's rule" in got.evidence
+
+
+def test_the_rule_is_that_of_the_caches_in_use() -> None:
+    here = host(2)
+    assert rule_bytes(here) == 128 * MIB == memory_bytes(here)
+    (large,) = [one for one in here.cpu.caches if one.level == 3]
+    many = msgspec.structs.replace(large, groups=((0,), (1,)))
+    caches = (*here.cpu.caches[:2], many)
+    parted = msgspec.structs.replace(here, cpu=msgspec.structs.replace(here.cpu, caches=caches))
+    assert (rule_bytes(parted), rule_bytes(parted, 1), rule_bytes(parted, 2)) == (256 * MIB, 128 * MIB, 256 * MIB)
+    huge = msgspec.structs.replace(large, size_bytes=300 * MIB)
+    shown = msgspec.structs.replace(here.cpu, caches=(*here.cpu.caches[:2], huge))
+    for layers, mib in (("kvm", 1024), ("docker", 1200), ("", 1200)):
+        assert rule_bytes(msgspec.structs.replace(here, cpu=shown, virtualisation=layers)) == mib * MIB

@@ -463,3 +463,40 @@ def test_a_file_that_describes_no_simulation_is_refused(tmp_path: Path) -> None:
     for text, words in (("{", "no simulation"), ('{"load": {"t_s": [1, 0], "w": [1, 2]}, "channels": []}', "rising")):
         with pytest.raises(BadInput, match=words):
             meters.get("simulated").open(parse_target(f"simulated:{written(tmp_path, text)}"), RealHost())
+
+
+def test_the_end_of_an_old_recording_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of last year, followed from its start: its readings, and no gaps of today behind them."""
+    file = tmp_path / "old.csv"
+    file.write_text("time,power_w\n" + "".join(f"2025-03-01T10:00:{s:02}Z,{300 + s}\n" for s in range(40)))
+    now = [1_790_000_000 * 10**9]
+    door = RealHost()
+    monkeypatch.setattr(door, "now_ns", lambda: now[0])
+    source = csv.METER.open(parse_target(f"csv:{file}?begin=start"), door)
+    assert len(source.read()) == 40
+    for _ in range(3):
+        now[0] += 3600 * 10**9
+        assert source.read() == []
+    with file.open("a") as more:  # it grows after all: now a silence counts
+        more.write("2025-03-01T10:00:41Z,345\n")
+    assert len(source.read()) == 1
+    now[0] += 10**6 * 10**9
+    assert [one.status for one in source.read()] == [Status.GAP]
+
+
+def test_gaps_lie_on_the_device_s_clock_and_a_clock_set_back_is_told(tmp_path: Path) -> None:
+    from shakedown import _collect, _samples
+
+    channel = meters.Channel(id="x/power", title="x", quantity="power", unit="W", scope="last", place="node")
+    second, host, device = 10**9, 1_790_000_000 * 10**9, 1_700_000_000 * 10**9
+    shifts = [0, 1, 2, 3, -597, -596, -595]
+    readings = [
+        meters.Reading(0, host + i * second, host + i * second, device + s * second, 300.0)
+        for i, s in enumerate(shifts)
+    ]
+    readings.append(meters.Reading(0, host + 20 * second, host + 20 * second, None, None, Status.GAP))
+    raw = tmp_path / "one.raw"
+    raw.write_bytes(b"".join(_samples.pack(0, one, 0) for one in readings))
+    found = _collect._trace(channel, _collect._rows(raw), [])
+    assert abs(int(found.t_ns[found.status == Status.GAP][0]) - device) < 700 * second
+    assert "fall back 1 times, by up to 600 s: its clock was set" in found.channel.note

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shakedown import metering
-from shakedown.analysis import build
+from shakedown.analysis import build, several
 from shakedown.energy import trace as traces
 from shakedown.energy.simulate import Load
 from shakedown.errors import BadInput, CannotMeasure
@@ -135,7 +135,7 @@ def test_only_runs_that_ended_well_have_an_energy(tmp_path: Path) -> None:
 def test_many_directories_lie_side_by_side(tmp_path: Path) -> None:
     one = directory(tmp_path / "a", [measured(1, 10, 70)], [[seen(NODE, window_s=1.0)]])
     two = directory(tmp_path / "b", [measured(1, 80, 140, host="node2")], [[seen(NODE, window_s=1.0)]])
-    analysis, _ = build.analyse_many([one, two])
+    analysis, _ = several.analyse_many([one, two])
     values = {f.host: f.value for f in analysis.findings if f.metric == "gemm.dgemm.power"}
     assert values == {"node1": pytest.approx(300, rel=0.002), "node2": pytest.approx(310, rel=0.002)}
 

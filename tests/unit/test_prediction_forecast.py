@@ -125,15 +125,37 @@ def test_calibrating_runs_are_met_to_their_noise() -> None:
     assert tsubame().effective_draws > 50
 
 
-def test_runs_that_contradict_one_another_widen_the_interval_and_are_told() -> None:
+def test_runs_that_contradict_one_another_are_refused_and_the_odd_one_is_named() -> None:
     assert TSUBAME
     observed, held_out = rows(TSUBAME, "tsubame")
     disturbed = [msgspec.structs.replace(observed[0], rate=(observed[0].rate or 0) * 0.8), *observed[1:]]
-    found = forecast.forecast(TSUBAME, disturbed, held_out[-1:])
-    assert found.noise > 0.08
+    with pytest.raises(BadInput, match="misses the run on 1 node at N = 58,320") as refused:
+        forecast.forecast(TSUBAME, disturbed, held_out[-1:])
+    assert "--leave-out 1@58320" in refused.value.hint
+    without = forecast.forecast(TSUBAME, disturbed[1:], held_out[-1:])
+    assert without.notices == ()
+
+
+def test_runs_that_are_said_to_scatter_widen_the_interval() -> None:
+    assert TSUBAME
+    observed, held_out = rows(TSUBAME, "tsubame")
+    disturbed = [msgspec.structs.replace(observed[0], rate=(observed[0].rate or 0) * 0.8), *observed[1:]]
+    noisy = msgspec.structs.replace(TSUBAME, error=msgspec.structs.replace(TSUBAME.error, noise=0.08))
+    found = forecast.forecast(noisy, disturbed, held_out[-1:])
     one, calm = found.predicted[0], tsubame().predicted[-1]
     assert one.high - one.low > 2 * (calm.high - calm.low)
-    assert any("do not agree" in sentence for sentence in page.lead(found))
+
+
+def test_a_run_that_is_missed_a_little_widens_the_interval_and_is_told() -> None:
+    assert TSUBAME
+    observed, held_out = rows(TSUBAME, "tsubame")
+    disturbed = [msgspec.structs.replace(observed[0], rate=(observed[0].rate or 0) * 0.94), *observed[1:]]
+    found = forecast.forecast(TSUBAME, disturbed, held_out[-1:])
+    assert found.noise > 0.02
+    one, calm = found.predicted[0], tsubame().predicted[-1]
+    assert one.high - one.low > 1.1 * (calm.high - calm.low)
+    lead = " ".join(page.lead(found))
+    assert "do not agree" in lead and "--leave-out 1@58320" in lead
     assert not any("do not agree" in sentence for sentence in page.lead(tsubame()))
 
 

@@ -33,7 +33,9 @@ UNITS = {
     "gpu_lj.rate": "update/s",
 }
 KNOWN = {name: Metric(name=name, title=name, unit=unit, better="none") for name, unit in UNITS.items()}
-KNOWN |= {one.name: one for one in workloads.get("gpu_query").metrics}
+KNOWN |= {
+    one.name: one for name in ("gpu_query", "gemm", "stream", "filesystem") for one in workloads.get(name).metrics
+}
 
 GOOD = """
 id = "testbed"
@@ -152,7 +154,7 @@ def test_some_values_read_from_the_documents() -> None:
     def values(id: str, metric: str, **params: published.Param) -> list[float]:
         return [one.value for one in published.system(id).values if one.metric == metric and one.params == params]
 
-    assert values("iict-bas", "pingpong.latency", bytes=8) == pytest.approx([2.14e-6])
+    assert values("iict-bas", "pingpong.latency", bytes=8, link="network") == pytest.approx([2.14e-6])
     assert values("comet", "neuron.time", cores=768, library="MVAPICH2 2.1", case="olfactory bulb") == [84]
     assert values("gordon", "openfoam.time", cores=144, library="MVAPICH2 1.9", case="backward-facing step") == [928]
     assert values("thufir", "availability.effectiveness_level", case="required") == pytest.approx([0.97])

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown import units, workloads
-from shakedown.records import Analysis, Beside, Finding, Fraction, Metric, Params, Value
-from shakedown.report import _charts, _choose, _figures, _fleet, _heat, _palette
+from shakedown.records import Analysis, Beside, Circumstances, Curve, Finding, Fraction, Metric, Params, Value
+from shakedown.report import _charts, _choose, _figures, _fleet, _heat, _palette, _published
 from shakedown.report._document import Bars, Dots, Figures, Heat, Histogram, Lines, Table
 from shakedown.report._sections import document
 from shakedown.report._text import interval_of, natural, params_of, ranges, with_half
@@ -229,6 +229,72 @@ def test_a_limit_stands_where_it_holds() -> None:
     assert [(one.y) for one in made.rules] == [1.5]  # three times the values: said in words
     assert made.rules[0].begin > 2048 and made.rules[0].end > 8192
     assert "measured cache.l1.bandwidth, 3.00 B/s" in made.caption
+
+
+def curve(system: str, x: tuple[float, ...], **params: Value) -> Curve:
+    return Curve(
+        metric=RATE.name,
+        unit="B/s",
+        system=system,
+        system_name=system.title(),
+        year=2011,
+        where="Table 1",
+        axis="bytes",
+        params=params,
+        x=x,
+        y=tuple(1e6 * (1 + at) for at in range(len(x))),
+        y_half=(0.0,) * len(x),
+    )
+
+
+def test_a_published_curve_is_drawn_whole_as_far_as_the_axis_reaches() -> None:
+    ours = [finding(1e9 + size, bytes=size) for size in (8, 1024, 65536)]
+    theirs = curve("there", tuple(float(2**power) for power in range(23)), link="network")
+    made = _figures.of_workload(ours, {RATE.name: RATE}, (), (theirs,))
+    (figure,) = (one for one in (made.figures if made else ()) if isinstance(one, Lines))
+    assert [len(one.points) for one in figure.series] == [3, 14] and "There (2011)" in figure.series[1].name
+    assert "9 of the 23 points of There (2011)" in figure.caption and "beyond the figure" not in figure.caption
+    assert all(figure.x.low <= point.x <= figure.x.high for point in figure.series[1].points)
+
+
+def test_curves_for_which_there_is_no_colour_are_told() -> None:
+    ours = [finding(1e9 + size, bytes=size) for size in (8, 1024, 65536)]
+    many = tuple(curve(f"s{at}", (8.0, 1024.0, 65536.0)) for at in range(9))
+    made = _figures.of_workload(ours, {RATE.name: RATE}, (), many)
+    (figure,) = (one for one in (made.figures if made else ()) if isinstance(one, Lines))
+    assert len(figure.series) == _figures.MOST_SERIES
+    assert figure.caption.count("is in the table and not drawn") == 2
+    _charts.svg(figure)
+
+
+def test_like_with_like_has_bars_over_systems_and_the_rest_stands_apart() -> None:
+    ours = msgspec.structs.replace(finding(2e9, threads=4), low=1.9e9, high=2.1e9)
+    node = Circumstances(device="cpu", nodes=1, cores=4, whole=True, virtual=False)
+
+    def beside(system: str, theirs: float, *differences: str) -> Beside:
+        return Beside(
+            metric=RATE.name,
+            unit="B/s",
+            better="higher",
+            ours=ours,
+            system=system,
+            system_name=system,
+            theirs=theirs,
+            ratio=None if differences else 2e9 / theirs,
+            verdict="other circumstances" if differences else "better" if theirs < 1.9e9 else "worse",
+            circumstances=node,
+            theirs_circumstances=node,
+            differences=differences,
+        )
+
+    found = [beside("slow", 1e9), beside("fast", 4e9), beside("card", 9e9, "device: cpu here, gpu there")]
+    bars, ranked, apart = _published.blocks(found, [ours], {RATE.name: RATE})
+    assert isinstance(bars, Bars) and [bar.title for bar in bars.bars] == ["fast", "here", "slow"]
+    assert [bar.fractions[0][1] for bar in bars.bars] == [1.0, 0.5, 0.25]
+    assert isinstance(ranked, Table) and [row[2] for row in ranked.rows] == ["slow", "fast"]
+    assert isinstance(apart, Table) and [row[2] for row in apart.rows] == ["card"]
+    assert "better" not in str(apart.rows) and "device: cpu here, gpu there" in apart.rows[0]
+    assert _published.blocks([], [ours], {RATE.name: RATE}) == []
 
 
 def test_a_published_value_stands_at_its_own_x_or_across() -> None:

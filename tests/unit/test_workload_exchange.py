@@ -190,6 +190,7 @@ def ends(tmp_path: Path) -> tuple[Path, Path]:
 def test_files_go_to_another_folder_and_back(ends: tuple[Path, Path]) -> None:
     here, there = ends
     done, found = demonstrate(here, "--target", str(there), "--tools", "cp")
+    assert found.provenance["facts"]["hosts"] == [os.uname().nodename], "a folder of this host is no other system"
     assert done.returncode == 0, done.stderr
     large = [case for case in found.cases if case.kernel == "large"]
     assert [case.params["direction"] for case in large] == ["out", "back"]

@@ -64,7 +64,7 @@ def test_every_published_device_query_has_our_value_beside_it() -> None:
     own = plan.metrics(set(workloads.names()))
     metrics = {name: own[name] for name in wanted}
     ours = compare.Entry(name="run", findings=tuple(findings(gpu_query.Query(gpus=(queried(),)))))
-    rows = compare.side_by_side([ours, compare.from_published(system)], metrics)
+    rows = compare.side_by_side([ours, compare.from_published(system, metrics)], metrics)
     shown = {row.metric: [cell.value for cell in row.cells if cell] for row in rows}
     assert set(shown) == wanted and all(len(values) == 2 for values in shown.values())
     assert shown["device_query.cores"] == [16896, 512] and shown["device_query.clock"] == [1.98e9, 1.3e9]

@@ -35,7 +35,8 @@ def ask(
             if path:
                 files.append(f"{one.name}={path}")
     by = by or _line("Your name", required=True)
-    return subject, by, witness or _line("Witness (empty: none)", required=False)
+    asked = f"Witness ({test.witness})" if test.witness else "Witness (empty: none)"
+    return subject, by, witness or _line(asked, required=bool(test.witness))
 
 
 def _say(text: str) -> None:

@@ -17,6 +17,7 @@ from ..errors import BadInput, ShakedownError, nearest
 from ..records import Limit, Metric
 from .plan import (
     FLEET_MEDIAN,
+    AvailabilityTest,
     CommandTest,
     FieldEntry,
     LimitEntry,
@@ -137,6 +138,8 @@ def _test(test: Test, known: set[str], plan: Plan) -> Iterator[Fault]:
             yield from _run(test, plan)
         case CommandTest():
             yield from _command(test)
+        case AvailabilityTest():
+            yield from _availability(test)
         case ManualTest():
             yield from _manual(test)
 
@@ -149,6 +152,8 @@ def waits(test: Test) -> str:
         return test.awaits if open_ else ""
     if isinstance(test, CommandTest):
         return test.awaits if not test.command else ""
+    if isinstance(test, AvailabilityTest):
+        return test.awaits if not test.source else ""
     return ""
 
 
@@ -168,6 +173,7 @@ def _run(test: RunTest, plan: Plan) -> Iterator[Fault]:
         yield f"repeat min {test.repeat.min} and max {test.repeat.max} must be 1 <= min <= max", "mend it"
     if test.repeat and test.repeat.interval is not None and not 0 < test.repeat.interval < 1:
         yield f"repeat interval {test.repeat.interval:g} is no width of an interval", "a fraction of the value, as 0.02"
+    yield from _hosts(test)
     if test.outside and test.nodes != ():
         yield (
             "is `outside` and names nodes",
@@ -183,6 +189,19 @@ def _run(test: RunTest, plan: Plan) -> Iterator[Fault]:
     for number, limit in enumerate(test.limits, 1):
         for what, hint in _limit(limit, own, metrics):
             yield f"limit {number}: {what}", hint
+
+
+def _hosts(test: RunTest) -> Iterator[Fault]:
+    """What is wrong with how many hosts are asked for."""
+    if test.hosts < 0:
+        yield (
+            f"hosts = {test.hosts} is no number of hosts",
+            "how many at least; leave it out for what the workload needs",
+        )
+    nodes = test.nodes if isinstance(test.nodes, tuple) else (test.nodes,)
+    most = max((one for one in nodes if isinstance(one, int)), default=0)
+    if most and not {"all", "each"} & set(map(str, nodes)) and test.hosts > most:
+        yield f"hosts = {test.hosts} and nodes = {most}: nothing can meet it", "mend one of them"
 
 
 def metrics_of(plan: Plan) -> dict[str, Metric]:
@@ -270,6 +289,22 @@ def _command(test: CommandTest) -> Iterator[Fault]:
         yield "has no time limit", 'write time_limit = "10 min"'
 
 
+def _availability(test: AvailabilityTest) -> Iterator[Fault]:
+    from . import availability
+
+    yield from _raised(lambda: availability.contract_text(test.contract))
+    if not test.source and not test.awaits:
+        yield "has no source", 'name what knows the history: source = ["slurm"], or files'
+    if test.source and test.awaits:
+        yield "has its source and still `awaits` it", "remove the key awaits"
+    if test.times != 1 or test.over:
+        yield "has times or over", "the contract's window says over how long: remove them"
+    for path in (*test.source, *((test.jobs,) if test.jobs not in ("", "none") else ())):
+        if path != "slurm" and not path.startswith("/"):
+            yield f"source {path!r} is a relative path", "give an absolute path, or slurm"
+    yield from _raised(lambda: duration_s(test.time_limit, ""))
+
+
 def _pattern(pattern: str, groups: int) -> Iterator[Fault]:
     try:
         found = re.compile(pattern)
@@ -326,11 +361,18 @@ def _manual(test: ManualTest) -> Iterator[Fault]:
         if number > 1 or not _NAME.fullmatch(name):
             why = "is there twice" if number > 1 else "is no name"
             yield f"field {name!r} {why}", "letters, digits, dashes and underscores, each once"
+    times = {one.name for one in test.fields if one.type == "time"}
     for field in test.fields:
-        yield from ((f"field {field.name!r}: {what}", hint) for what, hint in _field(field))
+        yield from ((f"field {field.name!r}: {what}", hint) for what, hint in _field(field, times))
+        if field.distinct and field.choices and test.times > len(field.choices):
+            yield f"field {field.name!r} is another each time, {test.times} times, and has too few choices", "mend one"
 
 
-def _field(field: FieldEntry) -> Iterator[Fault]:
+def _field(field: FieldEntry, times: set[str]) -> Iterator[Fault]:
+    if field.after and (field.type != "time" or field.after not in times - {field.name}):
+        yield f"is after {field.after!r}, and both must be times", 'name another field of type = "time"'
+    if field.distinct and not field.required:
+        yield "is another each time and is not required", "remove required = false"
     numeric = field.type in ("number", "integer")
     if (field.type == "choice") != bool(field.choices):
         yield "has choices and is no choice" if field.choices else "is a choice without choices", "mend one of them"

@@ -8,28 +8,28 @@ from pathlib import Path
 from typing import get_args
 
 from ..errors import BadInput, nearest
-from . import checking, directory, evaluating, judging
+from . import checking, directory, evaluating, forms, judging
 from .directory import Acceptance
 from .journal import Again, Classified, FailureClass
-from .plan import CommandTest, RunTest, Test
+from .plan import AvailabilityTest, CommandTest, ManualTest, RunTest, Test
 from .results import Tested, Tried
 
 
 def due(
     acceptance: Acceptance, wanted: Iterable[Test], *, named: bool
-) -> tuple[list[RunTest], list[tuple[CommandTest, int]]]:
+) -> tuple[list[RunTest], list[tuple[CommandTest | AvailabilityTest, int]]]:
     """The runs that are left to do, and the commands with how often. Raises BadInput for a test that was ``named`` and
     is not to be done."""
     tests = {one.id: one for one in evaluating.evaluate(acceptance).tests}
     runs: list[RunTest] = []
-    commands: list[tuple[CommandTest, int]] = []
+    commands: list[tuple[CommandTest | AvailabilityTest, int]] = []
     for test in wanted:
         times = judging.left_to_do(test, tests[test.id])
-        if named and (times == 0 or not isinstance(test, (RunTest, CommandTest))):
+        if named and (times == 0 or isinstance(test, ManualTest)):
             raise _not_now(acceptance, test, tests[test.id])
         if times and isinstance(test, RunTest):
             runs.append(test)
-        elif times and isinstance(test, CommandTest):
+        elif times and isinstance(test, (CommandTest, AvailabilityTest)):
             commands.append((test, times))
     return runs, commands
 
@@ -40,9 +40,10 @@ def _not_now(acceptance: Acceptance, test: Test, found: Tested) -> BadInput:
         return BadInput(
             f"awaits {waiting}",
             where=where,
-            hint="fill it in, in a plan of your own: shakedown accept show PLAN > mine.toml",
+            hint=f"fill it in, in a copy of {acceptance.path}/plan.toml, then: shakedown accept amend {acceptance.path} "
+            "PLAN --by NAME --reason WHY",
         )
-    if not isinstance(test, (RunTest, CommandTest)) and judging.left_to_do(test, found):
+    if isinstance(test, ManualTest) and judging.left_to_do(test, found):
         return BadInput("is done by a person", where=where, hint=f"shakedown accept record {acceptance.path} {test.id}")
     return BadInput(f"is decided: {found.state}", where=where, hint="to do it anew: --again --by NAME --reason WHY")
 
@@ -51,15 +52,19 @@ def refuse_people(acceptance: Acceptance, tests: Iterable[Test]) -> None:
     """Raises BadInput for a test that is not run but done by a person, or that still waits for something."""
     judged = {one.id: one for one in evaluating.evaluate(acceptance).tests}
     for test in tests:
-        if checking.waits(test) or not isinstance(test, (RunTest, CommandTest)):
+        if checking.waits(test) or isinstance(test, ManualTest):
             raise _not_now(acceptance, test, judged[test.id])
 
 
-def refuse_if_decided(acceptance: Acceptance, test: Test) -> None:
-    """Raises BadInput for a test whose verdict stands: it is begun anew first, by name and with a reason."""
+def refuse_if_decided(acceptance: Acceptance, test: ManualTest, form: forms.Form) -> None:
+    """Raises BadInput for a form whose test is decided with its subject, or that says what an earlier one says where each
+    must say something else. The test is begun anew first, by name and with a reason; other subjects are recorded on."""
     found = next(one for one in evaluating.evaluate(acceptance).tests if one.id == test.id)
-    if judging.left_to_do(test, found) == 0:
+    now = [one for one in _last_round(found) if one.counts and one.subject == form.subject]
+    left = judging.left_with(test, form.subject, found) if test.subjects else judging.left_to_do(test, found)
+    if left == 0:
         raise _not_now(acceptance, test, found)
+    forms.refuse_same(test, form.answers, [one.answers for one in now if one.state == "met"])
 
 
 def begin_anew(path: Path, tests: Sequence[Test], *, by: str, reason: str) -> None:

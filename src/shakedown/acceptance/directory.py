@@ -22,8 +22,8 @@ import msgspec
 
 from .. import __version__, store
 from ..errors import BadInput
-from . import checking, journal, sealing
-from .journal import Abandoned, Attempt, Begun, Entry, Sealed, Session
+from . import availability, checking, journal, sealing
+from .journal import Abandoned, Amended, Attempt, Begun, Entry, Sealed, Session
 from .plan import Plan, parse
 from .sealing import EVIDENCE, PART, PLAN, REPORTS, RUNS
 
@@ -32,7 +32,8 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     """An acceptance directory as it was read: its plan and the entries of its journal."""
 
     path: Path
-    plan: Plan
+    plan: Plan  # in force
+    plans: tuple[tuple[int, Plan], ...]  # every plan, in their order, with the entry from which on it was in force
     read: journal.Read
 
     @property
@@ -42,6 +43,14 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def begun(self) -> Begun:
         return self.read.begun
+
+    @property
+    def amendments(self) -> tuple[Amended, ...]:
+        return tuple(one for one in self.entries if isinstance(one, Amended))
+
+    def plan_at(self, entry: int) -> Plan:
+        """The plan that was in force when an entry was written."""
+        return next(plan for number, plan in reversed(self.plans) if number <= entry)
 
 
 def begin(path: Path, plan_name: str, *, system: str, parties: Mapping[str, str], now_ns: int) -> Acceptance:
@@ -63,6 +72,7 @@ def begin(path: Path, plan_name: str, *, system: str, parties: Mapping[str, str]
     except OSError as error:
         raise store.failed(error, path, "create the acceptance directory") from None
     store.write(path / PLAN, text)
+    contracts = sealing.seal(path, availability.keep_contracts(path, plan))
     with journal.writing(path, new=True) as book:
         book.append(
             Begun(
@@ -72,6 +82,7 @@ def begin(path: Path, plan_name: str, *, system: str, parties: Mapping[str, str]
                 plan_sha256=hashlib.sha256(text.encode()).hexdigest(),
                 plan_source=Path(plan_name).name,
                 version=__version__,
+                files=contracts,
             ),
             now_ns,
         )
@@ -82,7 +93,8 @@ def begin(path: Path, plan_name: str, *, system: str, parties: Mapping[str, str]
 
 def _guarded(path: Path) -> tuple[Path, ...]:
     """What nobody else may write to."""
-    return (path, path / PLAN, path / journal.JOURNAL, path / RUNS, path / EVIDENCE)
+    plans = (*sorted(path.glob("plan*.toml")), path / availability.FOLDER)
+    return (path, path / journal.JOURNAL, path / RUNS, path / EVIDENCE, *(one for one in plans if one.exists()))
 
 
 def _refuse_other(path: Path) -> None:
@@ -99,21 +111,25 @@ def open_(path: Path) -> Acceptance:
     """An existing acceptance directory. Raises BadInput for what is none, Tampered for one whose record is broken."""
     _refuse_other(path)
     found = journal.read(path)
-    return Acceptance(path=path, plan=_plan(path, found.begun), read=found)
+    plans = [(1, _plan(path, PLAN, found.begun.plan_sha256))]
+    plans += [(one.number, _plan(path, one.plan, one.plan_sha256)) for one in found.entries if isinstance(one, Amended)]
+    return Acceptance(path=path, plan=plans[-1][1], plans=tuple(plans), read=found)
 
 
-def _plan(path: Path, begun: Begun) -> Plan:
-    """The plan's copy, which must be the one that was begun with. Raises Tampered."""
-    file = path / PLAN
+def _plan(path: Path, name: str, sha256: str) -> Plan:
+    """The plan's copy, which must be the one that the journal names. Raises Tampered."""
+    if Path(name).name != name:
+        raise journal.Tampered("names a plan elsewhere", where=str(path / journal.JOURNAL), hint="restore the journal")
+    file = path / name
     try:
         data = file.read_bytes()
     except OSError as error:
         raise store.failed(error, file, "read the plan") from None
-    if hashlib.sha256(data).hexdigest() != begun.plan_sha256:
+    if hashlib.sha256(data).hexdigest() != sha256:
         raise journal.Tampered(
             "the plan was changed after the acceptance began",
             where=str(file),
-            hint="restore it; a changed plan is a new acceptance: shakedown accept begin",
+            hint="restore it; what the parties agreed to change is written down by: shakedown accept amend",
         )
     return parse(data.decode(), str(file))
 

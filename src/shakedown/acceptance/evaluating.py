@@ -9,11 +9,11 @@ import msgspec
 
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, ShakedownError, StoreFailed
 from ..store import read_record
-from . import forms, judging, running, sealing
+from . import accepted, availability, evidence, forms, judging, running, sealing
 from .directory import Acceptance
-from .journal import Abandoned, Again, Attempt, Classified, Reported, Sealed, Session, Waived
-from .plan import CommandTest, ManualTest, RunTest, Test
-from .results import Point, Required, Result, Round, Tested, Tried, Waiver
+from .journal import Abandoned, Again, Amended, Attempt, Classified, Entry, Reported, Sealed, Session, Waived
+from .plan import AvailabilityTest, CommandTest, ManualTest, RunTest, Test
+from .results import GivenUp, Point, Required, Result, Round, Tested, Tried, Waiver
 from .sealing import Fault
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def evaluate(acceptance: Acceptance, *, faults: list[Fault] | None = None) -> Re
             test,
             _attempts(acceptance, test, broken, sessions),
             _rounds(acceptance, test),
-            abandoned=_abandoned(acceptance, test),
+            given_up=_given_up(acceptance, test),
         )
         for test in acceptance.plan.tests
     }
@@ -44,11 +44,15 @@ def evaluate(acceptance: Acceptance, *, faults: list[Fault] | None = None) -> Re
     requirements = tuple(
         judging.required(acceptance.plan, one, tests, waivers.get(one.id)) for one in acceptance.plan.requirements
     )
-    return _result(acceptance, requirements, tuple(tests.values()), found)
+    return _result(acceptance, requirements, tuple(tests.values()), found, sessions)
 
 
 def _result(
-    acceptance: Acceptance, requirements: tuple[Required, ...], tests: tuple[Tested, ...], faults: list[Fault]
+    acceptance: Acceptance,
+    requirements: tuple[Required, ...],
+    tests: tuple[Tested, ...],
+    faults: list[Fault],
+    sessions: Sessions,
 ) -> Result:
     begun, plan = acceptance.begun, acceptance.plan
     last = max(index for index, entry in enumerate(acceptance.entries) if not isinstance(entry, Reported))
@@ -56,11 +60,11 @@ def _result(
         system=begun.system,
         parties=begun.parties,
         signatories=plan.signatories,
-        plan=begun.plan,
+        plan=plan.name,
         title=plan.title,
         document=plan.document,
         summary=plan.summary,
-        plan_sha256=begun.plan_sha256,
+        plan_sha256=acceptance.amendments[-1].plan_sha256 if acceptance.amendments else begun.plan_sha256,
         version=begun.version,
         begun_ns=begun.time_ns,
         until_ns=acceptance.entries[last].time_ns,
@@ -69,7 +73,9 @@ def _result(
         state=judging.whole(requirements),
         requirements=requirements,
         tests=tests,
-        evidence=tuple(file for _, file in sorted(sealing.listed(acceptance.entries).items())),
+        accepted=accepted.accepted(acceptance, sessions, tests),
+        amendments=evidence.amendments(acceptance),
+        evidence=evidence.by_attempt(acceptance),
         faults=tuple(one for one in faults if not one.path.startswith(f"{sealing.REPORTS}/")),
     )
 
@@ -121,17 +127,29 @@ def _of_runs(path: str, entry: Attempt) -> bool:
 
 def _rounds(acceptance: Acceptance, test: Test) -> list[Round]:
     return [
-        Round(by=one.by, reason=one.reason, time_ns=one.time_ns)
+        Round(
+            by=one.by,
+            reason=f"the plan was amended: {one.reason}" if isinstance(one, Amended) else one.reason,
+            time_ns=one.time_ns,
+        )
         for one in acceptance.entries
-        if isinstance(one, Again) and one.test == test.id
+        if isinstance(one, (Again, Amended)) and _begins_anew(one, test.id)
     ]
 
 
-def _abandoned(acceptance: Acceptance, test: Test) -> str:
-    """Why nothing came of the last session that was to do a test; empty where there is none."""
+def _begins_anew(entry: Entry, test: str) -> bool:
+    """Whether what a test had shown before this entry counts no more."""
+    return (isinstance(entry, Again) and entry.test == test) or (isinstance(entry, Amended) and test in entry.tests)
+
+
+def _given_up(acceptance: Acceptance, test: Test) -> tuple[GivenUp, ...]:
+    """The sessions that were to do a test, and of which nothing came."""
     tests = {one.folder: one.tests for one in acceptance.entries if isinstance(one, Session)}
-    found = [one for one in acceptance.entries if isinstance(one, Abandoned) and test.id in tests.get(one.folder, ())]
-    return found[-1].reason if found else ""
+    return tuple(
+        GivenUp(folder=one.folder, reason=one.reason, runs=one.runs, time_ns=one.time_ns)
+        for one in acceptance.entries
+        if isinstance(one, Abandoned) and test.id in tests.get(one.folder, ())
+    )
 
 
 def _waivers(acceptance: Acceptance) -> dict[str, Waiver]:
@@ -150,11 +168,12 @@ def _attempts(acceptance: Acceptance, test: Test, broken: dict[int, str], sessio
     found: list[Tried] = []
     round_ = 1
     for entry in acceptance.entries:
-        if isinstance(entry, Again) and entry.test == test.id:
+        if _begins_anew(entry, test.id):
             round_ += 1
         if not isinstance(entry, Attempt) or entry.test != test.id:
             continue
-        judged = _attempt(acceptance, test, entry, broken.get(entry.number, ""), sessions)
+        agreed = next((one for one in acceptance.plan_at(entry.number).tests if one.id == test.id), test)
+        judged = _attempt(acceptance, agreed, entry, broken.get(entry.number, ""), sessions)
         kind = classified.get(entry.number)
         found.append(
             msgspec.structs.replace(
@@ -181,16 +200,22 @@ def _attempt(acceptance: Acceptance, test: Test, entry: Attempt, fault: str, ses
         begin_ns=entry.begin_ns,
         end_ns=entry.end_ns,
         folder=entry.folder,
+        folders=evidence.folders(entry),
         files=len(entry.files),
     )
     if fault:
         return msgspec.structs.replace(tried, reason=fault)
     try:
         points, form = _points(acceptance, test, entry, sessions)
+        under = accepted.circumstances(test, entry.runs, sessions[entry.folder]) if isinstance(test, RunTest) else {}
     except ShakedownError as error:
         return msgspec.structs.replace(tried, reason=f"its evidence cannot be read: {error.what}")
     tried = msgspec.structs.replace(
-        tried, points=points, state=judging.worst(point.state for point in points), reason=judging.reason_of(points)
+        tried,
+        points=points,
+        state=judging.worst(point.state for point in points),
+        reason=judging.reason_of(points),
+        **under,
     )
     return _with_form(tried, test, form, entry) if form and isinstance(test, ManualTest) else tried
 
@@ -207,6 +232,9 @@ def _points(
             if session is None:
                 session = sessions[entry.folder] = judging_runs.load(folder)
             return judging_runs.points(test, entry.runs, session), None
+        case AvailabilityTest():
+            ended = read_record(folder / running.COMMAND, running.Ended)
+            return availability.points(test, ended.exit_code, ended.timed_out, folder), None
         case CommandTest():
             ended = read_record(folder / running.COMMAND, running.Ended)
             try:
@@ -229,4 +257,11 @@ def _with_form(tried: Tried, test: ManualTest, form: forms.Form, entry: Attempt)
         (titles.get(name, name), f"{entry.folder}/{forms.ATTACHMENTS}/{file}")
         for name, file in form.attachments.items()
     )
-    return msgspec.structs.replace(tried, observed=tuple(observed), attached=attached, by=form.by, witness=form.witness)
+    return msgspec.structs.replace(
+        tried,
+        observed=tuple(observed),
+        attached=attached,
+        by=form.by,
+        witness=form.witness,
+        answers={one.name: one.text for one in form.answers},
+    )

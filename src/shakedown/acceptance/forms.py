@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -116,7 +117,56 @@ def answers(test: ManualTest, given: Mapping[str, str]) -> tuple[Answer, ...]:
             where=f"test {test.id!r}",
             hint=" ".join(f"--set {field.name}=..." for field in missing),
         )
-    return tuple(answer(field, given[field.name]) for field in test.fields if given.get(field.name, "").strip())
+    found = tuple(answer(field, given[field.name]) for field in test.fields if given.get(field.name, "").strip())
+    _refuse_order(test, found)
+    return found
+
+
+#: How far the clock of who fills in a form may be ahead of ours.
+_CLOCKS_S = 300.0
+
+
+def _refuse_order(test: ManualTest, given: Sequence[Answer]) -> None:
+    """Raises BadInput for a time before the one that it must not be before, and for one that is still to come."""
+    values = {one.name: one for one in given}
+    for field in test.fields:
+        mine, first = values.get(field.name), values.get(field.after)
+        where = f"test {test.id!r}, field {field.name!r} ({field.title})"
+        if field.type == "time" and mine and (mine.value or 0.0) > time.time() + _CLOCKS_S:
+            raise BadInput(f"{mine.text} has not come yet", where=where, hint="give the time at which it was")
+        if mine and first and mine.value is not None and first.value is not None and mine.value < first.value:
+            raise BadInput(
+                f"{mine.text} is before {first.text} ({field.after})", where=where, hint="one of both times is wrong"
+            )
+
+
+def refuse_unwatched(test: ManualTest, by: str, witness: str) -> None:
+    """Raises BadInput where the plan asks for a witness and none is named, or it is who did it."""
+    if not test.witness:
+        return
+    if not witness.strip():
+        raise BadInput(
+            f"{test.witness} must watch, and no witness is named", where=f"test {test.id!r}", hint="--witness NAME"
+        )
+    if witness.strip().casefold() == by.strip().casefold():
+        raise BadInput("who did it cannot be its witness", where=f"test {test.id!r}", hint="--witness NAME of another")
+
+
+def refuse_same(test: ManualTest, given: Sequence[Answer], earlier: Iterable[Mapping[str, str]]) -> None:
+    """Raises BadInput where an answer that must differ each time was given before. ``earlier``: answers of the attempts
+    with this subject that count."""
+    names = [field for field in test.fields if field.distinct]
+    mine = {one.name: one.text for one in given}
+    if not names:
+        return
+    for before in earlier:
+        if all(before.get(field.name) == mine.get(field.name) for field in names):
+            words = ", ".join(f"{field.title}: {mine.get(field.name, '')}" for field in names)
+            raise BadInput(
+                f"was done already with the same ({words})",
+                where=f"test {test.id!r}",
+                hint="each time another; to do one anew: --again --by NAME --reason WHY",
+            )
 
 
 def attachments(test: ManualTest, given: Sequence[str]) -> dict[str, Path]:

@@ -58,6 +58,21 @@ class Begun(_Entry, frozen=True, kw_only=True, tag="begun"):
     plan_sha256: str
     plan_source: str = ""  # "thufir", or the file it was read from
     version: str
+    files: tuple[File, ...] = ()  # what the plan refers to: contracts
+
+
+class Amended(_Entry, frozen=True, kw_only=True, tag="amended"):
+    """The plan was changed: from here on another file of the directory is the plan, and the tests that it changed begin
+    anew. Both plans are sealed here."""
+
+    by: str
+    reason: str
+    plan: str  # the new one's file, relative to the directory
+    plan_sha256: str
+    replaced_sha256: str
+    plan_source: str = ""
+    tests: tuple[str, ...] = ()  # that are otherwise: what they had shown counts no more
+    files: tuple[File, ...] = ()
 
 
 class Session(_Entry, frozen=True, kw_only=True, tag="session"):
@@ -79,6 +94,8 @@ class Abandoned(_Entry, frozen=True, kw_only=True, tag="abandoned"):
 
     folder: str
     reason: str
+    runs: int = 0  # that had a result by then
+    files: tuple[File, ...] = ()  # of all that lay there: given up is not hidden
 
 
 class Attempt(_Entry, frozen=True, kw_only=True, tag="attempt"):
@@ -130,7 +147,7 @@ class Reported(_Entry, frozen=True, kw_only=True, tag="reported"):
     content_sha256: str
 
 
-Entry: TypeAlias = Begun | Session | Sealed | Abandoned | Attempt | Again | Waived | Classified | Reported
+Entry: TypeAlias = Begun | Amended | Session | Sealed | Abandoned | Attempt | Again | Waived | Classified | Reported
 _DECODER: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
 
 

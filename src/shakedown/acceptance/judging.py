@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import BadInput
-from ..units import show, show_seconds, si
+from ..units import show_seconds
 from . import checking
-from .forms import Form
+from .forms import Answer, Form
 from .plan import (
+    AvailabilityTest,
     CommandTest,
     FieldEntry,
-    LimitEntry,
     ManualTest,
     Plan,
     Requirement,
@@ -26,8 +26,9 @@ from .plan import (
     ValueEntry,
     duration_s,
 )
-from .results import Point, Required, Round, State, Tested, Tried, Waiver
+from .results import GivenUp, Point, Required, Round, State, Tested, Tried, Waiver
 from .running import Ended
+from .words import asked_of, beside_bounds, bounds, criteria, how, often
 
 WORST: tuple[State, ...] = ("not met", "not measured", "undecided", "met")
 
@@ -76,6 +77,8 @@ def _farthest(group: Sequence[Point]) -> Point:
 def command_points(test: CommandTest, ended: Ended, output: str) -> tuple[Point, ...]:
     """What a command is held against: how it ended, then patterns and numbers in its standard output."""
     points = [_exit(test, ended)]
+    if ended.exit_code in test.open_codes and ended.signal is None and not ended.timed_out:
+        return tuple(points)  # it says itself that nothing is decided: what it printed meanwhile decides nothing either
     if ended.lost:
         points.append(Point(criterion="all output is kept", found=ended.lost, state="not measured"))
     for pattern in test.expect:
@@ -111,6 +114,10 @@ def _exit(test: CommandTest, ended: Ended) -> Point:
         return Point(criterion=criterion, found="ended at its time limit", state="not met")
     if ended.signal is not None:
         return Point(criterion=criterion, found=f"ended by signal {ended.signal}", state="not met")
+    if ended.exit_code != wanted and ended.exit_code in test.open_codes:
+        found = test.open_codes[ended.exit_code]
+        means = "it could not measure" if found == "not measured" else "nothing is decided yet"
+        return Point(criterion=criterion, found=f"exit code {ended.exit_code}: {means}", state=found)
     state: State = "met" if ended.exit_code == wanted else "not met"
     return Point(criterion=criterion, found=f"exit code {ended.exit_code}", state=state)
 
@@ -128,28 +135,12 @@ def _value(entry: ValueEntry, output: str) -> Point:
         )
     return Point(
         criterion=criterion,
-        found=in_unit(value, entry.unit),
+        found=beside_bounds(value, entry),
         state=within(value, entry),
         source=entry.source,
         value=value,
         unit=entry.unit,
     )
-
-
-def in_unit(value: float, unit: str) -> str:
-    """A value in SI for a person: percent where the plan writes percent."""
-    return show(value, "%" if unit == "%" else si(unit or "1")[0], 4)
-
-
-def bounds(entry: ValueEntry | FieldEntry) -> str:
-    """``at least 97 % and at most 100 %``."""
-    parts = []
-    for word, given in (("at least", entry.at_least), ("at most", entry.at_most)):
-        if given is not None:
-            bare = not isinstance(given, str) or given.strip().replace(".", "").lstrip("+-").isdigit()
-            unit = f" {entry.unit}" if bare and entry.unit not in ("", "1") else ""
-            parts.append(f"{word} {given if isinstance(given, str) else format(given, 'g')}{unit}")
-    return " and ".join(parts)
 
 
 def within(value: float, entry: ValueEntry | FieldEntry) -> State:
@@ -171,19 +162,21 @@ def form_points(test: ManualTest, form: Form) -> tuple[Point, ...]:
         if not field.judged:
             continue
         given = answers.get(field.name)
-        criterion = f"{field.title}: {field.expect or bounds(field)}"
+        criterion = f"{field.title}: {asked_of(field, test)}"
         if given is None:
             points.append(Point(criterion=criterion, found="not filled in", state="not measured", where=form.subject))
         elif field.expect:
             state: State = "met" if given.text == field.expect else "not met"
             points.append(Point(criterion=criterion, found=given.text, state=state, where=form.subject))
+        elif field.after:
+            points.append(_order(criterion, given, answers.get(field.after), form.subject))
         elif given.value is None:
             points.append(Point(criterion=criterion, found="no number", state="not measured", where=form.subject))
         else:
             points.append(
                 Point(
                     criterion=criterion,
-                    found=in_unit(given.value, field.unit),
+                    found=beside_bounds(given.value, field),
                     state=within(given.value, field),
                     where=form.subject,
                     value=given.value,
@@ -193,16 +186,32 @@ def form_points(test: ManualTest, form: Form) -> tuple[Point, ...]:
     for one in test.attachments:
         if one.required and one.name not in form.attachments:
             points.append(Point(criterion=f"attached: {one.title}", found="missing", state="not measured"))
+    if test.witness:
+        watched = form.witness.strip() and form.witness.strip().casefold() != form.by.strip().casefold()
+        found = form.witness if watched else "by nobody else" if form.witness.strip() else "no witness is named"
+        points.append(
+            Point(criterion=f"watched by {test.witness}", found=found, state="met" if watched else "not measured")
+        )
     return tuple(points)
+
+
+def _order(criterion: str, given: Answer, first: Answer | None, subject: str) -> Point:
+    """A time that must not be before another."""
+    if given.value is None or first is None or first.value is None:
+        return Point(criterion=criterion, found="one of both times is missing", state="not measured", where=subject)
+    state: State = "met" if given.value >= first.value else "not met"
+    return Point(criterion=criterion, found=f"{given.text}, and {first.text}", state=state, where=subject)
 
 
 # ----------------------------------------------------------------------------------------------------------------- tests
 
 
-def tested(test: Test, attempts: Sequence[Tried], rounds: Sequence[Round], *, abandoned: str = "") -> Tested:
+def tested(
+    test: Test, attempts: Sequence[Tried], rounds: Sequence[Round], *, given_up: Sequence[GivenUp] = ()
+) -> Tested:
     """A test by its attempts; those of earlier rounds stay in the record and decide nothing."""
     now = [one for one in attempts if one.round == len(rounds) + 1]
-    state, reason = _state(test, now, abandoned)
+    state, reason = _state(test, now, given_up[-1].reason if given_up else "")
     return Tested(
         id=test.id,
         title=test.title or test.id,
@@ -217,6 +226,7 @@ def tested(test: Test, attempts: Sequence[Tried], rounds: Sequence[Round], *, ab
         reason=reason,
         attempts=tuple(attempts),
         rounds=tuple(rounds),
+        given_up=tuple(given_up),
         note=test.note,
     )
 
@@ -228,7 +238,7 @@ def _state(test: Test, attempts: Sequence[Tried], abandoned: str) -> tuple[State
     failed = [one for one in counted if one.state == "not met"]
     if failed:
         return "not met", f"attempt {failed[-1].number}: {failed[-1].reason}"
-    open_ = [one for one in counted if one.state == "undecided"]
+    open_ = [one for one in _standing(test, counted) if one.state == "undecided"]
     if open_:
         return "undecided", f"attempt {open_[-1].number}: {open_[-1].reason}"
     passed = [one for one in counted if one.state == "met"]
@@ -242,17 +252,26 @@ def _state(test: Test, attempts: Sequence[Tried], abandoned: str) -> tuple[State
     return ("undecided", lacking) if lacking else ("met", _enough(test, passed))
 
 
+def _standing(test: Test, counted: Sequence[Tried]) -> Sequence[Tried]:
+    """The attempts whose being undecided stands. A command or a history that says that nothing is decided yet is asked
+    again, and its newest answer counts; a value that straddles a limit stays, and so does evidence that was changed."""
+    if not _asked_again(test):
+        return counted
+    return [one for one in counted if one is counted[-1] or not one.points]
+
+
 def _lacking(test: Test, passed: Sequence[Tried]) -> str:
     """How far the successes fall short of what the plan asks for; empty where they do not."""
     needed = needed_of(test)
     subjects = test.subjects if isinstance(test, ManualTest) and test.subjects else ("",)
     short = [
-        f"{sum(one.subject == subject for one in passed)} of {needed}" + (f" with {subject}" if subject else "")
+        f"{done} of {needed}" + (f" with {subject}" if subject else "")
         for subject in subjects
-        if sum(one.subject == subject for one in passed) < needed
+        if (done := done_with(test, subject, passed)) < needed
     ]
     if short:
-        return f"done {', '.join(short)} times"
+        each = [one.title for one in test.fields if one.distinct] if isinstance(test, ManualTest) else []
+        return f"done {', '.join(short)} times" + (f", each time another: {', '.join(each)}" if each else "")
     wanted_s = duration_s(test.over, test.id)
     spanned_s = (max(one.end_ns for one in passed) - min(one.begin_ns for one in passed)) * 1e-9
     if spanned_s < wanted_s:
@@ -260,15 +279,44 @@ def _lacking(test: Test, passed: Sequence[Tried]) -> str:
     return ""
 
 
+def done_with(test: Test, subject: str, passed: Iterable[Tried]) -> int:
+    """How many of the successes with a subject count: with fields that must differ each time, different answers alone."""
+    mine = [one for one in passed if one.subject == subject]
+    names = [one.name for one in test.fields if one.distinct] if isinstance(test, ManualTest) else []
+    return len({tuple(one.answers.get(name, "") for name in names) for one in mine}) if names else len(mine)
+
+
+def left_with(test: ManualTest, subject: str, found: Tested) -> int:
+    """How many more attempts a manual test wants with one subject, whatever became of the others: what failed counts as
+    done, and is done anew by name and with a reason."""
+    now = [one for one in found.attempts if one.round == len(found.rounds) + 1 and one.counts]
+    failed = sum(one.subject == subject and one.state in ("not met", "undecided") for one in now)
+    passed = [one for one in now if one.state == "met"]
+    return max(0, test.times - done_with(test, subject, passed) - failed)
+
+
 def left_to_do(test: Test, found: Tested) -> int:
     """How many more attempts a test wants now: 0 where it is decided, or waits for something. One that must succeed over
     days wants one at a time."""
     now = [one for one in found.attempts if one.round == len(found.rounds) + 1 and one.counts]
-    if found.state == "met" or checking.waits(test) or any(one.state in ("not met", "undecided") for one in now):
+    if found.state == "met" or checking.waits(test):
+        return 0
+    if isinstance(test, ManualTest) and test.subjects:
+        return sum(left_with(test, subject, found) for subject in test.subjects)
+    if any(one.state == "not met" for one in now) or any(one.state == "undecided" for one in _closed(test, now)):
         return 0
     if test.over:
         return 1
     return max(1, needed_of(test) - sum(one.state == "met" for one in now))
+
+
+def _closed(test: Test, now: Sequence[Tried]) -> Sequence[Tried]:
+    """The attempts of which an undecided one ends the matter: not of what is asked until it is decided."""
+    return [one for one in now if not one.points] if _asked_again(test) else now
+
+
+def _asked_again(test: Test) -> bool:
+    return isinstance(test, (CommandTest, AvailabilityTest))
 
 
 def needed_of(test: Test) -> int:
@@ -281,61 +329,6 @@ def _enough(test: Test, passed: Sequence[Tried]) -> str:
         points = passed[0].points
         return f"{points[0].criterion}: {points[0].found}" if len(points) == 1 else f"{len(points)} criteria met"
     return f"{len(passed)} attempts, each with all criteria met"
-
-
-def how(test: Test) -> str:
-    """What is done, in words."""
-    match test:
-        case RunTest():
-            words = [f"{name} = {'(to be filled in)' if value == '' else value}" for name, value in test.params.items()]
-            words += [f"{name} = {', '.join(map(str, values))}" for name, values in test.sweep.items()]
-            nodes = test.nodes if isinstance(test.nodes, tuple) else (test.nodes,)
-            place = {"each": " on each node", "all": " over all nodes"}
-            over = "".join(place.get(str(one), f" over {one} nodes") for one in nodes)
-            return f"run {test.workload}{over}" + (f" with {', '.join(words)}" if words else "")
-        case CommandTest():
-            return f"command {' '.join(test.command)}" if test.command else "a command of the site's own"
-        case ManualTest():
-            return "by hand, in the steps below, with a form"
-
-
-def often(test: Test) -> str:
-    """How often it must succeed, in words."""
-    subjects = len(test.subjects) if isinstance(test, ManualTest) else 0
-    words = "once" if test.times == 1 else f"{test.times} times"
-    words += f" with each of {subjects} subjects" if subjects else ""
-    return f"{words} over {test.over}" if test.over else words
-
-
-def criteria(test: Test) -> tuple[str, ...]:
-    """What it is held against, in words."""
-    match test:
-        case RunTest():
-            return tuple(limit_words(one) for one in test.limits)
-        case CommandTest():
-            return (
-                f"ends with exit code {test.exit_code or 0} within {test.time_limit}",
-                *(f"the output holds {one!r}" for one in test.expect),
-                *(f"the output does not hold {one!r}" for one in test.refuse),
-                *(f"{one.name}: {bounds(one)}" + (f" [{one.source}]" if one.source else "") for one in test.values),
-            )
-        case ManualTest():
-            return tuple(f"{one.title}: {one.expect or bounds(one)}" for one in test.fields if one.judged)
-
-
-def limit_words(limit: LimitEntry) -> str:
-    """A limit in words: ``stream.triad.bandwidth: at least 0.95 of fleet median``."""
-    of = limit.of or limit.of_metric
-    parts = []
-    for word, given in (("at least", limit.at_least), ("at most", limit.at_most)):
-        if given is not None:
-            bare = not isinstance(given, str)
-            amount = show(float(given), "%" if of else "1", 4) if bare else str(given)
-            parts.append(f"{word} {amount}" + (f" of {of}" if of else ""))
-    where = ", ".join(f"{name} {value}" for name, value in limit.params.items())
-    which = "" if limit.cases == "every" else ", the best case"
-    source = f" [{limit.source}]" if limit.source else ""
-    return f"{limit.metric}{f' ({where})' if where else ''}: {' and '.join(parts)}{which}{source}"
 
 
 # ---------------------------------------------------------------------------------------------------------- requirements

@@ -21,10 +21,11 @@ from ..report._text import count, listed, params_of, value_with_interval
 from ..store import RunDirectory
 from ..units import show
 from ..workloads import _gpu
-from . import checking
-from .judging import NO_VALUE, limit_words
+from . import checking, hosts
+from .judging import NO_VALUE
 from .plan import FLEET_MEDIAN, LimitEntry, RunTest, repeats_of
 from .results import Point, State
+from .words import limit_words
 
 #: States of a run that are a failure of what was tested; in the others nothing was shown.
 _FAILED = ("wrong", "failed", "crashed", "timeout")
@@ -61,12 +62,19 @@ def points(test: RunTest, runs: Sequence[str], session: Measured) -> tuple[Point
         return (
             Point(criterion=f"{test.workload} runs", found=why[0] if why else "no run of it", state="not measured"),
         )
+    mine, few = hosts.counted(test, mine, session.analysis.machine)
     found = [_ended(one) for one in mine if one.state != "ok"]
+    if few:
+        return (*found, few)
     findings = _findings(mine, session)
     known = _checks(mine)
     metrics = {metric.name: metric for metric in session.analysis.metrics}
+    said = _said(mine)
     for entry in test.limits:
-        found += _limit(entry, test, findings, metrics, session, known)
+        found += [
+            msgspec.structs.replace(one, found=f"{NO_VALUE}: {said}") if one.found == NO_VALUE and said else one
+            for one in _limit(entry, test, findings, metrics, session, known)
+        ]
     return tuple(found[:_MOST_POINTS])
 
 
@@ -80,6 +88,16 @@ def _ended(one: Measurement) -> Point:
     return Point(criterion=f"{one.workload} ends well", found=found, state=state, where=one.host, runs=1)
 
 
+def _said(measurements: Iterable[Measurement]) -> str:
+    """What the programs of runs that ended well told of what they could not do: why a value may be missing."""
+    texts = dict.fromkeys(
+        one.text for run in measurements if run.state == "ok" for one in run.notices if one.code.endswith(_WITHOUT)
+    )
+    return "; ".join(texts)
+
+
+#: Ends of the codes of notices that say that something was not measured.
+_WITHOUT = ("-no-lossless-rate", "-no-latency", "-left-out", "-tool", "-kind", "-absent")
 #: By host, kernel and parameters: the check that came nearest to its limit.
 _Checks = Mapping[tuple[str, str, str], Residual]
 
@@ -150,7 +168,7 @@ def _limit(
         there = {one.host for one in spoken}
         found += [
             Point(criterion=limit_words(entry), found=NO_VALUE, state="not measured", where=host.name)
-            for host in session.analysis.machine.hosts
+            for host in hosts.of_kind(test, session.analysis.machine)
             if host.name not in there
         ]
     return found
@@ -341,8 +359,8 @@ def _placed(points: Sequence[Point], findings: Sequence[Finding]) -> list[Point]
     names = dict.fromkeys(name for one in findings for name in one.params)
     varying = [name for name in names if len({one.params.get(name) for one in findings}) > 1]
     pairs = [(one.params.get("host_a"), one.params.get("host_b")) for one in findings]
-    hosts = all(a and b for a, b in pairs)
-    if hosts:
+    between = all(a and b for a, b in pairs)
+    if between:
         ranked = {(one.params[f"host_{end}"], one.params.get(f"rank_{end}")) for one in findings for end in "ab"}
         single = len(ranked) == len({host for host, _ in ranked})  # one rank on each host: the host says it all
         varying = [name for name in varying if name not in ("host_a", "host_b")]
@@ -350,6 +368,6 @@ def _placed(points: Sequence[Point], findings: Sequence[Finding]) -> list[Point]
     found = []
     for point, one, (a, b) in zip(points, findings, pairs, strict=True):
         case = params_of(one.params, varying)
-        place = f"{a} to {b}" if hosts else one.host
+        place = f"{a} to {b}" if between else one.host
         found.append(msgspec.structs.replace(point, where=f"{place} ({case})" if case else place))
     return found

@@ -9,6 +9,7 @@ import msgspec
 
 from ..report._document import Block, Column, Document, Facts, Section, Table, Text
 from ..report._text import count, day, ranges
+from . import page_accepted
 from .results import Point, Required, Result, Tested, Tried
 
 _MOST_POINTS = 40
@@ -20,6 +21,7 @@ def lead(result: Result) -> tuple[str, ...]:
     total = len(result.requirements)
     parts = [f"{number} {state}" for state, number in numbers.items()]
     words = [f"{count(total, 'requirement')}: {', '.join(parts)}."]
+    words += page_accepted.sentences(result)
     words += [f"{title}: {_clauses(named)}." for title, named in open_groups(result)]
     for one in result.requirements:
         if one.waiver:
@@ -64,11 +66,11 @@ def _clauses(named: Sequence[Required], most: int = 12) -> str:
 def document(result: Result, content_sha256: str) -> Document:
     """The whole report."""
     tests = {one.id: one for one in result.tests}
-    sections = [_summary(result)]
+    sections = [_summary(result), page_accepted.section(result, content_sha256)]
     if result.faults:
         sections.append(_faults(result))
     sections += [_requirement(one, tests) for one in result.requirements]
-    sections += [_what(result, content_sha256), _evidence(result)]
+    sections.append(_evidence(result))
     return Document(
         title=f"Acceptance of {result.system}",
         subtitle=f"{result.title}; as of {day(result.until_ns)}",
@@ -188,12 +190,22 @@ def _test(test: Tested) -> list[Block]:
         blocks.append(
             Table(title="Attempts", columns=columns, rows=tuple(attempt_row(one, test) for one in test.attempts))
         )
-    for one in test.rounds:
-        blocks.append(Text(text=f"Done anew on {day(one.time_ns)} by {one.by}: {one.reason}"))
+    blocks += [Text(text=words) for words in rounds_of(test)]
     for tried in test.attempts:
-        if len(tried.points) > 1 or tried.observed or tried.attached:
+        if len(tried.points) > 1 or tried.observed or tried.attached or tried.circumstances:
             blocks += _details(tried)
     return blocks
+
+
+def rounds_of(test: Tested) -> tuple[str, ...]:
+    """Why a test was done anew, and which sessions that were to do it were given up."""
+    return (
+        *(f"Done anew on {day(one.time_ns)} by {one.by}: {one.reason}" for one in test.rounds),
+        *(
+            f"Given up on {day(one.time_ns)}: the session {one.folder}, with {count(one.runs, 'result')}, by {one.reason}"
+            for one in test.given_up
+        ),
+    )
 
 
 def attempt_row(one: Tried, test: Tested) -> tuple[str, str, str, str, str, str]:
@@ -212,7 +224,9 @@ def attempt_row(one: Tried, test: Tested) -> tuple[str, str, str, str, str, str]
     if one.failure:
         seen += f"\nClassified as {one.failure} by {one.classified_by}: {one.classified_why}"
         seen += "" if one.counts else " (set aside)"
-    return (name, day(one.end_ns), who, one.state, seen, one.folder)
+    if one.disturbed:
+        seen += f"\n{one.disturbed} of {count(one.runs, 'run')} disturbed: {one.disturbance}"
+    return (name, day(one.end_ns), who, one.state, seen, "\n".join(one.folders or (one.folder,)))
 
 
 def merged(points: Sequence[Point]) -> list[Point]:
@@ -262,7 +276,7 @@ def _filled(title: str, columns: tuple[Column, ...], rows: tuple[tuple[str, ...]
 def _details(tried: Tried) -> list[Block]:
     shown, caption = worst_first(tried.points)
     blocks: list[Block] = []
-    if shown:
+    if len(tried.points) > 1:
         columns = (
             Column("Criterion"),
             Column("Where"),
@@ -281,45 +295,28 @@ def _details(tried: Tried) -> list[Block]:
             for one in shown
         )
         blocks.append(_filled(f"Attempt {tried.number}: criteria", columns, rows, caption))
+    if tried.circumstances:
+        blocks.append(Facts(title=f"Attempt {tried.number}: measured at", pairs=tried.circumstances))
     if tried.observed or tried.attached:
         pairs = (*tried.observed, *((f"Attached: {title}", path) for title, path in tried.attached))
         blocks.append(Facts(title=f"Attempt {tried.number}: observed", pairs=pairs))
     return blocks
 
 
-def _what(result: Result, content_sha256: str) -> Section:
-    pairs = [
-        ("System", result.system),
-        *((role.capitalize(), result.parties.get(role, "not named")) for role in result.signatories),
-        *((role.capitalize(), who) for role, who in result.parties.items() if role not in result.signatories),
-        ("Plan", f"{result.plan}: {result.title}"),
-        *([("Document", result.document)] if result.document else []),
-        ("SHA-256 of the plan", result.plan_sha256),
-        ("Begun", day(result.begun_ns)),
-        ("Last entry", day(result.until_ns)),
-        ("Journal", f"{result.entries} entries; SHA-256 of the last: {result.head}"),
-        ("SHA-256 of this report's content", content_sha256),
-    ]
-    blocks: list[Block] = [Text(text=result.summary)] if result.summary else []
-    return Section(
-        id="what",
-        title="What was accepted, and by which plan",
-        short="Plan",
-        blocks=(*blocks, Facts(pairs=tuple(pairs))),
-    )
-
-
 def _evidence(result: Result) -> Section:
-    rows = tuple((one.path, f"{one.bytes:,}", one.sha256) for one in result.evidence)
-    size = sum(one.bytes for one in result.evidence)
-    table = Table(
-        title="Evidence",
-        columns=(Column("File", "code"), Column("Bytes", "number"), Column("SHA-256", "code")),
-        rows=rows,
-        folded=len(rows) > 20,
+    files = [file for one in result.evidence for file in one.files]
+    size = sum(one.bytes for one in files)
+    tables = tuple(
+        Table(
+            title=one.owner,
+            columns=(Column("File", "code"), Column("Bytes", "number"), Column("SHA-256", "code")),
+            rows=tuple((file.path, f"{file.bytes:,}", file.sha256) for file in one.files),
+            folded=len(one.files) > 4,
+        )
+        for one in result.evidence
     )
     words = Text(
-        text=f"{count(len(rows), 'file')}, {size:,} bytes. `shakedown accept verify` compares each with its checksum, and "
-        "names what was changed, removed or added."
+        text=f"{count(len(files), 'file')}, {size:,} bytes, attempt by attempt. `shakedown accept verify` compares each "
+        "with its checksum, and names what was changed, removed or added."
     )
-    return Section(id="evidence", title="Annex: evidence", short="Evidence", blocks=(words, table))
+    return Section(id="evidence", title="Annex: evidence", short="Evidence", blocks=(words, *tables))

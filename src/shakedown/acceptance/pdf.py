@@ -15,7 +15,7 @@ import msgspec
 
 from ..errors import CannotMeasure
 from ..report._text import day, without_controls
-from . import page
+from . import page, page_accepted
 from .results import Required, Result, Tested, Tried
 
 _MOST_POINTS = 25
@@ -78,14 +78,25 @@ def data(result: Result, content_sha256: str) -> dict[str, Any]:
         "state": result.state,
         "counts": [[state, number] for state, number in result.counts().items()],
         "lead": list(page.lead(result)),
-        "open": [[title, [[one.clause, one.text] for one in named]] for title, named in page.open_groups(result)],
+        "open": [
+            [title, [[one.clause, one.text, page.short(one.reason, 200)] for one in named]]
+            for title, named in page.open_groups(result)
+        ],
         "waived": [
             [one.clause, one.waiver.by, one.waiver.reason] for one in result.requirements if one.waiver is not None
         ],
         "parties": [[role.capitalize(), result.parties.get(role, "")] for role in roles],
         "requirements": [_requirement(one, tests, home) for one in result.requirements],
         "faults": [[one.path, one.what, one.clauses or "all"] for one in result.faults],
-        "evidence": [[one.path, f"{one.bytes:,}", one.sha256] for one in result.evidence],
+        "files": sum(len(one.files) for one in result.evidence),
+        "evidence": [
+            [one.owner, [[file.path, f"{file.bytes:,}", file.sha256] for file in one.files]] for one in result.evidence
+        ],
+        "rehearsal": result.accepted.rehearsal,
+        "accepted": [list(row) for row in page_accepted.facts(result)],
+        "disturbance": list(page_accepted.disturbance(result)),
+        "amendments": [list(row) for row in page_accepted.amendments(result)],
+        "notes": page_accepted.sentences(result),
     }
 
 
@@ -117,7 +128,7 @@ def _test(test: Tested) -> dict[str, Any]:
         "facts": [list(pair) for pair in page.facts_of(test) if not pair[0].startswith("Criteri")],
         "criteria": list(test.criteria),
         "attempts": [_attempt(one, test) for one in test.attempts],
-        "rounds": [f"Done anew on {day(one.time_ns)} by {one.by}: {one.reason}" for one in test.rounds],
+        "rounds": list(page.rounds_of(test)),
     }
 
 
@@ -130,7 +141,8 @@ def _attempt(tried: Tried, test: Tested) -> dict[str, Any]:
         "who": who.replace("\n", ", "),
         "state": state,
         "seen": seen.split("\n"),
-        "folder": folder,
+        "folders": folder.split("\n"),
+        "circumstances": [list(pair) for pair in tried.circumstances],
         "points": [
             [one.criterion, page.place_of(one, tried), one.found, page.spread_of(one), one.state] for one in shown
         ],

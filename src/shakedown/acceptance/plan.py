@@ -15,10 +15,11 @@ import msgspec
 
 from .. import campaign, strict
 from ..campaign import Repeat
-from ..errors import BadInput, unknown
+from ..errors import COULD_NOT_MEASURE, UNDECIDED, BadInput, unknown
 from ..records import Params, Value
 
 Severity = Literal["mandatory", "desirable"]
+HostKind = Literal["any", "gpu", "bare metal"]
 FLEET_MEDIAN = "fleet median"
 _HINT = "the keys are described in docs/acceptance.md; `shakedown accept check` checks a plan without running it"
 
@@ -74,11 +75,13 @@ class FieldEntry(_Entry, frozen=True, kw_only=True):
     expect: str = ""
     at_least: str | float | None = None
     at_most: str | float | None = None
+    after: str = ""  # of a time: the field that it must not be before
+    distinct: bool = False  # each time another answer: of two supplies, the first and the second
 
     @property
     def judged(self) -> bool:
         """Whether the verdict depends on it."""
-        return bool(self.expect) or self.at_least is not None or self.at_most is not None
+        return bool(self.expect or self.after) or self.at_least is not None or self.at_most is not None
 
 
 class AttachmentEntry(_Entry, frozen=True, kw_only=True):
@@ -92,11 +95,11 @@ class AttachmentEntry(_Entry, frozen=True, kw_only=True):
 class _Test(_Entry, frozen=True, kw_only=True):
     id: str
     requirements: tuple[str, ...]
-    kind: Literal["run", "command", "manual"]
+    kind: Literal["run", "command", "manual", "availability"]
     title: str = ""
     by: str = ""  # the role that does it
     severity: Severity = "mandatory"  # a desirable test is reported and decides nothing
-    times: int = 1  # how often it must succeed
+    times: strict.Count = 1  # how often it must succeed
     over: str = ""  # "30 d": the successes must span as much
     awaits: str = ""  # what it still waits for; until then it is not measured
     note: str = ""
@@ -110,6 +113,8 @@ class RunTest(_Test, frozen=True, kw_only=True):
     sweep: dict[str, tuple[Value, ...]] = {}
     nodes: int | str | tuple[int | str, ...] = ()
     time_limit: str = ""
+    hosts: int = 0  # that its values come from, at least; 0: two for a workload of a network, else one
+    host_kind: HostKind = "any"  # of which kind those are
     outside: bool = False  # it submits jobs itself: run where `accept run` is called, after the job of the others
     repeat: Repeat | None = None
     limits: tuple[LimitEntry, ...] = msgspec.field(default=(), name="limit")
@@ -123,7 +128,29 @@ class CommandTest(_Test, frozen=True, kw_only=True):
     expect: tuple[str, ...] = ()  # patterns that the output must hold
     refuse: tuple[str, ...] = ()  # patterns that it must not hold
     values: tuple[ValueEntry, ...] = msgspec.field(default=(), name="value")
+    not_measured: tuple[int, ...] | None = None  # exit codes by which it says that it could not measure, and
+    undecided: tuple[int, ...] | None = None  # that nothing is decided yet; by default Shakedown's own 3 and 4
     time_limit: str = "10 min"
+
+    @property
+    def open_codes(self) -> dict[int, Literal["not measured", "undecided"]]:
+        """Exit codes that say something other than met or not met. Shakedown's own programs need no words for theirs."""
+        own = bool(self.command) and Path(self.command[0]).name == "shakedown"
+        could_not = self.not_measured if self.not_measured is not None else (COULD_NOT_MEASURE,) * own
+        open_ = self.undecided if self.undecided is not None else (UNDECIDED,) * own
+        return {**dict.fromkeys(open_, "undecided"), **dict.fromkeys(could_not, "not measured")}
+
+
+class AvailabilityTest(_Test, frozen=True, kw_only=True):
+    """A history of the machine, judged by a contract of `shakedown availability`. It is asked for until it is decided."""
+
+    contract: str  # a shipped one, or a file: a copy is sealed when the acceptance begins
+    source: tuple[str, ...] = ()  # "slurm", or files, as --from takes them
+    nodes: str = ""  # where no source tells of them
+    zone: str = ""
+    jobs: str = ""
+    begin: str = ""  # from when on; empty: where the sources begin
+    time_limit: str = "1 h"
 
 
 class ManualTest(_Test, frozen=True, kw_only=True):
@@ -131,14 +158,17 @@ class ManualTest(_Test, frozen=True, kw_only=True):
 
     steps: tuple[str, ...]
     subjects: tuple[str, ...] = ()  # what it is done with, each ``times`` times: "admin node", "login node"
+    witness: str = ""  # who must watch: "the buyer"; empty: nobody must
     fields: tuple[FieldEntry, ...] = msgspec.field(name="field")
     attachments: tuple[AttachmentEntry, ...] = msgspec.field(default=(), name="attachment")
 
 
-Test: TypeAlias = RunTest | CommandTest | ManualTest
-_KINDS: dict[str, type[RunTest] | type[CommandTest] | type[ManualTest]] = {
+Test: TypeAlias = RunTest | CommandTest | AvailabilityTest | ManualTest
+_Kind: TypeAlias = type[RunTest] | type[CommandTest] | type[AvailabilityTest] | type[ManualTest]
+_KINDS: dict[str, _Kind] = {
     "run": RunTest,
     "command": CommandTest,
+    "availability": AvailabilityTest,
     "manual": ManualTest,
 }
 
@@ -244,9 +274,7 @@ def _one(table: dict[str, Any], kind: type[_S], where: str) -> _S:
     return strict.convert(table, kind, where, hint=_HINT)
 
 
-def _kind(
-    table: dict[str, Any], number: int, where: str, clauses: Mapping[str, str]
-) -> type[RunTest] | type[CommandTest] | type[ManualTest]:
+def _kind(table: dict[str, Any], number: int, where: str, clauses: Mapping[str, str]) -> _Kind:
     given = table.get("kind")
     if given in _KINDS:
         return _KINDS[given]

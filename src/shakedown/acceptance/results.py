@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from ..records import Record
 from .journal import File
 from .sealing import Fault
@@ -49,7 +51,13 @@ class Tried(Record, frozen=True, kw_only=True):
     classified_by: str = ""
     classified_why: str = ""
     folder: str = ""
+    folders: tuple[str, ...] = ()  # of the attempt's own evidence: a session's folder holds other tests' too
     files: int = 0
+    answers: dict[str, str] = msgspec.field(default_factory=dict)  # of a form: field -> text
+    circumstances: tuple[tuple[str, str], ...] = ()  # at which sizes, rates, groups... its values were measured
+    runs: int = 0  # runs that it is made of
+    disturbed: int = 0  # of them, those that something else disturbed
+    disturbance: str = ""  # what disturbed the first of them
 
     @property
     def counts(self) -> bool:
@@ -65,12 +73,58 @@ class Round(Record, frozen=True, kw_only=True):
     time_ns: int
 
 
+class GivenUp(Record, frozen=True, kw_only=True):
+    """A session that was abandoned: what had been measured in it stays in its folder, and is no evidence."""
+
+    folder: str
+    reason: str
+    runs: int  # that had a result when it was given up
+    time_ns: int
+
+
+class Amendment(Record, frozen=True, kw_only=True):
+    """A change of the plan after the acceptance began. What tests that it changed had shown before counts no more."""
+
+    by: str
+    reason: str
+    time_ns: int
+    plan_sha256: str
+    replaced_sha256: str  # of the plan before it
+    changed: tuple[str, ...] = ()  # what became otherwise, in words
+    dropped: tuple[str, ...] = ()  # tests that are no longer in the plan, each with what it had come to
+
+
+class Fact(Record, frozen=True, kw_only=True):
+    """One thing that was accepted: ``CPU``, what it is, and on which hosts."""
+
+    what: str
+    found: str
+    where: str = ""
+
+
+class Accepted(Record, frozen=True, kw_only=True):
+    """What the evidence was made on: the machine as its own hosts told of it, and under which circumstances."""
+
+    facts: tuple[Fact, ...] = ()
+    rehearsal: str = ""  # why this is a rehearsal and no acceptance of a cluster; empty where nothing says so
+    runs: int = 0
+    disturbed: int = 0
+    disturbances: tuple[str, ...] = ()  # what disturbed them, each with the number of runs
+
+
+class Evidence(Record, frozen=True, kw_only=True):
+    """The files of one attempt, or those that the attempts of one session share."""
+
+    owner: str  # "stream, attempt 2", "session runs/1: all of its tests", "plan"
+    files: tuple[File, ...]
+
+
 class Tested(Record, frozen=True, kw_only=True):
     """One test with all of its attempts."""
 
     id: str
     title: str
-    kind: Literal["run", "command", "manual"]
+    kind: Literal["run", "command", "manual", "availability"]
     by: str
     severity: str
     how: str  # what is done, in words
@@ -81,6 +135,7 @@ class Tested(Record, frozen=True, kw_only=True):
     reason: str
     attempts: tuple[Tried, ...] = ()
     rounds: tuple[Round, ...] = ()
+    given_up: tuple[GivenUp, ...] = ()  # sessions that were to do it, and of which nothing counts
     note: str = ""
 
 
@@ -126,7 +181,9 @@ class Result(Record, frozen=True, kw_only=True):
     state: State  # of all that is mandatory and not waived
     requirements: tuple[Required, ...]
     tests: tuple[Tested, ...]
-    evidence: tuple[File, ...] = ()
+    accepted: Accepted = Accepted()
+    amendments: tuple[Amendment, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     faults: tuple[Fault, ...] = ()
 
     def counts(self) -> dict[str, int]:

@@ -20,9 +20,19 @@ from ..campaign import Campaign
 from ..errors import BadInput, CannotMeasure, ShakedownError
 from ..process import Process
 from ..store import RunDirectory
-from . import directory, forms
-from .journal import Abandoned, Attempt, Session
-from .plan import CommandTest, ManualTest, RunTest, Test, campaign_toml, duration_s, repeats_of, run_entry
+from . import availability, directory, forms, sealing
+from .journal import Abandoned, Attempt, File, Session
+from .plan import (
+    AvailabilityTest,
+    CommandTest,
+    ManualTest,
+    RunTest,
+    Test,
+    campaign_toml,
+    duration_s,
+    repeats_of,
+    run_entry,
+)
 
 COMMAND = "command.json"
 #: (campaign's file, run directory) -> the run directory, with all done that can be done now.
@@ -45,18 +55,21 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     end_ns: int
 
 
-def run_command(root: Path, test: CommandTest, say: Say) -> Attempt:
+def run_command(root: Path, test: CommandTest | AvailabilityTest, say: Say) -> Attempt:
     """Start a command once, in a new folder of its own, and seal what it left. Raises BadInput for one that must not be
     started."""
     directory.refuse_if_others_write(root)
-    path = directory.program(test.command)
+    command = test.command if isinstance(test, CommandTest) else availability.command(test)
+    path = directory.program(command)
     limit_s = duration_s(test.time_limit, f"test {test.id!r}: time_limit")
     with directory.writing(root) as (acceptance, book):
         folder, name = directory.new_folder(root, acceptance.entries, test.id)
         del book
-    say(f"  {test.id}: {' '.join(test.command)}")
+    say(f"  {test.id}: {' '.join(command)}")
+    if isinstance(test, AvailabilityTest):
+        availability.keep_sources(root, test, folder)
     begin_ns = time.time_ns()
-    process = Process((path, *test.command[1:]), {"LC_ALL": "C"}, folder)
+    process = Process((path, *command[1:]), {"LC_ALL": "C"}, folder)
     try:
         ended = process.wait(limit_s, 0.0, lambda fraction, text: None)
     except BaseException:
@@ -64,7 +77,7 @@ def run_command(root: Path, test: CommandTest, say: Say) -> Attempt:
         raise
     record = Ended(
         test=test.id,
-        argv=test.command,
+        argv=command,
         program=path,
         host=os.uname().nodename,
         exit_code=ended.code,
@@ -83,7 +96,7 @@ def run_command(root: Path, test: CommandTest, say: Say) -> Attempt:
     return written
 
 
-def run_times(root: Path, test: CommandTest, times: int, say: Say) -> bool:
+def run_times(root: Path, test: CommandTest | AvailabilityTest, times: int, say: Say) -> bool:
     """Run a command as often as is left; False where it could not be begun, which is said and does not end the rest."""
     for _ in range(times):
         try:
@@ -107,6 +120,7 @@ def filled(
 ) -> tuple[forms.Form, dict[str, Path]]:
     """A form as it was filled in, and what is attached; nothing is written. Raises BadInput for what does not fit."""
     about = forms.subject_of(test, subject)
+    forms.refuse_unwatched(test, by, witness)
     answers, attached = forms.answers(test, given), forms.attachments(test, files)
     form = forms.Form(
         test=test.id, subject=about, by=by, witness=witness, remark=remark, observed_ns=time.time_ns(), answers=answers
@@ -201,7 +215,17 @@ def abandon(root: Path, reason: str) -> None:
             raise CannotMeasure(
                 "there is no open session", where=str(root), hint="shakedown accept status shows what is"
             )
-        book.append(Abandoned(folder=session.folder, reason=reason), time.time_ns())
+        folder = root / session.folder
+        runs, files = _given_up(root, folder) if (folder / "manifest.json").exists() else (0, ())
+        book.append(Abandoned(folder=session.folder, reason=reason, runs=runs, files=files), time.time_ns())
+
+
+def _given_up(root: Path, folder: Path) -> tuple[int, tuple[File, ...]]:
+    """How many results a session has that is given up, and their files: what is still under way in it may change."""
+    opened = RunDirectory.open(folder)
+    done = opened.load().measurements
+    paths = [path for one in done for path in sealing.files_in(opened.folder_with(one)) if not path.is_symlink()]
+    return len(done), sealing.seal(root, paths)
 
 
 def unfinished(opened: RunDirectory) -> int:

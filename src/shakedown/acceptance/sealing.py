@@ -15,7 +15,7 @@ import msgspec
 
 from .. import store
 from ..errors import BadInput
-from .journal import Attempt, Entry, File, Read, Reported, Sealed, Session
+from .journal import Abandoned, Amended, Attempt, Begun, Entry, File, Read, Reported, Sealed, Session
 from .plan import Plan
 
 PLAN, RUNS, EVIDENCE, REPORTS = "plan.toml", "runs", "evidence", "report"
@@ -117,7 +117,7 @@ def listed(entries: Iterable[Entry]) -> dict[str, File]:
     """Every file of the evidence that was sealed, by its path."""
     found: dict[str, File] = {}
     for entry in entries:
-        if isinstance(entry, (Attempt, Sealed)):
+        if isinstance(entry, (Begun, Amended, Attempt, Sealed, Abandoned)):
             found |= {file.path: file for file in entry.files}
     return found
 
@@ -132,7 +132,7 @@ def _owners(entries: Iterable[Entry]) -> dict[str, set[str]]:
         if isinstance(entry, Attempt):
             for file in entry.files:
                 owners.setdefault(file.path, set()).add(entry.test)
-        elif isinstance(entry, Sealed):
+        elif isinstance(entry, (Sealed, Abandoned)):
             for file in entry.files:
                 owners.setdefault(file.path, set()).update(tests.get(entry.folder, ()))
     return owners

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .. import workloads
 from ..records import Disturbance, Finding, Metric, Notice
 from .values import void
 
@@ -88,6 +89,14 @@ def stand_ins(findings: Sequence[Finding]) -> tuple[Notice, ...]:
     )
 
 
+def _more_samples(workload: str) -> str:
+    """How to ask this workload for more: not every one has a parameter for it."""
+    params = workloads.get(workload).params if workload in workloads.names() else {}
+    if "samples" in params:
+        return "ask for more: params = { samples = 20 } or repeat = { min = 5 }"
+    return "ask for more: repeat = { min = 5, max = 5 }"
+
+
 def weak(finding: Finding) -> tuple[Notice, ...]:
     """What makes a value less sure than it looks."""
     notices = []
@@ -98,7 +107,7 @@ def weak(finding: Finding) -> tuple[Notice, ...]:
             Notice(
                 code="few-samples",
                 text=f"only {finding.n_samples} sample{'s' * (finding.n_samples != 1)}",
-                advice="ask for more: params = { samples = 20 } or repeat = { min = 5 }",
+                advice=_more_samples(finding.workload),
             )
         )
     if finding.low is not None and finding.high is not None and finding.value:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .. import hostlist, metering, published, workloads
-from ..errors import BadInput, StoreFailed
+from .. import metering, published, strict, workloads
+from ..errors import StoreFailed, plain
 from ..machine.span import span
 from ..records import (
     SCORED,
@@ -18,7 +18,6 @@ from ..records import (
     Analysis,
     Finding,
     Host,
-    Limit,
     Machine,
     Measurement,
     Metric,
@@ -27,9 +26,24 @@ from ..records import (
     Peak,
     Plan,
 )
-from ..store import RunDirectory, read_record, write
+from ..store import RunDirectory, write
 from ..units import show
-from . import advice, beside, checks, derive, limits, loose, ratios, stragglers, table, values
+from . import (
+    advice,
+    beside,
+    checks,
+    circumstances,
+    curves,
+    days,
+    derive,
+    limits,
+    loose,
+    ratios,
+    sizes,
+    stragglers,
+    table,
+    values,
+)
 from .pairs import many
 
 if TYPE_CHECKING:
@@ -47,7 +61,7 @@ def analyse(directory: RunDirectory) -> tuple[Analysis, list[Absent]]:
 def from_part(directory: RunDirectory, part: Part) -> tuple[Analysis, list[Absent]]:
     """The same, of a directory that was read already."""
     analysis = build(
-        directory.path.name,
+        _name(directory, part.imported),
         part.plan,
         part.machine,
         part.cases,
@@ -55,9 +69,31 @@ def from_part(directory: RunDirectory, part: Part) -> tuple[Analysis, list[Absen
         part.created_ns,
         part.version,
         power=part.power,
-        notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in part.damaged),
+        notices=(
+            *origin_notices([directory.path.name] if part.imported else []),
+            *(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in part.damaged),
+        ),
     )
     return analysis, part.damaged
+
+
+def _name(directory: RunDirectory, imported: bool) -> str:
+    """What an analysis is called, wherever it stands beside others."""
+    return directory.path.name + " (imported)" * imported
+
+
+def origin_notices(imported: Sequence[str]) -> tuple[Notice, ...]:
+    """The mark of what was made of logs that a user had."""
+    if not imported:
+        return ()
+    return (
+        Notice(
+            code="imported",
+            text=f"What is of {', '.join(imported)} was imported from logs and not measured by shakedown: the machine, exit "
+            "codes and what disturbed it are not known",
+            advice="shakedown run measures it on the machine itself",
+        ),
+    )
 
 
 class Part(NamedTuple):
@@ -71,6 +107,7 @@ class Part(NamedTuple):
     outcomes: tuple[Outcome, ...]
     damaged: list[Absent]
     power: Power | None = None
+    imported: bool = False
 
 
 def read(directory: RunDirectory) -> Part:
@@ -86,7 +123,17 @@ def read(directory: RunDirectory) -> Part:
 
     (cases, outcomes), damaged = loose.read(directory, told)
     power, broken = _power(directory, labels)
-    return Part(plan, machine, manifest.created_ns, manifest.version, cases, outcomes, [*damaged, *broken], power)
+    return Part(
+        plan,
+        machine,
+        manifest.created_ns,
+        manifest.version,
+        cases,
+        outcomes,
+        [*damaged, *broken],
+        power,
+        manifest.imported,
+    )
 
 
 def _power(directory: RunDirectory, labels: dict[str, str]) -> tuple[Power | None, list[Absent]]:
@@ -121,75 +168,6 @@ def is_packed(directory: RunDirectory) -> bool:
     )
 
 
-def analyse_many(directories: Sequence[RunDirectory]) -> tuple[Analysis, list[Absent]]:
-    """One analysis over many run directories: a campaign on every node of a cluster, or one node over time."""
-    plans: list[Plan] = []
-    hosts: dict[str, Host] = {}
-    outcomes: list[Outcome] = []
-    damaged: list[Absent] = []
-    parts: list[table.Cases] = []
-    packed: list[Path] = []
-    powers: list[Power] = []
-    newest, version = 0, ""
-    for directory in directories:
-        if is_packed(directory) and not metering.folders(directory.path):
-            manifest = directory.manifest()
-            created_ns, made_by, plan, machine = (
-                manifest.created_ns,
-                manifest.version,
-                directory.plan(),
-                directory.machine(),
-            )
-            packed.append(directory.path / PACKED)
-            outcomes += read_record(directory.path / OUTCOMES, list[Outcome])
-        else:
-            plan, machine, created_ns, made_by, cases, ended, broken, power = read(directory)
-            powers += [power] if power else []
-            parts.append(cases)
-            outcomes += ended
-            damaged += broken
-        plans.append(plan)
-        hosts.update((host.name, host) for host in machine.hosts)
-        newest, version = max((newest, version), (created_ns, made_by))
-    if packed:
-        parts.append(table.unpack(packed))
-    limits_of = dict.fromkeys(msgspec.json.encode(limit) for plan in plans for limit in plan.limits)
-    skipped = {(one.what, one.why): one for plan in plans for one in plan.skipped}
-    titles = sorted({plan.title for plan in plans})
-    merged = Plan(
-        campaign=", ".join(sorted({plan.campaign for plan in plans})),
-        title=f"{', '.join(titles)} on {len(hosts)} host{'s' * (len(hosts) != 1)}",
-        runs=(),
-        limits=tuple(msgspec.json.decode(text, type=Limit) for text in limits_of),
-        skipped=tuple(skipped.values()),
-        compare_with=tuple(sorted({name for plan in plans for name in plan.compare_with})),
-    )
-    machine = Machine(hosts=tuple(hosts.values()), discovered_ns=newest, version=version)
-    analysis = build(
-        f"{len(directories)} runs",
-        merged,
-        machine,
-        table.concatenate(parts),
-        tuple(outcomes),
-        newest,
-        version,
-        power=_together(powers),
-        notices=tuple(Notice(code="damaged", text=f"{one.what}: {one.why}") for one in damaged),
-    )
-    return analysis, damaged
-
-
-def _together(powers: Sequence[Power]) -> Power | None:
-    """What the meters of several run directories saw: the values and the meters; each has a time line of its own."""
-    if not powers:
-        return None
-    if len(powers) == 1:
-        return powers[0]
-    from . import power
-
-    return power.together(powers)
-
-
 def build(
     name: str,
     plan: Plan,
@@ -208,6 +186,7 @@ def build(
     metrics = {metric.name: metric for group in by_workload.values() for metric in group}
     cases, many_pairs = many.split(cases)
     found = many.with_notices(derive.findings(cases, by_workload), many_pairs)
+    found = sizes.by_rule(found, metrics, machine.hosts)
     machine = _with_measured(machine, limits.measured_peaks(found, metrics))
     peaks: dict[str, tuple[Peak, ...]] = {host.name: host.peaks for host in machine.hosts}
     if len(machine.hosts) == 1:  # a host that is unknown to the machine is of its one kind
@@ -219,12 +198,12 @@ def build(
     titles = {workload: workloads.get(workload).title for workload in by_workload}
     if power is not None:
         metrics |= {metric.name: metric for group in power.metrics.values() for metric in group}
-        found += [_noticed(one, advice.stands_in(one, metrics[one.metric])) for one in power.findings]
+        measured = sizes.by_rule(power.findings, metrics, machine.hosts)
+        found += [_noticed(one, advice.stands_in(one, metrics[one.metric])) for one in measured]
         titles |= {name: "Between the runs" for name in power.metrics if name not in titles}
     partial = {(one.workload, one.host): one.reason for one in outcomes if one.state == "partial"}
     verdicts = limits.verdicts(plan.limits, found, metrics, peaks, partial)
     systems = [one for one in published.systems() if not plan.compare_with or one.id in plan.compare_with]
-    laid = beside.beside(found, metrics, systems)
     disturbances = advice.common([one.notices for one in outcomes])
     analysis = Analysis(
         name=name,
@@ -238,13 +217,15 @@ def build(
         workload_titles=titles,
         verdicts=verdicts,
         outcomes=outcomes,
-        beside=laid,
+        curves=curves.curves(systems, {one.metric: metrics[one.metric] for one in found}),
         power=None if power is None else power.view,
         skipped=plan.skipped,
         checks=checks.worst_of(outcomes),
         notices=(*advice.stand_ins(found), *notices, *stragglers.notices(slow, metrics), *disturbances),
     )
-    return many.with_pairs(msgspec.structs.replace(analysis, summary=summarise(analysis, plan)), many_pairs)
+    laid = beside.beside(found, metrics, systems, circumstances.setting_of(analysis))
+    analysis = msgspec.structs.replace(analysis, beside=laid, summary=summarise(analysis, plan))
+    return many.with_pairs(analysis, many_pairs)
 
 
 def peaks_of_jobs(names: Iterable[str], machine: Machine) -> dict[str, tuple[Peak, ...]]:
@@ -252,10 +233,7 @@ def peaks_of_jobs(names: Iterable[str], machine: Machine) -> dict[str, tuple[Pea
     known = {host.name: host for host in machine.hosts}
     found = {}
     for name in names:
-        try:
-            members = hostlist.expand(name)
-        except BadInput:
-            continue  # a host's own name, of a machine that is not in the directory
+        members = days.members(name)
         if len(members) > 1 and all(one in known for one in members):
             found[name] = span([known[one] for one in members], name).peaks
     return found
@@ -314,14 +292,14 @@ def _tail(folder: Path) -> str:
         except OSError:
             continue
         if text:
-            return "\n".join(text.splitlines()[-TAIL_LINES:])
+            return "\n".join(plain(text).splitlines()[-TAIL_LINES:])
     return ""
 
 
 def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
     """The verdict in a paragraph, one sentence each: the limits first, then the values, the hosts that are slow, and
     what was not measured."""
-    sentences = [f"{one.text}." for one in analysis.notices if one.code == advice.NO_FIGURE]
+    sentences = [f"{one.text}." for one in analysis.notices if one.code in (advice.NO_FIGURE, "imported")]
     states = collections.Counter(verdict.state for verdict in analysis.verdicts)
     if analysis.verdicts:
         parts = [
@@ -377,13 +355,14 @@ def _headline_sentences(analysis: Analysis) -> list[str]:
 
 
 def _of_peak(finding: Finding) -> str:
-    """The fraction of the derived peak, at the measured clock where there is one; else of the measured peak."""
+    """The fraction of the derived peak, at the measured clock where there is one. What was reached in the same run is no
+    peak to be proud of: a machine at a seventh of its bandwidth has 100 % of that."""
     derived = [part for part in finding.fractions if part.kind != "measured"]
     if derived:
         most = max(derived, key=lambda part: part.value)
         clock = " at the measured clock" if "clock measured" in most.basis else ""
         return f", {most.fraction:.0%} of the {most.kind} peak{clock}"
-    return f", {finding.fractions[0].fraction:.0%} of the measured peak" if finding.fractions else ""
+    return ""
 
 
 def read_analysis(path: Path) -> Analysis:
@@ -392,5 +371,5 @@ def read_analysis(path: Path) -> Analysis:
         return msgspec.json.decode(path.read_bytes(), type=Analysis)
     except OSError as error:
         raise StoreFailed(f"cannot be read: {error.strerror}", where=str(path)) from None
-    except msgspec.DecodeError as error:
+    except strict.UNREADABLE as error:
         raise StoreFailed(f"is damaged: {error}", where=str(path), hint="make it again: shakedown report RUN") from None

@@ -1,24 +1,30 @@
-"""Runs and published systems side by side: which is better, as far as their intervals tell."""
+"""Runs and published systems side by side: which is better, as far as they are alike and their intervals tell."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from ..published import System
-from ..records import Analysis, Finding, Metric, Params
-from .beside import Rank, compare, headlines, is_better, is_result, word
+from ..records import IMPORTED, Analysis, Circumstances, Finding, Metric, Params
+from . import circumstances
+from .beside import Rank, compare, interval, is_better, matched, printed, word
+from .values import is_headline
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One system's value in a row; ``rank`` and ``ratio`` are against the first system that has one."""
+    """One system's value in a row; ``rank`` and ``ratio`` are against the first system that has one, and are None where
+    ``apart`` says what keeps the two from being ranked."""
 
     value: float
     low: float | None = None
     high: float | None = None
     params: Params = {}
     where: str = ""
+    circumstances: str = ""
+    apart: tuple[str, ...] = ()
     rank: Rank | None = None
     ratio: float | None = None
 
@@ -30,28 +36,41 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     better: str
     params: str  # those that agree, as text
     cells: tuple[Cell | None, ...]  # one a system; None: it has no such value
+    exact: bool = False
     detail: bool = False  # one of many: not shown unless it is asked for
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One column: a run or a published system, each value a finding."""
+    """One column: a run or a published system, each value a finding with its circumstances (none: nothing is known)."""
 
     name: str
     findings: tuple[Finding, ...]
+    circumstances: tuple[Circumstances, ...] = ()
     metrics: tuple[Metric, ...] = ()
     published: bool = False
 
 
 def from_analysis(analysis: Analysis) -> Entry:
     """A run as a column."""
-    return Entry(name=analysis.name, findings=analysis.findings, metrics=analysis.metrics)
+    setting = circumstances.setting_of(analysis)
+    metrics = {one.name: one for one in analysis.metrics}
+    return Entry(
+        name=analysis.name,
+        findings=analysis.findings,
+        circumstances=tuple(
+            circumstances.of_finding(one, metrics[one.metric], setting) if one.metric in metrics else Circumstances()
+            for one in analysis.findings
+        ),
+        metrics=analysis.metrics,
+    )
 
 
-def from_published(system: System) -> Entry:
+def from_published(system: System, metrics: Mapping[str, Metric]) -> Entry:
     """A published system as a column; the interval of a printed figure is half a unit of its last place."""
+    values = printed(system, metrics)
     findings = tuple(
         Finding(
-            metric=one.metric,
+            metric=metric.name,
             unit=one.unit,
             better="none",
             workload="published",
@@ -61,10 +80,18 @@ def from_published(system: System) -> Entry:
             low=one.value - one.half_width,
             high=one.value + one.half_width,
         )
-        for one in system.values
-        if is_result(one)
+        for one, metric, _ in values
     )
-    return Entry(name=system.id, findings=findings, published=True)
+    told = tuple(one.circumstances for one in values)
+    return Entry(name=system.id, findings=findings, circumstances=told, published=True)
+
+
+class _Valued(NamedTuple):
+    finding: Finding
+    circumstances: Circumstances
+
+
+_Column = list[_Valued]
 
 
 def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tuple[Row, ...]:
@@ -73,33 +100,38 @@ def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tup
     Of a metric that has many headlines (one for each size) the best is no detail, nor are those of equal parameters where
     there is nothing else.
     """
-    tops = [
-        headlines((one for one in entry.findings if one.metric in metrics), metrics, published=entry.published)
-        for entry in entries
+    tops = [_grouped(entry, metrics, exact=False) for entry in entries]
+    heads = [
+        _row(metrics[name], match or "best", [top.get((name, match), []) for top in tops])
+        for name, match in dict.fromkeys(key for top in tops for key in top)
+        if sum((name, match) in top for top in tops) > 1
     ]
-    heads: list[Row] = []
-    for name, match in dict.fromkeys(key for top in tops for key in top):
-        found = [top.get((name, match)) for top in tops]
-        if sum(one is not None for one in found) > 1:
-            heads.append(_row(metrics[name], match or "best", found))
     heads = _few(_together(heads))
     alike: list[Row] = []
-    exact = [
-        {
-            (one.metric, _text(one.params)): one
-            for one in entry.findings
-            if one.metric in metrics and one.value is not None
-        }
-        for entry in entries
-    ]
+    exact = [_grouped(entry, metrics, exact=True) for entry in entries]
     shown = {(row.metric, tuple(cell and cell.value for cell in row.cells)) for row in heads}
     for name, text in dict.fromkeys(key for values in exact for key in values):
-        found = [values.get((name, text)) for values in exact]
-        if sum(one is not None for one in found) > 1:
+        found = [values.get((name, text), []) for values in exact]
+        if sum(bool(one) for one in found) > 1:
             row = _row(metrics[name], text, found)
             if (row.metric, tuple(cell and cell.value for cell in row.cells)) not in shown:
                 alike.append(msgspec.structs.replace(row, detail=bool(heads)))
     return (*heads, *(_together(alike) if heads else _few(_together(alike))))
+
+
+def _grouped(entry: Entry, metrics: Mapping[str, Metric], *, exact: bool) -> dict[tuple[str, str], _Column]:
+    """The values of an entry by metric and parameters: all of these, or the matching ones of what may head its metric."""
+    groups: dict[tuple[str, str], _Column] = {}
+    told = entry.circumstances or (Circumstances(),) * len(entry.findings)
+    for one, under in zip(entry.findings, told, strict=True):
+        metric = metrics.get(one.metric)
+        if metric is None or one.value is None:
+            continue
+        if not exact and not entry.published and not is_headline(metric, one.params):
+            continue
+        key = _text(one.params) if exact else matched(metric, one.params)
+        groups.setdefault((one.metric, key), []).append(_Valued(one, under))
+    return groups
 
 
 def _together(rows: Sequence[Row]) -> list[Row]:
@@ -129,24 +161,32 @@ def _rank(row: Row) -> float:
 
 
 def _text(params: Params) -> str:
-    return ", ".join(f"{name}={word(value)}" for name, value in sorted(params.items()))
+    return ", ".join(f"{name}={word(value)}" for name, value in sorted(params.items()) if name not in IMPORTED)
 
 
-def _row(metric: Metric, params: str, found: Sequence[Finding | None]) -> Row:
-    first = next(one for one in found if one is not None)
+def _row(metric: Metric, params: str, columns: Sequence[_Column]) -> Row:
+    """The first system's value that is like most of the others', of whole nodes rather than parts, at its best; beside it
+    each other system's that is nearest to its circumstances."""
+    columns = [_best_of_each(column, metric) for column in columns]
+    at = next(index for index, column in enumerate(columns) if column)
+
+    def likes(one: _Valued) -> int:
+        others = [column for column in columns if column is not columns[at]]
+        return sum(
+            any(circumstances.alike(one.circumstances, other.circumstances, metric) for other in column)
+            for column in others
+        )
+
+    first = min(
+        columns[at], key=lambda one: (-likes(one), not one.circumstances.whole, _worse(metric, one.finding.value))
+    )
     cells: list[Cell | None] = []
-    for one in found:
-        if one is None or one.value is None:
+    for column in columns:
+        if not column:
             cells.append(None)
             continue
-        rank = ratio = None
-        if one is not first:
-            assert first.value is not None
-            rank = compare(metric.better, (one.low, one.value, one.high), (first.low, first.value, first.high))
-            ratio = one.value / first.value if first.value else None
-        cells.append(
-            Cell(value=one.value, low=one.low, high=one.high, params=one.params, where=one.host, rank=rank, ratio=ratio)
-        )
+        chosen = first if column is columns[at] else min(column, key=lambda one: _far(metric, first, one))
+        cells.append(_cell(metric, first, chosen))
     return Row(
         metric=metric.name,
         title=metric.title,
@@ -154,12 +194,64 @@ def _row(metric: Metric, params: str, found: Sequence[Finding | None]) -> Row:
         better=metric.better,
         params=params,
         cells=tuple(cells),
+        exact=metric.exact,
     )
 
 
+def _best_of_each(column: _Column, metric: Metric) -> _Column:
+    """The best value under each of the circumstances."""
+    best: dict[bytes, _Valued] = {}
+    for one in column:
+        kind = circumstances.key(one.circumstances)
+        if kind not in best or _worse(metric, one.finding.value) < _worse(metric, best[kind].finding.value):
+            best[kind] = one
+    return list(best.values())
+
+
+def _worse(metric: Metric, value: float | None) -> float:
+    return (value or 0.0) * (1 if metric.better == "lower" else -1)
+
+
+def _far(metric: Metric, first: _Valued, one: _Valued) -> tuple[object, ...]:
+    apart = circumstances.distance(first.circumstances, one.circumstances, metric)
+    return apart, not one.circumstances.whole, _worse(metric, one.finding.value)
+
+
+def _cell(metric: Metric, first: _Valued, one: _Valued) -> Cell:
+    finding = one.finding
+    assert finding.value is not None and first.finding.value is not None
+    low, _, high = interval(finding, metric)
+    apart: tuple[str, ...] = ()
+    rank = ratio = None
+    if one is not first:
+        apart = circumstances.differences(first.circumstances, one.circumstances, metric)
+        if not apart:
+            rank = compare(metric.better, interval(finding, metric), interval(first.finding, metric))
+            ratio = finding.value / first.finding.value if first.finding.value else None
+    return Cell(
+        value=finding.value,
+        low=low,
+        high=high,
+        params=finding.params,
+        where=finding.host,
+        circumstances=circumstances.words(one.circumstances, metric),
+        apart=apart,
+        rank=rank,
+        ratio=ratio,
+    )
+
+
+def ranked(row: Row) -> list[tuple[int, Cell]]:
+    """The cells that are like the first with like, with the numbers of their systems."""
+    return [(index, cell) for index, cell in enumerate(row.cells) if cell is not None and not cell.apart]
+
+
 def winner(row: Row) -> int | None:
-    """The system whose interval is better than every other's in the row; None where the intervals do not tell."""
-    cells = [(index, cell) for index, cell in enumerate(row.cells) if cell is not None]
+    """The system whose interval is better than every other's of those that are like it; None where the intervals do not
+    tell, or no two are alike."""
+    cells = ranked(row)
+    if len(cells) < 2:
+        return None
     best_index, best = cells[0]
     for index, cell in cells[1:]:
         if is_better(row.better, cell.value, best.value):
@@ -171,3 +263,29 @@ def winner(row: Row) -> int | None:
         ):
             return None
     return best_index
+
+
+def verdict(row: Row, names: Sequence[str]) -> str:
+    """What the row shows, in words: the better system, or why none is."""
+    apart = [
+        f"{names[index]}: {'; '.join(cell.apart)}"
+        for index, cell in enumerate(row.cells)
+        if cell is not None and cell.apart
+    ]
+    others = f"other circumstances ({'. '.join(apart)})" if apart else ""
+    cells = ranked(row)
+    if len(cells) < 2:
+        return others
+    return "; ".join(filter(None, (_verdict(row, cells, names), others)))
+
+
+def _verdict(row: Row, cells: Sequence[tuple[int, Cell]], names: Sequence[str]) -> str:
+    if row.exact and len({cell.value for _, cell in cells}) == 1:
+        return "equal"
+    if row.better == "none":
+        return "no better or worse"
+    bare = [names[index] for index, cell in cells if cell.low is None or cell.high is None]
+    if bare:
+        return f"not ranked: no interval for {' and '.join(bare)}"
+    best = winner(row)
+    return f"{names[best]} is better" if best is not None else "not told apart by the intervals"

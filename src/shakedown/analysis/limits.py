@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from ..machine.peaks import is_at_measured_clock
 from ..records import Finding, Fraction, Limit, Metric, Notice, Params, Peak, Verdict
-from ..units import show, show_bytes
+from ..units import show, show_apart, show_bytes
+from .sizes import BELOW_RULE
 from .values import is_figure, is_headline, void
 
 #: A measured value this far above a derived peak says that the peak's basis is wrong (a clock above base, mostly).
@@ -54,6 +56,7 @@ def measured_peaks(findings: Iterable[Finding], metrics: Mapping[str, Metric]) -
                 unit=one.unit,
                 kind="measured",
                 basis=f"{metrics[one.metric].title}, {_circumstance(one.params)}median of {one.n_samples} samples",
+                measured_by=one.metric,
             )
         )
     return peaks
@@ -66,8 +69,10 @@ def _circumstance(params: Params) -> str:
     return f"{show_bytes(float(params['bytes']))}, " if "bytes" in params else ""
 
 
-def fractions(finding: Finding, metric: Metric, peaks: Sequence[Peak]) -> tuple[Fraction, ...]:
-    """The finding as a fraction of each limit that bounds it.
+def fractions(
+    finding: Finding, metric: Metric, peaks: Sequence[Peak], metrics: Mapping[str, Metric] | None = None
+) -> tuple[Fraction, ...]:
+    """The finding as a fraction of each limit that bounds it; never of a peak that its own samples are (``metrics``: all).
 
     With the threads of the case (on each of its ranks, where it has both) the limit is that many core peaks where there
     are any, and never more than the node's. What ran on GPUs is not bounded by the peak of the cores; what measures nothing
@@ -82,7 +87,7 @@ def fractions(finding: Finding, metric: Metric, peaks: Sequence[Peak]) -> tuple[
     found = []
     by_basis: dict[tuple[str, str], list[Peak]] = defaultdict(list)
     for peak in peaks:
-        if peak.name == name and peak.unit == finding.unit:
+        if peak.name == name and peak.unit == finding.unit and not _itself(metric, peak, metrics or {}):
             by_basis[peak.kind, _clock(peak.basis) if peak.kind == "derived" else ""].append(peak)
     for (kind, _), group in by_basis.items():
         scopes = {peak.scope: peak for peak in group}
@@ -96,6 +101,14 @@ def fractions(finding: Finding, metric: Metric, peaks: Sequence[Peak]) -> tuple[
     return tuple(found)
 
 
+def _itself(metric: Metric, peak: Peak, metrics: Mapping[str, Metric]) -> bool:
+    """Whether a measured peak is the metric's own best value, or its samples counted otherwise (traffic, bandwidth)."""
+    source = metrics.get(peak.measured_by)
+    if source is None:
+        return peak.measured_by == metric.name
+    return source.kernel == metric.kernel and source.name.partition(".")[0] == metric.name.partition(".")[0]
+
+
 def _clock(basis: str) -> str:
     """The part of a basis that tells derived peaks at different clocks apart."""
     return basis.rpartition(" x ")[2]
@@ -107,7 +120,7 @@ def with_fractions(
     """Every finding with its fractions, and a notice where it is above a derived peak."""
     done = []
     for one in findings:
-        got = fractions(one, metrics[one.metric], peaks.get(one.host, ()))
+        got = fractions(one, metrics[one.metric], peaks.get(one.host, ()), metrics)
         notices = one.notices
         above = [part for part in got if part.kind == "derived" and part.fraction > ABOVE_PEAK]
         if above and len(above) == sum(part.kind == "derived" for part in got):
@@ -140,15 +153,16 @@ def verdicts(
     """
     found = []
     for limit in limits:
+        of_metric = [one for one in findings if one.metric == limit.metric]
         spoken = [
-            one
-            for one in findings
-            if one.metric == limit.metric and all(one.params.get(name) == value for name, value in limit.params.items())
+            one for one in of_metric if all(one.params.get(name) == value for name, value in limit.params.items())
         ]
         names = sorted({one.host for one in spoken}) or [""]
         for host in names:
             metric = metrics[limit.metric]
             best, why = _counted(limit, metric, [one for one in spoken if one.host == host])
+            if not spoken:
+                why = _none_spoken(limit, of_metric)
             many = len(peaks) > 1 or len(names) > 1
             verdict = _verdict(limit, metric, host, best, peaks.get(host, ()), many, why)
             missing = (partial or {}).get((best.workload, host), "") if best and "index" not in limit.params else ""
@@ -173,8 +187,36 @@ def _counted(limit: Limit, metric: Metric, findings: Sequence[Finding]) -> tuple
     if real and not figures:
         return None, only_others(metric, real)
     if "level" not in limit.params:
-        figures = [one for one in figures if is_headline(metric, one.params)] or figures
+        heads = [one for one in figures if is_headline(metric, one.params)]
+        untold = [one for one in figures if not {"level", "bytes"} & one.params.keys()]
+        if figures and not heads and not untold:
+            return None, _no_memory(figures)
+        figures = heads or untold
     return (_best(metric, figures), "") if figures else (None, "")
+
+
+def _no_memory(figures: Sequence[Finding]) -> str:
+    """That there are values, and none is one of memory."""
+    below = next((notice for one in figures for notice in one.notices if notice.code == BELOW_RULE), None)
+    if below is not None:
+        return f"{below.text}; {below.advice}"
+    levels = ", ".join(dict.fromkeys(str(one.params.get("level", "between two levels")) for one in figures))
+    return (
+        f"its figure is that of memory, and only {levels} was measured; a limit that is meant for that names its level"
+    )
+
+
+def _none_spoken(limit: Limit, of_metric: Sequence[Finding]) -> str:
+    """Why no value is one that the limit speaks of, where there are others of its metric; empty where there is none."""
+    wanted = {name: value for name, value in limit.params.items() if name != "level"}
+    near = [one for one in of_metric if all(one.params.get(name) == value for name, value in wanted.items())]
+    if "level" in limit.params and near:
+        below = next((notice for one in near for notice in one.notices if notice.code == BELOW_RULE), None)
+        if below is not None and limit.params["level"] == "memory":
+            return f"{below.text}; {below.advice}"
+    if of_metric:
+        return f"no value was measured with {', '.join(f'{name} {value}' for name, value in limit.params.items())}"
+    return ""
 
 
 def _best(metric: Metric, findings: Sequence[Finding]) -> Finding:
@@ -208,14 +250,15 @@ def _verdict(
         word = "at least" if is_least else "at most"
         if not limit.of:
             bounds.append((given, is_least))
-            bound_text.append(f"{word} {show(given, metric.unit)}")
+            against = [best.value] if best is not None and best.value is not None else []
+            bound_text.append(f"{word} {_apart(given, metric.unit, against)}")
             continue
         peak = peak_meant(limit.of, peaks)
-        bound_text.append(
-            f"{word} {given:.0%} of {limit.of}" + (f" ({show(peak.value, peak.unit)}, {peak.kind})" if peak else "")
-        )
+        bound_text.append(f"{word} {100 * given:g} % of {limit.of}" + (_which(peak, peaks) if peak else ""))
         if peak is None:
             missing = f"the peak {limit.of} is not known on this machine"
+        elif peak.kind == "measured":
+            missing = f"the peak {limit.of} cannot be derived here, and what was measured is no limit for itself"
         else:
             bounds.append((given * peak.value, is_least))
     requirement = f"{metric.title}: {' and '.join(bound_text)}" + (f" on {host}" if many and host else "")
@@ -223,11 +266,13 @@ def _verdict(
         requirement += f" [{limit.source}]"
     if best is None or best.value is None:
         return Verdict(requirement=requirement, state="not measured", evidence=why or "no run of it ended well")
+    shown = _apart(best.value, best.unit, [bound for bound, _ in bounds])
     if missing and not why:
-        return Verdict(requirement=requirement, state="undecided", evidence=missing, finding=best)
-    shown = show(best.value, best.unit)
+        evidence = f"measured {shown}; {missing}"
+        return Verdict(requirement=requirement, state="undecided", evidence=evidence, finding=best)
     if best.low is not None and best.high is not None:
-        shown += f" [{show(best.low, best.unit)}, {show(best.high, best.unit)}]"
+        ends = (_apart(end, best.unit, [bound for bound, _ in bounds]) for end in (best.low, best.high))
+        shown += f" [{', '.join(ends)}]"
     if why:
         return Verdict(requirement=requirement, state="undecided", evidence=f"measured {shown}, {why}", finding=best)
     low, high = (best.value if end is None else end for end in (best.low, best.high))
@@ -239,6 +284,24 @@ def _verdict(
         evidence=f"measured {shown}",
         finding=best,
     )
+
+
+def _apart(value: float, unit: str, others: Sequence[float]) -> str:
+    """The value with as many digits as tell it from the others: a bound from what is held against it."""
+    return max((show_apart(value, other, unit)[0] for other in others), key=len, default=show(value, unit))
+
+
+def _which(meant: Peak, peaks: Sequence[Peak]) -> str:
+    """Which peak is meant, and why not another of the name that is known: `` (272 Gflop/s, derived; ...)``."""
+    words = f"{show(meant.value, meant.unit)}, {meant.kind}"
+    others = [peak for peak in peaks if (peak.name, peak.scope) == (meant.name, meant.scope) and peak is not meant]
+    for other in others:
+        value = show(other.value, other.unit)
+        if other.kind == "measured" and meant.kind != "measured":
+            words += f"; not the {value} that was measured here, which is no limit for itself"
+        elif is_at_measured_clock(other.basis) and not is_at_measured_clock(meant.basis):
+            words += f"; at the base clock: {value} at the clock that was measured"
+    return f" ({words})"
 
 
 def peak_meant(name: str, peaks: Sequence[Peak]) -> Peak | None:

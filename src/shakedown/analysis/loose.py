@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from .. import strict
 from ..errors import StoreFailed
 from ..records import Absent, Case, Check, Measurement
 from ..store import RunDirectory, failed
@@ -86,7 +87,7 @@ def _read(path: Path) -> Loose:
         found = msgspec.json.decode(path.read_bytes(), type=_Text)
     except OSError as error:
         raise failed(error, path, "read") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except strict.UNREADABLE as error:
         raise StoreFailed(f"is damaged: {error}", where=str(path)) from None
     fields = {name: getattr(found, name) for name in Measurement.__struct_fields__ if name != "cases"}
     return Loose(Measurement(**fields), found.cases)

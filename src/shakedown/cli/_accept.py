@@ -78,14 +78,15 @@ def plan_lines(found: Plan, width: int) -> list[str]:
 
 
 def _test_lines(test: Test, width: int) -> list[str]:
-    from ..acceptance import checking, judging
+    from ..acceptance import checking
+    from ..acceptance import words as words_of
 
-    words = [test.kind, judging.often(test), *([f"by {test.by}"] if test.by else [])]
+    words = [test.kind, words_of.often(test), *([f"by {test.by}"] if test.by else [])]
     words += [] if test.severity == "mandatory" else [test.severity]
     head = f"{test.id}: {test.title or test.id} ({', '.join(words)})"
     first, *more = folded(head, 4, width)
     lines = [f"  * {first.lstrip()}", *more]
-    for one in judging.criteria(test):
+    for one in words_of.criteria(test):
         first, *more = folded(one, 8, width)
         lines += [f"      - {first.lstrip()}", *more]
     if waiting := checking.waits(test):

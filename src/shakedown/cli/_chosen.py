@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +26,7 @@ Settings = Annotated[
 ]
 #: Keys of a run that are no parameters of its workload.
 _OF_RUN = ("nodes", "repeat")
+_COUNT = re.compile(r"[0-9]{1,9}")
 
 
 def campaign(name: str, settings: Sequence[str] = ()) -> tuple[str, str]:
@@ -77,7 +79,9 @@ def of_workload(workload: Workload, settings: Sequence[str]) -> str:
     lines += ["", "[[run]]", f"workload = {to_toml(workload.name)}", "optional = false", f"params = {to_toml(params)}"]
     lines += [f"sweep = {to_toml(sweep)}"] if sweep else []
     if "nodes" in of_run:
-        lines.append(f"nodes = {to_toml(int(of_run['nodes']) if of_run['nodes'].isdigit() else of_run['nodes'])}")
+        lines.append(
+            f"nodes = {to_toml(int(of_run['nodes']) if _COUNT.fullmatch(of_run['nodes']) else of_run['nodes'])}"
+        )
     if "repeat" in of_run:
         times = _times(of_run["repeat"])
         lines.append(f"repeat = {{ min = {times}, max = {times} }}")
@@ -85,14 +89,14 @@ def of_workload(workload: Workload, settings: Sequence[str]) -> str:
 
 
 def _times(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+    if not _COUNT.fullmatch(text) or int(text) < 1:
         raise BadInput(f"repeat={text} is no number of times", hint="write repeat=3")
     return int(text)
 
 
 def _sweeps(param: Param) -> bool:
     """Whether values between commas are runs of their own; a list is one value with commas in it."""
-    return param.kind in ("integer", "real", "flag") or (param.kind == "word" and bool(param.choices))
+    return param.kind in ("integer", "real", "flag") or (param.kind == "word" and bool(param.choices or param.words))
 
 
 def value(param: Param, text: str) -> Value:

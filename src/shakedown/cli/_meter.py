@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -55,6 +56,7 @@ class Recorded(Record, frozen=True, kw_only=True):
     refresh_how: str  # "changes", "stamps", "bounded" (a new value at every reading) or "unknown"
     power: Quantity | None
     energy: Quantity | None
+    notices: tuple[Notice, ...] = ()  # of its clock
 
 
 def listed(name: str, door: Door) -> Listed:
@@ -137,7 +139,18 @@ def recorded(one: Trace) -> Recorded:
         refresh_how=seen.how,
         power=power,
         energy=energy,
+        notices=tuple(_clock_notices(one)),
     )
+
+
+def _clock_notices(one: Trace) -> Iterator[Notice]:
+    """Leaps of the clock that stamped a trace: those that it shows, and those that were taken out of it."""
+    from ..energy.signs import warnings_of
+
+    if "its clock was set" in one.channel.note:
+        advice = "the readings were put in order: read the file with `energy import`, which refuses what overlaps"
+        yield Notice(code="clock-back", text=one.channel.note, advice=advice)
+    yield from (found for found in warnings_of(one) if found.code.startswith("clock-"))
 
 
 def notices(sampler: Sampler, died: bool) -> list[Notice]:

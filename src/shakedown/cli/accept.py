@@ -205,7 +205,7 @@ def record(
     if again:
         _anew(directory, [asked], by, reason)
         acceptance = directories.open_(directory)
-    deciding.refuse_if_decided(acceptance, asked)
+    deciding.refuse_if_decided(acceptance, asked, form)
     running.record(directory, asked, form, attached)
     _finish(directory, json=json, tests=[asked])
 
@@ -256,6 +256,23 @@ def abandon(directory: _Directory, by: _By = "", reason: _Reason = "", json: _Js
 
     _named(by, reason)
     running.abandon(directory, f"{by}: {reason}")
+    _finish(directory, json=json, done=True)
+
+
+@app.command("amend")
+def amend(
+    directory: _Directory,
+    plan: Annotated[str, typer.Argument(help="The plan as it is from now on: a TOML file, or a shipped plan.")],
+    by: _By = "",
+    reason: _Reason = "",
+    json: _Json = False,
+) -> None:
+    """Change the plan of a begun acceptance: evidence of tests that stay as they are stays, the others begin anew."""
+    from ..acceptance import amending
+
+    _named(by, reason)
+    done = amending.amend(directory, plan, by=by, reason=reason)
+    common.say(f"the plan is now {done.plan}; tests that begin anew: {', '.join(done.tests) or 'none'}")
     _finish(directory, json=json, done=True)
 
 

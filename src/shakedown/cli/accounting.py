@@ -109,8 +109,9 @@ def jobs(
 
     asked = _asked(source, engine, reader, begin, end, timezone, written_in, "user", None, "", None, gpus_per)
     with Store(zone=asked.written_in or timezone, gpus_per=asked.gpus_per) as store:
-        reports.load(store, asked, RealHost())
-        low, high = reports.window(store, asked) if begin or end else (None, None)
+        door = RealHost()
+        reports.load(store, asked, door)
+        low, high = reports.window(store, asked, door) if begin or end else (None, None)
         for line in export.lines(store, low, high, as_json=json):
             sys.stdout.write(line)
     for one in store.notices:

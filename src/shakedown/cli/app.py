@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import NoReturn
 
 import typer
 
 from .. import __version__
-from ..errors import COULD_NOT_MEASURE, ShakedownError
+from ..errors import COULD_NOT_MEASURE, USAGE, ShakedownError, unforeseen
 from . import (
     accept,
     accounting,
@@ -18,9 +20,11 @@ from . import (
     energy,
     energy_archive,
     energy_check,
+    energy_import,
     facility,
     gpu,
     health,
+    import_,
     list_,
     machine,
     meter,
@@ -65,6 +69,7 @@ app.command("gpu")(gpu.command)
 app.command("run")(run.command)
 app.command("plan")(plan.command)
 app.command("report")(report.command)
+app.command("import")(import_.command)
 app.command("compare")(compare.command)
 app.command("predict")(predict.command)
 app.command("pairs")(pairs.command)
@@ -76,6 +81,7 @@ energy.app.command("check")(energy_check.check)
 energy.app.command("draw")(energy_check.draw)
 energy.app.command("bundle")(energy_check.bundle)
 energy.app.command("archive")(energy_archive.command)
+energy.app.command("import")(energy_import.command)
 app.add_typer(meter.app, name="meter")
 app.add_typer(energy.app, name="energy")
 app.add_typer(facility.app, name="facility")
@@ -88,15 +94,49 @@ app.command("native")(native.command)
 
 
 def main() -> None:
-    """The entry point: every foreseen error is one message with the next step, and its exit code."""
+    """The entry point: every foreseen error is one message with the next step, and its exit code. An error that nobody
+    foresaw is one sentence and exit code 3: 1 means that a limit was not met."""
     try:
-        app()
+        code = app(standalone_mode=False)
     except ShakedownError as error:
         print(f"shakedown: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("shakedown: interrupted", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(COULD_NOT_MEASURE)
+        _left_alone()
+    except SystemExit as end:  # typer's own for a closed pipe is 1
+        if isinstance(end.__context__, BrokenPipeError):
+            _left_alone()
+        raise
+    except KeyboardInterrupt:
+        code = 130
+    except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's: words that no command line can be
+            error.show()
+            sys.exit(USAGE)
+        _unforeseen(error.__cause__ if isinstance(error, typer.Abort) and error.__cause__ else error)
+    _flush()
+    if code == 130:
+        print("shakedown: interrupted", file=sys.stderr)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _unforeseen(error: BaseException) -> NoReturn:
+    print(f"shakedown: {unforeseen(error)}", file=sys.stderr)
+    sys.exit(COULD_NOT_MEASURE)
+
+
+def _flush() -> None:
+    """Write what is left on standard output while its failure can still be told."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _left_alone()
+    except OSError as error:
+        print(f"shakedown: standard output cannot be written: {error.strerror}", file=sys.stderr)
+        os._exit(COULD_NOT_MEASURE)
+
+
+def _left_alone() -> NoReturn:
+    """Nobody reads any more: nothing more is written, not even at the interpreter's end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(COULD_NOT_MEASURE)

@@ -41,8 +41,15 @@ Stages = Annotated[
 ]
 Periods = Annotated[str, typer.Option(help="Seconds of one power step up and down, between commas.")]
 Stop = Annotated[str, typer.Option(help="When to stop: end (of the time), or first (critical symptom).")]
-Hang = Annotated[float, typer.Option(help="Seconds without a sign of life that make a device silent.")]
-Look = Annotated[float, typer.Option(help="Seconds between two looks at clocks, counters and the kernel's log.")]
+Hang = Annotated[
+    float, typer.Option(callback=common.not_negative, help="Seconds without a sign of life that make a device silent.")
+]
+Look = Annotated[
+    float,
+    typer.Option(
+        callback=common.not_negative, help="Seconds between two looks at clocks, counters and the kernel's log."
+    ),
+]
 Meters = Annotated[
     list[str] | None, typer.Option(help="Power of the node: auto, none or a meter's address; may be given again.")
 ]

@@ -11,7 +11,8 @@ from ..errors import BadInput
 from . import common
 
 if TYPE_CHECKING:
-    from ..analysis.compare import Cell, Entry
+    from ..analysis.compare import Cell, Entry, Row
+    from ..records import Analysis, Metric
 
 
 def command(
@@ -25,17 +26,22 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
     all: Annotated[bool, typer.Option("--all", help="Every row, not the headlines alone.")] = False,
 ) -> None:
-    """Lay two or more systems side by side, each against the first; what the intervals do not tell apart is not ranked."""
+    """Lay two or more systems side by side, each against the first: like with like, as far as their intervals tell.
+
+    Values under other circumstances (another device, other nodes or cores, a rail, a network for shared memory) are shown
+    and not ranked.
+    """
     from .. import plan, published, workloads
     from ..analysis import compare
     from ..records import Metric
 
     if len(systems) < 2:
         raise BadInput("one system has nothing beside it", hint="name two or more: shakedown compare RUN bsc-2 comet")
-    entries = [entry(name) for name in systems]
     metrics = dict(plan.metrics(set(workloads.names())))
     for name, one in published.metrics(metrics).items():
-        metrics[name] = Metric(name=name, title=one.title, unit=one.unit, better=one.better, source=one.source)
+        fields = {field: getattr(one, field) for field in one.__struct_fields__}
+        metrics[name] = Metric(**fields)
+    entries = [entry(name, metrics) for name in systems]
     rows = compare.side_by_side(entries, metrics)
     if json:
         common.print_json({"systems": [one.name for one in entries], "rows": rows})
@@ -45,18 +51,20 @@ def command(
         return
     shown = [row for row in rows if all or not row.detail]
     table = []
+    names = [one.name for one in entries]
     for row in shown:
-        cells = [_cell(cell, row.unit) for cell in row.cells]
-        best = compare.winner(row)
-        verdict = f"{entries[best].name} is better" if best is not None else "not told apart by the intervals"
-        table.append((row.title, row.params, *cells, verdict if row.better != "none" else "no better or worse"))
-    common.print_table(("metric", "with", *(one.name for one in entries), "verdict"), table)
+        cells = [_cell(cell, row) for cell in row.cells]
+        table.append((row.title, row.params, *cells, compare.verdict(row, names)))
+    common.print_table(("metric", "with", *names, "verdict"), table)
     if len(shown) < len(rows):
         print(f"\n  {len(rows) - len(shown)} more rows with --all")
 
 
-def entry(name: str) -> Entry:
-    """A column from a run directory, a report.json, a published system's id or file. Raises BadInput, StoreFailed."""
+def entry(name: str, metrics: dict[str, Metric]) -> Entry:
+    """A column from a run directory, a report.json, a published system's id or file. Raises BadInput, StoreFailed.
+
+    What a run's meters measured is defined with the run: such metrics join ``metrics``.
+    """
     from .. import published
     from ..analysis import build, compare
     from ..errors import unknown
@@ -65,23 +73,35 @@ def entry(name: str) -> Entry:
     path = Path(name)
     if path.is_dir() or name == "latest":
         opened = RunDirectory.open(common.latest_run(Path("runs")) if name == "latest" else path)
-        return compare.from_analysis(build.analyse(opened)[0])
+        return _of_run(build.analyse(opened)[0], metrics)
     if path.suffix == ".json":
-        return compare.from_analysis(build.read_analysis(path))
+        return _of_run(build.read_analysis(path), metrics)
     if path.suffix == ".toml":
-        return compare.from_published(published.load(path))
+        return compare.from_published(published.load(path), metrics)
     ids = [one.id for one in published.systems()]
     if name not in ids:
         raise unknown("system", name, ids)
-    return compare.from_published(published.system(name))
+    return compare.from_published(published.system(name), metrics)
 
 
-def _cell(cell: Cell | None, unit: str) -> str:
+def _of_run(analysis: Analysis, metrics: dict[str, Metric]) -> Entry:
+    from .. import plan, workloads
+    from ..analysis import compare
+
+    known = plan.metrics(set(workloads.names()))
+    metrics |= {one.name: one for one in analysis.metrics if one.name not in known}
+    return compare.from_analysis(analysis)
+
+
+def _cell(cell: Cell | None, row: Row) -> str:
     from ..units import show
 
     if cell is None:
         return "-"
-    text = show(cell.value, unit)
-    if cell.low is not None and cell.high is not None and cell.value:
+    text = show(cell.value, row.unit)
+    if cell.low is None or cell.high is None:
+        text += " (no interval)"
+    elif cell.value and not row.exact:
         text += f" ±{(cell.high - cell.low) / 2 / abs(cell.value):.1%}"
-    return text + (f" ({cell.ratio:.3g}x)" if cell.ratio is not None else "")
+    text += f" ({cell.ratio:.3g}x)" if cell.ratio is not None else ""
+    return text + (f" [{cell.circumstances}]" if cell.circumstances else "")

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from ..energy.methods import Idle
     from ..energy.quantity import Quantity
     from ..energy.trace import Trace
+    from ..meters import Channel
     from ..records import Notice, Phase
+
+#: At least so far around a window readings are looked at: an hour of another time zone, averages, refreshes.
+AROUND_NS = 3900 * 10**9
 
 app = typer.Typer(
     no_args_is_help=True, help="Energy and power of phases, the rules of the Green500, a facility's figures."
@@ -45,14 +49,27 @@ ChannelName = Annotated[str, typer.Option("--channel", help="The channel, where 
 CharacterFile = Annotated[Path | None, typer.Option("--character", help="The channel's characterisation (JSON).")]
 Method = Annotated[str, typer.Option(help="auto, counter, step, trapezoid, inside-mean or padded. See docs/energy.md.")]
 Before = Annotated[
-    float, typer.Option("--idle-before", help="For how many seconds before the phase the nodes were idle.")
+    float,
+    typer.Option(
+        "--idle-before", callback=common.not_negative, help="For how many seconds before the phase the nodes were idle."
+    ),
 ]
-After = Annotated[float, typer.Option("--idle-after", help="And for how many after it.")]
+After = Annotated[float, typer.Option("--idle-after", callback=common.not_negative, help="And for how many after it.")]
 Marks = Annotated[
-    float, typer.Option("--window-u", help="How exactly begin and end are known, in s: 0.29 for whole seconds.")
+    float,
+    typer.Option(
+        "--window-u",
+        callback=common.not_negative,
+        help="How exactly begin and end are known, in s: 0.29 for whole seconds.",
+    ),
 ]
 Clock = Annotated[
-    float, typer.Option("--clock-u", help="How exactly the phase's clock is known against the meter's, in s.")
+    float,
+    typer.Option(
+        "--clock-u",
+        callback=common.not_negative,
+        help="How exactly the phase's clock is known against the meter's, in s.",
+    ),
 ]
 Steady = Annotated[
     str, typer.Option("--steady", help="Also the power of the steady part: auto, prace2013 or hpl-core.")
@@ -79,18 +96,20 @@ def of(
 ) -> None:
     """Energy and mean power between two times or of a run's phase, with the uncertainty budget."""
     from ..energy import phase as phases
+    from ..energy import soundness
     from ..energy import trace as traces
 
     if not file.is_file():
         raise BadInput(
             "is a folder, and no trace" if file.is_dir() else "there is no such file",
             where=str(file),
-            hint="a trace is RUN/power/1/power.parquet, or what `meter record` left",
+            hint="a trace is RUN/power/1/power.parquet, what `meter record` left, or `energy import` made",
         )
-    chosen = _chosen(traces.read(file), channel, str(file))
+    wanted = _chosen(traces.channels(file), channel, str(file))
+    windows = _phases(run, phase) if run or phase else [_window(file, wanted, begin, end)]
+    chosen = _around(file, wanted, windows, max(idle_before, idle_after))
     known = _character(character) if character else None
     found = []
-    windows = _phases(run, phase) if run or phase else [_window(chosen, begin, end)]
     for one in windows:
         given = {
             "character": known,
@@ -106,7 +125,9 @@ def of(
             if steady
             else None
         )
-        found.append((one, [value for value in (energy, power, settled) if value is not None]))
+        values = [value for value in (energy, power, settled) if value is not None]
+        why = soundness.dead(chosen, one.begin_ns, one.end_ns)
+        found.append((one, [_not_known(value, why) for value in values] if why else values))
     _show(chosen, found, phases.warnings_of(chosen, windows), json)
     if any(values[0].value is None for _, values in found):
         raise typer.Exit(COULD_NOT_MEASURE)
@@ -115,18 +136,19 @@ def of(
 # ------------------------------------------------------------------------------------------------------- what is asked
 
 
-def _chosen(read: tuple[Trace, ...], channel: str, where: str) -> Trace:
+def _chosen(there: tuple[Channel, ...], channel: str, where: str) -> Channel:
     """The one channel of power or energy that is meant. Raises BadInput."""
     from ..meters import channel_key
 
-    useful = [one for one in read if one.channel.quantity in ("power", "energy")]
+    useful = [one for one in there if one.quantity in ("power", "energy")]
     if channel:
-        named = [one for one in useful if channel in (channel_key(one.channel), one.channel.id)]
+        named = [one for one in useful if channel in (channel_key(one), one.id)]
         if not named:
-            raise unknown("channel", channel, [channel_key(one.channel) for one in useful], where=where)
+            raise unknown("channel", channel, [channel_key(one) for one in useful], where=where)
         useful = named
     if len(useful) != 1:
-        names = ", ".join(channel_key(one.channel) for one in useful) or "none"
+        names = ", ".join(channel_key(one) for one in useful[:8]) or "none"
+        names += f" and {len(useful) - 8} more" if len(useful) > 8 else ""
         raise BadInput(
             f"the trace has {len(useful)} channels of power or energy that this may mean",
             where=where,
@@ -135,30 +157,55 @@ def _chosen(read: tuple[Trace, ...], channel: str, where: str) -> Trace:
     return useful[0]
 
 
+def _around(file: Path, channel: Channel, windows: list[Phase], idle_s: float) -> Trace:
+    """The channel's readings in the windows and so far around them as they tell of these: what a meter averages over, how
+    often it refreshes, a leap of its clock, an hour of another zone."""
+    from ..energy import trace as traces
+
+    begin, end = min(one.begin_ns for one in windows), max(one.end_ns for one in windows)
+    reach = max(end - begin, round(idle_s * 1e9), round(60 * (channel.refresh_s or channel.window_s or 0.0) * 1e9))
+    reach = max(reach, AROUND_NS)
+    found = traces.read(file, [channel], begin - reach, end + reach)[0]
+    if not len(found):  # nothing near: the whole trace tells where it lies
+        found = traces.read(file, [channel])[0]
+    return found
+
+
+def _not_known(value: Quantity, why: str) -> Quantity:
+    """A value of a meter that measures nothing: none, with the reason."""
+    from ..energy.quantity import unknown as not_known
+    from ..records import Notice
+
+    advice = "see whether the meter, its port and what it feeds are alive"
+    return not_known(value.name, value.unit, Notice(code="dead", text=f"{why} in this window", advice=advice))
+
+
 def _character(path: Path) -> Character:
     import msgspec
 
+    from .. import strict
     from ..energy.character import Character
 
     try:
         return msgspec.json.decode(path.read_bytes(), type=Character)
     except OSError as error:
         raise BadInput(f"the characterisation cannot be read: {error.strerror}", where=str(path)) from None
-    except msgspec.DecodeError as error:
+    except strict.UNREADABLE as error:
         raise BadInput(
             f"this is no characterisation: {error}", where=str(path), hint="shakedown meter characterise makes one"
         ) from None
 
 
-def _window(trace: Trace, begin: str, end: str) -> Phase:
+def _window(file: Path, channel: Channel, begin: str, end: str) -> Phase:
     from ..energy import times
+    from ..energy import trace as traces
     from ..records import Phase
 
-    if not len(trace):
-        raise CannotMeasure("the trace is empty", where=trace.channel.id)
-    first, last = int(trace.t_ns[0]), int(trace.t_ns[-1])
-    begin_ns = times.parse(begin, "", "--begin", first) if begin else first
-    end_ns = times.parse(end, "", "--end", begin_ns) if end else last
+    there = traces.span_ns(file, channel) if not (begin and end) or begin.startswith("+") else (0, 0)
+    if there is None:
+        raise CannotMeasure("the trace is empty", where=channel.id)
+    begin_ns = times.parse(begin, "", "--begin", there[0]) if begin else there[0]
+    end_ns = times.parse(end, "", "--end", begin_ns) if end else there[1]
     return Phase(name="window", begin_ns=begin_ns, end_ns=end_ns)
 
 
@@ -197,7 +244,7 @@ def _show(trace: Trace, found: list[tuple[Phase, list[Quantity]]], warnings: tup
     from ..meters import channel_key
 
     if json:
-        common.print_json(
+        common.print_whole_json(
             {
                 "channel": channel_key(trace.channel),
                 "phases": [

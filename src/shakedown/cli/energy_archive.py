@@ -36,13 +36,19 @@ def command(
     shared: Annotated[str, typer.Option(help="Jobs that share a node: equal parts, or by weight (cores).")] = "equal",
     begin: Annotated[str, typer.Option(help="Of the period: ISO 8601 or Unix seconds. Default: the archive's.")] = "",
     end: Annotated[str, typer.Option(help="Of the period.")] = "",
-    zone: Annotated[str, typer.Option(help="Of times without an offset, such as Europe/Berlin. Default: UTC.")] = "UTC",
+    zone: Annotated[
+        str, typer.Option(help="Of times without an offset in readings, jobs and options. Default: UTC.")
+    ] = "UTC",
+    unit: Annotated[
+        str, typer.Option(help="Of the values: W, kW, mW; a counter: J, Wh, kWh. Default: the column's name, else W.")
+    ] = "",
+    time_unit: Annotated[str, typer.Option(help="Of stamps that are numbers: s, ms, us, ns. Default: by size.")] = "",
     output: Annotated[Path | None, typer.Option(help="Write the table here: .parquet, .csv or .json.")] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Energy per job, per node and per hour from an archive of power readings."""
-    from ..energy import archive, layout
+    from ..energy import archive, layout, times
     from ..energy import jobs as accounting
     from ..energy.stretches import Rules
 
@@ -54,7 +60,10 @@ def command(
         raise BadInput("energy by job needs the jobs", where="--jobs", hint="job,nodes,begin,end as CSV, or --by node")
     if (csv or output) and len(wanted) > 1:
         raise BadInput("one table at a time can be written", where="--by", hint="ask for one of job, node, hour")
-    there = layout.open_archive(traces)
+    times.checked_zone(zone, "--zone")
+    there = layout.open_archive(traces, zone=zone, time_unit=time_unit, unit=unit)
+    for text in (there.understood, *there.notices):
+        common.say(text)
     begin_ns, end_ns = (_time(text, zone, option) for text, option in ((begin, "--begin"), (end, "--end")))
     last = end_ns if end_ns is not None else max(group.end_ns for group in there.groups)
     work = accounting.read(jobs, zone=zone, until_ns=last) if jobs else accounting.none()
@@ -66,11 +75,11 @@ def command(
         _write(output, next(iter(tables.values())))
         common.say(f"written: {output}")
     if json:
-        common.print_json({"summary": _summary(found, rules), **tables})
+        common.print_json({"summary": _summary(found, rules, there), **tables})
     elif csv:
         print(_csv(next(iter(tables.values()))), end="")
     elif not output:
-        _print(found, tables, rules)
+        _print(found, tables, rules, there)
 
 
 def _chosen(by: str) -> list[str]:
@@ -160,7 +169,7 @@ def _hours(found: Totals) -> list[dict[str, Any]]:
     ]
 
 
-def _summary(found: Totals, rules: Any) -> dict[str, Any]:
+def _summary(found: Totals, rules: Any, there: Any) -> dict[str, Any]:
     return {
         "begin_ns": found.begin_ns,
         "end_ns": found.end_ns,
@@ -169,7 +178,8 @@ def _summary(found: Totals, rules: Any) -> dict[str, Any]:
         "energy_j": float(found.node_j.sum()),
         "idle_j": float(found.node_idle_j.sum()),
         "covered": _share(float(found.node_covered_s.sum()), (found.end_ns - found.begin_ns) / 1e9 * len(found.nodes)),
-        "semantics": rules.scope,
+        "semantics": "counter" if there.values.counter else rules.scope,
+        "read_as": there.understood,
         "shared": rules.shared,
     }
 
@@ -237,7 +247,8 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
         temporary.replace(path)
     except (OSError, duckdb.Error) as error:
         temporary.unlink(missing_ok=True)
-        raise StoreFailed(f"the table cannot be written: {error}", where=str(path)) from None
+        why = error.strerror if isinstance(error, OSError) else "see that the disk is not full"
+        raise StoreFailed(f"the table cannot be written: {why}", where=str(path)) from None
 
 
 def _types(rows: list[dict[str, Any]]) -> str:
@@ -252,10 +263,10 @@ def _types(rows: list[dict[str, Any]]) -> str:
     return "{" + ", ".join(f"'{name}': '{text.get(name, 'DOUBLE')}'" for name in first) + "}"
 
 
-def _print(found: Totals, tables: dict[str, list[dict[str, Any]]], rules: Any) -> None:
+def _print(found: Totals, tables: dict[str, list[dict[str, Any]]], rules: Any, there: Any) -> None:
     from ..units import show
 
-    told = _summary(found, rules)
+    told = _summary(found, rules, there)
     print(
         f"{told['readings']:,} readings of {told['nodes']} nodes, {show(told['energy_j'], 'J', 4)}, of which "
         f"{show(told['idle_j'], 'J', 4)} while no job ran; {_percent(told['covered'])} of the time covered."

@@ -27,7 +27,7 @@ def check(file: File, rules: RuleSet = "eehpcwg-2.0", level: Wanted = None, json
 
     _, found, _ = _assessed(file, rules)
     if json:
-        common.print_json(found)
+        common.print_whole_json(found)
     else:
         _print(found)
     code = levels.exit_code(found, level)
@@ -56,7 +56,7 @@ def draw(
     path = output or file.with_suffix(".draw.toml")
     store.write(path, text)
     if json:
-        common.print_json(found)
+        common.print_whole_json(found)
     else:
         print(text, end="")
     common.say(f"kept: {path}; put its [selection] into {file.name}, and meters on the nodes")
@@ -78,7 +78,7 @@ def bundle(
     contents = bundles.files(given, found, chosen, read_text(file))
     bundles.write(output, contents)
     if json:
-        common.print_json({"path": str(output), "files": sorted(contents), "level": found.level})
+        common.print_whole_json({"path": str(output), "files": sorted(contents), "level": found.level})
     else:
         print(levels.summary(found))
         for name in sorted(contents):
@@ -101,29 +101,28 @@ def _assessed(file: Path, rules: str) -> tuple[Submission, Assessment, Rules]:
 
 def _print(found: Assessment) -> None:
     from ..energy import bundle, levels
-    from ..energy.quantity import advice
+    from ..energy.quantity import advice, gathered
 
     print(levels.summary(found))
     for aspect in found.aspects:
         print(f"\n  {aspect.id:<3} {aspect.title}: Level {aspect.level}")
         for text in aspect.evidence:
             print(f"        {text}")
-        for one in aspect.failed:
-            print(f"      - not Level {one.level} [{one.rule}]: {one.text}")
+        for text in levels.unmet(aspect):
+            print(f"      - {text}")
     print()
-    for name, value, unit in (
-        ("core phase", found.core, ""),
-        ("full run", found.full_run, ""),
-        ("idle", found.idle, ""),
-        ("efficiency", found.efficiency, "flop/s/W"),
-    ):
+    if found.doubt:
+        print(f"  The power does not stand for the system: {found.doubt}")
+    for name, value in (("core phase", found.core), ("full run", found.full_run), ("idle", found.idle)):
         if value is not None:
-            print(f"  {name:<12} {bundle.with_u(value, unit)}")
+            print(f"  {name:<12} {bundle.with_u(value)}")
+    if found.rmax is not None:
+        print(f"  {'efficiency':<12} {bundle.efficiency_told(found)}")
     if words := advice(found.core):
         print(f"  {words}")
     if found.next:
         print(f"\nTo reach Level {found.level + 1}:")
         for sentence in found.next:
             print(f"  - {sentence}")
-    for notice in dict.fromkeys((*found.notices, *found.core.notices)):
+    for notice in gathered((*found.notices, *found.core.notices)):
         common.say(f"note: {notice.text}" + (f" -> {notice.advice}" if notice.advice else ""))

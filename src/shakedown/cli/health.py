@@ -52,10 +52,15 @@ def check(
     state: State = "",
     host: Host = "",
     root: Annotated[str, typer.Option(help="Look at a recording below this folder.")] = "",
-    limit: Annotated[float, typer.Option(help="Seconds after which a check counts as stuck.")] = 4.0,
+    limit: Annotated[
+        float, typer.Option(callback=common.not_negative, help="Seconds after which a check counts as stuck.")
+    ] = 4.0,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     nagios: Annotated[
         bool, typer.Option("--nagios", help="As a plugin of Nagios or Icinga, with its exit codes 0 to 3.")
+    ] = False,
+    ganglia: Annotated[
+        bool, typer.Option("--ganglia", help="Print gmetric's calls for Ganglia, one a line: pipe them into sh.")
     ] = False,
     prometheus: Annotated[
         str, typer.Option(metavar="FILE", help="Write this file for node_exporter's textfile collector; - prints.")
@@ -82,6 +87,7 @@ def check(
         limit_s=limit,
         json=json,
         nagios=nagios,
+        ganglia=ganglia,
         prometheus=prometheus,
         everything=all_,
         drain=drain,

@@ -84,10 +84,12 @@ def read(targets: Targets, json: Json = False) -> None:
     door = RealHost()
     found: list[Read] = []
     refused: list[Absent] = []
-    for target in sampling.some(targets, door):
+    asked = sampling.some(targets, door)
+    common.warn_of_passwords(map(str, asked))
+    for target in asked:
         _meter.ask(target, door, found, refused)
     if json:
-        common.print_json({"channels": found, "refused": refused})
+        common.print_whole_json({"channels": found, "refused": refused})
     else:
         rows = [
             (
@@ -140,9 +142,13 @@ def _say_refused(refused: Sequence[Absent]) -> None:
 @app.command("record")
 def record(
     targets: Targets,
-    seconds: Annotated[float, typer.Option(help="How long; 0: until Ctrl-C.")] = 0.0,
+    seconds: Annotated[float, typer.Option(callback=common.not_negative, help="How long; 0: until Ctrl-C.")] = 0.0,
     interval: Annotated[
-        float, typer.Option(help="Seconds between readings; 0: as each meter bears. ?interval= goes before it.")
+        float,
+        typer.Option(
+            callback=common.not_negative,
+            help="Seconds between readings; 0: as each meter bears. ?interval= goes before it.",
+        ),
     ] = 0.0,
     output: Annotated[
         Path | None, typer.Option(help="The folder for the readings. Default: meter-DATE-TIME in this one.")
@@ -164,6 +170,7 @@ def record(
     if folder.exists() and not any(folder.glob("*.raw")) and any(folder.iterdir() if folder.is_dir() else [folder]):
         raise BadInput("is there already", where=str(folder), hint="name a folder that is new or empty")
     asked = sampling.some(targets, RealHost())
+    common.warn_of_passwords(map(str, asked))
     with sampling.start(asked, folder, interval_s=interval or None) as sampler:
         _say_refused(sampler.refused)
         for one in sampler.opened:
@@ -177,7 +184,7 @@ def record(
     notices = _meter.notices(sampler, died)
     if json:
         told = {"folder": str(folder), "channels": found, "refused": sampler.refused, "notices": notices}
-        common.print_json({**told, "sampler": sampler.ending})
+        common.print_whole_json({**told, "sampler": sampler.ending})
     else:
         _print_recorded(found)
         for notice in notices:
@@ -226,7 +233,7 @@ def _print_recorded(found: Sequence[Recorded]) -> None:
     common.print_table(("channel", "readings", "without value", "refresh", "mean power", "energy"), rows)
     for one in found:
         for notice in dict.fromkeys(
-            (*(one.power.notices if one.power else ()), *(one.energy.notices if one.energy else ()))
+            (*one.notices, *(one.power.notices if one.power else ()), *(one.energy.notices if one.energy else ()))
         ):
             common.say(f"{one.channel.id}: {notice.text}" + (f"; next: {notice.advice}" if notice.advice else ""))
 

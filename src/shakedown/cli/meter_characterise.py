@@ -37,7 +37,12 @@ Load = Annotated[
         "prints the events of native/load (see docs/characterise.md)."
     ),
 ]
-Minutes = Annotated[float, typer.Option(help="How long it may take. 10 minutes do for most; slow meters need 60.")]
+Minutes = Annotated[
+    float,
+    typer.Option(
+        callback=common.not_negative, help="How long it may take. 10 minutes do for most; slow meters need 60."
+    ),
+]
 From = Annotated[
     Path | None, typer.Option("--from", help="Take the recordings of this folder, and record nothing more.")
 ]
@@ -114,6 +119,7 @@ def _record(
         raise BadInput(f"{minutes:g} minutes", where="--minutes", hint="give from 1 to 1440")
     door = RealHost()
     asked = meters.parse_target(target)
+    common.warn_of_passwords([target])
     targets = [asked]
     wanted = _channel(asked, channel, target)
     beside = ""

@@ -29,7 +29,10 @@ def command(
             help="Which node sits behind which switch: Slurm's topology.conf, or TOML with a table [switches]."
         ),
     ] = None,
-    rate: Annotated[float, typer.Option(help="The false-discovery rate that nodes and links are named at.")] = 0.01,
+    rate: Annotated[
+        float,
+        typer.Option(callback=common.not_negative, help="The false-discovery rate that nodes and links are named at."),
+    ] = 0.01,
     node_floor: Annotated[
         str, typer.Option(help="A node that is slower by less is not named, however sure it is.")
     ] = "2 %",

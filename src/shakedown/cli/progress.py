@@ -11,6 +11,7 @@ from types import TracebackType
 
 from .. import workloads
 from ..analysis.values import best, told, void
+from ..errors import plain
 from ..execute import Step
 from ..plan import label_on
 from ..records import SCORED, Measurement
@@ -32,7 +33,7 @@ class Live:
             from rich.progress import BarColumn, Progress, TextColumn
 
             self._bar = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=24),
                 TextColumn("{task.percentage:>3.0f} %"),
                 TextColumn("{task.fields[left]}"),
@@ -60,7 +61,7 @@ class Live:
         if self._bar:
             self._bar.update(
                 self._task,
-                description=f"{step.run.label}{again}",
+                description=plain(f"{step.run.label}{again}"),
                 completed=0.0,
                 left=f"about {show_seconds(left_s)} left",
             )
@@ -81,7 +82,7 @@ class Live:
         line = (
             f"  {'ok' if record.state == 'ok' else record.state:<11} {label_on(step.run, record.host)}{again} ({took})"
         )
-        line += f"  {outcome(record)}"
+        line = plain(f"{line}  {outcome(record)}")
         if self._bar:
             self._bar.console.print(line.rstrip(), highlight=False, markup=False, soft_wrap=True)
         else:

@@ -33,6 +33,10 @@ def command(
             help="The folder for the report. Default: the run directory; with several runs, the current folder."
         ),
     ] = None,
+    pool_days: Annotated[
+        bool,
+        typer.Option("--pool-days", help="Take what one host gave on different days as repeats of one measurement."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,
 ) -> None:
     """Make the report of a run directory again, from its files alone; or one report over many run directories."""
@@ -49,7 +53,7 @@ def command(
     if len(opened) == 1:
         analysis, damaged, pages = write_report(opened[0], formats, output)
     else:
-        analysis, damaged, pages = write_reports(opened, formats, output or Path())
+        analysis, damaged, pages = write_reports(opened, formats, output or Path(), pool_days=pool_days)
     if json:
         common.print_json(analysis)
     else:
@@ -71,12 +75,12 @@ def write_report(
 
 
 def write_reports(
-    opened: Sequence[RunDirectory], formats: str, output: Path
+    opened: Sequence[RunDirectory], formats: str, output: Path, *, pool_days: bool = False
 ) -> tuple[Analysis, list[Absent], list[Path]]:
     """One report over several run directories."""
-    from ..analysis import build
+    from ..analysis import several
 
-    analysis, damaged = build.analyse_many(opened)
+    analysis, damaged = several.analyse_many(opened, pool_days=pool_days)
     return analysis, damaged, write_pages(analysis, damaged, formats, output)
 
 

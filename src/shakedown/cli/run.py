@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,7 +47,9 @@ def command(
             "See `shakedown meter list`."
         ),
     ] = None,
-    meter_interval: Annotated[float | None, typer.Option(help="Seconds between readings of every meter.")] = None,
+    meter_interval: Annotated[
+        float | None, typer.Option(callback=common.not_negative, help="Seconds between readings of every meter.")
+    ] = None,
     rest: Annotated[
         float | None,
         typer.Option(help="With meters: seconds of idleness before the first run and after each. Default: 5."),
@@ -78,7 +81,9 @@ def command(
     from ..store import RunDirectory
 
     if inside is not None:
-        raise typer.Exit(code_of_states(_submitted.inside(inside)))
+        _submitted.inside(inside)
+        # The engine's accounting is to say whether the job did its work. What came out of the runs tells who follows it.
+        raise typer.Exit(COULD_NOT_MEASURE if dispatch.left(inside) else MET)
     where = _where.asked(
         on,
         nodes,
@@ -100,6 +105,8 @@ def command(
     if resume is not None and str(resume) == "latest":
         resume = common.latest_run(Path("runs"))
     metered = metering.ask(meter or (), meter_interval, rest, RealHost())
+    if metered is not None:
+        common.warn_of_passwords(metered.targets)
     whole, parts = True, []
     if where is not None or _submitted.is_one(resume):
         parts = _submitted.run(
@@ -188,12 +195,26 @@ def plan_into(path: Path, text: str, where: str, allocation: Allocation | None, 
 
     Raises BadInput, CannotMeasure where nothing of it can run here.
     """
-    import msgspec
-
-    from .. import __version__, beside, campaign, machine, plan, store
-    from ..host import RealHost
+    from .. import campaign
 
     asked = campaign.parse(text, where)
+    if path.exists():
+        return _plan_into(path, text, where, asked, allocation, shape)
+    try:
+        return _plan_into(path, text, where, asked, allocation, shape)
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)  # hosts that were refused leave no folder that looks like a run
+        raise
+
+
+def _plan_into(
+    path: Path, text: str, where: str, asked: Campaign, allocation: Allocation | None, shape: str
+) -> RunDirectory:
+    import msgspec
+
+    from .. import __version__, beside, machine, plan, store
+    from ..host import RealHost
+
     door = RealHost()
     found = machine.machine(door)
     if allocation:
@@ -287,14 +308,17 @@ def remember_durations(opened: RunDirectory, plan: Plan, measurements: list[Meas
 
 
 def code_of_states(measurements: list[Measurement]) -> int:
-    """3 where a run has no result, else 0."""
+    """1 where a check demonstrably failed; else 3 where a run has no result; else 0."""
+    if any(one.state == "wrong" for one in measurements):
+        return NOT_MET
     return MET if all(one.state == "ok" for one in measurements) else COULD_NOT_MEASURE
 
 
 def exit_code(analysis: Analysis) -> int:
-    """1 for a limit that is not met; else 3 for a run without a result; else 4 for an undecided limit; else 0."""
+    """1 for a limit that is not met or a check that failed; else 3 for a run without a result; else 4 for an undecided
+    limit; else 0."""
     states = {verdict.state for verdict in analysis.verdicts}
-    if "not met" in states:
+    if "not met" in states or any(one.state == "wrong" for one in analysis.outcomes):
         return NOT_MET
     if "not measured" in states or any(one.state != "ok" for one in analysis.outcomes):
         return COULD_NOT_MEASURE

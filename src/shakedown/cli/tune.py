@@ -30,10 +30,17 @@ def command(
             help="The folder for everything; one that is there is gone on with. Default: a new one in ./runs."
         ),
     ] = None,
-    budget_min: Annotated[float, typer.Option(help="Minutes that all calls in this folder together may take.")] = 30.0,
+    budget_min: Annotated[
+        float,
+        typer.Option(callback=common.not_negative, help="Minutes that all calls in this folder together may take."),
+    ] = 30.0,
     n: Annotated[str, typer.Option("--n", help="The order N, or auto: by --memory-share and --time-limit-s.")] = "auto",
-    memory_share: Annotated[float, typer.Option(help="For --n auto: of the free memory.")] = 0.8,
-    time_limit_s: Annotated[float, typer.Option(help="For --n auto: of one solution in seconds; 0: no limit.")] = 0.0,
+    memory_share: Annotated[
+        float, typer.Option(callback=common.not_negative, help="For --n auto: of the free memory.")
+    ] = 0.8,
+    time_limit_s: Annotated[
+        float, typer.Option(callback=common.not_negative, help="For --n auto: of one solution in seconds; 0: no limit.")
+    ] = 0.0,
     nodes: Annotated[
         str,
         typer.Option(

@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from .. import strict
 from ..errors import BadInput
 from ..records import Record
 
@@ -201,7 +202,7 @@ def load(directory: Path) -> Description | None:
         raise BadInput(f"cannot be read: {error.strerror}", where=str(directory / "cluster.json")) from None
     try:
         found = msgspec.json.decode(text, type=Description)
-    except msgspec.DecodeError as error:
+    except strict.UNREADABLE as error:
         raise BadInput(
             f"is no description of a cluster: {error}",
             where=str(directory / "cluster.json"),

@@ -47,8 +47,9 @@ def ended_well(record: JobRecord, said: str, token: str) -> list[str]:
     return wrong
 
 
-def ended(record: JobRecord, states: Sequence[str], code: int | None) -> list[str]:
-    """What is wrong with how a job ended, by its record. Pure."""
+def ended(record: JobRecord, states: Sequence[str], code: int | None, *, begun: bool = True) -> list[str]:
+    """What is wrong with how a job ended, by its record. Without ``begun`` it may have been cancelled before its start: then
+    it has neither a begin nor an end of its own. Pure."""
     wrong = []
     if record.source != "accounting":
         wrong.append("the accounting knows nothing of it")
@@ -57,6 +58,8 @@ def ended(record: JobRecord, states: Sequence[str], code: int | None) -> list[st
     if code is not None and record.exit_code != code:
         wrong.append(f"its exit code is {record.exit_code}, not {code}")
     times = (record.submit_s, record.begin_s, record.end_s)
+    if not begun and record.begin_s is None and record.submit_s is not None:
+        return wrong
     if None in times:
         wrong.append("the accounting lacks a time of it")
     elif not record.submit_s <= record.begin_s <= record.end_s:  # type: ignore[operator]
@@ -118,9 +121,10 @@ def _gres(site: Site) -> list[str]:
 def _cancel(site: Site) -> list[str]:
     sent = send(site, "cancel", sleep_s=600)
     until(site, sent, lambda view: view.state == "running")
+    written(sent.folder / "begun")  # Grid Engine calls a job running while it is still on its way to its host
     following.cancel(site.engine, sent.id, site.door)
     (view,) = watched(site, [sent])
-    return ended(view.records[-1], site.dialect.cancelled, None)
+    return ended(view.records[-1], site.dialect.cancelled, None, begun=False)
 
 
 def _hold(site: Site) -> list[str]:

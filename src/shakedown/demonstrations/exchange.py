@@ -34,6 +34,7 @@ cd "${{1:-.}}"
 folder="$PWD/{_MARK}$2"
 mkdir -m 700 "$folder"
 printf 'folder %s\\n' "$folder"
+printf 'host %s\\n' "$(uname -n)"
 printf 'free_kib %s\\n' "$(df -Pk "$folder" | awk 'NR == 2 {{print $4}}')"
 for tool in rsync sha256sum; do if command -v "$tool" > /dev/null 2>&1; then printf 'has %s\\n' "$tool"; fi; done
 """
@@ -49,6 +50,7 @@ class Far(NamedTuple):
     config: str
     folder: str
     has: frozenset[str]
+    host: str  # as it calls itself: localhost by ssh is this host
 
     def at(self, name: str) -> str:
         """A path there, as the tools want it."""
@@ -73,14 +75,16 @@ def reached(target: Target, config: str, need_bytes: int) -> Iterator[Far]:
     ssh = ("ssh", *ssh_options(config), "--", target.login) if target.host else ()
     token = secrets.token_hex(6)
     ran = shell(ssh, _BEGIN, target.path or ".", token)
-    told = dict(line.split(" ", 1) for line in ran.out.splitlines() if line.startswith(("folder ", "free_kib ")))
+    told = dict(
+        line.split(" ", 1) for line in ran.out.splitlines() if line.startswith(("folder ", "free_kib ", "host "))
+    )
     folder = told.get("folder", "")
     try:
         if not ran.ok or not folder:
             raise _unreached(target, ran)
         has = frozenset(line.split()[1] for line in ran.out.splitlines() if line.startswith("has "))
         _refuse_strange(target, folder)
-        far = Far(target, ssh, config, folder, has)
+        far = Far(target, ssh, config, folder, has, told.get("host", ""))
         _refuse_full(target, told.get("free_kib", ""), need_bytes)
         yield far
     finally:
@@ -334,6 +338,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
         emit.start(
             {
                 "target": given.target,
+                "hosts": sorted({name for name in (os.uname().nodename, far.host) if name}),
                 "far_folder": far.folder,
                 "near_folder": str(folder),
                 "tools": {tool: absent(tool, far) or "used" for tool in asked.tools},

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput, CannotMeasure
+from ..errors import BadInput
 from .jobs import Jobs
 from .layout import Archive, Group, by_node, slices, time_slices
 from .stretches import HOUR_NS, Cut, Rules, edges, hours, spans
@@ -98,7 +98,9 @@ def totals(
     end_ns: int | None = None,
     processes: int | None = None,
 ) -> Totals:
-    """Everything, in one pass. The period is the archive's own unless it is given. Raises BadInput, CannotMeasure."""
+    """Everything, in one pass. The period is the archive's own unless it is given. Raises BadInput."""
+    if archive.values.counter:
+        rules = rules._replace(scope="counter")
     begin = min(group.begin_ns for group in archive.groups) if begin_ns is None else begin_ns
     end = max(group.end_ns for group in archive.groups) if end_ns is None else end_ns
     if end <= begin:
@@ -146,10 +148,8 @@ def _work(part: _Part) -> list[_Node]:
     try:
         with _connected(part.threads) as db:
             return list(_by_node(db, part) if part.by_node else _by_time(db, part))
-    except duckdb.Error as error:
-        raise CannotMeasure(
-            f"the archive cannot be read: {error}", hint="see that no file is damaged or being written"
-        ) from None
+    except duckdb.Error:
+        raise BadInput("the archive cannot be read", hint="see that no file is damaged or being written") from None
 
 
 def _by_node(db: Any, part: _Part) -> Iterator[_Node]:
@@ -185,9 +185,9 @@ def _fetch(
     db: Any, archive: Archive, files: list[str], node: str, between: tuple[int, int] | None
 ) -> tuple[Ints, Floats]:
     """A node's readings of these files; all that they hold where no node is named."""
-    wanted = [f'"{archive.node}" = ?'] * bool(node) + ([archive.between(*between)] if between else [])
+    wanted = [f'"{archive.node}" = ?'] * bool(node) + ([archive.stamps.between(*between)] if between else [])
     where = f" where {' and '.join(wanted)}" if wanted else ""
-    query = f'select {archive.time_sql} as t, "{archive.value}" as v from read_parquet(?){where}'
+    query = f"select {archive.stamps.sql} as t, {archive.values.sql} as v from read_parquet(?){where}"
     return _columns(db.execute(query, [files, node] if node else [files]).fetchnumpy())
 
 
@@ -217,9 +217,9 @@ def _by_time(db: Any, part: _Part) -> Iterator[_Node]:
     db.executemany("insert into shakedown_nodes values (?, ?)", list(enumerate(part.nodes)))
     for begin, end in time_slices(archive):
         query = (
-            f'select shakedown_id as id, {archive.time_sql} as t, "{archive.value}" as v from read_parquet(?) '
+            f"select shakedown_id as id, {archive.stamps.sql} as t, {archive.values.sql} as v from read_parquet(?) "
             f'join shakedown_nodes on shakedown_node = "{archive.node}"::varchar '
-            f"where {archive.between(begin, end)} order by 1, 2"
+            f"where {archive.stamps.between(begin, end)} order by 1, 2"
         )
         found = db.execute(query, [list(archive.files)]).fetchnumpy()
         ids = np.asarray(found["id"])

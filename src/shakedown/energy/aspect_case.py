@@ -10,6 +10,7 @@ import msgspec
 from ..records import Record
 from .measured import Coverage, Total
 from .rules import Level, Rules
+from .soundness import Unsound
 from .stamps import Window
 from .submission import MeteredFeed, Submission
 
@@ -35,6 +36,7 @@ class Case(NamedTuple):
     run: Total | None
     idle: Total | None
     coverage: Mapping[tuple[str, str], Coverage]
+    unsound: tuple[Unsound, ...] = ()
 
     def level(self, level: int) -> Level:
         return self.rules.levels[level - 1]

@@ -94,7 +94,7 @@ def _several(found: Found, case: Case, relative: Mapping[str, float]) -> bool:
     rule = case.level(found.level).meter
     feeds = [feed for feed in case.feeds if feed.name in relative]
     devices = {feed.device or feed.name for feed in case.feeds}
-    shares = {(feed.of, level_budget.nodes_of(feed)) for feed in case.feeds}
+    shares = {(load[0].of, level_budget.load_nodes(load), len(load)) for load in level_budget.loads(case.feeds)}
     sets = {one.name for one in case.submission.description.sets}
     equal = len(shares) == 1 and all(feed.of in sets for feed in case.feeds) and len(devices) == len(case.feeds)
     if rule.several_each is None or not equal or len(feeds) != len(case.feeds) or len(feeds) < 2:

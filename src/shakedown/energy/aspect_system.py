@@ -18,7 +18,7 @@ def fraction(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     found, rule = Found(level), case.level(level).fraction
     description = case.submission.description
     sets = {one.name: one for one in description.sets}
-    counts = {name: sum(level_budget.nodes_of(feed) for feed in case.submission.feeds_of(name)) for name in sets}
+    counts = {name: level_budget.measured_nodes(case.submission.feeds_of(name)) for name in sets}
     all_nodes, nodes = sum(one.nodes for one in description.sets), sum(counts.values())
     watts = sum(one.measured_w or 0.0 for one in case.core.sets)
     found.saw(f"{nodes} of {all_nodes} compute nodes ({nodes / all_nodes:.1%}), {show(watts, 'W', 4)} measured")
@@ -28,6 +28,13 @@ def fraction(case: Case, level: int) -> tuple[list[str], list[Failure]]:
                 "2.count",
                 f"the feeds of {name} name {count} nodes, the set has {sets[name].nodes}",
                 "each node behind one feed",
+            )
+    for feed in description.feeds:
+        if not feed.channel and feed.load and any(feed.load == one.load for one in case.feeds):
+            found.fail(
+                "2.load",
+                f"the feed {feed.name} of the load {feed.load} has no meter: the load is measured in part",
+                "a meter on every feed of a load",
             )
     ran = description.performance.nodes
     if ran is not None and ran < all_nodes:
@@ -75,9 +82,9 @@ def _chosen(found: Found, case: Case, counts: Mapping[str, int]) -> None:
     description = case.submission.description
     for one in description.sets:
         feeds = case.submission.feeds_of(one.name)
-        names = expand([name for feed in feeds for name in feed.nodes])
+        names = set(expand([name for feed in feeds for name in feed.nodes]))
         if one.names and names and len(names) == counts[one.name]:
-            torn = [group for group in draw.groups(one) if 0 < len(set(group) & set(names)) < len(group)]
+            torn = [group for group in draw.groups(one) if 0 < len(set(group) & names) < len(group)]
             if torn:
                 found.fail(
                     "2.chassis",

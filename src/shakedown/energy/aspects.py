@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from .aspect_case import Case, Failure
 from .aspect_meters import accuracy, location
+from .aspect_sound import sound
 from .aspect_system import fraction, subsystems
 from .aspect_time import granularity, report, timing
 
@@ -16,6 +17,7 @@ __all__ = ["ASPECTS", "Case", "Failure"]
 
 #: The aspects in the order of the summary table: id, title, what checks it.
 ASPECTS: tuple[tuple[str, str, Callable[[Case, int], tuple[list[str], list[Failure]]]], ...] = (
+    ("0", "sound readings", sound),
     ("1a", "granularity", granularity),
     ("1b", "timing", timing),
     ("1c", "reported values", report),

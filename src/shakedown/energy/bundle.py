@@ -20,7 +20,7 @@ from .. import __version__, store
 from ..errors import BadInput, StoreFailed
 from ..units import show
 from . import level_budget, measured
-from .levels import Assessment
+from .levels import Assessment, unmet
 from .quantity import Quantity, shares
 from .rules import Rules
 from .submission import MeteredFeed, Submission
@@ -98,6 +98,13 @@ def with_u(value: Quantity | None, unit: str = "") -> str:
     return text
 
 
+def efficiency_told(found: Assessment) -> str:
+    """The efficiency with its uncertainty, or why there is none."""
+    if found.efficiency is None and found.doubt:
+        return "none: the power does not stand for the system"
+    return with_u(found.efficiency, "flop/s/W")
+
+
 def _summary(submission: Submission, found: Assessment) -> str:
     lines = [
         found.title,
@@ -107,10 +114,11 @@ def _summary(submission: Submission, found: Assessment) -> str:
         *(f"  aspect {one.id} {one.title}: Level {one.level}" for one in found.aspects),
         "",
         f"Rmax                {show(found.rmax, 'flop/s', 5)}" + (f", N = {found.n}" if found.n else ""),
-        f"power, core phase   {with_u(found.core)}",
+        *([f"The power does not stand for the system: {found.doubt}", ""] if found.doubt else []),
+        f"power, core phase   {with_u(found.core)}" + (", which does not stand for the system" if found.doubt else ""),
         f"power, full run     {with_u(found.full_run)}",
         f"power, idle         {with_u(found.idle)}",
-        f"efficiency          {with_u(found.efficiency, 'flop/s/W')}",
+        f"efficiency          {efficiency_told(found)}",
         f"method              {found.core.method or '-'}",
         "",
         *(
@@ -148,7 +156,9 @@ def _evidence(found: Assessment) -> str:
     for aspect in found.aspects:
         lines += [f"aspect {aspect.id}, {aspect.title}: Level {aspect.level}"]
         lines += [f"  {text}" for text in aspect.evidence]
-        lines += [f"  not Level {one.level} [{one.rule}]: {one.text}; needs {one.needs}" for one in aspect.failed]
+        lines += [f"  {text}" for text in unmet(aspect)]
+        if aspect.id == "0":
+            lines += [f"  {one.feed} [{one.code}]: {one.reason}; {one.effect}" for one in found.unsound]
         lines.append("")
     return "\n".join(lines)
 

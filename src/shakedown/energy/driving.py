@@ -10,7 +10,7 @@ import msgspec
 
 from .. import programs, sampling
 from ..errors import CannotMeasure
-from ..host import Door, format_cpu_list
+from ..host import Door, format_cpu_list, inherited
 from ..meters import Target
 from .characterise import Recorder
 from .experiments import Experiment
@@ -54,7 +54,9 @@ def drive(argv: Sequence[str], output: Path, limit_s: float) -> None:
     """Run the native load with its events into a file. Raises CannotMeasure where it fails or does not end."""
     with open(output, "wb") as file:
         try:
-            done = subprocess.run(argv, stdout=file, stderr=subprocess.PIPE, timeout=limit_s, check=False)
+            done = subprocess.run(
+                argv, env=inherited(), stdout=file, stderr=subprocess.PIPE, timeout=limit_s, check=False
+            )
         except OSError as error:
             raise CannotMeasure(f"the load cannot be started: {error.strerror}", where=argv[0]) from None
         except subprocess.TimeoutExpired:

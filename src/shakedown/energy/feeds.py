@@ -44,6 +44,11 @@ class Feed(Record, frozen=True, kw_only=True):
     note: str = ""
 
 
+def load_of(feed: Feed) -> str:
+    """What a feed supplies: the load that it shares with others (redundant supplies, phases), else one of its own."""
+    return f"load {feed.load}" if feed.load else f"feed {feed.name}"
+
+
 class Site(Record, frozen=True, kw_only=True):
     """A site's description of its feeds (TOML)."""
 

@@ -141,8 +141,8 @@ def _columns(path: Path) -> dict[str, list[Any]]:
                 found = db.execute("select * from read_parquet(?)", [str(path)])
                 names = [column[0] for column in found.description or []]
                 rows = found.fetchall()
-        except duckdb.Error as error:
-            raise BadInput(f"cannot be read as Parquet: {error}", where=str(path), hint="give the jobs' file") from None
+        except duckdb.Error:
+            raise BadInput("cannot be read as Parquet", where=str(path), hint="give the jobs' file") from None
         return {name: [row[at] for row in rows] for at, name in enumerate(names)}
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
@@ -152,7 +152,8 @@ def _columns(path: Path) -> dict[str, list[Any]]:
             delimiter = "|" if "|" in head else max(",;\t", key=head.count)
             lines = [row for row in csv.reader(file, delimiter=delimiter) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"cannot be read: {error}", where=str(path), hint="give a CSV or Parquet file of jobs") from None
+        why = (error.strerror or "") if isinstance(error, OSError) else "it is no text of UTF-8 with cells"
+        raise BadInput(f"cannot be read: {why}", where=str(path), hint="give a CSV or Parquet file of jobs") from None
     if not lines:
         raise BadInput("is empty", where=str(path), hint="a line of names, then a line a job: job,nodes,begin,end")
     names = [name.strip() for name in lines[0]]

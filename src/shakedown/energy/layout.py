@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from ..errors import BadInput
+from . import archive_columns as columns
+from .archive_columns import Stamps, Values
+
+_NONE = datetime.timedelta()
 
 #: Rows that are in memory at one time: 8 + 8 bytes each, and about as much again for what is made of them.
 CHUNK = 8_000_000
@@ -23,6 +30,14 @@ NODE, TIME, VALUE = (
         "watts",
         "w",
         "power_w",
+        "kw",
+        "power_kw",
+        "energy_j",
+        "joules",
+        "energy",
+        "energy_wh",
+        "energy_kwh",
+        "kwh",
     ),
 )
 
@@ -39,28 +54,19 @@ class Group(NamedTuple):
 
 
 class Archive(NamedTuple):
-    """An archive, looked at: its files, the names of its columns, the type of its time, its row groups."""
+    """An archive, looked at: its files, what its columns mean, its row groups."""
 
     files: tuple[str, ...]
     node: str
-    time: str
-    value: str
-    kind: str
+    stamps: Stamps
+    values: Values
     groups: tuple[Group, ...]
+    notices: tuple[str, ...] = ()
 
     @property
-    def time_sql(self) -> str:
-        """Unix nanoseconds, in SQL."""
-        return f'epoch_ns("{self.time}")' if self.kind.startswith("TIMESTAMP") else f'"{self.time}"'
-
-    def between(self, begin_ns: int, end_ns: int) -> str:
-        """A half-open stretch of time, in SQL: for timestamps with a coarse bound besides, which skips row groups."""
-        exact = f"{self.time_sql} >= {begin_ns} and {self.time_sql} < {end_ns}"
-        if not self.kind.startswith("TIMESTAMP"):
-            return exact
-        make = "to_timestamp({})" if "ZONE" in self.kind else "make_timestamp({}::bigint * 1000000)"
-        low, high = make.format(begin_ns // 10**9 - 1), make.format(end_ns // 10**9 + 2)
-        return f'{exact} and "{self.time}" >= {low} and "{self.time}" <= {high}'
+    def understood(self) -> str:
+        """How it is read, for the user."""
+        return f"stamps: {self.stamps.words}; values: {self.values.words}"
 
     @property
     def rows(self) -> int:
@@ -76,8 +82,9 @@ def by_node(archive: Archive, nodes: Sequence[str]) -> bool:
     return touched <= 2 * archive.rows
 
 
-def open_archive(paths: Sequence[Path]) -> Archive:
-    """Files and folders (searched for *.parquet) as one archive. Raises BadInput."""
+def open_archive(paths: Sequence[Path], *, zone: str = "UTC", time_unit: str = "", unit: str = "") -> Archive:
+    """Files and folders (searched for *.parquet) as one archive; ``zone`` of stamps that name none, the unit of numeric
+    stamps and of the values where they are stated. Raises BadInput."""
     files = [one for path in paths for one in (sorted(path.rglob("*.parquet")) if path.is_dir() else [path])]
     if not files:
         raise BadInput("there is no Parquet file", where=", ".join(map(str, paths)), hint="name files or their folder")
@@ -93,6 +100,8 @@ def open_archive(paths: Sequence[Path]) -> Archive:
                 row[0]: row[1] for row in db.execute("describe select * from read_parquet(?)", [[names[0]]]).fetchall()
             }
             node, time, value = (_pick(kinds, wanted, names[0]) for wanted in (NODE, TIME, VALUE))
+            stamps = columns.stamps(db, list(names), time, kinds[time], zone, time_unit)
+            values = columns.values(db, list(names), node, stamps, value, kinds[value], unit)
             told = db.execute(
                 "select file_name, row_group_id, any_value(row_group_num_rows), "
                 "max(case when path_in_schema = $node then stats_min_value end), "
@@ -103,12 +112,64 @@ def open_archive(paths: Sequence[Path]) -> Archive:
                 "from parquet_metadata($files) group by all order by file_name, row_group_id",
                 {"node": node, "time": time, "files": list(names)},
             ).fetchall()
-            groups = _groups(db, told, kinds[time].startswith("TIMESTAMP"), kinds[node] == "VARCHAR")
-    except duckdb.Error as error:
+            groups = _groups(told, _spans(db, names, told, stamps), kinds[node] == "VARCHAR")
+    except duckdb.Error:
         raise BadInput(
-            f"cannot be read as Parquet: {error}", where=names[0], hint="see that all files are alike"
+            "cannot be read as Parquet, or its files are not alike", where=names[0], hint="see that all files are alike"
         ) from None
-    return Archive(names, node, time, value, kinds[time], groups)
+    return Archive(names, node, stamps, values, groups, tuple(_twice(groups, stamps, zone)))
+
+
+def _spans(
+    db: Any, files: Sequence[str], told: list[tuple[Any, ...]], stamps: Stamps
+) -> dict[tuple[str, int], tuple[int, int]]:
+    """The first and last stamp of each row group: from its statistics; where they are none of numbers or timestamps in UTC,
+    those of the whole file."""
+    out: dict[tuple[str, int], tuple[int, int]] = {}
+    whole: dict[str, tuple[int, int]] = {}
+    for file, number, rows, _, _, begin, end, _ in told:
+        if rows == 0:
+            continue
+        if (stamps.scale or stamps.native) and (begin is None or end is None):
+            raise BadInput(
+                f"row group {number} has no statistics of its times",
+                where=str(file),
+                hint="write the files anew with statistics; DuckDB, Arrow and Polars do so by default",
+            )
+        if stamps.scale:
+            low, high = (round(Fraction(text) * stamps.scale) for text in (begin, end))
+        elif stamps.native:
+            low, high = (
+                int(db.execute("select epoch_ns(?::timestamp)", [text.removesuffix("+00")]).fetchone()[0])
+                for text in (begin, end)
+            )
+        else:
+            if file not in whole:
+                query = f"select min({stamps.sql}), max({stamps.sql}) from read_parquet(?)"
+                whole[file] = db.execute(query, [file]).fetchone()
+            low, high = whole[file]
+        out[file, number] = low, high
+    for low, high in out.values():
+        if not columns.EARLIEST_NS <= low <= high <= columns.LATEST_NS:
+            raise BadInput(
+                "the stamps do not lie between 1990 and 2100", where=files[0], hint="state their unit: --time-unit"
+            )
+    return out
+
+
+def _twice(groups: Sequence[Group], stamps: Stamps, zone: str) -> Iterator[str]:
+    """Tells of the hours that the zone of stamps without one has twice."""
+    if "taken as" not in stamps.words or zone.upper() == "UTC":
+        return
+    begin, end = min(one.begin_ns for one in groups), max(one.end_ns for one in groups)
+    at = datetime.datetime.fromtimestamp(begin // 10**9, ZoneInfo(zone))
+    while (later := at.astimezone(datetime.UTC) + datetime.timedelta(hours=1)) < datetime.datetime.fromtimestamp(
+        end // 10**9, datetime.UTC
+    ):
+        following = later.astimezone(ZoneInfo(zone))
+        if (following.utcoffset() or _NONE) < (at.utcoffset() or _NONE):
+            yield f"the hour that {zone} has twice on {at:%Y-%m-%d} is read once: its readings overlap there"
+        at = following
 
 
 def _pick(columns: dict[str, str], wanted: tuple[str, ...], file: str) -> str:
@@ -123,26 +184,18 @@ def _pick(columns: dict[str, str], wanted: tuple[str, ...], file: str) -> str:
     )
 
 
-def _groups(db: Any, told: list[tuple[Any, ...]], stamped: bool, named: bool) -> tuple[Group, ...]:
+def _groups(
+    told: list[tuple[Any, ...]], spans: dict[tuple[str, int], tuple[int, int]], named: bool
+) -> tuple[Group, ...]:
     groups = []
-    for file, number, rows, least, most, begin, end, nameless in told:
+    for file, number, rows, least, most, _, _, nameless in told:
         if rows == 0:
             continue
-        if begin is None or end is None:
-            raise BadInput(
-                f"row group {number} has no statistics of its times",
-                where=str(file),
-                hint="write the files anew with statistics; DuckDB, Arrow and Polars do so by default",
-            )
-        if stamped:
-            begin, end = (
-                int(db.execute("select epoch_ns(?::timestamp)", [text.removesuffix("+00")]).fetchone()[0])
-                for text in (begin, end)
-            )
+        begin, end = spans[file, number]
         # Numbers do not lie in the order of their text; rows without a node belong to none.
         if least is None or nameless or (least != most and not named):
             least, most = "", chr(0x10FFFF)
-        groups.append(Group(str(file), int(rows), str(least), str(most), int(begin), int(end)))
+        groups.append(Group(str(file), int(rows), str(least), str(most), begin, end))
     if not groups:
         raise BadInput("the files have no rows", hint="name files with readings")
     return tuple(groups)

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import intervals
 from .budget import divisor
+from .feeds import load_of
 from .quantity import Term
 from .rules import Rules
 from .stamps import Window
@@ -45,6 +46,26 @@ class Series(NamedTuple):
 def nodes_of(feed: MeteredFeed) -> int:
     """How many nodes a feed has behind it."""
     return feed.node_count or len(expand(feed.nodes))
+
+
+def loads(feeds: Sequence[MeteredFeed]) -> tuple[tuple[MeteredFeed, ...], ...]:
+    """Feeds by the load that they supply: redundant supplies and phases of one load together."""
+    grouped: dict[str, list[MeteredFeed]] = {}
+    for feed in feeds:
+        grouped.setdefault(load_of(feed), []).append(feed)
+    return tuple(map(tuple, grouped.values()))
+
+
+def load_nodes(feeds: Sequence[MeteredFeed]) -> int:
+    """How many nodes are behind the feeds of one load: each counts once, however many feeds name it. Where they are
+    numbers, the feeds state the same (``submission.describe`` holds them to it), or one states it for all."""
+    names = {name for feed in feeds for name in expand(feed.nodes)}
+    return len(names) or max((feed.node_count or 0 for feed in feeds), default=0)
+
+
+def measured_nodes(feeds: Sequence[MeteredFeed]) -> int:
+    """How many nodes are behind some feeds, those of one load once."""
+    return sum(load_nodes(one) for one in loads(feeds))
 
 
 def conversion(submission: Submission, feed: MeteredFeed, watts: float) -> float:

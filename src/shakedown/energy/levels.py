@@ -21,6 +21,7 @@ from .counters import unroll
 from .measured import SetPower, Total
 from .quantity import Quantity
 from .rules import Rules
+from .soundness import Unsound, unsound
 from .submission import MeteredFeed, Submission
 
 
@@ -53,6 +54,8 @@ class Assessment(Record, frozen=True, kw_only=True):
     sets: tuple[SetPower, ...]
     subsystems: dict[str, float]  # W
     feeds: dict[str, float]  # W
+    unsound: tuple[Unsound, ...] = ()  # feeds whose traces cannot be right: no level, no efficiency
+    doubt: str = ""  # why the power does not stand for the system, where it does not
     notices: tuple[Notice, ...] = ()
 
 
@@ -65,7 +68,8 @@ def assess(submission: Submission, rules: Rules) -> Assessment:
     by_counter = level == 3 and case.counter_core is not None and case.counter_core.value.value is not None
     core = case.counter_core if by_counter and case.counter_core else case.core
     rmax = submission.rmax
-    known = core.value.value is not None and rmax is not None
+    doubt = _doubt(aspects)
+    known = core.value.value is not None and rmax is not None and not doubt
     return Assessment(
         title=submission.description.title,
         rules=rules.id,
@@ -83,6 +87,8 @@ def assess(submission: Submission, rules: Rules) -> Assessment:
         sets=core.sets,
         subsystems=core.subsystems,
         feeds=core.feeds,
+        unsound=case.unsound,
+        doubt=doubt,
         notices=(*submission.notices, *_notices(submission, rules), *_second_meters(case)),
     )
 
@@ -113,6 +119,7 @@ def examine(submission: Submission, rules: Rules) -> Case:
         counter_core=measured.power(submission, core, rules, counter=True) if counters else None,
         run=total("full run"),
         idle=total("idle"),
+        unsound=unsound(submission, windows),
         coverage={
             (one.name, name): measured.coverage(submission, one, window)
             for one in feeds
@@ -139,6 +146,16 @@ def _aspect(case: Case, id: str, title: str, check: Callable[[Case, int], tuple[
         evidence=tuple(evidence),
         failed=tuple(one for one in failed if one.level > reached),
     )
+
+
+def _doubt(aspects: Sequence[Aspect]) -> str:
+    """Why the power is no figure of the system: a meter that cannot be right (aspect 0), or a part of the machine that
+    does not stand for the whole (aspect 2). Empty where it is one."""
+    for aspect in aspects:
+        if aspect.id in ("0", "2") and aspect.level == 0:
+            least = [one for one in aspect.failed if one.level == 1]
+            return f"aspect {aspect.id}: {least[0].text}" if least else f"aspect {aspect.id} is not met"
+    return ""
 
 
 def _next(aspects: Sequence[Aspect], level: int) -> Iterator[str]:
@@ -197,6 +214,15 @@ def _second_meters(case: Case) -> Iterator[Notice]:
                 yield Notice(code="meters-disagree", text=found.text, advice="find out which of them is wrong")
 
 
+def unmet(aspect: Aspect) -> Iterator[str]:
+    """The rules that an aspect does not meet, a line each: what keeps it from several levels once, with the least."""
+    seen: set[tuple[str, str]] = set()
+    for one in aspect.failed:
+        if (one.rule, one.text) not in seen:
+            seen.add((one.rule, one.text))
+            yield f"not Level {one.level} [{one.rule}]: {one.text}; needs {one.needs}"
+
+
 def exit_code(found: Assessment, wanted: int | None) -> int:
     """MET where the wanted level is reached (without one: any level), else NOT_MET."""
     return MET if found.level >= (1 if wanted is None else wanted) else NOT_MET
@@ -212,4 +238,5 @@ def summary(found: Assessment) -> str:
         if found.level < 3
         else ""
     )
-    return f"{found.title}: {words} of {found.rules_title}{why}. Core phase: {power}"
+    doubt = ", which does not stand for the system" if found.doubt else ""
+    return f"{found.title}: {words} of {found.rules_title}{why}. Core phase: {power}{doubt}"

@@ -52,6 +52,7 @@ class SetPower(Record, frozen=True, kw_only=True):
     nodes: int
     measured_nodes: int
     feeds: int
+    loads: int  # what these feeds supply: two supplies of one rack are one load
     measured_w: float | None
     total_w: float | None  # measured x nodes / measured nodes
     extrapolation_u_w: float | None  # None: the spread between nodes is not known
@@ -188,6 +189,8 @@ def power(submission: Submission, window: Window, rules: Rules, *, counter: bool
     silent = [feed.name for feed, mean in zip(feeds, means, strict=True) if mean is None]
     if silent:
         why = "no counter with two readings in a row" if counter else "no reading wholly inside"
+        mute = [one.name for one in feeds if not _heard(submission.traces[one.channel], window)]
+        silent = mute or silent
         return _nothing(window, name, f"{', '.join(silent[:5])}: {why} the {window.name}")
     factors = _factors(submission)
     parts = []
@@ -217,6 +220,10 @@ def power(submission: Submission, window: Window, rules: Rules, *, counter: bool
         begin_ns=int(found.begin_ns[0]) if len(found.begin_ns) else None,
         end_ns=int(found.end_ns[-1]) if len(found.end_ns) else None,
     )
+
+
+def _heard(trace: Trace, window: Window) -> bool:
+    return bool(np.any(intervals.inside(intervals.of(trace), window.begin_ns, window.end_ns)))
 
 
 def _method(counter: bool, rules: Rules) -> str:
@@ -257,26 +264,30 @@ def _gained(trace: Trace, window: Window) -> float | None:
 
 
 def _factors(submission: Submission) -> dict[str, float]:
-    """How often a measured node of each set counts: nodes / measured nodes."""
+    """How often a measured node of each set counts: nodes / measured nodes, never less than once."""
     out = {}
     for one in submission.description.sets:
-        count = sum(budget.nodes_of(feed) for feed in submission.feeds_of(one.name))
-        out[one.name] = one.nodes / count if count else 0.0
+        count = budget.measured_nodes(submission.feeds_of(one.name))
+        out[one.name] = max(1.0, one.nodes / count) if count else 0.0
     return out
 
 
 def _set_power(submission: Submission, one: NodeSet, parts: Sequence[budget.Contribution]) -> SetPower:
     mine = [part for part in parts if part.feed.of == one.name]
-    count = sum(budget.nodes_of(part.feed) for part in mine)
+    watts = {part.feed.name: part.watts for part in mine}
+    loads = budget.loads([part.feed for part in mine])
+    units = [(math.fsum(watts[feed.name] for feed in load), budget.load_nodes(load)) for load in loads]
+    count = sum(nodes for _, nodes in units)
     measured = math.fsum(part.watts for part in mine)
     return SetPower(
         name=one.name,
         nodes=one.nodes,
         measured_nodes=count,
         feeds=len(mine),
+        loads=len(loads),
         measured_w=measured if mine else None,
-        total_w=measured * one.nodes / count if count else None,
-        extrapolation_u_w=budget.extrapolation_u(one, [(part.watts, budget.nodes_of(part.feed)) for part in mine]),
+        total_w=measured * max(1.0, one.nodes / count) if count else None,
+        extrapolation_u_w=budget.extrapolation_u(one, units),
     )
 
 
@@ -285,8 +296,8 @@ def _extrapolation_term(submission: Submission, one: SetPower) -> Term:
     return Term(
         name=f"nodes of {one.name} not measured",
         u=one.extrapolation_u_w or 0.0,
-        dof=None if stated is not None and one.feeds < budget.ENOUGH_FEEDS else one.feeds - 1,
-        text=f"{one.measured_nodes} of {one.nodes} nodes in {one.feeds} feeds, finite population",
+        dof=None if stated is not None and one.loads < budget.ENOUGH_FEEDS else one.loads - 1,
+        text=f"{one.measured_nodes} of {one.nodes} nodes in {one.loads} loads, finite population",
         remedy="measure more nodes",
     )
 

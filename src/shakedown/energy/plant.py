@@ -138,8 +138,8 @@ def flows(texts: tuple[FlowText, ...]) -> tuple[Flow, ...]:
     return tuple(Flow(of=one) if isinstance(one, str) else one for one in texts)
 
 
-def in_si(text: str, unit: str, where: str) -> float:
-    """A text such as ``"5 min"`` in the SI unit that is expected there. Raises BadInput."""
+def in_si(text: str, unit: str, where: str, *, least: float | None = None) -> float:
+    """A text such as ``"5 min"`` in the SI unit that is expected there; not below ``least``. Raises BadInput."""
     try:
         value, found = parse_quantity(text)
     except (UnknownUnit, ValueError) as error:
@@ -148,6 +148,8 @@ def in_si(text: str, unit: str, where: str) -> float:
         ) from None
     if found != unit and {found, unit} != {"K", "degC"}:
         raise BadInput(f"{text!r} is in {found}, not in {unit}", where=where, hint="write a number with its unit")
+    if least is not None and value < least:
+        raise BadInput(f"{text!r} is below {least:g}", where=where, hint="give a number that can be")
     return value
 
 
@@ -204,9 +206,9 @@ def _sensor(raw: SensorText, file: str) -> Sensor:
         high=high,
         scope=raw.scope,
         place=raw.place,
-        delay_s=in_si(raw.delay, "s", f"{where}, delay") if raw.delay else 0.0,
-        lag_s=in_si(raw.lag, "s", f"{where}, lag") if raw.lag else 0.0,
-        most_gap_s=in_si(raw.most_gap, "s", f"{where}, most_gap") if raw.most_gap else None,
+        delay_s=in_si(raw.delay, "s", f"{where}, delay", least=0.0) if raw.delay else 0.0,
+        lag_s=in_si(raw.lag, "s", f"{where}, lag", least=0.0) if raw.lag else 0.0,
+        most_gap_s=in_si(raw.most_gap, "s", f"{where}, most_gap", least=0.0) if raw.most_gap else None,
         note=raw.note,
     )
 
@@ -238,7 +240,7 @@ def _pairs(raw: tuple[Pair, ...], sensors: dict[str, Sensor], file: str) -> dict
     found: dict[str, tuple[str, float]] = {}
     for pair in raw:
         where = f"{file}: pair {' and '.join(pair.sensors)}"
-        bound = in_si(pair.difference, "K", where)
+        bound = in_si(pair.difference, "K", where, least=0.0)
         for one, other in (pair.sensors, pair.sensors[::-1]):
             _known(one, sensors, "temperature", where)
             if one in found or one == other:
@@ -267,8 +269,8 @@ def _loop(raw: LoopText, sensors: dict[str, Sensor], file: str) -> Loop:
     if raw.meter:
         limits = MeterLimits(
             en1434=raw.meter.en1434,
-            qp_m3_s=in_si(raw.meter.qp, "m3/s", f"{where}, meter"),
-            least_difference_k=in_si(raw.meter.least_difference, "K", f"{where}, meter"),
+            qp_m3_s=in_si(raw.meter.qp, "m3/s", f"{where}, meter", least=0.0),
+            least_difference_k=in_si(raw.meter.least_difference, "K", f"{where}, meter", least=0.0),
         )
     return Loop(
         name=raw.name,
@@ -278,7 +280,7 @@ def _loop(raw: LoopText, sensors: dict[str, Sensor], file: str) -> Loop:
         warm=raw.warm,
         cool=raw.cool,
         flow_at=at,
-        volume_m3=in_si(raw.volume, "m3", f"{where}, volume") if raw.volume else None,
+        volume_m3=in_si(raw.volume, "m3", f"{where}, volume", least=0.0) if raw.volume else None,
         inlet={"warm": raw.warm, "cool": raw.cool}.get(raw.inlet, ""),
         meter=limits,
         note=raw.note,
@@ -330,7 +332,7 @@ def _check_rest(plant: Plant, file: str) -> None:
                 "a COP needs cold, drive and includes", where=where, hint='includes = "pumps in, re-cooler fan out"'
             )
         if cop.cycle:
-            in_si(cop.cycle, "s", f"{where}, cycle")
+            in_si(cop.cycle, "s", f"{where}, cycle", least=0.0)
         for name in cop.against:
             _known(name, plant.sensors, "temperature", where)
     for balance in plant.balances:
@@ -342,8 +344,8 @@ def _check_rest(plant: Plant, file: str) -> None:
             power_of(balance.losses.u, where)
         for stored in balance.stored:
             _known(stored.sensor, plant.sensors, "temperature", where)
-            in_si(stored.capacity, "J/K", f"{where}, stored")
-            in_si(stored.u, "1", f"{where}, stored")
+            in_si(stored.capacity, "J/K", f"{where}, stored", least=0.0)
+            in_si(stored.u, "1", f"{where}, stored", least=0.0)
     for line in plant.regressions:
         where = f"{file}: regression {line.name!r}"
         check_flows(plant, (line.y,), where)

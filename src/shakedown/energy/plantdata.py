@@ -108,8 +108,8 @@ def _read_parquet(path: Path, where: str) -> _File:
                 for name, kind in names.items()
             )
             return _File(dict(db.execute(f"select {wanted} from read_parquet(?)", [str(path)]).fetchnumpy()), ())
-    except duckdb.Error as error:
-        raise BadInput(f"is no Parquet file: {error}", where=where, hint="write it again") from None
+    except duckdb.Error:
+        raise BadInput("is no Parquet file, or is damaged", where=where, hint="write it again") from None
 
 
 def _of_trace(sensor: Sensor, traces: tuple[Trace, ...], where: str) -> Trace:

@@ -20,6 +20,7 @@ from typing import Literal
 
 from ..meters import Place
 from ..records import Record
+from ..strict import NotNegative, Share
 from . import water
 
 
@@ -67,8 +68,8 @@ class MeterClass(Record, frozen=True, kw_only=True):
 
 class FluidText(Record, frozen=True, kw_only=True):
     kind: water.Kind = "water"
-    concentration: float = 0.0
-    u_concentration: float = 0.0
+    concentration: Share = 0.0
+    u_concentration: NotNegative = 0.0
 
 
 class LoopText(Record, frozen=True, kw_only=True):

@@ -53,6 +53,23 @@ def unknown(name: str, unit: str, notice: Notice, *more: Notice) -> Quantity:
     return Quantity(name=name, unit=unit, value=None, notices=(notice, *more))
 
 
+#: So many notices of one kind are told; of the others, how many.
+TOLD = 3
+
+
+def gathered(notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Notices in their order, of those with one code the first few and how many more there are."""
+    by_code: dict[str, list[Notice]] = {}
+    for one in dict.fromkeys(notices):
+        by_code.setdefault(one.code, []).append(one)
+    out: list[Notice] = []
+    for same in by_code.values():
+        out += same[:TOLD]
+        if len(same) > TOLD:
+            out[-1] = msgspec.structs.replace(out[-1], text=f"{out[-1].text} (and {len(same) - TOLD} more like it)")
+    return tuple(out)
+
+
 def coverage_factor(dof: float | None, level: float = LEVEL) -> float:
     """Student's t for a two-sided interval; 1.96 for infinitely many degrees of freedom."""
     from scipy.special import ndtri, stdtrit

@@ -27,7 +27,7 @@ class Phase(Record, frozen=True, kw_only=True):
     end: datetime.datetime | None = None
     begin_ns: int | None = None
     end_ns: int | None = None
-    resolution_s: float = 0.0  # of the clock that stamped it: 1 for HPL's lines
+    resolution_s: strict.NotNegative = 0.0  # of the clock that stamped it: 1 for HPL's lines
     ready: bool = True  # idle: ready for work, not asleep
 
 
@@ -39,7 +39,7 @@ class Phases(Record, frozen=True, kw_only=True):
     idle: Phase | None = None
     hpl_log: str = ""
     hpl_zone: str = ""  # "Europe/Berlin", "UTC", "+02:00": HPL prints local time without its zone
-    hpl_result: int = 0  # which of the log's results, from 1; 0: the fastest
+    hpl_result: strict.CountOrNone = 0  # which of the log's results, from 1; 0: the fastest
     run_directory: str = ""
     run_id: str = ""  # which of its runs; empty: the fastest of hpl
     half_second: bool = False  # move whole-second stamps by half a second, where the rules allow it
@@ -75,7 +75,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 def hpl_log(text: str) -> tuple[Solved, ...]:
     """The core phases in HPL's output, in order, with what each reached where its table tells. Raises BadInput."""
-    from ..errors import ShakedownError
+    from .. import workloads
     from ..workloads import xhpl
 
     stamps = [(found[1], _ctime(found[2])) for found in _STAMP.finditer(text)]
@@ -88,7 +88,7 @@ def hpl_log(text: str) -> tuple[Solved, ...]:
     pairs = [(stamps[i][1], stamps[i + 1][1]) for i in range(0, len(stamps), 2)]
     try:
         cases = xhpl.parse(text, {})
-    except ShakedownError:
+    except workloads.Garbage:
         cases = ()  # cut short after the stamps: they still hold
     out = []
     for index, (begin, end) in enumerate(pairs):
@@ -106,7 +106,10 @@ def _ctime(text: str) -> datetime.datetime:
     if month not in _MONTHS:
         raise BadInput(f"{text!r} is no time that HPL prints")
     hour, minute, second = map(int, clock.split(":"))
-    return datetime.datetime(int(year), _MONTHS.index(month) + 1, int(day), hour, minute, second)
+    try:
+        return datetime.datetime(int(year), _MONTHS.index(month) + 1, int(day), hour, minute, second)
+    except ValueError as error:
+        raise BadInput(f"{text!r} is no time that HPL prints: {error}") from None
 
 
 def zone(text: str) -> datetime.tzinfo:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from .trace import Floats, Ints
 
-Scope = Literal["last", "next", "point"]
+#: "counter": values are J that only grow, and the energy of an interval is what they gain.
+Scope = Literal["last", "next", "point", "counter"]
 HOUR_NS = 3600 * 10**9
 
 
@@ -68,6 +69,9 @@ class Cut:
         scope = self.rules.scope
         if scope == "last":
             area = spacing * v[1:]
+        elif scope == "counter":
+            gained = np.diff(v.astype(np.float64, copy=False))
+            area = np.where(gained < 0, np.nan, gained) * 1e9  # begun anew: what flowed in between is not known
         elif scope == "next":
             area = spacing * v[:-1]
         else:

@@ -21,23 +21,26 @@ from .. import strict
 from ..errors import BadInput, unknown
 from ..meters import UPSTREAM, Accuracy, channel_key
 from ..records import Notice, Record
+from ..strict import Count, NotNegative, Positive, Share
 from . import feeds as tree
 from .stamps import Phases, Window, windows_of
-from .trace import Trace, trace
+from .trace import Trace, channels, trace
 from .trace import read as read_traces
 
 COMPUTE = "compute"
+#: So far around the phases the traces are read: what a meter averages over, and how it repeats elsewhere.
+AROUND_NS = 600 * 10**9
 
 
 class NodeSet(Record, frozen=True, kw_only=True):
     """Compute nodes of one kind."""
 
     name: str
-    nodes: int
+    nodes: Count
     names: tuple[str, ...] = ()  # "cn[001-632]": needed to draw, and to verify what was drawn
-    chassis: int = 1  # nodes that share power supplies: they are measured together
-    watts_per_node: float | None = None  # expected under load: what a draw reckons with
-    spread: float | None = None  # relative standard deviation from node to node, where it is known
+    chassis: Count = 1  # nodes that share power supplies: they are measured together
+    watts_per_node: Positive | None = None  # expected under load: what a draw reckons with
+    spread: NotNegative | None = None  # relative standard deviation from node to node, where it is known
 
 
 class MeterModel(Record, frozen=True, kw_only=True):
@@ -46,7 +49,7 @@ class MeterModel(Record, frozen=True, kw_only=True):
     name: str
     model: str = ""
     accuracy: Accuracy | None = None
-    range_w: float | None = None  # full scale, for an accuracy that is stated of it
+    range_w: Positive | None = None  # full scale, for an accuracy that is stated of it
     standard: Literal[
         "",
         "ansi-c12.20",
@@ -57,8 +60,8 @@ class MeterModel(Record, frozen=True, kw_only=True):
         "iec-62053-22-0.2s",
         "iec-62053-22-0.5s",
     ] = ""
-    samples_hz: float | None = None  # power samples a second inside the meter
-    waveform_hz: float | None = None  # samples of voltage and current a second
+    samples_hz: Positive | None = None  # power samples a second inside the meter
+    waveform_hz: Positive | None = None  # samples of voltage and current a second
     current: Literal["ac", "dc"] = "ac"
     integrates: bool = False  # it has an energy counter that never stops
     calibrated: str = ""
@@ -69,13 +72,13 @@ class MeteredFeed(tree.Feed, frozen=True, kw_only=True):
 
     of: str = ""  # a set of nodes, or a subsystem; empty for a feed that only contains others
     nodes: tuple[str, ...] = ()  # the nodes behind it, by name
-    node_count: int | None = None  # or their number
+    node_count: Count | None = None  # or their number
     includes: tuple[str, ...] = ()  # subsystems that it feeds too: they are measured with it and stay in
     meter: str = ""
     device: str = ""  # serial number; feeds with one device share its error. Empty: a device of its own
     location: Literal["", "upstream", "downstream"] = ""  # of the power conversion; empty: as the channel's place says
     loss: str = ""  # the loss model, downstream
-    supplies: int = 1  # power supplies that share this feed's power, for the loss model
+    supplies: Count = 1  # power supplies that share this feed's power, for the loss model
 
 
 class Subsystem(Record, frozen=True, kw_only=True):
@@ -84,7 +87,7 @@ class Subsystem(Record, frozen=True, kw_only=True):
     name: str
     kind: Literal["interconnect", "storage", "cooling", "head", "other"]
     state: Literal["measured", "estimated", "not participating"]
-    upper_bound_w: float | None = None
+    upper_bound_w: NotNegative | None = None
     basis: Literal["maximum", "typical", "measured"] = "maximum"  # what the estimate is made from
     formula: str = ""  # "18 switches x 512 W"
     specification: str = ""  # where the maker says so
@@ -97,8 +100,8 @@ class Loss(Record, frozen=True, kw_only=True):
     name: str
     kind: Literal["maker", "offline", "simultaneous"]
     efficiency: tuple[tuple[float, float], ...]  # (W out of one supply, efficiency), rising
-    u: float = 0.0  # standard uncertainty of the efficiency
-    every_s: float | None = None  # how often it was measured, for "simultaneous"
+    u: NotNegative = 0.0  # standard uncertainty of the efficiency
+    every_s: Positive | None = None  # how often it was measured, for "simultaneous"
     source: str = ""
 
 
@@ -117,8 +120,8 @@ class Performance(Record, frozen=True, kw_only=True):
     """What the benchmark reached; an HPL log or a run directory tells it too."""
 
     rmax: str = ""  # "1.21 Pflop/s"
-    n: int | None = None
-    nodes: int | None = None  # that the workload ran on; None: all
+    n: Count | None = None
+    nodes: Count | None = None  # that the workload ran on; None: all
     note: str = ""
 
 
@@ -126,7 +129,7 @@ class Subtracted(Record, frozen=True, kw_only=True):
     """Something within a measured feed that the site took off its figure. No rule allows it: it is named and stays in."""
 
     what: str
-    watts: float
+    watts: NotNegative
 
 
 class Description(Record, frozen=True, kw_only=True):
@@ -144,7 +147,7 @@ class Description(Record, frozen=True, kw_only=True):
     selection: Selection | None = None
     phases: Phases = Phases()
     performance: Performance = Performance()
-    correlation: float = 0.5  # between the errors of meters of one model
+    correlation: Share = 0.5  # between the errors of meters of one model
 
 
 class Submission(NamedTuple):
@@ -218,18 +221,16 @@ def _problems(found: Description) -> Iterator[str]:
                 yield f"there is more than one {kind} {name!r}"
     if not found.sets:
         yield "there is no set of compute nodes"
-    if not 0 <= found.correlation <= 1:
-        yield f"correlation = {found.correlation:g} is not between 0 and 1"
     for one in found.sets:
-        if one.nodes < 1 or one.chassis < 1:
-            yield f"the set {one.name!r} has {one.nodes} nodes, {one.chassis} to a chassis: whole numbers from 1"
         if one.names and len(expand(one.names)) != one.nodes:
             yield f"the set {one.name!r} has {one.nodes} nodes, but {len(expand(one.names))} names"
     sets = {one.name: one for one in found.sets}
     for feed in found.feeds:
-        if feed.node_count is not None and (feed.node_count < 1 or feed.nodes):
-            yield f"the feed {feed.name!r}: give node_count (from 1) or nodes, not both"
-        if feed.of in sets and feed.channel and not feed.nodes and feed.node_count is None:
+        if feed.node_count is not None and feed.nodes:
+            yield f"the feed {feed.name!r}: give node_count or nodes, not both"
+        shared = [one for one in found.feeds if feed.load and one.load == feed.load and one.of == feed.of]
+        told = any(one.nodes or one.node_count for one in shared or [feed])
+        if feed.of in sets and feed.channel and not told:
             yield f"the feed {feed.name!r} of {feed.of!r} does not say how many nodes are behind it"
         strangers = set(expand(feed.nodes)) - set(expand(sets[feed.of].names)) if feed.of in sets else set()
         if strangers and sets[feed.of].names:
@@ -237,19 +238,50 @@ def _problems(found: Description) -> Iterator[str]:
         bounded = {one.name for one in found.subsystems if one.state == "estimated"}
         if feed.channel and not feed.same_as and bounded & {feed.of, *feed.includes}:
             yield f"the feed {feed.name!r} measures a subsystem that is said to be estimated: it would count twice"
-        if feed.supplies < 1:
-            yield f"the feed {feed.name!r} has {feed.supplies} supplies"
+    yield from _behind_two(found)
     for loss in found.losses:
         loads = [watts for watts, _ in loss.efficiency]
         if not loads or loads != sorted(set(loads)) or any(not 0 < eta <= 1 for _, eta in loss.efficiency):
             yield f"the loss model {loss.name!r}: efficiency is pairs [W, share], W rising, 0 < share <= 1"
 
 
+def _behind_two(found: Description) -> Iterator[str]:
+    """Nodes behind several feeds: one load's supplies or phases say so, and agree on their number."""
+    owner: dict[str, MeteredFeed] = {}
+    counts: dict[tuple[str, str], tuple[int, str]] = {}
+    for feed in found.feeds:
+        if not feed.channel or feed.same_as or feed.of not in [one.name for one in found.sets]:
+            continue
+        for name in expand(feed.nodes):
+            other = owner.setdefault(name, feed)
+            if tree.load_of(other) != tree.load_of(feed):
+                yield (
+                    f"the feeds {other.name!r} and {feed.name!r} both name the node {name}: give both one load "
+                    '(load = "...") where they are supplies or phases of it, or same_as to a second meter'
+                )
+                break
+        if feed.load and (feed.node_count or feed.nodes):
+            mine = feed.node_count or 0 if not feed.nodes else -1
+            before, first = counts.setdefault((feed.of, feed.load), (mine, feed.name))
+            if before != mine:
+                yield (
+                    f"the feeds {first!r} and {feed.name!r} of the load {feed.load!r} do not state the same nodes: "
+                    "name them, or give the number of nodes behind the load in each"
+                )
+
+
 def load(path: Path) -> Submission:
     """A description with its traces and phases. Raises BadInput, StoreFailed, CannotMeasure."""
     found = read(path)
-    traces = join(one for file in found.traces for one in read_traces(path.parent / file))
-    return assemble(found, traces, path.parent)
+    windows = windows_of(found.phases, path.parent)[0].values()
+    begin, end = min(one.begin_ns for one in windows), max(one.end_ns for one in windows)
+    wanted = {feed.channel for feed in found.feeds}
+    traces: list[Trace] = []
+    for file in found.traces:
+        there = channels(path.parent / file)
+        named = [one for one in there if channel_key(one) in wanted] or list(there)
+        traces += read_traces(path.parent / file, named, begin - AROUND_NS, end + AROUND_NS)
+    return assemble(found, join(traces), path.parent)
 
 
 def join(traces: Iterator[Trace] | Sequence[Trace]) -> dict[str, Trace]:
@@ -303,6 +335,9 @@ def _rate(text: str) -> float:
 _RANGE = re.compile(r"\[([^\[\]]+)\]")
 
 
+_COUNT = re.compile(r"[0-9]{1,9}")
+
+
 def expand(names: Sequence[str]) -> tuple[str, ...]:
     """``cn[001-003,7]`` as cn001, cn002, cn003, cn7; several brackets multiply. Raises BadInput."""
     out: list[str] = []
@@ -314,7 +349,7 @@ def expand(names: Sequence[str]) -> tuple[str, ...]:
         inner: list[str] = []
         for part in found[1].split(","):
             low, dash, high = part.strip().partition("-")
-            if not low.isdigit() or (dash and not (high.isdigit() and int(high) >= int(low))):
+            if not _COUNT.fullmatch(low) or (dash and not (_COUNT.fullmatch(high) and int(high) >= int(low))):
                 raise BadInput(f"{name!r} is no range of node names", hint="write it as cn[001-632]")
             inner += (str(i).zfill(len(low)) for i in range(int(low), int(high or low) + 1))
         out += expand([name[: found.start()] + one + name[found.end() :] for one in inner])

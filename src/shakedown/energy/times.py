@@ -26,7 +26,7 @@ def parse(text: str, zone: str, option: str, origin_ns: int | None = None) -> in
     if number is not None and number.is_finite():
         if text.strip().startswith("+") and origin_ns is not None:
             return origin_ns + round(number * 10**9)
-        return round(number * _factor(abs(float(number))))
+        return round(number * unix_scale(abs(float(number))))
     try:
         stamp = datetime.datetime.fromisoformat(text)
     except ValueError:
@@ -70,13 +70,13 @@ def checked_zone(zone: str, where: str) -> str:
 
 def _scaled(numbers: NDArray[Any]) -> Ints:
     """Seconds, milliseconds, microseconds or nanoseconds since 1970."""
-    factor = _factor(float(np.median(np.abs(numbers))) if len(numbers) else 0.0)
+    factor = unix_scale(float(np.median(np.abs(numbers))) if len(numbers) else 0.0)
     if numbers.dtype.kind in "iu":
         return numbers.astype(np.int64) * factor
     return np.round(numbers * factor).astype(np.int64)
 
 
-def _factor(size: float) -> int:
+def unix_scale(size: float) -> int:
     """Nanoseconds in the unit of a Unix time: which, its size tells for dates after 1973."""
     return next(factor for below, factor in ((1e11, 10**9), (1e14, 10**6), (1e17, 10**3), (np.inf, 1)) if size < below)
 

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -82,6 +83,12 @@ def trace(
 _CHANNELS = "shakedown.channels"
 
 
+def metadata(channels: Sequence[Channel]) -> str:
+    """The entry of a Parquet file's metadata that names its channels, in SQL."""
+    told = msgspec.json.encode(list(channels)).decode().replace("'", "''")
+    return f"'{_CHANNELS}': '{told}'"
+
+
 def write(path: Path, traces: Iterable[Trace]) -> None:
     """All traces as one Parquet file: columns channel, t_ns, half_ns, value (null unless it counts), status; the channels
     in full stand in its metadata. Raises StoreFailed."""
@@ -95,63 +102,100 @@ def write(path: Path, traces: Iterable[Trace]) -> None:
         "value": np.concatenate([one.value for one in kept] or [np.empty(0)]),
         "status": np.concatenate([one.status for one in kept] or [np.empty(0, np.uint8)]),
     }
-    told = msgspec.json.encode([one.channel for one in kept]).decode()
+    told = metadata([one.channel for one in kept])
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with duckdb.connect() as db:
             db.register("columns", columns)
             quoted = str(temporary).replace("'", "''")
-            meta = told.replace("'", "''")
             db.execute(
                 "copy (select channel, t_ns, half_ns, case when status = 0 then value end as value, status from columns) "
-                f"to '{quoted}' (format parquet, compression zstd, kv_metadata {{'{_CHANNELS}': '{meta}'}})"
+                f"to '{quoted}' (format parquet, compression zstd, kv_metadata {{{told}}})"
             )
         temporary.replace(path)
     except (OSError, duckdb.Error) as error:
         temporary.unlink(missing_ok=True)
-        raise StoreFailed(f"the trace cannot be written: {error}", where=str(path)) from None
+        why = error.strerror if isinstance(error, OSError) else "see that the disk is not full"
+        raise StoreFailed(f"the trace cannot be written: {why}", where=str(path)) from None
 
 
-def read(path: Path) -> tuple[Trace, ...]:
-    """The traces of a Parquet file that ``write`` made, in its order. Raises StoreFailed."""
+def channels(path: Path) -> tuple[Channel, ...]:
+    """The channels of a file that ``write`` made, in its order, without reading it. Raises BadInput."""
     import duckdb
 
-    if not path.exists():
-        raise StoreFailed("there is no such trace", where=str(path))
+    if not path.is_file():
+        raise BadInput(
+            "there is no such trace", where=str(path), hint="name what `meter record`, a run or `energy import` left"
+        )
+    own = "import another tool's file first: shakedown energy import FILE -o power.parquet"
     with contextlib.suppress(OSError), path.open("rb") as file:
         if file.read(4) != b"PAR1":
-            raise StoreFailed(
-                "this is no Parquet file", where=str(path), hint="read another tool's file with the meter csv:FILE"
-            )
+            raise BadInput("this is no Parquet file", where=str(path), hint=own)
     try:
         with duckdb.connect() as db:
             found = db.execute("select key, value from parquet_kv_metadata(?)", [str(path)]).fetchall()
-            told = {bytes(key).decode(): bytes(value) for key, value in found}
-            if _CHANNELS not in told:
-                raise StoreFailed(
-                    "the Parquet file holds no channels of Shakedown's",
-                    where=str(path),
-                    hint="read another tool's file with the meter csv:FILE",
-                )
-            channels = msgspec.json.decode(told[_CHANNELS], type=list[Channel])
-            rows = db.execute(
-                "select channel, t_ns, half_ns, value, status from read_parquet(?) order by t_ns", [str(path)]
-            ).fetchnumpy()
-    except (duckdb.Error, msgspec.DecodeError) as error:
-        raise StoreFailed(f"the trace is damaged: {error}", where=str(path)) from None
-    values = np.ma.filled(rows["value"].astype(np.float64), np.nan)
-    keys = np.asarray(rows["channel"]).astype(str)
-    traces = []
-    for channel in channels:
-        mine = keys == channel_key(channel)
-        traces.append(
-            trace(
-                channel,
-                rows["t_ns"][mine],
-                values[mine],
-                half_ns=rows["half_ns"][mine],
-                status=rows["status"][mine],
-            )
+        told = {bytes(key).decode(): bytes(value) for key, value in found}
+        if _CHANNELS not in told:
+            raise BadInput("the Parquet file holds no channels of Shakedown's", where=str(path), hint=own)
+        return tuple(msgspec.json.decode(told[_CHANNELS], type=list[Channel]))
+    except (duckdb.Error, msgspec.DecodeError, UnicodeDecodeError):
+        raise BadInput("the trace is damaged", where=str(path), hint="record or import it anew") from None
+
+
+def span_ns(path: Path, channel: Channel) -> tuple[int, int] | None:
+    """The first and the last stamp of a channel; None for a channel without any. Raises BadInput."""
+    found = _query(
+        path,
+        "select min(t_ns) as low, max(t_ns) as high from read_parquet($path) where channel = $channel",
+        {"channel": channel_key(channel)},
+    )
+    low, high = found["low"], found["high"]
+    return None if np.ma.getmaskarray(low).any() else (int(low[0]), int(high[0]))
+
+
+def read(
+    path: Path, wanted: Iterable[Channel] | None = None, begin_ns: int | None = None, end_ns: int | None = None
+) -> tuple[Trace, ...]:
+    """The traces of a Parquet file that ``write`` made, in its order: all, or those of some channels, whole or between two
+    stamps. Only what is asked for is read: the file may be larger than the memory. Raises BadInput for
+    what is no trace or damaged, StoreFailed for what does not fit into memory."""
+    chosen = channels(path) if wanted is None else tuple(wanted)
+    keys = [channel_key(one) for one in chosen]
+    if not keys:
+        return ()
+    bounds = [(f"t_ns >= {begin_ns}", begin_ns), (f"t_ns <= {end_ns}", end_ns)]
+    where = " and ".join(["channel in $keys", *(words for words, bound in bounds if bound is not None)])
+    # The number of a channel instead of its name: a name a row is what would fill the memory.
+    rows = _query(
+        path,
+        "select list_position($keys, channel)::integer as place, t_ns, half_ns, value, status from read_parquet($path) "
+        f"where {where} order by place, t_ns",
+        {"keys": keys},
+    )
+    values = np.ma.filled(rows["value"].astype(np.float64, copy=False), np.nan)
+    edges = np.searchsorted(rows["place"], np.arange(1, len(keys) + 2))
+    return tuple(
+        trace(
+            one,
+            rows["t_ns"][edges[i] : edges[i + 1]],
+            values[edges[i] : edges[i + 1]],
+            half_ns=rows["half_ns"][edges[i] : edges[i + 1]],
+            status=rows["status"][edges[i] : edges[i + 1]],
         )
-    return tuple(traces)
+        for i, one in enumerate(chosen)
+    )
+
+
+def _query(path: Path, query: str, values: dict[str, object]) -> dict[str, NDArray[Any]]:
+    import duckdb
+
+    try:
+        with duckdb.connect() as db:
+            return db.execute(query, {"path": str(path), **values}).fetchnumpy()
+    except duckdb.OutOfMemoryException:
+        raise StoreFailed(
+            "the trace is larger than the memory", where=str(path), hint="ask for a part: --channel, --begin, --end"
+        ) from None
+    except duckdb.Error:
+        raise BadInput("the trace is damaged", where=str(path), hint="record or import it anew") from None

@@ -66,6 +66,7 @@ def discover(door: Door, limit_s: float = LIMIT_S) -> Host:
         kernel=read_word(door, "/proc/sys/kernel/osrelease") or "",
         os=_os(door),
         virtualisation=layers.text,
+        boot_id=read_word(door, "/proc/sys/kernel/random/boot_id") or "",
         cpu=processor,
         memory=facts("memory", Memory(total_bytes=0)),
         numa=facts("NUMA nodes", ()),

@@ -40,6 +40,18 @@ _CONTAINERS = (
 )
 
 
+#: Those, and what systemd's container variable may hold besides (systemd-detect-virt(1)).
+_CONTAINER_NAMES = {
+    *(name for _, name in _CONTAINERS),
+    *("apptainer", "systemd-nspawn", "lxc-libvirt", "openvz", "rkt", "pouch", "proot", "wsl", "oci", "container"),
+}
+
+
+def is_virtual(text: str) -> bool:
+    """Whether what a host says of its layers (``kvm, docker``) names a hypervisor: a container hides no hardware."""
+    return any(word.strip() not in _CONTAINER_NAMES for word in text.split(",") if word.strip())
+
+
 class Layers(NamedTuple):
     """The layers by name, outermost first; empty words where there is none."""
 

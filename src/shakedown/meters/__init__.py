@@ -10,6 +10,9 @@ here imports numpy: the sampler must cost nothing beside what it measures. ``sim
 from __future__ import annotations
 
 import enum
+import os
+import shlex
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -18,8 +21,9 @@ import msgspec
 
 from .. import plugins
 from ..errors import BadInput
-from ..host import Door
+from ..host import Door, RealHost
 from ..records import Record
+from ..strict import NotNegative
 
 Quantity = Literal["power", "energy", "temperature", "flow", "speed", "ratio"]
 #: What a reading stands for: the moment of its stamp, the interval before or after it, or a counter that only grows.
@@ -46,9 +50,9 @@ class Status(enum.IntEnum):
 class Accuracy(Record, frozen=True, kw_only=True):
     """What the maker states: +-(reading x value + full_scale x range + absolute). All are fractions but ``absolute``."""
 
-    reading: float = 0.0
-    full_scale: float = 0.0
-    absolute: float = 0.0  # in the channel's unit
+    reading: NotNegative = 0.0
+    full_scale: NotNegative = 0.0
+    absolute: NotNegative = 0.0  # in the channel's unit
     kind: Literal["bound", "sigma", "fwhm"] = "bound"
     source: str = ""
 
@@ -148,6 +152,8 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
     poll_s: float = 1.0  # how often it is read unless asked otherwise
     least_poll_s: float = 0.01  # never more often: it would measure the reading itself, or hurt the device
     samples: tuple[Sample, ...] = ()
+    exposes: Callable[[Target], bool] = lambda target: False
+    """Whether a password for this target would go over the network as it is, without encryption."""
 
 
 def names() -> tuple[str, ...]:
@@ -199,10 +205,39 @@ def secret(target: Target, door: Door) -> str:
     """The password for a target: SHAKEDOWN_<METER>_PASSWORD, else the file named in ?password_file=; else empty."""
     value = door.env(f"SHAKEDOWN_{target.meter.upper()}_PASSWORD")
     if value is None and "password_file" in target.options:
-        value = door.read(target.options["password_file"])
+        path = target.options["password_file"]
+        if isinstance(door, RealHost):
+            _check_private(path)
+        value = door.read(path)
         if value is None:
-            raise BadInput("the password file cannot be read", where=target.options["password_file"])
+            raise BadInput("the password file cannot be read", where=path, hint="give the path of a file of your own")
     return (value or "").strip()
+
+
+def _check_private(path: str) -> None:
+    """Raises BadInput for a file with a password that others may read, as ssh refuses such a key: of one's own that is the
+    group too; a file of root's may be for a group."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return  # said by who reads it
+    open_to = status.st_mode & (0o077 if status.st_uid == os.geteuid() else 0o007)
+    if open_to:
+        raise BadInput(
+            f"the password file may be read by others (mode {stat.S_IMODE(status.st_mode):03o})",
+            where=path,
+            hint=f"chmod 600 {shlex.quote(path)}, and choose a new password where others could have read it",
+        )
+
+
+def exposed(target: Target, door: Door) -> str:
+    """What to say where a password goes over the network unencrypted; empty where none does. Raises BadInput."""
+    if not get(target.meter).exposes(target) or not secret(target, door):
+        return ""
+    return (
+        f"the password for {target} goes over the network unencrypted, with every reading: whoever sees the packets has it; "
+        "see TLS in docs/meters.md"
+    )
 
 
 def channel_key(channel: Channel) -> str:

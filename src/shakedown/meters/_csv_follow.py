@@ -14,6 +14,7 @@ from . import _csv_time as times
 _HEAD_BYTES = 1 << 16  # of which the shape is found when a file is followed
 _SILENT_STEPS = 10  # of the usual distance between lines, until a logger that has gone silent is a gap
 _SILENT_S = 10.0
+_LIVE_S = 600.0  # a file whose last stamp is older, and that does not grow, is a recording: its end is no silence
 
 
 class CsvSource:
@@ -50,6 +51,8 @@ class CsvSource:
         self._offset = sum(len(line.encode()) for line in whole[: self._shape.first]) if head.isascii() else 0
         self._cut = b""
         self._last_ns = self._quiet_ns = self._door.now_ns()
+        self._stamp_ns: int | None = None  # of the last line
+        self._batches = 0  # reads that brought lines
         self._step_ns = round(_SILENT_S * 1e9)
 
     def _skip(self) -> None:
@@ -77,6 +80,8 @@ class CsvSource:
         *lines, self._cut = (self._cut + data).split(b"\n")
         found = [reading for line in lines for reading in self._line(table.decoded(line), before)]
         if found:
+            self._batches += 1
+            self._stamp_ns = found[-1].device_ns
             self._step_ns = max(self._step_ns, _SILENT_STEPS * (before - self._last_ns))
             self._last_ns = self._quiet_ns = before
             return found
@@ -98,8 +103,10 @@ class CsvSource:
         ]
 
     def _silence(self, now: int) -> list[Reading]:
-        """Nothing new is no gap until it lasts."""
+        """Nothing new is no gap until it lasts, and the end of a recording that nobody writes to any more is none."""
         if now - self._quiet_ns < self._step_ns:
+            return []
+        if self._batches < 2 and self._stamp_ns is not None and now - self._stamp_ns > _LIVE_S * 1e9:
             return []
         self._quiet_ns = now
         return [Reading(index, now, now, None, None, Status.GAP) for index in range(len(self.channels))]

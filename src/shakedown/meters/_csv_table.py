@@ -11,6 +11,7 @@ Found from the first lines, overridden by the target's options. Dialects differ 
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -119,7 +120,10 @@ def split(line: str, separator: str) -> list[str]:
     if separator == " ":
         return line.split()
     if '"' in line:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])]
+        try:
+            return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])]
+        except csv.Error:  # a field without end: no row
+            return []
     return [cell.strip() for cell in line.split(separator)]
 
 
@@ -156,28 +160,56 @@ def _value(cell: str, factor: float, layout: Layout) -> tuple[float | None, Stat
 # ------------------------------------------------------------------------------------------------------------ detection
 
 
+class Outline(NamedTuple):
+    """What stands where in a file, before it is asked what its columns measure."""
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]  # of a row of units; empty where there is none
+    dialect: str
+    separator: str
+    comma: bool
+    first: int
+    stamps: tuple[int, ...]
+    how: Spec
+    rows: tuple[tuple[str, ...], ...]  # the cells of the first lines with readings
+
+
 def layout(lines: Sequence[str], options: Mapping[str, str], where: str) -> Layout:
     """The shape of a file from its first lines (the more, the surer). Raises BadInput with the option that settles it."""
+    if _is_spl(lines, options, where):
+        return _spl(lines, options, where)
+    found = outline(lines, options, where)
+    columns = _columns(found.names, found.units, found.dialect, found.stamps, options, where)
+    return Layout(
+        found.dialect, found.separator, found.comma, found.first, len(found.names), found.stamps, found.how, columns
+    )
+
+
+def _is_spl(lines: Sequence[str], options: Mapping[str, str], where: str) -> bool:
     filled = [line for line in lines if line.strip()]
     if not filled:
         raise BadInput("the file holds no lines", where=where, hint="give the file that the meter's program wrote")
     asked = options.get("dialect", "")
     if asked and asked not in DIALECTS:
         raise unknown("dialect", asked, DIALECTS, where=where)
-    if asked == "spl" or (not asked and re.match(r"Time,[^,]+,Watts,", filled[0])):
-        return _spl(lines, options, where)
-    separator = _separator(filled, options)
+    return asked == "spl" or (not asked and bool(re.match(r"Time,[^,]+,Watts,", filled[0])))
+
+
+def outline(lines: Sequence[str], options: Mapping[str, str], where: str) -> Outline:
+    """Separator, decimal sign, header and stamps of a file from its first lines. Raises BadInput."""
+    separator = _separator([line for line in lines if line.strip()], options)
     rows = [split(line.lstrip("#") if line.startswith("#") else line, separator) for line in lines]
     comma = _comma(rows, separator, options, where)
     first = _first(rows, comma)
     if first is None:
         raise BadInput("no line holds numbers", where=where, hint="give separator= and decimal=, or check the file")
-    names, own_units, dialect = _header(rows, first, asked)
+    names, own_units, dialect = _header(rows, first, options.get("dialect", ""))
     stamps = _stamps(names, rows[first:], comma, options, where)
     samples = [joined(row, stamps) for row in rows[first:] if len(row) > max(stamps)]
     how = spec(samples, format=options.get("format", ""), start=options.get("start", ""), where=where)
-    columns = _columns(names, own_units, dialect, stamps, options, where)
-    return Layout(dialect, separator, comma, first, len(names), stamps, how, columns)
+    return Outline(
+        tuple(names), tuple(own_units), dialect, separator, comma, first, stamps, how, tuple(map(tuple, rows[first:]))
+    )
 
 
 def _spl(lines: Sequence[str], options: Mapping[str, str], where: str) -> Layout:
@@ -345,10 +377,15 @@ def _columns(
     return _nested(found)
 
 
+#: Of a column's name; the unit of a longer one is not looked for.
+_LONGEST_NAME = 200
+
+
 def _unit_of(name: str, own: str, dialect: str) -> str:
     """The unit that a header states, or that the dialect implies. Empty where it states none."""
     if own:
         return own
+    name = name[:_LONGEST_NAME]
     found = re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", name) or re.search(r"[/_ ]([A-Za-zµ°]+)$", name)
     for word in (found[1] if found else "", name):
         word = re.sub(r"(?i)watts?$", "W", re.sub(r"(?i)^joules?$", "J", word.replace("°C", "degC")))
@@ -392,7 +429,7 @@ def _positive(options: Mapping[str, str], key: str, where: str) -> float | None:
     if key not in options:
         return None
     value = number(options[key], False)
-    if value is None or not value > 0:
+    if value is None or not 0 < value < math.inf:
         raise BadInput(f"{key}={options[key]}", where=where, hint=f"give {key}= a number above zero")
     return value
 

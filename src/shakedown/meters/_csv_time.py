@@ -151,7 +151,13 @@ class Clock:
     def _stamp(self, text: str) -> Stamp | None:
         known = self._minutes.get(text[:17])
         rest = text[17:]
-        if known is not None and rest[:2].isdigit() and (len(rest) == 2 or (rest[2] in ".," and rest[3:].isdigit())):
+        if (
+            known is not None
+            and len(rest) > 1
+            and rest.isascii()
+            and rest[:2].isdigit()
+            and (len(rest) == 2 or (rest[2] in ".," and rest[3:].isdigit()))
+        ):
             fraction = rest[3:12]
             return Stamp(known + int(rest[:2]) * _S + int(fraction.ljust(9, "0")), None, len(fraction))
         found = _parse_stamp(text, self._how.order)

@@ -31,9 +31,27 @@ from . import Channel, Meter, Sample, Status, Target
 from . import _csv_table as table
 from . import _csv_time as times
 from ._csv_follow import CsvSource
+from ._csv_table import Column, Layout, Outline, decoded, layout, outline
+from ._csv_time import Spec, zone
 
 if TYPE_CHECKING:
     from ..energy.trace import Trace
+
+#: The shape of a text file and the meaning of its stamps, for whoever reads such files in another way than this meter.
+__all__ = [
+    "METER",
+    "Column",
+    "Layout",
+    "Loaded",
+    "Outline",
+    "Spec",
+    "decoded",
+    "examine",
+    "layout",
+    "load",
+    "outline",
+    "zone",
+]
 
 
 class Loaded(NamedTuple):
@@ -139,7 +157,10 @@ def _loaded(
     notices += told
     values = np.array([[np.nan if cell[0] is None else cell[0] for cell in row] for row in rows.values], float)
     states = np.array([[cell[1] for cell in row] for row in rows.values], np.uint8)
-    t_ns = np.asarray(stamps, np.int64)
+    try:
+        t_ns = np.asarray(stamps, np.int64)
+    except OverflowError:
+        raise BadInput("a stamp is beyond the years 1678 to 2262", where=where, hint="leave that row out") from None
     kept, told = _kept(t_ns, values, states, where)
     notices += told
     t_ns, values, states = t_ns[kept], values[kept], states[kept]
@@ -218,8 +239,8 @@ def _parquet(path: Path, options: Mapping[str, str]) -> Loaded:
                 for name, kind in zip(names, kinds, strict=True)
             ]
             found = db.execute(f"select {', '.join(picks)} from read_parquet(?)", [where]).fetchall()
-    except duckdb.Error as error:
-        raise BadInput(f"cannot be read as Parquet: {error}", where=where, hint="check the file") from None
+    except duckdb.Error:
+        raise BadInput("cannot be read as Parquet", where=where, hint="check the file") from None
     lines = ["\t".join(names)]
     lines += ["\t".join("" if cell is None else str(cell) for cell in row) for row in found]
     given = {**options, "separator": "tab", "decimal": "point"}

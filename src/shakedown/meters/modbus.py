@@ -25,6 +25,7 @@ import msgspec
 
 from ..errors import BadInput, unknown
 from ..host import Door
+from ..strict import CountOrNone, Positive
 from . import Channel, Meter, Reading, Source, Status, Target
 from ._network import (
     OPTIONS,
@@ -53,10 +54,10 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where a value lies and what one unit of it is in SI."""
 
     table: Literal["holding", "input"]
-    address: int
+    address: CountOrNone
     type: Kind
     scale: float = 1.0
-    modulus: float | None = None  # in units of the register
+    modulus: Positive | None = None  # in units of the register
 
     @property
     def count(self) -> int:

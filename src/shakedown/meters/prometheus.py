@@ -77,6 +77,10 @@ def duration_s(text: str) -> float:
     return float(found[1]) * sizes[found[2]]
 
 
+def _tls(target: Target) -> bool:
+    return switch(target, "tls") or bool(target.options.get("ca")) or switch(target, "insecure")
+
+
 class _Server:
     """One server and one selector."""
 
@@ -85,7 +89,7 @@ class _Server:
         if not self._selector:
             raise BadInput("which series?", where=str(target), hint='?query=metric{label="value"}')
         password = secret(target, door)
-        tls = switch(target, "tls") or bool(target.options.get("ca")) or switch(target, "insecure")
+        tls = _tls(target)
         self._http = Http(target, PORT, tls=tls, auth=(target.user, password) if target.user else None)
         self._headers = {"Authorization": f"Bearer {password}"} if password and not target.user else {}
 
@@ -322,4 +326,5 @@ METER = Meter(
     },
     poll_s=5.0,
     least_poll_s=0.1,
+    exposes=lambda target: not _tls(target),
 )

@@ -356,6 +356,7 @@ METER = Meter(
     },
     poll_s=2.0,
     least_poll_s=0.1,
+    exposes=lambda target: bool(target.user) and switch(target, "plain"),
     samples=(
         Sample(
             recording=_FOLDER,

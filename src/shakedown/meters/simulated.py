@@ -32,6 +32,7 @@ from typing import Literal
 
 import msgspec
 
+from .. import strict
 from ..energy.truth import Truth, count_j, mean_w, power_shown, stamp_s, stepped
 from ..errors import BadInput, unknown
 from ..host import Door
@@ -215,7 +216,7 @@ def _open(target: Target, door: Door) -> SimulatedSource:
         raise BadInput("cannot be read", where=path, hint="give the path of a file that describes the simulation")
     try:
         script = msgspec.json.decode(text, type=_Script)
-    except msgspec.DecodeError as error:
+    except strict.UNREADABLE as error:
         raise BadInput(
             f"describes no simulation: {error}", where=path, hint="docs/meters.md shows one, under 'simulated'"
         ) from None

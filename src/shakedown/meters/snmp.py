@@ -228,4 +228,5 @@ METER = Meter(
     },
     poll_s=1.0,
     least_poll_s=0.1,
+    exposes=lambda target: not target.user,  # the community of v2c
 )

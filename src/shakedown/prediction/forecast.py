@@ -1,37 +1,30 @@
 """The forecast: an ensemble over what is not known, weighted by how well each draw explains the measured runs.
 
-Each draw fixes every input within its range and one way of running (mapping, broadcast) where several are possible. The
-DGEMM rate of a rank is then set so that the draw fits the measured runs in the mean; what is left over, r_i, weighs the
-draw by exp(-1/2 sum (r_i / noise)^2): importance weights for normal errors of the runs. A forecast is the weighted
-median of the draws; its interval is from their weighted 10 % to their 90 % quantile, with the noise of a run and the
-model's own error added to each draw. The model's error grows with the extrapolation, as a random walk over doublings of
-P and of Q. The noise is at least what the best draw leaves over, and is taken larger until a tenth of the draws
-counts; the intervals widen with it.
+How draws are fitted and weighed is in calibration.py. A forecast is the weighted median of the draws; its interval is
+from their weighted 10 % to their 90 % quantile, with the noise of a run and the model's own error added to each draw. The
+model's error grows with the extrapolation, as a random walk over doublings of P, of Q and of the order a rank has.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput
 from ..records import Record
 from ..workloads._hpl import flop, grid
-from .model import SHARES, Run, evaluate
-from .priors import Array, Sample, draw, machine
+from .calibration import Fit, calibrate, effective, evaluate, quantiles, rate_of
+from .model import SHARES
+from .priors import Array, Sample, draw
 from .setup import Row, Setup, configs, ranks_each
 
 #: What is counted, in words.
 WORDS = {"nodes": "nodes", "gpus": "GPUs"}
 DRAWS = 400
 LEVEL = 0.8
-_QUANTILES = (0.1, 0.5, 0.9)
-_FIT_STEPS = 4
-_LEAST_EFFECTIVE = 0.1  # share of the draws
-_DGEMM_EDGE = 0.01  # how sharply the range of the DGEMM rate ends, relative
 
 
 class Moves(Record, frozen=True, kw_only=True):
@@ -85,6 +78,7 @@ class Forecast(Record, frozen=True, kw_only=True):
     noise: float  # of a run; larger than stated where the measured runs agree with no draw, or not with one another
     stated_noise: float
     seed: int
+    notices: tuple[str, ...] = ()  # what a reader must know of the measured runs: sentences
 
 
 def forecast(
@@ -92,7 +86,8 @@ def forecast(
 ) -> Forecast:
     """Forecast ``targets`` from ``observed`` runs, or from the DGEMM rate among the setup's inputs.
 
-    A target's own rate is not looked at, but to report the error. Raises BadInput where neither is there.
+    A target's own rate is not looked at, but to report the error. Raises BadInput where neither is there, and where the
+    model misses the observed runs.
     """
     if not observed and "dgemm" not in setup.priors:
         raise BadInput(
@@ -100,12 +95,12 @@ def forecast(
             hint="give run directories, --from with published rows, or input.dgemm in the model file",
         )
     sample = draw(setup.priors, draws, seed)
-    fit = _calibrate(setup, observed, sample)
+    fit, notices = calibrate(setup, observed, sample)
     calibrated = tuple(
-        Calibrated(row=row, fitted=rate, error=rate / _rate(row) - 1)
-        for row, rate in zip(observed, (float(_quantiles(one, fit.weights)[1]) for one in fit.fitted), strict=True)
+        Calibrated(row=row, fitted=rate, error=rate / rate_of(row) - 1)
+        for row, rate in zip(observed, fit.medians(), strict=True)
     )
-    low, middle, high = (float(one) for one in _quantiles(fit.dgemm, fit.weights))
+    low, middle, high = (float(one) for one in quantiles(fit.dgemm, fit.weights))
     return Forecast(
         title=setup.title,
         counts=WORDS[setup.counts],
@@ -113,83 +108,22 @@ def forecast(
         calibrated=calibrated,
         dgemm=(low, middle, high),
         draws=draws,
-        effective_draws=_effective(fit.weights),
+        effective_draws=effective(fit.weights),
         noise=fit.noise,
         stated_noise=setup.error.noise,
         seed=seed,
+        notices=notices,
     )
 
 
-def _rate(row: Row) -> float:
-    assert row.rate is not None
-    return row.rate
-
-
-class _Fit(NamedTuple):
-    """For every draw: the DGEMM rate, the weight (their sum is 1), what it makes of each observed run (flop/s)."""
-
-    dgemm: Array
-    weights: Array
-    fitted: list[Array]
-    noise: float
-
-
-def _calibrate(setup: Setup, observed: Sequence[Row], sample: Sample) -> _Fit:
-    count = len(sample.normal)
-    if not observed:
-        return _Fit(np.asarray(sample.inputs["dgemm"]), np.full(count, 1 / count), [], setup.error.noise)
-    logs = np.log([_rate(row) for row in observed])
-    dgemm = np.full(count, np.mean([_rate(row) / row.ranks for row in observed]) * 1.1)
-    for step in range(_FIT_STEPS):
-        fitted = [flop(row.n) / _evaluate(setup, row, sample, dgemm).time_s for row in observed]
-        left = logs[:, None] - np.log(fitted)
-        if step < _FIT_STEPS - 1:
-            dgemm = dgemm * np.exp(left.mean(axis=0))
-    squares = ((left - left.mean(axis=0)) ** 2).sum(axis=0)
-    beyond = np.zeros(count)
-    if "dgemm" in setup.priors:  # a range for it weighs as one more observation
-        prior = setup.priors["dgemm"]
-        beyond = np.maximum(np.maximum(np.log(dgemm / prior.high), np.log(prior.low / dgemm)), 0.0)
-    least = math.sqrt(float(squares.min()) / max(len(observed) - 1, 1))  # what even the best draw leaves
-    noise = max(setup.error.noise, least)
-    while True:
-        edge = max(_DGEMM_EDGE, noise)
-        misfit = squares / noise**2 + (beyond / edge) ** 2
-        weights = np.exp(-(misfit - misfit.min()) / 2)
-        if _effective(weights) >= count * _LEAST_EFFECTIVE:
-            return _Fit(dgemm, weights / weights.sum(), fitted, noise)
-        noise *= 1.1
-
-
-def _effective(weights: Array) -> float:
-    """(sum w)^2 / sum w^2: as many equal draws would tell as much."""
-    return float(weights.sum() ** 2 / (weights**2).sum())
-
-
-def _evaluate(setup: Setup, row: Row, sample: Sample, dgemm: Array) -> Run:
-    """The model for every draw; each way of running has its share of the draws, in turn."""
-    ways = configs(setup, row)
-    if len(ways) == 1:
-        return evaluate(ways[0], machine(sample.inputs, dgemm, setup.leaf_nodes))
-    time_s = np.empty(len(dgemm))
-    parts = {name: np.empty(len(dgemm)) for name in SHARES}
-    for index, way in enumerate(ways):
-        own = slice(index, None, len(ways))
-        inputs = {name: value[own] for name, value in sample.inputs.items()}
-        run = evaluate(way, machine(inputs, dgemm[own], setup.leaf_nodes))
-        time_s[own] = run.time_s
-        for name in SHARES:
-            parts[name][own] = run.parts[name]
-    return Run(time_s, parts)
-
-
-def _predict(setup: Setup, row: Row, observed: Sequence[Row], sample: Sample, fit: _Fit) -> Predicted:
+def _predict(setup: Setup, row: Row, observed: Sequence[Row], sample: Sample, fit: Fit) -> Predicted:
     dgemm, weights = fit.dgemm, fit.weights
-    run = _evaluate(setup, row, sample, dgemm)
+    run = evaluate(setup, row, sample, dgemm)
     rates = flop(row.n) / run.time_s
-    sigma = error_of(setup, observed, row, fit.noise)
-    low, _, high = _quantiles(rates * np.exp(sigma * sample.normal), weights)
-    middle = float(_quantiles(rates, weights)[1])
+    of_dgemm = float(np.sum(weights * rates / (dgemm * row.ranks)))
+    sigma = error_of(setup, observed, row, fit.noise, 1 - of_dgemm)
+    low, _, high = quantiles(rates * np.exp(sigma * sample.normal), weights)
+    middle = float(quantiles(rates, weights)[1])
     return Predicted(
         count=row.count,
         n=row.n,
@@ -199,7 +133,7 @@ def _predict(setup: Setup, row: Row, observed: Sequence[Row], sample: Sample, fi
         low=float(min(low, middle)),
         high=float(max(high, middle)),
         time_s=flop(row.n) / middle,
-        of_dgemm=float(np.sum(weights * rates / (dgemm * row.ranks))),
+        of_dgemm=of_dgemm,
         shares={name: float(np.sum(weights * run.parts[name] / run.time_s)) for name in SHARES},
         sensitivity=_sensitivity(setup, row, sample, rates, weights, sigma),
         measured=row.rate,
@@ -207,23 +141,33 @@ def _predict(setup: Setup, row: Row, observed: Sequence[Row], sample: Sample, fi
     )
 
 
-def error_of(setup: Setup, observed: Sequence[Row], target: Row, noise: float) -> float:
-    """Standard deviation of what the draws leave out, relative: sqrt(noise^2 + discrepancy^2 x doublings).
+def error_of(setup: Setup, observed: Sequence[Row], target: Row, noise: float, overhead: float) -> float:
+    """Standard deviation of what the draws leave out, relative: noise of a run and the model's error together.
 
-    ``doublings`` of P and of Q, both counted, from the nearest observed grid (from one node's without any); at least
-    one half. Without any observed run there is the error of a model that was not calibrated besides.
+    The model's error grows as a random walk over ``doublings`` of P, of Q and of the order a rank has, all counted, from
+    the nearest observed run (from one node's grid without any); at least one half. Its variance a doubling is
+    discrepancy^2 + (overhead_error x overhead)^2, where ``overhead`` is the share of the time beside DGEMM: what the
+    model gets wrong is what it adds to DGEMM. Without any observed run there is the error of a model that was not
+    calibrated besides.
     """
-    grids = [(row.p, row.q) for row in observed] or [grid(ranks_each(setup))]
-    away = (abs(math.log2(target.p / p)) + abs(math.log2(target.q / q)) for p, q in grids)
     besides = 0.0 if observed else setup.error.uncalibrated
-    return math.hypot(noise, besides, setup.error.discrepancy * math.sqrt(max(0.5, min(away))))
+    if observed:
+        away = min(doublings(row, target) for row in observed)
+    else:
+        p, q = grid(ranks_each(setup))
+        away = abs(math.log2(target.p / p)) + abs(math.log2(target.q / q))
+    return math.hypot(noise, besides, model_error(setup, overhead) * math.sqrt(max(0.5, away)))
 
 
-def _quantiles(values: Array, weights: Array) -> Array:
-    """Weighted quantiles, linear between the draws' middles."""
-    ranked = np.argsort(values)
-    sums = np.cumsum(weights[ranked])
-    return np.asarray(np.interp(_QUANTILES, sums - weights[ranked] / 2, values[ranked]))
+def model_error(setup: Setup, overhead: float) -> float:
+    """Standard deviation of the model over one doubling, relative, where ``overhead`` of the time is beside DGEMM."""
+    return math.hypot(setup.error.discrepancy, setup.error.overhead * min(max(overhead, 0.0), 1.0))
+
+
+def doublings(one: Row, other: Row) -> float:
+    """Doublings of P, of Q and of the order a rank has (N over the root of the ranks), all counted."""
+    size = other.n / math.sqrt(other.ranks) / (one.n / math.sqrt(one.ranks))
+    return abs(math.log2(other.p / one.p)) + abs(math.log2(other.q / one.q)) + abs(math.log2(size))
 
 
 # ------------------------------------------------------------------------------------------------------------ sensitivity
@@ -251,8 +195,8 @@ def _sensitivity(
     slopes, *_ = np.linalg.lstsq(design * root[:, None], np.log(rates) * root, rcond=None)
     found = []
     for (name, title, value, unit, source), column, slope in zip(varied, columns, slopes[1:], strict=True):
-        ends = _quantiles(column, weights)
-        low, _, high = (float(one) for one in _quantiles(value, weights))
+        ends = quantiles(column, weights)
+        low, _, high = (float(one) for one in quantiles(value, weights))
         moves = math.expm1(float(slope) * float(ends[2] - ends[0]))
         found.append(Moves(input=name, title=title, low=low, high=high, unit=unit, moves=moves, source=source))
     found.append(_own_error(sigma))

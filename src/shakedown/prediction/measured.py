@@ -22,10 +22,11 @@ from ..errors import BadInput
 from ..records import Case, Measurement, Record
 from ..store import RunDirectory
 from . import probed
+from .files import run_as
 from .inputs import Config, Rates, netlib
 from .model import arrays, evaluate
 from .priors import DEFAULTS, Prior
-from .setup import Row, RunAs
+from .setup import Row, RunAs, check_ranks, on_gpus
 
 _LARGE_BYTES = 1 << 20
 
@@ -53,10 +54,15 @@ def from_runs(paths: Iterable[Path]) -> Measured:
 
 def from_measurements(measurements: Sequence[Measurement], *, memory_bytes: int | None = None) -> Measured:
     """The same from measurements that were read; those that are not "ok" do not count. Raises BadInput."""
-    # HPL on GPUs has a kernel of the same name; the model is that of processors.
-    whole = [one for one in measurements if one.state == "ok" and one.workload != "hpl_gpu"]
-    pairs = [(_row(case, one), one) for one in whole for case in one.cases if _is_run(case)]
+    whole = [one for one in measurements if one.state == "ok"]
+    pairs = [(_row(case, one), one) for one in whole for case in one.cases if _is_run(case) and not _on_gpus(case, one)]
     if not pairs:
+        if any(_is_run(case) and _on_gpus(case, one) for one in whole for case in one.cases):
+            raise BadInput(
+                "there is no run of hpl on processors: all of these were made on GPUs",
+                where="run directories",
+                hint='describe such a machine with --model FILE: counts = "gpus", its runs as [[measured]]',
+            )
         raise BadInput(
             "there is no run of hpl that ended well",
             where="run directories",
@@ -76,11 +82,11 @@ def from_measurements(measurements: Sequence[Measurement], *, memory_bytes: int 
     if "dgemm" in priors:
         priors |= _shares(its, largest, priors["dgemm"])
     return Measured(
-        rows=_merged([row for row, _ in pairs]), run=_run_as(largest.config), priors=priors, memory_bytes=memory_bytes
+        rows=merged([row for row, _ in pairs]), run=run_as(largest.config), priors=priors, memory_bytes=memory_bytes
     )
 
 
-def _merged(rows: Sequence[Row]) -> tuple[Row, ...]:
+def merged(rows: Sequence[Row]) -> tuple[Row, ...]:
     """One row for runs of one configuration, with their median rate: repeats do not weigh more than others."""
     groups: dict[tuple[int, Config | None], list[Row]] = {}
     for row in rows:
@@ -93,6 +99,12 @@ def _merged(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 def _is_run(case: Case) -> bool:
     return case.kernel == "hpl" and "host" not in case.params and {"n", "nb", "p", "q"} <= set(case.params)
+
+
+def _on_gpus(case: Case, one: Measurement) -> bool:
+    """Whether a run was made on GPUs: the model of these rows is that of processors."""
+    rate = case.work["flop"] / statistics.median(case.seconds)
+    return one.workload == "hpl_gpu" or bool(case.params.get("gpus")) or on_gpus(rate, nodes_of(one))
 
 
 def _row(case: Case, one: Measurement) -> Row:
@@ -108,6 +120,7 @@ def _row(case: Case, one: Measurement) -> Row:
         ) from None
     if one.workload == "xhpl":  # a site's own HPL
         config = netlib(config)
+    check_ranks(config.p * config.q, f"run {one.run}")
     rate = case.work["flop"] / statistics.median(case.seconds)
     return Row(count=nodes, n=config.n, p=p, q=q, rate=rate, where=f"run {one.run}", config=config)
 
@@ -119,11 +132,6 @@ def nodes_of(one: Measurement) -> int:
     if not isinstance(places, list):
         return 1
     return max(1, len({place["host"] for place in places if isinstance(place, dict) and "host" in place}))
-
-
-def _run_as(config: Config) -> RunAs:
-    fields = {name: getattr(config, name) for name in RunAs.__struct_fields__ if name in Config.__struct_fields__}
-    return RunAs(**fields, program="netlib" if config.chunked else "shakedown")
 
 
 # ------------------------------------------------------------------------------------------------------ measured ranges

@@ -5,22 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..report._document import Axis, Column, Document, Facts, Figures, Lines, Point, Section, Series, Table, Text
-from ..units import round_to, scale_for, show, show_seconds
+from ..units import show, show_seconds
 from .forecast import LEVEL, Calibrated, Forecast, Moves, Predicted, summary
+from .numbers import interval, percent, signed
+from .ranked import best_sentence, ranked_table
+from .ranking import Ranked
 from .setup import Setup
 
 #: Forecasts of the two formulas to beat, in the order of ``Forecast.predicted``: name -> rates in flop/s.
 Baselines = Mapping[str, Sequence[float]]
 
 
-def document(setup: Setup, found: Forecast, strong: Forecast | None, baselines: Baselines, *, version: str) -> Document:
-    """The whole page. ``strong`` has the same N for every number of nodes; None leaves its figure out."""
+def document(
+    setup: Setup,
+    found: Forecast,
+    strong: Forecast | None,
+    baselines: Baselines,
+    *,
+    version: str,
+    ranked: Sequence[Ranked] = (),
+    said: Sequence[str] = (),
+) -> Document:
+    """The whole page. ``strong`` has the same N for every number of nodes; None leaves its figure out. ``said``: further
+    sentences for its beginning."""
     last = found.predicted[-1]
     figures = [weak_figure(found, baselines)]
     if strong is not None and len(strong.predicted) > 1:
         figures.append(strong_figure(strong))
     sections = (
-        Section(id="forecast", title="Forecast", blocks=(_table(found), *_errors(found, baselines))),
+        Section(
+            id="forecast", title="Forecast", blocks=(_table(found), *ranked_table(ranked), *_errors(found, baselines))
+        ),
         Section(id="scaling", title="Scaling", blocks=(Figures(figures=tuple(figures)),)),
         Section(id="sensitivity", title="What moves the forecast", blocks=(_moves(last, found.counts),)),
         Section(id="shares", title="Where the time goes", blocks=(_shares(found),)),
@@ -31,27 +46,31 @@ def document(setup: Setup, found: Forecast, strong: Forecast | None, baselines: 
         subtitle=f"{found.counts} {', '.join(str(one.count) for one in found.predicted)}",
         state="forecast",
         counts=(),
-        lead=tuple(lead(found)),
+        lead=(*lead(found, ranked), *said),
         sections=sections,
         footer=f"Made by Shakedown {version}: {found.draws} draws, seed {found.seed}.",
     )
 
 
-def lead(found: Forecast) -> list[str]:
-    """The largest forecast in words, and the two inputs that its interval hangs on."""
+def lead(found: Forecast, ranked: Sequence[Ranked] = ()) -> list[str]:
+    """The largest forecast in words (the best of those that are ranked), and the two inputs that its interval hangs on;
+    what is wrong with the measured runs."""
     last = found.predicted[-1]
+    if ranked:
+        best = max((one for one in ranked if one.count == ranked[-1].count), key=lambda one: one.rate)
+        last = next(one for one in found.predicted if (one.n, one.p, one.q) == (best.n, best.p, best.q))
     words = [
         f"{last.count} {found.counts} are forecast to reach {show(last.rate, 'flop/s', 4)} at N = {last.n:,} "
         f"({percent(LEVEL, 0)} interval {interval(last.low, last.high, 'flop/s')}), "
         f"{percent(last.of_dgemm)} of their DGEMM, in {show_seconds(last.time_s)}."
     ]
+    if ranked:
+        words.append(best_sentence(ranked))
     if top := dominant(last):
         words.append("Its interval hangs most on " + " and on ".join(_moved(one) for one in top) + ".")
-    if found.noise > 1.5 * found.stated_noise:
-        words.append(
-            f"The measured runs do not agree with one another or with the description: their noise was taken as "
-            f"{percent(found.noise)} instead of {percent(found.stated_noise)}."
-        )
+    if found.notices:
+        words.append("The measured runs do not agree with one another or with the description.")
+        words += found.notices
     return words
 
 
@@ -62,22 +81,6 @@ def dominant(one: Predicted) -> tuple[Moves, ...]:
 
 def _moved(one: Moves) -> str:
     return f"{one.title} ({span(one)}: {signed(one.moves)})"
-
-
-def percent(value: float, digits: int = 1) -> str:
-    """A share for a person: ``82.0 %``."""
-    return f"{value * 100:.{digits}f} %"
-
-
-def signed(value: float, digits: int = 1) -> str:
-    """A change for a person: ``-0.3 %``."""
-    return f"{value * 100:+.{digits}f} %"
-
-
-def interval(low: float, high: float, unit: str, digits: int = 4) -> str:
-    """Both ends in the unit of the upper one: ``509 to 529 Gflop/s``."""
-    factor, name = scale_for(high, unit)
-    return f"{round_to(low / factor, digits)} to {round_to(high / factor, digits)} {name}"
 
 
 def span(one: Moves) -> str:

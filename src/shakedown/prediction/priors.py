@@ -83,11 +83,12 @@ DEFAULTS: dict[str, Prior] = {
     "node_off": Prior(low=0.3e9, high=48e9, unit="B/s", title="bandwidth of a node", source="any network"),
     "leaf_off": known(float("inf"), "no edge switch was described", title="bandwidth of an edge switch", unit="B/s"),
     "exchange": Prior(
-        low=1.0,
+        low=0.4,
         high=1.2,
         scale="linear",
         title="row exchange, times its data",
-        source="both ways at once: 1; so on grids of up to 960 rows of one cluster (Cornebize 2021)",
+        source="both ways at once: 1; less where few of the rows are there in the first steps: 0.4 to 0.9 fit 28 grids of "
+        "one cluster, up to 960 rows (Cornebize 2021)",
     ),
     "burst": Prior(
         low=0.0,
@@ -108,6 +109,29 @@ DEFAULTS: dict[str, Prior] = {
         title="jitter of one iteration",
         source="DGEMM calls of that cluster: 2 % (Cornebize 2021); quiet nodes far less",
     ),
+}
+
+
+def _gpu(name: str, low: float, high: float, source: str) -> Prior:
+    default = DEFAULTS[name]
+    return Prior(low=low, high=high, source=source, scale=default.scale, title=default.title, unit=default.unit)
+
+
+#: The same where a rank is a GPU: memory of 0.1 to 8 TB/s, links from PCIe to NVLink, panels on the host or on the GPU.
+GPU_DEFAULTS: dict[str, Prior] = DEFAULTS | {
+    one: _gpu(one, low, high, source)
+    for one, low, high, source in (
+        ("panel", 0.01, 0.5, "a few cores of the host, or the GPU itself"),
+        ("trsm", 0.3, 1.0, "inverted and multiplied: nearly DGEMM"),
+        ("rows", 0.1e9, 50e9, "through PCIe to the memory of a GPU of 3 TB/s, a cache line an element"),
+        ("narrow", 0.0, 0.15, "products of few columns fill a GPU less well"),
+        ("latency_on_s", 1e-6, 20e-6, "kernels started for each message"),
+        ("latency_off_s", 1.5e-6, 30e-6, "the network, with kernels started for each message"),
+        ("stream_on", 1e9, 450e9, "PCIe 2 to NVLink 4"),
+        ("node_on", 5e9, 3600e9, "the same of eight GPUs together"),
+        ("stream_off", 3e9, 50e9, "InfiniBand QDR to NDR"),
+        ("node_off", 3e9, 400e9, "one adapter a node to one a GPU"),
+    )
 }
 _SHARES_OF_DGEMM = ("panel", "trsm", "back")
 

@@ -30,18 +30,20 @@ from ..units import UnknownUnit, parse_bytes, parse_quantity, show_bytes
 from ..workloads._hpl import grid
 from .inputs import Broadcast, Config, Mapping, Swap
 from .inputs import netlib as as_netlib
-from .priors import DEFAULTS, Prior, known
+from .priors import DEFAULTS, GPU_DEFAULTS, Prior, known
 
 Program = Literal["netlib", "shakedown"]
 Counts = Literal["nodes", "gpus"]
 _HINT = "the format is in docs/forecast.md"
+#: Of one run. The model counts messages rank by rank: at this number it takes 0.4 GB and half a minute.
+MOST_RANKS = 1 << 22
 
 
 class RunAs(Record, frozen=True, kw_only=True):
     """How HPL is run."""
 
-    ranks_per_node: int
-    nb: int
+    ranks_per_node: strict.Count
+    nb: strict.Count
     program: Program = "shakedown"
     threads: int = 1
     mapping: Mapping | tuple[Mapping, ...] = "row"
@@ -65,7 +67,7 @@ class RunAt(Record, frozen=True, kw_only=True):
 
 class Memory(Record, frozen=True, kw_only=True):
     per_node: str
-    share: float = 0.8
+    share: strict.Share = 0.8
 
 
 class Network(Record, frozen=True, kw_only=True):
@@ -82,12 +84,14 @@ class Input(Record, frozen=True, kw_only=True):
 
 
 class Error(Record, frozen=True, kw_only=True):
-    """Relative standard deviations: ``noise`` of one run against its repetition; ``discrepancy`` of the model for each
-    root of a doubling of P or Q; ``uncalibrated`` of the model where no run of HPL was measured."""
+    """Relative standard deviations: ``noise`` of one run against its repetition; of the model for each root of a doubling
+    of P, Q or the order a rank has, ``discrepancy`` of the whole time and ``overhead`` of the time beside DGEMM;
+    ``uncalibrated`` of the model where no run of HPL was measured."""
 
-    noise: float = 0.008
-    discrepancy: float = 0.01
-    uncalibrated: float = 0.1
+    noise: strict.NotNegative = 0.008
+    discrepancy: strict.NotNegative = 0.007
+    overhead: strict.NotNegative = 0.06
+    uncalibrated: strict.NotNegative = 0.1
 
 
 class Row(Record, frozen=True, kw_only=True):
@@ -177,11 +181,11 @@ def parse(text: str, file: str) -> Setup:
     ):
         if value < low:
             raise BadInput(f"{name} = {value} is below {low}", where=f"{file}: run", hint=_HINT)
-    priors = dict(DEFAULTS)
+    priors = dict(GPU_DEFAULTS if read.counts == "gpus" else DEFAULTS)
     for name, given in read.input.items():
         if name != "dgemm" and name not in DEFAULTS:
             raise unknown("input", name, [*DEFAULTS, "dgemm"], where=file)
-        priors[name] = _prior(name, given, f"{file}: input.{name}")
+        priors[name] = _prior(priors.get(name), given, f"{file}: input.{name}")
     memory = _bytes(read.memory.per_node, f"{file}: memory.per_node") if read.memory else None
     share = read.memory.share if read.memory else 0.8
     if not 0 < share <= 1:
@@ -204,8 +208,8 @@ def parse(text: str, file: str) -> Setup:
     )
 
 
-def _prior(name: str, given: Input, where: str) -> Prior:
-    default = DEFAULTS.get(name) or known(0.0, "", title="DGEMM of one rank", unit="flop/s")
+def _prior(default: Prior | None, given: Input, where: str) -> Prior:
+    default = default or known(0.0, "", title="DGEMM of one rank", unit="flop/s")
     numbers = [_number(one, default.unit, where) for one in (given.value, given.low, given.high)]
     value, low, high = numbers
     if (value is None) == (low is None and high is None) or (low is None) != (high is None):
@@ -259,6 +263,7 @@ def checked_grid(count: int, each: int, p: int, q: int, where: str = "") -> tupl
     ranks = count * each
     if count < 1:
         raise BadInput(f"{count} nodes are none", where=where, hint="give a number from 1")
+    check_ranks(ranks, where)
     if not p and not q:
         return grid(ranks)
     if p * q != ranks:
@@ -269,6 +274,25 @@ def checked_grid(count: int, each: int, p: int, q: int, where: str = "") -> tupl
             hint=f"{near} is nearly square",
         )
     return p, q
+
+
+def check_ranks(ranks: int, where: str = "") -> None:
+    """Raises BadInput for more ranks than the model can count messages of."""
+    if ranks > MOST_RANKS:
+        raise BadInput(
+            f"{ranks:,} ranks are more than the {MOST_RANKS:,} that a forecast can be made for",
+            where=where,
+            hint="ask for fewer nodes, or describe fewer ranks a node with more threads each",
+        )
+
+
+#: flop/s of a node: above what any of processors alone reaches (two of 192 cores with AVX-512: 18e12 at most).
+_MOST_OF_PROCESSORS = 30e12
+
+
+def on_gpus(rate: float, nodes: int) -> bool:
+    """Whether a run is too fast for nodes of processors."""
+    return rate > _MOST_OF_PROCESSORS * nodes
 
 
 def room_bytes(setup: Setup, count: int) -> int | None:

@@ -23,6 +23,7 @@ __all__ = [
     "System",
     "check",
     "discrepancies",
+    "ids",
     "load",
     "metrics",
     "parse",
@@ -30,6 +31,14 @@ __all__ = [
     "system",
     "systems",
 ]
+
+
+def ids() -> tuple[str, ...]:
+    """The ids of all published systems, which are the names of their files."""
+    from importlib import resources
+
+    found = (file.name[:-5] for file in resources.files(__name__).iterdir() if file.name.endswith(".toml"))
+    return tuple(sorted(name for name in found if name != "metrics"))
 
 
 @functools.cache

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from .model import Param, Problem, PublishedPeak, PublishedValue, Record, Table
 
+#: What a value is worth that is no plain cell of a table (PublishedValue.doubt).
+PROSE, MISPRINTED = 1, 2
+
 
 def flatten(record: Record) -> tuple[list[PublishedValue], list[PublishedPeak], list[Problem]]:
     """Every number of the record in SI, and what keeps the record from being understood."""
@@ -14,6 +17,7 @@ def flatten(record: Record) -> tuple[list[PublishedValue], list[PublishedPeak], 
     peaks: list[PublishedPeak] = []
     problems: list[Problem] = []
     document = record.document.id
+    wrong = {(one.where, one.row, one.column) for one in record.errata}
     for peak in record.stated_peaks:
         where = f"peak {peak.metric!r} in {peak.where!r}"
         if number := _number(peak.value, peak.unit, where, problems):
@@ -46,17 +50,20 @@ def flatten(record: Record) -> tuple[list[PublishedValue], list[PublishedPeak], 
                     where=stated.where,
                     document=document,
                     note=stated.note,
+                    doubt=PROSE,
                 )
             )
     for table in record.tables:
         flaws = list(table_problems(table))
         problems += flaws
         if not flaws:
-            values += _table_values(table, document, problems)
+            values += _table_values(table, document, problems, wrong)
     return values, peaks, problems
 
 
-def _table_values(table: Table, document: str, problems: list[Problem]) -> Iterator[PublishedValue]:
+def _table_values(
+    table: Table, document: str, problems: list[Problem], wrong: set[tuple[str, int, str]]
+) -> Iterator[PublishedValue]:
     for row, cells in enumerate(cells_of(table), start=1):
         in_row = {
             column.param: _param(cell)
@@ -79,6 +86,7 @@ def _table_values(table: Table, document: str, problems: list[Problem]) -> Itera
                     where=f"{table.where}, row {row}",
                     document=document,
                     note=table.note,
+                    doubt=MISPRINTED if (table.where, row, column.name) in wrong else PROSE if table.prose else 0,
                 )
 
 

@@ -28,6 +28,10 @@ PARAMETERS = (
     "application",
     "clock",
     "case",
+    "level",
+    "link",
+    "rail",
+    "virtual",
 )
 
 #: Metrics that need no definition, with their SI unit.
@@ -104,6 +108,7 @@ class Table(_Strict, frozen=True, kw_only=True):
     title: str = ""
     params: dict[str, Param] = {}
     note: str = ""
+    prose: bool = False  # written out of a sentence: another table of the same comes first
 
 
 class Erratum(_Strict, frozen=True, kw_only=True):
@@ -119,6 +124,8 @@ class MetricDef(_Strict, frozen=True, kw_only=True):
     unit: str
     better: Literal["lower", "higher", "none"]
     source: str
+    ranked_by: tuple[str, ...] = ("device", "nodes", "extent", "virtual")  # as of a Metric (records.py)
+    exact: bool = False  # as of a Metric
 
 
 class Record(_Strict, frozen=True, kw_only=True):
@@ -159,6 +166,7 @@ class PublishedValue(_Strict, frozen=True, kw_only=True):
     where: str
     document: str
     note: str = ""
+    doubt: int = 0  # 0: of a table; 1: of the text; 2: the document contradicts itself there (an erratum)
 
 
 class PublishedPeak(_Strict, frozen=True, kw_only=True):

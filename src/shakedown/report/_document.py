@@ -18,6 +18,8 @@ TONES: dict[str, Tone] = {
     "ok": "good",
     "good": "good",
     "better": "good",
+    "other circumstances": "plain",
+    "equal": "plain",
     "measured": "good",
     "not met": "bad",
     "failed": "bad",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ..records import Beside, Finding, Metric, Value
+from ..records import Beside, Curve, Finding, Metric, Value
 from ..units import scale_for, show
 from . import _choose, _heat
 from ._choose import Choice, Row
@@ -16,6 +16,7 @@ from ._text import natural, params_of, ranges, title_of, value_of, value_with_in
 
 LOG_FROM = 12.0  # a ratio of the greatest to the least value from which a logarithmic scale shows more
 MOST_MARKS = 6
+MOST_SERIES = 8  # lines that a drawing has colours and shapes for, published ones among them
 
 Cell = tuple[int, int, float, str]  # row, column, value in SI units, words
 
@@ -23,10 +24,20 @@ Cell = tuple[int, int, float, str]  # row, column, value in SI units, words
 Figure = Lines | Heat | Histogram | Dots
 
 
-def of_workload(findings: Sequence[Finding], metrics: Mapping[str, Metric], beside: Sequence[Beside]) -> Figures | None:
+def of_workload(
+    findings: Sequence[Finding],
+    metrics: Mapping[str, Metric],
+    beside: Sequence[Beside],
+    curves: Sequence[Curve] = (),
+) -> Figures | None:
     """The figures of one workload, or None where its findings call for none."""
-    makers = {"lines": _lines, "heat": _matrix, "dots": _dots}
-    made = [(choice, makers[choice.shape](choice, beside)) for choice in _choose.choose(findings, metrics)]
+
+    def figure(choice: Choice) -> Figure | None:
+        if choice.shape == "lines":
+            return _lines(choice, beside, curves)
+        return _matrix(choice) if choice.shape == "heat" else _dots(choice)
+
+    made = [(choice, figure(choice)) for choice in _choose.choose(findings, metrics)]
     figures = _told_apart([(choice, figure) for choice, figure in made if figure is not None])
     return Figures(figures=figures) if figures else None
 
@@ -48,7 +59,7 @@ def _told_apart(made: Sequence[tuple[Choice, Figure]]) -> tuple[Figure, ...]:
 # --------------------------------------------------------------------------------------------------------------- lines
 
 
-def _lines(choice: Choice, beside: Sequence[Beside]) -> Lines | None:
+def _lines(choice: Choice, beside: Sequence[Beside], curves: Sequence[Curve]) -> Lines | None:
     metric = choice.metrics[0]
     lines = {
         key: sorted((row for row in rows if _usable(row, choice.axis)), key=lambda row: float(row.dims[choice.axis]))
@@ -63,12 +74,15 @@ def _lines(choice: Choice, beside: Sequence[Beside]) -> Lines | None:
     values = [row.finding.value for row in rows if row.finding.value is not None]
     log = min(values) > 0 and max(values) / min(values) > LOG_FROM
     names = {key: _series_name(choice, key) for key in lines}
-    marks, beyond = _marks(choice, beside, axis, max(values), log)
+    published, drawn, told = _published(choice, curves, axis, MOST_SERIES - len(lines), log)
+    marks, beyond = _marks(
+        choice, [one for one in beside if (one.system, one.metric) not in drawn], axis, max(values), log
+    )
     rules, above = _rules(rows, choice.axis, axis, max(values), log)
     y_title = " · ".join(one.title for one in choice.metrics)
     return Lines(
         title=f"{y_title} by {by}",
-        caption=_caption(choice, beyond + above),
+        caption=_caption(choice, told + beyond + above),
         summary=_summary(names, lines, choice.axis),
         x=axis,
         unit=metric.unit,
@@ -76,7 +90,8 @@ def _lines(choice: Choice, beside: Sequence[Beside]) -> Lines | None:
         series=tuple(
             Series(names[key], tuple(_point(row, choice.axis, axis, names[key]) for row in group))
             for key, group in lines.items()
-        ),
+        )
+        + published,
         rules=rules,
         marks=marks,
         regions=_regions(rows, choice, axis),
@@ -203,26 +218,74 @@ def _rules(rows: Sequence[Row], name: str, axis: Axis, top: float, log: bool) ->
 def _marks(
     choice: Choice, beside: Sequence[Beside], axis: Axis, top: float, log: bool
 ) -> tuple[tuple[Mark, ...], list[str]]:
-    """Published values in the same metric; those far outside are said in words."""
+    """Published values in the same metric that are like with like; those far outside, and those that are too many, are said
+    in words."""
     marks: list[Mark] = []
     beyond: list[str] = []
+    more: list[str] = []
     seen = set()
     for one in beside:
         if one.metric not in {metric.name for metric in choice.metrics} or (one.system, one.theirs) in seen:
             continue
         seen.add((one.system, one.theirs))
+        if one.differences:  # a line across ours would compare them: the table of other circumstances has it
+            continue
         name = f"{one.system_name}{f' ({one.year})' if one.year else ''}"
         says = f"{name}: {show(one.theirs, one.unit)}, {params_of(one.theirs_params)}; {one.where}".replace(", ;", ";")
         x = one.theirs_params.get(choice.axis)
         at = _at(axis, x) if isinstance(x, (int, float)) and axis.low <= _at(axis, x) <= axis.high else None
         if x is not None and at is None:  # taken at a size or a number of threads that is not here: the table has it
             continue
-        if one.theirs > top * (20 if log else 1.7) or len(marks) == MOST_MARKS:
+        if one.theirs > top * (20 if log else 1.7):
             beyond.append(f"{name} {show(one.theirs, one.unit)}")
+        elif len(marks) == MOST_MARKS:
+            more.append(f"{name} {show(one.theirs, one.unit)}")
         else:
             marks.append(Mark(name=f"{name} {show(one.theirs, one.unit)}", x=at, y=one.theirs, says=says))
-    words = f"Published, beyond the figure: {'; '.join(beyond)}."
-    return tuple(marks), [words] if beyond and not choice.second else []
+    words = [f"Published, beyond the figure: {'; '.join(beyond)}."] if beyond else []
+    words += [f"Published, and not drawn: {'; '.join(more)}."] if more else []
+    return tuple(marks), [] if choice.second else words
+
+
+def _published(
+    choice: Choice, curves: Sequence[Curve], axis: Axis, room: int, log: bool
+) -> tuple[tuple[Series, ...], set[tuple[str, str]], list[str]]:
+    """Published curves over the same parameter, whole as far as the axis reaches; (system, metric) of those drawn; and in
+    words what is not drawn."""
+    metrics = {metric.name for metric in choice.metrics}
+    fitting = []
+    for one in curves:
+        if one.metric in metrics and one.axis == choice.axis:
+            points = [
+                (x, y)
+                for x, y in zip(one.x, one.y, strict=True)
+                if axis.low <= _at(axis, x) <= axis.high and (y > 0 or not log)
+            ]
+            if len(points) > 1:
+                fitting.append((one, points))
+    fitting.sort(key=lambda pair: -len(pair[1]))
+    series: list[Series] = []
+    drawn: set[tuple[str, str]] = set()
+    told: list[str] = []
+    for one, points in fitting:
+        year = f" ({one.year})" if one.year else ""
+        name = ", ".join(filter(None, (f"{one.system_name}{year}", params_of(one.params), "published")))
+        if len(series) >= room:
+            told.append(f"{name} is in the table and not drawn.")
+            continue
+        drawn.add((one.system, one.metric))
+        made = (
+            Point(_at(axis, x), y, None, None, f"{name}, {params_of({one.axis: _whole(x)})}: {show(y, one.unit)}")
+            for x, y in points
+        )
+        series.append(Series(name, tuple(sorted(made, key=lambda point: point.x))))
+        if len(points) < len(one.x):
+            told.append(f"{len(one.x) - len(points)} of the {len(one.x)} points of {name} lie beyond the axis.")
+    return tuple(series), drawn, told
+
+
+def _whole(x: float) -> Value:
+    return int(x) if x.is_integer() else x
 
 
 def _regions(rows: Sequence[Row], choice: Choice, axis: Axis) -> tuple[Region, ...]:
@@ -250,7 +313,7 @@ def _regions(rows: Sequence[Row], choice: Choice, axis: Axis) -> tuple[Region, .
 # --------------------------------------------------------------------------------------------------- heat maps and dots
 
 
-def _matrix(choice: Choice, beside: Sequence[Beside]) -> Heat | None:
+def _matrix(choice: Choice) -> Heat | None:
     metric = choice.metrics[0]
     names = (f"{choice.axis}_a", f"{choice.axis}_b")
     keys = {row.dims[name] for row in choice.rows for name in names}
@@ -299,7 +362,7 @@ def _in_blocks(
     )
 
 
-def _dots(choice: Choice, beside: Sequence[Beside]) -> Dots | None:
+def _dots(choice: Choice) -> Dots | None:
     metric = choice.metrics[0]
     names = tuple(
         ", ".join(

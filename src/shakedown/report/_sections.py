@@ -89,7 +89,7 @@ def _verdicts(analysis: Analysis) -> Section:
             Table(
                 title="To mend first",
                 columns=(Column("What was seen"), Column("What to do")),
-                rows=tuple((notice.text, notice.advice or "nothing is known to help") for notice in analysis.notices),
+                rows=tuple((notice.text, notice.advice) for notice in analysis.notices),
             )
         )
     return Section(id="verdict", title="Requirements and verdicts", short="Verdicts", blocks=tuple(blocks))

@@ -8,9 +8,9 @@ import re
 from ..analysis.advice import NO_FIGURE
 from ..analysis.checks import share_of, words
 from ..analysis.values import is_figure
-from ..records import Analysis, Beside, Check, Finding, Metric
-from ..units import round_to, show
-from . import _choose, _figures, _fleet
+from ..records import Analysis, Check, Finding, Metric
+from ..units import show
+from . import _choose, _figures, _fleet, _published
 from ._document import FOLD_FROM, Alert, Bar, Bars, Block, Column, Section, Table
 from ._text import (
     better,
@@ -22,9 +22,7 @@ from ._text import (
     ranked,
     title_of,
     value_of,
-    value_with_interval,
     why_not,
-    with_half,
 )
 
 
@@ -36,11 +34,11 @@ def section(
     bars = _headline(findings, metrics, many=fleet is not None)
     if bars:
         blocks.append(bars)
-    figures = _figures.of_workload(findings, metrics, beside)
+    curves = [one for one in analysis.curves if one.metric in {finding.metric for finding in findings}]
+    figures = _figures.of_workload(findings, metrics, beside, curves)
     if figures:
         blocks.append(figures)
-    if beside:
-        blocks.append(_beside(beside, findings, metrics))
+    blocks += _published.blocks(beside, findings, metrics)
     blocks.append(_fleet.spread(fleet, name, metrics, FOLD_FROM) if fleet else _values(findings, metrics))
     if checked := [one for one in analysis.checks if one.workload == name]:
         blocks.append(_checks(checked))
@@ -226,37 +224,3 @@ class _Notes:
         if finding.value is None and not words:
             words.append(self._number(why_not(finding)))
         return ", ".join(words)
-
-
-def _beside(beside: list[Beside], findings: list[Finding], metrics: dict[str, Metric]) -> Table:
-    vary = list(_choose.varying([_choose.Row(dict(one.params), one) for one in findings]))
-    rows = []
-    for one in beside:
-        ratio = round_to(one.ratio, 3) if one.ratio is not None else "not defined"
-        here = params_of(one.ours.params, vary)
-        theirs = params_of(one.theirs_params) or "conditions not stated"
-        system = f"{one.system_name}{f' ({one.year})' if one.year else ''}"
-        rows.append(
-            (
-                _title(one.metric, metrics),
-                f"{value_with_interval(one.ours)}\n{here}",
-                system,
-                f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{theirs}",
-                ratio,
-                one.verdict,
-                one.where,
-            )
-        )
-    return Table(
-        title="Beside published systems",
-        rows=tuple(rows),
-        columns=(
-            Column("Metric"),
-            Column("Here"),
-            Column("Published system"),
-            Column("Published"),
-            Column("Here / published", "number"),
-            Column("Here is", "state"),
-            Column("Where it stands"),
-        ),
-    )

@@ -137,6 +137,7 @@ def _published_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
             _params(one.theirs_params),
             one.ratio,
             one.verdict,
+            "; ".join(one.differences),
             one.where,
         )
 
@@ -216,6 +217,7 @@ _PUBLISHED = (
     "published_params",
     "ratio",
     "verdict",
+    "differences",
     "where",
 )
 _PAIR = ("workload", "metric", "params", "a", "b", "value", "unit", "relative_standard_uncertainty", "round")

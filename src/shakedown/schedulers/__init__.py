@@ -16,7 +16,7 @@ import msgspec
 
 from .. import plugins
 from ..host import Door, Result
-from ..records import Record
+from ..records import HostNames, Record
 
 JobState = Literal[
     "queued", "running", "done", "failed", "timeout", "oom", "node_fail", "cancelled", "preempted", "unknown"
@@ -66,7 +66,7 @@ class Allocation(Record, frozen=True, kw_only=True):
 
     engine: str
     job: str
-    hosts: tuple[str, ...]  # in the engine's order; the first is where the batch script runs
+    hosts: tuple[HostNames, ...]  # in the engine's order; the first is where the batch script runs
     cpus: tuple[int, ...] = ()  # granted on each host, in the order of hosts; empty: not told
     gpus: tuple[int, ...] = ()
     partition: str = ""

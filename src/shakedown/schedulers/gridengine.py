@@ -185,6 +185,8 @@ def _ended(failed: int, status: int, requests: str, begin_s: float | None, end_s
         if limit and ran_s >= float(limit[1]):
             return "timeout"
         return "oom" if "h_vmem=" in requests else "failed"
+    if not failed and begin_s is None:  # no times and no failure: it was deleted before it began
+        return "cancelled"
     return "failed" if failed or status else "done"
 
 

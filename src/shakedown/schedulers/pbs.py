@@ -24,6 +24,10 @@ from typing import Any
 from ..errors import BadInput, CannotMeasure
 from ..host import Door, Result
 from . import Allocation, JobRecord, JobState, Request, Scheduler
+from ._pbs_resources import Gpus as Gpus
+from ._pbs_resources import asked_cpus as asked_cpus
+from ._pbs_resources import cpus_of as cpus_of
+from ._pbs_resources import gpus_of as gpus_of
 from ._words import CARRIED, body, checked, clock, label, place
 
 _UTC = ("env", "TZ=UTC", "LC_ALL=C")
@@ -117,7 +121,7 @@ def record_of(name: str, values: Mapping[str, Any]) -> JobRecord:
         eligible_s=utc(values.get("etime")),
         begin_s=begin_s if word not in "QHW" else None,
         end_s=end_s if word in ("F", "C", "X") else None,
-        cpus=_whole(values.get("Resource_List.ncpus")),
+        cpus=cpus_of(values),
     )
 
 
@@ -140,12 +144,12 @@ def ended(status: int | None, values: Mapping[str, Any]) -> tuple[JobState, int 
 
 
 def _whole(value: Any) -> int | None:
-    return int(value) if re.fullmatch(r"-?\d+", str(value)) else None
+    return int(value) if re.fullmatch(r"-?[0-9]{1,18}", str(value)) else None
 
 
 def _seconds(value: Any) -> float | None:
     words = str(value).split(":")
-    if not all(word.isdigit() for word in words):
+    if not all(re.fullmatch(r"[0-9]{1,12}", word) for word in words):
         return None
     return float(sum(int(word) * 60**place_ for place_, word in enumerate(reversed(words))))
 

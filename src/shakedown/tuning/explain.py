@@ -35,7 +35,9 @@ def percent(value: float) -> str:
 
 
 def interval(one: Interval) -> str:
-    """A ratio less one with its interval: "+3.2 % [2.1, 4.4]"."""
+    """A ratio less one with its interval: "+3.2 % [2.1, 4.4]"; "[not known]" where too few runs tell it."""
+    if not one.bounded:
+        return f"{percent(one.value)} [not known]"
     return f"{percent(one.value)} [{100 * one.low:.1f}, {100 * one.high:.1f}]"
 
 
@@ -68,14 +70,16 @@ def _next_best(result: Result) -> Iterable[str]:
 
 
 def _mattered(effects: tuple[Effect, ...]) -> Iterable[str]:
-    sure = [one for one in effects if one.spread.low > 0 and one.spread.value >= 0.005]
+    sure = [one for one in effects if one.matters]
     for one in sure[:_TOLD]:
-        worst = one.levels[-1]
+        fastest, slowest = one.levels[0], one.levels[-1]
         yield (
-            f"{title(one.axis)} mattered: {say(one.axis, worst.value)} is {interval(worst.slower)} slower than "
-            f"{say(one.axis, one.chosen)}."
+            f"{title(one.axis)} mattered: {say(one.axis, slowest.value)} is {interval(one.spread)} slower than "
+            f"{say(one.axis, fastest.value)}."
         )
-    rest = [title(one.axis) for one in effects if one not in sure]
+    if more := [title(one.axis) for one in sure[_TOLD:]]:
+        yield f"So did: {', '.join(more)}."
+    rest = [title(one.axis) for one in effects if not one.matters]
     if rest:
         yield f"No difference was told apart from noise for: {', '.join(rest)}."
 
@@ -125,12 +129,11 @@ def text(result: Result) -> str:
     """What the terminal shows."""
     lines = ["", *result.explanation]
     if result.effects:
-        lines += ["", "What mattered (slower than the chosen value):"]
+        lines += ["", f"Slower than the chosen value (95 % intervals, corrected for {result.comparisons} comparisons):"]
         for one in result.effects:
-            levels = [
-                f"{level.value} {percent(level.slower.value)}" for level in one.levels if level.value != one.chosen
-            ]
-            lines.append(f"  {title(one.axis):<20} {one.chosen:<12} {', '.join(levels)}")
+            levels = [f"{level.value} {interval(level.slower)}" for level in one.levels if level.value != one.chosen]
+            told = "" if one.matters else "   (not told apart from noise)"
+            lines.append(f"  {title(one.axis):<20} {one.chosen:<12} {', '.join(levels)}{told}")
     if result.launch:
         lines += ["", "Run it:", *(f"  {line}" for line in result.launch)]
     return "\n".join(lines)

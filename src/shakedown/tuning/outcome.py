@@ -26,13 +26,15 @@ def result(ended: Ended, *, n_reason: str, budget_s: float | None, version: str)
     chosen = search.best(known)
     whole, level = search.whole_level(problem), search.level_of(problem)
     candidates = () if chosen is None else _candidates(known, name_of(chosen), whole, level)
+    mattered, comparisons = ((), 0) if chosen is None else effects(known, chosen, level)
     return Result(
         n=problem.n,
         n_reason=n_reason,
         searched=told(problem.space),
         chosen=candidates[0] if candidates else None,
         others=candidates[1 : 1 + MOST_OTHERS],
-        effects=() if chosen is None else effects(known, chosen, level),
+        effects=mattered,
+        comparisons=comparisons,
         interactions=interactions(known, level),
         failures=tuple(Failure(point=one.point, state=one.state, reason=one.reason) for one in known.failures()),
         sizes=() if chosen is None else _sizes(known, name_of(chosen)),

@@ -43,7 +43,7 @@ def page(result: Result, *, host: str, hpl_dat: str, trials: Sequence[Trial], cr
     figures = _figures(result)
     if figures:
         sections.append(
-            Section(id="figures", title="Each parameter, everything else as chosen", short="Figures", blocks=(figures,))
+            Section(id="figures", title="Each parameter", short="Figures", blocks=(figures, *_missing(result)))
         )
     sections += [_mattered(result), _compared(result), _failed(result), _runs(trials, result.searched)]
     state = "measured" if result.chosen else "not measured"
@@ -114,27 +114,62 @@ def _figures(result: Result) -> Figures | None:
     return Figures(figures=tuple(made)) if made else None
 
 
-def _rates(level: Level, result: Result) -> tuple[float, float, float]:
-    """The rate with a value, and its interval: the chosen one's rate over how much slower the value is."""
+def _rates(level: Level, result: Result) -> tuple[float, float | None, float | None]:
+    """The rate with a value, and its interval: the chosen one's rate over how much slower the value is. No interval where
+    nothing is known of it, and none of the chosen value itself."""
     assert result.chosen is not None
     rate = flop(result.n) / result.chosen.seconds
     slower = level.slower
-    return rate / (1 + slower.value), rate / (1 + max(slower.high, -0.9)), rate / (1 + max(slower.low, -0.9))
+    if slower.low == slower.high or not slower.bounded:
+        return rate / (1 + slower.value), None, None
+    return rate / (1 + slower.value), rate / (1 + slower.high), rate / (1 + slower.low)
 
 
 def _point(x: float, level: Level, axis: str, result: Result) -> Point:
     rate, low, high = _rates(level, result)
     own = level.slower.low == level.slower.high
     says = f"{say(axis, level.value)}: {show(rate, 'flop/s')}" + ("" if own else f", {interval(level.slower)} slower")
-    return Point(x, rate, None if own else low, None if own else high, says)
+    says += "" if level.as_chosen else "; from runs of other configurations"
+    return Point(x, rate, low, high, says)
 
 
 def _summary(one: Effect) -> str:
-    slowest = one.levels[-1]
-    return (
-        f"chosen {say(one.axis, one.chosen)}; the slowest, {say(one.axis, slowest.value)}, is "
-        f"{interval(slowest.slower)} slower"
+    fastest, slowest = say(one.axis, one.levels[0].value), say(one.axis, one.levels[-1].value)
+    told = f"{slowest} is {interval(one.spread)} slower than {fastest}"
+    return f"chosen {say(one.axis, one.chosen)}; {told}{'' if one.matters else ', which noise explains'}"
+
+
+def _caption(one: Effect, result: Result) -> str:
+    """What the points are: ratios to the chosen value over pairs of runs, which were not all made as chosen."""
+    elsewhere = [say(one.axis, level.value) for level in one.levels if not level.as_chosen]
+    where = (
+        f" Run in other configurations only, and put beside the chosen one by the ratio found there: {', '.join(elsewhere)}."
+        if elsewhere
+        else ""
     )
+    return (
+        f"N = {result.n:,}. The chosen one's rate, and for each other value that rate by its ratio to the chosen value over "
+        f"pairs of configurations that differ in nothing else; intervals of 95 %, corrected for all {result.comparisons} "
+        f"comparisons.{where}"
+    )
+
+
+def _missing(result: Result) -> tuple[Text, ...]:
+    """Which of the usual figures are not there, and why."""
+    shown = {one.axis for one in result.effects if len(one.levels) > 1}
+    said = []
+    for axis in dict.fromkeys((*_ORDER, *result.searched)):
+        if axis in shown:
+            continue
+        why = (
+            "no two configurations that differ in it alone gave valid runs"
+            if axis in result.searched
+            else "it was not varied"
+        )
+        said.append(f"{title(axis)} ({why})")
+    if len(result.sizes) < 2:
+        said.append("N (no smaller N was run)")
+    return (Text(text=f"No figure for: {', '.join(said)}."),) if said else ()
 
 
 def _nb(one: Effect, result: Result) -> Lines:
@@ -143,7 +178,7 @@ def _nb(one: Effect, result: Result) -> Lines:
     edge = 0.05 * (xs[-1] - xs[0])
     return Lines(
         title="HPL rate by NB",
-        caption=f"N = {result.n:,}, everything else as chosen, with 95 % intervals against the chosen NB.",
+        caption=_caption(one, result),
         summary=_summary(one),
         x=Axis(title="NB", labels={x: f"{x:.0f}" for x in xs}, low=xs[0] - edge, high=xs[-1] + edge),
         unit="flop/s",
@@ -157,7 +192,7 @@ def _nb(one: Effect, result: Result) -> Lines:
 def _dots(one: Effect, result: Result) -> Dots:
     return Dots(
         title=f"HPL rate by {title(one.axis)}",
-        caption=f"N = {result.n:,}, everything else as chosen, with 95 % intervals against the chosen value.",
+        caption=_caption(one, result),
         summary=_summary(one),
         unit="flop/s",
         y_title="HPL rate",
@@ -204,7 +239,8 @@ def _mattered(result: Result) -> Section:
                 for level in one.levels
                 if level.value != one.chosen
             ),
-            caption="Against the chosen value, over pairs of configurations that differ in nothing else; 95 % intervals.",
+            caption="Against the chosen value, over pairs of configurations that differ in nothing else; 95 % intervals, "
+            f"corrected for all {result.comparisons} comparisons.",
         )
     ]
     if result.interactions:

@@ -23,6 +23,7 @@ NOISE = 0.02  # of one run, before anything is known
 NOISE_RUNS = 4  # so many runs' worth is that assumption
 HUBER = 2.0
 _PASSES = 12
+_MOST_LOG = 20.0
 #: Two-sided 95 % quantiles of Student's t by degrees of freedom.
 _T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228}
 
@@ -43,8 +44,10 @@ class Comparison(NamedTuple):
     items: tuple[Hashable, ...]
     effect: tuple[float, ...]
     covariance: tuple[tuple[float, ...], ...]
-    noise: float  # standard deviation of the logarithm of one run
+    noise: float  # standard deviation of the logarithm of one run; far runs count for less, with a prior of NOISE
     dof: float
+    seen_noise: float = NOISE  # the same without either: every run as far off as it was, nothing assumed
+    seen_dof: float = 0.0
 
     def order(self) -> list[Hashable]:
         """The configurations, the fastest first."""
@@ -80,8 +83,27 @@ def t95(dof: float) -> float:
 
 def ratio_interval(difference: float, error: float, dof: float) -> Interval:
     """The interval of a ratio less one from the difference of logarithms and its standard error."""
-    half = t95(dof) * error
-    return Interval(value=math.expm1(difference), low=math.expm1(difference - half), high=math.expm1(difference + half))
+    return interval_of(difference, t95(dof) * error)
+
+
+def interval_of(difference: float, half: float) -> Interval:
+    """A ratio less one from the difference of logarithms and half the width of its interval. Beyond a factor of e^20 the
+    ends are cut: nothing is known there."""
+    low, high = max(difference - half, -_MOST_LOG), min(difference + half, _MOST_LOG)
+    return Interval(value=math.expm1(difference), low=math.expm1(low), high=math.expm1(high))
+
+
+def joint_factor(found: Comparison, comparisons: int, level: float = 0.95) -> float:
+    """Times a standard error of ``found``: the half-width of intervals that hold all ``comparisons`` at once with that
+    probability (Bonferroni; Student's t). The noise is what was seen where that is larger than what was assumed, and only
+    runs that were seen count as degrees of freedom; infinite without any.
+    """
+    if found.seen_dof < 1 or comparisons < 1:
+        return math.inf
+    from scipy.special import stdtrit
+
+    quantile = float(-stdtrit(found.seen_dof, (1 - level) / 2 / comparisons))
+    return quantile * max(1.0, found.seen_noise / found.noise)
 
 
 def compare(observations: Sequence[Observation]) -> Comparison:
@@ -113,7 +135,20 @@ def compare(observations: Sequence[Observation]) -> Comparison:
             for weight, rest in zip(given, left, strict=True)
         ]
     covariance = tuple(tuple(noise**2 * value for value in row) for row in inverse)
-    return Comparison(items, tuple(effect), covariance, noise, NOISE_RUNS + dof)
+    seen_dof = max(0.0, sum(given) - len(items) - _block_dof(rows, given, noise, drift))
+    seen = math.sqrt(sum(own * rest**2 for own, rest in zip(given, left, strict=True)) / max(seen_dof, 1.0))
+    return Comparison(items, tuple(effect), covariance, noise, NOISE_RUNS + dof, seen, seen_dof)
+
+
+def _block_dof(
+    rows: Sequence[tuple[int, int, float]], weights: Sequence[float], noise: float, drift: Sequence[float]
+) -> float:
+    """Degrees of freedom that the blocks' shifts take: nearly one each where the drift is larger than the noise."""
+    weight = [0.0] * len(drift)
+    for (_, block, _), own in zip(rows, weights, strict=True):
+        weight[block] += own
+    ratios = [(one / noise) ** 2 for one in drift]
+    return max(0.0, sum(ratio * own / (1 + ratio * own) for ratio, own in zip(ratios, weight, strict=True)) - 1)
 
 
 def _solve(

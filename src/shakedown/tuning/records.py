@@ -102,13 +102,20 @@ class Interval(Record, frozen=True, kw_only=True):
     low: float
     high: float
 
+    @property
+    def bounded(self) -> bool:
+        """Whether it says anything: within a factor of 100 both ways."""
+        return self.low > -0.99 and self.high < 99
+
 
 class Level(Record, frozen=True, kw_only=True):
-    """What one value of one parameter costs against the chosen value, everything else equal."""
+    """What one value of one parameter costs against the chosen value, everything else equal. The intervals of all values
+    of all parameters hold at once with 95 %."""
 
     value: str
     slower: Interval
     runs: int
+    as_chosen: bool = True  # it was run with everything else as chosen; false: in other configurations only
 
 
 class Effect(Record, frozen=True, kw_only=True):
@@ -117,7 +124,12 @@ class Effect(Record, frozen=True, kw_only=True):
     axis: str
     chosen: str
     levels: tuple[Level, ...]
-    spread: Interval  # the slowest value against the fastest
+    spread: Interval  # the slowest value against the fastest, by the same intervals
+
+    @property
+    def matters(self) -> bool:
+        """Whether its values are told apart: the interval of the slowest against the fastest excludes zero."""
+        return self.spread.low > 0
 
 
 class Interaction(Record, frozen=True, kw_only=True):
@@ -168,6 +180,7 @@ class Result(Record, frozen=True, kw_only=True):
     chosen: Candidate | None = None
     others: tuple[Candidate, ...] = ()
     effects: tuple[Effect, ...] = ()
+    comparisons: int = 0  # of values with one another, over all effects: what their intervals are corrected for
     interactions: tuple[Interaction, ...] = ()
     failures: tuple[Failure, ...] = ()
     sizes: tuple[SizePoint, ...] = ()

@@ -237,10 +237,10 @@ def shortlist(known: Known, base: Point) -> list[Point]:
 
 
 def _secondary(known: Known, leader: Point) -> Generator[Request, Trial | None, None]:
-    """Each other parameter alone against the leader, in one shared round."""
+    """Each other parameter alone against the leader, in two shared rounds: one run would not show that it was disturbed."""
     star = [point for _, _, point in spaces.alternatives(known.problem.space, leader, spaces.SECONDARY)]
     if star and not known.refused:
-        yield from _race(known, [leader, *star], stage="secondary", rounds=1, halve=False)
+        yield from _race(known, [leader, *star], stage="secondary", rounds=2, pinned=star, halve=False)
 
 
 def _improve(known: Known, leader: Point) -> Generator[Request, Trial | None, Point]:

@@ -9,13 +9,14 @@ existing program brings ``parse``. Each module's docstring is its entry in the m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Literal
 
 import msgspec
 
 from .. import plugins
 from ..errors import BadInput, nearest
-from ..records import Case, Host, Machine, Metric, Only, Params, Value
+from ..records import Case, Host, Machine, Metric, Notice, Only, Params, Value
 
 
 class Param(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +29,9 @@ class Param(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()  # words that a number may also be: "auto", "all"
+    words: tuple[
+        str, ...
+    ] = ()  # words that a number may also be: "auto", "all"; of a word, some of those that it may be
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +62,14 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 Parsed = tuple[Case, ...]
 
 
+class Stated(msgspec.Struct, frozen=True, kw_only=True):
+    """Where and when something was measured, as its log states it; a time without a zone is the local one of that place."""
+
+    host: str = ""
+    begin: datetime | None = None
+    end: datetime | None = None
+
+
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """One workload. The functions are pure; ``machine`` is what was discovered."""
 
@@ -79,11 +90,18 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
     Raises ``Garbage`` where the text is not what the program prints when it works.
     """
+    notices: Callable[[str, Params], tuple[Notice, ...]] | None = None
+    """What a parsed text says besides its figures: parts that were left out, doubts of the program's own."""
+    stated: Callable[[str], Stated] | None = None
+    """The host and the times that a log of an existing program states, for logs that users have."""
     label: Callable[[Params], str] | None = None
     marks: tuple[str, ...] | Callable[[Params], tuple[str, ...]] = ()
     """Parameters of the run that join those of its cases, where the program does not print them: two libraries apart. A
     function where it hangs on the others which of them matter."""
     samples: tuple[Sample, ...] = ()
+    network: bool = False
+    """Whether what it measures or shows is a network between hosts: within one host its figures are those of the kernel, and
+    an acceptance takes no fewer than two hosts for it."""
 
 
 #: What a run must have checked to count: `marks` tells it of cases where its check was switched off.
@@ -157,6 +175,8 @@ def _checked(workload: str, name: str, param: Param, value: Value, where: str) -
                 words = f" or one of {', '.join(param.words)}" if param.words else ""
                 raise refuse(f"is not {'a whole' if param.kind == 'integer' else 'a'} number{words}")
             assert isinstance(value, (int, float))
+            if not -(2**63) <= value < 2**63:
+                raise refuse("is no number that can be counted with")
             if param.low is not None and value < param.low:
                 raise refuse(f"is below {param.low:g} {param.unit}".rstrip())
             if param.high is not None and value > param.high:

@@ -186,7 +186,7 @@ class _Lines:
 
     def integers_of(self, number: int, count: int, low: int | None = None) -> list[int]:
         words = self._lines[number - 1].split()[:count]
-        if len(words) < count or not all(re.fullmatch(r"[-+]?\d+", word) for word in words):
+        if len(words) < count or not all(re.fullmatch(r"[-+]?[0-9]{1,18}", word) for word in words):
             raise self._refuse(number, f"does not begin with {count} whole number{'s' * (count > 1)}")
         values = [int(word) for word in words]
         if low is not None and min(values) < low:

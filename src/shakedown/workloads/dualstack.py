@@ -48,6 +48,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="dualstack",
     title="IPv4 and IPv6 (dual stack)",
+    network=True,
     metrics=(
         Metric(
             name="dualstack.checks",

@@ -129,6 +129,7 @@ def _metric(name: str, title: str, unit: str, better: str, kernel: str, per: str
 WORKLOAD = Workload(
     name="exchange",
     title="Files exchanged with another system",
+    network=True,
     metrics=(
         _metric("bandwidth", "Bandwidth of one large file", "B/s", "higher", "large", "bytes/s", headline=True),
         _metric("files", "Rate of small files", "op/s", "higher", "tree", "files/s"),

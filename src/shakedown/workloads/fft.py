@@ -34,6 +34,7 @@ _METRICS = (
         kernel="mod2f",
         per="flop/s",
         limit="flops.fp64",
+        ranked_by=("device", "nodes", "extent", "virtual", "n"),
         headline=True,
         source=f"{_SOURCE}; EuroBen, mod2f; PRACE D9.3.4, section 3.1.1",
     ),

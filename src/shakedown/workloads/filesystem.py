@@ -34,6 +34,8 @@ _SLOW_OP_S = 2000.0
 
 _SOURCE = "native/filesystem/README.md"
 _SAME = ("block", "threads", "ranks", "cache")
+#: Hosts that ask, how many processes do so at once, in blocks of which size, past the page cache or not.
+_RANKED_BY = ("nodes", "virtual", "application", *_SAME)
 
 
 def _bandwidth(kernel: str, words: str) -> tuple[Metric, ...]:
@@ -47,6 +49,7 @@ def _bandwidth(kernel: str, words: str) -> tuple[Metric, ...]:
             kernel=kernel,
             per="bytes/s",
             match=_SAME,
+            ranked_by=_RANKED_BY,
             source=_SOURCE,
         ),
         Metric(
@@ -57,6 +60,7 @@ def _bandwidth(kernel: str, words: str) -> tuple[Metric, ...]:
             kernel=kernel,
             per="op/s",
             match=_SAME,
+            ranked_by=_RANKED_BY,
             source=_SOURCE,
         ),
     )

@@ -2,17 +2,23 @@
 
 A job reads or writes for a given time or size; bandwidth is its bytes over its run time, operations likewise. Completion
 latencies are fio's own mean and percentiles over all operations. One job is one sample: repeats of the run give the
-interval. With ``direct`` the page cache is left out; without it a file smaller than memory measures memory.
+interval. A job that fio says ended with an error, and one whose operations failed or were dropped (``continue_on_error``),
+has no score. With ``direct`` the page cache is left out; without it a file smaller than memory measures memory.
 
 Source: fio's documentation, "JSON output"; ``bw_bytes`` = ``io_bytes`` / ``runtime``.
 """
 
 from __future__ import annotations
 
-import json
+import math
+import re
+from datetime import timedelta
 
-from ..records import Case, Host, Metric, Params, Value
-from . import Command, Garbage, Param, Sample, Workload
+import msgspec
+
+from ..records import Case, Host, Metric, Params, Residual, Value
+from . import Command, Garbage, Param, Sample, Stated, Workload
+from ._printed import at
 
 PATTERNS = ("read", "write", "randread", "randwrite", "rw", "randrw")
 
@@ -40,53 +46,94 @@ def _command(params: Params, host: Host) -> Command:
     return Command(argv=tuple(argv))
 
 
+class _Latency(msgspec.Struct, frozen=True):
+    mean: float = 0.0
+    percentile: dict[str, float] = {}
+
+
+class _Done(msgspec.Struct, frozen=True):
+    """What fio says of one direction."""
+
+    io_bytes: float = 0.0
+    total_ios: float = 0.0
+    runtime: float = 0.0  # ms
+    drop_ios: float = 0.0
+    clat_ns: _Latency = _Latency()
+    lat_ns: _Latency = _Latency()
+
+
+class _Job(msgspec.Struct, frozen=True):
+    jobname: str = ""
+    error: int = 0
+    total_err: float = 0.0  # with continue_on_error
+    options: dict[str, str] = msgspec.field(name="job options", default_factory=dict)
+    read: _Done = _Done()
+    write: _Done = _Done()
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    jobs: tuple[_Job, ...]
+    options: dict[str, str] = msgspec.field(name="global options", default_factory=dict)
+
+
 def parse(text: str, params: Params) -> tuple[Case, ...]:
     """One case for each direction that did something. Raises Garbage; a job with an error is garbage too."""
-    start = text.find("{")  # warnings may come first
+    found = re.search(r"^\{", text, re.MULTILINE)  # warnings may come first, and other words behind
     try:
-        answer = json.loads(text[start:]) if start >= 0 else {}
-        jobs = answer["jobs"]
-        options = answer.get("global options", {})
-    except (ValueError, KeyError, TypeError):
-        raise Garbage("this is no JSON output of fio (no 'jobs')") from None
+        answer = msgspec.json.decode(text[found.start() : text.rfind("}") + 1] if found else "", type=_Answer)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Garbage(f"this is no JSON output of one run of fio ({error})") from None
     cases: list[Case] = []
-    for job in jobs:
-        if job.get("error"):
-            raise Garbage(f"fio's job {job.get('jobname')!r} ended with error {job['error']}")
-        given = {**options, **job.get("job options", {})}
-        for direction in ("read", "write"):
-            done = job.get(direction, {})
-            if done.get("io_bytes"):
+    for job in answer.jobs:
+        if job.error:
+            raise Garbage(f"fio's job {job.jobname!r} ended with error {job.error}")
+        given = {**answer.options, **job.options}
+        for direction, done in (("read", job.read), ("write", job.write)):
+            if done.io_bytes:
                 cases.append(_case(direction, done, given, job))
     if not cases:
         raise Garbage("fio moved no bytes")
     return tuple(cases)
 
 
-def _case(direction: str, done: dict[str, object], given: dict[str, str], job: dict[str, object]) -> Case:
-    def number(value: object) -> float:
-        return float(value) if isinstance(value, (int, float)) else 0.0
-
-    latencies = [held for name in ("clat_ns", "lat_ns") if isinstance(held := done.get(name), dict)]
-    latency: dict[str, object] = latencies[0] if latencies else {}
-    percentiles: dict[str, float] = next((held["percentile"] for held in latencies if "percentile" in held), {})
-    work = {
-        "bytes": number(done["io_bytes"]),
-        "op": number(done.get("total_ios")),
-    }
-    if latency.get("mean"):
-        work["latency_mean_s"] = number(latency["mean"]) * 1e-9
+def _case(direction: str, done: _Done, given: dict[str, str], job: _Job) -> Case:
+    if not all(0 < one < math.inf for one in (done.runtime, done.io_bytes)) or not 0 <= done.total_ios < math.inf:
+        raise Garbage(f"fio's job {job.jobname!r} moved {done.io_bytes:g} bytes in {done.runtime:g} ms")
+    latency = done.clat_ns if done.clat_ns.mean else done.lat_ns
+    percentiles = done.clat_ns.percentile or done.lat_ns.percentile
+    work = {"bytes": done.io_bytes, "op": done.total_ios}
+    if 0 < latency.mean < math.inf:
+        work["latency_mean_s"] = latency.mean * 1e-9
     if "99.000000" in percentiles:
-        work["latency_p99_s"] = number(percentiles["99.000000"]) * 1e-9
+        work["latency_p99_s"] = percentiles["99.000000"] * 1e-9
+    lost = job.total_err + done.drop_ios
     params: dict[str, Value] = {
         "pattern": str(given.get("rw", direction)),
         "block": str(given.get("bs", "4k")),
-        "depth": int(given.get("iodepth", 1)),
-        "jobs": int(given.get("numjobs", 1)),
+        "depth": _whole(given, "iodepth"),
+        "jobs": _whole(given, "numjobs"),
         "engine": str(given.get("ioengine", "psync")),
         "direct": str(given.get("direct", "0")) == "1",
     }
-    return Case(kernel=direction, params=params, work=work, seconds=(number(done["runtime"]) * 1e-3,))
+    check = Residual(value=lost, limit=0.0, kind="operations that failed or were dropped")
+    return Case(kernel=direction, params=params, work=work, seconds=(done.runtime * 1e-3,), residual=check)
+
+
+def _whole(given: dict[str, str], name: str) -> int:
+    """An option that is a count; fio's default of all that are used here is 1."""
+    word = given.get(name, "1")
+    if not re.fullmatch(r"[1-9]\d{0,8}", word):
+        raise Garbage(f"fio's option {name} = {word[:40]!r} is no count")
+    return int(word)
+
+
+def stated(text: str) -> Stated:
+    """fio's stamp is that of its output; its jobs began so long before as they ran. Only client mode names the host."""
+    host = re.search(r'"hostname" : "([^"\n]{1,255})"', text)
+    _, end = at(re.findall(r'^  "timestamp" : (\d{1,10}),$', text, re.MULTILINE))
+    runtimes = [int(one) for one in re.findall(r'"runtime" : (\d{1,9}),', text)]
+    begin = end - timedelta(milliseconds=max(runtimes)) if end and runtimes else None
+    return Stated(host=host[1] if host else "", begin=begin, end=end)
 
 
 def _metrics(direction: str) -> tuple[Metric, ...]:
@@ -154,6 +201,7 @@ WORKLOAD = Workload(
     },
     command=_command,
     parse=parse,
+    stated=stated,
     marks=("size", "directory"),
     estimate_s=lambda params, host: max(5.0, float(params["seconds"]) + 2),
     samples=(

@@ -45,6 +45,18 @@ _METRICS = (
         limit="flops.fp32",
         source=_SOURCE,
     ),
+    *(
+        Metric(
+            name=f"gemm.{kernel}.efficiency",
+            title=f"{kernel.upper()} rate as a fraction of the peak",
+            unit="1",
+            better="higher",
+            kernel=kernel,
+            per=f"gemm.{kernel}.rate/{peak}",
+            source="rate / derived peak of the cores used, at the base clock; PRACE D9.3.4, Tables 5 and 6",
+        )
+        for kernel, peak in (("dgemm", "flops.fp64"), ("sgemm", "flops.fp32"))
+    ),
 )
 #: Of the memory that is free, what the three matrices may take.
 _SHARE = 0.9

@@ -42,8 +42,17 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _metric(name: str, title: str, unit: str, better: str, per: str) -> Metric:
-    kernel = "node" if per == "devices" else "device"
-    return Metric(name=name, title=title, unit=unit, better=better, kernel=kernel, per=per, source=_SOURCE)  # type: ignore[arg-type]
+    return Metric(
+        name=name,
+        title=title,
+        unit=unit,
+        better=better,  # type: ignore[arg-type]
+        kernel="node" if per == "devices" else "device",
+        per=per,
+        ranked_by=("device",) if name.startswith("device_query.") else ("nodes",),
+        exact=unit in ("1", "B"),
+        source=_SOURCE,
+    )
 
 
 WORKLOAD = Workload(

@@ -2,7 +2,10 @@
 
 One program gives HPL, DGEMM, STREAM, PTRANS, RandomAccess, FFT and ping-pong, each alone on one rank ("Single"), on all
 ranks at once ("Star") and across all ranks ("MPI"). Each figure is printed once, so there is no interval within a run:
-repeats of the run give one. HPL's residual is checked by the program against its threshold of 16.
+repeats of the run give one. What the parts check of their results is read, and a part that failed has no score: HPL's,
+PTRANS', DGEMM's and FFT's residuals against the threshold of the input (16), STREAM's validation, the share of wrong
+updates in RandomAccess (1 %), ranks with an error in any of them, and ``Success`` in the summary, which hpcc sets to 0
+where any part failed on any rank. Ping-pong and rings are not checked by the program.
 
 Source: HPC Challenge 1.5, README and hpccoutf.txt's summary section.
 """
@@ -11,12 +14,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from ..errors import BadInput, Unavailable
-from ..records import Case, Host, Machine, Metric, Params, Residual
-from . import Command, Garbage, Param, Sample, Workload
+from ..records import Case, Host, Machine, Metric, Notice, Params, Residual
+from . import Command, Garbage, Param, Sample, Stated, Workload
 from ._hpl import grid
+from ._printed import at
 
 
 class Figure(NamedTuple):
@@ -30,6 +35,9 @@ class Figure(NamedTuple):
     better: Literal["higher", "lower"] = "higher"
     limit: str = ""
 
+
+#: Of scaled residuals, in the input that is written; a text that states its own is held against that.
+THRESHOLD = 16.0
 
 FIGURES = (
     Figure("HPL_Tflops", "hpcc.hpl.rate", "HPL in hpcc", "flop/s", 1e12, limit="flops.fp64"),
@@ -70,7 +78,7 @@ HPL.out      output file name (if any)
 1            # of process grids (P x Q)
 {p}            Ps
 {q}            Qs
-16.0         threshold
+{threshold}         threshold
 1            # of panel fact
 2            PFACTs (0=left, 1=Crout, 2=Right)
 1            # of recursive stopping criterium
@@ -118,7 +126,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     p, q = grid(int(params["ranks"]))
-    text = _INPUT.format(n=params["n"], nb=params["nb"], p=p, q=q)
+    text = _INPUT.format(threshold=THRESHOLD, n=params["n"], nb=params["nb"], p=p, q=q)
     return Command(
         argv=(str(params["program"]),),
         ranks=int(params["ranks"]),
@@ -129,36 +137,160 @@ def _command(params: Params, host: Host) -> Command:
 
 
 def parse(text: str, params: Params) -> tuple[Case, ...]:
-    """The figures of the summary section. Raises Garbage."""
-    found = re.search(r"^Begin of Summary section\.$(.*)^End of Summary section\.$", text, re.MULTILINE | re.DOTALL)
-    if found is None:
+    """The figures of the summary section, each with the check of its part. Raises Garbage."""
+    found = re.findall(r"^Begin of Summary section\.$(.*?)^End of Summary section\.$", text, re.MULTILINE | re.DOTALL)
+    if not found:
         raise Garbage("there is no whole summary section ('Begin of Summary section.' to 'End of Summary section.')")
-    lines = dict(line.split("=", 1) for line in found[1].split() if "=" in line)
-    residuals = [float(value) for value in re.findall(r"\|\|Ax-b\|\|_oo/\(eps\*\([^=]*=\s*([\d.eE+-]+|nan)", text)]
-    base: Params = {
-        "ranks": int(lines.get("CommWorldProcs", 0)),
-        "n": int(lines.get("HPL_N", 0)),
-        "nb": int(lines.get("HPL_NB", 0)),
+    if len(found) > 1:
+        raise Garbage(f"the text holds the summaries of {len(found)} runs; give each in a file of its own")
+    lines = dict(line.split("=", 1) for line in found[0].split() if "=" in line)
+    values = {figure.key: _number(lines, figure.key) * figure.factor for figure in FIGURES}
+    base: Params = {name: _whole(lines, key) for name, key in _WHERE}
+    checks = _checks(text, lines)
+    if _whole(lines, "Success") != 1 and all(check.passed for check in checks.values()):
+        whole = Residual(value=1.0, limit=0.0, kind="hpcc's verdict on the whole run (Success=0)")
+        checks = dict.fromkeys(values, whole)
+    return tuple(
+        Case(kernel=key, params=base, work={"value": value}, residual=checks.get(key))
+        for key, value in values.items()
+        if value > 0  # a part that was left out prints 0 or -1: it was not measured
+    )
+
+
+def notices(text: str, params: Params) -> tuple[Notice, ...]:
+    """Which parts hpcc left out, and what it said of them."""
+    left = re.findall(r"^(\w+?)(?:_GBs|_GUPs|_Gflops|_Tflops|_Copy|_Triad)=(?:0|-1)(?:\.0*)?$", text, re.MULTILINE)
+    if not left:
+        return ()
+    said = re.search(r"^Failed to allocate.*$", text, re.MULTILINE)
+    return (
+        Notice(
+            code="hpcc-part-left-out",
+            text=f"hpcc measured nothing of {', '.join(dict.fromkeys(left))}" + (f": {said[0]}" if said else ""),
+            advice="look into hpccoutf.txt; a smaller n takes less memory",
+        ),
+    )
+
+
+def stated(text: str) -> Stated:
+    """The host of rank 0, and hpcc's stamps in seconds since 1970."""
+    host = re.search(r"^Hostname: '([^'\n]{1,255})'", text, re.MULTILINE)
+    begin, end = at(re.findall(r"^Current time \((\d{1,10})\) is ", text, re.MULTILINE))
+    return Stated(host=host[1] if host else "", begin=begin, end=end)
+
+
+#: Parameters of the cases, and where in the summary they stand.
+_WHERE = (("ranks", "CommWorldProcs"), ("n", "HPL_N"), ("nb", "HPL_NB"))
+_STREAMS = ("Copy", "Scale", "Add", "Triad")
+
+
+def _number(lines: Mapping[str, str], key: str) -> float:
+    """A number of the summary. Raises Garbage where there is none."""
+    try:
+        value = float(lines[key])
+    except (KeyError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise Garbage(f"the summary has no number {key!r}")
+    return value
+
+
+def _whole(lines: Mapping[str, str], key: str) -> int:
+    value = _number(lines, key)
+    if not value.is_integer():
+        raise Garbage(f"the summary's {key!r} is not a whole number: {lines[key]}")
+    return int(value)
+
+
+def _checks(text: str, lines: Mapping[str, str]) -> dict[str, Residual]:
+    """The check of each figure: what its part prints of it, in the section or in the summary. The sources are those of
+    hpcc 1.5: DGEMM's and FFT's residuals are held against the threshold of the input, as HPL's and PTRANS' are."""
+    stated = re.search(r"scaled residuals are less than +(\S+)", text)
+    limit = float(stated[1]) if stated and re.fullmatch(r"[\d.]+(e[+-]?\d+)?", stated[1]) else THRESHOLD
+    found = {
+        "HPL_Tflops": _hpl_check(text, lines, limit),
+        "PTRANS_GBs": _ptrans_check(text, lines, limit),
+        "MPIRandomAccess_GUPs": Residual(
+            value=_number(lines, "MPIRandomAccess_ErrorsFraction"), limit=0.01, kind="fraction of wrong updates"
+        ),
+        "MPIFFT_Gflops": _fft_check(lines, limit),
     }
-    cases = []
-    for figure in FIGURES:
-        try:
-            value = float(lines[figure.key]) * figure.factor
-        except (KeyError, ValueError):
-            raise Garbage(f"the summary has no number {figure.key!r}") from None
-        if value <= 0:
-            continue  # a part that was left out prints 0 or -1: it was not measured
-        check = None
-        if figure.key == "HPL_Tflops" and residuals:
-            check = Residual(value=max(residuals), limit=16.0, kind="HPL residual")
-        elif figure.key == "MPIRandomAccess_GUPs":
-            check = Residual(
-                value=float(lines.get("MPIRandomAccess_ErrorsFraction", "nan")),
-                limit=0.01,
-                kind="fraction of wrong updates",
-            )
-        cases.append(Case(kernel=figure.key, params=base, work={"value": value}, residual=check))
-    return tuple(cases)
+    for way in ("Star", "Single"):
+        found[f"{way}DGEMM_Gflops"] = _section_check(text, f"{way}DGEMM", limit)
+        validated = _section_check(text, f"{way}STREAM", limit)
+        found |= {f"{way}STREAM_{kernel}": validated for kernel in _STREAMS}
+    return {key: check for key, check in found.items() if check is not None}
+
+
+def _hpl_check(text: str, lines: Mapping[str, str], limit: float) -> Residual | None:
+    """The worst residual that HPL printed; from the norms in the summary where its section is missing."""
+    kind = "HPL residual"
+    printed = re.findall(r"\|\|Ax-b\|\|_oo */ *\( *eps *\*[^=\n]*= *(\S+) +\.+ *(PASSED|FAILED)", text)
+    if printed:
+        values = [_float(value) for value, _ in printed]
+        failed = any(word == "FAILED" for _, word in printed)
+        worst = math.nan if any(map(math.isnan, values)) else max(values)
+        return Residual(
+            value=None if math.isnan(worst) or (failed and worst <= limit) else worst, limit=limit, kind=kind
+        )
+    if _number(lines, "HPL_Tflops") <= 0:
+        return None
+    eps, rest, a, x, b, n = (
+        _number(lines, f"HPL_{name}") for name in ("eps", "RnormI", "AnormI", "XnormI", "BnormI", "N")
+    )
+    scale = eps * (a * x + b) * n
+    return Residual(value=rest / scale if scale > 0 else None, limit=limit, kind=kind)
+
+
+def _ptrans_check(text: str, lines: Mapping[str, str], limit: float) -> Residual | None:
+    """Tests that PTRANS counted as failed, else its residual."""
+    section = _section(text, "PTRANS")
+    failed = re.findall(r"(\d+) tests? completed and failed residual checks", section)
+    count = max(sum(int(one[:9]) for one in failed), len(re.findall(r"^(?:WALL|CPU) .*FAILED", section, re.MULTILINE)))
+    if count:
+        return Residual(value=float(count), limit=0.0, kind="PTRANS tests that failed their residual check")
+    if _number(lines, "PTRANS_GBs") <= 0:
+        return None
+    return Residual(value=_number(lines, "PTRANS_residual"), limit=limit, kind="PTRANS residual")
+
+
+def _fft_check(lines: Mapping[str, str], limit: float) -> Residual | None:
+    """max |x - x0| / ln(n) / eps, as hpcc's mpifft.c judges the transform there and back."""
+    if _number(lines, "MPIFFT_Gflops") <= 0:
+        return None
+    error, n = _number(lines, "MPIFFT_maxErr"), _number(lines, "MPIFFT_N")
+    if n <= 1 or error < 0:
+        return Residual(value=None, limit=limit, kind="FFT residual")
+    return Residual(value=error / math.log(n) / _number(lines, "HPL_eps"), limit=limit, kind="FFT residual")
+
+
+def _section_check(text: str, name: str, limit: float) -> Residual | None:
+    """What a section says of its results: ranks with an error, a validation that failed, a residual."""
+    section = _section(text, name)
+    counts = re.findall(r"^Node\(s\) with error (\d{1,9})\b", section, re.MULTILINE)
+    ranks = Residual(value=float(sum(map(int, counts))), limit=0.0, kind=f"ranks with an error in {name}")
+    if not ranks.passed:
+        return ranks
+    if "Failed Validation" in section:
+        return Residual(value=1.0, limit=0.0, kind=f"{name}'s own validation")
+    if "Solution Validates" in section:
+        return Residual(value=0.0, limit=0.0, kind=f"{name}'s own validation")
+    printed = [_float(value) for value in re.findall(r"^Scaled residual: *(\S+)", section, re.MULTILINE)]
+    if printed:
+        worst = math.nan if any(map(math.isnan, printed)) else max(printed)
+        return Residual(value=None if math.isnan(worst) else worst, limit=limit, kind=f"{name}'s scaled residual")
+    return ranks if counts else None
+
+
+def _section(text: str, name: str) -> str:
+    return text.partition(f"Begin of {name} section.")[2].partition(f"End of {name} section.")[0]
+
+
+def _float(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan
 
 
 WORKLOAD = Workload(
@@ -185,6 +317,8 @@ WORKLOAD = Workload(
     },
     command=_command,
     parse=parse,
+    notices=notices,
+    stated=stated,
     resolve=_resolve,
     estimate_s=lambda params, host: 10 + 2e-10 * float(params["n"]) ** 3,
     samples=(

@@ -47,6 +47,7 @@ _METRICS = (
         kernel="hpl",
         per="flop/s",
         headline=True,
+        published_as="hpl.rate",
         source="netlib HPL 2.3, HPL_pdtest.c: (2/3 N^3 + 3/2 N^2) / time, the largest wall time of any rank",
     ),
     Metric(

@@ -8,8 +8,10 @@ which nothing passes fails the run. Then, for groups of 2, 4, 8 ... and all rank
 - latency, half of the round trip sender, group, receiver, unicast answer; or one way, by clocks whose offset is estimated
   from MPI messages, with its uncertainty as a metric of its own;
 - packets delivered to each listener in a second at the rate offered, and what was lost of them: at a receiver's socket
-  (the kernel counts those), in a sender's kernel, or on the way; duplicates and packets out of order are counted;
-- the highest rate at which nothing is lost (RFC 2544, section 26.1), in three trials in a row.
+  (the kernel counts those), in a sender's kernel, or on the way; duplicates and packets out of order are counted. What is
+  offered is a number of packets, or a share of the link (``share``), and each case says how much of the link it was;
+- the highest rate at which nothing is lost (RFC 2544, section 26.1), in three trials in a row. Where there is none, there is
+  no such value; a loss fails no run.
 
 Every packet carries its number, its sender and a checksum over header and payload, which each listener checks: one
 corrupt packet and the run has no result. A sample of a rate is the mean time between two packets at a listener over a
@@ -222,6 +224,7 @@ def _command(params: Params, host: Host) -> Command:
         "groups": params["groups"],
         "bytes": params["payload"],
         "rate": f"{float(params['rate']):g}",
+        "share": f"{float(params['share']):g}",
         "seconds": f"{float(params['seconds']):g}",
         "samples": params["samples"],
         "echoes": params["echoes"],
@@ -259,6 +262,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="multicast",
     title="Multicast (rate, loss, latency, rate without loss)",
+    network=True,
     metrics=_METRICS,
     params={
         "pattern": Param(kind="list", default=",".join(PATTERNS), help=f"who sends: {', '.join(PATTERNS)}"),
@@ -287,6 +291,13 @@ WORKLOAD = Workload(
         ),
         "rate": Param(
             kind="real", default=10000, low=0, unit="packet/s", help="offered by each sender; 0: as fast as it can"
+        ),
+        "share": Param(
+            kind="real",
+            default=0,
+            low=0,
+            high=1,
+            help="of a listener's link that all senders together fill, in place of rate: 0.1 is a tenth; 0: rate counts",
         ),
         "seconds": Param(kind="real", default=0.5, low=0.01, unit="s", help="length of one trial"),
         "samples": Param(kind="integer", default=5, low=1, high=1000, help="trials at the rate offered"),

@@ -27,6 +27,8 @@ MOST_ALONE = 128
 _SAMPLES = {"first": 100, "all": 20}
 
 _SOURCE = "native/pingpong/README.md; the method is that of the OSU micro-benchmarks"
+#: Where the messages lie and what they go through; two ranks are two ranks.
+_RANKED_BY = ("device", "link", "virtual")
 _METRICS = (
     Metric(
         name="pingpong.latency",
@@ -38,6 +40,7 @@ _METRICS = (
         per="s/messages",
         measures="core_to_core.latency",
         match=("bytes",),
+        ranked_by=_RANKED_BY,
         source=_SOURCE,
     ),
     Metric(
@@ -49,6 +52,7 @@ _METRICS = (
         per="bytes/s",
         measures="core_to_core.bandwidth",
         match=("bytes",),
+        ranked_by=_RANKED_BY,
         source=f"{_SOURCE} (osu_bw)",
     ),
     Metric(
@@ -59,6 +63,7 @@ _METRICS = (
         kernel="bandwidth",
         per="messages/s",
         match=("bytes",),
+        ranked_by=_RANKED_BY,
         source=_SOURCE,
     ),
     Metric(
@@ -69,6 +74,7 @@ _METRICS = (
         kernel="bidirectional",
         per="bytes/s",
         match=("bytes",),
+        ranked_by=_RANKED_BY,
         source=f"{_SOURCE} (osu_bibw)",
     ),
 )
@@ -204,6 +210,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="pingpong",
     title="Messages between ranks (latency, bandwidth, both ways)",
+    network=True,
     metrics=_METRICS,
     params={
         "kernels": Param(kind="list", default=",".join(KERNELS), help=f"what to measure: {', '.join(KERNELS)}"),

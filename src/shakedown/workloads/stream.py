@@ -23,6 +23,7 @@ import re
 
 from .. import programs, units
 from ..errors import BadInput, Unavailable, unknown
+from ..machine.virtualisation import is_virtual
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
 from . import Command, Param, Sample, Workload
@@ -30,6 +31,8 @@ from ._threads import HELP, counts
 
 KERNELS = ("copy", "scale", "add", "triad", "read", "write")
 _SOURCE = "McCalpin, STREAM, https://www.cs.virginia.edu/stream/ref.html; native/stream/README.md"
+#: Before two are ranked, they must be of one level and of memory that lies alike among NUMA nodes, too.
+RANKED_BY = ("device", "nodes", "extent", "virtual", "level", "placement")
 #: Of the memory that is free, what the three arrays may take when the size is ours to choose, and when it is asked for.
 _SHARE, _MOST = 0.6, 0.95
 _VIRTUAL_BYTES = 2**30
@@ -49,6 +52,7 @@ def _metrics() -> tuple[Metric, ...]:
                 kernel=kernel,
                 per="bytes/s",
                 limit="{level}.bandwidth",
+                ranked_by=RANKED_BY,
                 source=_SOURCE,
                 headline=kernel == "triad",
                 measures="{level}.bandwidth" if kernel == "read" else "",
@@ -65,7 +69,21 @@ def _metrics() -> tuple[Metric, ...]:
                     per="bytes_moved/s",
                     limit="{level}.bandwidth",
                     measures="{level}.bandwidth",
+                    ranked_by=RANKED_BY,
                     source=_SOURCE,
+                )
+            )
+        if kernel in ("copy", "scale", "add", "triad"):
+            found.append(
+                Metric(
+                    name=f"stream.{kernel}.efficiency",
+                    title=f"STREAM {kernel}, bandwidth as a fraction of the peak",
+                    unit="1",
+                    better="higher",
+                    kernel=kernel,
+                    per=f"stream.{kernel}.bandwidth/memory.bandwidth",
+                    ranked_by=RANKED_BY,
+                    source="bandwidth / derived peak memory bandwidth; PRACE D9.3.4, Table 3",
                 )
             )
     return tuple(found)
@@ -83,11 +101,22 @@ def last_level_bytes(host: Host) -> int:
     )
 
 
+def rule_bytes(host: Host, threads: int | None = None) -> int:
+    """STREAM's rule: the bytes that each array has at least, four times the last-level caches in use; 0 where no cache is
+    known. ``threads`` use as many of the caches at most. A virtual machine is asked for no more than 1 GiB."""
+    caches = [cache for cache in host.cpu.caches if cache.kind != "instruction"]
+    level = max((cache.level for cache in caches), default=0)
+    largest = max((cache.size_bytes for cache in caches if cache.level == level), default=0)
+    in_use = last_level_bytes(host)
+    if threads is not None:
+        in_use = min(in_use, threads * largest)
+    rule = 4 * in_use
+    return min(rule, _VIRTUAL_BYTES) if is_virtual(host.virtualisation) else rule
+
+
 def memory_bytes(host: Host) -> int:
     """Bytes of each array for a measurement of memory, a multiple of 2 MiB: the rule of the module's docstring."""
-    wanted = max(4 * last_level_bytes(host), _SMALLEST_BYTES)
-    if host.virtualisation:
-        wanted = min(wanted, _VIRTUAL_BYTES)
+    wanted = max(rule_bytes(host), _SMALLEST_BYTES)
     huge = 2**21
     fitting = int(_SHARE * host.memory.room_bytes / 3) // huge * huge
     return max(huge, min(-(-wanted // huge) * huge, fitting))
@@ -238,6 +267,7 @@ WORKLOAD = Workload(
         "placement": Param(
             kind="word",
             default="local",
+            words=("local", "interleave", "remote"),
             help="where the arrays lie: local, interleave, remote (another NUMA node) or node:K",
         ),
         "cpus": Param(

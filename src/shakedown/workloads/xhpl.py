@@ -25,21 +25,18 @@ from typing import NamedTuple
 
 from ..errors import BadInput, Unavailable
 from ..launchers.mpirun import cores
-from ..records import Case, Host, Machine, Params, Residual, Value
-from . import CHECKED, ORDER, Command, Garbage, Param, Sample, Workload, _hpl, _hpl_dat, each
+from ..records import Case, Host, Machine, Notice, Params, Residual, Value
+from . import CHECKED, ORDER, Command, Garbage, Param, Sample, Stated, Workload, _hpl, _hpl_dat, _printed, each
 from ._hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS, HplDat
 
-_NUMBER = r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?"
 _RESULT = re.compile(
-    rf"^(?P<variant>W\S+) +(?P<n>\d+) +(?P<nb>\d+) +(?P<p>\d+) +(?P<q>\d+) +(?P<time>{_NUMBER}) +"
-    rf"(?P<gflops>{_NUMBER})(?: *\( *(?P<each>{_NUMBER}) *\))?\s*$",
+    rf"^(?P<variant>W\S+) +(?P<n>\d{{1,12}}) +(?P<nb>\d{{1,9}}) +(?P<p>\d{{1,9}}) +(?P<q>\d{{1,9}}) +"
+    rf"(?P<time>{_printed.NUMBER}) +(?P<gflops>{_printed.NUMBER})(?: *\( *(?P<each>{_printed.NUMBER}) *\))?\s*$",
     re.MULTILINE,
 )
-_RESIDUAL = re.compile(
-    r"^\|\|Ax-b\|\|_oo ?/ ?\(eps\*\(\|\|A\|\|_oo\*\|\|x\|\|_oo\+\|\|b\|\|_oo\)\*N\) ?= *(\S+) +\.+ *(PASSED|FAILED)",
-    re.MULTILINE,
-)
-_VARIANT = re.compile(r"W([RC])(\d)(\d)([LCR])(\d+)([LCR])(\d+)")
+#: One for each result since HPL 2.0; HPL 1.0 prints three, each with other norms below.
+_RESIDUAL = re.compile(r"^\|\|Ax-b\|\|_oo */ *\( *eps *\*[^=\n]*= *(\S+) +\.+ *(PASSED|FAILED)", re.MULTILINE)
+_VARIANT = re.compile(r"W([RC])(\d)(\d)([LCR])(\d{1,9})([LCR])(\d{1,9})")
 _LETTERS = {"L": "left", "C": "crout", "R": "right"}
 #: What only one implementation prints, the first that is found decides.
 _SIGNS = (
@@ -54,6 +51,7 @@ _SIGNS = (
         ),
     ),
 )
+_MOST_GPUS = 10**7
 _OF_GPUS = re.compile(r"GPU_COLS:")
 
 
@@ -73,13 +71,13 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
         raise Garbage("the output ends before HPL said 'End of Tests.'")
     kind = implementation(text)
     lines = [_line(found, kind, text) for found in _RESULT.finditer(text)]
+    skipped = _counted(text, _SKIPPED)
     if not lines:
-        skipped = re.search(r"(\d+) tests skipped because of illegal input values", text)
-        why = f": {skipped[1]} tests were skipped because of illegal input values" if skipped else ""
+        why = f": {skipped} tests were skipped because of illegal input values" if skipped else ""
         raise Garbage(f"HPL's table has no result{why}")
-    counted = re.search(r"^Finished +(\d+) tests? with the following results", text, re.MULTILINE)
-    if counted and int(counted[1]) < len(lines):
-        raise Garbage(f"there are {len(lines)} result lines, and HPL counted {counted[1]} tests")
+    finished = _counted(text, _FINISHED)
+    if finished is not None and finished - (skipped or 0) != len(lines):
+        raise Garbage(f"there are {len(lines)} result lines, and HPL counted {finished - (skipped or 0)} tests")
     cases = []
     for line, following in zip(lines, [*lines[1:], None], strict=True):
         check = _check(text, line.end, following.end if following else len(text))
@@ -96,7 +94,48 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
                 residual=check,
             )
         )
+    failed = _counted(text, _FAILED) or 0
+    if failed > sum(case.residual is not None and not case.residual.passed for case in cases):
+        raise Garbage(f"HPL counted {failed} tests that failed their residual check, and the lines show fewer")
     return tuple(cases)
+
+
+_FINISHED = re.compile(r"^Finished +(\d{1,9}) +tests? with the following results", re.MULTILINE)
+_SKIPPED = re.compile(r"(\d{1,9}) +tests? skipped because of illegal input values")
+_FAILED = re.compile(r"(\d{1,9}) +tests? completed and failed residual checks")
+
+
+def stated(text: str) -> Stated:
+    """The times around HPL's solver, without a zone; in their place the stamps that NVIDIA's prints. No host."""
+    begin, end = _printed.times(
+        re.findall(r"^HPL_pdgesv\(\) (?:start|end) time +([^\n]{10,40})$", text, re.MULTILINE), "%a %b %d %H:%M:%S %Y"
+    )
+    if begin is None:
+        stamps = re.findall(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3})$", text, re.MULTILINE)
+        begin, end = _printed.times(stamps, "%Y-%m-%d %H:%M:%S.%f")
+    return Stated(begin=begin, end=end)
+
+
+def _counted(text: str, what: re.Pattern[str]) -> int | None:
+    """A count at HPL's end, over all ends of a text; None where it states none."""
+    found = what.findall(text)
+    return sum(map(int, found)) if found else None
+
+
+def notices(text: str, params: Params) -> tuple[Notice, ...]:
+    """What HPL left out, and its own warnings."""
+    found = []
+    if skipped := _counted(text, _SKIPPED):
+        found.append(
+            Notice(
+                code="hpl-tests-skipped",
+                text=f"HPL skipped {skipped} tests because of illegal input values",
+                advice="look for HPL ERROR and HPL WARNING in its output, and mend HPL.dat",
+            )
+        )
+    for said in dict.fromkeys(re.findall(r"^HPL (?:WARNING|ERROR)[^\n]*\n?[^\n]*", text, re.MULTILINE)[:8]):
+        found.append(Notice(code="hpl-warning", text=" ".join(said.split())[:300]))
+    return tuple(found)
 
 
 def implementation(text: str) -> str:
@@ -116,7 +155,7 @@ def _line(found: re.Match[str], kind: str, text: str) -> _Line:
         **_variant(found["variant"]),
     }
     gflops = float(found["gflops"])
-    if found["each"] and float(found["each"]) > 0:
+    if found["each"] and 0 < float(found["each"]) <= gflops < _MOST_GPUS * float(found["each"]):
         told["gpus"] = round(gflops / float(found["each"]))
     elif kind == "rochpl" or (kind == "nvidia" and _OF_GPUS.search(text)):
         told["gpus"] = p * q  # one GPU a rank
@@ -145,7 +184,7 @@ def _seconds(line: str, n: int, time: str, gflops: str) -> float:
 
     Raises Garbage where they allow none."""
     seconds, rate = float(time), float(gflops) * 1e9
-    half, rate_half = half_place(time), half_place(gflops) * 1e9
+    half, rate_half = _printed.half_place(time), _printed.half_place(gflops) * 1e9
     if not (seconds > 0 and rate > rate_half and math.isfinite(rate)):
         raise Garbage(f"a result without a time or a rate: {line.strip()!r}")
     low = max(seconds - half, _hpl.flop(n) / (rate + rate_half))
@@ -155,26 +194,26 @@ def _seconds(line: str, n: int, time: str, gflops: str) -> float:
     return (low + high) / 2
 
 
-def half_place(number: str) -> float:
-    """Half a unit of the last printed place: 0.005 of "370.12", 5e6 of "8.12e+09"."""
-    mantissa, _, exponent = number.lower().partition("e")
-    return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
-
-
 def _check(text: str, begin: int, end: int) -> Residual | None:
     """The residual between two result lines; None where HPL was told to check nothing."""
-    stated = re.search(r"scaled residuals are less than +(\S+)", text)
+    stated = re.search(rf"scaled residuals are less than +({_printed.NUMBER})", text)
     limit = float(stated[1]) if stated else 16.0
-    found = _RESIDUAL.search(text, begin, end)
-    if found is None:
+    found = _RESIDUAL.findall(text, begin, end)
+    if not found:
         if "without checking" in text or limit <= 0:
             return None
         raise Garbage("a result has no residual line behind it ('||Ax-b||_oo/(eps*...')")
+    checks = [_residual(value, word, limit) for value, word in found]
+    return next((check for check in checks if not check.passed), max(checks, key=lambda one: one.value or 0.0))
+
+
+def _residual(printed: str, word: str, limit: float) -> Residual:
+    """A printed residual: it passes where both the number and the word say so."""
     try:
-        value = float(found[1])
+        value = float(printed)
     except ValueError:
         value = math.nan
-    passed = found[2] == "PASSED" and value <= limit  # false for NaN
+    passed = word == "PASSED" and value <= limit  # false for NaN
     known = value if math.isfinite(value) and (passed or value > limit) else None
     return Residual(value=known, limit=limit, kind="HPL scaled residual")
 
@@ -327,6 +366,8 @@ WORKLOAD = Workload(
     },
     command=_command,
     parse=parse,
+    notices=notices,
+    stated=stated,
     resolve=_resolve,
     estimate_s=_estimate_s,
     label=_label,

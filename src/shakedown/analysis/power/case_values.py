@@ -109,6 +109,7 @@ def metric_of(metric: Metric, stem: str, word: str, part: bool) -> Metric:
         better="higher" if better == "higher" else "lower",
         headline=word == "energy_efficiency" and not part and metric.headline,
         match=metric.match,
+        ranked_by=(*metric.ranked_by, "rail", *(("n", "bytes") if word in ("energy", "edp") else ())),
         only=metric.only,
         titles=metric.titles,
         limit="",

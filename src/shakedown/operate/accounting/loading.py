@@ -43,6 +43,7 @@ class Store:
         self._zone_named = bool(zone)
         self.gpus_per = gpus_per
         self.overlapping = False  # rows come twice since we ask for them so
+        self.asked_s: int | None = None  # when a live engine was asked
         self.lean = lean  # without the columns that no report uses: names, node lists
         self.sources: list[Source] = []
         self.notices: list[Notice] = []
@@ -103,7 +104,15 @@ class Store:
             )
 
     def done(
-        self, name: str, reader: str, *, rows: int, steps: int = 0, mended: text_.Mended | None = None, lost: int = 0
+        self,
+        name: str,
+        reader: str,
+        *,
+        rows: int,
+        steps: int = 0,
+        mended: text_.Mended | None = None,
+        lost: int = 0,
+        example: str = "",
     ) -> None:
         """The source that was being read is read: say what came of it."""
         jobs, low, high = self.one(
@@ -111,11 +120,12 @@ class Store:
             f"FROM jobs WHERE source = {self.source}"
         )
         lost += mended.lost if mended else 0
+        example = example or (mended.example if mended else "")
         if lost:
-            example = f", such as {mended.example!r}" if mended and mended.example else ""
+            shown = f", such as {example!r}" if example else ""
             self.notice(
                 "lines-lost",
-                f"{lost} lines of {name} belong to no row and are not counted{example}",
+                f"{lost} lines of {name} belong to no row and are not counted{shown}",
                 "look at them; with sacct, leave out the columns that hold free text (JobName, Comment)",
             )
         self.sources.append(
@@ -148,13 +158,36 @@ class Store:
 
     def _flush(self, batch: dict[str, list[Any]]) -> None:
         """Whole columns at once, as lists: a row at a time would take minutes."""
+        import duckdb
+
         if not next(iter(batch.values())):
             return
         kinds = {name: columns.COLUMNS[name].kind for name in batch}
         parts = ", ".join(f"unnest(CAST(${name} AS {kinds[name]}[]))" for name in batch)
-        self.db.execute(f"INSERT INTO jobs (source, {', '.join(batch)}) SELECT {self.source}, {parts}", batch)
+        insert = f"INSERT INTO jobs (source, {', '.join(batch)}) SELECT {self.source}, {parts}"
+        try:
+            self.db.execute(insert, batch)
+        except (duckdb.ConversionException, duckdb.OutOfRangeException, OverflowError):
+            self._too_great(batch)
+            self.db.execute(insert, batch)
         for values in batch.values():
             values.clear()
+
+    def _too_great(self, batch: dict[str, list[Any]]) -> None:
+        """Take out numbers that no column holds, and say so."""
+        for name, values in batch.items():
+            most = {"INTEGER": 2**31, "BIGINT": 2**63}.get(columns.COLUMNS[name].kind)
+            wrong = [at for at, one in enumerate(values) if most and one is not None and not -most < one < most]
+            if wrong:
+                first = wrong[0]
+                self.notice(
+                    "impossible-numbers",
+                    f"{name} of {len(wrong)} run{'s' * (len(wrong) != 1)} is too great to be true, such as "
+                    f"{values[first]} of job {batch['job'][first]}: it is taken as not recorded",
+                    "look at these records: the engine, or what exported them, wrote something else there",
+                )
+                for at in wrong:
+                    values[at] = None
 
     def text(
         self, path: Path, form: text_.Form, insert: Callable[[], None], columns_: Mapping[str, str]

@@ -299,6 +299,8 @@ def use(
         gpu_s_of_type=types,
         energy_j=int(sums["energy_j"]) if sums["metered"] else None,
         energy_seen=ratio("metered_s", "meterable_s") if sums["metered"] else None,
+        wait_total_s=int(sums["waits_s"]) if sums["waits"] else None,
+        wait_mean_s=ratio("waits_s", "waits"),
         wait_median_s=waits[0],
         wait_90_s=waits[1],
         expansion=None if expansion is None else 1 + expansion,

@@ -44,6 +44,8 @@ class Use(Record, frozen=True, kw_only=True):
     gpu_s_of_type: dict[str, int] = msgspec.field(default_factory=dict)
     energy_j: int | None = None
     energy_seen: float | None = None  # share of the node seconds (CPU seconds) whose energy is recorded
+    wait_total_s: int | None = None  # all waits added up
+    wait_mean_s: float | None = None
     wait_median_s: int | None = None
     wait_90_s: int | None = None
     expansion: float | None = None  # (wait + run) / run, both added up over the runs

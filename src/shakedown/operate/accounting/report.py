@@ -64,8 +64,12 @@ def load(store: Store, asked: Asked, door: Door) -> None:
     """Read and settle everything that is asked for. Raises BadInput, CannotMeasure."""
     check(asked)
     if asked.from_slurm:
-        end = zones.parse(asked.end, asked.zone, "--end") if asked.end else door.now_ns() // 10**9
-        live.ask(store, door, zones.parse(asked.begin, asked.zone, "--begin"), end)
+        now_s = store.asked_s = door.now_ns() // 10**9
+        end_s = min(zones.parse(asked.end, asked.zone, "--end"), now_s) if asked.end else now_s
+        begin_s = zones.parse(asked.begin, asked.zone, "--begin")
+        if end_s <= begin_s:
+            raise _future(now_s, asked.zone)
+        live.ask(store, door, begin_s, end_s)
     for source in asked.sources:
         path = Path(source)
         readers.for_file(path, asked.reader).read(store, path)
@@ -80,7 +84,7 @@ def load(store: Store, asked: Asked, door: Door) -> None:
 
 def make(store: Store, asked: Asked, door: Door) -> Report:
     """The report of a store that is loaded. Raises BadInput."""
-    begin_s, end_s = window(store, asked)
+    begin_s, end_s = window(store, asked, door)
     measure = Measure(store, begin_s, end_s, asked.zone)
     groupings = parse_by(asked.by)
     shown = shapes.period_of(begin_s, end_s)
@@ -130,8 +134,9 @@ def _capacity(store: Store, asked: Asked, door: Door, begin_s: int, end_s: int) 
         return None
 
 
-def window(store: Store, asked: Asked) -> tuple[int, int]:
-    """The window: as asked, else all that the sources tell of. Raises BadInput."""
+def window(store: Store, asked: Asked, door: Door) -> tuple[int, int]:
+    """The window: as asked, else all that the sources tell of; never beyond both now and the last record, since what is to
+    come is not unused. Raises BadInput."""
     first, last = store.one(
         "SELECT min(coalesce(start_s, end_s, submit_s)), max(greatest(start_s, end_s, submit_s)) FROM jobs"
     )
@@ -140,7 +145,24 @@ def window(store: Store, asked: Asked) -> tuple[int, int]:
     begin_s = zones.parse(asked.begin, asked.zone, "--begin") if asked.begin else int(first)
     end_s = zones.parse(asked.end, asked.zone, "--end") if asked.end else int(last) + 1
     _ordered(begin_s, end_s, asked.zone)
+    now_s = store.asked_s or door.now_ns() // 10**9
+    if asked.from_slurm and not asked.end:
+        end_s = now_s  # the engine was asked up to now, also where nothing ran of late
+    known_s = now_s if asked.from_slurm or last is None else max(now_s, int(last) + 1)
+    if end_s > known_s:
+        if begin_s >= known_s:
+            raise BadInput(
+                "the window lies in the future", where="--begin", hint=f"it is {zones.stamp(now_s, asked.zone)}"
+            )
+        store.notice(
+            "up-to-now", f"the window ends at {zones.stamp(known_s, asked.zone)}: what is to come is not counted"
+        )
+        end_s = known_s
     return begin_s, end_s
+
+
+def _future(now_s: int, zone: str) -> BadInput:
+    return BadInput("the window lies in the future", where="--begin", hint=f"it is {zones.stamp(now_s, zone)} now")
 
 
 def _charged(table: Table, charges: Charges | None) -> Table:

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from . import zones
+from . import plausible, zones
 from .loading import Store
 
 #: How long after the end of an attempt the next may be submitted and still be the same job: a stamp may be an hour off where
@@ -26,12 +26,14 @@ _SEVERAL = "coalesce(j.cluster, '') = s.cluster AND j.job = s.job"
 
 def settle(store: Store) -> None:
     """Settle the jobs of all sources; what was found is said in notices."""
+    plausible.take_out(store)
     _once(store)
     _open(store)
     _backwards(store)
     _attempts(store)
     _steps(store)
     _gpus(store)
+    plausible.say(store)
 
 
 def _once(store: Store) -> None:
@@ -156,6 +158,8 @@ def _gpus(store: Store) -> None:
             store.db.execute(f"UPDATE jobs SET gpus = NULL WHERE {here} AND start_s IS NOT NULL")
             continue
         first = store.one(f"SELECT min(start_s) FROM jobs WHERE {here} AND gpus > 0")[0]
+        if first is None:  # they have lost their starts
+            continue
         since = f"count(*) FILTER (WHERE start_s >= {first})"
         with_gpus = f"count(*) FILTER (WHERE start_s >= {first} AND gpus > 0)"
         doubtful = store.rows(

@@ -71,6 +71,7 @@ def all_sums(of: Rows) -> dict[str, str]:
     """Everything that can be added up."""
     failed = ", ".join(f"'{state}'" for state in FAILED)
     both = f"{of.ended} AND memory_used_bytes IS NOT NULL AND memory_asked_bytes > 0"
+    began = f"{of.started} AND coalesce(eligible_s, submit_s) IS NOT NULL"
     waited = f"{of.started} AND {of.ended} AND coalesce(eligible_s, submit_s) IS NOT NULL"
 
     def total(amount: str, where: str = "") -> str:
@@ -96,6 +97,8 @@ def all_sums(of: Rows) -> dict[str, str]:
         "metered_s": total(f"{of.secs} * coalesce(nodes, cpus, 1)", "energy_j IS NOT NULL"),
         "meterable_s": total(f"{of.secs} * coalesce(nodes, cpus, 1)"),
         "wait_s": total(WAIT, waited),
+        "waits_s": total(WAIT, began),
+        "waits": count(began),
         "waited_run_s": total("end_s - start_s", waited),
         "busy_ms": total("cpu_used_ms", f"{of.ended} AND cpus IS NOT NULL"),
         "busy_of_s": total("ran_s * cpus", f"{of.ended} AND cpu_used_ms IS NOT NULL"),

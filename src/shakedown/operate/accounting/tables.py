@@ -44,10 +44,11 @@ def percent(share: float | None, digits: int = 1) -> str:
     return "-" if share is None else f"{100 * share:.{digits}f} %"
 
 
-def wait(seconds: int | None) -> str:
+def wait(seconds: float | None) -> str:
     """In one unit: what a second more or less is, nobody asks of an hour."""
     if seconds is None:
         return "-"
+    seconds = round(seconds)
     if seconds < 100:
         return f"{seconds} s"
     unit, size = next((unit, size) for unit, size in _WAITS if seconds < 100 * size or unit == "d")
@@ -157,6 +158,10 @@ def _of(seen: float | None) -> str:
     return "" if seen is None or seen > 0.999 else f", recorded for {percent(seen)} of the use"
 
 
+def _cannot(one: Use) -> str:
+    return "; more than all cannot be: see the notes" if (one.cpu_efficiency or 0) > 1 else ""
+
+
 def facts(told: Report) -> tuple[tuple[str, str], ...]:
     """The window as a whole in pairs of words."""
     one = told.whole
@@ -179,10 +184,11 @@ def facts(told: Report) -> tuple[tuple[str, str], ...]:
         *utilisation(told.capacity),
         (
             "wait",
-            f"{wait(one.wait_median_s)} in the median, {wait(one.wait_90_s)} at 90 %, from when a job was eligible",
+            f"{wait(one.wait_mean_s)} in the mean, {wait(one.wait_median_s)} in the median, {wait(one.wait_90_s)} at 90 %; "
+            f"{hours(one.wait_total_s)} h in all, from when a job was eligible",
         ),
         ("expansion", "-" if one.expansion is None else f"{one.expansion:.2f} (wait and run over run)"),
-        ("CPU time used", f"{percent(one.cpu_efficiency)} of that allocated{_of(one.cpu_seen)}"),
+        ("CPU time used", f"{percent(one.cpu_efficiency)} of that allocated{_of(one.cpu_seen)}{_cannot(one)}"),
         ("memory used", f"{percent(one.memory_efficiency)} of that asked for{_of(one.memory_seen)}"),
         ("time used", f"{percent(one.limit_efficiency)} of the limits"),
         ("failed", f"{percent(_failed(one))} of the runs that ended{lost}"),
@@ -211,6 +217,8 @@ _USE = (
         "runs_without_nodes",
         "energy_j",
         "energy_seen",
+        "wait_total_s",
+        "wait_mean_s",
         "wait_median_s",
         "wait_90_s",
         "expansion",

@@ -10,20 +10,17 @@ be trusted. What cannot be mended is counted and shown, never dropped in silence
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import BadInput
+from ...packed import opened
 
 #: Between fields of a mended row: no field holds it.
 UNIT = "\x1f"
@@ -63,24 +60,6 @@ class Mended(msgspec.Struct, kw_only=True):
     mended: int = 0
     lost: int = 0  # lines that belong to no row
     example: str = ""
-
-
-def opened(path: Path) -> IO[bytes]:
-    """A file, unpacked where its first bytes say that it is packed. Raises BadInput."""
-    try:
-        with open(path, "rb") as file:
-            magic = file.read(6)
-        if magic.startswith(b"\x1f\x8b"):
-            return cast(IO[bytes], gzip.open(path, "rb"))
-        if magic.startswith(b"\xfd7zXZ"):
-            return cast(IO[bytes], lzma.open(path, "rb"))
-        if magic.startswith(b"BZh"):
-            return cast(IO[bytes], bz2.open(path, "rb"))
-        return open(path, "rb")
-    except OSError as error:
-        raise BadInput(
-            f"cannot be read: {error.strerror}", where=str(path), hint="give a file that can be read"
-        ) from None
 
 
 def first_lines(path: Path, size: int = 65536) -> str:

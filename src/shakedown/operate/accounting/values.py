@@ -47,6 +47,16 @@ def whole(column: str) -> str:
     return f"try_cast({column} AS BIGINT)"
 
 
+def small(column: str) -> str:
+    """SQL: a whole number of 31 bits; Slurm's "no value" (slurm.h: NO_VAL) is too great, and NULL."""
+    return f"try_cast({column} AS INTEGER)"
+
+
+def unread(column: str, parsed: str, *known: str) -> str:
+    """SQL: whether a text says something that ``parsed`` could make no number of, and is none of the known words."""
+    return f"(({parsed}) IS NULL AND coalesce({column}, '') NOT IN ({_quoted((*_NEVER, '0', *known))}))"
+
+
 def face(column: str) -> str:
     """SQL: the seconds since 1970 that a stamp without a zone shows on its clock."""
     return f"CAST(epoch(try_cast({column} AS TIMESTAMP)) AS BIGINT)"

@@ -195,7 +195,7 @@ def _pattern(text: str, where: str) -> None:
 
 def share_of(text: str, where: str) -> Fraction:
     """``97 %`` or ``0.97``, exactly. Raises BadInput."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
+    found = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*(%?)\s*", text)
     if not found:
         raise BadInput(f"{text!r} is no share", where=where, hint='write "97 %"')
     return Fraction(found[1]) / (100 if found[2] else 1)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import BadInput
 from ...host import Door
+from ...records import Notice
 from ...schedulers import JobRecord
 from . import rates
 from .history import History, Ints
@@ -107,6 +108,26 @@ def used(records: Iterable[JobRecord], begin_s: int, end_s: int) -> int:
     return total
 
 
+def _unread(records: Sequence[JobRecord]) -> list[Notice]:
+    """What of the records could not be used, each with how many and the first."""
+    ran = [one for one in records if one.state in ("done", "failed", "timeout", "oom", "node_fail")]
+    timeless = [one.id for one in ran if one.begin_s is None or one.end_s is None]
+    sizeless = [one.id for one in ran if one.begin_s is not None and not one.cpus]
+    return [
+        notice(code, f"{len(ids)} job{'s' * (len(ids) != 1)} {what}, such as {ids[0]}: {then}")
+        for code, ids, what, then in (
+            ("jobs-without-times", timeless, "ended and named no start and end that can be read", "left out"),
+            ("jobs-without-cpus", sizeless, "ran and named no processors", "their use is missing"),
+        )
+        if ids
+    ]
+
+
+def _observed_until(history: History, end_s: int) -> int:
+    """The end of a stretch, or of what was observed of it: what runs now has not yet used what is to come."""
+    return min(end_s, int(history.seen[-1][1])) if history.seen else end_s
+
+
 def judged(records: Sequence[JobRecord], history: History, own: Outages, begin_s: int, end_s: int, source: str) -> Jobs:
     """Jobs that ended within a stretch, by cause, with intervals, and the nodes on which more fail than elsewhere."""
     inside = [
@@ -148,13 +169,14 @@ def judged(records: Sequence[JobRecord], history: History, own: Outages, begin_s
         notices.append(
             notice("no-hosts", "the records do not say where jobs ran, so no node can be held against others")
         )
+    notices += _unread(records)
     return Jobs(
         source=source,
         jobs=len(records),
         ended=len(inside),
         causes=tuple(told),
         killers=_killers(inside, causes),
-        used_h=used(records, begin_s, end_s) / 3600,
+        used_h=used(records, begin_s, _observed_until(history, end_s)) / 3600,
         notices=tuple(notices),
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ...units import show_apart
 from . import course, exclusions, incidents, kernel
 from .contract import Contract, months
 from .history import intersection
@@ -104,8 +105,14 @@ def words(window: Window | None, contract: Contract, which: str) -> str:
         return f"{which}: nothing was scheduled and observed in it"
     bounds = ""
     if window.unobserved > 0 and window.low is not None and window.high is not None:
-        bounds = f" (from {100 * window.low:.4f} to {100 * window.high:.4f} %, as what was not observed is taken)"
-    return f"{which}: {100 * window.level:.4f} %{bounds}, {contract.at_least} are asked for"
+        low, high = (_beside(end, contract) for end in (window.low, window.high))
+        bounds = f" (from {low} to {high}, as what was not observed is taken)"
+    return f"{which}: {_beside(window.level, contract)}{bounds}, {contract.at_least} are asked for"
+
+
+def _beside(level: float, contract: Contract) -> str:
+    """A level with four decimals, and more where it takes them to tell it from what is asked for."""
+    return show_apart(level, float(contract.target), "%", digits=6)[0]
 
 
 def _restarting(own: course.Course, sliding: course.Sliding, contract: Contract) -> Judged:

@@ -88,6 +88,7 @@ def plan(asked: Asked, senses: Senses, usable: Sequence[int]) -> Plan:
         drills=tuple(drill(word, chosen) for word in asked.inject),
         isa=asked.isa,
         meters=asked.meters,
+        there=devices.there(senses, chosen),
     )
 
 
@@ -237,5 +238,6 @@ def carry_out(
 
 
 def again(folder: Path) -> Report:
-    """The verdict of a journal, whole or not. Raises BadInput."""
-    return fold(journal.read_plan(folder), journal.entries(folder)).report()
+    """The verdict of a journal, whole or not, and whether it is still being written. Raises BadInput."""
+    running = journal.in_use(folder)  # before the entries are read: one that ends meanwhile has ended
+    return fold(journal.read_plan(folder), journal.entries(folder)).report(running=running)

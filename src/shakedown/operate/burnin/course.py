@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from .records import (
     NODE,
     Begin,
+    Device,
     DeviceVerdict,
     Done,
     End,
@@ -27,7 +28,7 @@ from .records import (
 MOST_TOLD = 20
 #: Of the time that was asked for, this share must have been burnt for a verdict: edges of sessions cost some.
 WHOLE = 0.98
-_WORST_FIRST: tuple[Judgement, ...] = ("failed", "not tested", "unfinished", "passed")
+_WORST_FIRST: tuple[Judgement, ...] = ("failed", "running", "not tested", "unfinished", "passed in part", "passed")
 
 
 class _Device:
@@ -131,13 +132,18 @@ class Course:
         """Whether there was a critical symptom."""
         return any(one.first is not None for one in self._devices.values())
 
-    def report(self) -> Report:
-        """The verdict so far."""
+    def report(self, *, running: bool = False) -> Report:
+        """The verdict so far; ``running``: somebody burns in at this moment."""
         whole = self.burnt_s >= WHOLE * self.plan.seconds
-        devices = tuple(self._verdict(one.id, one.title, whole) for one in self.plan.devices)
+        devices = tuple(self._verdict(one.id, one.title, whole, running) for one in self.plan.devices)
         node = self._devices[NODE]
         criticals = [one.first for one in self._devices.values() if one.first is not None]
         found = {one.judgement for one in devices} | ({"failed"} if criticals else set())
+        covered, in_part = coverage(self.plan)
+        if in_part:
+            found.add("passed in part")
+        if running:
+            found.add("running")
         judgement: Judgement = next((one for one in _WORST_FIRST if one in found), "not tested")
         return Report(
             host=self.plan.host,
@@ -148,21 +154,24 @@ class Course:
             begun_s=self._begun_s,
             ended_s=self._last_s,
             sessions=self._sessions,
-            why=self._why or "under way, or cut off",
+            why=self._why or ("under way" if running else "under way elsewhere, or cut off"),
             first=min(criticals, key=lambda one: one.at_s, default=None),
             devices=devices,
             symptoms=tuple(sorted(self._symptoms, key=lambda one: one.at_s)),
             node=node.figures,
             node_symptoms=dict(node.counts),
             notes=tuple(self._notes),
+            covered=covered,
         )
 
-    def _verdict(self, name: str, title: str, whole: bool) -> DeviceVerdict:
+    def _verdict(self, name: str, title: str, whole: bool, running: bool) -> DeviceVerdict:
         one = self._devices[name]
         total = one.total()
         judgement: Judgement = "passed"
         if one.first is not None or total.faults:  # faults that were counted and not told count too
             judgement = "failed"
+        elif running and one.state in ("waiting", "running"):
+            judgement = "running"
         elif total.products == 0 and total.passes == 0:
             judgement = "not tested"
         elif not whole or one.state not in ("ended", "running"):
@@ -181,6 +190,20 @@ class Course:
             slowest_flops=one.slowest,
             figures=one.figures,
         )
+
+
+def coverage(plan: Plan) -> tuple[str, bool]:
+    """How much of the node a plan burns in, in words, and whether it leaves out some of a kind that it takes."""
+    words, in_part = [], False
+    for kind, there in plan.there.items():
+        taken = sum(kind_of(one) == kind for one in plan.devices)
+        words.append(f"{taken} of {there} {kind}{'s' * (there != 1)}")
+        in_part |= 0 < taken < there
+    return ", ".join(words), in_part
+
+
+def kind_of(device: Device) -> str:
+    return "core" if device.index is None else "GPU"
 
 
 def fold(plan: Plan, entries: Iterable[Entry]) -> Course:

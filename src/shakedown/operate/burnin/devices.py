@@ -105,6 +105,23 @@ def _numbers(listed: str) -> tuple[int, ...]:
     return found
 
 
+def there(senses: Senses, chosen: Sequence[Device]) -> dict[str, int]:
+    """How many cores and GPUs the node has, whether or not this process may use them; a kind that nothing tells is left
+    out."""
+    from ..health.checks import gpus as check
+
+    found: dict[str, int] = {}
+    try:
+        online = parse_cpu_list(senses.word("/sys/devices/system/cpu/online") or "")
+    except (OSError, ValueError):
+        online = ()
+    used = {cpu for one in chosen for cpu in one.cpus[:1]}
+    if online:
+        found["core"] = len(cores(senses, sorted({*online, *used})))
+    known = max(len(check.bus(senses)), sum(one.index is not None for one in chosen))
+    return found | ({"GPU": known} if known else {})
+
+
 def usable_cpus() -> tuple[int, ...]:
     """The logical CPUs that this process may use."""
     return tuple(sorted(os.sched_getaffinity(0)))

@@ -84,6 +84,18 @@ def entries(folder: Path) -> Iterator[Entry]:
         raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint="see its owner and mode") from None
 
 
+def in_use(folder: Path) -> bool:
+    """Whether a burn-in writes this journal now, as its lock tells."""
+    try:
+        with open(folder / ENTRIES, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # no journal yet, or a file system without locks: its entries tell what they can
+        return False
+    return False
+
+
 class Journal:
     """Open to be added to, by one process only. Raises CannotMeasure."""
 

@@ -146,11 +146,25 @@ def notes(first: Sight) -> tuple[str, ...]:
             found.append(f"{one.label} was slowed before the start: {slowed_words(one.slowed)}")
         if one.ecc is False:
             found.append(f"{one.label}: ECC is off, so its memory errors are seen by the patterns alone")
+        if one.temperature_c is None and not one.lost:
+            found.append(f"{one.label} tells no temperature: its heat is not watched")
+    if "machine" not in first.missing:
+        found += _unwatched(first)
     if not first.memory and "machine" not in first.missing:
         found.append(
             "no memory controller tells of errors (EDAC): those of the host's memory are seen by the patterns alone"
         )
     return tuple(found)
+
+
+def _unwatched(first: Sight) -> list[str]:
+    """What of the heat of the node nothing tells."""
+    found = []
+    if not first.heat_c:
+        found.append("no sensor of the node tells a temperature (hwmon): the heat of its processors is not watched")
+    if not first.throttles:
+        found.append("the kernel does not count how often cores were slowed for heat: that is not watched")
+    return found
 
 
 def figures(now: Sight, plan: Plan) -> dict[str, Figures]:

@@ -15,7 +15,8 @@ Stop = Literal["end", "first"]
 #: Of a worker. ``silent``: it gives no sign of life; ``left``: silent, and it could not be killed; ``late``: the time had
 #: ended before it began.
 State = Literal["waiting", "running", "silent", "left", "died", "ended", "refused", "late"]
-Judgement = Literal["passed", "failed", "unfinished", "not tested"]
+#: ``passed in part``: all that was burnt in passed, and the node has more of the kind. ``running``: it goes on.
+Judgement = Literal["passed", "passed in part", "failed", "unfinished", "not tested", "running"]
 #: Drills that a worker knows: faults on purpose.
 DRILLS = ("result", "result-always", "operand", "memory", "memory-always", "die", "stop")
 
@@ -61,6 +62,9 @@ class Plan(Record, frozen=True, kw_only=True):
     drills: tuple[Drill, ...] = ()
     isa: str = "auto"
     meters: tuple[str, ...] = ()
+    there: dict[str, int] = msgspec.field(
+        default_factory=dict
+    )  # kind -> how many of them the node has; empty: not known
 
     @property
     def by_id(self) -> dict[str, Device]:
@@ -179,8 +183,9 @@ class Report(Record, frozen=True, kw_only=True):
     node: Figures = msgspec.field(default_factory=dict)
     node_symptoms: dict[str, int] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    covered: str = ""  # how much of the node: "1 of 2 cores"; empty where it is not known how much there is
 
     @property
     def exit_code(self) -> int:
-        """0 passed, 1 failed, 3 not tested to the end."""
-        return {"passed": 0, "failed": 1}.get(self.judgement, 3)
+        """0 passed, 1 failed, 3 not all tested, or not to the end, 4 still running."""
+        return {"passed": 0, "failed": 1, "running": 4}.get(self.judgement, 3)

@@ -19,14 +19,18 @@ _UNITS = {"temperature_c": "degC", "power_w": "W", "clock_hz": "Hz"}
 
 def text(report: Report) -> str:
     """The whole verdict, legible without colour."""
-    lines = [f"burn-in of {report.host}: {report.judgement.upper()}"]
+    covered = f" ({report.covered})" if report.covered else ""
+    lines = [f"burn-in of {report.host}: {report.judgement.upper()}{covered}"]
     if report.drill:
         lines.append("  A DRILL: faults were made on purpose, so this is no verdict on the machine")
     sessions = f"{report.sessions} session{'s' if report.sessions != 1 else ''}"
     lines.append(
         f"  {show_seconds(report.burnt_s)} of {show_seconds(report.asked_s)} in {sessions}, "
-        f"{_clock(report.begun_s)} to {_clock(report.ended_s)}; ended by: {report.why}"
+        f"{_clock(report.begun_s)} to {_clock(report.ended_s)}; "
+        + ("still running" if report.judgement == "running" else f"ended by: {report.why}")
     )
+    if report.judgement == "passed in part":
+        lines.append("  what was burnt in passed; the rest of the node was not tested, so this is no pass of the node")
     if report.first is not None:
         lines += ["", "first symptom", *_symptom(report.first, everything=True)]
     others = [one for one in report.symptoms if one != report.first]
@@ -88,6 +92,8 @@ def in_brief(report: Report) -> str:
         return f"failed; first {one.device}, {show_seconds(one.since_start_s)} after the start: {one.what}"
     if report.judgement == "passed":
         return ""
+    if report.judgement == "passed in part":
+        return f"passed in part: {report.covered}"
     ill = [one.device for one in report.devices if one.judgement == report.judgement]
     why = next((one.why for one in report.devices if one.judgement == report.judgement and one.why), "")
     burnt = f"after {show_seconds(report.burnt_s)} of {show_seconds(report.asked_s)}; ended by: {report.why}"
@@ -156,6 +162,9 @@ def emit(report: Report, out: Emitter) -> None:
         _notice(out, "burnin-first-symptom", report.first)
     elif warnings:
         _notice(out, "burnin-warning", warnings[0])
+    if report.judgement == "passed in part":
+        what = f"{report.covered} were burnt in: no pass of the node"
+        out.notice("burnin-part", what, "give the job the whole node, and devices = all")
     if report.drill:
         out.notice("burnin-drill", "faults were made on purpose: this is no verdict on the machine")
 

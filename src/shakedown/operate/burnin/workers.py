@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ... import events
+from ...host import inherited
 from ..health import children
 from .records import Device, Done, Plan, State
 
@@ -65,7 +66,12 @@ class Worker:
         with open(errors, "ab") as file:
             # A session of its own: Ctrl-C is for the supervisor alone, which then ends the workers.
             self.process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=file, start_new_session=True
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                env=inherited(),
+                start_new_session=True,
             )
         assert self.process.stdout is not None
         self.pipe = self.process.stdout.fileno()

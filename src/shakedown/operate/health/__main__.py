@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from ... import __version__
-from ...errors import COULD_NOT_MEASURE, ShakedownError
+from ...errors import COULD_NOT_MEASURE, ShakedownError, unforeseen
 from . import command
 from .calling import LIMIT_S
 
@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
         "--nagios", action="store_true", help="as a plugin of Nagios or Icinga, with its exit codes 0 to 3"
     )
     made.add_argument("--prometheus", default="", metavar="FILE", help="write this file for node_exporter; - prints")
+    made.add_argument("--ganglia", action="store_true", help="print gmetric's calls, one a line: pipe them into sh")
     made.add_argument("--all", action="store_true", help="also what is well")
     made.add_argument("--drain", default="", metavar="ENGINE", help="drain the node once that is confirmed: slurm, pbs")
     made.add_argument(
@@ -66,6 +67,9 @@ def main(words: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BrokenPipeError:
         sys.stderr.close()
+        return COULD_NOT_MEASURE
+    except Exception as error:  # 1 would mean that the node is not well
+        print(f"shakedown: {unforeseen(error)}", file=sys.stderr)
         return COULD_NOT_MEASURE
 
 

@@ -21,6 +21,7 @@ class How(Record, frozen=True, kw_only=True):
     json: bool = False
     nagios: bool = False
     prometheus: str = ""  # a file; "-" for standard output
+    ganglia: bool = False
     everything: bool = False
     drain: str = ""  # an engine
     resume: bool = False
@@ -55,7 +56,11 @@ def _run(asked: Asked, how: How) -> int:
 
         sys.stdout.write(nagios.text(report))
         return nagios.EXIT_CODES[report.severity]
-    if how.json:
+    if how.ganglia:
+        from . import ganglia
+
+        sys.stdout.write(ganglia.text(report))
+    elif how.json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(report), indent=1).decode() + "\n")
     elif how.prometheus != "-":
         show(report, how.everything)
@@ -63,8 +68,10 @@ def _run(asked: Asked, how: How) -> int:
 
 
 def _check(asked: Asked, how: How) -> None:
-    if how.json + how.nagios + (how.prometheus == "-") > 1:
-        raise BadInput("--json, --nagios and --prometheus - exclude each other", hint="all write to standard output")
+    if how.json + how.nagios + how.ganglia + (how.prometheus == "-") > 1:
+        raise BadInput(
+            "--json, --nagios, --ganglia and --prometheus - exclude each other", hint="all write to standard output"
+        )
     if how.resume and not how.drain:
         raise BadInput("--resume needs --drain ENGINE", hint="as in --drain slurm --resume")
     if how.drain:

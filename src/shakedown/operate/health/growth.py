@@ -23,6 +23,16 @@ class Growth(NamedTuple):
     first: bool  # never seen before: nothing is known of an increase
     reset: bool  # it began anew since the last call
 
+    within: float = 0.0  # the increase of just one window: of a step that began before it, in proportion
+    spread_s: float = 0.0  # how long that step was; zero where nothing came in it
+
+    def words(self, window_s: float) -> str:
+        """What ``within`` is of: ``within a day``, ``a day, on average over 4.0 days``."""
+        name, unit, units = ("an hour", HOUR_S, "hours") if window_s == HOUR_S else ("a day", DAY_S, "days")
+        if self.spread_s < 1.5 * window_s:
+            return f"within {name}"
+        return f"{name}, on average over {self.spread_s / unit:.1f} {units}"
+
 
 def follow(kept: dict[str, Any] | None, value: int, now_s: float, window_s: float) -> tuple[Growth, dict[str, Any]]:
     """How a counter grew, and what to keep of it.
@@ -38,7 +48,11 @@ def follow(kept: dict[str, Any] | None, value: int, now_s: float, window_s: floa
     if len(ring) > 1 and now_s - ring[-2][0] < window_s / _STEPS:
         ring.pop()  # the last one is always the last call's
     ring = [*(one for one in ring if one[0] >= begin[0]), [now_s, total]]
-    growth = Growth(value, total - begin[1], now_s - begin[0], False, reset)
+    after = next(one for one in ring if one[0] > begin[0] or one is ring[-1])
+    spread_s, came = after[0] - begin[0], after[1] - begin[1]
+    before = came * max(0.0, now_s - window_s - begin[0]) / spread_s if spread_s > 0 else 0.0
+    increase = total - begin[1]
+    growth = Growth(value, increase, now_s - begin[0], False, reset, increase - before, spread_s if came else 0.0)
     return growth, {"raw": value, "total": total, "ring": ring}
 
 

@@ -14,13 +14,13 @@ from .records import ORDER, Metric, Report, Severity, worst
 
 _PREFIX = "shakedown_health_"
 #: Like Nagios's exit codes, so that an alert needs no table.
-_VALUES: dict[Severity, int] = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN": 3}
+VALUES: dict[Severity, int] = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN": 3}
 
 
 def text(report: Report) -> str:
     """All families, sorted by name."""
     families: dict[str, dict[str, Metric]] = {}
-    for one in (*report.metrics, *_states(report)):
+    for one in (*report.metrics, *states(report)):
         families.setdefault(one.name, {}).setdefault(
             _labels(one.labels), one
         )  # a series twice would void the whole file
@@ -33,21 +33,22 @@ def text(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _states(report: Report) -> list[Metric]:
+def states(report: Report) -> list[Metric]:
+    """What every monitoring system is told besides the numbers: the state of each check, what is wrong, when it was."""
     by_check: dict[str, list[Severity]] = {}
     for one in report.findings:
         by_check.setdefault(one.check, []).append(one.severity)
-    legend = ", ".join(f"{_VALUES[severity]} {severity}" for severity in ORDER)
+    legend = ", ".join(f"{VALUES[severity]} {severity}" for severity in ORDER)
     found = [
         Metric(
-            name="status", value=_VALUES[worst(held)], labels={"check": name}, help=f"The worst of a check: {legend}."
+            name="status", value=VALUES[worst(held)], labels={"check": name}, help=f"The worst of a check: {legend}."
         )
         for name, held in sorted(by_check.items())
     ]
     found += [
         Metric(
             name="problem",
-            value=_VALUES[one.severity],
+            value=VALUES[one.severity],
             labels={"check": one.check, "item": one.item},
             help=f"What is not as it should be: {legend}.",
         )

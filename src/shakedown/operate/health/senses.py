@@ -24,6 +24,14 @@ class Space(NamedTuple):
     free_bytes: int  # what an ordinary user may still take
     files: int
     free_files: int
+    used_bytes: int | None = None  # without the blocks that are kept for root; None: not told
+
+    @property
+    def used_ratio(self) -> float:
+        """The share in use as df shows it: used / (used + what an ordinary user may still take). Blocks that are kept back
+        (root's share, a quota of the file system) are neither."""
+        used = self.total_bytes - self.free_bytes if self.used_bytes is None else self.used_bytes
+        return used / (used + self.free_bytes) if used + self.free_bytes > 0 else 0.0
 
 
 class Timex(NamedTuple):
@@ -100,7 +108,9 @@ class Senses:
         """Of the file system at this path. Raises OSError."""
         self.note(f"statvfs {path}")
         found = os.statvfs(self.root + path)
-        return Space(found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail, found.f_files, found.f_favail)
+        size = found.f_frsize
+        used = size * (found.f_blocks - found.f_bfree)
+        return Space(size * found.f_blocks, size * found.f_bavail, found.f_files, found.f_favail, used)
 
     def write_through(self, folder: str, word: str) -> None:
         """Write a small new file, read it back, take it away again. Raises OSError, ValueError where it reads otherwise."""
@@ -213,8 +223,8 @@ def cpu_list(text: str) -> tuple[int, ...]:
 class Replay(Senses):
     """A recording: files below ``root``, and in ``senses.json`` there what is no file.
 
-    ``{"commands": {"nvidia-smi -q -x": "smi.xml"}, "space": {"/": [total, free, files, free_files]}, "sockets": {path: why},
-    "timex": [...]}``; a string for a space is the error that it gives.
+    ``{"commands": {"nvidia-smi -q -x": "smi.xml"}, "space": {"/": [total, free, files, free_files, used]},
+    "sockets": {path: why}, "timex": [...]}``; a string for a space is the error that it gives.
     """
 
     def __init__(self, root: str, note: Callable[[str], None] = lambda what: None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from .. import values, zones
 from ..loading import Store
@@ -24,39 +23,51 @@ _FOLDED = """CREATE OR REPLACE TEMP VIEW stamped AS SELECT *,
 
 
 class Stamps:
-    """How the stamps of one file are read, and what was odd about them."""
+    """How the stamps of one file are read, and what was odd about them. A file may hold local and Unix times, one below the
+    other: what is no time of the one kind is read as the other."""
 
     def __init__(self, store: Store, *, local: bool) -> None:
-        self.store, self.local = store, local
+        self.store, self.local = store, local  # of the first stamps
+        self.some_local = False
         self.never_were = self.undecided = 0
 
     def parsed(self, column: Callable[[str], str]) -> dict[str, str]:
-        """Columns of ``raw``: seconds since 1970, of the clock's face (``_l``) or Unix ones (``_u``)."""
-        if self.local:
-            return {f"{name.lower()}_l": values.face(column(name)) for name in STAMPS}
-        return {f"{name.lower()}_u": values.unix(column(name)) for name in STAMPS}
+        """Columns of ``raw``: seconds since 1970, of the clock's face (``_l``) or Unix ones (``_x``)."""
+        found = {}
+        for name in STAMPS:
+            text, key = column(name), name.lower()
+            face, unix = values.face(text), values.unix(text)
+            if self.local:
+                found[f"{key}_l"], found[f"{key}_x"] = face, f"CASE WHEN {face} IS NULL THEN {unix} END"
+            else:
+                found[f"{key}_x"], found[f"{key}_l"] = unix, f"CASE WHEN {unix} IS NULL THEN {face} END"
+        return found
 
     def view(self) -> None:
         """Make the view ``stamped``: ``raw`` with Unix times, for the piece that is in it."""
         store = self.store
-        if not self.local:
-            store.db.execute("CREATE OR REPLACE TEMP VIEW stamped AS SELECT *, rowid AS rid FROM raw")
-            return
         low, high = store.one(
             "SELECT min(least(submit_l, start_l, end_l)), max(greatest(submit_l, start_l, end_l)) FROM raw"
         )
-        low, high = int(low or 0), int(high or 0)
-        self._skipped(low, high)
-        whole = (low // zones.DAY_S * zones.DAY_S, (high // zones.DAY_S + 1) * zones.DAY_S)  # few texts: they are kept
-        unix = partial(zones.unix_sql, zone=store.zone, begin_s=whole[0], end_s=whole[1])
-        twice = zones.twice(store.zone, low, high)
-        if not twice:
-            stamps = ", ".join(f"{unix(f'{name}_l')} AS {name}_u" for name in _NAMES)
+        if low is None:
+            stamps = ", ".join(f"{name}_x AS {name}_u" for name in _NAMES)
             store.db.execute(f"CREATE OR REPLACE TEMP VIEW stamped AS SELECT *, rowid AS rid, {stamps} FROM raw")
             return
-        both = ", ".join(
-            f"{unix(f'{name}_l')} AS {name}0, {unix(f'{name}_l', later=True)} AS {name}1" for name in _NAMES
-        )
+        self.some_local = True
+        low, high = int(low), int(high)
+        self._skipped(low, high)
+        whole = (low // zones.DAY_S * zones.DAY_S, (high // zones.DAY_S + 1) * zones.DAY_S)  # few texts: they are kept
+
+        def unix(name: str, *, later: bool = False) -> str:
+            faced = zones.unix_sql(f"{name}_l", self.store.zone, *whole, later=later)
+            return f"coalesce({name}_x, {faced})"
+
+        twice = zones.twice(store.zone, low, high)
+        if not twice:
+            stamps = ", ".join(f"{unix(name)} AS {name}_u" for name in _NAMES)
+            store.db.execute(f"CREATE OR REPLACE TEMP VIEW stamped AS SELECT *, rowid AS rid, {stamps} FROM raw")
+            return
+        both = ", ".join(f"{unix(name)} AS {name}0, {unix(name, later=True)} AS {name}1" for name in _NAMES)
         store.db.execute(_FOLDED.replace("$both", both))
         inside = " OR ".join(f"(start_l >= {a} AND start_l < {b} AND end_l >= {a} AND end_l < {b})" for a, b in twice)
         self.undecided += int(
@@ -74,7 +85,7 @@ class Stamps:
     def notices(self, name: str) -> None:
         """Say what was odd in the file of that name."""
         zone = self.store.zone
-        if self.local:
+        if self.some_local:
             self.store.local(name)
         if self.never_were:
             self.store.notice(

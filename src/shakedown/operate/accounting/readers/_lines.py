@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..text import opened
+from ....packed import opened
+from ..loading import Store
+
+_SHOWN = 120
 
 
 def lines(path: Path) -> Iterator[str]:
@@ -18,3 +22,34 @@ def lines(path: Path) -> Iterator[str]:
 def whole(text: str | None) -> int | None:
     """A number without a sign or fraction."""
     return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+
+def signed(text: str | None) -> int | None:
+    """A number without a fraction. One below zero goes into the table, where it is counted and taken out (``plausible``)."""
+    return int(text) if text is not None and re.fullmatch(r"-?[0-9]+", text) else None
+
+
+class Tally:
+    """What the lines of one file come to: how many there were, which could not be read, what was odd about the others."""
+
+    def __init__(self) -> None:
+        self.rows = self.lost = 0
+        self.example = ""  # the first that could not be read
+        self._odd: dict[str, tuple[int, str, str, str]] = {}
+
+    def lose(self, line: str) -> None:
+        """A line, or a record of several, that cannot be read."""
+        self.lost += 1
+        self.example = self.example or line[:_SHOWN]
+
+    def see(self, code: str, what: str, job: str, advice: str = "") -> None:
+        """One run more of which ``what`` is so, in words that follow "3 runs of FILE"; the first is named."""
+        count, *_ = held = self._odd.get(code, (0, what, job, advice))
+        self._odd[code] = (count + 1, *held[1:])
+
+    def done(self, store: Store, path: Path, reader: str, *, steps: int = 0) -> None:
+        """The file is read: say what came of it."""
+        store.done(str(path), reader, rows=self.rows, steps=steps, lost=self.lost, example=self.example)
+        for code, (count, what, job, advice) in self._odd.items():
+            runs = f"{count} run{'s' * (count != 1)}"
+            store.notice(code, f"{runs} of {path.name} {what}; the first is job {job}", advice)

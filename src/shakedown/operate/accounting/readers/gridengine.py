@@ -20,7 +20,7 @@ from ....schedulers.gridengine import _SLAVE, _ended, _number, epoch
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values
-from ._lines import lines, whole
+from ._lines import Tally, lines, signed, whole
 
 #: Places of the fields that come before the request, which may hold colons.
 _QUEUE, _HOST, _GROUP, _OWNER, _NAME, _NUMBER, _ACCOUNT = range(7)
@@ -29,6 +29,7 @@ _PROJECT, _PE, _SLOTS, _TASK, _CPU, _REQUEST = 31, 33, 34, 35, 36, 39
 _NUMBER_WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _GPUS = re.compile(r"\b(?:n?gpus?|gpu_cards?|gpu_([A-Za-z]\w*))=(\d+)")
 _RESCHEDULED = (24, 25)
+_NO_TIME = ("-/-", "")
 
 
 def _mine(head: str) -> bool:
@@ -44,21 +45,9 @@ def _mine(head: str) -> bool:
 
 def read(store: Store, path: Path) -> None:
     """Put the jobs of a file into the store."""
-    counts = {"rows": 0, "lost": 0, "rescheduled": 0, "slaves": 0}
-    store.append(_jobs(path, store.gpus_per, counts))
-    store.done(str(path), "gridengine", rows=counts["rows"], lost=counts["lost"])
-    if counts["rescheduled"]:
-        store.notice(
-            "rescheduled",
-            f"{counts['rescheduled']} runs of {path.name} were rescheduled: Grid Engine records no time of them, so "
-            "what they "
-            "used is missing",
-        )
-    if counts["slaves"]:
-        store.notice(
-            "slaves-alone",
-            f"{counts['slaves']} lines of {path.name} are of hosts of jobs that have no line of their own",
-        )
+    tally = Tally()
+    store.append(_jobs(path, store.gpus_per, tally))
+    tally.done(store, path, "gridengine")
     gpus = store.one(f"SELECT count(*) FROM jobs WHERE source = {store.source - 1} AND gpus > 0 AND cpus > 1")[0]
     if gpus:
         other = "job" if store.gpus_per == "slot" else "slot"
@@ -69,16 +58,16 @@ def read(store: Store, path: Path) -> None:
         )
 
 
-def _jobs(path: Path, gpus_per: str, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
+def _jobs(path: Path, gpus_per: str, tally: Tally) -> Iterator[dict[str, Any]]:
     slaves: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
     for line in lines(path):
         if not line.strip() or line.startswith("#"):
             continue
-        counts["rows"] += 1
+        tally.rows += 1
         fields = line.split(":")
         tail = _tail(fields)
         if tail is None or not fields[_NUMBER].isdigit():
-            counts["lost"] += 1
+            tally.lose(line)
             continue
         key = (fields[_NUMBER], fields[_TASK])
         cpu_s, memory = _float(fields[_CPU]), _float(fields[tail + 2])
@@ -87,9 +76,25 @@ def _jobs(path: Path, gpus_per: str, counts: dict[str, int]) -> Iterator[dict[st
         if _SLAVE.fullmatch(fields[tail + 1]):
             slaves.setdefault(key, []).append((fields[_HOST], cpu_s, memory))
             continue
-        counts["rescheduled"] += _number(fields[_FAILED]) in _RESCHEDULED
+        if _number(fields[_FAILED]) in _RESCHEDULED:
+            what = "were rescheduled: Grid Engine records no time of them, so what they used is missing"
+            tally.see("rescheduled", what, fields[_NUMBER])
+        _odd(fields, tally)
         yield _job(fields, tail, slaves.pop(key, []), cpu_s, memory, gpus_per)
-    counts["slaves"] = sum(map(len, slaves.values()))
+    for (job, _), held in slaves.items():
+        for _ in held:
+            tally.see("slaves-alone", "are those of single hosts of jobs that have no line of their own", job)
+
+
+def _odd(fields: list[str], tally: Tally) -> None:
+    """Fields that ran and cannot be read."""
+    job = fields[_NUMBER]
+    for at in (_SUBMIT, _BEGIN, _END):
+        if not _NUMBER_WORD.fullmatch(fields[at]) and fields[at] not in _NO_TIME:
+            tally.see("not-read", f"have a time that cannot be read, such as {fields[at]!r}", job)
+    slots = signed(fields[_SLOTS])
+    if slots is None or slots == 0:
+        tally.see("no-slots", "name no slots: their CPU hours are missing", job)
 
 
 def _tail(fields: list[str]) -> int | None:
@@ -105,7 +110,8 @@ def _tail(fields: list[str]) -> int | None:
 
 
 def _float(text: str) -> float:
-    return float(text) if _NUMBER_WORD.fullmatch(text) else 0.0
+    value = float(text) if _NUMBER_WORD.fullmatch(text) else 0.0
+    return value if abs(value) < 2**62 else 0.0  # 1e400 is one too
 
 
 def _job(
@@ -114,11 +120,11 @@ def _job(
     request = ":".join(fields[_REQUEST:tail])
     failed, status = _number(fields[_FAILED]), _number(fields[_EXIT])
     begin, end, submit = (epoch(fields[at]) for at in (_BEGIN, _END, _SUBMIT))
-    slots = max(1, _number(fields[_SLOTS]))
+    slots = signed(fields[_SLOTS]) or None
     task = fields[_TASK]
     hosts = dict.fromkeys((fields[_HOST], *(one[0] for one in slaves)))
     together = bool(slaves) or slots == 1 or fields[_PE] == "NONE"
-    gpus, kind = _gpus(request, slots if gpus_per == "slot" else 1)
+    gpus, kind = _gpus(request, max(1, slots or 1) if gpus_per == "slot" else 1)
     memory_bytes = int(memory + sum(one[2] for one in slaves))
     busy_ms = round(1000 * (cpu_s + sum(one[1] for one in slaves)))
     asked = re.search(r"\bh_vmem=([\d.]+[a-zA-Z]?)", request)
@@ -148,7 +154,7 @@ def _job(
             "cpus": slots if ran else None,
             "gpus": gpus if ran else 0,
             "gpu_type": kind,
-            "memory_asked_bytes": asked_bytes * slots if asked_bytes else None,
+            "memory_asked_bytes": asked_bytes * slots if asked_bytes and slots and slots > 0 else None,
             "memory_used_bytes": memory_bytes or None,
             "cpu_used_ms": busy_ms or None,
             "limit_s": int(values.seconds(limit[1]) or 0) or None if limit else None,

@@ -16,7 +16,7 @@ from ....schedulers._slurm_rows import state_of
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values
-from ._lines import lines, whole
+from ._lines import Tally, lines, signed, whole
 
 #: The keys in the order in which Slurm writes them (jobcomp_filetxt.c); some came later.
 _KEYS = (
@@ -48,6 +48,8 @@ _KEYS = (
     ),
     *("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset", "DerivedExitCode", "ExitCode"),
 )
+#: Where there is no time.
+_NO_TIME = ("", "Unknown", "None", "N/A", "0", "(null)")
 
 
 def _mine(head: str) -> bool:
@@ -56,22 +58,22 @@ def _mine(head: str) -> bool:
 
 def read(store: Store, path: Path) -> None:
     """Put the jobs of a file into the store."""
-    counts = {"rows": 0, "lost": 0}
-    store.append(_jobs(path, ZoneInfo(store.zone), counts))
+    tally = Tally()
+    store.append(_jobs(path, ZoneInfo(store.zone), tally))
     store.local(path.name)
-    store.done(str(path), "jobcomp", rows=counts["rows"], lost=counts["lost"])
+    tally.done(store, path, "jobcomp")
 
 
-def _jobs(path: Path, zone: ZoneInfo, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
+def _jobs(path: Path, zone: ZoneInfo, tally: Tally) -> Iterator[dict[str, Any]]:
     held = ""
     for line in lines(path):
         if line.startswith("JobId=") and held:
-            yield from _job(held, zone, counts)
+            yield from _job(held, zone, tally)
             held = line
         else:
             held = f"{held}\\n{line}" if held else line
     if held.strip():
-        yield from _job(held, zone, counts)
+        yield from _job(held, zone, tally)
 
 
 def fields(line: str) -> dict[str, str]:
@@ -91,16 +93,22 @@ def fields(line: str) -> dict[str, str]:
     return found
 
 
-def _job(line: str, zone: ZoneInfo, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
-    counts["rows"] += 1
+def _job(line: str, zone: ZoneInfo, tally: Tally) -> Iterator[dict[str, Any]]:
+    tally.rows += 1
     told = fields(line)
     if "JobId" not in told or "StartTime" not in told or "JobState" not in told:
-        counts["lost"] += 1
+        tally.lose(line)
         return
+    for name in ("StartTime", "EndTime", "SubmitTime", "EligibleTime"):
+        if told.get(name, "") not in _NO_TIME and _unix(told[name], zone) is None:
+            if name == "StartTime":
+                tally.lose(line)
+                return
+            tally.see(f"{name}-not-read", f"have a {name} that cannot be read, such as {told[name]!r}", told["JobId"])
     start, end = (_unix(told.get(name, ""), zone) for name in ("StartTime", "EndTime"))
     if start is not None and end is not None and end < start:
         end = max(end, _unix(told.get("EndTime", ""), zone, later=True) or end)
-    nodes = whole(told.get("NodeCnt"))
+    nodes = signed(told.get("NodeCnt"))
     never = start is None or nodes == 0 or told.get("NodeList") in ("(null)", "None assigned", "")
     tres = values.tres(told.get("Tres", ""))
     gpus, kind = values.gpus_of(told.get("Tres", ""))
@@ -129,7 +137,7 @@ def _job(line: str, zone: ZoneInfo, counts: dict[str, int]) -> Iterator[dict[str
             "exit_code": whole(code),
             "signal": whole(signal) or None,
             "nodes": None if never else nodes,
-            "cpus": None if never else whole(tres.get("cpu")) or whole(told.get("ProcCnt")),
+            "cpus": None if never else signed(tres.get("cpu")) or signed(told.get("ProcCnt")),
             "gpus": 0 if never else (gpus or 0) if tres else None,
             "gpu_type": kind or None,
             "memory_asked_bytes": values.memory_bytes(tres.get("mem", "")) or None,

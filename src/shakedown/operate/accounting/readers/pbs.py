@@ -3,8 +3,8 @@
 front is local.
 
 E ends a run; R is a run that was taken back to be run again (where the version tells of its use). Jobs that were deleted or
-aborted without an E never ran. What was allocated is read from the nodes that were given (exec_vnode, exec_host), else from
-what was asked for. GPUs are ``ngpus`` of OpenPBS's chunks, ``gpus`` of Torque's nodes, or exec_gpus.
+aborted without an E never ran. The record of an array as a whole is none of a run: its tasks have their own. What was
+allocated tells ``schedulers/_pbs_resources``.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from ....schedulers.pbs import ended, hosts_of
+from ....schedulers.pbs import Gpus, asked_cpus, cpus_of, ended, gpus_of, hosts_of
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values
-from ._lines import lines, whole
+from ._lines import Tally, lines, whole
 
 _LINE = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);([A-Za-z]);([^;]*);?(.*)")
 _PAIR = re.compile(r'(?:^|\s)([A-Za-z][\w.]*)=("[^"]*"|\S*)')
+_ARRAY = re.compile(r"\d+\[\]")
 _DEFAULT_PROJECT = "_pbs_project_default"
 
 
@@ -33,40 +34,35 @@ def _mine(head: str) -> bool:
 
 def read(store: Store, path: Path) -> None:
     """Put the jobs of a file into the store."""
-    counts = {"rows": 0, "lost": 0, "taken_back": 0}
-    store.append(_jobs(path, ZoneInfo(store.zone), counts))
-    store.done(str(path), "pbs", rows=counts["rows"], lost=counts["lost"])
-    if counts["taken_back"]:
-        store.notice(
-            "taken-back",
-            f"{counts['taken_back']} runs of {path.name} were taken back to be run again, and PBS records no use of them",
-        )
+    tally = Tally()
+    store.append(_jobs(path, ZoneInfo(store.zone), tally))
+    tally.done(store, path, "pbs")
 
 
-def _jobs(path: Path, zone: ZoneInfo, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
+def _jobs(path: Path, zone: ZoneInfo, tally: Tally) -> Iterator[dict[str, Any]]:
     gone: dict[str, str] = {}
     queued: dict[str, dict[str, str]] = {}
     began: set[str] = set()
     for line in lines(path):
         if not line.strip():
             continue
-        counts["rows"] += 1
+        tally.rows += 1
         match = _LINE.fullmatch(line)
         if match is None:
-            counts["lost"] += 1
+            tally.lose(line)
             continue
         stamp, kind, job, message = match.groups()
         if kind in "ER":
-            row = _run(job, kind, pairs(message))
+            row = _run(job, kind, pairs(message), tally)
             gone.pop(job, None)
             queued.pop(job, None)
             began.discard(job)
             if row is not None:
                 yield row
-            elif kind == "E":
-                counts["lost"] += 1
-            else:
-                counts["taken_back"] += 1
+            elif kind == "E" and not _ARRAY.match(job):
+                tally.lose(line)
+            elif kind == "R":
+                tally.see("taken-back", "were taken back to be run again, and PBS records no use of them", job)
         elif kind in "DA":
             gone[job] = stamp
         elif kind == "S":
@@ -109,15 +105,16 @@ def _never(job: str, stamp: str, told: Mapping[str, str], zone: ZoneInfo) -> dic
     }
 
 
-def _run(job: str, kind: str, told: dict[str, str]) -> dict[str, Any] | None:
-    """One run; None where its times are not told."""
+def _run(job: str, kind: str, told: dict[str, str], tally: Tally) -> dict[str, Any] | None:
+    """One run; None where its times are not told, and for an array as a whole."""
     start, end = whole(told.get("start")), whole(told.get("end"))
-    if start is None or end is None:
+    if not start or not end or (_ARRAY.match(job) and not told.get("exec_host")):
         return None
     status = told.get("Exit_status", "")
     state, code, signal, _ = ended(int(status) if re.fullmatch(r"-?\d+", status) else None, told)
     busy = values.seconds(told.get("resources_used.cput", ""))
-    gpus, gpu_type = _gpus(told)
+    given, held = cpus_of(told), gpus_of(told)
+    _odd(job, told, given, held, tally)
     hosts = hosts_of(told.get("exec_host", "")) or hosts_of(re.sub(r":[^+)]*", "", told.get("exec_vnode", "")))
     limit, used = (values.seconds(told.get(f"{name}.walltime", "")) for name in ("Resource_List", "resources_used"))
     if kind == "E" and state == "preempted" and limit and used and used >= limit:
@@ -139,9 +136,9 @@ def _run(job: str, kind: str, told: dict[str, str]) -> dict[str, Any] | None:
             "exit_code": code,
             "signal": signal,
             "nodes": len(hosts) or whole(told.get("unique_node_count")) or whole(told.get("Resource_List.nodect")),
-            "cpus": _cpus(told),
-            "gpus": gpus,
-            "gpu_type": gpu_type,
+            "cpus": given,
+            "gpus": held.number,
+            "gpu_type": held.kind,
             "memory_asked_bytes": values.memory_bytes(told.get("Resource_List.mem", "")),
             "memory_used_bytes": values.memory_bytes(told.get("resources_used.mem", "")) or None,
             "cpu_used_ms": round(1000 * busy) or None if busy is not None else None,
@@ -152,53 +149,20 @@ def _run(job: str, kind: str, told: dict[str, str]) -> dict[str, Any] | None:
     )
 
 
+def _odd(job: str, told: Mapping[str, str], given: int | None, held: Gpus, tally: Tally) -> None:
+    asked = asked_cpus(told)
+    if asked and given and given < asked:
+        what = "were given fewer slots than they asked for, as the record has it, and count with those that were given"
+        tally.see("slots-differ", what, job, "tracejob shows exec_host and Resource_List of one")
+    if held.number is None:
+        tally.see("gpus-uncounted", "ask for GPUs without saying how many: their GPU hours are not recorded", job)
+    elif held.number and not held.given and "Resource_List.gres" in told:
+        tally.see("gpus-generic", "have their GPUs from a generic resource (gres), read as of the whole job", job)
+
+
 def _project(told: Mapping[str, str]) -> str | None:
     account = told.get("account") or told.get("Account_Name")
     return account or (told.get("project") if told.get("project") != _DEFAULT_PROJECT else None) or None
-
-
-def _cpus(told: Mapping[str, str]) -> int | None:
-    """What was given: of the chunks, the slots, the processors on hosts (node1/0*4, node1/0-3, node1/0+node1/1)."""
-    given = re.findall(r"ncpus=(\d+)", told.get("exec_vnode", ""))
-    if given:
-        return sum(map(int, given))
-    for name in ("total_execution_slots", "Resource_List.ncpus"):
-        if count := whole(told.get(name)):
-            return count
-    total = 0
-    for part in filter(None, told.get("exec_host", "").split("+")):
-        place = part.partition("/")[2]
-        times = re.fullmatch(r"\d+\*(\d+)", place)
-        for word in [] if times else place.split(","):
-            low, _, high = word.partition("-")
-            total += int(high) - int(low) + 1 if low.isdigit() and high.isdigit() else 1
-        total += int(times[1]) if times else 0
-    return total or None
-
-
-def _gpus(told: Mapping[str, str]) -> tuple[int, str | None]:
-    """GPUs that were given; zero where nothing names any (whether the site records them at all is decided later)."""
-    kind = re.search(r"(?:gpu_type|gpu_model|accelerator_model)=([\w.-]+)", " ".join(told.values()))
-    name = kind[1] if kind else None
-    given = re.findall(r"ngpus=(\d+)", told.get("exec_vnode", ""))
-    if given:
-        return sum(map(int, given)), name
-    if told.get("exec_gpus"):
-        return len(told["exec_gpus"].split("+")), name
-    if count := whole(told.get("Resource_List.ngpus")):
-        return count, name
-    total = 0
-    for words in (
-        told.get("Resource_List.select", ""),
-        told.get("Resource_List.neednodes") or told.get("Resource_List.nodes", ""),
-    ):
-        for part in words.split("+"):
-            found = re.search(r":n?gpus=(\d+)", part)
-            times = re.match(r"(\d+)(?=:|$)", part)
-            total += int(found[1]) * (int(times[1]) if times else 1) if found else 0
-        if total:
-            break
-    return total, name
 
 
 READER = Reader(

@@ -22,6 +22,7 @@ from .. import text, values
 from ..loading import Store
 from . import Reader
 from ._folded import STAMPS, Stamps
+from ._unread import ENDED, NOTHING, USED, Unread, odd
 
 _KNOWN = (
     "JobID",
@@ -52,7 +53,6 @@ _CHECKS = {
 _ENOUGH = (
     "--format=JobID,User,Account,Partition,Submit,Eligible,Start,End,ElapsedRaw,Suspended,State,ExitCode,NNodes,NCPUS"
 )
-_NOTHING = "NULL::VARCHAR"
 
 
 def _mine(head: str) -> bool:
@@ -71,7 +71,7 @@ class _Columns:
 
     def sql(self, *choices: str) -> str:
         """The first of these that is there."""
-        return next((f"c{self.at[name]}" for name in choices if name in self.at), _NOTHING)
+        return next((f"c{self.at[name]}" for name in choices if name in self.at), NOTHING)
 
 
 def form_of(path: Path) -> text.Form:
@@ -108,13 +108,14 @@ def read(store: Store, path: Path) -> None:
         "CREATE OR REPLACE TEMP TABLE tres (text VARCHAR, cpus BIGINT, nodes BIGINT, gpus BIGINT, gpu_type VARCHAR, "
         "memory BIGINT)"
     )
-    has_steps = [False]
+    has_steps, unread = [False], Unread()
     jobs = _jobs_statement(store.source, lean=store.lean)
 
     def piece() -> None:
         _learn(store, "words", "state", lambda word: (state_of(word),))
         _learn(store, "tres", "alloc", _tres_row)
         stamps.view()
+        unread.count(store)
         steps = bool(store.one("SELECT count(*) FROM raw WHERE step")[0])
         has_steps[0] |= steps
         store.db.execute(_STEPS if steps else _NO_STEPS)
@@ -125,10 +126,12 @@ def read(store: Store, path: Path) -> None:
                 "WHERE NOT taken"
             )
 
-    mended = store.text(path, form, piece, {**stamps.parsed(of.sql), **_parsed(of, lean=store.lean)})
+    columns = {**stamps.parsed(of.sql), **_parsed(of, lean=store.lean)}
+    mended = store.text(path, form, piece, {**columns, "odd": odd(of.sql, columns)})
     stamps.notices(path.name)
+    lost = unread.notices(store, path.name)
     jobs_read = store.one(f"SELECT count(*) FROM jobs WHERE source = {store.source}")[0]
-    steps_read = mended.rows - jobs_read if has_steps[0] else 0
+    steps_read = mended.rows - jobs_read - lost if has_steps[0] else 0
     store.done(str(path), "sacct", rows=mended.rows, steps=steps_read, mended=mended)
 
 
@@ -163,7 +166,9 @@ def _learn(store: Store, table: str, column: str, of: Callable[[str], tuple[obje
 def _tres_row(word: str) -> tuple[int | None, int | None, int | None, str, int | None]:
     named = values.tres(word)
     gpus, kind = values.gpus_of(word)
-    cpus, nodes = (int(named[name]) if named.get(name, "").isdigit() else None for name in ("cpu", "node"))
+    cpus, nodes = (
+        int(word) if len(word := named.get(name, "")) < 10 and word.isdigit() else None for name in ("cpu", "node")
+    )
     memory = values.memory_bytes(named.get("mem", ""))
     return cpus, nodes, gpus, kind, memory or None  # mem=0: all of the nodes, whatever that is
 
@@ -199,8 +204,8 @@ def _parsed(of: _Columns, *, lean: bool) -> dict[str, str]:
         "nobody": f"coalesce({of.sql('NodeList')}, '') = 'None assigned'",
         "elapsed_s": elapsed,
         "idle_s": f"CASE WHEN {idle} <> '00:00:00' THEN {values.duration_ms(idle)} // 1000 ELSE 0 END",
-        "cpus": f"nullif({values.whole(of.sql('AllocCPUS', 'NCPUS'))}, 0)",
-        "nodes": f"nullif({values.whole(of.sql('NNodes', 'AllocNodes'))}, 0)",
+        "cpus": f"nullif({values.small(of.sql('AllocCPUS', 'NCPUS'))}, 0)",
+        "nodes": f"nullif({values.small(of.sql('NNodes', 'AllocNodes'))}, 0)",
         "asked": of.sql("ReqMem"),
         "busy_ms": f"nullif({values.duration_ms(of.sql('TotalCPU'))}, 0)",
         "joules": f"nullif({values.whole(of.sql('ConsumedEnergyRaw'))}, 0)",
@@ -245,7 +250,7 @@ def _jobs_statement(source: int, *, lean: bool) -> str:
         "eligible_s": "eligible_u",
         "start_s": f"CASE WHEN NOT {never} THEN start_u END",
         "end_s": f"coalesce(end_u, CASE WHEN NOT {never} THEN start_u + elapsed_s + idle_s END)",
-        "open": f"end_u IS NULL AND NOT {never}",
+        "open": f"end_u IS NULL AND NOT {never} AND NOT {ENDED}",
         "ran_s": f"CASE WHEN {never} THEN 0 ELSE greatest(0, coalesce(elapsed_s, end_u - start_u - idle_s)) END",
         "state": "words.state",
         "nodes": f"CASE WHEN NOT {never} THEN {nodes} END",
@@ -270,7 +275,7 @@ def _jobs_statement(source: int, *, lean: bool) -> str:
     return (
         f"INSERT INTO jobs ({', '.join(fields)}) SELECT {', '.join(fields.values())} FROM stamped LEFT JOIN words ON "
         "words.word = stamped.state LEFT JOIN tres ON tres.text = alloc LEFT JOIN ofsteps USING (rid) "
-        "WHERE NOT step AND job <> 'JobID'"
+        f"WHERE NOT step AND job <> 'JobID' AND {USED}"
     )
 
 

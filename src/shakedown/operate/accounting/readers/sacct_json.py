@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import BadInput
+from ....packed import opened
 from ....schedulers._slurm_rows import state_of
 from .. import values
 from ..loading import Store
-from ..text import opened
 from . import Reader, attempt_values
+from ._lines import Tally
 
 _CHUNK = 1 << 20
 
@@ -30,9 +31,10 @@ def _mine(head: str) -> bool:
 
 def read(store: Store, path: Path) -> None:
     """Put the jobs of a file into the store. Raises BadInput where it is no such JSON."""
-    counts = {"rows": 0, "steps": 0}
-    store.append(_jobs(path, counts))
-    store.done(str(path), "sacct_json", rows=counts["rows"] + counts["steps"], steps=counts["steps"])
+    tally, steps = Tally(), [0]
+    store.append(_jobs(path, tally, steps))
+    tally.rows += steps[0]
+    tally.done(store, path, "sacct_json", steps=steps[0])
 
 
 def objects(path: Path) -> Iterator[dict[str, Any]]:
@@ -71,11 +73,35 @@ def _more(file: Any, before: str) -> str:
     return before + str(file.read(_CHUNK).decode("utf-8", "replace"))
 
 
-def _jobs(path: Path, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
+def _jobs(path: Path, tally: Tally, steps: list[int]) -> Iterator[dict[str, Any]]:
     for one in objects(path):
-        counts["rows"] += 1
-        counts["steps"] += len(one.get("steps") or ())
-        yield job(one)
+        tally.rows += 1
+        try:
+            row = job(one)
+            steps[0] += len(one.get("steps") or ())
+        except (AttributeError, KeyError, TypeError, ValueError):  # another shape than any version's
+            tally.lose(json.dumps(one))
+            continue
+        for count in ((one.get("tres") or {}).get("allocated") or ()) if row["start_s"] is not None else ():
+            if _negative(count.get("count")):
+                what = "have a negative count in what was allocated, which is taken as not recorded"
+                tally.see("impossible-numbers", f"{what}: {json.dumps(count)[:80]}", str(row["job"]))
+        for name in ("start", "end"):
+            if _unreadable((one.get("time") or {}).get(name)):
+                what = f"have a time that cannot be read, such as {name} {one['time'][name]!r}"
+                tally.see("not-read", what, str(row["job"]))
+        yield row
+
+
+def _negative(value: Any) -> bool:
+    value = value.get("number") if isinstance(value, Mapping) else value
+    return isinstance(value, (int, float)) and value < 0
+
+
+def _unreadable(value: Any) -> bool:
+    """Whether something stands where a time should, and is no number."""
+    value = value.get("number") if isinstance(value, Mapping) else value
+    return isinstance(value, str) and value not in ("", "Unknown", "None")
 
 
 def number(value: Any) -> int | None:

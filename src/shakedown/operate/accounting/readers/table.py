@@ -16,11 +16,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from ....errors import BadInput
+from ....packed import opened
 from ....schedulers import ENDED
 from .. import values
 from ..columns import COLUMNS
 from ..loading import Store
-from ..text import opened
 from . import Reader, attempt_values
 
 #: Words in a head -> our columns.

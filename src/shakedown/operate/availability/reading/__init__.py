@@ -47,7 +47,15 @@ def read(
             where="--nodes",
             hint="--nodes 'node[1-4] processors=4 gpus=4', or rows of the kind 'present' in the CSV file",
         )
-    return builder.history()
+    try:
+        return builder.history()
+    except (ValueError, OverflowError) as error:
+        raise _no_number(", ".join(sources), error) from None
+
+
+def _no_number(where: str, error: Exception) -> BadInput:
+    """A number that is none: digits without end, an instant beyond all calendars."""
+    return BadInput(f"holds a number that cannot be one: {error}", where=where, hint="look for it there, and mend it")
 
 
 def _file(builder: Builder, path: Path, zone: str) -> None:
@@ -60,7 +68,10 @@ def _file(builder: Builder, path: Path, zone: str) -> None:
         ) from None
     for _, mine, reader in _KNOWN:
         if mine(head):
-            reader(builder, path, zone)
+            try:
+                reader(builder, path, zone)
+            except (ValueError, OverflowError) as error:
+                raise _no_number(str(path), error) from None
             return
     raise BadInput(
         "is none of the histories that are known",

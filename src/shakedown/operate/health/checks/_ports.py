@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..growth import Counters
+from ..growth import HOUR_S, Counters
 from ..judging import at_most, shown
 from ..records import Finding, Metric
 
@@ -58,7 +58,13 @@ def judge(
             continue
         warning, critical = limits.get(name, (None, None))
         one = at_most(
-            check, f"{name} within an hour", growth.increase, warning, critical, action, item=f"{port} {name}"
+            check,
+            f"{name} {growth.words(HOUR_S)}",
+            growth.within,
+            warning,
+            critical,
+            action,
+            item=f"{port} {name}",
         )
         findings += [one] if one.severity != "OK" else []
         quiet += one.severity == "OK"

@@ -7,6 +7,7 @@ refuses credentials that are off by more than its time to live, 300 s, and much 
 from __future__ import annotations
 
 from ....records import Record
+from ....strict import NotNegative
 from ..judging import at_most, refused, unknown
 from ..records import Check, Finding, Look, Metric, Outcome, Severity
 from ..senses import Senses
@@ -17,8 +18,8 @@ _ACTION = "see chronyc sources, or what else should keep the clock; let its port
 
 class Plan(Record, frozen=True, kw_only=True):
     synchronised: bool = True  # false where the host of a virtual machine keeps the clock
-    warning_s: float = 0.05
-    critical_s: float = 1.0
+    warning_s: NotNegative = 0.05
+    critical_s: NotNegative = 1.0
 
 
 def run(look: Look) -> Outcome:

@@ -8,7 +8,8 @@ makers' limits lie there, and a site sets its own.
 from __future__ import annotations
 
 from ....records import Record
-from ..growth import DAY_S, Counters
+from ....strict import NotNegative
+from ..growth import DAY_S, Counters, Growth
 from ..judging import at_most, refused, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
 from ..senses import Senses
@@ -18,8 +19,8 @@ _FOLDER = "/sys/devices/system/edac/mc"
 
 class Plan(Record, frozen=True, kw_only=True):
     controllers: int | None = None  # how many memory controllers EDAC must show
-    corrected_warning: float = 100.0  # a day, of one module
-    corrected_critical: float = 1000.0
+    corrected_warning: NotNegative = 100.0  # a day, of one module
+    corrected_critical: NotNegative = 1000.0
 
 
 def counters(senses: Senses, controller: str) -> dict[str, tuple[int, int]]:
@@ -87,7 +88,6 @@ def run(look: Look) -> Outcome:
 def _module(
     look: Look, label: str, controller: str, corrected: int, uncorrected: int, grown: Counters
 ) -> tuple[list[Finding], list[Metric]]:
-    plan = look.plan
     labels = {"module": label}
     metrics = [
         Metric(
@@ -100,11 +100,6 @@ def _module(
         )
         for kind, value in (("corrected", corrected), ("uncorrected", uncorrected))
     ]
-    growth = grown.grown(f"ce {label}", corrected)
-    since = look.senses.number(f"{_FOLDER}/{controller}/seconds_since_reset")
-    increase, seconds = (corrected, float(since or 0)) if growth.first else (growth.increase, growth.seconds)
-    # A rate from a short watch would be no rate: errors of the first hours are held against a whole day's.
-    rate = increase * DAY_S / max(seconds, DAY_S)
     findings = [
         at_most(
             "ecc",
@@ -115,17 +110,35 @@ def _module(
             "drain; replace this module",
             item=f"{label} uncorrected",
         ),
-        at_most(
-            "ecc",
-            "corrected memory errors a day",
-            rate,
-            plan.corrected_warning,
-            plan.corrected_critical,
-            "replace this module at the next maintenance; reseat it first if it is new",
-            item=f"{label} corrected",
-        ),
+        _corrected(look, label, controller, corrected, grown.grown(f"ce {label}", corrected)),
     ]
     return [one for one in findings if one.severity != "OK"], metrics
+
+
+def _corrected(look: Look, label: str, controller: str, corrected: int, growth: Growth) -> Finding:
+    """Corrected errors a day: of what came since the calls began, or in the first call over the counter's age. A short watch
+    would give no rate: errors of the first hours are held against a whole day's."""
+    plan, item = look.plan, f"{label} corrected"
+    action = "replace this module at the next maintenance; reseat it first if it is new"
+    if growth.first:
+        seconds = _age_s(look.senses, controller)
+        if seconds is None and corrected > plan.corrected_warning:
+            what = f"{corrected} corrected memory errors since the counter began, and nothing tells when that was"
+            return unknown("ecc", what, item=item, action="look again in a day: the increase is kept")
+        growth = growth._replace(
+            increase=corrected, within=corrected * DAY_S / max(seconds or 0.0, DAY_S), spread_s=seconds or 0.0
+        )
+    what = f"corrected memory errors {growth.words(DAY_S)}"
+    if growth.spread_s >= 1.5 * DAY_S:
+        what += f" ({growth.increase} in all)"
+    return at_most("ecc", what, growth.within, plan.corrected_warning, plan.corrected_critical, action, item=item)
+
+
+def _age_s(senses: Senses, controller: str) -> float | None:
+    """For how long a controller has counted; since the start of the machine where its driver does not tell."""
+    since = senses.number(f"{_FOLDER}/{controller}/seconds_since_reset")
+    up = (senses.word("/proc/uptime") or "").split()
+    return float(since) if since else float(up[0]) if up else None
 
 
 def _sum(controller: str, held: dict[str, tuple[int, int]]) -> Finding:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....records import Record
+from ....strict import NotNegative
 from ..exposure import GPU_BUSY
 from ..growth import DAY_S, Counters
 from ..judging import at_least, at_most, check_bytes, equal, unknown
@@ -35,7 +36,7 @@ class Plan(Record, frozen=True, kw_only=True):
     nvlinks: int | None = None  # up, of each GPU
     persistence: bool | None = None
     power_limit_w: float | None = None  # at least
-    margin_c: float = 3.0  # warning so far below the temperature at which the hardware slows
+    margin_c: NotNegative = 3.0  # warning so far below the temperature at which the hardware slows
     replays: int = 100  # of a PCI Express link within a day, above which it is a warning
     corrected: int = 1000  # ECC errors within a day, above which it is a warning
 
@@ -205,8 +206,8 @@ def _link(one: Gpu, plan: Plan, grown: Counters) -> list[Finding]:
         found.append(_ill(one, "PCIe generation", severity, what, action, one.generation))
     if one.replays is not None:
         growth = grown.grown(f"{one.pci} replays", one.replays)
-        what, item = "PCIe replays within a day", f"{one.label} PCIe replays"
-        found.append(at_most("gpus", what, growth.increase, plan.replays, None, action, item=item))
+        what, item = f"PCIe replays {growth.words(DAY_S)}", f"{one.label} PCIe replays"
+        found.append(at_most("gpus", what, growth.within, plan.replays, None, action, item=item))
     if plan.nvlinks is not None:
         item = f"{one.label} NVLink"
         action = "drain; nvidia-smi nvlink -s tells which; reset all GPUs, then reseat the bridge"
@@ -224,9 +225,9 @@ def _memory(one: Gpu, plan: Plan, grown: Counters) -> list[Finding]:
         found.append(_ill(one, "ECC uncorrected", "CRITICAL", what, _RESET, one.uncorrected))
     if one.corrected is not None:
         growth = grown.grown(f"{one.pci} corrected", one.corrected)
-        what, item = "corrected ECC errors within a day", f"{one.label} ECC corrected"
+        what, item = f"corrected ECC errors {growth.words(DAY_S)}", f"{one.label} ECC corrected"
         action = "watch it; field diagnostic when the node is next empty"
-        found.append(at_most("gpus", what, growth.increase, plan.corrected, None, action, item=item))
+        found.append(at_most("gpus", what, growth.within, plan.corrected, None, action, item=item))
     if one.remap_failed:
         action = "drain; its spare rows are used up: replace the GPU"
         found.append(_ill(one, "row remap", "CRITICAL", "a row of its memory could not be remapped", action))

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 
 from ....records import Record
+from ....strict import NotNegative
 from ..judging import at_most, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
 from ..senses import cpu_list
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    warning: float = 4.0  # load over 15 minutes for each CPU
-    critical: float = 16.0
+    warning: NotNegative = 4.0  # load over 15 minutes for each CPU
+    critical: NotNegative = 16.0
 
 
 def run(look: Look) -> Outcome:

@@ -46,8 +46,11 @@ def run(look: Look) -> Outcome:
         if name not in found:
             continue
         growth = grown.grown(name, found[name])
-        increase = found[name] if growth.first else growth.increase  # the kernel's counter starts with the machine
-        findings.append(at_most("mce", f"{word} within a day", increase, None, look.plan.exceptions, action, item=name))
+        if growth.first:  # the kernel's counter starts with the machine; when they came it does not tell
+            what, increase = f"{word} since the start of the machine{_age(look)}", float(found[name])
+        else:
+            what, increase = f"{word} {growth.words(DAY_S)}", growth.within
+        findings.append(at_most("mce", what, increase, None, look.plan.exceptions, action, item=name))
         metrics.append(
             Metric(
                 name="machine_checks_total",
@@ -73,6 +76,11 @@ def run(look: Look) -> Outcome:
         what = "no machine check since the start (the kernel's taint)"
         findings.append(Finding(check="mce", item="taint", what=what, value=taint))
     return Outcome(findings=tuple(findings), metrics=tuple(metrics), kept=grown.kept)
+
+
+def _age(look: Look) -> str:
+    up = (look.senses.word("/proc/uptime") or "").split()
+    return f", {float(up[0]) / DAY_S:.1f} days ago" if up else ""
 
 
 CHECK = Check(name="mce", title="Machine checks", plan=Plan, run=run)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ....records import Record
+from ....strict import NotNegative
 from ..judging import at_least, at_most, check_bytes, equal, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
 
 
 class Plan(Record, frozen=True, kw_only=True):
     total: str | None = None  # "256 GiB", as the kernel shows it (MemTotal)
-    tolerance: float = 0.02  # the kernel keeps some for itself, by version
-    available: float = 0.02  # critical below this share of the whole
+    tolerance: NotNegative = 0.02  # the kernel keeps some for itself, by version
+    available: NotNegative = 0.02  # critical below this share of the whole
     swap_used: float | None = None  # warning above this share of the swap
     numa_nodes: int | None = None
 

@@ -11,6 +11,7 @@ import errno
 from typing import Any
 
 from ....records import Record
+from ....strict import NotNegative
 from ..judging import at_least, at_most, check_bytes, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
 from ._mountinfo import PSEUDO, Mount, parse, worth
@@ -38,7 +39,7 @@ class Entry(Record, frozen=True, kw_only=True):
 class Plan(Record, frozen=True, kw_only=True):
     mounts: tuple[Entry, ...] = ()
     others: bool = True  # also look at what is mounted but not planned
-    warning: float = 0.95  # of fill
+    warning: NotNegative = 0.95  # of fill
 
 
 def run(look: Look) -> Outcome:
@@ -109,13 +110,13 @@ def _use(look: Look, mount: Mount, entry: Entry | None) -> Outcome:
     labels = {"mount": path}
     metrics: list[Metric] = []
     if space.total_bytes:
-        used = 1 - space.free_bytes / space.total_bytes
+        used = space.used_ratio
         metrics.append(
             Metric(
                 name="filesystem_used_ratio",
                 value=used,
                 labels=labels,
-                help="Share of a file system in use.",
+                help="Share of a file system in use, as df shows it.",
                 warn=f"{look.plan.warning:g}",
                 least=0.0,
                 most=1.0,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ....records import Record
+from ....strict import NotNegative
 from ..growth import HOUR_S, Counters
 from ..judging import at_most, refused, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
@@ -21,7 +22,7 @@ _ACTION = "check fans, filters, inlet temperature and the seat of the heat sink"
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    margin_c: float = 5.0  # warning so far below a sensor's critical limit
+    margin_c: NotNegative = 5.0  # warning so far below a sensor's critical limit
     throttles: int = 0  # within an hour, above which it is a warning
     ignore: tuple[str, ...] = ()  # sensors by their shown name: "coretemp Core 3"
 
@@ -50,10 +51,16 @@ def run(look: Look) -> Outcome:
     slowed = _throttles(senses)
     for kind, value in slowed.items():
         growth = grown.grown(kind, value)
-        what = f"times that a {kind} was slowed within an hour"
-        findings.append(at_most("thermal", what, growth.increase, plan.throttles, None, _ACTION, item=kind))
+        what = f"times that a {kind} was slowed {growth.words(HOUR_S)}"
+        findings.append(at_most("thermal", what, growth.within, plan.throttles, None, _ACTION, item=kind))
     if not sensors and not zones and not slowed:
         return Outcome(absent="the kernel shows no temperature (no hwmon, no thermal zone)")
+    if not sensors and not zones:
+        what = (
+            "no temperature is watched: the kernel counts slowed cores, and shows no sensor (no hwmon, no thermal zone)"
+        )
+        action = "load the sensors' driver (coretemp, k10temp, ipmi_si); sensors-detect finds it"
+        findings.append(unknown("thermal", what, item="temperatures", action=action))
     hot = [one for one in metrics if one.name == "temperature_celsius"]
     if hot and all(one.severity == "OK" for one in findings):
         most = max(hot, key=lambda one: one.value)

@@ -1,0 +1,87 @@
+"""shakedown import: logs that a user has become a run directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import COULD_NOT_MEASURE, MET, BadInput
+from . import common
+
+if TYPE_CHECKING:
+    from datetime import datetime, tzinfo
+
+
+def command(
+    workload: Annotated[
+        str,
+        typer.Argument(help="Whose output it is: xhpl (any HPL), hpcc, mccalpin (STREAM), fio, or any other workload."),
+    ],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Its logs; also packed (gz, xz, bz2).")],
+    host: Annotated[str, typer.Option(help="Where it was measured. Default: as each log states.")] = "",
+    date: Annotated[
+        str,
+        typer.Option(
+            help="When: 2026-11-20T15:14, with +01:00 or Z behind it, or --zone. Default: as each log states."
+        ),
+    ] = "",
+    zone: Annotated[
+        str, typer.Option(help="The zone of times that name none: Europe/Berlin, UTC. Default: that of this machine.")
+    ] = "",
+    directory: Annotated[
+        Path | None,
+        typer.Option(help="The new run directory. Default: a name made from time and workload below ./runs."),
+    ] = None,
+    formats: Annotated[str, typer.Option("--format", help="Report formats, with commas between.")] = "html,md,csv,json",
+    json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,
+) -> None:
+    """Make a run directory and its report of logs that you have. They are judged by their own checks and marked as imported.
+
+    Exit code 3 where a log holds no result, or one that failed its check.
+    """
+    from .. import hostlist, imported, store, workloads
+    from .report import show_result, write_report
+
+    asked = workloads.get(workload)
+    if host and hostlist.expand(host) != (host,):
+        raise BadInput(
+            f"{host!r} is not the name of one host", where="--host", hint="import the logs of each host alone"
+        )
+    logs = imported.read(asked, files, host=host, date=_date(date), zone=_zone(zone))
+    path = directory or Path("runs") / store.new_name(f"imported-{asked.name}", logs[0].begin_ns, logs[0].host)
+    records = imported.create(path, asked, logs)
+    for log, record in zip(logs, records, strict=True):
+        common.say(f"  {record.state:<11} {log.path}: {len(record.cases)} results" + f"  {record.reason}".rstrip())
+    analysis, damaged, pages = write_report(store.RunDirectory.open(path), formats)
+    if json:
+        common.print_json(analysis)
+    else:
+        show_result(analysis, pages)
+    whole = not damaged and all(record.state == "ok" for record in records)
+    raise typer.Exit(MET if whole else COULD_NOT_MEASURE)
+
+
+def _date(text: str) -> datetime | None:
+    from datetime import datetime
+
+    if not text:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"{text!r} is not a date", where="--date", hint="write it as 2026-11-20T15:14+01:00") from None
+
+
+def _zone(text: str) -> tzinfo | None:
+    from zoneinfo import ZoneInfo
+
+    if not text:
+        return None
+    try:
+        return ZoneInfo(text)
+    except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
+        raise BadInput(
+            f"{text!r} is not a time zone", where="--zone", hint="write it as Europe/Berlin or UTC"
+        ) from None

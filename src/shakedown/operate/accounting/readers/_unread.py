@@ -1,0 +1,82 @@
+"""Cells of sacct's rows that say something and could not be read: counted by column, with the first of them. A row is used
+without them, but for one whose start cannot be read: it can be no run of any time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from .. import values
+from ..loading import Store
+from ..text import UNIT
+from ._folded import STAMPS
+
+NOTHING = "NULL::VARCHAR"
+#: Times of nothing, as sacct writes them.
+_NO_TIMES = ("00:00:00", "00:00.000", "0:00", "00:00")
+#: What becomes of a row whose column cannot be read.
+_THEN = {
+    "Start": "not counted at all",
+    "End": "counted for the time that the engine says",
+    "AllocCPUS": "without CPU hours, but where AllocTRES has them",
+    "NNodes": "without node hours, but where AllocTRES has them",
+    "Elapsed": "counted from start to end",
+    "Submit": "without a waiting time where Eligible is missing too",
+    "Eligible": "counted as eligible from the submission",
+}
+#: Of a row that is used although its end cannot be read: it is not one that runs on.
+ENDED = f"coalesce(starts_with(odd, 'End{UNIT}'), false)"
+USED = f"NOT coalesce(starts_with(odd, 'Start{UNIT}'), false)"
+
+
+def odd(of: Callable[..., str], columns: Mapping[str, str]) -> str:
+    """SQL: the first column of a row that could not be read, and its text; NULL for nearly all rows. A start comes first:
+    without it there is no run."""
+
+    def stamp(name: str) -> str:
+        key = name.lower()
+        return f"coalesce({columns[f'{key}_x']}, {columns[f'{key}_l']})"
+
+    asked = (
+        *((name, of(name), stamp(name), ()) for name in ("Start", "End")),
+        ("AllocCPUS", of("AllocCPUS", "NCPUS"), columns["cpus"], ()),
+        ("NNodes", of("NNodes", "AllocNodes"), columns["nodes"], ()),
+        ("Elapsed", of("ElapsedRaw", "Elapsed"), columns["elapsed_s"], ("00:00:00",)),
+        *((name, of(name), stamp(name), ()) for name in ("Submit", "Eligible")),
+        ("TotalCPU", of("TotalCPU"), columns["busy_ms"], _NO_TIMES),
+        ("ConsumedEnergyRaw", of("ConsumedEnergyRaw"), columns["joules"], ()),
+    )
+    cases = " ".join(
+        f"WHEN {values.unread(word, parsed, *known)} THEN '{name}{UNIT}' || {word}"
+        for name, word, parsed, known in asked
+        if word != NOTHING
+    )
+    return f"CASE WHEN contains({of('JobID')}, '.') OR {of('JobID')} = 'JobID' THEN NULL {cases} END"
+
+
+class Unread:
+    """What could not be read in the rows of one file, by column: how many, and the first."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[int, str, str]] = {}
+
+    def count(self, store: Store) -> None:
+        """Those of the piece that is in ``raw``."""
+        rows = store.rows(
+            f"SELECT split_part(odd, '{UNIT}', 1), count(*), min(job), arg_min(split_part(odd, '{UNIT}', 2), job) "
+            "FROM raw WHERE odd IS NOT NULL GROUP BY 1"
+        )
+        for column, count, *first in rows:
+            before, *kept = self._found.get(column, (0, *first))
+            self._found[column] = (before + count, *kept)
+
+    def notices(self, store: Store, name: str) -> int:
+        """Say them; how many rows could not be used at all."""
+        for column, (count, job, word) in sorted(self._found.items(), key=lambda one: one[0] != "Start"):
+            then = _THEN.get(column, "taken as not recorded")
+            rows = f"{count:,} row{'s' * (count != 1)}"
+            store.notice(
+                "not-read",
+                f"{column} of {rows} in {name} cannot be read, such as {word!r} of job {job}: {then}",
+                "export again with SLURM_TIME_FORMAT=%s" if column in STAMPS else "look at what wrote it there",
+            )
+        return self._found.get("Start", (0,))[0]

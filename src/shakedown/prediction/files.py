@@ -1,0 +1,111 @@
+"""Files that users have of HPL: logs of runs become rows to calibrate with, HPL.dat files what is to be forecast.
+
+A log does not say on how many nodes it was made: the ranks of a node are asked for, or stand in the description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ..errors import BadInput
+from ..records import Case
+from ..workloads import Garbage, _hpl_dat, xhpl
+from ..workloads._hpl_dat import HplDat
+from .inputs import Config, netlib
+from .setup import Row, RunAs, check_ranks, on_gpus
+
+_MOST_BYTES = 64 << 20
+
+
+class Files(NamedTuple):
+    """What files say: rows of logs in the order of their size, and HPL.dat files with their paths."""
+
+    rows: tuple[Row, ...]
+    dats: tuple[tuple[str, HplDat], ...]
+
+
+def read(paths: Iterable[Path], ranks_per_node: int, threads: int = 1) -> Files:
+    """Read logs and HPL.dat files. Raises BadInput that names the file."""
+    rows: list[Row] = []
+    dats: list[tuple[str, HplDat]] = []
+    for path in paths:
+        text = _text(path)
+        if "T/V " in text:
+            rows += _rows(text, path, ranks_per_node, threads)
+        elif "HPLinpack benchmark input file" in text or "output file name" in text:
+            dats.append((str(path), _hpl_dat.read(text, where=str(path))))
+        else:
+            raise BadInput(
+                "is neither an output of HPL nor an HPL.dat",
+                where=str(path),
+                hint="give a run directory, a log with HPL's table 'T/V  N  NB  P  Q  Time  Gflops', or an HPL.dat",
+            )
+    return Files(tuple(sorted(rows, key=lambda row: (row.count, row.n))), tuple(dats))
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise BadInput("is larger than any log of HPL", where=str(path), hint="give the log alone")
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise BadInput(
+            f"cannot be read: {error.strerror}", where=str(path), hint="give a run directory, a log or an HPL.dat"
+        ) from None
+
+
+def _rows(text: str, path: Path, ranks_per_node: int, threads: int) -> list[Row]:
+    """The runs of a log that passed their check. Raises BadInput for a log that is cut, of GPUs, or without such a run."""
+    try:
+        cases = xhpl.parse(text, {})
+    except Garbage as error:
+        raise BadInput(str(error), where=str(path), hint="give the whole log of a run that ended") from None
+    if any(_on_gpus(case, ranks_per_node) for case in cases):
+        raise BadInput(
+            "these runs were made on GPUs, and the forecast would take them for nodes of processors",
+            where=str(path),
+            hint='describe the machine with --model FILE: counts = "gpus", its runs as [[measured]]',
+        )
+    if ranks_per_node < 1:
+        raise BadInput(
+            "a log does not say how many ranks ran on a node",
+            where=str(path),
+            hint="say it: --ranks-per-node 2 (or in the file of --model)",
+        )
+    rows = []
+    for case in cases:
+        if case.residual is not None and not case.residual.passed:
+            continue
+        known = {name: value for name, value in case.params.items() if name in Config.__struct_fields__ and value != ""}
+        try:
+            config = msgspec.convert(
+                {**known, "ranks_per_node": ranks_per_node, "threads": threads, "split": 0.0}, Config
+            )
+        except msgspec.ValidationError as error:
+            raise BadInput(f"a result cannot be used: {error}", where=str(path), hint="give a log of HPL") from None
+        check_ranks(config.p * config.q, str(path))
+        if case.params.get("implementation") == "netlib":
+            config = netlib(config)
+        nodes = -(-config.p * config.q // ranks_per_node)
+        rate = case.work["flop"] / case.seconds[0]
+        rows.append(Row(count=nodes, n=config.n, p=config.p, q=config.q, rate=rate, where=str(path), config=config))
+    if not rows:
+        raise BadInput("no run of this log passed its check", where=str(path), hint="give a log of a valid run")
+    return rows
+
+
+def _on_gpus(case: Case, ranks_per_node: int) -> bool:
+    ranks = int(case.params["p"]) * int(case.params["q"])
+    return bool(case.params.get("gpus")) or on_gpus(
+        case.work["flop"] / case.seconds[0], -(-ranks // max(ranks_per_node, 1))
+    )
+
+
+def run_as(config: Config) -> RunAs:
+    """How HPL is run, by one run."""
+    fields = {name: getattr(config, name) for name in RunAs.__struct_fields__ if name in Config.__struct_fields__}
+    return RunAs(**fields, program="netlib" if config.chunked else "shakedown")

@@ -1,0 +1,155 @@
+"""Published systems beside our values: bars and a table of like with like, and apart from them what is not alike. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..analysis import circumstances
+from ..records import Beside, Finding, Metric
+from ..units import round_to, show
+from . import _choose
+from ._document import FOLD_FROM, Bar, Bars, Block, Column, Table
+from ._text import interval_of, params_of, value_with_interval, with_half
+
+#: Metrics that have a figure of bars: those of most systems.
+MOST_BARS = 4
+
+
+def blocks(beside: Sequence[Beside], findings: Sequence[Finding], metrics: Mapping[str, Metric]) -> list[Block]:
+    """What is published in the metrics of one workload: empty where nothing is."""
+    vary = list(_choose.varying([_choose.Row(dict(one.params), one) for one in findings]))
+    alike = [one for one in beside if not one.differences]
+    apart = [one for one in beside if one.differences]
+    made: list[Block] = list(_bars(alike, metrics))
+    if alike:
+        made.append(_ranked(alike, vary, metrics))
+    if apart:
+        made.append(_apart(apart, vary, metrics))
+    return made
+
+
+def _title(metric: str, metrics: Mapping[str, Metric]) -> str:
+    return metrics[metric].title if metric in metrics else metric
+
+
+def _system(one: Beside) -> str:
+    return f"{one.system_name}{f' ({one.year})' if one.year else ''}"
+
+
+def _bars(alike: Sequence[Beside], metrics: Mapping[str, Metric]) -> list[Bars]:
+    """For each metric the systems and this run as bars, the best first, of the parameters that most systems share."""
+    groups: dict[tuple[str, int], list[Beside]] = {}
+    for one in alike:
+        if one.better != "none" and one.theirs > 0 and one.ours.value:
+            groups.setdefault((one.metric, id(one.ours)), []).append(one)
+    best: dict[str, list[Beside]] = {}
+    for (name, _), group in groups.items():
+        if len(group) > len(best.get(name, ())):
+            best[name] = group
+    return [_figure(group, metrics) for group in sorted(best.values(), key=lambda group: -len(group))[:MOST_BARS]]
+
+
+def _figure(group: Sequence[Beside], metrics: Mapping[str, Metric]) -> Bars:
+    first = group[0]
+    metric, ours = metrics.get(first.metric), first.ours
+    assert ours.value is not None
+    lower = first.better == "lower"
+    values = [ours.value, *(one.theirs for one in group)]
+    top = min(values) if lower else max(values)
+
+    def share(value: float) -> tuple[tuple[str, float], ...]:
+        return (("of the best of these", top / value if lower else value / top),)
+
+    under = circumstances.words(first.circumstances, metric) if metric else ""
+    bars = [
+        (
+            ours.value,
+            Bar(
+                title="here",
+                detail=under,
+                value=show(ours.value, ours.unit),
+                interval=interval_of(ours),
+                fractions=share(ours.value),
+            ),
+        ),
+        *(
+            (
+                one.theirs,
+                Bar(
+                    title=_system(one),
+                    detail=circumstances.words(one.theirs_circumstances, metric) if metric else "",
+                    value=with_half(one.theirs, one.theirs_half, one.unit),
+                    fractions=share(one.theirs),
+                ),
+            )
+            for one in group
+        ),
+    ]
+    ordered = sorted(bars, key=lambda pair: pair[0], reverse=not lower)
+    return Bars(
+        title=f"{_title(first.metric, metrics)}: systems",
+        bars=tuple(bar for _, bar in ordered),
+        caption=f"Like with like: {under}." if under else "",
+    )
+
+
+def _ranked(alike: Sequence[Beside], vary: list[str], metrics: Mapping[str, Metric]) -> Table:
+    rows = []
+    for one in alike:
+        metric = metrics.get(one.metric)
+        theirs = params_of(one.theirs_params) or "conditions not stated"
+        rows.append(
+            (
+                _title(one.metric, metrics),
+                f"{value_with_interval(one.ours)}\n{params_of(one.ours.params, vary)}",
+                _system(one),
+                f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{theirs}",
+                circumstances.words(one.circumstances, metric) if metric else "",
+                round_to(one.ratio, 3) if one.ratio is not None else "not defined",
+                one.verdict if interval_of(one.ours) or one.verdict != "not ranked" else "not ranked: no interval here",
+                one.where,
+            )
+        )
+    return Table(
+        title="Beside published systems",
+        rows=tuple(rows),
+        columns=(
+            Column("Metric"),
+            Column("Here"),
+            Column("Published system"),
+            Column("Published"),
+            Column("Both under"),
+            Column("Here / published", "number"),
+            Column("Here is", "state"),
+            Column("Where it stands"),
+        ),
+    )
+
+
+def _apart(apart: Sequence[Beside], vary: list[str], metrics: Mapping[str, Metric]) -> Table:
+    rows = tuple(
+        (
+            _title(one.metric, metrics),
+            f"{value_with_interval(one.ours)}\n{params_of(one.ours.params, vary)}",
+            _system(one),
+            f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{params_of(one.theirs_params)}",
+            "; ".join(one.differences),
+            one.where,
+        )
+        for one in apart
+    )
+    return Table(
+        title="Published under other circumstances",
+        caption="Neither better nor worse: each differs from what was measured here in what stands beside it. Shown is what "
+        "is nearest, by nodes first.",
+        rows=rows,
+        columns=(
+            Column("Metric"),
+            Column("Here"),
+            Column("Published system"),
+            Column("Published"),
+            Column("What differs"),
+            Column("Where it stands"),
+        ),
+        folded=len(rows) > FOLD_FROM,
+    )
