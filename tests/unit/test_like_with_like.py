@@ -10,7 +10,7 @@ import pytest
 from shakedown import published, workloads
 from shakedown.analysis import beside, circumstances, compare, curves
 from shakedown.analysis.circumstances import Setting
-from shakedown.analysis.power.cases import _metric
+from shakedown.analysis.power.case_values import metric_of
 from shakedown.machine.virtualisation import is_virtual
 from shakedown.published import System
 from shakedown.records import Beside, Circumstances, Finding, Metric, Value
@@ -30,7 +30,7 @@ def of(name: str) -> Metric:
         return METRICS[name]
     stem, _, word = name.rpartition(".")
     rate = {"hpl": "hpl.rate", "stream.copy": "stream.copy.bandwidth"}[stem]
-    return _metric(METRICS[rate], word, part=False)
+    return metric_of(METRICS[rate], rate.rpartition(".")[0], word, part=False)
 
 
 def laid(name: str, value: float, under: Setting, *systems: str, on: str = "node1", **params: Value) -> list[Beside]:
