@@ -360,6 +360,7 @@ refuse = ['''(?i)\\s(down|drain)''']
 
 @pytest.mark.system
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_an_acceptance_on_a_real_slurm_is_one_job_and_sees_a_drained_node() -> None:
     from shakedown import cluster
     from shakedown.errors import Unavailable
