@@ -21,7 +21,7 @@ PEERS = ROOT / "build" / "native-plain"
 #: Script -> its arguments, of a tenth of a second or a few; {NAME} is the path of a native program, {peers} and {folder} are
 #: folders.
 TINY = {
-    "accept": "3",
+    "accept": "--pieces 3 --repeats 1",
     "accounting": "--jobs 2000 --folder {folder}",
     "agreement": "--seeds 1 --kind PDU",
     "allocation": "--tests 1 --seconds 0.1 --nodes 2",
@@ -45,7 +45,7 @@ TINY = {
     "pingpong": "--program {pingpong} --rounds 1 --samples 2",
     "sampling": "--seconds 0.5 --windows 2 --window-s 0.1",
     "stream": "--build {peers} --threads 1 --gib 0.01 --rounds 1",
-    "tune": "--n 300 --folder {folder} --final-rounds 1 --budget-min 0.2",
+    "tune": "--n 1300 --folder {folder} --final-rounds 1 --budget-min 0.2",
 }
 CLUSTER = {"allocation", "cluster"}
 
