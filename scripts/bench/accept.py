@@ -1,4 +1,6 @@
-"""How long the acceptance report takes from 1,000 pieces of evidence: python scripts/bench/accept.py [--pieces 1000] [--repeats 5]
+"""How long the acceptance report takes from 1,000 pieces of evidence.
+
+    python scripts/bench/accept.py [--pieces 1000] [--repeats 5]
 
 Makes an acceptance of forty requirements whose evidence is that of real commands, forms with attachments and runs of the
 harness, and times `shakedown accept report` as a person calls it, each format alone and all together, interleaved.

@@ -1,5 +1,5 @@
-"""Every script of scripts/bench on a tiny size, with its peers where they are here: what it prints is not looked at, only that
-it starts, measures and ends. One that nobody starts breaks by a rename, and nobody sees it."""
+"""Every script of scripts/bench on a tiny size, with its peers where they are here: what it prints is not looked at, only
+that it starts, measures and ends. One that nobody starts breaks by a rename, and nobody sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a build gets its compiler of CUDA's kernels, and for which chips it makes code: with compilers of a few lines of shell."""
+"""How a build gets its compiler of CUDA's kernels, and for which chips it makes code: compilers are a few lines of shell."""
 
 from __future__ import annotations
 
