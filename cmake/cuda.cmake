@@ -3,10 +3,12 @@
 # Python that builds. It must compile a small kernel: a compiler without its headers, or one that refuses this host's C++
 # compiler, is common. Nothing of CUDA is linked: the kernels are embedded, driver and libraries are loaded at run time.
 include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/choice.cmake)
 
-set(SHAKEDOWN_NVCC "$ENV{SHAKEDOWN_NVCC}" CACHE STRING "the nvcc to compile kernels with; empty: look for one; off: none")
-set(SHAKEDOWN_CUDA_ARCHITECTURES "$ENV{SHAKEDOWN_CUDA_ARCHITECTURES}" CACHE STRING
-    "list of GPU architectures, such as 80;90; empty: 80, 90 and 100 as the compiler knows them, and PTX of the last")
+shakedown_choice(SHAKEDOWN_NVCC "the nvcc to compile kernels with; empty: look for one; off: none")
+shakedown_choice(SHAKEDOWN_CUDA_ARCHITECTURES
+    "list of GPU architectures, such as 80;90; native: those of this machine's GPUs; empty, or native without a GPU: 80, 90 and 100 \
+as the compiler knows them. PTX of the last goes with them")
 
 function(shakedown_nvcc_candidates out)
   set(found "")
@@ -34,19 +36,42 @@ function(shakedown_nvcc_candidates out)
   set(${out} "${found}" PARENT_SCOPE)
 endfunction()
 
-# The architectures that a compiler knows of those wanted, and the flags that make code for them.
+# The architectures of this machine's GPUs, such as 80;90; empty where there is none, or no driver to ask.
+function(shakedown_native_architectures out)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                  OUTPUT_VARIABLE capabilities ERROR_QUIET RESULT_VARIABLE failed)
+  set(found "")
+  if(NOT failed)
+    string(REGEX MATCHALL "[0-9]+\\.[0-9]+" found "${capabilities}")
+    list(TRANSFORM found REPLACE "\\." "")
+    list(REMOVE_DUPLICATES found)
+    list(SORT found COMPARE NATURAL)
+  endif()
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+# The architectures wanted that a compiler knows, and the flags that make code for them. What was named is not looked into.
 function(shakedown_nvcc_architectures nvcc out_list out_flags)
   execute_process(COMMAND ${nvcc} --list-gpu-code OUTPUT_VARIABLE known ERROR_QUIET RESULT_VARIABLE failed)
   set(wanted ${SHAKEDOWN_CUDA_ARCHITECTURES})
-  if(NOT wanted)
-    set(wanted 80 90 100)
-    if(NOT failed)
+  if(NOT wanted OR wanted STREQUAL "native")
+    set(all 80 90 100)
+    set(native "")
+    if(wanted)
+      shakedown_native_architectures(native)
+    endif()
+    foreach(list native all)
+      set(wanted ${${list}})
       foreach(one ${wanted})
-        if(NOT "${known}" MATCHES "sm_${one}[\r\n]")
+        if(NOT failed AND NOT "${known}" MATCHES "sm_${one}[\r\n]")
           list(REMOVE_ITEM wanted ${one})
+          message(STATUS "CUDA: ${nvcc} makes no code for sm_${one}")
         endif()
       endforeach()
-    endif()
+      if(wanted)
+        break()
+      endif()
+    endforeach()
   endif()
   set(flags "")
   foreach(one ${wanted})

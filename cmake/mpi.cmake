@@ -4,8 +4,9 @@
 # small program: a wrapper without its headers is common. Where there is none, programs that measure something with one
 # rank are built for one (native/common/alone/mpi.h), and the others are left out.
 include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/choice.cmake)
 
-set(SHAKEDOWN_MPICXX "$ENV{SHAKEDOWN_MPICXX}" CACHE FILEPATH "the MPI compiler wrapper to build with; empty: look for one")
+shakedown_choice(SHAKEDOWN_MPICXX "the MPI compiler wrapper to build with; empty: look for one")
 
 # The words of a command's output; an error gives an empty list.
 function(shakedown_words out)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import hypothesis
@@ -28,6 +30,16 @@ PACKAGES = {
     "cmake": "cmake",
 }
 
+#: Folder -> the mark of its tests: `cluster` is one worker's (one cluster is up at a time), `timing` runs alone.
+MARKS = {"cluster": "cluster"}
+
+#: Why a test may be left out where CI is set: something of the machine that no package and no setting of ours changes.
+CIRCUMSTANCE = re.compile(
+    r"this (machine|container|file system|kernel) |the kernel |anybody may read |the journal of this machine |"
+    r"scontrol needs a configuration here: |no FUSE file system can be mounted |needs /dev/fuse|needs two CPUs|"
+    r"no multicast over IPv6 here"
+)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     # A shell that starts the tests in the background ignores Ctrl-C for them, and what they start would inherit that.
@@ -39,6 +51,40 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "needs(*programs): skipped, with the command that enables it, where one is absent"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in MARKS:
+            item.add_marker(MARKS[folder])
+        if item.get_closest_marker("cluster"):
+            item.add_marker(pytest.mark.xdist_group("cluster"))
+
+
+def _left_out(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Where CI is set, leaving out what could be installed is a failure."""
+    if not report.skipped or hasattr(report, "wasxfail") or not os.environ.get("CI"):
+        return
+    why = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    why = why.removeprefix("Skipped: ")
+    if not CIRCUMSTANCE.match(why):
+        report.outcome = "failed"
+        report.longrepr = f"left out, with CI set: {why}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _left_out(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _left_out(report)
+    return report
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

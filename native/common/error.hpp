@@ -10,12 +10,11 @@ enum ExitCode : int { kOk = 0, kCheckFailed = 1, kUsage = 2, kCouldNotMeasure = 
 
 /// What was wrong and what to do next; `code` becomes the exit code.
 struct Error : std::runtime_error {
-  Error(ExitCode exit_code, const std::string& what, const std::string& hint = "")
-      : std::runtime_error(hint.empty() ? what : what + "\n  next: " + hint), code(exit_code) {}
+  Error(ExitCode exit_code, const std::string& what, const std::string& hint = "");
   ExitCode code;
 };
 
-inline Error usage(const std::string& what, const std::string& hint = "") { return {kUsage, what, hint}; }
-inline Error cannot(const std::string& what, const std::string& hint = "") { return {kCouldNotMeasure, what, hint}; }
+Error usage(const std::string& what, const std::string& hint = "");
+Error cannot(const std::string& what, const std::string& hint = "");
 
 }  // namespace shakedown

@@ -1,13 +1,12 @@
 // A JSON object or array being written: enough to emit events, with full precision and no NaN.
 #pragma once
 
-#include <charconv>
-#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace shakedown {
@@ -17,39 +16,24 @@ struct Json {
   std::string text;
 };
 
-inline std::string quote(std::string_view word) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : word) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
+std::string quote(std::string_view word);
 
-inline std::string to_json(const Json& json) { return json.text; }
-inline std::string to_json(std::string_view word) { return quote(word); }
-inline std::string to_json(const char* word) { return quote(word); }
-inline std::string to_json(const std::string& word) { return quote(word); }
-inline std::string to_json(bool truth) { return truth ? "true" : "false"; }
-inline std::string to_json(std::integral auto number) { return std::to_string(number); }
+std::string to_json(const Json& json);
+std::string to_json(std::string_view word);
+std::string to_json(const char* word);
+std::string to_json(const std::string& word);
+std::string to_json(bool truth);
+std::string to_json(std::int64_t number);
+std::string to_json(std::uint64_t number);
+inline std::string to_json(std::integral auto number) {
+  if constexpr (std::is_signed_v<decltype(number)>)
+    return to_json(std::int64_t{number});
+  else
+    return to_json(std::uint64_t{number});
+}
 
 /// The shortest text that reads back as the same number; null where it is not finite.
-inline std::string to_json(double number) {
-  if (!std::isfinite(number)) return "null";
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, number).ptr;
-  return {text, end};
-}
+std::string to_json(double number);
 
 template <class T>
 std::string to_json(std::span<const T> items) {
@@ -71,17 +55,16 @@ class Object {
  public:
   template <class T>
   Object& add(std::string_view name, const T& value) {
-    if (!body_.empty()) body_ += ',';
-    body_ += quote(name) + ':' + to_json(value);
-    return *this;
+    return put(name, to_json(value));
   }
-  [[nodiscard]] Json json() const { return {'{' + body_ + '}'}; }
+  [[nodiscard]] Json json() const;
   [[nodiscard]] bool empty() const { return body_.empty(); }
 
  private:
+  Object& put(std::string_view name, const std::string& json);
   std::string body_;
 };
 
-inline std::string to_json(const Object& object) { return object.json().text; }
+std::string to_json(const Object& object);
 
 }  // namespace shakedown

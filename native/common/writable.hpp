@@ -1,29 +1,12 @@
 // Where a program is to write at its end, looked at before it measures.
 #pragma once
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <string>
-
-#include "error.hpp"
 
 namespace shakedown {
 
 /// Throw a usage error where no file can be written at `path`, which --`argument` gave; empty: nothing is to be
 /// written. What is there stays as it is.
-inline void require_writable(const std::string& argument, const std::string& path) {
-  if (path.empty()) return;
-  const bool there = access(path.c_str(), F_OK) == 0;
-  std::FILE* const file = std::fopen(path.c_str(), "ab");
-  if (file == nullptr) {
-    throw usage("--" + argument + ": cannot write " + path + ": " + std::strerror(errno),
-                "name a file in a folder that is there and can be written");
-  }
-  std::fclose(file);
-  if (!there) unlink(path.c_str());
-}
+void require_writable(const std::string& argument, const std::string& path);
 
 }  // namespace shakedown

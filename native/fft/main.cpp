@@ -13,6 +13,7 @@
 #include "arrays.hpp"
 #include "common/caches.hpp"
 #include "common/emit.hpp"
+#include "common/isa.hpp"
 #include "common/team.hpp"
 #include "gemm/pool.hpp"
 #include "options.hpp"

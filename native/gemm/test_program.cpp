@@ -8,6 +8,7 @@
 
 #include "common/blas.hpp"
 #include "common/check.hpp"
+#include "common/isa.hpp"
 #include "common/ran.hpp"
 
 namespace {

@@ -2,6 +2,7 @@
 #include "layout.hpp"
 
 #include <climits>
+#include <cmath>
 #include <numeric>
 #include <vector>
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/blas.hpp"
+#include "common/error.hpp"
 
 namespace shakedown::hpl {
 

@@ -1,4 +1,6 @@
-"""How long the acceptance report takes from 1,000 pieces of evidence: python scripts/bench/accept.py [attempts]
+"""How long the acceptance report takes from 1,000 pieces of evidence.
+
+    python scripts/bench/accept.py [--pieces 1000] [--repeats 5]
 
 Makes an acceptance of forty requirements whose evidence is that of real commands, forms with attachments and runs of the
 harness, and times `shakedown accept report` as a person calls it, each format alone and all together, interleaved.
@@ -6,6 +8,7 @@ harness, and times `shakedown accept report` as a person calls it, each format a
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -15,12 +18,15 @@ import time
 from pathlib import Path
 
 FORMATS = ("json", "html", "md", "pdf", "html,pdf,md,json")
-REPEATS = 5
 _REQUIREMENTS = 40
 
 
 def main() -> None:
-    pieces = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--pieces", type=int, default=1000, help="of evidence")
+    options.add_argument("--repeats", type=int, default=5)
+    asked = options.parse_args()
+    pieces = asked.pieces
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         (place / "plan.toml").write_text(plan(pieces))
@@ -32,7 +38,7 @@ def main() -> None:
         files = sum(one.is_file() for folder in ("evidence", "runs") for one in (place / "A" / folder).rglob("*"))
         print(f"{files} files of evidence, made in {made_s:.1f} s; {os.cpu_count()} CPUs")
         seconds: dict[str, list[float]] = {form: [] for form in FORMATS}
-        for _ in range(REPEATS):
+        for _ in range(asked.repeats):
             for form in FORMATS:
                 begun = time.monotonic()
                 accept("report", place / "A", "--format", form)

@@ -104,8 +104,8 @@ def main() -> None:
         if not truth.exists():  # our own file of an earlier run with --keep
             started = time.monotonic()
             # In a process of its own: a child's peak is never less than its parent's was.
-            words = (sys.executable, __file__, "--jobs", str(asked.jobs), "--folder", str(folder), "--make")
-            subprocess.run(words, check=True)
+            command = (sys.executable, __file__, "--jobs", str(asked.jobs), "--folder", str(folder), "--make")
+            subprocess.run(command, check=True)
             print(f"made {source.stat().st_size / 1e9:.2f} GB in {time.monotonic() - started:.0f} s", file=sys.stderr)
         known = msgspec.json.decode(truth.read_bytes(), type=simulate.Known)
         results = []

@@ -38,7 +38,7 @@ def cases_of(host: str, speed: float, measurements: int, rng: np.random.Generato
     for number in range(measurements):
         workload = ("stream", "gemm", "pingpong")[number % 3]
         size = 2 ** (6 + number // 3 % 20)
-        params = (
+        params: dict[str, int | float | str | bool] = (
             {"threads": 1 + number % 64, "bytes": size, "level": "memory"}
             if workload == "stream"
             else {"n": 256 * (1 + number), "threads": 64, "library": "openblas 0.3"}

@@ -38,7 +38,8 @@ def watts(node: int, seconds: np.ndarray) -> np.ndarray:
     """The power of a node at whole seconds: known, and the same whenever it is asked for."""
     random = np.random.default_rng((SEED, node))
     levels = 250 + 50 * random.integers(0, 11, len(seconds) // 300 + 2)
-    return (levels[seconds // 300] + random.integers(-8, 9, len(seconds))).astype(np.float32)
+    noisy: np.ndarray = levels[seconds // 300] + random.integers(-8, 9, len(seconds))
+    return noisy.astype(np.float32)
 
 
 def lost(node: int, count: int) -> np.ndarray:
@@ -84,7 +85,7 @@ def write_jobs(path: Path, nodes: int, count: int) -> None:
     random = np.random.default_rng(SEED)
     lines = ["job,nodes,begin,end,cores"]
     for number in range(max(1, round(10 * nodes * count / (30 * 86400)))):
-        width = int(min(nodes, 2 ** random.integers(0, 4)))
+        width = min(nodes, 2 ** int(random.integers(0, 4)))
         first = int(random.integers(0, nodes - width + 1))
         begin = float(BEGIN_S + random.random() * count)
         end = min(BEGIN_S + count, begin + float(random.exponential(12 * 3600)))

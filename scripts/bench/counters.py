@@ -210,7 +210,7 @@ def as_peer(name: str) -> None:
 
     logging.disable(logging.CRITICAL)
     tool = {"codecarbon": codecarbon, "perun": perun}[name]
-    out = {}
+    out: dict[str, Any] = {}
     for key, case in json.load(sys.stdin).items():
         with tempfile.TemporaryDirectory() as root:
             try:

@@ -48,7 +48,9 @@ def short_runs(repeats: int) -> list[dict[str, float]]:
     for seconds in (30.0, 60.0, 120.0, 300.0, 600.0, 1800.0):
         load, end = hpl(seconds), ORIGIN + round(seconds * 1e9)
         true = load.mean_w(0, seconds) * seconds
-        naive, moved, ours, inside = [], [], [], []
+        naive: list[float] = []
+        moved: list[float] = []
+        ours, inside = [], []
         for seed in range(repeats):
             first = np.random.default_rng(seed).uniform(0, 10)
             truth = Truth(10.0, 40.0, resolution=1.0, noise=1.0, phase_s=first)
@@ -209,7 +211,7 @@ def main() -> None:
     options.add_argument("--repeats", type=int, default=2000, help="of the steady mean; a tenth of it for the rest")
     asked = options.parse_args()
     some = max(asked.repeats // 10, 10)
-    result = {
+    result: dict[str, Any] = {
         "short_runs": short_runs(some),
         "steady_mean": coverage(asked.repeats),
         "phase_powers": phases(max(some // 4, 10)),

@@ -109,7 +109,7 @@ class Both:
     def run_program(self) -> float:
         found = self.events("--samples", str(self.args.samples), "--wisdom", self.wisdom)
         case = next(one for one in found if one["event"] == "case" and one["kernel"] != "fft_plan")
-        return flop(self.shape) * self.calls / min(case["seconds"])
+        return float(flop(self.shape) * self.calls / min(case["seconds"]))
 
     def run_bare(self) -> float:
         folder, _, file = self.library.rpartition("/")
@@ -123,7 +123,7 @@ class Both:
             check=True,
             preexec_fn=lambda: os.sched_setaffinity(0, cpus),
         )
-        return flop(self.shape) * self.calls / min(map(float, done.stdout.split()))
+        return float(flop(self.shape) * self.calls / min(map(float, done.stdout.split())))
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ import time
 from shakedown import programs
 from shakedown.host import RealHost
 from shakedown.machine.blas import blas
-from shakedown.workloads import gemm
+from shakedown.workloads import _blas
 
 
 def bare_loop(library: str, n: int, threads: int, precision: str, samples: int) -> list[float]:
@@ -72,7 +72,7 @@ def chosen_library() -> str:
     host = RealHost()
     cpuinfo = host.read("/proc/cpuinfo") or ""
     vendor = next((name for name in ("GenuineIntel", "AuthenticAMD") if name in cpuinfo), "")
-    found = gemm.ordered(blas(host), vendor)
+    found = _blas.ordered(blas(host), vendor)
     if not found:
         sys.exit("no optimised BLAS library was found: pip install scipy-openblas32")
     return found[0].path

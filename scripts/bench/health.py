@@ -112,7 +112,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         common = ("--state", str(folder / "state"))
-        calls = {"quick": (*QUICK, *common), "verb": (*VERB, *common)}
+        calls: dict[str, tuple[str, ...]] = {"quick": (*QUICK, *common), "verb": (*VERB, *common)}
         if peer := nhc(folder):
             calls["nhc"] = peer
         for words in calls.values():

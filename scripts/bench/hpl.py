@@ -52,7 +52,9 @@ def ours(args: argparse.Namespace, n: int, blocks: list[int], pages: str, sample
     return list(found.values())
 
 
-def hpcc(args: argparse.Namespace, orders: list[int], blocks: list[int], pages: str, ranks: int, threads: int) -> dict:
+def hpcc(
+    args: argparse.Namespace, orders: list[int], blocks: list[int], pages: str, ranks: int, threads: int
+) -> dict[int, tuple[float, int]]:
     """Order -> (rate in flop/s, block size) of the best. hpcc runs all of its other tests first; their sizes follow N."""
     dat = _hpl_dat.text(
         _hpl_dat.HplDat(

@@ -52,7 +52,7 @@ def run(argv: list[str], **options: Any) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, check=False, **options)
     if done.returncode:
         sys.exit(f"{' '.join(argv)} failed with {done.returncode}: {(done.stderr or done.stdout)[-2000:]}")
-    return done.stdout
+    return str(done.stdout)
 
 
 def ours(args: argparse.Namespace, *, precision: str, write: str = "") -> tuple[dict[str, float], dict[str, float]]:
@@ -60,7 +60,8 @@ def ours(args: argparse.Namespace, *, precision: str, write: str = "") -> tuple[
     words = ["--particles", str(args.particles), "--cutoff", str(args.cutoff), "--density", str(args.density)]
     words += ["--threads", str(args.ranks), "--precision", precision, "--samples", str(args.samples)]
     words += ["--write", write] if write else []
-    rates, state = {}, {}
+    rates: dict[str, float] = {}
+    state: dict[str, float] = {}
     for event in map(json.loads, run([args.program, *words]).splitlines()):
         if event["event"] == "case":
             rates[event["params"]["precision"]] = event["work"]["particle_steps"] / statistics.median(event["seconds"])

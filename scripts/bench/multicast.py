@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -143,10 +144,10 @@ def main() -> None:
         for index in range(args.rounds):
             port = 21000 + os.getpid() % 1000 + 1000 * (index % 5)
             runs = {
-                "multicast": lambda: ours(args, 64),
-                "multicast, packet by packet": lambda: ours(args, 1),
-                "sendto and recv": lambda port=port: plain(args, program, port),
-                "iperf2": lambda port=port: iperf(args, port),
+                "multicast": partial(ours, args, 64),
+                "multicast, packet by packet": partial(ours, args, 1),
+                "sendto and recv": partial(plain, args, program, port),
+                "iperf2": partial(iperf, args, port),
             }
             names = list(results)
             for name in names[index % len(names) :] + names[: index % len(names)]:

@@ -239,7 +239,7 @@ def tournament(folder: Path, nodes: int) -> Path:
     return path
 
 
-def _ends(place: int) -> tuple[tuple[str, object], ...]:
+def _ends(place: int) -> tuple[tuple[str, int | str], ...]:
     return ("rank", place), ("cpu", 0), ("host", f"n{place + 1}")
 
 

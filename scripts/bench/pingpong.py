@@ -123,9 +123,9 @@ def main() -> None:
     ours: list[dict[str, float]] = []
     theirs: list[dict[str, float]] = []
     for index in range(args.rounds):
-        both = [lambda: ours.append(run_program(args)), lambda: theirs.append(run_hpcc(args))]
-        for run in both if index % 2 == 0 else reversed(both):
-            run()
+        both = [(ours, run_program), (theirs, run_hpcc)]
+        for rates, run in both if index % 2 == 0 else reversed(both):
+            rates.append(run(args))
         print(
             f"round {index + 1}: {ours[-1]['latency'] * 1e9:.1f} ns, hpcc {theirs[-1]['latency'] * 1e9:.1f} ns",
             file=sys.stderr,

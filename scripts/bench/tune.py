@@ -23,6 +23,7 @@ import sys
 import time
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from shakedown import store
 from shakedown.host import RealHost
@@ -153,7 +154,7 @@ def every(space: spaces.Space) -> list[Point]:
     return list(found.values())
 
 
-def judged(measured: Measured, sweep: list[Trial], chosen: Point, asked: argparse.Namespace) -> dict[str, object]:
+def judged(measured: Measured, sweep: list[Trial], chosen: Point, asked: argparse.Namespace) -> dict[str, Any]:
     """The sweep's best few and the tuner's choice side by side: how much slower the choice is than the best of them."""
     known = Known(measured.problem)
     for trial in sweep:

@@ -76,13 +76,13 @@ def test_an_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "shakedown", "tune", "hpl", "out", *SMALL, "--budget-min", "1"]
     child = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     path = tmp_path / "out" / "trials.jsonl"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and child.poll() is None:
         if path.exists() and path.read_bytes().count(b"\n") >= 2:
             child.send_signal(signal.SIGINT)
             break
         time.sleep(0.01)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=300)
     assert child.returncode == 130, said
     assert "next: shakedown tune hpl" in said
     kept = path.read_bytes().splitlines()

@@ -9,7 +9,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-def until(holds: Callable[[], Found], limit_s: float = 90.0, what: str = "", every_s: float = 0.2) -> Found:
+def until(holds: Callable[[], Found], limit_s: float = 300.0, what: str = "", every_s: float = 0.2) -> Found:
     """What ``holds`` gives once it is true; fails where it never is."""
     deadline = time.monotonic() + limit_s
     while not (found := holds()):

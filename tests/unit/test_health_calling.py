@@ -180,7 +180,7 @@ def torn(descriptor, data):
 children.os.write = torn
 print(children.run([children.Task("a")], lambda task, note: b"x" * 100, 5.0)[children.Task("a")].why)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout == "its child ended without an answer\n"
 
 
@@ -193,7 +193,7 @@ children.os.kill = children.os.killpg = lambda pid, number: None
 found = children.run([children.Task("a")], lambda task, note: time.sleep(30), 0.3)
 print(found[children.Task("a")].pid, found[children.Task("a")].started != "")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     pid, left = done.stdout.split()
     os.kill(int(pid), signal.SIGKILL)
     assert left == "True"
