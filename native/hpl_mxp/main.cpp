@@ -2,6 +2,8 @@
 // emit, diagnose.
 #include <unistd.h>
 
+#include <cmath>
+
 #include "gpu/image.hpp"
 #include "hpl/runs.hpp"
 #include "hpl/session.hpp"

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "unit")]
-
-import test_tuning_search as simulated  # noqa: E402
+sys.path.insert(0, str(TESTS))
 
 from shakedown.tuning import outcome  # noqa: E402
 from shakedown.tuning.records import Point  # noqa: E402
+from unit import test_tuning_search as simulated  # noqa: E402
 
 #: Noise of a run, and the share of runs that take 30 % longer.
 MACHINES = ((0.01, 0.0), (0.03, 0.0), (0.05, 0.0), (0.01, 0.05))

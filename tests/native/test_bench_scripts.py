@@ -33,6 +33,7 @@ TINY = {
     "energy": "--repeats 20",
     "fft": "--sizes 256 --threads 1 --samples 2 --sample-flop 1e6 --rounds 1",
     "filesystem": "--program {filesystem} --directory {folder} --rounds 1 --blocks 65536",
+    "forecast": "--only Athlon",
     "gemm": "--sizes 128 --threads 1 --precision d --samples 1 --rounds 1",
     "harness": "--runs 2",
     "health": "--repeats 1",
@@ -44,7 +45,8 @@ TINY = {
     "pairs": "--nodes 8 --seeds 1 --harder-seeds 1",
     "pingpong": "--program {pingpong} --rounds 1 --samples 2",
     "sampling": "--seconds 0.5 --windows 2 --window-s 0.1",
-    "stream": "--build {peers} --threads 1 --gib 0.01 --rounds 1",
+    "stream": "--build {peers} --threads 1 --gib 0.01 --pairs 1",
+    "tune_claims": "--sweeps 1",
     "tune": "--n 1300 --folder {folder} --final-rounds 1 --budget-min 0.2",
 }
 CLUSTER = {"allocation", "cluster"}
@@ -56,7 +58,7 @@ def test_every_script_has_a_tiny_size() -> None:
 
 
 #: Modules that the scripts share.
-LIBRARIES: set[str] = set()
+LIBRARIES = {"paired"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.cluster] * (name in CLUSTER)) for name in TINY])
