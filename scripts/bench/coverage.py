@@ -148,7 +148,15 @@ def _bound(run: Run, period_s: float) -> float:
     return out
 
 
-def table(runs: Sequence[Run], shifts: int = 1) -> list[dict[str, Any]]:
+def _anywhere(run: Run, period_s: float, rng: np.random.Generator) -> Run:
+    """The load with marks drawn about its core phase, ten periods apart or more where it lasts so long."""
+    low, high = run.begin_s - 30, run.end_s + 30
+    least = min(10 * period_s, (high - low) / 2)
+    begin = rng.uniform(low, high - least)
+    return Run(run.load, begin, rng.uniform(begin + least, high))
+
+
+def table(runs: Sequence[Run], shifts: int = 1, anywhere: bool = False) -> list[dict[str, Any]]:
     """One row a cell."""
     cells: dict[tuple[str, ...], list[Seen]] = {}
     for number, run in enumerate(runs):
@@ -157,7 +165,7 @@ def table(runs: Sequence[Run], shifts: int = 1) -> list[dict[str, Any]]:
             for period_s in PERIODS_S:
                 for spoilt in SPOILT:
                     for _ in range(shifts):
-                        for one in of(run, kind, period_s, spoilt, rng):
+                        for one in of(_anywhere(run, period_s, rng) if anywhere else run, kind, period_s, spoilt, rng):
                             cells.setdefault(one.cell, []).append(one)
     return [_row(cell, seen) for cell, seen in sorted(cells.items(), key=lambda item: (item[0][:2], item[0][3]))]
 
@@ -183,10 +191,11 @@ def main() -> None:
     parser.add_argument("--loads", type=int, default=60, help="runs that are drawn")
     parser.add_argument("--shifts", type=int, default=1, help="phases of the meter against each run")
     parser.add_argument("--trace", action="append", default=[], metavar="FILE,BEGIN,END")
+    parser.add_argument("--anywhere", action="store_true", help="phases that begin and end anywhere, not at the core's marks")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     drawn = (hpl_like(np.random.default_rng(seed)) for seed in range(asked.loads))
-    rows = table([recorded(text) for text in asked.trace] or list(drawn), asked.shifts)
+    rows = table([recorded(text) for text in asked.trace] or list(drawn), asked.shifts, asked.anywhere)
     if asked.json:
         print(json.dumps(rows, indent=1))
         return

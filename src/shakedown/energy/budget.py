@@ -270,12 +270,11 @@ def window_terms(
     return terms
 
 
-def ends_term(ends_u_j: tuple[float, float], cadence_s: float) -> Term:
-    """Where the phase begins and ends between two readings. The two are added: a load that steps up at the begin steps down
-    at the end, and both ends err alike."""
+def ends_term(ends_u_j: float, cadence_s: float) -> Term:
+    """Where the phase begins and ends between two readings (edges.py)."""
     return Term(
         name="ends between readings",
-        u=sum(ends_u_j),
+        u=ends_u_j,
         text=f"the power may have moved anywhere within the {cadence_s:.3g} s between two readings at each end",
         remedy="read more often, or run for longer",
     )
