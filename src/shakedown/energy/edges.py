@@ -1,19 +1,20 @@
 """What readings leave open at the marks of a phase and in gaps: bounds, and no assumption of when the load moved.
 
 A stretch of length D that a mark cuts has the mean r, and the share g of it lies inside. Its power stayed between ``low`` and
-``high``, what its own reading and its neighbours' say, a little wider for what moves faster than they are read. What lies outside
-had between (1 - g) low and (1 - g) high, so that the part inside holds, over D,
+``high``, which its own reading and its neighbours' tell, a little wider for what moves faster than they are read. What lies
+outside had between (1 - g) low and (1 - g) high, so that the part inside holds, over D,
 
     from max(g low, r - (1 - g) high) to min(g high, r - (1 - g) low).
 
-Readings at a point have no mean (r is not known): from g low to g high. Those that see only the share f of the time have one
-between f r + (1 - f) low and f r + (1 - f) high. A stretch without a reading lies between what the readings beside it say, as
-far to either side as it is long.
+Where r lies between the readings of the two neighbours the power is taken to have moved one way, as at the begin of a run, at its
+end and on any ramp: the part inside has a mean between r and the reading inside, less what readings scatter by. That halves the
+bounds; they hold whether the power stepped at the mark, before it, after it or not at all. Readings that see only the share f of
+the time have a mean between f r + (1 - f) low and f r + (1 - f) high; those at a point have none: from g low to g high. A stretch
+without a reading lies between what the readings beside it say, as far to either side as it is long.
 
-Where the reading lies between those of its two neighbours the power is taken to have moved one way, as at the begin of a run, its end
-and on any ramp: the part inside has a mean between r and the reading inside, less what the readings scatter by. That halves the
-bounds, and they hold whether the power stepped at the mark, before it, after it or not at all. The middle of the bounds is taken; half their distance over sqrt(3) is its standard
-uncertainty (JCGM 100, 4.3.7), so that 1.96 of it hold whatever the load did between them.
+The middle of the bounds is taken. Half their distance over sqrt(3) is its standard uncertainty where all between them is as likely
+(JCGM 100, 4.3.7); over sqrt(2) for points and gaps, since loads that step at the marks put the truth at the very ends (a U-shaped
+distribution). So 1.96 standard uncertainties reach beyond the bounds.
 """
 
 from __future__ import annotations
@@ -28,17 +29,21 @@ if TYPE_CHECKING:
 
 #: Stretches to either side of a mark that tell how much the power scatters from one to the next.
 _AROUND = 10
+#: What the square of a half width is divided by for its variance: JCGM 100, 4.3.7, and NIST handbook 2.5.
+_UNIFORM, _U_SHAPED = 3.0, 2.0
 
 
 class Bounds(NamedTuple):
-    """Energy in J: the middle of what is possible and how far the truth may lie from it."""
+    """Energy in J: the middle of what is possible, how far the truth may lie from it, and its standard uncertainty."""
 
     middle_j: float
     half_j: float
+    u_j: float
 
 
-def _between(low_j: float, high_j: float) -> Bounds:
-    return Bounds((low_j + high_j) / 2, (high_j - low_j) / 2)
+def _between(low_j: float, high_j: float, shape: float = _UNIFORM) -> Bounds:
+    half_j = (high_j - low_j) / 2
+    return Bounds((low_j + high_j) / 2, half_j, half_j / math.sqrt(shape))
 
 
 def cut_stretch(tiles: Tiles, at_ns: int) -> int | None:
@@ -57,7 +62,7 @@ def cut(tiles: Tiles, index: int, begin_ns: int, end_ns: int) -> Bounds:
     low, high = _power_bounds(tiles, index)
     left, right = float(tiles.left_w[index]), float(tiles.right_w[index])
     if left != right or tiles.points:
-        return _between(g * low * length_s, g * high * length_s)
+        return _between(g * low * length_s, g * high * length_s, _U_SHAPED)
     least = tiles.covered * left + (1 - tiles.covered) * low
     most = tiles.covered * left + (1 - tiles.covered) * high
     part_low, part_high = max(g * low, least - (1 - g) * high), min(g * high, most - (1 - g) * low)
@@ -77,7 +82,7 @@ def gap(tiles: Tiles, missing: Gap) -> Bounds:
     """The energy of a stretch without a reading. Beyond the trace's ends the range of the whole trace is possible."""
     if missing.where != "inside":
         powers = np.concatenate([tiles.left_w, tiles.right_w])
-        return _between(missing.seconds * float(powers.min()), missing.seconds * float(powers.max()))
+        return _between(missing.seconds * float(powers.min()), missing.seconds * float(powers.max()), _U_SHAPED)
     after = int(np.searchsorted(tiles.begin_ns, missing.end_ns, side="left"))
     whole_ns = int(tiles.begin_ns[after] - tiles.end_ns[after - 1])
     first, last = tiles.end_ns[after - 1] - whole_ns, tiles.begin_ns[after] + whole_ns
@@ -87,7 +92,8 @@ def gap(tiles: Tiles, missing: Gap) -> Bounds:
     )
     powers = np.concatenate([tiles.left_w[near], tiles.right_w[near]])
     wider = _wiggle(tiles, after)
-    return _between(missing.seconds * (float(powers.min()) - wider), missing.seconds * (float(powers.max()) + wider))
+    low, high = float(powers.min()) - wider, float(powers.max()) + wider
+    return _between(missing.seconds * low, missing.seconds * high, _U_SHAPED)
 
 
 def _power_bounds(tiles: Tiles, index: int) -> tuple[float, float]:

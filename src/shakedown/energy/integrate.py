@@ -15,6 +15,7 @@ import math
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import CannotMeasure
 from ..meters import Status
@@ -127,7 +128,7 @@ class Counted(NamedTuple):
 def counted(trace: Trace, response: Response, *, most_w: float | None = None, second: Trace | None = None) -> Counted:
     """The mean power between two readings of a counter that belong together, by energy/counters.py, which knows wraps and
     resets. A failed read between them loses nothing: the counter still holds the energy. Of values that are read several
-    times over only the first counts, moved back by half a reading. Raises CannotMeasure for fewer than two readings that
+    times over only the first counts, at the time when it came (``_where_it_moved``). Raises CannotMeasure for fewer than two readings that
     join."""
     from .counters import Step, unroll
 
@@ -137,11 +138,10 @@ def counted(trace: Trace, response: Response, *, most_w: float | None = None, se
     t, low, high = found.t_ns[good], found.least_j[good], found.most_j[good]
     broken = np.cumsum((found.step[good] & Step.RESET) > 0)
     poll_ns = float(np.median(np.diff(trace.t_ns))) if len(trace) > 1 else 0.0
-    if len(t) > 2 and poll_ns * 1e-9 <= OFTEN * response.refresh_s:
-        # Between two steps the counter says nothing: straight lines from step to step are nearer than standing still.
-        kept = np.concatenate([[True], (np.diff(low) != 0) | (np.diff(broken) > 0)])
-        t = np.where(np.arange(len(t)) > 0, t - round(poll_ns / 2), t)[kept]
-        low, high, broken = low[kept], high[kept], broken[kept]
+    if len(t) > 2:
+        often = poll_ns * 1e-9 <= OFTEN * response.refresh_s
+        t, kept = _where_it_moved(t, low, broken, poll_ns if often else 0.0, response.resolution)
+        t, low, high, broken = t[kept], low[kept], high[kept], broken[kept]
     joined = (np.diff(t) > 0) & (np.diff(broken) == 0)
     if not np.any(joined):
         raise CannotMeasure(
@@ -156,6 +156,30 @@ def counted(trace: Trace, response: Response, *, most_w: float | None = None, se
     cadence = max(response.refresh_s, poll_ns * 1e-9)
     tiles = Tiles(t[:-1][joined] + shift, t[1:][joined] + shift, w, w, cadence)
     return Counted(tiles, (w_high - w_low) / 2 / abs(response.gain), found)
+
+
+def _where_it_moved(
+    t: Ints, joules: Floats, broken: Ints, poll_ns: float, step_j: float
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """Stamps of when a counter had just what it shows, and at which readings it had moved.
+
+    Between two steps it says nothing: straight lines from step to step are nearer than standing still. Read more often than
+    it refreshes (``poll_ns``) the step lies in the middle between two readings. Else, of a rise by k steps since the reading
+    before, the last came within the last k-th part of the time between them; its middle is taken. The last reading stays
+    where it stood still for long.
+    """
+    rise = np.diff(joules)
+    moved = np.concatenate([[True], (rise != 0) | (np.diff(broken) > 0)])
+    if poll_ns > 0:
+        back: Floats = np.where(np.arange(len(t)) > 0, poll_ns / 2, 0.0)
+        return t - np.round(back).astype(np.int64), moved
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.clip(np.where(rise > 0, step_j / (2 * rise), 0.0), 0.0, 0.5)
+    back = np.concatenate([[0.0], part * np.diff(t)])
+    last = int(np.flatnonzero(moved)[-1])
+    usual = float(np.median(np.diff(t[moved]))) if np.count_nonzero(moved) > 1 else 0.0
+    moved[-1] = moved[-1] or float(t[-1] - t[last]) > GAP * usual
+    return t - np.round(back).astype(np.int64), moved
 
 
 def tiles_of(trace: Trace, response: Response, method: str) -> Tiles:
@@ -242,16 +266,16 @@ def integrate(tiles: Tiles, begin_ns: int, end_ns: int) -> Integral | None:
             bounds = edges.cut(tiles, index, begin_ns, end_ns)
             whole = tiles.begin_ns[index], tiles.end_ns[index]
             joules += bounds.middle_j - energy_of_tiles(tiles, max(begin_ns, int(whole[0])), min(end_ns, int(whole[1])))[0]
-            ends.append(bounds.half_j)
+            ends.append(bounds.u_j)
     gaps = gaps_of(tiles, begin_ns, end_ns)
     together, alone = 0.0, 0.0
     for gap in gaps:
         bounds = edges.gap(tiles, gap)
         joules += bounds.middle_j
         if gap.begin_ns == begin_ns or gap.end_ns == end_ns:
-            together += bounds.half_j
+            together += bounds.u_j
         else:
-            alone += bounds.half_j**2
+            alone += bounds.u_j**2
     first = int(np.searchsorted(tiles.end_ns, begin_ns, side="right"))
     last = int(np.searchsorted(tiles.begin_ns, end_ns, side="left"))
     return Integral(
@@ -259,8 +283,8 @@ def integrate(tiles: Tiles, begin_ns: int, end_ns: int) -> Integral | None:
         seconds=seconds,
         seen=max(0.0, 1 - math.fsum(gap.seconds for gap in gaps) / seconds),
         gaps=gaps,
-        gap_u_j=math.sqrt((together**2 + alone) / 3),
-        ends_u_j=math.fsum(ends) / math.sqrt(3),
+        gap_u_j=math.hypot(together, math.sqrt(alone)),
+        ends_u_j=math.fsum(ends),
         readings=last - first,
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..meters import Channel, Scope, channel_key
 from .character import Character, Estimate
-from .refresh import least_step, spacing_s
+from .refresh import counter_step, decimal_step, least_step, spacing_s
 from .trace import Floats, Trace
 
 #: How many time constants until an exponential's rest does not count: e^-7 = 0.1 %.
@@ -43,7 +43,7 @@ class Response(NamedTuple):
     covariance: float  # of gain and offset
     calibrated: bool  # gain and offset are known against a better meter
     reference: str  # that meter's channel
-    resolution: float  # 0: not known
+    resolution: float  # the least step; 0 for a trace without a reading
     noise: float | None
     timing_known: bool = True  # whether its window and delay are known, or its stamps are the device's own
 
@@ -143,8 +143,15 @@ def _age(trace: Trace, refresh_s: float) -> tuple[float, float]:
 
 
 def _resolution(trace: Trace, channel: Channel, character: Character | None) -> float:
+    """The least step of its values: what is stated or characterised; what the readings show where nothing is, and of a counter
+    also where it is coarser than what is stated. Never nothing: what no step shows of has at least its own last figure."""
     known = character.resolution if character and character.resolution is not None else channel.resolution
-    return known if known is not None else least_step(trace)
+    values = trace.value[trace.ok]
+    if channel.quantity == "energy":
+        return max(known or 0.0, counter_step(values))
+    if known:
+        return known
+    return least_step(trace) or (decimal_step(values) if len(values) else 0.0)
 
 
 def scatter(values: Floats) -> float:
