@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import intervals
+from . import integrate, intervals
 from .budget import divisor
-from .quantity import Term
+from .quantity import Term, coverage_factor
+from .response import response_of
 from .rules import Rules
 from .stamps import Window
 from .submission import Loss, MeteredFeed, NodeSet, Submission, expand
@@ -154,7 +155,7 @@ def reading_terms(submission: Submission, parts: Sequence[Contribution], window:
         w = stretches.take(intervals.inside(stretches, window.begin_ns, window.end_ns)).w
         scale = part.factor / part.efficiency
         noise = float(np.std(np.diff(w))) / math.sqrt(2) if len(w) > 2 else 0.0
-        least = trace.channel.resolution or 0.0
+        least = response_of(trace).resolution
         if trace.channel.quantity == "energy":
             steps += (scale * least / math.sqrt(6) / window.seconds) ** 2
             continue
@@ -172,8 +173,8 @@ def window_terms(
     window: Window, found: Series, parts: Sequence[Contribution], rules: Rules, submission: Submission
 ) -> list[Term]:
     """A mean moves by (P(edge) - mean) / T for a second that its edge moves: for the resolution of the stamps (each end
-    on its own, and both by the half second that whole seconds lack), for the ends that no whole reading covers, and for
-    what is missing."""
+    on its own, and both by the half second that whole seconds lack). And what the readings that the rules count say less of
+    the window than all readings do (``_edge_terms``)."""
     if not len(found.begin_ns):
         return []
     scale = np.array([part.factor / part.efficiency for part in parts])
@@ -185,9 +186,6 @@ def window_terms(
     moved = rules.readings.half_second and submission.description.phases.half_second
     together = 0.0 if moved else abs(late - early) * resolution / 2 / seconds
     apart = math.hypot(early, late) * resolution / math.sqrt(12) / seconds
-    lead = max(0.0, (int(found.begin_ns[0]) - window.begin_ns) * 1e-9)
-    tail = max(0.0, (window.end_ns - int(found.end_ns[-1])) * 1e-9)
-    swing = float(watts.max() - watts.min())
     terms = (
         Term(
             name="window",
@@ -195,17 +193,38 @@ def window_terms(
             text=f"stamps of {resolution:g} s; power at the ends {early:+.4g} W and {late:+.4g} W from the mean",
             remedy="stamp the phase with a finer clock",
         ),
+        *_edge_terms(window, parts, submission),
+    )
+    return [term for term in terms if term.u]
+
+
+def _edge_terms(window: Window, parts: Sequence[Contribution], submission: Submission) -> list[Term]:
+    """The rules' mean against the energy of the window by all readings, those that its marks cut and what is missing bounded by
+    their neighbours (integrate.integrate). The value stays that of the rules, so what the two differ by is not corrected: it
+    counts in full, besides what the bounds leave open. One load's feeds err alike at its marks."""
+    apart_j = ends_j = gaps_j = 0.0
+    for part in parts:
+        trace = submission.traces[part.feed.channel]
+        method = {"energy": "counter", "power": "trapezoid" if trace.channel.scope == "point" else "step"}
+        tiles = integrate.tiles_of(trace, response_of(trace), method[trace.channel.quantity])
+        found = integrate.integrate(tiles, window.begin_ns, window.end_ns)
+        if found is not None:
+            scale = part.factor / part.efficiency
+            apart_j += scale * (found.joules - part.watts * part.efficiency * window.seconds)
+            ends_j += scale * found.ends_u_j
+            gaps_j = math.hypot(gaps_j, scale * found.gap_u_j)
+    return [
         Term(
             name="ends",
-            u=math.hypot(early * lead, late * tail) / seconds / math.sqrt(3),
-            text=f"{lead:.3g} s at the begin and {tail:.3g} s at the end hold no whole reading",
+            u=(abs(apart_j) / coverage_factor(None) + ends_j) / window.seconds,
+            text=f"readings wholly inside; all of them put the mean {apart_j / window.seconds:+.4g} W from it, and those at the "
+            f"ends leave {ends_j / window.seconds:.3g} W open",
             remedy="read more often",
         ),
         Term(
             name="gap",
-            u=found.missing * swing / math.sqrt(12),
-            text=f"{found.missing:.2%} of the readings are missing",
+            u=gaps_j / window.seconds,
+            text="stretches without a reading",
             remedy="find out why readings are missing",
         ),
-    )
-    return [term for term in terms if term.u]
+    ]
