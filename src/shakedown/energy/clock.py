@@ -26,7 +26,7 @@ from ._looks import Recording
 from .align import MeterClock, from_edges
 from .character import Character
 from .hostclock import HostClock, Sitting, line_through
-from .response import Response, cadence_s, response_of
+from .response import Response, cadence_s, has_own_stamps, response_of
 from .simulate import Load
 from .trace import Floats, Ints, Trace
 
@@ -84,11 +84,6 @@ def _signed(ahead_s: float) -> str:
     return f"{show(abs(ahead_s), 's', 3)} {'ahead of' if ahead_s >= 0 else 'behind'} this host's"
 
 
-def has_own(trace: Trace) -> bool:
-    """Whether the stamps are the device's own: those are taken as exact, a host's lie between asking and answering."""
-    return len(trace) > 0 and not bool(np.any(trace.half_ns))
-
-
 def assumed(why: str) -> Clock:
     """What holds where nothing else is known."""
     return Clock("assumed", ASSUMED_S / math.sqrt(3), why=why)
@@ -133,7 +128,7 @@ def estimate(
     the host's clock, in any order). ``ahead_s``: how far the stamps were ahead of the host's clock when they were read
     (sampling.ahead_s), about which the clock is looked for. Never raises for what the readings are like: then it is assumed,
     with the reason."""
-    if not has_own(trace):
+    if not has_own_stamps(trace):
         return Clock("host")
     response = response_of(trace, character)
     found = _by_edges(trace, marks_ns, response, ahead_s or 0.0)

@@ -21,6 +21,7 @@ from ..errors import CannotMeasure
 from ..meters import Status
 from . import edges
 from .pace import ordered, refreshed
+from .refresh import STOOD
 from .response import GAP, OFTEN, SETTLED_TAUS, Response, cadence_s
 from .trace import Floats, Ints, Trace
 
@@ -165,16 +166,16 @@ def _where_it_moved(
 
     Between two steps it says nothing: straight lines from step to step are nearer than standing still. Read more often than
     it refreshes (``poll_ns``) the step lies in the middle between two readings. Else, of a rise by k steps since the reading
-    before, the last came within the last k-th part of the time between them; its middle is taken. The last reading stays
-    where it stood still for long.
+    before, the last came within the last k-th part of the time between them, and its middle is taken, if the counter is so
+    coarse that it stands still at times. The last reading stays where it stood still for long.
     """
     rise = np.diff(joules)
     moved = np.concatenate([[True], (rise != 0) | (np.diff(broken) > 0)])
     if poll_ns > 0:
         back: Floats = np.where(np.arange(len(t)) > 0, poll_ns / 2, 0.0)
         return t - np.round(back).astype(np.int64), moved
-    with np.errstate(divide="ignore", invalid="ignore"):
-        part = np.clip(np.where(rise > 0, step_j / (2 * rise), 0.0), 0.0, 0.5)
+    coarse = np.mean(rise == 0) > STOOD
+    part = np.clip(step_j / (2 * np.maximum(rise, 1e-9)), 0.0, 0.5) * (rise > 0) * coarse
     back = np.concatenate([[0.0], part * np.diff(t)])
     last = int(np.flatnonzero(moved)[-1])
     usual = float(np.median(np.diff(t[moved]))) if np.count_nonzero(moved) > 1 else 0.0

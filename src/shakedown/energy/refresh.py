@@ -175,7 +175,7 @@ def counter_step(values: Floats) -> float:
     if not len(gaps):
         return 0.0
     slack = 1e-12 * float(np.abs(values[np.isfinite(values)]).max())
-    if len(gaps) < FEWEST and np.mean(moved == 0) < _STOOD:
+    if len(gaps) < FEWEST and np.mean(moved == 0) < STOOD:
         return decimal_step(values, (1.0, 3600.0), most=float(gaps[0]))
     step = 0.0
     for gap in gaps:
@@ -187,7 +187,7 @@ def counter_step(values: Floats) -> float:
 
 
 #: Differences that tell a counter's step, and the share of readings at which one of coarse steps stands still.
-_MOST_GAPS, _STOOD = 1000, 0.1
+_MOST_GAPS, STOOD = 1000, 0.1
 
 
 def decimal_step(values: Floats, units: Sequence[float] = (1.0,), *, most: float = 1.0) -> float:

@@ -116,8 +116,14 @@ def response_of(trace: Trace, character: Character | None = None) -> Response:
         or channel.quantity == "energy"
         or channel.window_s is not None
         or channel.delay_s is not None
-        or not np.any(trace.half_ns),
+        or has_own_stamps(trace),
     )
+
+
+def has_own_stamps(trace: Trace) -> bool:
+    """Whether the stamps are the device's own, or its file's: those are taken as exact, or their half width as rounding. A
+    host's lie between asking and answering, and say nothing of when the value was made."""
+    return len(trace) > 0 and (trace.channel.stamped == "device" or not bool(np.any(trace.half_ns)))
 
 
 def _value(estimate: Estimate | None, otherwise: float | None = None) -> float | None:
@@ -130,14 +136,14 @@ def _u(estimate: Estimate | None) -> float:
 
 def _age(trace: Trace, refresh_s: float) -> tuple[float, float]:
     """How old a value is when it is read, in the mean and as a standard uncertainty, where the stamp is the time of the
-    reading and not the device's own (which leaves ``half_ns`` 0): anything up to a refresh; nothing in the mean where it is
+    reading and not the device's own (``has_own_stamps``): anything up to a refresh; nothing in the mean where it is
     read often enough to see the refresh, which is then known to one reading (pace.refreshed)."""
     if len(trace) < 2 or refresh_s <= 0:
         return 0.0, 0.0
     poll_s = float(np.median(np.diff(trace.t_ns))) * 1e-9
     if poll_s <= OFTEN * refresh_s:
         return 0.0, poll_s / math.sqrt(12)
-    if not np.any(trace.half_ns) and abs(poll_s / refresh_s - 1) < 0.02:
+    if has_own_stamps(trace) and abs(poll_s / refresh_s - 1) < 0.02:
         return 0.0, 0.0
     return refresh_s / 2, refresh_s / math.sqrt(12)
 
