@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import BadInput, CannotMeasure
 from ..units import show, show_seconds
-from . import integrate, pace
+from . import clock_edges, integrate, pace
 from ._looks import Recording
 from .align import MeterClock, from_edges
 from .character import Character
@@ -157,13 +157,16 @@ def _by_edges(trace: Trace, marks_ns: Sequence[int], response: Response, about_s
     if doubts := _doubts(first):
         return assumed(doubts)
     line = _line(seen, edges_ns, first)
+    steps = _steps(seen, edges_ns, line)
+    if doubts := clock_edges.doubt(steps, line.offset_s.value):
+        return assumed(doubts)
     ends = [int(edges_ns[0]), int(edges_ns[-1])]
     if line.drift and abs(line.drift.value) <= SIGNIFICANT * line.drift.u:
         line = line._replace(drift=None)
         u = line.offset_s.u
     else:
         u = max(line.u_at(end) for end in ends)
-    u = max(math.hypot(u, blur_s), _LEAST_U * seen.cadence_s)
+    u = max(math.hypot(u, blur_s, steps.u_s / math.sqrt(2)), _LEAST_U * seen.cadence_s)
     most = max(abs(line.offset_at(end)) for end in ends)
     if most > SIGNIFICANT * u:
         return Clock("estimated", u, line, len(edges_ns))
@@ -291,6 +294,19 @@ def _doubts(found: MeterClock) -> str:
     if found.explained < EXPLAINED:
         return f"the runs explain {max(found.explained, 0.0):.0%} of what it said"
     return next((codes[code] for code in ("several-offsets", "offset-at-limit") if code in codes), "")
+
+
+def _steps(seen: _Seen, edges_ns: Ints, line: HostClock) -> clock_edges.Edges:
+    """The steps of the power at the edges with what the fit found taken out of the stamps."""
+    origin = int(edges_ns[0])
+    drift = line.drift.value if line.drift else 0.0
+    ahead_s = line.offset_s.value + drift * (seen.t_ns - line.at_ns).astype(np.float64) * 1e-9
+    late_s = seen.delay_s + seen.tau_s + (seen.window_s - seen.cadence_s) / 2
+    t_s: Floats = (seen.t_ns - origin).astype(np.float64) * 1e-9 - ahead_s - late_s
+    smear_s = seen.window_s + 4 * seen.tau_s
+    edges_s: Floats = (edges_ns - origin).astype(np.float64) * 1e-9
+    points = seen.window_s <= 0 and seen.tau_s <= 0
+    return clock_edges.look(t_s, seen.w, edges_s, smear_s, seen.cadence_s, points=points)
 
 
 def _line(seen: _Seen, edges_ns: Ints, first: MeterClock) -> HostClock:
