@@ -38,6 +38,10 @@ REACH_S = 60.0
 SIGNIFICANT = 2.0
 #: A load that explains less than this of what the meter said tells nothing of its clock.
 EXPLAINED = 0.5
+#: One that explains so much of many readings steps where its marks say: a ramp would leave more. Edges closer together than the
+#: meter averages can only be judged so.
+EXACT = 0.999
+_MANY = 50
 _MOST_EDGES = 16  # in the search over the whole reach
 _GROUPS = 8  # for the drift
 _FEWEST_EDGES = 2
@@ -158,7 +162,8 @@ def _by_edges(trace: Trace, marks_ns: Sequence[int], response: Response, about_s
         return assumed(doubts)
     line = _line(seen, edges_ns, first)
     steps = _steps(seen, edges_ns, line)
-    if doubts := clock_edges.doubt(steps, line.offset_s.value):
+    exact = first.explained >= EXACT and len(seen.w) >= _MANY
+    if not exact and (doubts := clock_edges.doubt(steps, line.offset_s.value)):
         return assumed(doubts)
     ends = [int(edges_ns[0]), int(edges_ns[-1])]
     if line.drift and abs(line.drift.value) <= SIGNIFICANT * line.drift.u:

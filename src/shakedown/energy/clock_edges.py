@@ -23,8 +23,10 @@ _SLACK = 0.1
 _DRIFT = 0.1
 #: Steps smaller than this share of the greatest tell nothing; nor do those of less than so many times the scatter.
 _PLAIN, _ABOVE_SCATTER = 0.2, 5.0
+_NOTHING = 0.02  # of the range of the power: no step and no ramp
 #: One run alone may begin to draw power late and end early by chance of one amount: so many rises and falls must say the same.
-_FEWEST = 2
+#: Meters as fast as this tell such an amount from a clock by one of each, since the two must agree to a part of their step.
+_FEWEST, _FAST_S = 2, 2.0
 #: Rises and falls agree within this many of their standard uncertainties.
 _AGREE = 3.0
 
@@ -36,6 +38,7 @@ class Edges(NamedTuple):
     step_w: Floats
     ramps: int
     u_s: float  # of one of ``late_s``
+    unit_s: float  # over how long a step spreads in the readings
 
 
 def look(t_s: Floats, w: Floats, edges_s: Floats, smear_s: float, cadence_s: float, points: bool) -> Edges:
@@ -54,7 +57,7 @@ def look(t_s: Floats, w: Floats, edges_s: Floats, smear_s: float, cadence_s: flo
         if not (len(low) and len(high) and np.any(cut)):
             continue
         step = float(high.mean() - low.mean())
-        if abs(step) <= _ABOVE_SCATTER * spread or not step:
+        if abs(step) <= max(_ABOVE_SCATTER * spread, _NOTHING * float(np.ptp(w))):
             continue
         if max(_moves(low), _moves(high)) > _DRIFT * abs(step) + 2 * spread:
             ramps += 1
@@ -68,7 +71,7 @@ def look(t_s: Floats, w: Floats, edges_s: Floats, smear_s: float, cadence_s: flo
     plain = np.abs(sizes) >= _PLAIN * np.abs(sizes).max() if len(sizes) else np.zeros(0, bool)
     least = float(np.abs(sizes[plain]).min()) if plain.any() else math.inf
     u = spread / least * unit * math.sqrt(2 * _REACH)
-    return Edges(found[plain], sizes[plain], ramps, math.hypot(u, cadence_s / math.sqrt(12) if points else 0.02 * cadence_s))
+    return Edges(found[plain], sizes[plain], ramps, math.hypot(u, cadence_s / math.sqrt(12) if points else 0.02 * cadence_s), unit)
 
 
 def _half(gap_s: float, least_s: float, unit_s: float) -> float:
@@ -87,8 +90,9 @@ def doubt(found: Edges, offset_s: float) -> str:
     rises, falls = found.late_s[found.step_w > 0], found.late_s[found.step_w < 0]
     if found.ramps > len(found.late_s) / 4:
         return f"the power ramps at {found.ramps} of {found.ramps + len(found.late_s)} edges, and a ramp tells no time"
-    if min(len(rises), len(falls)) < _FEWEST:
-        return f"the power rises in a step at {len(rises)} of the edges and falls at {len(falls)}: {_FEWEST} of each are needed"
+    fewest = 1 if found.unit_s <= _FAST_S else _FEWEST
+    if min(len(rises), len(falls)) < fewest:
+        return f"the power rises in a step at {len(rises)} of the edges and falls at {len(falls)}: {fewest} of each are needed"
     apart = float(rises.mean() - falls.mean())
     u = max(found.u_s, float(found.late_s.std()) / math.sqrt(len(found.late_s))) * math.sqrt(1 / len(rises) + 1 / len(falls))
     if abs(apart) > _AGREE * max(u, found.u_s):

@@ -86,13 +86,13 @@ def made_by(trace: Trace, response: Response, asked: Asked, method: str, idle: I
         try:
             why = f"nothing says how late its readings are: at most {wide.window_s:.3g} s is assumed"
             return _by_padding(trace, wide, asked, idle), why
-        except CannotMeasure:
-            pass  # not idle for long enough: the lag has its own term below
+        except CannotMeasure as error:  # not idle, or not for long enough: the lag has its own term below
+            more = [_not_padded(error)]
     if slow and idle is not None and any(idle):
         try:
             return _by_padding(trace, response, asked, idle), f"readings average over {response.smear_s:.3g} s"
         except CannotMeasure as error:
-            more = [Notice(code="not-padded", text=f"no padded window: {error.what}", advice=error.hint)]
+            more = [_not_padded(error)]
     if slow and _flat(trace, response, asked):
         made = _by_inside(trace, response, asked)
         why = f"readings average over {response.smear_s:.3g} s and the load is steady"
@@ -101,6 +101,10 @@ def made_by(trace: Trace, response: Response, asked: Asked, method: str, idle: I
         made = _by_tiles(trace, response, asked, "trapezoid" if at_points else "step")
         why = f"readings stand for {'a point' if at_points else 'an interval'} (scope {response.scope!r})"
     return made._replace(notices=[*made.notices, *more]), why
+
+
+def _not_padded(error: CannotMeasure) -> Notice:
+    return Notice(code="not-padded", text=f"no padded window: {error.what}", advice=error.hint)
 
 
 def _by(trace: Trace, response: Response, asked: Asked, method: str, idle: Idle | None) -> Made:
