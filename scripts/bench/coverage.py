@@ -92,6 +92,8 @@ def read(run: Run, kind: str, period_s: float, spoilt: str, rng: np.random.Gener
     if spoilt != "missing":
         return made
     lost = rng.random(len(made)) < 0.05
+    if rng.random() < 0.5:  # the rows themselves are missing
+        return made.take(~lost)
     status = np.where(lost, np.uint8(Status.GAP), made.status)
     return trace(channel, made.t_ns, np.where(lost, np.nan, made.value), status=status)
 

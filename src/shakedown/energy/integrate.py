@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 Method = Literal["counter", "step", "trapezoid", "inside-mean", "padded"]
 
 
+#: A reading that averages stands for no more than this many of the usual intervals: of a longer one a part was not read.
+HOLE = 1.5
+
+
 class Tiles(NamedTuple):
     """Stretches of time in order, that do not overlap, over which the power goes from ``left_w`` to ``right_w``."""
 
@@ -84,7 +88,7 @@ def step_tiles(trace: Trace, response: Response, *, moved: bool = True) -> Tiles
     """Each good reading over the stretch since the entry before it, or over one cadence where that lies too far back.
     Without ``moved`` the stretches end at the stamps themselves."""
     cadence = cadence_s(trace, response)
-    long_ns, ns = round(GAP * cadence * 1e9), round(cadence * 1e9)
+    long_ns, ns = round(HOLE * cadence * 1e9), round(cadence * 1e9)
     t = trace.t_ns
     if response.scope == "next" and len(t):
         t = np.append(t[1:], t[-1] + ns)
