@@ -193,7 +193,9 @@ def main() -> None:
     parser.add_argument("--loads", type=int, default=60, help="runs that are drawn")
     parser.add_argument("--shifts", type=int, default=1, help="phases of the meter against each run")
     parser.add_argument("--trace", action="append", default=[], metavar="FILE,BEGIN,END")
-    parser.add_argument("--anywhere", action="store_true", help="phases that begin and end anywhere, not at the core's marks")
+    parser.add_argument(
+        "--anywhere", action="store_true", help="phases that begin and end anywhere, not at the core's marks"
+    )
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     drawn = (hpl_like(np.random.default_rng(seed)) for seed in range(asked.loads))
@@ -201,7 +203,9 @@ def main() -> None:
     if asked.json:
         print(json.dumps(rows, indent=1))
         return
-    print(f"{'by':10}{'kind':16}{'period':>7} {'spoilt':10}{'within':>8}{'U %':>8}{'bound %':>9}{'rms %':>8}{'refused':>9}")
+    print(
+        f"{'by':10}{'kind':16}{'period':>7} {'spoilt':10}{'within':>8}{'U %':>8}{'bound %':>9}{'rms %':>8}{'refused':>9}"
+    )
     for row in rows:
         print(
             f"{row['by']:10}{row['kind']:16}{row['period_s']:7g} {row['spoilt']:10}{row['within']:8.1%}"

@@ -63,7 +63,9 @@ def test_bounds_hold_wherever_the_meter_begins_and_two_phases_make_the_whole(per
         run = phase.energy_of(one, ORIGIN, ORIGIN + 400 * SECOND)
         assert run.value is not None and run.expanded is not None
         assert abs(run.value - TRUE_J) <= run.expanded
-        parts = [phase.energy_of(one, ORIGIN + a * SECOND, ORIGIN + b * SECOND).value for a, b in ((0, 170), (170, 400))]
+        parts = [
+            phase.energy_of(one, ORIGIN + a * SECOND, ORIGIN + b * SECOND).value for a, b in ((0, 170), (170, 400))
+        ]
         assert sum(part for part in parts if part is not None) == pytest.approx(run.value, rel=1e-9)
 
 
@@ -148,7 +150,9 @@ def test_a_clock_that_is_right_is_not_moved_by_ramps(period_s: float) -> None:
         marks += [ORIGIN + round(at * 1e9) for at in (begin, end)]
     what = channel(refresh_s=period_s, window_s=period_s)
     for phase_s in np.linspace(0.1, 0.9, 4) * period_s:
-        made = simulate.observe(Load(t, w), Truth(period_s, period_s, phase_s=float(phase_s)), what, -290, 1400, origin_ns=ORIGIN)
+        made = simulate.observe(
+            Load(t, w), Truth(period_s, period_s, phase_s=float(phase_s)), what, -290, 1400, origin_ns=ORIGIN
+        )
         found = clock.estimate(made, marks)
         assert found.how == "assumed" or (found.how == "agrees" and found.u_s > 0)
         assert np.array_equal(clock.corrected(made, found).t_ns, made.t_ns)

@@ -102,7 +102,7 @@ def test_a_step_of_the_load_at_the_mark_lies_within_what_the_ends_leave_open() -
     what = channel(refresh_s=10.0)
     one = simulate.observe(load, Truth(refresh_s=10.0, window_s=10.0), what, -50, 110, origin_ns=ORIGIN)
     found = energy(one, 0.3, 60.7, "step")
-    assert abs(found.joules - 400 * 60.4) <= 1.01 * np.sqrt(3) * found.ends_u_j
+    assert abs(found.joules - 400 * 60.4) <= 1.01 * np.sqrt(2) * found.ends_u_j
     naive, _ = integrate.energy_of_tiles(
         integrate.step_tiles(one, response_of(one)), ORIGIN + round(0.3e9), ORIGIN + round(60.7e9)
     )

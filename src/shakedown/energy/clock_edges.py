@@ -47,7 +47,10 @@ def look(t_s: Floats, w: Floats, edges_s: Floats, smear_s: float, cadence_s: flo
     spread = float(np.median(np.abs(np.diff(w, 2)))) / (0.6745 * math.sqrt(6)) if len(w) > 2 else 0.0
     late, steps, ramps = [], [], 0
     # Readings that saw nothing of a step are stamped so long before it, and after it.
-    ahead, behind = max(smear_s - cadence_s, 0.0) / 2 + _SLACK * cadence_s, (smear_s + cadence_s) / 2 + _SLACK * cadence_s
+    ahead, behind = (
+        max(smear_s - cadence_s, 0.0) / 2 + _SLACK * cadence_s,
+        (smear_s + cadence_s) / 2 + _SLACK * cadence_s,
+    )
     between = np.diff(edges_s, prepend=float(t_s[0]) - behind, append=float(t_s[-1]) + ahead)
     for edge, gap_before, gap_after in zip(edges_s, between[:-1], between[1:], strict=True):
         before, after = _half(gap_before, ahead, unit), _half(gap_after, behind, unit)
@@ -71,7 +74,13 @@ def look(t_s: Floats, w: Floats, edges_s: Floats, smear_s: float, cadence_s: flo
     plain = np.abs(sizes) >= _PLAIN * np.abs(sizes).max() if len(sizes) else np.zeros(0, bool)
     least = float(np.abs(sizes[plain]).min()) if plain.any() else math.inf
     u = spread / least * unit * math.sqrt(2 * _REACH)
-    return Edges(found[plain], sizes[plain], ramps, math.hypot(u, cadence_s / math.sqrt(12) if points else 0.02 * cadence_s), unit)
+    return Edges(
+        found[plain],
+        sizes[plain],
+        ramps,
+        math.hypot(u, cadence_s / math.sqrt(12) if points else 0.02 * cadence_s),
+        unit,
+    )
 
 
 def _half(gap_s: float, least_s: float, unit_s: float) -> float:
@@ -94,7 +103,9 @@ def doubt(found: Edges, offset_s: float) -> str:
     if min(len(rises), len(falls)) < fewest:
         return f"the power rises in a step at {len(rises)} of the edges and falls at {len(falls)}: {fewest} of each are needed"
     apart = float(rises.mean() - falls.mean())
-    u = max(found.u_s, float(found.late_s.std()) / math.sqrt(len(found.late_s))) * math.sqrt(1 / len(rises) + 1 / len(falls))
+    u = max(found.u_s, float(found.late_s.std()) / math.sqrt(len(found.late_s))) * math.sqrt(
+        1 / len(rises) + 1 / len(falls)
+    )
     if abs(apart) > _AGREE * max(u, found.u_s):
         return f"it rises {abs(apart):.2g} s {'later' if apart > 0 else 'earlier'} after its marks than it falls: that is the load"
     with_s, without_s = (float(np.sqrt(np.mean((found.late_s + by) ** 2))) for by in (0.0, offset_s))

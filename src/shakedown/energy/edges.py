@@ -12,9 +12,8 @@ bounds; they hold whether the power stepped at the mark, before it, after it or 
 the time have a mean between f r + (1 - f) low and f r + (1 - f) high; those at a point have none: from g low to g high. A stretch
 without a reading lies between what the readings beside it say, as far to either side as it is long.
 
-The middle of the bounds is taken. Half their distance over sqrt(3) is its standard uncertainty where all between them is as likely
-(JCGM 100, 4.3.7); over sqrt(2) for points and gaps, since loads that step at the marks put the truth at the very ends (a U-shaped
-distribution). So 1.96 standard uncertainties reach beyond the bounds.
+The middle of the bounds is taken. Half their distance over sqrt(2) is its standard uncertainty: since loads step at the marks, the
+very ends of what is possible are the likeliest (a U-shaped distribution; JCGM 100, 4.3.7, has sqrt(3) where all is as likely).
 """
 
 from __future__ import annotations
@@ -29,21 +28,17 @@ if TYPE_CHECKING:
 
 #: Stretches to either side of a mark that tell how much the power scatters from one to the next.
 _AROUND = 10
-#: What the square of a half width is divided by for its variance: JCGM 100, 4.3.7, and NIST handbook 2.5.
-_UNIFORM, _U_SHAPED = 3.0, 2.0
 
 
 class Bounds(NamedTuple):
-    """Energy in J: the middle of what is possible, how far the truth may lie from it, and its standard uncertainty."""
+    """Energy in J: the middle of what is possible, and its standard uncertainty."""
 
     middle_j: float
-    half_j: float
     u_j: float
 
 
-def _between(low_j: float, high_j: float, shape: float = _UNIFORM) -> Bounds:
-    half_j = (high_j - low_j) / 2
-    return Bounds((low_j + high_j) / 2, half_j, half_j / math.sqrt(shape))
+def _between(low_j: float, high_j: float) -> Bounds:
+    return Bounds((low_j + high_j) / 2, (high_j - low_j) / math.sqrt(8))
 
 
 def cut_stretch(tiles: Tiles, at_ns: int) -> int | None:
@@ -62,7 +57,7 @@ def cut(tiles: Tiles, index: int, begin_ns: int, end_ns: int) -> Bounds:
     low, high = _power_bounds(tiles, index)
     left, right = float(tiles.left_w[index]), float(tiles.right_w[index])
     if left != right or tiles.points:
-        return _between(g * low * length_s, g * high * length_s, _U_SHAPED)
+        return _between(g * low * length_s, g * high * length_s)
     least = tiles.covered * left + (1 - tiles.covered) * low
     most = tiles.covered * left + (1 - tiles.covered) * high
     part_low, part_high = max(g * low, least - (1 - g) * high), min(g * high, most - (1 - g) * low)
@@ -82,7 +77,7 @@ def gap(tiles: Tiles, missing: Gap) -> Bounds:
     """The energy of a stretch without a reading. Beyond the trace's ends the range of the whole trace is possible."""
     if missing.where != "inside":
         powers = np.concatenate([tiles.left_w, tiles.right_w])
-        return _between(missing.seconds * float(powers.min()), missing.seconds * float(powers.max()), _U_SHAPED)
+        return _between(missing.seconds * float(powers.min()), missing.seconds * float(powers.max()))
     after = int(np.searchsorted(tiles.begin_ns, missing.end_ns, side="left"))
     whole_ns = int(tiles.begin_ns[after] - tiles.end_ns[after - 1])
     first, last = tiles.end_ns[after - 1] - whole_ns, tiles.begin_ns[after] + whole_ns
@@ -93,7 +88,7 @@ def gap(tiles: Tiles, missing: Gap) -> Bounds:
     powers = np.concatenate([tiles.left_w[near], tiles.right_w[near]])
     wider = _wiggle(tiles, after)
     low, high = float(powers.min()) - wider, float(powers.max()) + wider
-    return _between(missing.seconds * low, missing.seconds * high, _U_SHAPED)
+    return _between(missing.seconds * low, missing.seconds * high)
 
 
 def _power_bounds(tiles: Tiles, index: int) -> tuple[float, float]:
@@ -103,7 +98,10 @@ def _power_bounds(tiles: Tiles, index: int) -> tuple[float, float]:
     beside = [float(tiles.right_w[index - 1])] if index else []
     beside += [float(tiles.left_w[index + 1])] if index + 1 < len(tiles.begin_ns) else []
     if len(beside) < 2:
-        beside += [float(min(tiles.left_w.min(), tiles.right_w.min())), float(max(tiles.left_w.max(), tiles.right_w.max()))]
+        beside += [
+            float(min(tiles.left_w.min(), tiles.right_w.min())),
+            float(max(tiles.left_w.max(), tiles.right_w.max())),
+        ]
     wider = _wiggle(tiles, index)
     if tiles.points or left != right:
         return min(left, right) - wider, max(left, right) + wider

@@ -164,7 +164,7 @@ def counted(trace: Trace, response: Response, *, most_w: float | None = None, se
 
 
 def _where_it_moved(
-    t: Ints, joules: Floats, broken: Ints, poll_ns: float, step_j: float
+    t: Ints, joules: Floats, broken: NDArray[np.bool_], poll_ns: float, step_j: float
 ) -> tuple[Ints, NDArray[np.bool_]]:
     """Stamps of when a counter had just what it shows, and at which readings it had moved.
 
@@ -270,7 +270,9 @@ def integrate(tiles: Tiles, begin_ns: int, end_ns: int) -> Integral | None:
         if index is not None:
             bounds = edges.cut(tiles, index, begin_ns, end_ns)
             whole = tiles.begin_ns[index], tiles.end_ns[index]
-            joules += bounds.middle_j - energy_of_tiles(tiles, max(begin_ns, int(whole[0])), min(end_ns, int(whole[1])))[0]
+            joules += (
+                bounds.middle_j - energy_of_tiles(tiles, max(begin_ns, int(whole[0])), min(end_ns, int(whole[1])))[0]
+            )
             ends.append(bounds.u_j)
     gaps = gaps_of(tiles, begin_ns, end_ns)
     together, alone = 0.0, 0.0

@@ -18,6 +18,7 @@ from .integrate import HOLE, Tiles, energies_of_tiles
 from .refresh import spacing_s
 from .trace import Floats, Ints, Trace
 
+
 class Intervals(NamedTuple):
     """Columns of equal length, ordered by time and without overlap. ``stamp_ns`` is the reading's own stamp."""
 

@@ -199,7 +199,8 @@ def decimal_step(values: Floats, units: Sequence[float] = (1.0,), *, most: float
     for unit in units:
         for power in range(12, -7, -1):
             step = unit * 10.0**power
-            if step <= most * (1 + 1e-9) and np.all(np.abs(some - np.round(some / step) * step) <= 1e-12 * top + 1e-9 * step):
+            away = np.abs(some - np.round(some / step) * step)
+            if step <= most * (1 + 1e-9) and np.all(away <= 1e-12 * top + 1e-9 * step):
                 found.append(step)
                 break
     return max(found, default=1e-6 * min(units))

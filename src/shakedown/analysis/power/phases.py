@@ -137,7 +137,9 @@ def _phases_of(one: Read, label: str, phases: Sequence[Phase]) -> list[PhaseShow
         except ShakedownError:
             pass  # each by itself, below: what the meter cannot tell of a phase is in its uncertainty, or it is refused
         else:
-            return [_told(one, label, each, "; ".join(notice.text for notice in found.notices)) for each in found.phases]
+            return [
+                _told(one, label, each, "; ".join(notice.text for notice in found.notices)) for each in found.phases
+            ]
     return [_by_itself(one, label, each) for each in phases]
 
 
