@@ -145,8 +145,7 @@ def _bound(run: Run, period_s: float) -> float:
     within two periods about it."""
     out = 0.0
     for at in (run.begin_s, run.end_s):
-        part = run.load.w[(run.load.t_s >= at - 2 * period_s) & (run.load.t_s <= at + 2 * period_s)]
-        out += period_s / 4 * float(np.ptp(part))
+        out += period_s / 4 * float(np.ptp(run.load.power_w(np.linspace(at - 2 * period_s, at + 2 * period_s, 101))))
     return out
 
 

@@ -6,11 +6,13 @@ outside had between (1 - g) low and (1 - g) high, so that the part inside holds,
 
     from max(g low, r - (1 - g) high) to min(g high, r - (1 - g) low).
 
-Where r lies between the readings of the two neighbours the power is taken to have moved one way, as at the begin of a run, at its
-end and on any ramp: the part inside has a mean between r and the reading inside, less what readings scatter by. That halves the
-bounds; they hold whether the power stepped at the mark, before it, after it or not at all. Readings that see only the share f of
-the time have a mean between f r + (1 - f) low and f r + (1 - f) high; those at a point have none: from g low to g high. A stretch
-without a reading lies between what the readings beside it say, as far to either side as it is long.
+Where r lies between the readings of the two neighbours the power is taken to have moved one way, as at the begin of a run, at
+its end and on any ramp: the part inside has a mean between r and the reading inside, less what readings scatter by. That halves
+the bounds; they hold whether the power stepped at the mark, before it, after it or not at all. Where a ramp beside the stretch
+leads away from r it turned within: then that is not assumed, and the ramp may have gone on for as long as a stretch. Readings
+that see only the share f of the time have a mean between f r + (1 - f) low and f r + (1 - f) high; those at a point have none:
+from g low to g high. A stretch without a reading lies between what the readings beside it say, as far to either side as it is
+long.
 
 The middle of the bounds is taken. Half their distance over sqrt(2) is its standard uncertainty: since loads step at the marks, the
 very ends of what is possible are the likeliest (a U-shaped distribution; JCGM 100, 4.3.7, has sqrt(3) where all is as likely).
@@ -62,7 +64,7 @@ def cut(tiles: Tiles, index: int, begin_ns: int, end_ns: int) -> Bounds:
     most = tiles.covered * left + (1 - tiles.covered) * high
     part_low, part_high = max(g * low, least - (1 - g) * high), min(g * high, most - (1 - g) * low)
     at_begin, at_end = begin_ns > tiles.begin_ns[index], end_ns < tiles.end_ns[index]
-    if at_begin != at_end and 0 < index < len(tiles.begin_ns) - 1:
+    if at_begin != at_end and _moved_one_way(tiles, index):
         beside = float(tiles.left_w[index + 1]), float(tiles.right_w[index - 1])
         within, without = beside if at_begin else beside[::-1]
         scatter = _wiggle(tiles, index) * math.sqrt(g * (1 - g))
@@ -106,7 +108,25 @@ def _power_bounds(tiles: Tiles, index: int) -> tuple[float, float]:
     if tiles.points or left != right:
         return min(left, right) - wider, max(left, right) + wider
     beyond = max(left - max(beside), 0.0), max(min(beside) - left, 0.0)
+    beside += _going_on(tiles, index)
     return min(*beside, left) - beyond[1] - wider, max(*beside, left) + beyond[0] + wider
+
+
+def _going_on(tiles: Tiles, index: int) -> list[float]:
+    """What the neighbours would have gone on to within the stretch, had they moved as between them and theirs: only where that
+    is away from it, since a ramp that turns in the stretch shows in no reading."""
+    found = []
+    for near, far in ((index - 1, index - 2), (index + 1, index + 2)):
+        if min(near, far) >= 0 and max(near, far) < len(tiles.begin_ns):
+            beside, trend = float(tiles.left_w[near]), float(tiles.left_w[near] - tiles.left_w[far])
+            if trend * (float(tiles.left_w[index]) - beside) < 0 and abs(trend) > _wiggle(tiles, index):
+                found.append(beside + trend)
+    return found
+
+
+def _moved_one_way(tiles: Tiles, index: int) -> bool:
+    """Whether nothing speaks against a power that moved through the stretch in one direction."""
+    return 0 < index < len(tiles.begin_ns) - 1 and not _going_on(tiles, index)
 
 
 def _wiggle(tiles: Tiles, index: int) -> float:
