@@ -2,13 +2,13 @@
 
     python scripts/bench/coverage.py [--loads 60] [--json] [--trace FILE,BEGIN,END ...]
 
-Each load is that of an HPL run between idle stretches, drawn anew: fill, a rise of 0 to 20 s, a plateau with swings, a fall over
-up to half of the run, the residual check. ``--trace`` takes recordings instead: text with one reading in W a second, and the seconds
-at which its core phase begins and ends. Meters read every 1, 10, 20, 30 and 60 s, as averages, points and counters (of 1 J and of
-10 Wh), with marks that are right and marks rounded to the second, with every reading and with a twentieth of them missing. A cell's
-figures: the share of phases whose truth lies within U, the median of U in percent of the energy, the median of the greatest error
-that the readings themselves leave open (the bound, for whole averages), and the rms error.
-"""
+Each load is that of an HPL run between idle stretches, drawn anew: fill, a rise of 0 to 20 s, a plateau with swings, a fall
+over up to half of the run, the residual check. ``--trace`` takes recordings instead: text with one reading in W a second,
+and the seconds at which its core phase begins and ends. Meters read every 1, 10, 20, 30 and 60 s, as averages, points and
+counters (of 1 J and of 10 Wh), with marks that are right and marks rounded to the second, with every reading and with a
+twentieth of them missing. A cell's figures: the share of phases whose truth lies within U, the median of U in percent of
+the energy, the median of the greatest error that the readings themselves leave open (the bound, for whole averages), and
+the rms error."""
 
 from __future__ import annotations
 

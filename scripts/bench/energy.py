@@ -112,7 +112,8 @@ def coverage(repeats: int) -> list[dict[str, float]]:
 
 
 def phases(repeats: int) -> list[dict[str, float]]:
-    """Eight phases of 150 to 400 W on a 40 s meter: error of the readings' mean and of the model, and how often it is refused."""
+    """Eight phases of 150 to 400 W on a 40 s meter: error of the readings' mean and of the model, and how often it is
+    refused."""
     rows = []
     for refresh, length in (
         (1.0, 5.0),

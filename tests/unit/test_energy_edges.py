@@ -1,4 +1,5 @@
-"""Stated uncertainties on loads that ramp at their marks: averages, points and counters, whole, off by half a second, with holes."""
+"""Stated uncertainties on loads that ramp at their marks: averages, points and counters, whole, off by half a second, with
+holes."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ REACH_S = 60.0
 SIGNIFICANT = 2.0
 #: A load that explains less than this of what the meter said tells nothing of its clock.
 EXPLAINED = 0.5
-#: One that explains so much of many readings steps where its marks say: a ramp would leave more. Edges closer together than the
-#: meter averages can only be judged so.
+#: One that explains so much of many readings steps where its marks say: a ramp would leave more. Edges closer together than
+#: the meter averages can only be judged so.
 EXACT = 0.999
 _MANY = 50
 _MOST_EDGES = 16  # in the search over the whole reach

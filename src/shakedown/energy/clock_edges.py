@@ -1,9 +1,8 @@
 """Whether the edges of a load tell a clock: a step of the power does, a ramp does not, and rises and falls must agree.
 
-About each mark, with a clock's offset taken out, the power before (L0) and after (L1) and the energy between them give the time
-of the step: t = end - sum of (r_k - L0) D_k / (L1 - L0). A program that starts to draw power late, or falls before its mark, moves
-rises and falls apart, where a clock that is off moves them together.
-"""
+About each mark, with a clock's offset taken out, the power before (L0) and after (L1) and the energy between them give the
+time of the step: t = end - sum of (r_k - L0) D_k / (L1 - L0). A program that starts to draw power late, or falls before its
+mark, moves rises and falls apart, where a clock that is off moves them together."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ import numpy as np
 
 from .trace import Floats
 
-#: About each mark the step is looked for within this many of the meter's steps, or a third of the way to the next mark; as far
-#: again to either side lie the levels.
+#: About each mark the step is looked for within this many of the meter's steps, or a third of the way to the next mark; as
+#: far again to either side lie the levels.
 _REACH = 4.0
 #: By so much of the time between readings a stamp may be off that counts as before or after a step.
 _SLACK = 0.1
@@ -24,15 +23,17 @@ _DRIFT = 0.1
 #: Steps smaller than this share of the greatest tell nothing; nor do those of less than so many times the scatter.
 _PLAIN, _ABOVE_SCATTER = 0.2, 5.0
 _NOTHING = 0.02  # of the range of the power: no step and no ramp
-#: One run alone may begin to draw power late and end early by chance of one amount: so many rises and falls must say the same.
-#: Meters as fast as this tell such an amount from a clock by one of each, since the two must agree to a part of their step.
+#: One run alone may begin to draw power late and end early by chance of one amount: so many rises and falls must say the
+#: same. Meters as fast as this tell such an amount from a clock by one of each, since the two must agree to a part of their
+#: step.
 _FEWEST, _FAST_S = 2, 2.0
 #: Rises and falls agree within this many of their standard uncertainties.
 _AGREE = 3.0
 
 
 class Edges(NamedTuple):
-    """Of the marks at which the power moves: when it steps after each, in s, by how much it rises, and how many are ramps."""
+    """Of the marks at which the power moves: when it steps after each, in s, by how much it rises, and how many are
+    ramps."""
 
     late_s: Floats
     step_w: Floats
@@ -107,7 +108,8 @@ def doubt(found: Edges, offset_s: float) -> str:
         1 / len(rises) + 1 / len(falls)
     )
     if abs(apart) > _AGREE * max(u, found.u_s):
-        return f"it rises {abs(apart):.2g} s {'later' if apart > 0 else 'earlier'} after its marks than it falls: that is the load"
+        when = "later" if apart > 0 else "earlier"
+        return f"it rises {abs(apart):.2g} s {when} after its marks than it falls: that is the load"
     with_s, without_s = (float(np.sqrt(np.mean((found.late_s + by) ** 2))) for by in (0.0, offset_s))
     if with_s > 0.5 * without_s and abs(offset_s) > _AGREE * found.u_s:
         return f"an offset of {offset_s:+.2g} s would not make the steps lie better on their marks"

@@ -1,22 +1,22 @@
 """What readings leave open at the marks of a phase and in gaps: bounds, and no assumption of when the load moved.
 
-A stretch of length D that a mark cuts has the mean r, and the share g of it lies inside. Its power stayed between ``low`` and
-``high``, which its own reading and its neighbours' tell, a little wider for what moves faster than they are read. What lies
-outside had between (1 - g) low and (1 - g) high, so that the part inside holds, over D,
+A stretch of length D that a mark cuts has the mean r, and the share g of it lies inside. Its power stayed between ``low``
+and ``high``, which its own reading and its neighbours' tell, a little wider for what moves faster than they are read. What
+lies outside had between (1 - g) low and (1 - g) high, so that the part inside holds, over D,
 
     from max(g low, r - (1 - g) high) to min(g high, r - (1 - g) low).
 
-Where r lies between the readings of the two neighbours the power is taken to have moved one way, as at the begin of a run, at
-its end and on any ramp: the part inside has a mean between r and the reading inside, less what readings scatter by. That halves
-the bounds; they hold whether the power stepped at the mark, before it, after it or not at all. Where a ramp beside the stretch
-leads away from r it turned within: then that is not assumed, and the ramp may have gone on for as long as a stretch. Readings
-that see only the share f of the time have a mean between f r + (1 - f) low and f r + (1 - f) high; those at a point have none:
-from g low to g high. A stretch without a reading lies between what the readings beside it say, as far to either side as it is
-long.
+Where r lies between the readings of the two neighbours the power is taken to have moved one way, as at the begin of a run,
+at its end and on any ramp: the part inside has a mean between r and the reading inside, less what readings scatter by. That
+halves the bounds; they hold whether the power stepped at the mark, before it, after it or not at all. Where a ramp beside
+the stretch leads away from r it turned within: then that is not assumed, and the ramp may have gone on for as long as a
+stretch. Readings that see only the share f of the time have a mean between f r + (1 - f) low and f r + (1 - f) high; those
+at a point have none: from g low to g high. A stretch without a reading lies between what the readings beside it say, as far
+to either side as it is long.
 
-The middle of the bounds is taken. Half their distance over sqrt(2) is its standard uncertainty: since loads step at the marks, the
-very ends of what is possible are the likeliest (a U-shaped distribution; JCGM 100, 4.3.7, has sqrt(3) where all is as likely).
-"""
+The middle of the bounds is taken. Half their distance over sqrt(2) is its standard uncertainty: since loads step at the
+marks, the very ends of what is possible are the likeliest (a U-shaped distribution; JCGM 100, 4.3.7, has sqrt(3) where all
+is as likely)."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def _power_bounds(tiles: Tiles, index: int) -> tuple[float, float]:
 
 
 def _going_on(tiles: Tiles, index: int) -> list[float]:
-    """What the neighbours would have gone on to within the stretch, had they moved as between them and theirs: only where that
-    is away from it, since a ramp that turns in the stretch shows in no reading."""
+    """What the neighbours would have gone on to within the stretch, had they moved as between them and theirs: only where
+    that is away from it, since a ramp that turns in the stretch shows in no reading."""
     found = []
     for near, far in ((index - 1, index - 2), (index + 1, index + 2)):
         if min(near, far) >= 0 and max(near, far) < len(tiles.begin_ns):
@@ -130,9 +130,10 @@ def _moved_one_way(tiles: Tiles, index: int) -> bool:
 
 
 def _wiggle(tiles: Tiles, index: int) -> float:
-    """How far the power within a stretch may lie from what its neighbours say: three standard deviations of the stretches near
-    it about a line (the swings of a load average out over a stretch, but not over a part of one). The second differences of independent values
-    have sqrt(6) times their standard deviation, and 0.6745 of that as the median of their sizes."""
+    """How far the power within a stretch may lie from what its neighbours say: three standard deviations of the stretches
+    near it about a line (the swings of a load average out over a stretch, but not over a part of one). The second
+    differences of independent values have sqrt(6) times their standard deviation, and 0.6745 of that as the median of their
+    sizes."""
     near = tiles.right_w[max(0, index - _AROUND) : index + _AROUND + 1]
     bends = np.abs(np.diff(near, 2))
     return 3 * float(np.median(bends)) / (0.6745 * math.sqrt(6)) if len(bends) else 0.0

@@ -4,9 +4,9 @@ With known bounds the readings are r = A p + noise, A_kj = S(t_k - b_j) - S(t_k 
 (response.step_answer): for a boxcar, the share of the window that lies in phase j. What lies before, between and after the
 named phases is a phase of its own. Weighted least squares, with p >= 0 (Lawson and Hanson) where a power would come out
 negative; cov(p) = s^2 tau_int (A' A)^-1 with s^2 from the residuals. A fit whose columns, scaled to one length, have a
-condition number above 100, or a power with u above 5 % of itself, is refused, as is one that leaves far more than the meter's own
-noise would: loads that ramp within their phases are not for this model (phase.energy_of bounds what they leave open).
-"""
+condition number above 100, or a power with u above 5 % of itself, is refused, as is one that leaves far more than the
+meter's own noise would: loads that ramp within their phases are not for this model (phase.energy_of bounds what they leave
+open)."""
 
 from __future__ import annotations
 

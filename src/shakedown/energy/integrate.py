@@ -133,8 +133,8 @@ class Counted(NamedTuple):
 def counted(trace: Trace, response: Response, *, most_w: float | None = None, second: Trace | None = None) -> Counted:
     """The mean power between two readings of a counter that belong together, by energy/counters.py, which knows wraps and
     resets. A failed read between them loses nothing: the counter still holds the energy. Of values that are read several
-    times over only the first counts, at the time when it came (``_where_it_moved``). Raises CannotMeasure for fewer than two readings that
-    join."""
+    times over only the first counts, at the time when it came (``_where_it_moved``). Raises CannotMeasure for fewer than
+    two readings that join."""
     from .counters import Step, unroll
 
     trace = ordered(trace)
@@ -257,9 +257,8 @@ def gaps_of(tiles: Tiles, begin_ns: int, end_ns: int) -> tuple[Gap, ...]:
 def integrate(tiles: Tiles, begin_ns: int, end_ns: int) -> Integral | None:
     """The energy of a window; None where not one reading stands for any of it.
 
-    Stretches that lie wholly inside count as they are. Those that a mark cuts, and those without a reading, lie between bounds
-    (``edges``): their middle is taken. Gaps at a mark err together with it, those inside each by itself.
-    """
+    Stretches that lie wholly inside count as they are. Those that a mark cuts, and those without a reading, lie between
+    bounds (``edges``): their middle is taken. Gaps at a mark err together with it, those inside each by itself."""
     seen_j, seen_ns = energy_of_tiles(tiles, begin_ns, end_ns)
     if seen_ns == 0:
         return None

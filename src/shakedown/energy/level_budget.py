@@ -190,7 +190,8 @@ def _load(submission: Submission, parts: Sequence[Contribution]) -> _Load:
     feeds = []
     for part in parts:
         trace = submission.traces[part.feed.channel]
-        method = "counter" if trace.channel.quantity == "energy" else "trapezoid" if trace.channel.scope == "point" else "step"
+        method = "trapezoid" if trace.channel.scope == "point" else "step"
+        method = "counter" if trace.channel.quantity == "energy" else method
         feeds.append((part.factor / part.efficiency, integrate.tiles_of(trace, response_of(trace), method)))
     return _Load(feeds)
 
@@ -229,8 +230,8 @@ def window_terms(
         Term(
             name="ends",
             u=math.hypot(ends_w, in_full_w),
-            text=f"all readings put the mean {differs_w:+.4g} W from that of those wholly inside, and those that the marks cut "
-            f"leave {ends_w:.3g} W open",
+            text=f"all readings put the mean {differs_w:+.4g} W from that of those wholly inside, and those that the marks "
+            f"cut leave {ends_w:.3g} W open",
             remedy="read more often",
         ),
         Term(

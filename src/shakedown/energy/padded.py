@@ -239,8 +239,8 @@ def _check_idle(response: Response, before: Idle | None, after: Idle | None, abo
     apart = abs(after.watts - before.watts) if before is not None and after is not None else 0.0
     if before is not None and after is not None and apart > MOST_MOVED * above_w + _STILL * level:
         raise CannotMeasure(
-            f"the power said to be idle is {before.watts:.4g} W before the run and {after.watts:.4g} W after it, the run draws "
-            f"{above_w:.4g} W more: one of them is not idle",
+            f"the power said to be idle is {before.watts:.4g} W before the run and {after.watts:.4g} W after it, the run "
+            f"draws {above_w:.4g} W more: one of them is not idle",
             where=response.key,
             hint=hint,
         )

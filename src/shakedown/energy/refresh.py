@@ -164,7 +164,8 @@ def least_step(trace: Trace) -> float:
 
 
 def counter_step(values: Floats) -> float:
-    """The least step of a counter in its own unit, from the differences of its readings; 0 for fewer than two different ones.
+    """The least step of a counter in its own unit, from the differences of its readings; 0 for fewer than two different
+    ones.
 
     Many different differences, or ones between readings at which it stood still, have it as their greatest common measure.
     A few large ones have too great a one: then it is the coarsest of the steps that displays have (powers of ten of a joule

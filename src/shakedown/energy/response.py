@@ -149,8 +149,9 @@ def _age(trace: Trace, refresh_s: float) -> tuple[float, float]:
 
 
 def _resolution(trace: Trace, channel: Channel, character: Character | None) -> float:
-    """The least step of its values: what is stated or characterised; what the readings show where nothing is, and of a counter
-    also where it is coarser than what is stated. Never nothing: what no step shows of has at least its own last figure."""
+    """The least step of its values: what is stated or characterised; what the readings show where nothing is, and of a
+    counter also where it is coarser than what is stated. Never nothing: what no step shows of has at least its own last
+    figure."""
     known = character.resolution if character and character.resolution is not None else channel.resolution
     values = trace.value[trace.ok]
     if channel.quantity == "energy":
