@@ -102,7 +102,7 @@ def doubt(found: Edges, offset_s: float) -> str:
         return f"the power ramps at {found.ramps} of {found.ramps + len(found.late_s)} edges, and a ramp tells no time"
     fewest = 1 if found.unit_s <= _FAST_S else _FEWEST
     if min(len(rises), len(falls)) < fewest:
-        return f"the power rises in a step at {len(rises)} of the edges and falls at {len(falls)}: {fewest} of each are needed"
+        return f"the power rises in a step at {len(rises)} edges and falls at {len(falls)}: {fewest} of each are needed"
     apart = float(rises.mean() - falls.mean())
     u = max(found.u_s, float(found.late_s.std()) / math.sqrt(len(found.late_s))) * math.sqrt(
         1 / len(rises) + 1 / len(falls)
