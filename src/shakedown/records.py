@@ -386,7 +386,7 @@ class SteadyWindow(Record, frozen=True, kw_only=True):
 
 
 class PhaseShown(Record, frozen=True, kw_only=True):
-    """One phase that a program marked, or several that this meter can only tell together."""
+    """One phase that a program marked."""
 
     run: str
     channel: str
@@ -394,7 +394,7 @@ class PhaseShown(Record, frozen=True, kw_only=True):
     seconds: float
     power: Quantity | None  # None: refused
     energy: Quantity | None
-    state: Literal["told", "together", "refused"]
+    state: Literal["told", "refused"]
     why: str = ""
 
 

@@ -42,15 +42,14 @@ def observed(lengths: list[float], powers: Floats, refresh: float, seed: int, no
     return load, one
 
 
-def errors(length: float, refresh: float, count: int = 8) -> tuple[float, float, float, int]:
-    """RMS error of the model and of the plain mean of readings, share inside U, and how often phases were merged."""
-    ours, naive, inside, merged = [], [], [], 0
+def errors(length: float, refresh: float, count: int = 8) -> tuple[float, float, float]:
+    """RMS error of the model and of the plain mean of readings, and the share inside U."""
+    ours, naive, inside = [], [], []
     for seed in range(25):
         powers = np.random.default_rng(seed).uniform(150, 400, count)
         load, one = observed([length] * count, powers, refresh, seed)
         marks = phases([length] * count)
         found = forward.phase_powers(one, marks)
-        merged += len(found.phases) < count
         for each in found.phases:
             truth = load.mean_w((each.begin_ns - ORIGIN) * 1e-9, (each.end_ns - ORIGIN) * 1e-9)
             assert each.power.value is not None and each.power.expanded is not None
@@ -59,35 +58,23 @@ def errors(length: float, refresh: float, count: int = 8) -> tuple[float, float,
         for mark, truth in zip(marks, powers, strict=True):
             part = (one.t_ns > mark.begin_ns) & (one.t_ns <= mark.end_ns)
             naive += [float(one.value[part].mean()) - truth] if part.any() else []
-    return float(np.std(ours)), float(np.std(naive)), float(np.mean(inside)), merged
+    return float(np.std(ours)), float(np.std(naive)), float(np.mean(inside))
 
 
 @pytest.mark.parametrize(
     ("length", "refresh", "most"), [(20.0, 1.0, 2.5), (40.0, 1.0, 0.7), (120.0, 1.0, 0.4), (40.0, 10.0, 2.0)]
 )
 def test_phase_powers_on_a_40_s_meter(length: float, refresh: float, most: float) -> None:
-    ours, naive, inside, merged = errors(length, refresh)
+    ours, naive, inside = errors(length, refresh)
     assert ours < most < naive / 10
     assert inside >= 0.88
-    assert merged == 0
 
 
 @pytest.mark.parametrize(("length", "refresh"), [(5.0, 1.0), (5.0, 10.0), (10.0, 10.0)])
-def test_what_cannot_be_told_apart_is_merged_and_still_true(length: float, refresh: float) -> None:
-    ours, naive, inside, merged = errors(length, refresh)
-    assert merged >= 20
-    assert ours < naive / 5
-    assert inside >= 0.88
-
-
-def test_what_was_merged_is_said_and_without_merging_it_is_refused() -> None:
-    _, one = observed([5.0] * 8, np.linspace(150, 400, 8), 10.0, 1)
-    found = forward.phase_powers(one, phases([5.0] * 8))
-    assert any(" + " in each.name for each in found.phases)
-    notice = found.notices[0]
-    assert notice.code == "phases-merged" and "can only be told together" in notice.text
+def test_phases_that_cannot_be_told_apart_are_refused(length: float, refresh: float) -> None:
+    _, one = observed([length] * 8, np.linspace(150, 400, 8), refresh, 1)
     with pytest.raises(CannotMeasure, match="cannot be told from these readings"):
-        forward.phase_powers(one, phases([5.0] * 8), merge=False)
+        forward.phase_powers(one, phases([length] * 8))
 
 
 def test_the_energy_of_all_phases_is_what_flowed() -> None:
@@ -135,12 +122,12 @@ def test_rows_of_the_design_add_up_to_one() -> None:
     assert np.all(matrix >= 0)
 
 
-def test_a_load_that_is_not_constant_within_its_phases_is_said() -> None:
+def test_a_load_that_is_not_constant_within_its_phases_is_refused() -> None:
     t = np.arange(0, 120.0, 1.0)
     load = Load(np.concatenate([[-1000.0], t, [120.0]]), np.concatenate([[100.0], 300 + 15 * np.sin(t / 8), [100.0]]))
     one = simulate.observe(load, Truth(1.0, 10.0, resolution=1.0), blade(1.0, 10.0), -100, 220, origin_ns=ORIGIN)
-    found = forward.phase_powers(one.of(blade(1.0, 10.0)), phases([60.0, 60.0]), character=_noise(one.channel))
-    assert "model-misfit" in {notice.code for notice in found.notices}
+    with pytest.raises(CannotMeasure, match="the power is not constant within the phases"):
+        forward.phase_powers(one.of(blade(1.0, 10.0)), phases([60.0, 60.0]), character=_noise(one.channel))
 
 
 def _noise(what: Channel) -> Character:

@@ -97,16 +97,16 @@ def test_energy_does_not_depend_on_the_origin_and_adds_up_at_marks(
     assert parts == pytest.approx(whole, rel=1e-6)
 
 
-def test_a_step_of_the_load_at_the_mark_between_two_readings_is_no_loss() -> None:
+def test_a_step_of_the_load_at_the_mark_lies_within_what_the_ends_leave_open() -> None:
     load = Load(np.array([-100.0, 0.3, 60.7]), np.array([150.0, 400.0, 150.0]))
     what = channel(refresh_s=10.0)
     one = simulate.observe(load, Truth(refresh_s=10.0, window_s=10.0), what, -50, 110, origin_ns=ORIGIN)
     found = energy(one, 0.3, 60.7, "step")
-    assert found.joules == pytest.approx(400 * 60.4, rel=1e-9)
+    assert abs(found.joules - 400 * 60.4) <= 1.01 * np.sqrt(2) * found.ends_u_j
     naive, _ = integrate.energy_of_tiles(
         integrate.step_tiles(one, response_of(one)), ORIGIN + round(0.3e9), ORIGIN + round(60.7e9)
     )
-    assert naive < 0.995 * 400 * 60.4
+    assert abs(found.joules - 400 * 60.4) < 0.7 * abs(naive - 400 * 60.4)
 
 
 def test_polling_faster_than_the_refresh_changes_nothing() -> None:
@@ -134,7 +134,7 @@ def test_a_gap_is_found_filled_and_told() -> None:
     assert found.gaps == (integrate.Gap(ORIGIN + 15 * SECOND, ORIGIN + 25 * SECOND, "inside"),)
     assert found.seen == pytest.approx(2 / 3)
     assert found.joules == pytest.approx(10 * 100 + 10 * 150 + 10 * 200)
-    assert found.gap_u_j == pytest.approx(10 * 100 / np.sqrt(12))
+    assert found.gap_u_j == pytest.approx(10 * 50 / np.sqrt(2))  # anywhere between, its ends as likely
 
 
 def test_entries_without_a_value_are_missing_not_zero() -> None:
@@ -153,7 +153,7 @@ def test_a_window_beyond_the_trace_says_which_part() -> None:
     one = readings([100.0, 110.0] * 10)
     found = energy(one, -5, 25, "step")
     assert {gap.where: round(gap.seconds) for gap in found.gaps} == {"before the trace": 5, "after the trace": 5}
-    assert found.gap_u_j == pytest.approx(10 * 10 / np.sqrt(12))
+    assert found.gap_u_j == pytest.approx(10 * 5 / np.sqrt(2))  # both ends err alike
     tiles = integrate.tiles_of(one, response_of(one), "step")
     assert integrate.integrate(tiles, ORIGIN + 100 * SECOND, ORIGIN + 110 * SECOND) is None
 

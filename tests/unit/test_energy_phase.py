@@ -260,12 +260,12 @@ def test_the_makers_class_by_its_kind() -> None:
 
 def test_one_meters_gain_cancels_in_a_ratio_of_its_readings() -> None:
     accuracy = Accuracy(reading=0.02)
-    low, high = (joules(watts, 100.0, accuracy=accuracy) for watts in (200.0, 400.0))
+    low, high = (joules(watts, 100.0, accuracy=accuracy, resolution=1e-12) for watts in (200.0, 400.0))
     check = phase.cross_check(high, low)
     assert low.u == pytest.approx(0.02 / math.sqrt(3) * 20_000)
     assert check.ratio.value == pytest.approx(2)
     assert check.ratio.u == pytest.approx(0, abs=1e-12)
-    other = joules(200.0, 100.0, accuracy=accuracy, host="n2")
+    other = joules(200.0, 100.0, accuracy=accuracy, resolution=1e-12, host="n2")
     apart = phase.cross_check(high, other).ratio
     assert apart.u == pytest.approx(2 * 0.02 * math.sqrt(2 / 3), rel=1e-6)
 
@@ -314,7 +314,7 @@ def test_marks_and_clocks_count_by_what_moving_the_window_does() -> None:
 
 
 def test_energy_delay_product_knows_that_energy_and_time_share_their_marks() -> None:
-    one = constant(400.0, 100.0)
+    one = constant(400.0, 100.0, resolution=1e-9)
     end = ORIGIN + 100 * SECOND
     energy = phase.energy_of(one, ORIGIN, end, window_u_s=0.3)
     time = phase.duration(ORIGIN, end, window_u_s=0.3)

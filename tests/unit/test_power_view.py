@@ -89,14 +89,30 @@ def test_the_powers_of_hpl_s_phases_are_told_through_a_meter_slower_than_they_ar
     assert [row[2] for row in table(section, "Phases that the programs mark").rows] == [name for name, *_ in PHASES]
 
 
-def test_phases_that_cannot_be_told_apart_are_given_together_with_the_reason(tmp_path: Path) -> None:
-    """Checks of a fifth of a second each on a meter that averages over 20 s."""
+def test_a_phase_shorter_than_the_meter_tells_is_refused_and_the_others_are_told(tmp_path: Path) -> None:
+    """Checks of a fifth of a second each on a meter that averages over 20 s: they are absent, and merge nothing."""
     short = (("verify 1", 280, 280.2, 280), ("verify 2", 280.2, 280.4, 280), ("rest", 280.4, 320, 280))
     _, view = analysed(tmp_path / "run", [slow_trace()], hpl((*PHASES[:2], *short)), slow=True)
-    by_state = {one.name: one for one in view.phases}
-    assert by_state["measure factorization"].state == "told"
-    together = [one for one in view.phases if one.state == "together"]
-    assert together and "verify 1" in together[0].name and "cannot be told apart" in together[0].why
+    shown = {one.name: one for one in view.phases}
+    for name in ("verify 1", "verify 2"):
+        assert shown[name].state == "refused" and shown[name].why and shown[name].energy is None
+    for name, watts in (("measure factorization", 400), ("rest", 280)):
+        assert shown[name].state == "told"
+        low, high = shown[name].power.interval  # type: ignore[union-attr,misc]
+        assert low <= watts <= high
+
+
+def test_phases_of_a_load_that_ramps_are_told_by_a_fast_meter(tmp_path: Path) -> None:
+    """Fill, a factorization that falls from 400 to 200 W, and the rest, each by itself and within its U."""
+    t = np.arange(80.0, 281.0)
+    load = Load(np.r_[0.0, 60.0, t, 320.0], np.r_[100.0, 220.0, np.interp(t, [80, 180, 280], [400, 400, 200]), 100.0])
+    trace = seen(NODE, -10, 360, load=load, window_s=1.0, noise=1.0)
+    _, view = analysed(tmp_path / "run", [trace], hpl())
+    assert [(one.name, one.state) for one in view.phases] == [(name, "told") for name, *_ in PHASES]
+    for one, (_, begin, end, _) in zip(view.phases, PHASES, strict=True):
+        assert one.power is not None and one.power.interval is not None
+        low, high = one.power.interval
+        assert low <= load.mean_w(begin, end) <= high
 
 
 def test_phases_without_readings_around_them_are_refused_with_the_reason(tmp_path: Path) -> None:

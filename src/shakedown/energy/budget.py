@@ -152,9 +152,7 @@ def reading_terms(
         )
     ]
     if covered < 0.99:
-        steps = np.abs(np.diff(inside))
-        steps = steps[steps > 5 * sd]
-        between = cadence_s * (1 - covered) * math.sqrt(float(steps @ steps) / 12)
+        between = cadence_s * (1 - covered) * math.sqrt(_steps_squared(inside, sd, response, covered) / 12)
         unseen = seconds * math.sqrt((1 - covered) * beyond * tau / count)
         terms.append(
             Term(
@@ -169,6 +167,17 @@ def reading_terms(
     if response.resolution > 0:
         terms.append(_quantisation(response, sd, seconds, count))
     return terms
+
+
+def _steps_squared(powers: Floats, sd: float, response: Response, covered: float) -> float:
+    """The sum of the squares of the load's steps from one reading to the next. Of readings that average over a part of the
+    time only steps that stand out count, since their scatter has its own term; between points every step does, less what
+    the meter's own noise is known to make."""
+    steps = np.diff(powers)
+    if covered > 0:
+        steps = steps[np.abs(steps) > 5 * sd]
+    noise = (response.noise or 0.0) / abs(response.gain)
+    return max(float(steps @ steps) - (0.0 if covered > 0 else 2 * noise**2 * len(steps)), 0.0)
 
 
 def _quantisation(response: Response, sd: float, seconds: float, count: float) -> Term:
@@ -198,15 +207,17 @@ def _scatter(powers: Floats, t_s: Floats) -> tuple[float, float, str]:
     return scatter(powers), 1.0, "from the differences of readings, since they are few or the load moves"
 
 
-def counter_terms(response: Response, mean_w: float, end_s: float) -> list[Term]:
-    """Quantisation of a difference, q/sqrt(6), and the age of the value at both ends, P x T_u / sqrt(12) each where it is
+def counter_terms(response: Response, mean_w: float, end_s: float, cadence_s: float) -> list[Term]:
+    """Quantisation of a difference, q/sqrt(6) (or what flows between two readings, where that is less than a step and the
+    reading at which it moved tells when), and the age of the value at both ends, P x T_u / sqrt(12) each where it is
     read at any time between two refreshes. ``end_s``: how exactly the refresh is known, as a standard uncertainty."""
     terms = []
+    most_j = mean_w * cadence_s if mean_w > 0 and cadence_s > 0 else math.inf
     if response.resolution > 0:
         terms.append(
             Term(
                 name="quantisation",
-                u=response.resolution / abs(response.gain) / math.sqrt(6),
+                u=min(response.resolution / abs(response.gain), most_j) / math.sqrt(6),
                 text=f"steps of {response.resolution:g} J at both ends",
                 remedy="measure for longer",
             )
@@ -270,12 +281,11 @@ def window_terms(
     return terms
 
 
-def ends_term(ends_u_j: tuple[float, float], cadence_s: float) -> Term:
-    """Where the phase begins and ends between two readings. The two are added: a load that steps up at the begin steps down
-    at the end, and both ends err alike."""
+def ends_term(ends_u_j: float, cadence_s: float) -> Term:
+    """Where the phase begins and ends between two readings (edges.py)."""
     return Term(
         name="ends between readings",
-        u=sum(ends_u_j),
+        u=ends_u_j,
         text=f"the power may have moved anywhere within the {cadence_s:.3g} s between two readings at each end",
         remedy="read more often, or run for longer",
     )

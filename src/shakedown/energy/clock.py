@@ -21,12 +21,12 @@ import numpy as np
 
 from ..errors import BadInput, CannotMeasure
 from ..units import show, show_seconds
-from . import integrate, pace
+from . import clock_edges, integrate, pace
 from ._looks import Recording
 from .align import MeterClock, from_edges
 from .character import Character
 from .hostclock import HostClock, Sitting, line_through
-from .response import Response, cadence_s, response_of
+from .response import Response, cadence_s, has_own_stamps, response_of
 from .simulate import Load
 from .trace import Floats, Ints, Trace
 
@@ -38,6 +38,10 @@ REACH_S = 60.0
 SIGNIFICANT = 2.0
 #: A load that explains less than this of what the meter said tells nothing of its clock.
 EXPLAINED = 0.5
+#: One that explains so much of many readings steps where its marks say: a ramp would leave more. Edges closer together than
+#: the meter averages can only be judged so.
+EXACT = 0.999
+_MANY = 50
 _MOST_EDGES = 16  # in the search over the whole reach
 _GROUPS = 8  # for the drift
 _FEWEST_EDGES = 2
@@ -84,11 +88,6 @@ def _signed(ahead_s: float) -> str:
     return f"{show(abs(ahead_s), 's', 3)} {'ahead of' if ahead_s >= 0 else 'behind'} this host's"
 
 
-def has_own(trace: Trace) -> bool:
-    """Whether the stamps are the device's own: those are taken as exact, a host's lie between asking and answering."""
-    return len(trace) > 0 and not bool(np.any(trace.half_ns))
-
-
 def assumed(why: str) -> Clock:
     """What holds where nothing else is known."""
     return Clock("assumed", ASSUMED_S / math.sqrt(3), why=why)
@@ -133,7 +132,7 @@ def estimate(
     the host's clock, in any order). ``ahead_s``: how far the stamps were ahead of the host's clock when they were read
     (sampling.ahead_s), about which the clock is looked for. Never raises for what the readings are like: then it is assumed,
     with the reason."""
-    if not has_own(trace):
+    if not has_own_stamps(trace):
         return Clock("host")
     response = response_of(trace, character)
     found = _by_edges(trace, marks_ns, response, ahead_s or 0.0)
@@ -162,13 +161,17 @@ def _by_edges(trace: Trace, marks_ns: Sequence[int], response: Response, about_s
     if doubts := _doubts(first):
         return assumed(doubts)
     line = _line(seen, edges_ns, first)
+    steps = _steps(seen, edges_ns, line)
+    exact = first.explained >= EXACT and len(seen.w) >= _MANY
+    if not exact and (doubts := clock_edges.doubt(steps, line.offset_s.value)):
+        return assumed(doubts)
     ends = [int(edges_ns[0]), int(edges_ns[-1])]
     if line.drift and abs(line.drift.value) <= SIGNIFICANT * line.drift.u:
         line = line._replace(drift=None)
         u = line.offset_s.u
     else:
         u = max(line.u_at(end) for end in ends)
-    u = max(math.hypot(u, blur_s), _LEAST_U * seen.cadence_s)
+    u = max(math.hypot(u, blur_s, steps.u_s / math.sqrt(2)), _LEAST_U * seen.cadence_s)
     most = max(abs(line.offset_at(end)) for end in ends)
     if most > SIGNIFICANT * u:
         return Clock("estimated", u, line, len(edges_ns))
@@ -296,6 +299,19 @@ def _doubts(found: MeterClock) -> str:
     if found.explained < EXPLAINED:
         return f"the runs explain {max(found.explained, 0.0):.0%} of what it said"
     return next((codes[code] for code in ("several-offsets", "offset-at-limit") if code in codes), "")
+
+
+def _steps(seen: _Seen, edges_ns: Ints, line: HostClock) -> clock_edges.Edges:
+    """The steps of the power at the edges with what the fit found taken out of the stamps."""
+    origin = int(edges_ns[0])
+    drift = line.drift.value if line.drift else 0.0
+    ahead_s = line.offset_s.value + drift * (seen.t_ns - line.at_ns).astype(np.float64) * 1e-9
+    late_s = seen.delay_s + seen.tau_s + (seen.window_s - seen.cadence_s) / 2
+    t_s: Floats = (seen.t_ns - origin).astype(np.float64) * 1e-9 - ahead_s - late_s
+    smear_s = seen.window_s + 4 * seen.tau_s
+    edges_s: Floats = (edges_ns - origin).astype(np.float64) * 1e-9
+    points = seen.window_s <= 0 and seen.tau_s <= 0
+    return clock_edges.look(t_s, seen.w, edges_s, smear_s, seen.cadence_s, points=points)
 
 
 def _line(seen: _Seen, edges_ns: Ints, first: MeterClock) -> HostClock:

@@ -4,9 +4,9 @@ With known bounds the readings are r = A p + noise, A_kj = S(t_k - b_j) - S(t_k 
 (response.step_answer): for a boxcar, the share of the window that lies in phase j. What lies before, between and after the
 named phases is a phase of its own. Weighted least squares, with p >= 0 (Lawson and Hanson) where a power would come out
 negative; cov(p) = s^2 tau_int (A' A)^-1 with s^2 from the residuals. A fit whose columns, scaled to one length, have a
-condition number above 100, or a power with u above 5 % of itself, is refused: phases are merged with a neighbour until it
-passes, and what was merged is said.
-"""
+condition number above 100, or a power with u above 5 % of itself, is refused, as is one that leaves far more than the
+meter's own noise would: loads that ramp within their phases are not for this model (phase.energy_of bounds what they leave
+open)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from .trace import Floats, Ints, Trace
 
 MOST_CONDITION = 100.0
 MOST_U = 0.05
-#: A fit that leaves this many times what the meter's noise would is told.
+#: A fit that leaves more than this many times what the meter's noise would is refused.
 MISFIT = 3.0
 #: Singular values below this share of the largest count as none: what lies along them cannot be told.
 ESTIMABLE = 1e-6
 
 
 class PhasePower(Record, frozen=True, kw_only=True):
-    """One phase, or several that could only be told together."""
+    """One phase."""
 
     name: str
     begin_ns: int
@@ -70,63 +70,47 @@ class _Fit(NamedTuple):
     bounded: bool  # p >= 0 held one at zero
 
 
-class _Group(NamedTuple):
-    """Phases that are told together; one alone at first."""
-
-    name: str
-    begin_ns: int
-    end_ns: int
-
-
 def phase_powers(
     trace: Trace,
     phases: Sequence[Phase],
     *,
     character: Character | None = None,
-    merge: bool = True,
     clock_u_s: float = 0.0,
     clock: str = "",
 ) -> PhasePowers:
     """The mean power and energy of each phase from a power trace whose meter averages for longer than they last.
 
     Readings from one settling time before the first phase to one after the last take part. ``clock_u_s`` and ``clock`` as in
-    phase.energy_of. Raises BadInput for no phase or phases that overlap, CannotMeasure where even one phase alone cannot be
-    told (or, without ``merge``, where not all can).
+    phase.energy_of. Raises BadInput for no phase or phases that overlap, CannotMeasure where not all of them can be told.
     """
     named = _in_order(phases)
     response = response_of(trace, character)
-    origin = named[0].begin_ns
     t_s, readings = _readings(trace, response, named)
     least_s = max(response.settle_s, response.refresh_s) / 20
-    groups, merged = [_Group(one.name, one.begin_ns, one.end_ns) for one in named], list[str]()
-    finest = _solve(response, t_s, readings, _edges(groups, least_s))
-    while True:
-        own = _solve(response, t_s, readings, _edges(groups, least_s))
-        # The mean over merged phases is taken from the finest fit that has readings to spare, though their own powers
-        # cannot be told in it: fitting them as one would take their power as constant.
-        if finest.dof < 3:
-            finest = own
-        fit = finest
-        worst = _worst(own.condition, fit, groups, origin)
-        if worst is None:
-            break
+    fit = _solve(response, t_s, readings, _edges(named, least_s))
+    if worst := _worst(fit, named, named[0].begin_ns):
         index, why = worst
-        if len(groups) == 1 or not merge:
-            raise CannotMeasure(
-                f"the power of {groups[index].name!r} cannot be told from these readings: {why}",
-                where=response.key,
-                hint=_hint(response, fit),
-            )
-        groups, words = _merge(groups, index)
-        merged.append(f"{words}: {why}")
-    found = _Found(trace, response, groups, fit._replace(condition=own.condition), t_s, readings)
-    return _answer(found, merged, _clock_moves(found, math.hypot(clock_u_s, response.timing_u_s)), clock)
+        raise CannotMeasure(
+            f"the power of {named[index].name!r} cannot be told from these readings: {why}",
+            where=response.key,
+            hint=_hint(response, fit),
+        )
+    expected = _expected_w(response)
+    if expected and fit.residual_w > MISFIT * expected:
+        raise CannotMeasure(
+            f"the power is not constant within the phases, or their marks or the meter's model are off: a fit leaves "
+            f"{fit.residual_w:.1f} W where the meter's noise would leave {expected:.1f} W",
+            where=response.key,
+            hint=_hint(response, fit),
+        )
+    found = _Found(trace, response, named, fit, t_s, readings)
+    return _answer(found, _clock_moves(found, math.hypot(clock_u_s, response.timing_u_s)), clock)
 
 
 class _Found(NamedTuple):
     trace: Trace
     response: Response
-    groups: Sequence[_Group]
+    groups: Sequence[Phase]
     fit: _Fit
     t_s: Floats
     readings: Floats
@@ -189,7 +173,7 @@ def _readings(trace: Trace, response: Response, named: Sequence[Phase]) -> tuple
     return kept.seconds(origin), watts(kept, response)
 
 
-def _edges(groups: Sequence[_Group], least_s: float) -> Floats:
+def _edges(groups: Sequence[Phase], least_s: float) -> Floats:
     """The bounds in seconds after the first, with -inf and inf at the ends. A pause shorter than ``least_s`` counts to the
     phase before it."""
     origin = groups[0].begin_ns
@@ -242,7 +226,7 @@ def _solve(response: Response, t_s: Floats, readings: Floats, edges_s: Floats) -
     return _Fit(edges_s, powers, covariance, hidden, condition, math.sqrt(spread), n - rank, bounded)
 
 
-def _of(fit: _Fit, group: _Group, origin: int) -> tuple[float, float]:
+def _of(fit: _Fit, group: Phase, origin: int) -> tuple[float, float]:
     """Mean power of a group and its standard uncertainty: its stretches weighted by their lengths."""
     begin, end = (group.begin_ns - origin) * 1e-9, (group.end_ns - origin) * 1e-9
     low, high = np.maximum(fit.edges_s[:-1], begin), np.minimum(fit.edges_s[1:], end)
@@ -255,57 +239,32 @@ def _of(fit: _Fit, group: _Group, origin: int) -> tuple[float, float]:
     return float(weights @ fit.powers[used]), math.sqrt(max(variance, 0.0))
 
 
-def _worst(condition: float, fit: _Fit, groups: Sequence[_Group], origin: int) -> tuple[int, str] | None:
+def _worst(fit: _Fit, groups: Sequence[Phase], origin: int) -> tuple[int, str] | None:
     """The group that is known least, and why that is not enough; None where all pass."""
     found = [_of(fit, one, origin) for one in groups]
     for index, (power, u) in enumerate(found):
         if not (math.isfinite(power) and math.isfinite(u)):
             return index, "the readings cannot part it from its neighbours"
-    if condition > MOST_CONDITION:
+    if fit.condition > MOST_CONDITION:
         shortest = min(range(len(groups)), key=lambda one: groups[one].end_ns - groups[one].begin_ns)
         return (
             shortest,
-            f"the condition number is {condition:.3g}, above {MOST_CONDITION:.0f}: it is shorter than what the meter "
+            f"the condition number is {fit.condition:.3g}, above {MOST_CONDITION:.0f}: it is shorter than what the meter "
             "resolves",
         )
     share, index = max((u / max(abs(power), 1e-12), index) for index, (power, u) in enumerate(found))
     return (index, f"its uncertainty would be {share:.1%} of it, above {MOST_U:.0%}") if share > MOST_U else None
 
 
-def _merge(groups: list[_Group], index: int) -> tuple[list[_Group], str]:
-    """The groups with one joined to its shorter neighbour, and in words which."""
-    beside = [one for one in (index - 1, index + 1) if 0 <= one < len(groups)]
-    other = min(beside, key=lambda one: groups[one].end_ns - groups[one].begin_ns)
-    first, last = groups[min(index, other)], groups[max(index, other)]
-    joined = _Group(f"{first.name} + {last.name}", first.begin_ns, last.end_ns)
-    words = f"{first.name!r} and {last.name!r} can only be told together"
-    return [*groups[: min(index, other)], joined, *groups[max(index, other) + 1 :]], words
+def _notices(fit: _Fit) -> tuple[Notice, ...]:
+    """What was held at zero."""
+    if not fit.bounded:
+        return ()
+    text = "a power came out negative and was held at zero: the phase marks or the meter's model are off"
+    return (Notice(code="power-bounded", text=text, advice="check the clocks, and characterise the meter"),)
 
 
-def _notices(fit: _Fit, expected: float | None, merged: Sequence[str]) -> tuple[Notice, ...]:
-    """What was merged, held at zero, or does not fit."""
-    notices = [Notice(code="phases-merged", text=words, advice="make the phases longer") for words in merged]
-    if fit.bounded:
-        notices.append(
-            Notice(
-                code="power-bounded",
-                text="a power came out negative and was held at zero: the phase marks or the meter's model are off",
-                advice="check the clocks, and characterise the meter",
-            )
-        )
-    if expected and fit.residual_w > MISFIT * expected:
-        notices.append(
-            Notice(
-                code="model-misfit",
-                text=f"the fit leaves {fit.residual_w:.1f} W where the meter's noise would leave {expected:.1f} W: the "
-                "power is not constant within the phases, or the marks or the meter's model are off",
-                advice="give finer phases, or characterise the meter",
-            )
-        )
-    return tuple(notices)
-
-
-def _answer(made: _Found, merged: Sequence[str], moves: Sequence[float], clock: str) -> PhasePowers:
+def _answer(made: _Found, moves: Sequence[float], clock: str) -> PhasePowers:
     trace, response, groups, fit = made.trace, made.response, made.groups, made.fit
     readings = len(made.readings)
     expected = _expected_w(response) or None
@@ -339,7 +298,7 @@ def _answer(made: _Found, merged: Sequence[str], moves: Sequence[float], clock: 
         residual_w=fit.residual_w,
         expected_w=expected,
         readings=readings,
-        notices=_notices(fit, expected, merged),
+        notices=_notices(fit),
     )
 
 

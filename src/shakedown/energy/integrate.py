@@ -6,7 +6,7 @@
     inside-mean  mean of the readings that lie wholly inside, times T                      the rule of the EE HPC WG
 
 Stamps are moved back so that each stretch lies around what its reading saw (response.lag_s). A stretch without a reading
-is missing: it is found, filled with the mean of its neighbours, and told; it is never a zero.
+is missing: it is found, filled in between what its neighbours allow, and told; it is never a zero.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ import math
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import CannotMeasure
 from ..meters import Status
+from . import edges
 from .pace import ordered, refreshed
+from .refresh import STOOD
 from .response import GAP, OFTEN, SETTLED_TAUS, Response, cadence_s
 from .trace import Floats, Ints, Trace
 
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
     from .counters import Unrolled
 
 Method = Literal["counter", "step", "trapezoid", "inside-mean", "padded"]
+
+
+#: A reading that averages stands for no more than this many of the usual intervals: of a longer one a part was not read.
+HOLE = 1.5
 
 
 class Tiles(NamedTuple):
@@ -37,6 +44,7 @@ class Tiles(NamedTuple):
     right_w: Floats
     cadence_s: float
     covered: float = 1.0  # share of the time that readings see
+    points: bool = False  # straight lines between readings at a point: no stretch has a mean of its own
 
 
 class Gap(NamedTuple):
@@ -59,7 +67,7 @@ class Integral(NamedTuple):
     seen: float  # share of the window that readings stand for
     gaps: tuple[Gap, ...]
     gap_u_j: float  # standard uncertainty of what was filled in
-    ends_u_j: tuple[float, float]  # of cutting the stretches at the two ends
+    ends_u_j: float  # of the stretches that the two ends cut, which err alike
     readings: int
 
     @property
@@ -80,7 +88,7 @@ def step_tiles(trace: Trace, response: Response, *, moved: bool = True) -> Tiles
     """Each good reading over the stretch since the entry before it, or over one cadence where that lies too far back.
     Without ``moved`` the stretches end at the stamps themselves."""
     cadence = cadence_s(trace, response)
-    long_ns, ns = round(GAP * cadence * 1e9), round(cadence * 1e9)
+    long_ns, ns = round(HOLE * cadence * 1e9), round(cadence * 1e9)
     t = trace.t_ns
     if response.scope == "next" and len(t):
         t = np.append(t[1:], t[-1] + ns)
@@ -109,7 +117,8 @@ def trapezoid_tiles(trace: Trace, response: Response) -> Tiles:
     keep = trace.ok[:-1] & trace.ok[1:] & (dt > 0) & (dt <= round(GAP * cadence * 1e9))
     shift = -round(response.lag_s * 1e9)
     w = watts(trace, response)
-    return Tiles(trace.t_ns[:-1][keep] + shift, trace.t_ns[1:][keep] + shift, w[:-1][keep], w[1:][keep], cadence)
+    begin_ns, end_ns = trace.t_ns[:-1][keep] + shift, trace.t_ns[1:][keep] + shift
+    return Tiles(begin_ns, end_ns, w[:-1][keep], w[1:][keep], cadence, points=True)
 
 
 class Counted(NamedTuple):
@@ -124,8 +133,8 @@ class Counted(NamedTuple):
 def counted(trace: Trace, response: Response, *, most_w: float | None = None, second: Trace | None = None) -> Counted:
     """The mean power between two readings of a counter that belong together, by energy/counters.py, which knows wraps and
     resets. A failed read between them loses nothing: the counter still holds the energy. Of values that are read several
-    times over only the first counts, moved back by half a reading. Raises CannotMeasure for fewer than two readings that
-    join."""
+    times over only the first counts, at the time when it came (``_where_it_moved``). Raises CannotMeasure for fewer than
+    two readings that join."""
     from .counters import Step, unroll
 
     trace = ordered(trace)
@@ -134,11 +143,10 @@ def counted(trace: Trace, response: Response, *, most_w: float | None = None, se
     t, low, high = found.t_ns[good], found.least_j[good], found.most_j[good]
     broken = np.cumsum((found.step[good] & Step.RESET) > 0)
     poll_ns = float(np.median(np.diff(trace.t_ns))) if len(trace) > 1 else 0.0
-    if len(t) > 2 and poll_ns * 1e-9 <= OFTEN * response.refresh_s:
-        # Between two steps the counter says nothing: straight lines from step to step are nearer than standing still.
-        kept = np.concatenate([[True], (np.diff(low) != 0) | (np.diff(broken) > 0)])
-        t = np.where(np.arange(len(t)) > 0, t - round(poll_ns / 2), t)[kept]
-        low, high, broken = low[kept], high[kept], broken[kept]
+    if len(t) > 2:
+        often = poll_ns * 1e-9 <= OFTEN * response.refresh_s
+        t, kept = _where_it_moved(t, low, broken, poll_ns if often else 0.0, response.resolution)
+        t, low, high, broken = t[kept], low[kept], high[kept], broken[kept]
     joined = (np.diff(t) > 0) & (np.diff(broken) == 0)
     if not np.any(joined):
         raise CannotMeasure(
@@ -153,6 +161,30 @@ def counted(trace: Trace, response: Response, *, most_w: float | None = None, se
     cadence = max(response.refresh_s, poll_ns * 1e-9)
     tiles = Tiles(t[:-1][joined] + shift, t[1:][joined] + shift, w, w, cadence)
     return Counted(tiles, (w_high - w_low) / 2 / abs(response.gain), found)
+
+
+def _where_it_moved(
+    t: Ints, joules: Floats, broken: NDArray[np.bool_], poll_ns: float, step_j: float
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """Stamps of when a counter had just what it shows, and at which readings it had moved.
+
+    Between two steps it says nothing: straight lines from step to step are nearer than standing still. Read more often than
+    it refreshes (``poll_ns``) the step lies in the middle between two readings. Else, of a rise by k steps since the reading
+    before, the last came within the last k-th part of the time between them, and its middle is taken, if the counter is so
+    coarse that it stands still at times. The last reading stays where it stood still for long.
+    """
+    rise = np.diff(joules)
+    moved = np.concatenate([[True], (rise != 0) | (np.diff(broken) > 0)])
+    if poll_ns > 0:
+        back: Floats = np.where(np.arange(len(t)) > 0, poll_ns / 2, 0.0)
+        return t - np.round(back).astype(np.int64), moved
+    coarse = np.mean(rise == 0) > STOOD
+    part = np.clip(step_j / (2 * np.maximum(rise, 1e-9)), 0.0, 0.5) * (rise > 0) * coarse
+    back = np.concatenate([[0.0], part * np.diff(t)])
+    last = int(np.flatnonzero(moved)[-1])
+    usual = float(np.median(np.diff(t[moved]))) if np.count_nonzero(moved) > 1 else 0.0
+    moved[-1] = moved[-1] or float(t[-1] - t[last]) > GAP * usual
+    return t - np.round(back).astype(np.int64), moved
 
 
 def tiles_of(trace: Trace, response: Response, method: str) -> Tiles:
@@ -225,31 +257,40 @@ def gaps_of(tiles: Tiles, begin_ns: int, end_ns: int) -> tuple[Gap, ...]:
 def integrate(tiles: Tiles, begin_ns: int, end_ns: int) -> Integral | None:
     """The energy of a window; None where not one reading stands for any of it.
 
-    Missing stretches are filled with the mean of the power on both sides (inside) or over what was seen (beyond the trace's
-    ends). What was filled in may be off by the range of the power: u = missing time x (most - least) / sqrt(12), the range
-    taken over the window, or over the whole trace for what lies beyond it. Stretches cut by an end: see ``_cut``.
-    """
+    Stretches that lie wholly inside count as they are. Those that a mark cuts, and those without a reading, lie between
+    bounds (``edges``): their middle is taken. Gaps at a mark err together with it, those inside each by itself."""
     seen_j, seen_ns = energy_of_tiles(tiles, begin_ns, end_ns)
     if seen_ns == 0:
         return None
     seconds = (end_ns - begin_ns) * 1e-9
+    joules, ends = seen_j, []
+    cuts = [edges.cut_stretch(tiles, at) for at in (begin_ns, end_ns)]
+    for index in cuts[:1] if cuts[0] == cuts[1] else cuts:
+        if index is not None:
+            bounds = edges.cut(tiles, index, begin_ns, end_ns)
+            whole = tiles.begin_ns[index], tiles.end_ns[index]
+            joules += (
+                bounds.middle_j - energy_of_tiles(tiles, max(begin_ns, int(whole[0])), min(end_ns, int(whole[1])))[0]
+            )
+            ends.append(bounds.u_j)
     gaps = gaps_of(tiles, begin_ns, end_ns)
-    mean = seen_j / (seen_ns * 1e-9)
-    filled = math.fsum(gap.seconds * _beside(tiles, gap, mean) for gap in gaps)
-    inside = _range(tiles, begin_ns, end_ns)
-    outside = _range(tiles, None, None)
-    unknown_j = math.fsum(gap.seconds * (inside if gap.where == "inside" else outside) for gap in gaps)
-    missing_s = math.fsum(gap.seconds for gap in gaps)
+    together, alone = 0.0, 0.0
+    for gap in gaps:
+        bounds = edges.gap(tiles, gap)
+        joules += bounds.middle_j
+        if gap.begin_ns == begin_ns or gap.end_ns == end_ns:
+            together += bounds.u_j
+        else:
+            alone += bounds.u_j**2
     first = int(np.searchsorted(tiles.end_ns, begin_ns, side="right"))
     last = int(np.searchsorted(tiles.begin_ns, end_ns, side="left"))
-    cuts = [_cut(tiles, at, is_begin, last - first > 2) for at, is_begin in ((begin_ns, True), (end_ns, False))]
     return Integral(
-        joules=seen_j + filled + cuts[0][0] + cuts[1][0],
+        joules=joules,
         seconds=seconds,
-        seen=max(0.0, 1 - missing_s / seconds),
+        seen=max(0.0, 1 - math.fsum(gap.seconds for gap in gaps) / seconds),
         gaps=gaps,
-        gap_u_j=unknown_j / math.sqrt(12),
-        ends_u_j=(cuts[0][1], cuts[1][1]),
+        gap_u_j=math.hypot(together, math.sqrt(alone)),
+        ends_u_j=math.fsum(ends),
         readings=last - first,
     )
 
@@ -258,63 +299,6 @@ def window_energy(tiles: Tiles, begin_ns: int, end_ns: int) -> float:
     """The energy of a window; 0 where nothing is known of it. For moving the window a little."""
     found = integrate(tiles, begin_ns, end_ns) if end_ns > begin_ns else None
     return found.joules if found else 0.0
-
-
-def _beside(tiles: Tiles, gap: Gap, mean: float) -> float:
-    if gap.where != "inside" or not len(tiles.begin_ns):
-        return mean
-    after = int(np.searchsorted(tiles.begin_ns, gap.end_ns, side="left"))
-    return float((tiles.right_w[after - 1] + tiles.left_w[min(after, len(tiles.begin_ns) - 1)]) / 2) if after else mean
-
-
-def _range(tiles: Tiles, begin_ns: int | None, end_ns: int | None) -> float:
-    part = slice(None)
-    if begin_ns is not None and end_ns is not None:
-        first = int(np.searchsorted(tiles.end_ns, begin_ns, side="right"))
-        last = int(np.searchsorted(tiles.begin_ns, end_ns, side="left"))
-        part = slice(max(0, first - 1), last + 1)
-    power = np.concatenate([tiles.left_w[part], tiles.right_w[part]])
-    return float(np.ptp(power)) if len(power) else 0.0
-
-
-def _cut(tiles: Tiles, at_ns: int, is_begin: bool, long: bool) -> tuple[float, float]:
-    """What an end that cuts a stretch adds to the plain integral, in J, and its standard uncertainty.
-
-    A stretch of length D, of which the share g lies inside, has the mean r; its neighbours inside and outside have a and b.
-    Phases begin and end where the load steps, so g a + (1 - g) b should be r. What is left, d = r - g a - (1 - g) b, lies
-    inside (the load stepped late) or outside (early): it is shared as least squares would, w = g^2 / (g^2 + (1 - g)^2), so
-    that the two phases at a mark add up to what was measured; u = D |d| sqrt(w (1 - w) / 3). Where readings see only the
-    share f of the time, r is no mean: d counts by f, and g D (1 - f) |r - a| / sqrt(12) is added.
-    Straight lines have no mean of their own: a step at the mark adds g^2 / 2 D (a - b) to them. Half of it is added; that it
-    was all or nothing makes the half / sqrt(2) (a U-shaped distribution).
-    Where a neighbour is missing, or the window too short to have one of its own (``long``), nothing is added, and u is that
-    of a step anywhere: g (1 - g) D R / sqrt(3), R the range of the power.
-    """
-    index = int(np.searchsorted(tiles.end_ns, at_ns, side="left"))
-    if index >= len(tiles.begin_ns) or tiles.begin_ns[index] >= at_ns or tiles.end_ns[index] == at_ns:
-        return 0.0, 0.0
-    length_ns = int(tiles.end_ns[index] - tiles.begin_ns[index])
-    length = length_ns * 1e-9
-    ahead = float(at_ns - tiles.begin_ns[index]) / length_ns
-    g = 1 - ahead if is_begin else ahead
-    left, right = float(tiles.left_w[index]), float(tiles.right_w[index])
-    if left != right:
-        step = (right - left if is_begin else left - right) * g**2 / 2 * length
-        return step / 2, abs(step) / math.sqrt(8)
-    whole = 0 < index < len(tiles.begin_ns) - 1 and long
-    if (
-        not whole
-        or tiles.end_ns[index - 1] != tiles.begin_ns[index]
-        or tiles.begin_ns[index + 1] != tiles.end_ns[index]
-    ):
-        near = slice(max(0, index - 1), index + 2)
-        return 0.0, g * (1 - g) * length * float(np.ptp(tiles.left_w[near])) / math.sqrt(3)
-    before, after = float(tiles.right_w[index - 1]), float(tiles.left_w[index + 1])
-    a, b = (after, before) if is_begin else (before, after)
-    d = (left - g * a - (1 - g) * b) * tiles.covered
-    w = g**2 / (g**2 + (1 - g) ** 2)
-    unseen = g * (1 - tiles.covered) * abs(left - a) / math.sqrt(12)
-    return length * (g * a + w * d - g * left), length * math.hypot(d * math.sqrt(w * (1 - w) / 3), unseen)
 
 
 # --------------------------------------------------------------------------------------------------------- inside mean

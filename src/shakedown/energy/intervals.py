@@ -14,12 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .counters import Step, unroll
-from .integrate import Tiles, energies_of_tiles
+from .integrate import HOLE, Tiles, energies_of_tiles
 from .refresh import spacing_s
 from .trace import Floats, Ints, Trace
-
-#: A stretch is never longer than so many usual ones: beyond it, readings are missing.
-HOLE = 1.5
 
 
 class Intervals(NamedTuple):

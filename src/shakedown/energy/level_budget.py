@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import intervals
+from . import integrate, intervals
 from .budget import divisor
 from .feeds import load_of
-from .quantity import Term
+from .quantity import Term, coverage_factor
+from .response import response_of
 from .rules import Rules
 from .stamps import Window
 from .submission import Loss, MeteredFeed, NodeSet, Submission, expand
@@ -175,7 +176,7 @@ def reading_terms(submission: Submission, parts: Sequence[Contribution], window:
         w = stretches.take(intervals.inside(stretches, window.begin_ns, window.end_ns)).w
         scale = part.factor / part.efficiency
         noise = float(np.std(np.diff(w))) / math.sqrt(2) if len(w) > 2 else 0.0
-        least = trace.channel.resolution or 0.0
+        least = response_of(trace).resolution
         if trace.channel.quantity == "energy":
             steps += (scale * least / math.sqrt(6) / window.seconds) ** 2
             continue
@@ -189,43 +190,75 @@ def reading_terms(submission: Submission, parts: Sequence[Contribution], window:
     return [term for term in found if term.u]
 
 
+class _Load(NamedTuple):
+    """What all readings of all feeds say of the power, whichever of them the rules count."""
+
+    feeds: Sequence[tuple[float, integrate.Tiles]]  # factors upstream
+
+    def mean_w(self, begin_ns: int, end_ns: int) -> float:
+        """The mean power of a window."""
+        joules = math.fsum(factor * integrate.window_energy(tiles, begin_ns, end_ns) for factor, tiles in self.feeds)
+        return joules / ((end_ns - begin_ns) * 1e-9)
+
+    def open_j(self, window: Window) -> tuple[float, float]:
+        """What the window's ends and its gaps leave open: feeds of one load err alike at its marks."""
+        found = [(f, integrate.integrate(tiles, window.begin_ns, window.end_ns)) for f, tiles in self.feeds]
+        ends = math.fsum(factor * one.ends_u_j for factor, one in found if one)
+        return ends, math.hypot(*(factor * one.gap_u_j for factor, one in found if one))
+
+
+def _load(submission: Submission, parts: Sequence[Contribution]) -> _Load:
+    feeds = []
+    for part in parts:
+        trace = submission.traces[part.feed.channel]
+        method = "trapezoid" if trace.channel.scope == "point" else "step"
+        method = "counter" if trace.channel.quantity == "energy" else method
+        feeds.append((part.factor / part.efficiency, integrate.tiles_of(trace, response_of(trace), method)))
+    return _Load(feeds)
+
+
 def window_terms(
     window: Window, found: Series, parts: Sequence[Contribution], rules: Rules, submission: Submission
 ) -> list[Term]:
-    """A mean moves by (P(edge) - mean) / T for a second that its edge moves: for the resolution of the stamps (each end
-    on its own, and both by the half second that whole seconds lack), for the ends that no whole reading covers, and for
-    what is missing."""
+    """What moving the marks does to the mean, for the resolution of their stamps (each end on its own, and both by the half
+    second that whole seconds lack); what marks and gaps leave open (edges.py); and what the readings that the rules count
+    say less of the window than all readings do. The value stays that of the rules: this last part is no uncertainty that
+    others average out but a known difference a, which the expanded uncertainty holds in full, U = a + k s, s of the rest."""
     if not len(found.begin_ns):
         return []
-    scale = np.array([part.factor / part.efficiency for part in parts])
-    watts = scale @ found.w
-    length = (found.end_ns - found.begin_ns).astype(np.float64)
-    mean, seconds = float(np.average(watts, weights=length)), window.seconds
-    early, late = float(watts[0]) - mean, float(watts[-1]) - mean
-    resolution = window.resolution_s
-    moved = rules.readings.half_second and submission.description.phases.half_second
-    together = 0.0 if moved else abs(late - early) * resolution / 2 / seconds
-    apart = math.hypot(early, late) * resolution / math.sqrt(12) / seconds
-    lead = max(0.0, (int(found.begin_ns[0]) - window.begin_ns) * 1e-9)
-    tail = max(0.0, (window.end_ns - int(found.end_ns[-1])) * 1e-9)
-    swing = float(watts.max() - watts.min())
+    load, seconds, begin, end = _load(submission, parts), window.seconds, window.begin_ns, window.end_ns
+    mean_w = load.mean_w(begin, end)
+
+    def moved(begin_s: float, end_s: float) -> float:
+        first, last = begin + round(begin_s * 1e9), end + round(end_s * 1e9)
+        return abs(load.mean_w(first, last) - mean_w) if last > first else 0.0
+
+    u_s, half_s = window.resolution_s / math.sqrt(12), window.resolution_s / 2
+    apart_w = math.hypot(max(moved(u_s, 0), moved(-u_s, 0)), max(moved(0, u_s), moved(0, -u_s)))
+    corrected = rules.readings.half_second and submission.description.phases.half_second
+    marks_w = math.hypot(apart_w, 0.0 if corrected else moved(half_s, half_s))
+    ends_w, gaps_w = (joules / seconds for joules in load.open_j(window))
+    differs_w = mean_w - math.fsum(part.factor * part.watts for part in parts)
+    rest_w = math.hypot(marks_w, ends_w, gaps_w)
+    in_full_w = math.sqrt(max((abs(differs_w) / coverage_factor(None) + rest_w) ** 2 - rest_w**2, 0.0))
     terms = (
         Term(
             name="window",
-            u=math.hypot(together, apart),
-            text=f"stamps of {resolution:g} s; power at the ends {early:+.4g} W and {late:+.4g} W from the mean",
+            u=marks_w,
+            text=f"stamps of {window.resolution_s:g} s",
             remedy="stamp the phase with a finer clock",
         ),
         Term(
             name="ends",
-            u=math.hypot(early * lead, late * tail) / seconds / math.sqrt(3),
-            text=f"{lead:.3g} s at the begin and {tail:.3g} s at the end hold no whole reading",
+            u=math.hypot(ends_w, in_full_w),
+            text=f"all readings put the mean {differs_w:+.4g} W from that of those wholly inside, and those that the marks "
+            f"cut leave {ends_w:.3g} W open",
             remedy="read more often",
         ),
         Term(
             name="gap",
-            u=found.missing * swing / math.sqrt(12),
-            text=f"{found.missing:.2%} of the readings are missing",
+            u=gaps_w,
+            text="stretches without a reading, between what is read beside them",
             remedy="find out why readings are missing",
         ),
     )

@@ -18,6 +18,7 @@ import numpy as np
 from ..records import Notice, Record
 from . import intervals
 from . import level_budget as budget
+from .integrate import HOLE
 from .quantity import Quantity, Term, power_law, quantity
 from .quantity import unknown as not_known
 from .rules import Rules
@@ -103,7 +104,7 @@ def coverage(submission: Submission, feed: MeteredFeed, window: Window) -> Cover
     holes = 1 - float(within.seconds.sum()) / whole if whole > 0 else 0.0
     lengths = within.seconds
     usual_length = float(np.median(lengths)) if len(lengths) else usual
-    near = lengths[lengths <= intervals.HOLE * usual_length]
+    near = lengths[lengths <= HOLE * usual_length]
     span = float(stamps[-1] - stamps[0]) * 1e-9 if len(stamps) else 0.0
     fresh = min(count, int(span / refresh * (1 + 1e-9)) + 1) if refresh > 0 and count else count
 

@@ -86,13 +86,13 @@ def made_by(trace: Trace, response: Response, asked: Asked, method: str, idle: I
         try:
             why = f"nothing says how late its readings are: at most {wide.window_s:.3g} s is assumed"
             return _by_padding(trace, wide, asked, idle), why
-        except CannotMeasure:
-            pass  # not idle for long enough: the lag has its own term below
+        except CannotMeasure as error:  # not idle, or not for long enough: the lag has its own term below
+            more = [_not_padded(error)]
     if slow and idle is not None and any(idle):
         try:
             return _by_padding(trace, response, asked, idle), f"readings average over {response.smear_s:.3g} s"
         except CannotMeasure as error:
-            more = [Notice(code="not-padded", text=f"no padded window: {error.what}", advice=error.hint)]
+            more = [_not_padded(error)]
     if slow and _flat(trace, response, asked):
         made = _by_inside(trace, response, asked)
         why = f"readings average over {response.smear_s:.3g} s and the load is steady"
@@ -101,6 +101,10 @@ def made_by(trace: Trace, response: Response, asked: Asked, method: str, idle: I
         made = _by_tiles(trace, response, asked, "trapezoid" if at_points else "step")
         why = f"readings stand for {'a point' if at_points else 'an interval'} (scope {response.scope!r})"
     return made._replace(notices=[*made.notices, *more]), why
+
+
+def _not_padded(error: CannotMeasure) -> Notice:
+    return Notice(code="not-padded", text=f"no padded window: {error.what}", advice=error.hint)
 
 
 def _by(trace: Trace, response: Response, asked: Asked, method: str, idle: Idle | None) -> Made:
@@ -180,7 +184,7 @@ def _by_counter(trace: Trace, response: Response, asked: Asked) -> Made:
     tiles = found.tiles
     whole = _whole(tiles, response, asked)
     terms = [budget.ends_term(whole.ends_u_j, tiles.cadence_s), *_gap_terms(whole)]
-    terms += budget.counter_terms(response, whole.watts, response.age_u_s)
+    terms += budget.counter_terms(response, whole.watts, response.age_u_s, tiles.cadence_s)
     notices = _gap_notices(whole)
     wide_j, _ = integrate.energy_of_tiles(
         tiles._replace(left_w=found.spread_w, right_w=found.spread_w), asked.begin_ns, asked.end_ns
@@ -330,11 +334,14 @@ def _gap_notices(found: Integral) -> list[Notice]:
 
 
 def _inside(tiles: Tiles, begin_ns: int, end_ns: int) -> tuple[Floats, Floats]:
-    """The power and the time in seconds of the stretches that lie in a window."""
+    """The readings that tell the power of the stretches that lie in a window, and their times in seconds."""
     first = int(np.searchsorted(tiles.begin_ns, begin_ns, side="left"))
     last = int(np.searchsorted(tiles.end_ns, end_ns, side="right"))
     part = slice(first, max(first, last))
-    return tiles.right_w[part], (tiles.end_ns[part] - begin_ns).astype(float) * 1e-9
+    powers, t_ns = tiles.right_w[part], tiles.end_ns[part]
+    if tiles.points and first < last:  # the first stretch begins with a reading too
+        powers, t_ns = np.append(tiles.left_w[first], powers), np.append(tiles.begin_ns[first], t_ns)
+    return powers, (t_ns - begin_ns).astype(float) * 1e-9
 
 
 def _averaged_away(tiles: Tiles, response: Response, asked: Asked, whole: Integral) -> float:

@@ -27,11 +27,17 @@ Window = tuple[int, int]  # begin and end, Unix ns
 
 
 class Idle(NamedTuple):
-    """The idle power of a window, its standard uncertainty and the degrees of freedom of that."""
+    """The idle power of a window, its standard uncertainty, the degrees of freedom of that, and how far its readings range
+    beyond what scatters from one to the next."""
 
     watts: float
     u: float
     dof: float | None
+    moves_w: float = 0.0
+
+
+#: A window is idle whose power moves by less than this share of what the run draws more; two are that differ by less.
+MOST_MOVED = 0.15
 
 
 class Padded(NamedTuple):
@@ -91,7 +97,9 @@ def padded_energy(
     assert whole is not None  # _ends has found readings in it
     pads = ((begin_ns - ends[0]) * 1e-9, (ends[1] - end_ns) * 1e-9)
     joules = whole.joules - first.watts * pads[0] - last.watts * pads[1]
-    over = max(0.0, joules / ((end_ns - begin_ns) * 1e-9) - (first.watts + last.watts) / 2)
+    above = joules / ((end_ns - begin_ns) * 1e-9) - (first.watts + last.watts) / 2
+    _check_idle(response, before, after, above)
+    over = max(0.0, above)
     summed = np.append(first.watts, tiles.right_w[(tiles.end_ns > ends[0]) & (tiles.end_ns <= ends[1])])
     steps = steps_w(summed, response, tiles.cadence_s)
     return Padded(
@@ -196,9 +204,43 @@ def _idle(trace: Trace, response: Response, window: Window) -> Idle | None:
     if not len(readings):
         return None
     power = watts(readings, response)
+    moves = max(float(np.ptp(power)) - _RANGE * scatter(power) - response.resolution, 0.0)
     step = response.resolution / math.sqrt(12 * len(power))
     if len(power) < 4:
         noise = response.noise if response.noise is not None else scatter(watts(trace.take(trace.ok), response))
-        return Idle(float(power.mean()), max(noise / math.sqrt(len(power)), step), None)
+        return Idle(float(power.mean()), max(noise / math.sqrt(len(power)), step), None, moves)
     mean = mean_of(power)
-    return Idle(mean.value, max(mean.u, step), mean.dof)
+    return Idle(mean.value, max(mean.u, step), mean.dof, moves)
+
+
+#: The range of some hundreds of independent readings, in standard deviations.
+_RANGE = 6.0
+#: Of the idle power: what moves by less is still.
+_STILL = 0.01
+
+
+def _check_idle(response: Response, before: Idle | None, after: Idle | None, above_w: float) -> None:
+    """That the windows said to be idle are: their power holds still, lies below the run's and is the same on both sides.
+    ``above_w``: what the run draws more. Raises CannotMeasure."""
+    hint = "give windows in which nothing ran: see the power about the run for other work, its start-up and its tail"
+    for side, idle in (("before", before), ("after", after)):
+        if idle is not None and idle.moves_w > MOST_MOVED * max(above_w, 0.0) + _STILL * abs(idle.watts):
+            raise CannotMeasure(
+                f"the time {side} the run is not idle: its power moves by {idle.moves_w:.4g} W, the run draws "
+                f"{above_w:.4g} W more than it",
+                where=response.key,
+                hint=hint,
+            )
+    level = max(abs(one.watts) for one in (before, after) if one is not None)
+    if above_w < -_STILL * level:
+        raise CannotMeasure(
+            f"the time said to be idle draws {-above_w:.4g} W more than the run", where=response.key, hint=hint
+        )
+    apart = abs(after.watts - before.watts) if before is not None and after is not None else 0.0
+    if before is not None and after is not None and apart > MOST_MOVED * above_w + _STILL * level:
+        raise CannotMeasure(
+            f"the power said to be idle is {before.watts:.4g} W before the run and {after.watts:.4g} W after it, the run "
+            f"draws {above_w:.4g} W more: one of them is not idle",
+            where=response.key,
+            hint=hint,
+        )

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..meters import Channel, Scope, channel_key
 from .character import Character, Estimate
-from .refresh import least_step, spacing_s
+from .refresh import counter_step, decimal_step, least_step, spacing_s
 from .trace import Floats, Trace
 
 #: How many time constants until an exponential's rest does not count: e^-7 = 0.1 %.
@@ -43,7 +43,7 @@ class Response(NamedTuple):
     covariance: float  # of gain and offset
     calibrated: bool  # gain and offset are known against a better meter
     reference: str  # that meter's channel
-    resolution: float  # 0: not known
+    resolution: float  # the least step; 0 for a trace without a reading
     noise: float | None
     timing_known: bool = True  # whether its window and delay are known, or its stamps are the device's own
 
@@ -116,8 +116,14 @@ def response_of(trace: Trace, character: Character | None = None) -> Response:
         or channel.quantity == "energy"
         or channel.window_s is not None
         or channel.delay_s is not None
-        or not np.any(trace.half_ns),
+        or has_own_stamps(trace),
     )
+
+
+def has_own_stamps(trace: Trace) -> bool:
+    """Whether the stamps are the device's own, or its file's: those are taken as exact, or their half width as rounding. A
+    host's lie between asking and answering, and say nothing of when the value was made."""
+    return len(trace) > 0 and (trace.channel.stamped == "device" or not bool(np.any(trace.half_ns)))
 
 
 def _value(estimate: Estimate | None, otherwise: float | None = None) -> float | None:
@@ -130,21 +136,29 @@ def _u(estimate: Estimate | None) -> float:
 
 def _age(trace: Trace, refresh_s: float) -> tuple[float, float]:
     """How old a value is when it is read, in the mean and as a standard uncertainty, where the stamp is the time of the
-    reading and not the device's own (which leaves ``half_ns`` 0): anything up to a refresh; nothing in the mean where it is
+    reading and not the device's own (``has_own_stamps``): anything up to a refresh; nothing in the mean where it is
     read often enough to see the refresh, which is then known to one reading (pace.refreshed)."""
     if len(trace) < 2 or refresh_s <= 0:
         return 0.0, 0.0
     poll_s = float(np.median(np.diff(trace.t_ns))) * 1e-9
     if poll_s <= OFTEN * refresh_s:
         return 0.0, poll_s / math.sqrt(12)
-    if not np.any(trace.half_ns) and abs(poll_s / refresh_s - 1) < 0.02:
+    if has_own_stamps(trace) and abs(poll_s / refresh_s - 1) < 0.02:
         return 0.0, 0.0
     return refresh_s / 2, refresh_s / math.sqrt(12)
 
 
 def _resolution(trace: Trace, channel: Channel, character: Character | None) -> float:
+    """The least step of its values: what is stated or characterised; what the readings show where nothing is, and of a
+    counter also where it is coarser than what is stated. Never nothing: what no step shows of has at least its own last
+    figure."""
     known = character.resolution if character and character.resolution is not None else channel.resolution
-    return known if known is not None else least_step(trace)
+    values = trace.value[trace.ok]
+    if channel.quantity == "energy":
+        return max(known or 0.0, counter_step(values))
+    if known:
+        return known
+    return least_step(trace) or (decimal_step(values) if len(values) else 0.0)
 
 
 def scatter(values: Floats) -> float:

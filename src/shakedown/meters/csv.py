@@ -176,6 +176,7 @@ def _loaded(
             channel,
             refresh_s=usual,
             window_s=channel.window_s or (usual if channel.scope in ("last", "next") else None),
+            stamped="device",  # whoever wrote the file stamped it: half a second of whole seconds is rounding, and no lag
         )
         traces.append(trace(known, t_ns, values[:, index], half_ns=half, status=states[:, index]))
     return Loaded(tuple(traces), tuple(notices))

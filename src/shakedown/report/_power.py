@@ -261,9 +261,8 @@ def _phases(phases: Sequence[PhaseShown]) -> Table:
         title="Phases that the programs mark",
         columns=tuple(columns[index] for index in kept),
         rows=tuple(tuple(row[index] for index in kept) for row in rows),
-        caption="Powers that explain the readings through the meter's own averaging (docs/energy.md, forward model); where "
-        "the channel counts energy, differences of the count. Phases that the meter cannot tell apart are given together, "
-        "with the reason.",
+        caption="Each phase's energy between its marks, with what the readings leave open there; of a meter that averages "
+        "for longer than a refresh, the powers that explain its readings (docs/energy.md, forward model), where they do.",
         folded=len(rows) > 2 * TERMS,
     )
 

@@ -1,21 +1,27 @@
 """What lies within a run: its steady window, the powers of the phases that its program marked, and a meter's answer to it.
 
-Only channels of power take part where readings are looked at one by one; a counter gives a phase's energy as its difference.
+Only channels of power take part where readings are looked at one by one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from ...energy import clock, forward, phase, steady
+from ...energy.response import cadence_s, response_of
 from ...errors import ShakedownError
 from ...meters import UPSTREAM
-from ...records import Measurement, MeterFit, Notice, Phase, PhaseShown, Quantity, SteadyWindow
+from ...records import Measurement, MeterFit, Phase, PhaseShown, Quantity, SteadyWindow
 from .cases import LEAST_REFRESHES, MOST_PHASES, Cases, Longest
 from .readings import Read
 
 #: What a page can hold, longest runs first.
 MOST_RUNS, MOST_CHANNELS, MOST_FITS = 12, 3, 3
+#: A meter that averages for longer than this many of its refreshes is slow: short phases are told through its model.
+SLOW = 1.2
+#: A phase whose energy is known to no better than this share of it is refused.
+MOST_U = 0.5
 #: Of a meter's fit: how many of its settling times (at least refreshes) before and after the run are shown.
 AROUND = 3.0
 
@@ -122,49 +128,36 @@ def _following(phases: Sequence[Phase]) -> list[Phase]:
 def _phases_of(one: Read, label: str, phases: Sequence[Phase]) -> list[PhaseShown]:
     if len(phases) > MOST_PHASES:
         return []  # a program that marks each case: their energies stand among the findings
-    if one.trace.channel.quantity == "energy":
-        return [_counted(one, label, each) for each in phases]
-    try:
-        found = forward.phase_powers(
-            one.trace, phases, character=one.character, clock_u_s=one.clock.u_s, clock=one.device
-        )
-    except ShakedownError as error:
-        return [_refused(one, label, each, error.what) for each in phases]
-    merged = {notice.text.partition(":")[0]: notice for notice in found.notices if notice.code == "phases-merged"}
-    doubts = "; ".join(_first_half(notice.text) for notice in found.notices if notice.code != "phases-merged")
-    rows = []
-    for each in found.phases:
-        together = " + " in each.name
-        why = "; ".join(_reason(notice) for words, notice in merged.items() if _concerns(words, each.name))
-        rows.append(
-            PhaseShown(
-                run=label,
-                channel=one.key,
-                name=each.name,
-                seconds=(each.end_ns - each.begin_ns) * 1e-9,
-                power=each.power,
-                energy=each.energy,
-                state="together" if together else "told",
-                why="; ".join(filter(None, (why if together else "", doubts))),
+    response = response_of(one.trace, one.character)
+    if response.smear_s > SLOW * cadence_s(one.trace, response):
+        try:
+            found = forward.phase_powers(
+                one.trace, phases, character=one.character, clock_u_s=one.clock.u_s, clock=one.device
             )
-        )
-    return rows
+        except ShakedownError:
+            pass  # each by itself, below: what the meter cannot tell of a phase is in its uncertainty, or it is refused
+        else:
+            return [
+                _told(one, label, each, "; ".join(notice.text for notice in found.notices)) for each in found.phases
+            ]
+    return [_by_itself(one, label, each) for each in phases]
 
 
-def _first_half(text: str) -> str:
-    """What was seen, without what it may come from, which would stand in every row."""
-    return text.partition(": the power is not")[0]
+def _told(one: Read, label: str, each: forward.PhasePower, doubts: str) -> PhaseShown:
+    seconds = (each.end_ns - each.begin_ns) * 1e-9
+    return PhaseShown(
+        run=label,
+        channel=one.key,
+        name=each.name,
+        seconds=seconds,
+        power=each.power,
+        energy=each.energy,
+        state="told",
+        why=doubts,
+    )
 
 
-def _concerns(words: str, name: str) -> bool:
-    return all(part in name for part in words.split("'")[1::2])
-
-
-def _reason(notice: Notice) -> str:
-    return f"cannot be told apart: {notice.text.partition(': ')[2]}"
-
-
-def _counted(one: Read, label: str, each: Phase) -> PhaseShown:
+def _by_itself(one: Read, label: str, each: Phase) -> PhaseShown:
     seconds = (each.end_ns - each.begin_ns) * 1e-9
     if seconds < LEAST_REFRESHES * one.refresh_s:
         return _refused(one, label, each, "shorter than two readings")
@@ -177,7 +170,10 @@ def _counted(one: Read, label: str, each: Phase) -> PhaseShown:
         why = "; ".join(notice.text for notice in energy.notices) if energy.value is None else ""
     except ShakedownError as error:
         why = error.what
-    if energy is None or energy.value is None:
+    if energy is None or energy.value is None or energy.expanded is None:
+        return _refused(one, label, each, why)
+    if energy.expanded > MOST_U * abs(energy.value):
+        why = f"its energy would be known to within {energy.expanded / abs(energy.value or math.inf):.0%} only"
         return _refused(one, label, each, why)
     power = phase.power_of(
         one.trace, each.begin_ns, each.end_ns, clock_u_s=one.clock.u_s, clock=one.device, character=one.character
@@ -218,8 +214,6 @@ def fits(made: Cases, origin_ns: int) -> tuple[MeterFit, ...]:
 
 
 def _fit(one: Read, longest: Longest, made: Cases, origin_ns: int) -> MeterFit | None:
-    from ...energy.response import response_of
-
     response = response_of(one.trace, one.character)
     around = round(AROUND * max(response.settle_s, response.refresh_s) * 1e9)
     begin, end = longest.window

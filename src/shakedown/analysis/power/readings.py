@@ -14,6 +14,7 @@ from ...energy import clock
 from ...energy.character import Character
 from ...energy.clock import Clock
 from ...energy.intervals import refresh_s
+from ...energy.response import has_own_stamps
 from ...energy.trace import Trace, trace
 from ...meters import channel_key
 from ...records import Measurement
@@ -78,7 +79,7 @@ def _clocks(
         devices[device_of(one)].append(one)
     found = {}
     for device, group in devices.items():
-        owning = [one for one in group if clock.has_own(one)]
+        owning = [one for one in group if has_own_stamps(one)]
         if len(owning) > 1:
             owning.sort(key=lambda one: clock.swing(one, characters[channel_key(one.channel)]), reverse=True)
         if not owning:
@@ -112,7 +113,7 @@ def _traces(directory: RunDirectory) -> list[Trace]:
 
 def _once(one: Trace) -> Trace:
     """A device's own stamps stand once each: what was read again before it refreshed tells nothing more."""
-    if not clock.has_own(one):
+    if not has_own_stamps(one):
         return one
     again = np.zeros(len(one), np.bool_)
     again[1:] = (np.diff(one.t_ns) == 0) & one.ok[1:] & one.ok[:-1]
