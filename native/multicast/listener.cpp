@@ -18,12 +18,12 @@ constexpr int kPatienceMs = 5;  // between two looks at whether it is over
 // A listener that sleeps at once when nothing is left is woken for the next packet, which on one host costs the sender
 // more than the packet itself. After few packets it naps instead, as adapters moderate their interrupts, where the
 // socket holds what comes meanwhile: at 10 million packets a second half of the least buffer.
-constexpr long kNapNs = 50'000;
+constexpr long kListenerNapNs = 50'000;
 constexpr int kFew = 16;
 constexpr int kNapBuffer = 2 << 20;  // as SO_RCVBUF tells it, with the kernel's own share
 
 void nap() {
-  const timespec length{0, kNapNs};
+  const timespec length{0, kListenerNapNs};
   nanosleep(&length, nullptr);
 }
 

@@ -13,7 +13,7 @@
 namespace shakedown::multicast {
 namespace {
 
-constexpr long kNapNs = 200'000;
+constexpr long kMeetingNapNs = 200'000;
 constexpr int kRoundTrips = 64;
 constexpr int kTag = 7;
 
@@ -37,7 +37,7 @@ void rest(MPI_Request& request) {
   for (int done = 0;;) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (done != 0) return;
-    const timespec nap{0, kNapNs};
+    const timespec nap{0, kMeetingNapNs};
     nanosleep(&nap, nullptr);
   }
 }
