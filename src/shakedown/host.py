@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -214,16 +215,29 @@ class RecordedHost:
     def affinity(self) -> tuple[int, ...]:
         if self._affinity is not None:
             return self._affinity
-        return parse_cpu_list(self.read("/sys/devices/system/cpu/online") or "0")
+        try:
+            return parse_cpu_list(self.read("/sys/devices/system/cpu/online") or "0")
+        except ValueError:  # which CPUs this process might use is then not known
+            return ()
+
+
+#: More logical CPUs than any kernel is built for (CONFIG_NR_CPUS is at most 8192 on x86, 4096 on Arm).
+_MOST_CPUS = 1 << 16
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """The CPUs of a kernel list such as ``0-3,8,10-11``; empty for an empty text. Raises ValueError for all else."""
+    """The CPUs of a kernel list such as ``0-3,8,10-11``; empty for an empty text. A NUL at its end is no part of it.
+
+    Raises ValueError, in words, for all else.
+    """
     cpus: list[int] = []
-    for part in filter(None, (word.strip() for word in text.strip().split(","))):
-        low, _, high = part.partition("-")
-        cpus.extend(range(int(low), int(high or low) + 1))
-    return tuple(cpus)
+    for part in filter(None, (word.strip() for word in text.strip(" \t\r\n\0").split(","))):
+        match = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", part)
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not low <= high < _MOST_CPUS:
+            raise ValueError(f"{text[:40]!r} is not a list of CPUs such as 0-3,8")
+        cpus.extend(range(low, high + 1))
+    return tuple(dict.fromkeys(cpus))
 
 
 def format_cpu_list(cpus: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from shakedown.machine import microarchitecture
 from shakedown.machine.clocks import clocks
 from shakedown.machine.cpu import cpu, parse_cpuinfo
-from shakedown.machine.kernel import chosen, parse_mask, parse_meminfo, parse_size
+from shakedown.machine.kernel import Reader, chosen, parse_mask, parse_meminfo, parse_size
 from shakedown.machine.microarchitecture import Identity, identify
 from support import trees
 
@@ -111,7 +111,7 @@ def test_models_with_one_512_bit_unit_are_told_apart() -> None:
 
 def clock(root: Path, files: dict[str, str], model: str = "", **fields: str) -> tuple[float | None, float | None, str]:
     found = clocks(
-        trees.door(root, dict(files)), (0,), {key.replace("_", " "): value for key, value in fields.items()}, model
+        Reader(trees.door(root, dict(files))), 0, {key.replace("_", " "): value for key, value in fields.items()}, model
     )
     return found.base_hz, found.clock_hz, found.basis
 
