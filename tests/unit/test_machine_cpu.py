@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,10 @@ def test_the_table_is_sound() -> None:
     assert len(set(keys)) == len(keys)
     for entry in entries:
         assert set(entry.isa) <= {*microarchitecture.MARKERS, "sve"}, entry.name
-        assert entry.units in (1, 2, 4, 8) and entry.bits in (64, 128, 256, 512) and entry.flop in (1, 2), entry.name
+        assert (entry.units, entry.bits, entry.flop) == (None, None, None) or (
+            entry.units in (1, 2, 4, 8) and entry.bits in (64, 128, 256, 512) and entry.flop in (1, 2)
+        ), entry.name
+        assert re.search(r"^\S+.*: \S", entry.source), entry.name  # a document, and where in it
         assert (entry.channels is None) == (entry.speed_mts is None), entry.name
 
 

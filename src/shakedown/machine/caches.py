@@ -32,7 +32,6 @@ def caches(reader: Reader, online: Sequence[int]) -> tuple[tuple[Cache, ...], tu
             # of all that show the instance the first that says what it is: the file of one may be odd
             folders = (f"/sys/devices/system/cpu/cpu{number}/cache/{index}" for number in group)
             odd = reader.absent
-            odd = reader.absent
             shape = next((shape for folder in folders if (shape := _shape(reader, folder))), None)
             if shape is None:
                 sizeless |= {index} if reader.absent == odd else set()

@@ -1,6 +1,6 @@
 """The processor: model, microarchitecture, sockets, cores and their threads, clocks, vector extensions.
 
-Each is told by files of its own (``cores``, ``caches``, ``clocks``), so that one that is odd costs what it tells and no more.
+Each is told by files of its own (``cores``, ``caches``, ``clocks``), so that an odd one costs what it tells and no more.
 """
 
 from __future__ import annotations

@@ -111,7 +111,8 @@ class Reader:
         word = read_word(self.door, path)
         if word is None or word in words:
             return word
-        return self.odd(path, f"holds {word[:40]!r}, which is none of {', '.join(words)}")
+        self.odd(path, f"holds {word[:40]!r}, which is none of {', '.join(words)}")
+        return None
 
     def odd(self, path: str, why: str) -> None:
         """Note that a file's content is of no use, and why."""
@@ -133,16 +134,19 @@ class Reader:
         if text is None:
             return None
         if empty and not text.strip(" \t\r\n\0"):
-            return self.odd(path, empty)
+            self.odd(path, empty)
+            return None
         try:
             return parse(text)
         except ValueError as error:
-            return self.odd(path, f"cannot be understood: {error}")
+            self.odd(path, f"cannot be understood: {error}")
+            return None
 
     def _within(self, path: str, value: int | None, least: int, most: int) -> int | None:
         if value is None or least <= value <= most:
             return value
-        return self.odd(path, f"holds {value}, which is not within {least} to {most}")
+        self.odd(path, f"holds {value}, which is not within {least} to {most}")
+        return None
 
 
 def online_cpus(reader: Reader) -> tuple[tuple[int, ...], tuple[int, ...]]:

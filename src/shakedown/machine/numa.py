@@ -70,9 +70,11 @@ def _memory_bytes(reader: Reader, path: str) -> int | None:
     text = reader.door.read(path)
     found = parse_meminfo(text or "").get("MemTotal")
     if text is not None and found is None:
-        return reader.odd(path, "does not give MemTotal")
+        reader.odd(path, "does not give MemTotal")
+        return None
     if found is not None and found > _MOST_BYTES:
-        return reader.odd(path, f"gives {found} bytes of memory, more than any machine has")
+        reader.odd(path, f"gives {found} bytes of memory, more than any machine has")
+        return None
     return found
 
 
