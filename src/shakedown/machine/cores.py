@@ -67,17 +67,18 @@ def cores(
 
 
 def _from_sysfs(reader: Reader, online: Sequence[int], nodes: Mapping[int, int]) -> list[_Place]:
-    ids = {number: reader.number(f"{_CPUS}/cpu{number}/topology/core_id", -_MOST, _MOST) for number in online}
+    ids = {number: reader.number(f"{_CPUS}/cpu{number}/topology/core_id", -1, _MOST) for number in online}
+    ids = {number: None if core_id == -1 else core_id for number, core_id in ids.items()}  # -1: not told
     told = {number: _listed(reader, number, ("thread_siblings", "core_cpus")) for number in online}
     found: list[_Place] = []
     for cpus in _groups(online, told, ids):
         first = f"{_CPUS}/cpu{cpus[0]}/topology"
-        package = reader.number(f"{first}/physical_package_id", -_MOST, _MOST)
-        core_id = ids[cpus[0]]
+        package = reader.number(f"{first}/physical_package_id", -1, _MOST)
+        core_id = next((known for cpu in cpus if (known := ids[cpu]) is not None), cpus[0])
         found.append(
             _Place(
                 cpus=cpus,
-                core_id=cpus[0] if core_id is None else core_id,
+                core_id=core_id,
                 package=None if package is None or package < 0 else package,  # -1: the firmware does not say
                 beside=_listed(reader, cpus[0], ("core_siblings", "package_cpus")),
                 node=next((nodes[cpu] for cpu in cpus if cpu in nodes), None),

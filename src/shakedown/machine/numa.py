@@ -37,13 +37,17 @@ def node_numbers(door: Door) -> list[int]:
 
 def node_cpus(reader: Reader, number: int) -> tuple[int, ...]:
     """The CPUs of a node by its list, else by its mask, else by the CPUs' own folders."""
-    found = reader.cpus(f"{_NODES}/node{number}/cpulist")
+    folder = f"{_NODES}/node{number}"
+    found = reader.cpus(f"{folder}/cpulist")
     if found is None:
-        found = reader.mask(f"{_NODES}/node{number}/cpumap")
-    if found is None:
+        found = reader.mask(f"{folder}/cpumap")
+    if not found:  # a node of memory alone, unless CPUs name it
         cpus = "/sys/devices/system/cpu"
         names = [name for name in reader.door.list(cpus) if re.fullmatch(r"cpu[0-9]{1,5}", name)]
-        found = tuple(sorted(int(name[3:]) for name in names if f"node{number}" in reader.door.list(f"{cpus}/{name}")))
+        naming = tuple(sorted(int(name[3:]) for name in names if f"node{number}" in reader.door.list(f"{cpus}/{name}")))
+        if found == () and naming:
+            reader.odd(f"{folder}/cpulist", "is empty, though CPUs name this node as theirs")
+        found = naming
     return found
 
 
