@@ -262,6 +262,25 @@ OVERLAY = "overlay / overlay rw,lowerdir=x 0 0\n"
             {},
             "",
         ),
+        (  # without its flag: hidden, or a kernel of before 2009
+            {
+                "/proc/cpuinfo": trees.x86_cpuinfo(range(2)),
+                "/sys/class/dmi/id/sys_vendor": "innotek GmbH\n",
+                "/sys/class/dmi/id/product_name": "VirtualBox\n",
+            },
+            {},
+            "virtualbox",
+        ),
+        (
+            {"/proc/cpuinfo": trees.x86_cpuinfo(range(2)), "/sys/bus/pci/devices/0000:00:04.0/vendor": "0x80ee\n"},
+            {},
+            "virtualbox",
+        ),
+        (
+            {"/proc/cpuinfo": trees.x86_cpuinfo(range(2)), "/sys/class/dmi/id/sys_vendor": "VMware, Inc.\n"},
+            {},
+            "vmware",
+        ),
         ({"/proc/cpuinfo": VIRTUAL, "/sys/hypervisor/type": "xen\n"}, {}, "xen"),
         ({"/proc/cpuinfo": VIRTUAL}, {}, "unknown hypervisor"),
         (

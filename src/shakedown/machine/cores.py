@@ -177,7 +177,7 @@ def _sockets(places: Sequence[_Place], near: Mapping[int, int]) -> tuple[list[in
         return [*packages], ""
     what = "physical_package_id does not tell the socket of every core"
     if sets is not None and not _single(sets) and not _spans(sets, far):
-        return _number(sets), f"{what}: told by the CPUs that each core has beside it"
+        return _named(sets, packages), f"{what}: told by the CPUs that each core has beside it"
     if any(package is not None for package in packages):
         filled = _filled(packages, [place.node for place in places])
         return filled, f"{what}: " + (
@@ -206,6 +206,15 @@ def _by_sets(places: Sequence[_Place]) -> list[frozenset[int]] | None:
 def _number(keys: _Keys) -> list[int | None]:
     order: dict[object, int] = {}
     return [order.setdefault(key, len(order)) for key in keys]
+
+
+def _named(sets: Sequence[frozenset[int]], packages: Sequence[int | None]) -> list[int | None]:
+    """The sets by the one number that is told of each, where these differ; else by their order."""
+    told = {cpus: {p for other, p in zip(sets, packages, strict=True) if other == cpus} - {None} for cpus in sets}
+    numbers = {number for known in told.values() for number in known}
+    if all(len(known) == 1 for known in told.values()) and len(numbers) == len(told):
+        return [next(iter(told[cpus])) for cpus in sets]
+    return _number(sets)
 
 
 def _same(keys: _Keys, others: _Keys) -> bool:
