@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from shakedown.host import RecordedHost, parse_cpu_list
 from shakedown.machine import cgroup, discover, numa
@@ -174,6 +176,20 @@ def test_the_whole_of_discovery_takes_any_file(tmp_path: Path) -> None:
         assert not [gap for gap in host.absent if PYTHON.search(gap.why)]
         if not path.startswith("/proc"):
             assert len(host.cpu.cores) == 24 and host.memory.total_bytes > 0 and len(host.numa) == 2
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_no_content_of_any_file_is_an_error(machine: Spoiled, data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(sorted(tree())))
+    bits = st.sampled_from(
+        [b"0", b"7", b"-", b",", b"\n", b"\0", b"f", b"K", b" ", b"x", b"\xff", b"9" * 20, b"0-3", b"processor : "]
+    )
+    machine.spoil(path, b"".join(data.draw(st.lists(bits, max_size=12))))
+    processor, _, absent = look(machine)
+    assert not [gap for gap in absent if PYTHON.search(gap.why)]
+    cpus = [cpu for core in processor.cores for cpu in core.cpus]
+    assert len(set(cpus)) == len(cpus) and (processor.sockets is None or processor.sockets >= 1)
 
 
 def test_which_cpus_run_is_told_by_their_folders_where_the_list_is_odd(machine: Spoiled) -> None:
