@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from shakedown.cli import machine as machine_command
 from shakedown.host import format_cpu_list
 from shakedown.machine import discover
 from shakedown.records import Host, Peak
@@ -111,6 +112,7 @@ def test_a_hybrid_without_its_counters_is_told_by_what_differs(tmp_path: Path, t
     assert peak(host, "core").value == pytest.approx(30.4e9)
     assert "6 cores of Raptor Lake" in peak(host).basis and "8 cores of Gracemont" in peak(host).basis
     assert "1.40 GHz base clock" in peak(host).basis
+    assert "; 6 of Raptor Lake, 8 of Gracemont" in machine_command._cores(host)
     assert [core.microarchitecture for core in host.cpu.cores] == ["Raptor Lake"] * 6 + ["Gracemont"] * 8
 
 

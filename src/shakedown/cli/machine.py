@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -169,6 +170,9 @@ def _cores(host: Host) -> str:
     sockets = f"{cpu.sockets} socket{'s' * (cpu.sockets != 1)}" if cpu.sockets else "a number of sockets not known"
     threads = sum(len(core.cpus) for core in cpu.cores)
     text = f"{len(cpu.cores)} in {sockets}, {threads} logical CPUs ({cpu.threads_per_core} to a core)"
+    kinds = Counter(core.microarchitecture for core in cpu.cores if core.microarchitecture)
+    if kinds:
+        text += "; " + ", ".join(f"{count} of {name}" for name, count in kinds.items())
     if cpu.offline_cpus:
         text += f"; offline: {format_cpu_list(cpu.offline_cpus)}"
     if host.usable_cpus and len(host.usable_cpus) < threads:
