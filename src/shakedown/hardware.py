@@ -58,8 +58,10 @@ class Core(Record, frozen=True, kw_only=True):
 
     cpus: tuple[int, ...]
     core_id: int
-    socket: int
+    socket: int | None  # None: neither the kernel nor the nodes tell
     numa_node: int | None = None
+    microarchitecture: str = ""  # where the cores are of more than one kind
+    clock_hz: float | None = None  # where peaks are derived at another clock for some cores than for others
 
 
 class Cpu(Record, frozen=True, kw_only=True):
@@ -88,6 +90,7 @@ class NumaNode(Record, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     distances: tuple[int, ...] = ()
     hugepages: dict[str, int] = {}  # page size in bytes as text -> pages reserved
+    side_caches: tuple[Cache, ...] = ()  # caches before the memory; level 1 is the nearest to the memory's reader
 
 
 class MemoryModule(Record, frozen=True, kw_only=True):

@@ -226,24 +226,27 @@ class RecordedHost:
             return self._affinity
         try:
             return parse_cpu_list(self.read("/sys/devices/system/cpu/online") or "0")
-        except ValueError:
-            return (0,)  # a recording that is damaged: no more is known than that there is one
+        except ValueError:  # which CPUs this process might use is then not known
+            return ()
 
 
-#: No kernel numbers more CPUs (CONFIG_NR_CPUS); a list beyond it is no list.
+#: More logical CPUs than any kernel is built for (CONFIG_NR_CPUS is at most 8192 on x86, 4096 on Arm).
 _MOST_CPUS = 1 << 16
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """The CPUs of a kernel list such as ``0-3,8,10-11``; empty for an empty text. Raises ValueError for all else."""
+    """The CPUs of a kernel list such as ``0-3,8,10-11``; empty for an empty text. A NUL at its end is no part of it.
+
+    Raises ValueError, in words, for all else.
+    """
     cpus: list[int] = []
-    for part in filter(None, (word.strip() for word in text.strip().split(","))):
-        low, _, high = part.partition("-")
-        first, last = int(low), int(high or low)
-        if not 0 <= first <= last < _MOST_CPUS:
-            raise ValueError(f"{part[:40]!r} is no range of CPUs")
-        cpus.extend(range(first, last + 1))
-    return tuple(cpus)
+    for part in filter(None, (word.strip() for word in text.strip(" \t\r\n\0").split(","))):
+        match = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", part)
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not low <= high < _MOST_CPUS:
+            raise ValueError(f"{text[:40]!r} is not a list of CPUs such as 0-3,8")
+        cpus.extend(range(low, high + 1))
+    return tuple(dict.fromkeys(cpus))
 
 
 def format_cpu_list(cpus: Sequence[int]) -> str:

@@ -31,7 +31,7 @@ import msgspec
 from . import _samples, meters
 from ._collect import TRACE_FILE, ClockStep, ahead_s, clock_steps, collect, cost
 from .errors import BadInput, CannotMeasure, StoreFailed
-from .host import Door, parse_cpu_list
+from .host import Door
 from .meters import Channel, Reading, Target
 from .records import Absent, Record
 
@@ -162,12 +162,13 @@ def find(door: Door) -> tuple[Target, ...]:
 def spare_cpus(used: Sequence[int], door: Door) -> tuple[int, ...] | None:
     """The CPUs that this process may use and the benchmark does not; those whose core it leaves alone altogether where
     there are any. None where it uses all."""
+    from .machine.kernel import Reader  # not in the sampler's own process, which calls nothing of it
+
     free = [cpu for cpu in door.affinity() if cpu not in set(used)]
     base = "/sys/devices/system/cpu/cpu"
+    reader = Reader(door)
     quiet = [
-        cpu
-        for cpu in free
-        if not set(used) & set(parse_cpu_list(door.read(f"{base}{cpu}/topology/thread_siblings_list") or str(cpu)))
+        cpu for cpu in free if not set(used) & set(reader.cpus(f"{base}{cpu}/topology/thread_siblings_list") or (cpu,))
     ]
     return tuple(quiet or free) or None
 

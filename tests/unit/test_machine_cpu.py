@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from shakedown.machine import microarchitecture
+from shakedown.cli import machine as machine_command
+from shakedown.machine import discover, microarchitecture, numa
 from shakedown.machine.clocks import clocks
 from shakedown.machine.cpu import cpu, parse_cpuinfo
-from shakedown.machine.kernel import chosen, parse_mask, parse_meminfo, parse_size
+from shakedown.machine.kernel import Reader, chosen, parse_mask, parse_meminfo, parse_size
 from shakedown.machine.microarchitecture import Identity, identify
+from shakedown.records import Cache
 from support import trees
 
 AVX512 = ("avx", "avx2", "fma", "avx512f", "avx512_vnni")
@@ -53,6 +56,15 @@ def test_a_real_rocket_lake_is_one() -> None:
         (Identity("ARM", "Neoverse-N1", 0x41, 0xD0C, 1), (), "Neoverse N1"),
         (Identity("ARM", "Neoverse-V2", 0x41, 0xD4F, 0), ("sve",), "Neoverse V2"),
         (Identity("ARM", "Neoverse-V2", 0x41, 0xD4F, 0, "jep106:036b:0241"), ("sve",), "Grace (Neoverse V2)"),
+        (Identity("ARM", "ARM part 0xd87", 0x41, 0xD87, 1), ("sve",), "Cortex-A725"),
+        (Identity("ARM", "Neoverse-V3", 0x41, 0xD84, 1), ("sve",), "Neoverse V3"),
+        (Identity("ARM", "Neoverse-N3", 0x41, 0xD8E, 1), ("sve",), "Neoverse N3"),
+        (Identity("ARM", "Cortex-A78AE", 0x41, 0xD42, 1), (), "Cortex-A78AE"),
+        (Identity("HiSilicon", "Kunpeng-920", 0x48, 0xD01, 0), (), "Kunpeng 920 (TaiShan v110)"),
+        (Identity("Loongson", "Loongson-3A5000-HV", None, None, None), (), "LA464"),
+        (Identity("Loongson", "Loongson-3C6000/S", None, None, None), (), "LA664"),
+        (Identity("SiFive", "sifive,u74-mc", None, None, None), (), "SiFive U74"),
+        (Identity("T-Head", "thead,c920", None, None, None), (), "XuanTie C920"),
         (Identity("Fujitsu", "A64FX", 0x46, 0x001, 0), ("sve",), "A64FX"),
         (Identity("IBM", "POWER8NVL", None, None, None), (), "POWER8"),
         (Identity("IBM", "POWER9", None, None, None), (), "POWER9"),
@@ -90,7 +102,10 @@ def test_the_table_is_sound() -> None:
     assert len(set(keys)) == len(keys)
     for entry in entries:
         assert set(entry.isa) <= {*microarchitecture.MARKERS, "sve"}, entry.name
-        assert entry.units in (1, 2, 4, 8) and entry.bits in (64, 128, 256, 512) and entry.flop in (1, 2), entry.name
+        assert (entry.units, entry.bits, entry.flop) == (None, None, None) or (
+            entry.units in (1, 2, 4, 8) and entry.bits in (64, 128, 256, 512) and entry.flop in (1, 2)
+        ), entry.name
+        assert re.search(r"^\S+.*: \S", entry.source), entry.name  # a document, and where in it
         assert (entry.channels is None) == (entry.speed_mts is None), entry.name
 
 
@@ -111,7 +126,7 @@ def test_models_with_one_512_bit_unit_are_told_apart() -> None:
 
 def clock(root: Path, files: dict[str, str], model: str = "", **fields: str) -> tuple[float | None, float | None, str]:
     found = clocks(
-        trees.door(root, dict(files)), (0,), {key.replace("_", " "): value for key, value in fields.items()}, model
+        Reader(trees.door(root, dict(files))), 0, {key.replace("_", " "): value for key, value in fields.items()}, model
     )
     return found.base_hz, found.clock_hz, found.basis
 
@@ -191,6 +206,55 @@ def test_grace(tmp_path: Path) -> None:
     assert found.microarchitecture == "Grace (Neoverse V2)" and found.vendor == "ARM" and found.model_number == 0xD4F
     assert found.isa == ("asimd", "sve", "sve2", "bf16", "i8mm") and absent == ()
     assert len(found.cores) == 72 and found.base_hz is None and found.clock_hz == 3.384e9
+
+
+def test_loongarch(tmp_path: Path) -> None:
+    text = "system type\t\t: generic-loongson-machine\n\n" + "".join(
+        f"processor\t\t: {number}\npackage\t\t\t: 0\ncore\t\t\t: {number}\nCPU Family\t\t: Loongson-64bit\nModel Name\t\t: "
+        "Loongson-3A5000\nCPU Revision\t\t: 0x11\nCPU MHz\t\t\t: 2500.00\nBogoMIPS\t\t: 5000.00\n"
+        "Features\t\t: cpucfg lam ual fpu lsx lasx complex crypto lvz\n\n"
+        for number in range(4)
+    )
+    door = trees.door(tmp_path, trees.topology(1, 4) | {"/proc/cpuinfo": text}, architecture="loongarch64")
+    host = discover(door)
+    assert (host.cpu.vendor, host.cpu.model, host.cpu.microarchitecture) == ("Loongson", "Loongson-3A5000", "LA464")
+    assert host.cpu.isa == ("lsx", "lasx") and host.cpu.clock_hz == 2.5e9
+    # Loongson: 160 Gflop/s of four cores at 2.5 GHz
+    assert next(p.value for p in host.peaks if (p.name, p.scope) == ("flops.fp64", "node")) == 160e9
+
+
+def test_risc_v(tmp_path: Path) -> None:
+    text = "".join(
+        f"processor\t: {number}\nhart\t\t: {number}\nisa\t\t: rv64imafdcv_zicsr_zifencei\nuarch\t\t: thead,c920\n"
+        "mvendorid\t: 0x5b7\nmarchid\t\t: 0x0\nmimpid\t\t: 0x0\n\n"
+        for number in range(2)
+    )
+    found, _ = cpu(trees.door(tmp_path / "a", {"/proc/cpuinfo": text}, architecture="riscv64"))
+    assert (found.vendor, found.microarchitecture, found.isa) == ("T-Head", "XuanTie C920", ("rvv",))
+    plain = "processor\t: 0\nhart\t: 1\nisa\t: rv64imafdc_zvfh\nuarch\t: sifive,u74-mc\n"
+    found, _ = cpu(trees.door(tmp_path / "b", {"/proc/cpuinfo": plain}, architecture="riscv64"))
+    assert (found.vendor, found.microarchitecture, found.isa) == ("SiFive", "SiFive U74", ())
+
+
+def test_caches_before_the_memory(tmp_path: Path) -> None:
+    folder = f"{trees.NODES}/node0/memory_side_cache/index1"
+    files = trees.topology(1, 2) | {f"{folder}/size": f"{16 << 30}\n", f"{folder}/line_size": "64\n"}
+    nodes, _ = numa.numa(trees.door(tmp_path, files))
+    assert nodes[0].side_caches == (Cache(level=1, kind="unified", size_bytes=16 << 30, line_bytes=64),)
+
+
+@pytest.mark.parametrize(
+    ("isa", "shown"),
+    [
+        (("sse2", "pni", "ssse3", "sse4_1"), ["sse4_1"]),
+        (("sse2", "pni"), ["sse3"]),
+        (("sse2",), ["sse2"]),
+        (("sse2", "pni", "ssse3", "sse4_1", "sse4_2", "avx"), ["sse4_2", "avx"]),
+        (("asimd", "sve"), ["asimd", "sve"]),
+    ],
+)
+def test_the_widest_old_vectors_are_shown(isa: tuple[str, ...], shown: list[str]) -> None:
+    assert machine_command._vectors(isa) == shown
 
 
 def test_power_with_sparse_cpu_numbers(tmp_path: Path) -> None:

@@ -179,9 +179,9 @@ def test_settings_that_hang_are_missing_and_the_rest_is_there(tmp_path: Path) ->
     [
         ("/proc/cpuinfo", "", "processor"),
         ("/proc/meminfo", "garbage", "memory"),
-        (f"{trees.NODES}/node0/distance", "ten twenty\n", "NUMA nodes"),
-        (f"{trees.CPUS}/cpu3/topology/core_id", "x\n", "processor"),
-        (f"{trees.CPUS}/cpu0/cache/index0/size", "much\n", "processor"),
+        (f"{trees.NODES}/node0/distance", "ten twenty\n", f"{trees.NODES}/node*/distance"),
+        (f"{trees.CPUS}/cpu3/topology/core_id", "x\n", f"{trees.CPUS}/cpu*/topology/core_id"),
+        (f"{trees.CPUS}/cpu0/cache/index0/size", "much\n", f"{trees.CPUS}/cpu*/cache/index0/size"),
     ],
 )
 def test_garbage_in_one_file_is_one_absence(tmp_path: Path, path: str, text: str, what: str) -> None:
@@ -261,6 +261,25 @@ OVERLAY = "overlay / overlay rw,lowerdir=x 0 0\n"
             },
             {},
             "",
+        ),
+        (  # without its flag: hidden, or a kernel of before 2009
+            {
+                "/proc/cpuinfo": trees.x86_cpuinfo(range(2)),
+                "/sys/class/dmi/id/sys_vendor": "innotek GmbH\n",
+                "/sys/class/dmi/id/product_name": "VirtualBox\n",
+            },
+            {},
+            "virtualbox",
+        ),
+        (
+            {"/proc/cpuinfo": trees.x86_cpuinfo(range(2)), "/sys/bus/pci/devices/0000:00:04.0/vendor": "0x80ee\n"},
+            {},
+            "virtualbox",
+        ),
+        (
+            {"/proc/cpuinfo": trees.x86_cpuinfo(range(2)), "/sys/class/dmi/id/sys_vendor": "VMware, Inc.\n"},
+            {},
+            "vmware",
         ),
         ({"/proc/cpuinfo": VIRTUAL, "/sys/hypervisor/type": "xen\n"}, {}, "xen"),
         ({"/proc/cpuinfo": VIRTUAL}, {}, "unknown hypervisor"),

@@ -251,10 +251,13 @@ def test_a_guest_has_no_memory_channels_of_its_own() -> None:
     assert not [peak for peak in peaks.peaks(newer)[0] if peak.name == "memory.bandwidth"]
 
 
-def test_every_entry_of_the_table_gives_peaks() -> None:
+def test_every_entry_of_the_table_gives_peaks_or_says_that_its_units_are_not_known() -> None:
     for entry in microarchitecture.table():
         found, absent = peaks.peaks(host(entry.name, 1, 2, 1.0, (*AVX512, "fma4"), shared_l2=entry.shared_by))
         rates = [peak for peak in found if peak.name.startswith("flops")]
+        if entry.units is None:
+            assert not rates and entry.name in next(gap.why for gap in absent if gap.what == "peak of flop/s")
+            continue
         assert len(rates) == 6 and all(peak.value > 0 for peak in rates), entry.name
         assert any(peak.name == "memory.bandwidth" for peak in found) == (entry.channels is not None), entry.name
         assert not [gap for gap in absent if gap.what == "peak of flop/s"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -133,6 +134,7 @@ def _facts(host: Host) -> Iterator[tuple[str, str]]:
         ]
         if len(host.numa) > 1:
             parts.append(f"distances {' '.join(map(str, node.distances))}")
+        parts += [f"cache of {show_bytes(cache.size_bytes)} before its memory" for cache in node.side_caches]
         parts += [f"{count} huge pages of {show_bytes(int(size))}" for size, count in node.hugepages.items() if count]
         yield f"NUMA node {node.id}", ", ".join(parts)
     for gpu in host.gpus:
@@ -165,9 +167,12 @@ def _cores(host: Host) -> str:
     cpu = host.cpu
     if not cpu.cores:
         return "not known"
-    sockets = f"{cpu.sockets} socket{'s' * ((cpu.sockets or 0) != 1)}"
+    sockets = f"{cpu.sockets} socket{'s' * (cpu.sockets != 1)}" if cpu.sockets else "a number of sockets not known"
     threads = sum(len(core.cpus) for core in cpu.cores)
     text = f"{len(cpu.cores)} in {sockets}, {threads} logical CPUs ({cpu.threads_per_core} to a core)"
+    kinds = Counter(core.microarchitecture for core in cpu.cores if core.microarchitecture)
+    if kinds:
+        text += "; " + ", ".join(f"{count} of {name}" for name, count in kinds.items())
     if cpu.offline_cpus:
         text += f"; offline: {format_cpu_list(cpu.offline_cpus)}"
     if host.usable_cpus and len(host.usable_cpus) < threads:
@@ -189,10 +194,11 @@ def _clock(host: Host) -> str:
 
 def _vectors(isa: Sequence[str]) -> list[str]:
     """The extensions without those that a wider one implies."""
-    implied = {"sse2", "pni", "sse3", "ssse3", "sse4_1", "f16c"} | (
+    older = [name for name in ("sse2", "sse3", "pni", "ssse3", "sse4_1", "sse4_2") if name in isa]
+    implied = {*older[:-1], "f16c"} | (
         {"sse4_2", "avx512dq", "avx512bw", "avx512vl", "avx512cd"} if "avx512f" in isa else set()
     )
-    return [name for name in isa if name not in implied]
+    return [{"pni": "sse3"}.get(name, name) for name in isa if name not in implied]
 
 
 def _cache_name(cache: Cache) -> str:

@@ -60,6 +60,7 @@ def discover(door: Door, limit_s: float = LIMIT_S) -> Host:
 
     processor = facts("processor", NO_CPU)
     layers = answers["virtualisation"].value or virtualisation.Layers("", "")
+    granted = answers["control groups"].value or cgroup.Limits()
     software_found, software_absent = answers["software"].value or ((), ())
     host = Host(
         name=door.name(),
@@ -71,12 +72,12 @@ def discover(door: Door, limit_s: float = LIMIT_S) -> Host:
         memory=facts("memory", Memory(total_bytes=0)),
         numa=facts("NUMA nodes", ()),
         usable_cpus=door.affinity(),
-        cpu_quota=(answers["control groups"].value or cgroup.Limits()).cpu_quota,
+        cpu_quota=granted.cpu_quota,
         gpus=facts("GPUs", ()),
         networks=facts("network", ()),
         software=software_found,
     )
-    absent += [*software_absent, *virtualisation.hidden(door, layers, processor)]
+    absent += [*granted.absent, *software_absent, *virtualisation.hidden(door, layers, processor)]
     late = together({"settings": lambda: settings.settings(door, processor)}, limit_s)["settings"]
     if late.value is None:
         absent.append(Absent(what="settings", why=late.why))

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..host import Door, parse_cpu_list
-from .kernel import read_int, read_word
+from ..host import Door
+from ..records import Absent
+from .kernel import Reader, read_word
 
 #: Version 1 writes "no limit" as the largest multiple of the page size below 2^63.
 _NO_LIMIT = 1 << 60
@@ -25,11 +26,13 @@ class Limits(NamedTuple):
     cpus: tuple[int, ...] | None = None
     memory_bytes: int | None = None
     swap_bytes: int | None = None
+    absent: tuple[Absent, ...] = ()  # limits that are there and could not be understood
 
 
 def limits(door: Door) -> Limits:
     """The limits on the calling process."""
     mounts = _mounts(door.read("/proc/self/mounts") or door.read("/proc/mounts") or "")
+    reader = Reader(door)
     seen = False
     quotas: list[float] = []
     memory: list[int] = []
@@ -41,12 +44,14 @@ def limits(door: Door) -> Limits:
             for folder in _levels(mount, path) if mount else ():
                 files = set(door.list(folder))
                 seen |= bool(files)
-                quotas += _quota(door, folder, files)
-                memory += _number(door, folder, files, ("memory.max", "memory.limit_in_bytes"))
-                swap += _number(door, folder, files, ("memory.swap.max",))
+                quotas += _quota(reader, folder, files)
+                memory += _number(reader, folder, files, ("memory.max", "memory.limit_in_bytes"))
+                swap += _number(reader, folder, files, ("memory.swap.max",))
                 if cpus is None:
-                    cpus = _cpus(door, folder, files)
-    return Limits(seen, min(quotas, default=None), cpus, min(memory, default=None), min(swap, default=None))
+                    cpus = _cpus(reader, folder, files)
+    return Limits(
+        seen, min(quotas, default=None), cpus, min(memory, default=None), min(swap, default=None), reader.absent
+    )
 
 
 def _mounts(text: str) -> dict[str, str]:
@@ -79,26 +84,31 @@ def _levels(mount: str, path: str) -> Iterator[str]:
         yield "/".join([mount.rstrip("/"), *parts[:count]])
 
 
-def _quota(door: Door, folder: str, files: set[str]) -> list[float]:
+def _quota(reader: Reader, folder: str, files: set[str]) -> list[float]:
     if "cpu.max" in files:
-        words = (read_word(door, f"{folder}/cpu.max") or "max").split()
-        return [] if words[0] == "max" else [int(words[0]) / int(words[1] if len(words) > 1 else 100_000)]
-    quota = read_int(door, f"{folder}/cpu.cfs_quota_us") if "cpu.cfs_quota_us" in files else None
-    period = read_int(door, f"{folder}/cpu.cfs_period_us")
+        text = read_word(reader.door, f"{folder}/cpu.max") or "max"
+        match = re.fullmatch(r"(max|[1-9][0-9]{0,17})(?:\s+([1-9][0-9]{0,17}))?", text)
+        if match is None:
+            reader.odd(f"{folder}/cpu.max", f"cannot be understood: {text[:40]!r} is not a quota and a period")
+        return [int(match[1]) / int(match[2] or 100_000)] if match and match[1] != "max" else []
+    if "cpu.cfs_quota_us" not in files:
+        return []
+    quota = reader.number(f"{folder}/cpu.cfs_quota_us", -1, _NO_LIMIT)  # -1: none
+    period = reader.number(f"{folder}/cpu.cfs_period_us", 1, _NO_LIMIT)
     return [quota / period] if quota and period and quota > 0 else []
 
 
-def _number(door: Door, folder: str, files: set[str], names: tuple[str, ...]) -> list[int]:
+def _number(reader: Reader, folder: str, files: set[str], names: tuple[str, ...]) -> list[int]:
     for name in names:
-        value = read_int(door, f"{folder}/{name}") if name in files else None
-        if value is not None and value < _NO_LIMIT:
-            return [value]
+        if name in files and read_word(reader.door, f"{folder}/{name}") not in (None, "max"):
+            value = reader.number(f"{folder}/{name}", -1, (1 << 64) - 1)  # -1: none, in version 1
+            return [value] if value is not None and 0 <= value < _NO_LIMIT else []
     return []
 
 
-def _cpus(door: Door, folder: str, files: set[str]) -> tuple[int, ...] | None:
+def _cpus(reader: Reader, folder: str, files: set[str]) -> tuple[int, ...] | None:
     for name in ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"):
-        text = read_word(door, f"{folder}/{name}") if name in files else None
-        if text:
-            return parse_cpu_list(text)
+        cpus = reader.cpus(f"{folder}/{name}") if name in files else None
+        if cpus:
+            return cpus
     return None

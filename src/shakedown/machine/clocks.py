@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..host import Door
-from .kernel import read_int, read_word
+from .kernel import Reader, read_word
+
+_CPUS = "/sys/devices/system/cpu"
+#: No processor that runs Linux is slower or faster (in kHz): a number beyond is of another unit, or none.
+_SLOWEST_KHZ, _FASTEST_KHZ = 25_000, 12_000_000
 
 
 class Clocks(NamedTuple):
@@ -17,17 +20,15 @@ class Clocks(NamedTuple):
     basis: str
 
 
-def clocks(door: Door, online: Sequence[int], fields: Mapping[str, str], model: str) -> Clocks:
-    """The clocks of the first CPU that is online.
+def clocks(reader: Reader, number: int, fields: Mapping[str, str], model: str) -> Clocks:
+    """The clocks of one logical CPU.
 
     ``fields`` are its lines of ``/proc/cpuinfo``. The base clock is what the kernel or the model's own name says it is;
     where neither does, peaks are derived at the rate of the time-stamp counter (on x86 with ``constant_tsc`` the base
     clock, unless a hypervisor scales it), else at the highest clock, else at the one of the moment, and say so.
     """
-    folder = f"/sys/devices/system/cpu/cpu{online[0] if online else 0}"
-    max_khz = read_int(door, f"{folder}/cpufreq/cpuinfo_max_freq")
-    max_hz = max_khz * 1e3 if max_khz else None
-    base_hz, source = _base(door, folder, fields, model)
+    max_hz = highest_hz(reader, number)
+    base_hz, source = _base(reader, number, model)
     if base_hz:
         return Clocks(base_hz, max_hz, base_hz, f"base clock ({source})")
     tsc_hz = _time_stamp_counter_hz(fields)
@@ -35,8 +36,8 @@ def clocks(door: Door, online: Sequence[int], fields: Mapping[str, str], model: 
         return Clocks(None, max_hz, tsc_hz, "rate of the time-stamp counter; the base clock is not shown")
     if max_hz:
         return Clocks(None, max_hz, max_hz, "highest clock (cpufreq cpuinfo_max_freq); the base clock is not shown")
-    now = re.match(r"[\d.]+", fields.get("cpu MHz") or fields.get("clock") or "")
-    if now and float(now[0]) > 0:
+    now = re.match(_DECIMAL, fields.get("cpu MHz") or fields.get("CPU MHz") or fields.get("clock") or "")
+    if now and _SLOWEST_KHZ <= float(now[0]) * 1e3 <= _FASTEST_KHZ:
         return Clocks(
             None,
             None,
@@ -46,22 +47,38 @@ def clocks(door: Door, online: Sequence[int], fields: Mapping[str, str], model: 
     return Clocks(None, None, None, "")
 
 
-def _base(door: Door, folder: str, fields: Mapping[str, str], model: str) -> tuple[float | None, str]:
-    khz = read_int(door, f"{folder}/cpufreq/base_frequency")
+def highest_hz(reader: Reader, number: int) -> float | None:
+    """The highest clock of a logical CPU."""
+    khz = reader.number(f"{_CPUS}/cpu{number}/cpufreq/cpuinfo_max_freq", _SLOWEST_KHZ, _FASTEST_KHZ)
+    return khz * 1e3 if khz else None
+
+
+def base_hz(reader: Reader, number: int) -> tuple[float | None, str]:
+    """The base clock that the kernel gives for a logical CPU, and where it does."""
+    folder = f"{_CPUS}/cpu{number}"
+    khz = reader.number(f"{folder}/cpufreq/base_frequency", _SLOWEST_KHZ, _FASTEST_KHZ)
     if khz:
         return khz * 1e3, "cpufreq base_frequency"
-    mhz = read_int(door, f"{folder}/acpi_cppc/nominal_freq")
-    if mhz:
-        return mhz * 1e6, "ACPI CPPC nominal_freq"
-    stated = re.search(r"@\s*([\d.]+)\s*([GM])Hz", model) or re.search(r"\bCPU ([\d.]+)\s*([GM])Hz", model)
+    # 0: the firmware does not say
+    mhz = reader.number(f"{folder}/acpi_cppc/nominal_freq", 0, _FASTEST_KHZ // 1000)
+    return (mhz * 1e6, "ACPI CPPC nominal_freq") if mhz else (None, "")
+
+
+_DECIMAL = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
+
+
+def _base(reader: Reader, number: int, model: str) -> tuple[float | None, str]:
+    found = base_hz(reader, number)
+    if found[0]:
+        return found
+    stated = re.search(rf"@\s*({_DECIMAL})\s*([GM])Hz", model) or re.search(rf"\bCPU ({_DECIMAL})\s*([GM])Hz", model)
     if stated:
         return float(stated[1]) * (1e9 if stated[2] == "G" else 1e6), "in the model's name"
-    driver = read_word(door, f"{folder}/cpufreq/scaling_driver")
+    folder = f"{_CPUS}/cpu{number}/cpufreq"
+    driver = read_word(reader.door, f"{folder}/scaling_driver")
     if driver in ("acpi-cpufreq", "powernow-k8"):  # its highest P-state is the base clock; + 1 MHz stands for turbo
-        steps = [
-            int(word) for word in (read_word(door, f"{folder}/cpufreq/scaling_available_frequencies") or "").split()
-        ]
-        steps = [step for step in steps if step % 10_000 != 1_000]
+        steps = reader.numbers(f"{folder}/scaling_available_frequencies", _SLOWEST_KHZ, _FASTEST_KHZ)
+        steps = tuple(step for step in steps if step % 10_000 != 1_000)
         if steps:
             return max(steps) * 1e3, f"highest state of {driver}"
     return None, ""
@@ -69,8 +86,8 @@ def _base(door: Door, folder: str, fields: Mapping[str, str], model: str) -> tup
 
 def _time_stamp_counter_hz(fields: Mapping[str, str]) -> float | None:
     """Half the BogoMIPS is the rate of the time-stamp counter where the delay loop is timed by it."""
-    match = re.fullmatch(r"[\d.]+", fields.get("bogomips", ""))
+    match = re.fullmatch(_DECIMAL, fields.get("bogomips", ""))
     if match is None or not {"constant_tsc", "nonstop_tsc"} & set(fields.get("flags", "").split()):
         return None
     mega = float(match[0]) / 2
-    return round(mega) * 1e6 if mega >= 100 else None
+    return round(mega) * 1e6 if 100 <= mega <= _FASTEST_KHZ / 1e3 else None

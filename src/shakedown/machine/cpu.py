@@ -1,24 +1,20 @@
 """The processor: model, microarchitecture, sockets, cores and their threads, clocks, vector extensions.
 
-The topology comes from ``/sys/devices/system/cpu/cpu*/topology``, and where that is not there (old kernels, some
-containers) from ``/proc/cpuinfo``. A core is known by the logical CPUs that share it, never by ``core_id`` alone: that
-number repeats in each die of some processors (Opteron 6200).
+Each is told by files of its own (``cores``, ``caches``, ``clocks``), so that an odd one costs what it tells and no more.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
 
-from ..host import Door, parse_cpu_list
-from ..records import Absent, Core, Cpu
-from . import microarchitecture
+from ..host import Door
+from ..records import Absent, Cpu
+from . import core_kinds, microarchitecture
 from .caches import caches
 from .clocks import clocks
-from .kernel import online_cpus, parse_mask
-
-_CPUS = "/sys/devices/system/cpu"
+from .cores import Processor, cores
+from .kernel import Reader, online_cpus
 
 #: The flags (x86) and features (ARM, POWER) of ``/proc/cpuinfo`` that bear on speed or tell a generation.
 EXTENSIONS = (
@@ -67,6 +63,9 @@ EXTENSIONS = (
     "svebf16",
     "altivec",
     "vsx",
+    "lsx",
+    "lasx",
+    "rvv",
 )
 
 _IMPLEMENTERS = {
@@ -79,16 +78,21 @@ _IMPLEMENTERS = {
     0x50: "APM",
     0x51: "Qualcomm",
     0x53: "Samsung",
+    0x56: "Marvell",
     0x61: "Apple",
+    0x70: "Phytium",
     0xC0: "Ampere",
 }
 
-
-class Processor(NamedTuple):
-    """One block of ``/proc/cpuinfo``: the number of the logical CPU, and its fields."""
-
-    number: int
-    fields: dict[str, str]
+#: The makers of RISC-V cores by the first word of ``uarch``, and of ``mvendorid`` (JEDEC's number, bank and code).
+_RISCV_MAKERS = {
+    "sifive": "SiFive",
+    "thead": "T-Head",
+    "spacemit": "SpacemiT",
+    "andestech": "Andes",
+    "starfive": "StarFive",
+}
+_RISCV_NUMBERS = {0x489: "SiFive", 0x5B7: "T-Head", 0x710: "SpacemiT", 0x31E: "Andes"}
 
 
 def parse_cpuinfo(text: str) -> tuple[tuple[Processor, ...], dict[str, str]]:
@@ -101,7 +105,7 @@ def parse_cpuinfo(text: str) -> tuple[tuple[Processor, ...], dict[str, str]]:
         key, value = key.strip(), value.strip()
         if not colon:
             current = common if not line.strip() else current
-        elif key == "processor" and value.isdigit():
+        elif key == "processor" and re.fullmatch(r"[0-9]{1,5}", value):
             current = {}
             processors.append(Processor(int(value), current))
         else:
@@ -112,27 +116,29 @@ def parse_cpuinfo(text: str) -> tuple[tuple[Processor, ...], dict[str, str]]:
 def cpu(door: Door) -> tuple[Cpu, tuple[Absent, ...]]:
     """What the processors of this host are, and what could not be told. Raises ValueError where nothing can be read."""
     text = door.read("/proc/cpuinfo")
-    if text is None:
-        raise ValueError("/proc/cpuinfo cannot be read")
-    processors, common = parse_cpuinfo(text)
-    first = {**common, **(processors[0].fields if processors else {})}
-    online, offline = online_cpus(door)
+    processors, common = parse_cpuinfo(text or "")
+    reader = Reader(door)
+    online, offline = online_cpus(reader)
     online = online or tuple(processor.number for processor in processors)
-    cores, absent = _cores(door, processors, online)
-    found, absent_caches = caches(door, online)
-    isa = _isa(first)
-    identity = _identity(door, first)
-    clock = clocks(door, online, first, identity.model)
-    match = microarchitecture.identify(identity, isa, hidden="hypervisor" in first.get("flags", "").split())
-    kinds = {_part(processor.fields) for processor in processors}
-    if len(kinds) > 1 or door.list("/sys/devices/cpu_atom"):
-        absent += (
-            Absent(
-                what="one kind of core",
-                why="the cores of this processor are of more than one kind; only the "
-                "first is named, and no peak is derived",
-            ),
-        )
+    if text is None and not online:
+        raise ValueError("neither /proc/cpuinfo nor /sys/devices/system/cpu can be read")
+    first = {**common, **(processors[0].fields if processors else {})}
+    found_cores, absent = cores(reader, processors, online)
+    found_caches, absent_caches = caches(reader, online)
+    isa, identity = _isa(first), _identity(door, first)
+    hidden = "hypervisor" in first.get("flags", "").split()
+    match = microarchitecture.identify(identity, isa, hidden=hidden)
+    by_number = {processor.number: {**common, **processor.fields} for processor in processors}
+    kinds = core_kinds.kinds(
+        reader,
+        found_cores,
+        found_caches,
+        [_name(door, by_number.get(core.cpus[0], first), match.name) for core in found_cores],
+        hidden=hidden,
+    )
+    leading = kinds.leading if kinds.leading is not None else online[0] if online else 0
+    clock = clocks(reader, leading, first, identity.model)
+    sockets = {core.socket for core in found_cores}
     return Cpu(
         model=identity.model,
         vendor=identity.vendor,
@@ -141,115 +147,42 @@ def cpu(door: Door) -> tuple[Cpu, tuple[Absent, ...]]:
         family=identity.family,
         model_number=identity.number,
         stepping=identity.stepping,
-        sockets=len({core.socket for core in cores}) or None,
-        cores=cores,
+        sockets=None if None in sockets else len(sockets) or None,
+        cores=kinds.cores,
         offline_cpus=offline,
-        threads_per_core=max((len(core.cpus) for core in cores), default=None),
+        threads_per_core=max((len(core.cpus) for core in found_cores), default=None),
         isa=isa,
         base_hz=clock.base_hz,
         max_hz=clock.max_hz,
         clock_hz=clock.clock_hz,
         clock_basis=clock.basis,
-        caches=found,
-    ), absent + absent_caches + match.absent
+        caches=found_caches,
+    ), (*absent, *absent_caches, *match.absent, *kinds.absent, *reader.absent)
 
 
-def _cores(
-    door: Door,
-    processors: Sequence[Processor],
-    online: Sequence[int],
-) -> tuple[tuple[Core, ...], tuple[Absent, ...]]:
-    nodes = _numa_of(door)
-    fields = {processor.number: processor.fields for processor in processors}
-    seen: set[int] = set()
-    cores: list[Core] = []
-    from_sysfs = all(door.list(f"{_CPUS}/cpu{number}/topology") for number in online[:1]) and bool(online)
-    groups = None if from_sysfs else _groups_from_cpuinfo(processors, online)
-    for number in online:
-        if number in seen:
-            continue
-        if groups is None:
-            siblings, core_id, socket = _from_sysfs(door, number)
-        else:
-            siblings, core_id, socket = groups[number]
-        running = tuple(sorted(set(siblings) & set(online) | {number}))
-        seen.update(running)
-        cores.append(Core(cpus=running, core_id=core_id, socket=socket, numa_node=nodes.get(number)))
-    if from_sysfs:
-        return tuple(cores), ()
-    why = f"{_CPUS}/cpu*/topology is not there: cores are told by /proc/cpuinfo"
-    if "core id" not in fields.get(online[0] if online else 0, {}):
-        why += ", which does not say which CPUs share a core: each is taken for one"
-    return tuple(cores), (Absent(what="core topology", why=why),)
+def _name(door: Door, fields: Mapping[str, str], first: str) -> str:
+    """The microarchitecture of one core, where cores say more than the first (Arm); else the first's."""
+    if "CPU part" not in fields:
+        return first
+    return microarchitecture.identify(_identity(door, fields), _isa(fields), hidden=False).name
 
 
-def _from_sysfs(door: Door, number: int) -> tuple[tuple[int, ...], int, int]:
-    """The logical CPUs of the core, its number within the socket, and the socket."""
-    folder = f"{_CPUS}/cpu{number}/topology"
-    listed = door.read(f"{folder}/thread_siblings_list") or door.read(f"{folder}/core_cpus_list")
-    mask = None if listed else door.read(f"{folder}/thread_siblings")
-    siblings = parse_cpu_list(listed) if listed else parse_mask(mask) if mask else (number,)
-    core_id = int(door.read(f"{folder}/core_id") or number)
-    # kernels of its time list the two cores of an AMD module as threads of one, with numbers of their own
-    siblings = tuple(
-        other
-        for other in siblings
-        if other == number or int(door.read(f"{_CPUS}/cpu{other}/topology/core_id") or core_id) == core_id
-    )
-    socket = int(door.read(f"{folder}/physical_package_id") or 0)
-    return siblings, core_id, max(socket, 0)  # -1: the firmware does not say
-
-
-def _groups_from_cpuinfo(
-    processors: Iterable[Processor],
-    online: Iterable[int],
-) -> dict[int, tuple[tuple[int, ...], int, int]]:
-    keys = {number: (0, number) for number in online}
-    for processor in processors:
-        if "core id" in processor.fields:
-            keys[processor.number] = (int(processor.fields.get("physical id", "0")), int(processor.fields["core id"]))
-        elif "physical id" in processor.fields:
-            keys[processor.number] = (int(processor.fields["physical id"]), processor.number)
-    return {
-        number: (tuple(other for other in keys if keys[other] == key), key[1], key[0]) for number, key in keys.items()
-    }
-
-
-def _numa_of(door: Door) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for name in door.list("/sys/devices/system/node"):
-        if re.fullmatch(r"node\d+", name):
-            listed = door.read(f"/sys/devices/system/node/{name}/cpulist")
-            cpus = (
-                parse_cpu_list(listed)
-                if listed is not None
-                else parse_mask(door.read(f"/sys/devices/system/node/{name}/cpumap") or "0")
-            )
-            found.update(dict.fromkeys(cpus, int(name[4:])))
-    return found
-
-
-def _isa(fields: dict[str, str]) -> tuple[str, ...]:
+def _isa(fields: Mapping[str, str]) -> tuple[str, ...]:
     text = fields.get("flags") or fields.get("Features") or ""
     words = set(text.lower().split())
+    if re.match(r"rv(32|64)[a-uw-z]*v", fields.get("isa", "")):  # a letter each, before the first underscore
+        words.add("rvv")
     if "altivec supported" in fields.get("cpu", ""):
         words |= {"altivec", "vsx"} if re.match(r"POWER([789]|1\d)", fields["cpu"]) else {"altivec"}
     return tuple(name for name in EXTENSIONS if name in words)
 
 
-def _part(fields: dict[str, str]) -> tuple[str | None, ...]:
-    return tuple(fields.get(key) for key in ("CPU implementer", "CPU part", "cpu family", "model"))
-
-
 def _number(text: str | None) -> int | None:
-    try:
-        return int(text, 0) if text else None
-    except ValueError:
-        return None
+    return int(text, 0) if text and re.fullmatch(r"0x[0-9A-Fa-f]{1,8}|0|[1-9][0-9]{0,9}", text) else None
 
 
-def _identity(door: Door, fields: dict[str, str]) -> microarchitecture.Identity:
-    """Who made the processor and which it is: CPUID on x86, MIDR on ARM, the processor version on POWER."""
+def _identity(door: Door, fields: Mapping[str, str]) -> microarchitecture.Identity:
+    """Who made the processor and which it is: CPUID on x86, MIDR on ARM, names on POWER, LoongArch and RISC-V."""
     if "vendor_id" in fields:
         return microarchitecture.Identity(
             vendor=fields["vendor_id"],
@@ -276,6 +209,17 @@ def _identity(door: Door, fields: dict[str, str]) -> microarchitecture.Identity:
         return microarchitecture.Identity(
             vendor="IBM", model=fields["cpu"].split(",")[0], family=None, number=None, stepping=None
         )
-    return microarchitecture.Identity(
-        vendor="unknown", model=fields.get("model name", "unknown"), family=None, number=None, stepping=None
-    )
+    if "Loongson" in fields.get("Model Name", "") + fields.get("CPU Family", ""):  # .../loongarch/kernel/proc.c
+        named = fields.get("Model Name") or fields["CPU Family"]
+        return microarchitecture.Identity(vendor="Loongson", model=named, family=None, number=None, stepping=None)
+    if "isa" in fields and ("hart" in fields or fields["isa"].startswith("rv")):  # .../riscv/kernel/cpu.c
+        return _riscv(fields)
+    named = fields.get("model name") or fields.get("Model Name") or "unknown"
+    return microarchitecture.Identity(vendor="unknown", model=named, family=None, number=None, stepping=None)
+
+
+def _riscv(fields: Mapping[str, str]) -> microarchitecture.Identity:
+    core = fields.get("uarch", "")
+    maker = _RISCV_MAKERS.get(core.partition(",")[0]) or _RISCV_NUMBERS.get(_number(fields.get("mvendorid")) or 0)
+    named = core if "," in core else fields.get("model name") or "RISC-V"
+    return microarchitecture.Identity(vendor=maker or "unknown", model=named, family=None, number=None, stepping=None)

@@ -66,9 +66,12 @@ class Microarchitecture(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     names: str = ""
     steppings: tuple[int, int] | None = None
     soc: str = ""
-    units: int
-    bits: int
-    flop: int
+    units: int | None = None
+    bits: int | None = None
+    flop: int | None = None
+    source: str = ""
+    efficient: str = ""
+    low_power: str = ""
     shared_by: int = 1
     fp64_every: int = 1
     channels: int | None = None

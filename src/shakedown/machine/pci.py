@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from ..host import Door
@@ -25,8 +26,8 @@ def accelerators(door: Door) -> tuple[Device, ...]:
     found: list[Device] = []
     for address in door.list(_DEVICES):
         folder = f"{_DEVICES}/{address}"
-        kind = int(read_word(door, f"{folder}/class") or "0", 16) >> 8
-        vendor = int(read_word(door, f"{folder}/vendor") or "0", 16)
+        kind = _hexadecimal(door, f"{folder}/class") >> 8
+        vendor = _hexadecimal(door, f"{folder}/vendor")
         # 0300 VGA, 0302 3D, 0380 other display, 1200 processing accelerator
         if kind not in (0x0300, 0x0302, 0x0380, 0x1200) or vendor not in VENDORS:
             continue
@@ -36,10 +37,16 @@ def accelerators(door: Door) -> tuple[Device, ...]:
             Device(
                 address,
                 vendor,
-                int(read_word(door, f"{folder}/device") or "0", 16),
+                _hexadecimal(door, f"{folder}/device"),
                 (door.link(f"{folder}/driver") or "").rsplit("/", 1)[-1],
                 node if node is not None and node >= 0 else None,
                 f"{speed} x{width}" if speed and width else "",
             )
         )
     return tuple(found)
+
+
+def _hexadecimal(door: Door, path: str) -> int:
+    """A number such as 0x10de; 0, which is nobody's, where there is none."""
+    word = read_word(door, path) or ""
+    return int(word, 16) if re.fullmatch(r"(?:0x)?[0-9A-Fa-f]{1,8}", word) else 0

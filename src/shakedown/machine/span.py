@@ -26,12 +26,13 @@ def span(hosts: Sequence[Host], name: str) -> Host:
     numa: list[NumaNode] = []
     usable: list[int] = []
     cpus = nodes = sockets = 0
+    known = True
     for host in hosts:
         cores += [
-            Core(
+            msgspec.structs.replace(
+                core,
                 cpus=tuple(cpu + cpus for cpu in core.cpus),
-                core_id=core.core_id,
-                socket=core.socket + sockets,
+                socket=None if core.socket is None else core.socket + sockets,
                 numa_node=None if core.numa_node is None else core.numa_node + nodes,
             )
             for core in host.cpu.cores
@@ -43,12 +44,15 @@ def span(hosts: Sequence[Host], name: str) -> Host:
         usable += [cpu + cpus for cpu in host.usable_cpus]
         cpus += 1 + max((*host.usable_cpus, *(cpu for core in host.cpu.cores for cpu in core.cpus)), default=-1)
         nodes += 1 + max((node.id for node in host.numa), default=-1)
-        sockets += host.cpu.sockets or 1
+        sockets += host.cpu.sockets or 0
+        known &= host.cpu.sockets is not None
     return msgspec.structs.replace(
         first,
         name=name,
         count=len(hosts),
-        cpu=msgspec.structs.replace(first.cpu, cores=tuple(cores), sockets=sockets, offline_cpus=(), caches=()),
+        cpu=msgspec.structs.replace(
+            first.cpu, cores=tuple(cores), sockets=sockets if known else None, offline_cpus=(), caches=()
+        ),
         memory=_memory([host.memory for host in hosts]),
         numa=tuple(numa),
         usable_cpus=tuple(usable),

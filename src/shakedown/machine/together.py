@@ -26,6 +26,15 @@ class Answer(NamedTuple, Generic[T]):
     why: str = ""
 
 
+def _reason(error: Exception) -> str:
+    """Why, in words: what Python calls the error tells a reader nothing."""
+    if isinstance(error, OSError):
+        return ": ".join(str(part) for part in (error.filename, error.strerror or "cannot be read") if part)
+    if isinstance(error, LookupError):
+        return "something that was looked for in what the system gave is not in it"
+    return str(error) or "what the system gave could not be understood"
+
+
 def together(tasks: Mapping[str, Callable[[], T]], limit_s: float) -> dict[str, Answer[T]]:
     """Run all tasks; each has its answer, at the latest after ``limit_s`` seconds.
 
@@ -38,7 +47,7 @@ def together(tasks: Mapping[str, Callable[[], T]], limit_s: float) -> dict[str, 
         try:
             answers[name] = Answer(task())
         except FAILURES as error:
-            answers[name] = Answer(None, f"{type(error).__name__}: {error}")
+            answers[name] = Answer(None, _reason(error))
         except BaseException as error:  # handed to the caller, who raises it
             raised.append(error)
 

@@ -28,6 +28,11 @@ _DMI = (
     ("Xen", "xen"),
 )
 
+#: Boards that only their hypervisor makes: believed even where it hides its flag, or the kernel is too old to show it.
+_BOARDS = ("virtualbox", "vmware")
+#: The number of VirtualBox's own devices on the PCI bus.
+_VIRTUALBOX_PCI = "0x80ee"
+
 _CLOCKS = (("kvm-clock", "kvm"), ("hyperv", "hyper-v"), ("xen", "xen"))
 
 _CONTAINERS = (
@@ -83,7 +88,9 @@ def _hypervisor(door: Door) -> str:
     tree = door.read("/proc/device-tree/hypervisor/compatible") or ""
     if tree:
         return "kvm" if "kvm" in tree else "xen" if "xen" in tree else "unknown hypervisor"
-    if not flags and door.architecture() in ("x86_64", "i686"):
+    if not named and _has_pci(door, _VIRTUALBOX_PCI):
+        named = "virtualbox"
+    if not flags and named not in _BOARDS and door.architecture() in ("x86_64", "i686"):
         return ""  # an x86 hypervisor sets the flag; without it a DMI text is an emulated board's leftover
     if b"FIRECK" in (door.read_bytes("/sys/firmware/acpi/tables/DSDT") or b"")[:64]:
         return "kvm (Firecracker)"
@@ -92,6 +99,11 @@ def _hypervisor(door: Door) -> str:
     clocks = read_word(door, "/sys/devices/system/clocksource/clocksource0/available_clocksource") or ""
     clocked = next((name for text, name in _CLOCKS if text in clocks), "")
     return clocked or ("unknown hypervisor" if flags else "")
+
+
+def _has_pci(door: Door, vendor: str) -> bool:
+    folder = "/sys/bus/pci/devices"
+    return any(read_word(door, f"{folder}/{address}/vendor") == vendor for address in door.list(folder))
 
 
 def _container(door: Door) -> str:
