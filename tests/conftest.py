@@ -31,7 +31,7 @@ PACKAGES = {
 }
 
 #: Folder -> the mark of its tests: `cluster` is one worker's (one cluster is up at a time), `timing` runs alone.
-MARKS = {"cluster": "cluster"}
+MARKS = {"cluster": "cluster", "meters": "timing"}
 
 #: Why a test may be left out where CI is set: something of the machine that no package and no setting of ours changes.
 CIRCUMSTANCE = re.compile(

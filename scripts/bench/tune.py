@@ -59,6 +59,7 @@ def main() -> None:
     )
     options.add_argument("--final-rounds", type=int, default=8)
     options.add_argument("--budget-min", type=float, default=60.0, help="of the tuner; large enough not to matter")
+    options.add_argument("--points", type=int, default=0, help="of the sweep, spread over all; 0: every one")
     options.add_argument("--json", action="store_true")
     asked = options.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
@@ -67,9 +68,10 @@ def main() -> None:
     chosen, tuner_s = tuned(asked, file)
     measured = Measured(asked, file)
     points = every(measured.problem.space)
-    names = [name_of(point) for point in points]
-    if name_of(chosen) not in names:
+    if name_of(chosen) not in map(name_of, points):
         sys.exit(f"the tuner chose what is not in the sweep: {chosen}")
+    if asked.points:
+        points = points[:: max(1, len(points) // asked.points)]
     print(f"sweep: {len(points)} configurations", file=sys.stderr, flush=True)
     sweep = measured.rounds("sweep", points, asked.rounds)
     sweep_s = sum(trial.cost_s for trial in sweep) / asked.rounds

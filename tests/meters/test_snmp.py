@@ -104,17 +104,18 @@ def test_any_object_can_be_read(raritan: Snmp, shared: Shared) -> None:
 
 
 def test_an_agent_that_is_away_is_a_gap_and_costs_nothing_while_it_pauses(tmp_path: Path, shared: Shared) -> None:
+    limit_s = 1.0  # a real agent on a busy machine answers within it
     with snmp(tmp_path, shared.power, shared.energy) as agent:
-        source = opened(f"{agent.target}?timeout=0.2")
+        source = opened(f"{agent.target}?timeout={limit_s}")
         meter = source.__enter__()
         assert {one.status for one in meter.read()} == {Status.OK}
     begin = time.monotonic()
     assert {one.status for one in meter.read()} == {Status.GAP}
     assert {one.status for one in meter.read()} == {Status.GAP}
-    assert time.monotonic() - begin < 2 * 0.2 + 0.5
+    assert time.monotonic() - begin < 2 * limit_s + 0.5
     begin = time.monotonic()
     assert {one.status for one in meter.read()} == {Status.GAP}
-    assert time.monotonic() - begin < 0.2
+    assert time.monotonic() - begin < 0.5 * limit_s
     source.__exit__(None, None, None)
 
 

@@ -45,11 +45,14 @@ TINY = {
     "pairs": "--nodes 8 --seeds 1 --harder-seeds 1",
     "pingpong": "--program {pingpong} --rounds 1 --samples 2",
     "sampling": "--seconds 0.5 --windows 2 --window-s 0.1",
-    "stream": "--build {peers} --threads 1 --gib 0.01 --pairs 1",
+    "stream": "--build {peers} --threads 1 --gib 0.01 --pairs 1 --hpcc-rounds 0",
     "tune_claims": "--sweeps 1",
-    "tune": "--n 1300 --folder {folder} --final-rounds 1 --budget-min 0.2",
+    "coverage": "--loads 1",
+    "tune": "--n 1300 --folder {folder} --final-rounds 1 --finalists 1 --points 2 --budget-min 0.1",
 }
 CLUSTER = {"allocation", "cluster"}
+#: Ends with 1 where its goal is missed, as it is by tests of a tenth of a second; what could not run ends with 3.
+GOAL = {"allocation"}
 
 
 def test_every_script_has_a_tiny_size() -> None:
@@ -82,8 +85,8 @@ def test_a_script_starts_measures_and_ends(name: str, tmp_path: Path) -> None:
         timeout=natives.LIMIT_S,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
-    assert done.stdout.strip()
+    assert done.returncode in ((0, 1) if name in GOAL else (0,)), done.stdout[-2000:] + done.stderr[-3000:]
+    assert done.stdout.strip() and "Traceback" not in done.stderr
 
 
 def test_all_knows_every_script() -> None:
