@@ -1,0 +1,28 @@
+"""The command that measures a run of a plan again. Pure."""
+
+from __future__ import annotations
+
+import shlex
+
+from .. import workloads
+from ..records import Run, Value
+
+
+def of_run(run: Run) -> str:
+    """``shakedown run gemm sizes=4096 threads=2``: the workload with every parameter that is not its default.
+
+    Empty where this version has no such workload.
+    """
+    if run.workload not in workloads.names():
+        return ""
+    known = workloads.get(run.workload).params
+    words = [
+        f"{name}={_text(value)}" for name, value in run.params.items() if name in known and value != known[name].default
+    ]
+    if run.nodes or run.each:
+        words.append(f"nodes={run.nodes or 'each'}")
+    return shlex.join(["shakedown", "run", run.workload, *words])
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
