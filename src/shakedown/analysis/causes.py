@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..records import Cause, Finding, Notice, Outcome, Setting, Verdict
+from ..records import Cause, Finding, Host, Notice, Outcome, Setting, Verdict
 
 #: Notices of a run that say that the machine did something else meanwhile.
 DISTURBING = ("other-work", "steal", "throttling", "swap", "cpu-taken", "load")

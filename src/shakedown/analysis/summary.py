@@ -22,9 +22,9 @@ def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
             f"{states[state]} {state}" for state in ("met", "not met", "undecided", "not measured") if states[state]
         ]
         sentences.append(f"Of {len(analysis.verdicts)} requirements: {', '.join(parts)}.")
-        missed = [verdict for verdict in analysis.verdicts if verdict.state == "not met"]
-        for verdict in missed[:3]:
-            sentences += [f"Not met: {_missed(verdict)}.", why(verdict)]
+        not_met = [verdict for verdict in analysis.verdicts if verdict.state == "not met"]
+        for verdict in not_met[:3]:
+            sentences += [f"Not met: {missed(verdict)}.", why(verdict)]
     sentences += _headline_sentences(analysis)
     sentences += [f"{one.text}." for one in analysis.notices if one.code == "slow-host"]
     bad = [one for one in analysis.outcomes if one.state not in SCORED]
@@ -48,7 +48,7 @@ def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
 _ASKED = re.compile(r"(?P<title>.*?): (?P<bound>at (?:least|most) .*?)(?: \(| \[| on |$)")
 
 
-def _missed(verdict: Verdict) -> str:
+def missed(verdict: Verdict) -> str:
     """What was reached and what was asked, in one sentence without its full stop; the table has the rest."""
     found = _ASKED.match(verdict.requirement)
     if verdict.finding is None or verdict.finding.value is None or found is None:
@@ -56,6 +56,12 @@ def _missed(verdict: Verdict) -> str:
     reached = show(verdict.finding.value, verdict.finding.unit)
     where = f" on {verdict.finding.host}" if verdict.finding.host else ""
     return f"{found['title']} {reached}{where}{_of_peak(verdict.finding)}; {found['bound']} was asked"
+
+
+def asked(verdict: Verdict) -> str:
+    """The requirement without what stands in brackets behind it."""
+    found = _ASKED.match(verdict.requirement)
+    return f"{found['title']}: {found['bound']}" if found else verdict.requirement
 
 
 def why(verdict: Verdict) -> str:

@@ -54,7 +54,7 @@ def _of_kind(hosts: list[Host], *, several: bool) -> list[Block]:
         blocks.append(
             Table(
                 title="Software found",
-                folded=len(software) > 12,
+                folded=True,
                 rows=tuple((*key, *_on(where, hosts)) for key, where in software.items()),
                 columns=(
                     Column("Kind"),
@@ -73,6 +73,7 @@ def _of_kind(hosts: list[Host], *, several: bool) -> list[Block]:
         blocks.append(
             Table(
                 title="Could not be read",
+                folded=True,
                 rows=tuple((*key, *_on(where, hosts)) for key, where in absent.items()),
                 columns=(Column("What"), Column("Why"), *_hosts_column(hosts)),
             )
@@ -180,6 +181,7 @@ def _peaks(hosts: list[Host]) -> Table:
         caption = "No peak was derived or measured."
     return Table(
         title="Peaks and what they rest on",
+        folded=True,
         rows=tuple(rows),
         caption=caption,
         columns=(Column("Peak", "code"), Column("Value", "number"), Column("Of one"), Column("Kind"), Column("Basis")),

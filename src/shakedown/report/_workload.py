@@ -10,7 +10,7 @@ from ..analysis.checks import share_of, words
 from ..analysis.values import is_figure
 from ..records import Analysis, Check, Finding, Metric
 from ..units import show
-from . import _choose, _figures, _fleet, _published
+from . import _choose, _fleet, _published, _swept
 from ._document import FOLD_FROM, Alert, Bar, Bars, Block, Column, Section, Table
 from ._text import (
     better,
@@ -35,9 +35,7 @@ def section(
     if bars:
         blocks.append(bars)
     curves = [one for one in analysis.curves if one.metric in {finding.metric for finding in findings}]
-    figures = _figures.of_workload(findings, metrics, beside, curves)
-    if figures:
-        blocks.append(figures)
+    blocks += _swept.blocks(findings, metrics, beside, curves)
     blocks += _published.blocks(beside, findings, metrics)
     blocks.append(_fleet.spread(fleet, name, metrics, FOLD_FROM) if fleet else _values(findings, metrics))
     if checked := [one for one in analysis.checks if one.workload == name]:
