@@ -73,8 +73,12 @@ def to_fix(
 
 
 def in_order(causes: Iterable[Cause]) -> tuple[Cause, ...]:
-    """Each once, the dearest first; those of unknown cost behind, in the order in which they came."""
-    return tuple(sorted(dict.fromkeys(causes), key=lambda one: -1.0 if one.cost is None else -one.cost))
+    """Each once, the dearest first; then those of unknown cost, in the order in which they came; then what costs nothing."""
+
+    def place(cause: Cause) -> float:
+        return 0.5 if cause.cost is None else -cause.cost if cause.cost else 1.0
+
+    return tuple(sorted(dict.fromkeys(causes), key=place))
 
 
 def disturbed(outcomes: Iterable[Outcome]) -> list[Outcome]:

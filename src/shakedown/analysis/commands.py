@@ -16,8 +16,13 @@ def of_run(run: Run) -> str:
     if run.workload not in workloads.names():
         return ""
     known = workloads.get(run.workload).params
+    params = dict(run.params)
+    if params.get("library_path"):
+        params["library"] = params["library_path"]  # of two libraries of one name the one that was measured
     words = [
-        f"{name}={_text(value)}" for name, value in run.params.items() if name in known and value != known[name].default
+        f"{name}={_text(value)}"
+        for name, value in params.items()
+        if name in known and value != known[name].default and not known[name].help.endswith("filled in")
     ]
     if run.nodes or run.each:
         words.append(f"nodes={run.nodes or 'each'}")

@@ -94,6 +94,7 @@ class Bars(Block, frozen=True, kw_only=True):
     title: str
     bars: tuple[Bar, ...]
     caption: str = ""
+    folded: bool = False
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):

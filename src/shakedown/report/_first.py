@@ -14,7 +14,7 @@ from ._document import Alert, Block, Column, Section, Table, Text
 from ._text import better, count, interval_of, listed, params_of, value_with_interval
 
 #: Rows of a workload's table on the first page, and of the causes: what is beyond is folded or in the workload's section.
-MOST_RESULTS, MOST_TO_FIX = 4, 6
+MOST_RESULTS, MOST_TO_FIX = 3, 5
 
 
 def lead(analysis: Analysis) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ def _table(
         names = [name for name in one.params if name in vary or name in ("threads", "ranks", "n")]
         detail = params_of(one.params, [name for name in names if name != "meter"])
         where = one.host if several else ""
-        derived = [part for part in one.fractions if part.kind != "measured"] or list(one.fractions)
+        derived = [part for part in one.fractions if part.kind != "measured"]  # its own run's best is no peak
         most = max(derived, key=lambda part: part.value, default=None)
         rows.append(
             (
@@ -196,6 +196,9 @@ def _table(
         Column("Per joule", "number"),
         Column("Command", "code"),
     )
+    for at in range(len(rows) - 1, 0, -1):
+        if rows[at][-1] and rows[at][-1] == rows[at - 1][-1]:
+            rows[at] = (*rows[at][:-1], "the same")
     kept = [at for at in range(len(columns)) if at in (0, 1, 5) or any(row[at] for row in rows)]
     return Table(
         title=workload,

@@ -140,6 +140,7 @@ def _apart(apart: Sequence[Beside], vary: list[str], metrics: Mapping[str, Metri
     )
     return Table(
         title="Published under other circumstances",
+        folded=True,
         caption="Neither better nor worse: each differs from what was measured here in what stands beside it. Shown is what "
         "is nearest, by nodes first.",
         rows=rows,

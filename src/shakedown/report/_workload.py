@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 import re
 
+import msgspec
+
 from ..analysis.advice import NO_FIGURE
 from ..analysis.checks import share_of, words
 from ..analysis.values import is_figure
@@ -25,6 +27,8 @@ from ._text import (
     why_not,
 )
 
+MOST_BARS = 4  # best values that are shown; further ones are folded
+
 
 def section(
     name: str, analysis: Analysis, findings: list[Finding], metrics: dict[str, Metric], fleet: _fleet.Fleet | None
@@ -33,7 +37,9 @@ def section(
     blocks: list[Block] = [Alert(text=text) for text in _stand_ins(findings)]
     bars = _headline(findings, metrics, many=fleet is not None)
     if bars:
-        blocks.append(bars)
+        blocks.append(msgspec.structs.replace(bars, bars=bars.bars[:MOST_BARS]))
+        if more := bars.bars[MOST_BARS:]:
+            blocks.append(Bars(title="Further best values", bars=more, caption=bars.caption, folded=True))
     curves = [one for one in analysis.curves if one.metric in {finding.metric for finding in findings}]
     blocks += _swept.blocks(findings, metrics, beside, curves)
     blocks += _published.blocks(beside, findings, metrics)
@@ -78,6 +84,7 @@ def _checks(checks: list[Check]) -> Table:
     ranked = sorted(groups.values(), key=lambda group: -share_of(group[0]))
     return Table(
         title="Checks",
+        folded=True,
         caption="Of each kernel the worst case; a run with a value above its limit has no score.",
         columns=(
             Column("Kernel", "code"),
