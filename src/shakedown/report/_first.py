@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..analysis import causes, summary
 from ..analysis.advice import NO_FIGURE
-from ..analysis.values import is_figure, is_headline
+from ..analysis.values import is_figure, is_headline, is_share
 from ..records import SCORED, Analysis, Finding, Metric, Verdict
 from ..units import show
 from . import _choose
@@ -103,7 +103,7 @@ def _results(analysis: Analysis, findings: Sequence[Finding]) -> list[Block]:
     groups: dict[str, list[Finding]] = {}
     for one in findings:
         metric = metrics.get(one.metric)
-        if one.value is not None and metric is not None and is_figure(metric, one.params):
+        if one.value is not None and metric is not None and is_figure(metric, one.params) and not is_share(metric):
             groups.setdefault(one.workload, []).append(one)
     tables: list[Block] = []
     for workload, group in groups.items():

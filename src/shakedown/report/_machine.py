@@ -206,7 +206,9 @@ def _settings(hosts: list[Host]) -> list[Block]:
     )
     rows = [(*key, *_on(where, hosts)) for key, where in ordered]
     ask = tuple(row for row in rows if row[2] in ASKING)
-    rest = tuple(row for row in rows if row[2] not in ASKING)  # those that could not be read too: none is known to be wrong
+    rest = tuple(
+        row for row in rows if row[2] not in ASKING
+    )  # those that could not be read too: none is known to be wrong
     caption = "" if ask else "None asks for attention." if rows else "No setting was read."
     blocks: list[Block] = [Table(title="Settings that matter", caption=caption, rows=ask, columns=columns)]
     if rest:

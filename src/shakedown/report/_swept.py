@@ -1,7 +1,7 @@
 """The figures of a workload: those of its headline metric first, one for each parameter that was swept; the rest folded.
 
 A sweep over many parameters at once makes more figures than a person reads (one for each combination of the others). Then
-each parameter has one figure, in which every value stands with the best that was reached at it:
+each parameter has one figure, with the other parameters as in the best configuration:
 
     a number of three values or more     a line
     words, or two numbers                bars
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..analysis.values import is_figure
+from ..analysis.values import is_figure, is_headline
 from ..records import Beside, Curve, Finding, Metric, Value
 from ..units import scale_for, show
 from . import _choose, _figures
@@ -94,24 +94,34 @@ def _each(rows: Sequence[Row], swept: Sequence[str], metric: Metric) -> list[Blo
     bars: list[Block] = []
     grid = [name for name in GRID if name in swept]
     if len(grid) == len(GRID):
-        figures.append(_grid(rows, metric))
+        figures.append(_grid(rows, swept, metric))
     for name in [one for one in swept if len(grid) < len(GRID) or one not in GRID]:
-        best = _best(rows, (name,))
+        best, words = _at_each(rows, (name,), swept, metric)
         numbers = all(isinstance(row.dims[name], (int, float)) and not isinstance(row.dims[name], bool) for row in best)
-        line = (
-            _figures.lines(
-                Choice(shape="lines", metrics=(metric,), rows=tuple(best), axis=name, left_out="At each the best."),
-                (),
-                (),
-            )
-            if numbers and len(best) > 2
-            else None
-        )
+        line = None
+        if numbers and len(best) > 2:
+            choice = Choice(shape="lines", metrics=(metric,), rows=tuple(best), axis=name, left_out=words)
+            line = _figures.lines(choice, (), ())
         if line is not None:
             figures.append(line)
         elif len(best) > 1:
-            bars.append(_bars(best, name, metric))
+            bars.append(_bars(best, name, metric, words))
     return [*([Figures(figures=tuple(figures))] if figures else []), *bars]
+
+
+def _at_each(rows: Sequence[Row], names: Sequence[str], swept: Sequence[str], metric: Metric) -> tuple[list[Row], str]:
+    """A row for each value of ``names``, and in words what the others are: those of the best configuration, where every
+    value was measured with them; else at each value the best that was measured, with whatever else."""
+    heads = [row for row in rows if is_headline(metric, row.finding.params)] or list(rows)
+    finding = better([row.finding for row in heads])
+    top = next(row for row in heads if row.finding is finding)
+    others = {name: top.dims[name] for name in swept if name not in names and name in top.dims}
+    alike = _best([row for row in rows if all(row.dims.get(name) == value for name, value in others.items())], names)
+    if len(alike) == len(_best(heads, names)) > 1:
+        return alike, f"The others as in the best configuration: {params_of(others)}." if others else ""
+    return _best(
+        rows, names
+    ), "At each value the best that was measured; the other parameters differ from value to value."
 
 
 def _best(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
@@ -127,7 +137,7 @@ def _best(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
     return best
 
 
-def _bars(best: Sequence[Row], name: str, metric: Metric) -> Bars:
+def _bars(best: Sequence[Row], name: str, metric: Metric, words: str) -> Bars:
     """The best at each word, the best of all first, as shares of it."""
     lower = metric.better == "lower"
     ordered = sorted(best, key=lambda row: (row.finding.value or 0.0) * (1 if lower else -1))
@@ -148,12 +158,12 @@ def _bars(best: Sequence[Row], name: str, metric: Metric) -> Bars:
         )
     left = f" The best {MOST_BARS} of {len(ordered)} are shown." if len(ordered) > MOST_BARS else ""
     by = metric.titles.get(name) or title_of(name)
-    return Bars(title=f"{metric.title} by {by}", bars=tuple(made), caption=f"At each the best of all others.{left}")
+    return Bars(title=f"{metric.title} by {by}", bars=tuple(made), caption=f"{words}{left}".strip())
 
 
-def _grid(rows: Sequence[Row], metric: Metric) -> Heat:
+def _grid(rows: Sequence[Row], swept: Sequence[str], metric: Metric) -> Heat:
     """The best of each P x Q."""
-    best = _best(rows, GRID)
+    best, words = _at_each(rows, GRID, swept, metric)
     labels = sorted({row.dims[name] for row in best for name in GRID}, key=lambda value: natural(str(value)))
     at = {value: index for index, value in enumerate(labels)}
     cells = tuple(
@@ -168,7 +178,7 @@ def _grid(rows: Sequence[Row], metric: Metric) -> Heat:
     unit = scale_for(max(cell[2] for cell in cells), metric.unit)[1]
     return Heat(
         title=f"{metric.title} by P and Q ({unit})",
-        caption="At each grid the best of all others.",
+        caption=words,
         summary="; ".join(cell[3] for cell in cells[:6]),
         unit=metric.unit,
         better=metric.better,

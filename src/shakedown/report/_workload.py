@@ -9,7 +9,7 @@ import msgspec
 
 from ..analysis.advice import NO_FIGURE
 from ..analysis.checks import share_of, words
-from ..analysis.values import is_figure
+from ..analysis.values import is_figure, is_share
 from ..records import Analysis, Check, Finding, Metric
 from ..units import show
 from . import _choose, _fleet, _published, _swept
@@ -123,8 +123,10 @@ def _headline(findings: list[Finding], metrics: dict[str, Metric], *, many: bool
     names = {metric: list(_choose.varying(_choose.rows_of(group))) for metric, group in vary.items()}
     placed = {key[0] for key in groups if all(key[1:]) and len(key) > 1}
     bars = []
-    order = {name: (not metric.headline, at) for at, (name, metric) in enumerate(metrics.items())}
-    for key, group in sorted(groups.items(), key=lambda item: order.get(item[0][0], (True, len(order)))):
+    order = {
+        name: (2 * is_share(metric) + (not metric.headline), at) for at, (name, metric) in enumerate(metrics.items())
+    }
+    for key, group in sorted(groups.items(), key=lambda item: order.get(item[0][0], (1, len(order)))):
         if key[0] in placed and not all(key[1:]):
             continue  # not of one level, so it heads none
         best = better(group)
