@@ -1,4 +1,4 @@
-"""Why a requirement is not met: the causes that a run knows, each once, the dearest first; the command that repeats a run."""
+"""Why a requirement is not met: the causes that a run knows, each once, the dearest first; and the command of a run."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_what_costs_nothing_stands_behind_what_is_not_known() -> None:
 
 
 def test_the_machine_shows_the_dearest_setting_first() -> None:
-    machine = Machine(schema=1, version="0", discovered_ns=0, hosts=(host(PAGES, GOVERNOR, CORETYPE),))
+    machine = Machine(version="0", discovered_ns=0, hosts=(host(PAGES, GOVERNOR, CORETYPE),))
     text = "\n".join(lines(machine))
     places = [text.index(one.name) for one in (CORETYPE, GOVERNOR, PAGES)]
     assert places == sorted(places)

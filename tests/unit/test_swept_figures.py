@@ -7,7 +7,6 @@ import itertools
 from shakedown.records import Finding, Metric, Params
 from shakedown.report import _swept
 from shakedown.report._document import Bars, Block, Figures, Heat, Lines
-from support import analyses
 
 HPL = Metric(name="hpl.rate", title="HPL rate", unit="flop/s", better="higher", per="flop/s", headline=True)
 SHARE = Metric(name="hpl.fraction", title="Share", unit="1", better="higher", per="hpl.rate/flops.fp64")
@@ -86,14 +85,20 @@ def test_shares_and_the_figures_of_single_combinations_are_folded() -> None:
 
 def test_caches_are_not_the_best_of_memory() -> None:
     """A parameter other than the size is shown where the headline value stands: in memory, not in a cache."""
-    analysis = analyses.one_machine()
-    metrics = {one.name: one for one in analysis.metrics}
-    found = [one for one in analysis.findings if one.workload == "stream"]
-    blocks = _swept.blocks(found, metrics, ())
-    in_memory = max(
-        one.value or 0 for one in found if one.metric == found[0].metric and one.params.get("level") == "memory"
+    triad = Metric(
+        name="hpl.triad",
+        title="Triad",
+        unit="B/s",
+        better="higher",
+        per="bytes/s",
+        limit="{level}.bandwidth",
+        headline=True,
     )
-    bars = [one for one in blocks if isinstance(one, Bars)]
-    for one in bars:
-        assert float(one.bars[0].value.split()[0]) <= 1.001 * in_memory / 1e9
-    assert bars
+    found = []
+    for size, level in ((8192, "cache.l1d"), (2**27, "memory")):
+        for at, (variant, pages) in enumerate(itertools.product(("cached", "nt"), ("huge", "small"))):
+            value = (500e9 - at * 1e9) if level != "memory" else (20e9 + at * 1e9)
+            found.append(finding(triad, value, {"bytes": size, "level": level, "variant": variant, "pages": pages}))
+    bars = {one.title: one for one in _swept.blocks(found, {triad.name: triad}, ()) if isinstance(one, Bars)}
+    assert [bar.value for bar in bars["Triad by variant"].bars] == ["23.0 GB/s", "21.0 GB/s"]
+    assert "128 MiB" in bars["Triad by variant"].caption and len(bars["Triad by size"].bars) == 2

@@ -31,6 +31,8 @@ def lead(analysis: Analysis) -> tuple[str, ...]:
     sentences += [f"{one.state.capitalize()}: {summary.asked(one)}: {one.evidence}." for one in undecided[:3]]
     if analysis.verdicts and all(one.state == "met" for one in analysis.verdicts):
         sentences.append("Every requirement is met.")
+    if not analysis.findings:
+        sentences.append("Nothing was measured.")
     lost = [one for one in analysis.outcomes if one.state not in SCORED]
     if lost:
         named = listed(dict.fromkeys(f"{one.label} ({one.state})" for one in lost), 3)

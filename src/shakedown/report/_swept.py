@@ -19,7 +19,7 @@ from ..records import Beside, Curve, Finding, Metric, Value
 from ..units import scale_for, show
 from . import _choose, _figures
 from ._choose import Choice, Row
-from ._document import Bar, Bars, Block, Figures, Heat
+from ._document import Bar, Bars, Block, Dots, Figures, Heat
 from ._text import better, interval_of, natural, params_of, title_of, value_of, value_with_interval
 
 GRID = ("p", "q")
@@ -43,7 +43,8 @@ def blocks(
     if shown and head in metrics:
         rows = _rows(mine, metrics[head])
         swept = _parameters(rows)
-        if len(shown.figures) > max(MOST_FIGURES, len(swept)) or (len(swept) > 2 and len(rows) > MOST_BARS):
+        dots = any(isinstance(one, Dots) for one in shown.figures) and len(swept) > 1  # one for each combination
+        if dots or len(shown.figures) > max(MOST_FIGURES, len(swept)):
             made = _each(rows, swept, metrics[head])
             folded = [*shown.figures, *folded]
         else:
@@ -76,7 +77,8 @@ def _parameters(rows: Sequence[Row]) -> list[str]:
     for name in _choose.varying(rows):
         if name == _choose.HOST or name.endswith(_ENDS) or name == "meter":
             continue
-        if not any(_same(rows, name, other) for other in kept):
+        grid = name in GRID and all(one in rows[0].dims for one in GRID)  # P tells Q, and the two are one matrix
+        if grid or not any(_same(rows, name, other) for other in kept):
             kept.append(name)
     return kept
 
@@ -105,7 +107,7 @@ def _each(rows: Sequence[Row], swept: Sequence[str], metric: Metric) -> list[Blo
         if line is not None:
             figures.append(line)
         elif len(best) > 1:
-            bars.append(_bars(best, name, metric, words))
+            bars.append(_bars(best, name, metric, _caption(best, swept, words)))
     return [*([Figures(figures=tuple(figures))] if figures else []), *bars]
 
 
@@ -117,11 +119,20 @@ def _at_each(rows: Sequence[Row], names: Sequence[str], swept: Sequence[str], me
     top = next(row for row in heads if row.finding is finding)
     others = {name: top.dims[name] for name in swept if name not in names and name in top.dims}
     alike = _best([row for row in rows if all(row.dims.get(name) == value for name, value in others.items())], names)
-    if len(alike) == len(_best(heads, names)) > 1:
-        return alike, f"The others as in the best configuration: {params_of(others)}." if others else ""
-    return _best(
-        rows, names
-    ), "At each value the best that was measured; the other parameters differ from value to value."
+    whole = _best(rows, names)
+    if len(alike) == len(whole):
+        return alike, "The other parameters are those of the best configuration."
+    of_heads = _best(heads, names)
+    return (
+        of_heads if len(of_heads) == len(whole) else whole,
+        "At each value the best that was measured; the other parameters differ from value to value.",
+    )
+
+
+def _caption(best: Sequence[Row], swept: Sequence[str], words: str) -> str:
+    """Which of the swept parameters are the same for all, and how the others were chosen."""
+    same = {name: best[0].dims[name] for name in swept if len({str(row.dims.get(name)) for row in best}) == 1}
+    return f"With {params_of(same)}. {words}" if same else words
 
 
 def _best(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
@@ -178,7 +189,7 @@ def _grid(rows: Sequence[Row], swept: Sequence[str], metric: Metric) -> Heat:
     unit = scale_for(max(cell[2] for cell in cells), metric.unit)[1]
     return Heat(
         title=f"{metric.title} by P and Q ({unit})",
-        caption=words,
+        caption=_caption(best, swept, words),
         summary="; ".join(cell[3] for cell in cells[:6]),
         unit=metric.unit,
         better=metric.better,
