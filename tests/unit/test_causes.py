@@ -117,6 +117,17 @@ def test_what_to_fix_is_told_once_and_ordered_by_what_it_costs() -> None:
     assert [one.cost for one in unused] == [0.0]
 
 
+def test_a_setting_that_is_wrong_on_many_hosts_is_told_once() -> None:
+    many = [msgspec.structs.replace(host(PAGES, GOVERNOR), name=f"n{number}") for number in range(1000)]
+    finding = missed().finding
+    assert finding is not None
+    found = causes.to_fix((), [], [finding], many)
+    assert [one.text.partition(":")[0] for one in found] == [
+        "clock governor on 1,000 hosts",
+        "transparent huge pages on 1,000 hosts",
+    ]
+
+
 def test_what_costs_nothing_stands_behind_what_is_not_known() -> None:
     made = [causes.Cause(text=word, cost=cost) for word, cost in (("none", 0.0), ("unknown", None), ("much", 0.5))]
     assert [one.text for one in causes.in_order([*made, made[0]])] == ["much", "unknown", "none"]

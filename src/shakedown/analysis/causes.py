@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import msgspec
+
 from ..records import Cause, Finding, Host, Notice, Outcome, Setting, Verdict
 
 #: Notices of a run that say that the machine did something else meanwhile.
@@ -62,13 +64,17 @@ def to_fix(
 ) -> tuple[Cause, ...]:
     """Everything that weakens the figures, each cause once, the dearest first. A setting that bears on nothing that was
     measured costs nothing here, and stands last."""
-    found = [*disturbances(outcomes), *_others(notices)]
+    alike: dict[Setting, list[Host]] = {}
     for host in hosts:
         for one in host.settings:
             if one.state == "warn" and one.advice:
-                cause = of_setting(one, host)
-                used = any(_bears_on(one, finding) for finding in findings)
-                found.append(cause if used else Cause(text=cause.text, advice=cause.advice, cost=0.0))
+                alike.setdefault(one, []).append(host)
+    found = [*disturbances(outcomes), *_others(notices)]
+    for setting, where in alike.items():
+        used = any(_bears_on(setting, finding) for finding in findings)
+        found.append(
+            _on_hosts(setting, where) if used else msgspec.structs.replace(_on_hosts(setting, where), cost=0.0)
+        )
     return in_order(found)
 
 
@@ -143,9 +149,16 @@ def _others(notices: Sequence[Notice]) -> list[Cause]:
 
 def of_setting(setting: Setting, host: Host) -> Cause:
     """A setting that is wrong, as a cause with its estimated cost."""
+    return _on_hosts(setting, [host])
+
+
+def _on_hosts(setting: Setting, hosts: Sequence[Host]) -> Cause:
+    """A setting that is wrong alike on these hosts; what it can take is that of the host on which it takes most."""
     value = setting.value if setting.value is not None else "not readable"
-    text = f"{setting.name} on {host.name}: {value} ({setting.effect})"
-    return Cause(text=text, advice=setting.advice, cost=cost_of_setting(setting, host))
+    where = hosts[0].name if len(hosts) == 1 else f"{len(hosts):,} hosts"
+    costs = [cost for cost in (cost_of_setting(setting, host) for host in hosts) if cost is not None]
+    text = f"{setting.name} on {where}: {value} ({setting.effect})"
+    return Cause(text=text, advice=setting.advice, cost=max(costs, default=None))
 
 
 def cost_of_setting(setting: Setting, host: Host) -> float | None:
