@@ -276,6 +276,14 @@ class Finding(Record, frozen=True, kw_only=True):
     runs: tuple[str, ...] = ()
 
 
+class Cause(Record, frozen=True, kw_only=True):
+    """Why a value is low, and what to do about it."""
+
+    text: str
+    advice: str = ""
+    cost: float | None = None  # estimated share of the rate that it takes, for the order of causes; None: not known
+
+
 class Verdict(Record, frozen=True, kw_only=True):
     """Requirement -> test -> evidence."""
 
@@ -283,6 +291,7 @@ class Verdict(Record, frozen=True, kw_only=True):
     state: Literal["met", "not met", "undecided", "not measured"]
     evidence: str
     finding: Finding | None = None
+    causes: tuple[Cause, ...] = ()  # known ones of a requirement that is not met, the dearest first
 
 
 # --------------------------------------------------------------------------------------------------------------- power
@@ -457,6 +466,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     seconds: float | None = None
     log: str = ""  # the folder with its output, relative to the run directory
     tail: str = ""  # the last lines of its output, for those that did not end well
+    command: str = ""  # what measures it again
     notices: tuple[Notice, ...] = ()
     checks: tuple[Check, ...] = ()  # the worst of each kernel
     disturbance: Disturbance = Disturbance()

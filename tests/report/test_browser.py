@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,6 +85,47 @@ def test_the_report_fits_on_paper(page: Page, reports: dict[str, Path], name: st
     assert wide <= PAPER + 1
     printed = base64.b64decode(page.call("Page.printToPDF", preferCSSPageSize=True)["data"])
     assert printed.startswith(b"%PDF")
+
+
+MOST_PAGES = 6  # of a quick look on paper
+
+
+def pages(printed: bytes) -> int:
+    """The pages of a PDF as Chromium writes it."""
+    return len(re.findall(rb"/Type\s*/Page\b", printed))
+
+
+def printed(page: Page) -> bytes:
+    return base64.b64decode(page.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+
+
+def test_a_quick_look_is_a_few_pages_and_what_is_unfolded_is_printed(page: Page, reports: dict[str, Path]) -> None:
+    page.open(reports["one"], width=PAPER, media="print")
+    few = pages(printed(page))
+    assert 1 < few <= MOST_PAGES
+    shown = "getComputedStyle(document.querySelector('#provenance')).display"
+    assert page.evaluate(shown) == "none"
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert page.evaluate(shown) != "none" and pages(printed(page)) > few
+
+
+def test_the_first_page_holds_the_verdict_its_cause_and_the_first_results(page: Page, reports: dict[str, Path]) -> None:
+    page.open(reports["one"], width=PAPER, media="print")
+    paper_height = 1013  # CSS pixels of A4 less the margins of the print style
+    end = page.evaluate("document.querySelector('.lead').getBoundingClientRect().bottom")
+    requirements = page.evaluate("document.querySelector('#verdict table').getBoundingClientRect().bottom")
+    assert end < requirements < paper_height
+    text = page.evaluate("document.querySelector('.lead').textContent")
+    assert all(word in text for word in ("Asked:", "Not met:", "ause", "Whether it counts:"))
+
+
+def test_the_address_of_a_folded_section_unfolds_it(page: Page, reports: dict[str, Path]) -> None:
+    page.open(reports["one"], width=1400)
+    assert not page.evaluate("document.querySelector('#methods > details').open")
+    page.evaluate("document.querySelector('nav a[href=\"#methods\"]').click()")
+    assert page.evaluate(
+        "window.dispatchEvent(new HashChangeEvent('hashchange')) && document.querySelector('#methods > details').open"
+    )
 
 
 def test_dark_changes_the_drawings_and_the_ground(page: Page, reports: dict[str, Path]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +12,6 @@ from .. import metering, published, strict, workloads
 from ..errors import StoreFailed, plain
 from ..machine.span import span
 from ..records import (
-    SCORED,
     Absent,
     Analysis,
     Finding,
@@ -27,12 +25,13 @@ from ..records import (
     Plan,
 )
 from ..store import RunDirectory, write
-from ..units import show
 from . import (
     advice,
     beside,
+    causes,
     checks,
     circumstances,
+    commands,
     curves,
     days,
     derive,
@@ -41,8 +40,8 @@ from . import (
     ratios,
     sizes,
     stragglers,
+    summary,
     table,
-    values,
 )
 from .pairs import many
 
@@ -114,12 +113,13 @@ def read(directory: RunDirectory) -> Part:
     """All of a run directory from its own files."""
     plan, machine, manifest = directory.plan(), directory.machine(), directory.manifest()
     labels = {run.id: run.label for run in plan.runs}
+    again = {} if manifest.imported else {run.id: commands.of_run(run) for run in plan.runs}
     place = {run.id: index for index, run in enumerate(plan.runs)}  # the report follows the campaign's order
 
     def told(measurements: list[loose.Loose]) -> tuple[table.Cases, tuple[Outcome, ...]]:
         measurements.sort(key=lambda one: (place.get(one.run, len(place)), one.repeat))
         cases = table.from_measurements(measurements)  # goes through the cases, whose checks are counted on the way
-        return cases, tuple(_outcome(directory, one, labels, machine) for one in measurements)
+        return cases, tuple(_outcome(directory, one, labels, machine, again.get(one.run, "")) for one in measurements)
 
     (cases, outcomes), damaged = loose.read(directory, told)
     power, broken = _power(directory, labels)
@@ -202,7 +202,10 @@ def build(
         found += [_noticed(one, advice.stands_in(one, metrics[one.metric])) for one in measured]
         titles |= {name: "Between the runs" for name in power.metrics if name not in titles}
     partial = {(one.workload, one.host): one.reason for one in outcomes if one.state == "partial"}
-    verdicts = limits.verdicts(plan.limits, found, metrics, peaks, partial)
+    verdicts = tuple(
+        msgspec.structs.replace(one, causes=causes.of_verdict(one, outcomes, machine.hosts))
+        for one in limits.verdicts(plan.limits, found, metrics, peaks, partial)
+    )
     systems = [one for one in published.systems() if not plan.compare_with or one.id in plan.compare_with]
     disturbances = advice.common([one.notices for one in outcomes])
     analysis = Analysis(
@@ -224,7 +227,7 @@ def build(
         notices=(*advice.stand_ins(found), *notices, *stragglers.notices(slow, metrics), *disturbances),
     )
     laid = beside.beside(found, metrics, systems, circumstances.setting_of(analysis))
-    analysis = msgspec.structs.replace(analysis, beside=laid, summary=summarise(analysis, plan))
+    analysis = msgspec.structs.replace(analysis, beside=laid, summary=summary.summarise(analysis, plan))
     return many.with_pairs(analysis, many_pairs)
 
 
@@ -261,7 +264,9 @@ def _with_measured(machine: Machine, peaks: dict[str, list[Peak]]) -> Machine:
     return msgspec.structs.replace(machine, hosts=tuple(hosts))
 
 
-def _outcome(directory: RunDirectory, one: loose.Loose, labels: dict[str, str], machine: Machine) -> Outcome:
+def _outcome(
+    directory: RunDirectory, one: loose.Loose, labels: dict[str, str], machine: Machine, command: str
+) -> Outcome:
     record: Measurement = one.record
     folder = directory.folder_with(record)
     cpus = len(machine.hosts[0].usable_cpus) or 1
@@ -277,6 +282,7 @@ def _outcome(directory: RunDirectory, one: loose.Loose, labels: dict[str, str], 
         seconds=(record.end_ns - record.begin_ns) * 1e-9,
         log=str(folder.relative_to(directory.path)),
         tail="" if record.state == "ok" else _tail(folder),
+        command=command,
         notices=notices,
         checks=one.checks,
         disturbance=record.disturbance,
@@ -293,75 +299,6 @@ def _tail(folder: Path) -> str:
             continue
         if text:
             return "\n".join(plain(text).splitlines()[-TAIL_LINES:])
-    return ""
-
-
-def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
-    """The verdict in a paragraph, one sentence each: the limits first, then the values, the hosts that are slow, and
-    what was not measured."""
-    sentences = [f"{one.text}." for one in analysis.notices if one.code in (advice.NO_FIGURE, "imported")]
-    states = collections.Counter(verdict.state for verdict in analysis.verdicts)
-    if analysis.verdicts:
-        parts = [
-            f"{states[state]} {state}" for state in ("met", "not met", "undecided", "not measured") if states[state]
-        ]
-        sentences.append(f"Of {len(analysis.verdicts)} requirements: {', '.join(parts)}.")
-        missed = [verdict for verdict in analysis.verdicts if verdict.state == "not met"]
-        sentences += [f"Not met: {verdict.requirement} ({verdict.evidence})." for verdict in missed[:3]]
-    sentences += _headline_sentences(analysis)
-    sentences += [f"{one.text}." for one in analysis.notices if one.code == "slow-host"]
-    bad = [one for one in analysis.outcomes if one.state not in SCORED]
-    sentences += list(
-        dict.fromkeys(
-            f"{one.label} lacks devices: {one.reason}." for one in analysis.outcomes if one.state == "partial"
-        )
-    )
-    if bad:
-        named = ", ".join(f"{one.label} ({one.state})" for one in bad[:3])
-        more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
-        sentences.append(f"{len(bad)} of {len(analysis.outcomes)} runs have no result: {named}{more}.")
-    if plan.skipped:
-        sentences.append(f"Not possible here: {', '.join(sorted({one.what for one in plan.skipped}))}.")
-    if not analysis.findings:
-        sentences.append("Nothing was measured.")
-    disturbed = [one for one in analysis.notices if one.code in ("load", "steal", "other-work", "throttling", "swap")]
-    if disturbed:
-        sentences.append(
-            "The machine was disturbed while it was measured: " + "; ".join(one.text for one in disturbed) + "."
-        )
-    return tuple(sentences)
-
-
-def _headline_sentences(analysis: Analysis) -> list[str]:
-    """One sentence for each metric that its workload calls a headline (else its first), at its best, with its fraction."""
-    metrics = {metric.name: metric for metric in analysis.metrics}
-    best = beside.headlines(analysis.findings, metrics)
-    shown: dict[str, Finding] = {}
-    workloads_with: set[str] = set()
-    for metric in sorted(analysis.metrics, key=lambda one: not one.headline):
-        mine = [one for (name, _), one in best.items() if name == metric.name]
-        if not mine or metric.better == "none" or (mine[0].workload in workloads_with and not metric.headline):
-            continue
-        workloads_with.add(mine[0].workload)
-        sign = 1 if metric.better == "lower" else -1
-        shown[metric.name] = min(mine, key=lambda one: sign * (one.value or 0.0))
-    sentences = []
-    for metric in analysis.metrics:
-        if one := shown.get(metric.name):
-            sentences.append(
-                f"{metric.title}: {show(one.value, one.unit)}{values.told(metric, one.params)}{_of_peak(one)}."
-            )
-    return sentences
-
-
-def _of_peak(finding: Finding) -> str:
-    """The fraction of the derived peak, at the measured clock where there is one. What was reached in the same run is no
-    peak to be proud of: a machine at a seventh of its bandwidth has 100 % of that."""
-    derived = [part for part in finding.fractions if part.kind != "measured"]
-    if derived:
-        most = max(derived, key=lambda part: part.value)
-        clock = " at the measured clock" if "clock measured" in most.basis else ""
-        return f", {most.fraction:.0%} of the {most.kind} peak{clock}"
     return ""
 
 

@@ -58,6 +58,11 @@ def is_figure(metric: Metric, params: Mapping[str, object], named: Collection[st
     )
 
 
+def is_share(metric: Metric) -> bool:
+    """Whether the metric is another one as a share of a peak or of a third: it says again what that one says."""
+    return metric.unit in ("1", "%") and "." in metric.per
+
+
 def is_headline(metric: Metric, params: Mapping[str, object]) -> bool:
     """Whether a case can stand for its metric: it gives the figure, and of those measured in caches and in memory, only
     memory can."""

@@ -81,9 +81,12 @@ def _host(host: Host, width: int, everything: bool) -> Iterator[str]:
     )
     yield from _pairs(_facts(host), width)
     yield from _section("Peaks", _peaks(host.peaks, width))
+    from ..analysis.causes import by_cost
+
+    order = {state: place for place, state in enumerate(_STATES)}
     shown = [one for one in host.settings if everything or one.state in ("warn", "unknown") or one.advice]
     good = len(host.settings) - len(shown)
-    yield from _section("Settings", _settings(sorted(shown, key=lambda one: list(_STATES).index(one.state)), width))
+    yield from _section("Settings", _settings(by_cost(shown, host, order), width))
     if good:
         yield f"  {good} more need nothing (--all shows them)"
     yield from _section("Software", _software(host))

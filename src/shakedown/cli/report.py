@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -97,8 +100,18 @@ def write_pages(analysis: Analysis, damaged: list[Absent], formats: str, folder:
 def show_result(analysis: Analysis, pages: list[Path]) -> None:
     """The verdict and where the report lies."""
     print()
+    width = shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else 0
     for sentence in analysis.summary:
-        print(f"  {sentence}")
+        print(_indented(sentence, width))
     main = next((path for path in pages if path.suffix == ".html"), pages[0] if pages else None)
     if main is not None:
         print(f"\nreport: {main}")
+
+
+def _indented(sentence: str, width: int) -> str:
+    """A sentence, broken between words where it is for a terminal of ``width`` columns (0: not broken, for pipes)."""
+    if width < 40:
+        return f"  {sentence}"
+    return textwrap.fill(
+        sentence, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+    )

@@ -8,7 +8,7 @@ import msgspec
 
 Kind = Literal["text", "number", "state", "code", "note"]
 #: Rows from which a table is shown when asked for, and rows of runs that a page holds at most: CSV and JSON hold all.
-FOLD_FROM, MOST_ROWS = 24, 400
+FOLD_FROM, MOST_ROWS = 8, 400
 
 #: What a word of state means: these four looks are all that a format needs to know.
 Tone = Literal["good", "bad", "doubt", "plain"]
@@ -94,6 +94,7 @@ class Bars(Block, frozen=True, kw_only=True):
     title: str
     bars: tuple[Bar, ...]
     caption: str = ""
+    folded: bool = False
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,7 +218,11 @@ class Dots(Figure, frozen=True, kw_only=True):
 
 
 class Figures(Block, frozen=True, kw_only=True):
+    """``folded``: shown when asked for, under the words of ``title``."""
+
     figures: tuple[Lines | Heat | Histogram | Dots, ...]
+    title: str = ""
+    folded: bool = False
 
 
 # ------------------------------------------------------------------------------------------------------------ document
@@ -228,6 +233,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     blocks: tuple[Block, ...]
     short: str = ""  # for the table of contents
+    folded: bool = False  # an appendix: shown, and printed, when asked for
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ def of_workload(
 
     def figure(choice: Choice) -> Figure | None:
         if choice.shape == "lines":
-            return _lines(choice, beside, curves)
+            return lines(choice, beside, curves)
         return _matrix(choice) if choice.shape == "heat" else _dots(choice)
 
     made = [(choice, figure(choice)) for choice in _choose.choose(findings, metrics)]
@@ -59,13 +59,14 @@ def _told_apart(made: Sequence[tuple[Choice, Figure]]) -> tuple[Figure, ...]:
 # --------------------------------------------------------------------------------------------------------------- lines
 
 
-def _lines(choice: Choice, beside: Sequence[Beside], curves: Sequence[Curve]) -> Lines | None:
+def lines(choice: Choice, beside: Sequence[Beside], curves: Sequence[Curve]) -> Lines | None:
+    """The figure of lines over one axis; None where fewer than two points have a value."""
     metric = choice.metrics[0]
-    lines = {
+    groups = {
         key: sorted((row for row in rows if _usable(row, choice.axis)), key=lambda row: float(row.dims[choice.axis]))
         for key, rows in _choose.series_of(choice).items()
     }
-    rows = [row for group in lines.values() for row in group]
+    rows = [row for group in groups.values() for row in group]
     xs = sorted({float(row.dims[choice.axis]) for row in rows})
     if len(xs) < 2:
         return None
@@ -73,8 +74,8 @@ def _lines(choice: Choice, beside: Sequence[Beside], curves: Sequence[Curve]) ->
     axis = _axis(choice.axis, xs, by)
     values = [row.finding.value for row in rows if row.finding.value is not None]
     log = min(values) > 0 and max(values) / min(values) > LOG_FROM
-    names = {key: _series_name(choice, key) for key in lines}
-    published, drawn, told = _published(choice, curves, axis, MOST_SERIES - len(lines), log)
+    names = {key: _series_name(choice, key) for key in groups}
+    published, drawn, told = _published(choice, curves, axis, MOST_SERIES - len(groups), log)
     marks, beyond = _marks(
         choice, [one for one in beside if (one.system, one.metric) not in drawn], axis, max(values), log
     )
@@ -83,13 +84,13 @@ def _lines(choice: Choice, beside: Sequence[Beside], curves: Sequence[Curve]) ->
     return Lines(
         title=f"{y_title} by {by}",
         caption=_caption(choice, told + beyond + above),
-        summary=_summary(names, lines, choice.axis),
+        summary=_summary(names, groups, choice.axis),
         x=axis,
         unit=metric.unit,
         y_title=y_title,
         series=tuple(
             Series(names[key], tuple(_point(row, choice.axis, axis, names[key]) for row in group))
-            for key, group in lines.items()
+            for key, group in groups.items()
         )
         + published,
         rules=rules,

@@ -13,7 +13,7 @@ from ._document import Block, Column, Facts, Section, Table, Text
 from ._text import count, listed, ranges
 
 ORDER = {"warn": 0, "unknown": 1, "info": 2, "good": 3}
-ASKING = ("warn", "unknown")
+ASKING = ("warn",)
 
 
 def section(analysis: Analysis) -> Section:
@@ -54,7 +54,7 @@ def _of_kind(hosts: list[Host], *, several: bool) -> list[Block]:
         blocks.append(
             Table(
                 title="Software found",
-                folded=len(software) > 12,
+                folded=True,
                 rows=tuple((*key, *_on(where, hosts)) for key, where in software.items()),
                 columns=(
                     Column("Kind"),
@@ -73,6 +73,7 @@ def _of_kind(hosts: list[Host], *, several: bool) -> list[Block]:
         blocks.append(
             Table(
                 title="Could not be read",
+                folded=True,
                 rows=tuple((*key, *_on(where, hosts)) for key, where in absent.items()),
                 columns=(Column("What"), Column("Why"), *_hosts_column(hosts)),
             )
@@ -180,6 +181,7 @@ def _peaks(hosts: list[Host]) -> Table:
         caption = "No peak was derived or measured."
     return Table(
         title="Peaks and what they rest on",
+        folded=True,
         rows=tuple(rows),
         caption=caption,
         columns=(Column("Peak", "code"), Column("Value", "number"), Column("Of one"), Column("Kind"), Column("Basis")),
@@ -204,7 +206,9 @@ def _settings(hosts: list[Host]) -> list[Block]:
     )
     rows = [(*key, *_on(where, hosts)) for key, where in ordered]
     ask = tuple(row for row in rows if row[2] in ASKING)
-    rest = tuple(row for row in rows if row[2] not in ASKING)
+    rest = tuple(
+        row for row in rows if row[2] not in ASKING
+    )  # those that could not be read too: none is known to be wrong
     caption = "" if ask else "None asks for attention." if rows else "No setting was read."
     blocks: list[Block] = [Table(title="Settings that matter", caption=caption, rows=ask, columns=columns)]
     if rest:

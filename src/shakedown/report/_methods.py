@@ -43,6 +43,7 @@ def _methods(analysis: Analysis) -> Section:
         id="methods",
         title="How each number was made",
         short="Methods",
+        folded=True,
         blocks=(
             Text(
                 text="The programs record the seconds of every sample and the work that was done in it; every rate is "
@@ -130,7 +131,7 @@ def _provenance(analysis: Analysis) -> Section:
         )
     if analysis.outcomes:
         blocks.append(_runs(analysis.outcomes))
-    return Section(id="provenance", title="Provenance", blocks=tuple(blocks))
+    return Section(id="provenance", title="Provenance", folded=True, blocks=tuple(blocks))
 
 
 def _runs(outcomes: Sequence[Outcome]) -> Table:

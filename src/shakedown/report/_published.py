@@ -8,7 +8,7 @@ from ..analysis import circumstances
 from ..records import Beside, Finding, Metric
 from ..units import round_to, show
 from . import _choose
-from ._document import FOLD_FROM, Bar, Bars, Block, Column, Table
+from ._document import Bar, Bars, Block, Column, Table
 from ._text import interval_of, params_of, value_with_interval, with_half
 
 #: Metrics that have a figure of bars: those of most systems.
@@ -140,6 +140,7 @@ def _apart(apart: Sequence[Beside], vary: list[str], metrics: Mapping[str, Metri
     )
     return Table(
         title="Published under other circumstances",
+        folded=True,
         caption="Neither better nor worse: each differs from what was measured here in what stands beside it. Shown is what "
         "is nearest, by nodes first.",
         rows=rows,
@@ -151,5 +152,4 @@ def _apart(apart: Sequence[Beside], vary: list[str], metrics: Mapping[str, Metri
             Column("What differs"),
             Column("Where it stands"),
         ),
-        folded=len(rows) > FOLD_FROM,
     )

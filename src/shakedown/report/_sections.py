@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..analysis.advice import NO_FIGURE
 from ..records import Analysis, Finding
-from . import _failures, _fleet, _machine, _methods, _pairs, _power, _workload
-from ._document import Alert, Block, Column, Document, Section, Table, Text
-from ._text import count, day, value_with_interval
+from . import _failures, _first, _fleet, _machine, _methods, _pairs, _power, _workload
+from ._document import Document
+from ._text import count, day
 
 _made: list[tuple[Analysis, Document]] = []  # the last one: every format of a report asks for the same
 
@@ -25,7 +24,7 @@ def _document(analysis: Analysis) -> Document:
     metrics = {metric.name: metric for metric in analysis.metrics}
     fleet = _fleet.fleet(analysis)
     findings: Sequence[Finding] = [group.condensed for group in fleet.groups] if fleet else analysis.findings
-    sections = [_verdicts(analysis), _machine.section(analysis)]
+    sections = [_first.section(analysis, findings), _machine.section(analysis)]
     if fleet:
         sections.append(_fleet.section(fleet, metrics))
     workloads: dict[str, list[Finding]] = {}
@@ -46,7 +45,7 @@ def _document(analysis: Analysis) -> Document:
         subtitle=f"{where} · campaign {analysis.campaign} · {day(analysis.created_ns)}",
         state=state,
         counts=counts,
-        lead=analysis.summary or ("No summary was recorded.",),
+        lead=_first.lead(analysis),
         sections=tuple(sections),
         footer=f"Made by Shakedown {analysis.version} from the run directory {analysis.name}.",
         rows_in="the CSV and JSON files",
@@ -61,35 +60,3 @@ def _state(analysis: Analysis) -> tuple[str, tuple[tuple[str, int], ...]]:
     worst_first = ("not met", "undecided", "not measured", "met")
     whole = next((state for state in worst_first if counts[state]), "nothing required")
     return whole, tuple((state, number) for state, number in counts.items() if number)
-
-
-def _verdicts(analysis: Analysis) -> Section:
-    blocks: list[Block] = [Alert(text=f"{one.text}.") for one in analysis.notices if one.code == NO_FIGURE]
-    if analysis.verdicts:
-        rows = tuple(
-            (
-                one.requirement,
-                one.state,
-                one.evidence,
-                f"{value_with_interval(one.finding)}, {one.finding.host}" if one.finding else "no value",
-            )
-            for one in analysis.verdicts
-        )
-        blocks.append(
-            Table(
-                title="Requirements",
-                rows=rows,
-                columns=(Column("Requirement"), Column("Verdict", "state"), Column("Evidence"), Column("Value")),
-            )
-        )
-    else:
-        blocks.append(Text(text="The campaign sets no requirement, so nothing was judged."))
-    if analysis.notices:
-        blocks.append(
-            Table(
-                title="To mend first",
-                columns=(Column("What was seen"), Column("What to do")),
-                rows=tuple((notice.text, notice.advice) for notice in analysis.notices),
-            )
-        )
-    return Section(id="verdict", title="Requirements and verdicts", short="Verdicts", blocks=tuple(blocks))

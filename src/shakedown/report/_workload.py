@@ -5,12 +5,14 @@ from __future__ import annotations
 import collections
 import re
 
+import msgspec
+
 from ..analysis.advice import NO_FIGURE
 from ..analysis.checks import share_of, words
-from ..analysis.values import is_figure
+from ..analysis.values import is_figure, is_share
 from ..records import Analysis, Check, Finding, Metric
 from ..units import show
-from . import _choose, _figures, _fleet, _published
+from . import _choose, _fleet, _published, _swept
 from ._document import FOLD_FROM, Alert, Bar, Bars, Block, Column, Section, Table
 from ._text import (
     better,
@@ -25,6 +27,8 @@ from ._text import (
     why_not,
 )
 
+MOST_BARS = 4  # best values that are shown; further ones are folded
+
 
 def section(
     name: str, analysis: Analysis, findings: list[Finding], metrics: dict[str, Metric], fleet: _fleet.Fleet | None
@@ -33,11 +37,11 @@ def section(
     blocks: list[Block] = [Alert(text=text) for text in _stand_ins(findings)]
     bars = _headline(findings, metrics, many=fleet is not None)
     if bars:
-        blocks.append(bars)
+        blocks.append(msgspec.structs.replace(bars, bars=bars.bars[:MOST_BARS]))
+        if more := bars.bars[MOST_BARS:]:
+            blocks.append(Bars(title="Further best values", bars=more, caption=bars.caption, folded=True))
     curves = [one for one in analysis.curves if one.metric in {finding.metric for finding in findings}]
-    figures = _figures.of_workload(findings, metrics, beside, curves)
-    if figures:
-        blocks.append(figures)
+    blocks += _swept.blocks(findings, metrics, beside, curves)
     blocks += _published.blocks(beside, findings, metrics)
     blocks.append(_fleet.spread(fleet, name, metrics, FOLD_FROM) if fleet else _values(findings, metrics))
     if checked := [one for one in analysis.checks if one.workload == name]:
@@ -80,6 +84,7 @@ def _checks(checks: list[Check]) -> Table:
     ranked = sorted(groups.values(), key=lambda group: -share_of(group[0]))
     return Table(
         title="Checks",
+        folded=True,
         caption="Of each kernel the worst case; a run with a value above its limit has no score.",
         columns=(
             Column("Kernel", "code"),
@@ -118,8 +123,10 @@ def _headline(findings: list[Finding], metrics: dict[str, Metric], *, many: bool
     names = {metric: list(_choose.varying(_choose.rows_of(group))) for metric, group in vary.items()}
     placed = {key[0] for key in groups if all(key[1:]) and len(key) > 1}
     bars = []
-    order = {name: (not metric.headline, at) for at, (name, metric) in enumerate(metrics.items())}
-    for key, group in sorted(groups.items(), key=lambda item: order.get(item[0][0], (True, len(order)))):
+    order = {
+        name: (2 * is_share(metric) + (not metric.headline), at) for at, (name, metric) in enumerate(metrics.items())
+    }
+    for key, group in sorted(groups.items(), key=lambda item: order.get(item[0][0], (1, len(order)))):
         if key[0] in placed and not all(key[1:]):
             continue  # not of one level, so it heads none
         best = better(group)

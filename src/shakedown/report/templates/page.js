@@ -33,6 +33,13 @@
     drawing.addEventListener("pointerleave", () => { tip.hidden = true; });
   }
 
+  function unfold() { // the section that the address names, where it is folded
+    const part = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.querySelector(":scope > details");
+    if (part) part.open = true;
+  }
+  window.addEventListener("hashchange", unfold);
+  unfold();
+
   function choose(figure) {
     const keys = [...figure.querySelectorAll("[data-colour]")];
     const chosen = keys.filter((key) => key.getAttribute("aria-pressed") === "true").map((key) => key.dataset.colour);
