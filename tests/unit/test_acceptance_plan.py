@@ -58,7 +58,7 @@ def test_a_plan_of_each_kind_is_right() -> None:
         ((RUN + LIMIT + 'at_least = "2 s"\n',), ("clause 7.1", "nothing can meet it")),
         ((RUN + LIMIT + 'of = "flops.fp64"\nof_metric = "empty.time"\n',), ("clause 7.1", "both")),
         ((RUN + LIMIT + 'of_metric = "stream.triad.bandwidth"\n',), ("clause 7.1", "unknown metric")),
-        ((RUN + "times = 0\n" + LIMIT,), ("clause 7.1", "times = 0")),
+        ((RUN + "times = 0\n" + LIMIT,), ("clause 7.1", "times: 0 is not at least 1")),
         ((RUN + 'over = "30 m"\n' + LIMIT,), ("clause 7.1", "no duration")),
         ((RUN.replace('["r"]', '["q"]') + LIMIT,), ("'q'", "no requirement")),
         ((RUN.replace('"t"', '"../t"') + LIMIT,), ("../t", "no id")),

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shakedown import imported, workloads
-from shakedown.analysis import build, compare
+from shakedown.analysis import build, compare, several
 from shakedown.cli.app import app
 from shakedown.errors import BadInput
 from shakedown.records import Metric
@@ -82,7 +82,7 @@ def test_a_run_directory_is_made_and_marked(recordings: Path, tmp_path: Path) ->
     metrics: dict[str, Metric] = {metric.name: metric for metric in one.metrics}
     entry = compare.from_analysis(analysis)
     assert entry.name.endswith("(imported)") and compare.side_by_side([entry, entry], metrics)
-    both, _ = build.analyse_many([opened, opened])
+    both, _ = several.analyse_many([opened, opened])
     assert any(notice.code == "imported" for notice in both.notices)
 
 
