@@ -302,9 +302,9 @@ ON_SLURM = """
 name = "lab"
 title = "Lab"
 [[requirement]]
-id = "memory"
+id = "products"
 clause = "1"
-text = "Memory of every node."
+text = "Products on every node."
 [[requirement]]
 id = "network"
 clause = "2"
@@ -328,14 +328,14 @@ params = { kinds = "submit,fail", samples = 1, jobs = 2 }
 metric = "batch.latency"
 at_most = "60 s"
 [[test]]
-id = "stream"
-requirements = ["memory"]
+id = "gemm"
+requirements = ["products"]
 kind = "run"
-workload = "stream"
-params = { sizes = "8 MiB", threads = "1", kernels = "triad", samples = 5 }
+workload = "gemm"
+params = { sizes = "512", threads = "1", precision = "d", samples = 3, library = "auto" }
 nodes = "each"
 [[test.limit]]
-metric = "stream.triad.bandwidth"
+metric = "gemm.dgemm.rate"
 at_least = 0.001
 of = "fleet median"
 [[test]]
@@ -392,10 +392,10 @@ def _on_slurm(lab: Lab) -> None:
     assert ran.code == 0, ran.err
     found = json.loads(accept("status", root, "--json").out)
     assert {one["id"]: one["state"] for one in found["requirements"]} == dict.fromkeys(
-        ("memory", "network", "nodes", "jobs"), "met"
+        ("products", "network", "nodes", "jobs"), "met"
     )
     tests = {one["id"]: one["attempts"][0] for one in found["tests"]}
-    assert len(tests["stream"]["points"]) == 4, "one for each node"
+    assert len(tests["gemm"]["points"]) == 4, "one for each node"
     assert len(tests["pairs"]["points"]) == 6, "one for each pair"
     assert len(list(root.glob("runs/1/jobs/*"))) == 1, "one job"
     assert tests["batch"]["state"] == "met" and not (root / "runs/2/jobs").exists(), "its jobs beside no job of ours"

@@ -95,4 +95,4 @@ def test_all_knows_every_script() -> None:
     )
     assert done.returncode == 1
     known = {word.rstrip(",") for word in done.stderr.split("next: one of ")[1].split()}
-    assert known <= set(TINY) and set(TINY) - known == {"agreement", "tune"}
+    assert known <= set(TINY) and set(TINY) - known == {"agreement", "coverage", "forecast", "tune", "tune_claims"}

@@ -13,10 +13,13 @@ FEW = ("--samples", "2", "--steps", "1", "--equilibrate", "0", "--skin", "0.3")
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [("lj", ("--threads", "1")), ("gpu_lj", ("--backend", "host:1", "--lanes", "1"))],
+    ("name", "words", "theirs"),
+    [  # of the document's rows that which is nearest: for one device the one of two GPUs
+        ("lj", ("--threads", "1"), 80.39e6),
+        ("gpu_lj", ("--backend", "host:1", "--lanes", "1"), 68.74e6),
+    ],
 )
-def test_the_fluid_of_comet_is_laid_beside_its_figure(name: str, words: tuple[str, ...]) -> None:
+def test_the_fluid_of_comet_is_laid_beside_its_figure(name: str, words: tuple[str, ...], theirs: float) -> None:
     code, told, errors = natives.run(name, "--particles", "64000", "--precision", "mixed", *FEW, *words).told()
     assert code == 0, errors
     record = Measurement(
@@ -25,10 +28,10 @@ def test_the_fluid_of_comet_is_laid_beside_its_figure(name: str, words: tuple[st
     metrics = {one.name: one for one in workloads.get(name).metrics}
     found = derive.findings(table.from_measurements([record]), {name: tuple(metrics.values())})
     laid = beside.beside(found, metrics, published.systems())
-    assert [(one.system, one.metric, one.theirs) for one in laid] == [("comet", f"{name}.rate", 80.39e6)]
+    assert [(one.system, one.metric, one.theirs) for one in laid] == [("comet", f"{name}.rate", theirs)]
     entries = [
         compare.Entry(name="here", findings=tuple(found)),
-        compare.from_published(published.system("comet")),
+        compare.from_published(published.system("comet"), metrics),
     ]
     (row,) = compare.side_by_side(entries, metrics)
     assert not row.detail and row.metric == f"{name}.rate"

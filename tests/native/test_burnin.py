@@ -310,7 +310,7 @@ def test_a_campaign_reads_it(tmp_path: Path) -> None:
         for case in kernels.values():
             assert case.residual is not None and case.residual.passed == (code == 0)
         assert {notice.code for notice in found.notices} == (
-            {"burnin-first-symptom", "burnin-drill"} if code else set()
+            {"burnin-first-symptom", "burnin-drill"} if code else {"burnin-part"}
         )
 
 
