@@ -82,8 +82,9 @@ def command(
 
     if inside is not None:
         _submitted.inside(inside)
-        # The engine's accounting is to say whether the job did its work. What came out of the runs tells who follows it.
-        raise typer.Exit(COULD_NOT_MEASURE if dispatch.left(inside) else MET)
+        # The engine's accounting is to say whether the job did its work: a session that came to its end did, also where the
+        # allocation's time allowed no further run. What came out of the runs, and what is left, tells who follows it.
+        raise typer.Exit(MET)
     where = _where.asked(
         on,
         nodes,
