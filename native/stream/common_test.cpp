@@ -143,9 +143,9 @@ void memory_limits() {
     root.write(nodes + "/node" + node + "/meminfo", "Node " + node + " MemTotal: 700 kB\nNode " + node +
                                                         " MemFree:   200 kB\nNode " + node + " Inactive(file): 50 kB");
   }
-  expect(memory_room(root.path()).bytes == 500 * 1024, "nodes without CPUs do not count");
+  expect(memory_room(root.path()).bytes == 512'000, "nodes without CPUs do not count");
   root.write("/proc/self/status", "Name:\tx\nMems_allowed_list:\t0-1");
-  expect(memory_room(root.path()).bytes == 250 * 1024, "nor do those that cpuset.mems forbids");
+  expect(memory_room(root.path()).bytes == 256'000, "nor do those that cpuset.mems forbids");
   expect(memory_room(root.path()).what.find("(0)") != std::string::npos, "and it says so");
   root.write(nodes + "/has_memory", "0");
   expect(memory_room(root.path()).bytes == 1'024'000, "where all nodes count, what is available does");
