@@ -12,8 +12,9 @@ import inspect
 import sys
 from pathlib import Path
 
-from shakedown import meters, workloads
+from shakedown import workloads
 from shakedown.analysis import statistics, values
+from shakedown.metering import meters
 
 HEAD = """# Methods
 
@@ -57,7 +58,9 @@ def page() -> str:
         parts.append("")
     for name in meters.names():
         meter = meters.get(name)
-        parts.append(section(f"Meter `{name}`: {meter.title}", importlib.import_module(f"shakedown.meters.{name}")))
+        parts.append(
+            section(f"Meter `{name}`: {meter.title}", importlib.import_module(f"shakedown.metering.meters.{name}"))
+        )
         parts.append(f"Target: `{meter.address}`\n")
     return "\n".join(parts)
 

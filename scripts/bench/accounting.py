@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from shakedown.operate.accounting import simulate
-from shakedown.schedulers._slurm_rows import state_of
+from shakedown.schedulers.common.slurm_rows import state_of
 
 TARIFF = 'name = "bench"\ncurrency = "EUR"\n[rates]\ncpu_h = "0.012"\ngpu_h = { a100 = "0.9", h200 = "2.4" }\n'
 BY = "user,project,partition,state,day,size"

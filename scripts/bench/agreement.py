@@ -23,8 +23,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from shakedown.energy import characterise, phase
-from shakedown.energy.experiments import Limits
+from shakedown.energy import phase
+from shakedown.energy.characterise import session
+from shakedown.energy.characterise.experiments import Limits
 from shakedown.energy.simulate import Load, Truth, observe
 from support.characters import BETTER, METER, ORIGIN_NS, Bench
 
@@ -79,8 +80,8 @@ def trial(kind: str, seed: int) -> list[tuple[float, float, float]]:
     bench = Bench(truth, seed, better=True)
     with tempfile.TemporaryDirectory() as folder:
         limits = Limits(60 * KINDS[kind][3], KINDS[kind][4])
-        recorded, findings = characterise.run(Path(folder), bench, limits, channel=METER.id, reference=BETTER.id)
-    character = characterise.character(recorded, findings, made_ns=1)
+        recorded, findings = session.run(Path(folder), bench, limits, channel=METER.id, reference=BETTER.id)
+    character = session.character(recorded, findings, made_ns=1)
     load, spans, end = runs(truth, random)
     poll = truth.refresh_s / random.uniform(3.0, 8.0)
     channel = msgspec.structs.replace(METER, scope="last")

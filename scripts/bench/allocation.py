@@ -15,8 +15,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from shakedown import cluster, dispatch
-from shakedown.store import RunDirectory
+from shakedown import rehearsal_cluster
+from shakedown.results.run_directory import RunDirectory
+from shakedown.run.batch import submission
 
 CAMPAIGN = """
 name = "overhead"
@@ -39,7 +40,7 @@ def main() -> int:
     args = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="sd-", dir="/tmp") as folder:
         os.chmod(folder, 0o755)
-        with cluster.up(Path(folder) / "lab", nodes=args.nodes) as lab:
+        with rehearsal_cluster.up(Path(folder) / "lab", nodes=args.nodes) as lab:
             file, path = lab.shared / "overhead.toml", lab.shared / "run"
             file.write_text(CAMPAIGN.format(seconds=args.seconds, tags=", ".join(map(str, range(args.tests)))))
             words = ["run", file, "--on", "slurm", "--nodes", args.nodes, "--directory", path, "--no-report"]
@@ -49,7 +50,7 @@ def main() -> int:
             if not ran.ok:
                 print(ran.err, file=sys.stderr)
                 return 3
-            (record,) = dispatch.ended(dispatch.folders(path)[0])
+            (record,) = submission.ended(submission.folders(path)[0])
             jobs = lab.run(["sacct", "-X", "-n", "-P", "-o", "JobID"], limit_s=60).out.split()
             measurements = RunDirectory.open(path).load().measurements
     begin_s, end_s = record.begin_s or 0.0, record.end_s or 0.0

@@ -22,10 +22,12 @@ import msgspec
 import numpy as np
 
 from shakedown import machine as machines
-from shakedown import plan, store
 from shakedown.analysis import build, table
-from shakedown.host import RealHost
+from shakedown.campaign import plan
+from shakedown.files import atomic
+from shakedown.hosts.access import RealHost
 from shakedown.records import Host, Machine, Plan, Run
+from shakedown.results import run_directory
 
 SLOW = {7: 0.7, 501: 0.85, 998: 0.5}  # host number -> its speed
 SAMPLES = 15
@@ -71,11 +73,13 @@ def generate(folder: Path, hosts: int, measurements: int) -> list[Path]:
         cases, runs = cases_of(name, SLOW.get(number, 1.0), measurements, rng)
         path = folder / name
         path.mkdir(parents=True)
-        store.write_record(path / "machine.json", Machine(hosts=(host,), discovered_ns=1, version="bench"))
-        store.write_record(path / "plan.json", Plan(campaign="bench", title="Generated", runs=tuple(runs)))
-        store.write_record(
+        atomic.write_record(path / "machine.json", Machine(hosts=(host,), discovered_ns=1, version="bench"))
+        atomic.write_record(path / "plan.json", Plan(campaign="bench", title="Generated", runs=tuple(runs)))
+        atomic.write_record(
             path / "manifest.json",
-            store.Manifest(schema=store.SCHEMA, campaign="bench", created_ns=1, version="bench", host=name),
+            run_directory.Manifest(
+                schema=run_directory.SCHEMA, campaign="bench", created_ns=1, version="bench", host=name
+            ),
         )
         table.pack(cases, path / build.PACKED)
         (path / build.OUTCOMES).write_bytes(b"[]")

@@ -100,10 +100,10 @@ def write_jobs(path: Path, nodes: int, count: int) -> None:
 
 def shakedown(folder: Path) -> dict[str, Any]:
     """Jobs, nodes and hours, as `shakedown energy archive --by job,node,hour`."""
-    from shakedown.energy import archive, jobs, layout
+    from shakedown.energy.archive import energies, jobs, layout
 
     there = layout.open_archive([folder / "traces"])
-    found = archive.totals(there, jobs.read(folder / "jobs.csv"))
+    found = energies.totals(there, jobs.read(folder / "jobs.csv"))
     return {
         "nodes": dict(zip(found.nodes, found.node_j.tolist(), strict=True)),
         "balance_j": float(found.job_j.sum() + found.node_idle_j.sum() - found.node_j.sum()),

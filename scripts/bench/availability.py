@@ -89,7 +89,7 @@ def _union(node: Any, begin: Any, end: Any) -> int:
 
 
 def shakedown(path: Path) -> dict[str, Any]:
-    from shakedown.host import RealHost
+    from shakedown.hosts.access import RealHost
     from shakedown.operate.availability import contract, evaluate, reading
 
     begun = time.monotonic()

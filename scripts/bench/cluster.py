@@ -20,8 +20,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from shakedown import cluster, process
-from shakedown.cluster import fence, namespaces
+from shakedown import rehearsal_cluster
+from shakedown.hosts import process
+from shakedown.rehearsal_cluster import fence, namespaces
 
 
 def machine() -> dict[str, set[str]]:
@@ -44,7 +45,7 @@ def processes(place: Path) -> set[str]:
     return {f"{pid} {namespaces.command_name(pid)}" for pid in found}
 
 
-def inhabitants(lab: cluster.Lab) -> dict[int, int | None]:
+def inhabitants(lab: rehearsal_cluster.Lab) -> dict[int, int | None]:
     """The processes in the network namespaces of a cluster that is up, and when each began. The namespaces' own numbers
     prove nothing afterwards: the kernel gives them to the next who asks."""
     hosts = ("ctl", *lab.nodes) if lab.namespaced else ()
@@ -57,7 +58,7 @@ def once(place: Path, nodes: int, before: dict[str, set[str]]) -> tuple[dict[str
     """Seconds that each step took, and what stayed behind."""
     seconds: dict[str, float] = {}
     begun = time.monotonic()
-    lab = cluster.up(place, nodes=nodes, say=lambda text: print(f"    {text}", file=sys.stderr))
+    lab = rehearsal_cluster.up(place, nodes=nodes, say=lambda text: print(f"    {text}", file=sys.stderr))
     seconds["up"] = time.monotonic() - begun
     lived = inhabitants(lab)
     begun = time.monotonic()

@@ -109,10 +109,10 @@ def ours(case: dict[str, Any], root: Path) -> dict[str, Any]:
     """The meter rapl and the wraps taken out."""
     import numpy as np
 
-    from shakedown import meters
     from shakedown.energy.counters import unroll
-    from shakedown.energy.trace import trace
-    from shakedown.host import RealHost
+    from shakedown.hosts.access import RealHost
+    from shakedown.metering import meters
+    from shakedown.metering.trace import trace
 
     class Later(RealHost):
         ns = 0

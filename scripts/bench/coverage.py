@@ -21,11 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shakedown.energy import measured, phase, rules, simulate, submission
+from shakedown.energy import phase, simulate
+from shakedown.energy.green500 import measured, rules, submission
+from shakedown.energy.green500.stamps import Window
 from shakedown.energy.simulate import Load, Truth
-from shakedown.energy.stamps import Window
-from shakedown.energy.trace import Trace, trace
-from shakedown.meters import Channel, Status
+from shakedown.metering.meters import Channel, Status
+from shakedown.metering.trace import Trace, trace
 
 ORIGIN = 1_700_000_000 * 10**9
 PERIODS_S = (1.0, 10.0, 20.0, 30.0, 60.0)

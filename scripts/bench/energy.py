@@ -16,10 +16,11 @@ import numpy as np
 from scipy.signal import lfilter
 from scipy.special import stdtrit
 
-from shakedown.energy import correlated, forward, phase, simulate
+from shakedown.energy import forward, phase, simulate
 from shakedown.energy.simulate import Load, Truth
+from shakedown.energy.uncertainty import correlated
 from shakedown.errors import CannotMeasure
-from shakedown.meters import Channel
+from shakedown.metering.meters import Channel
 from shakedown.records import Phase
 
 ORIGIN = 1_700_000_000 * 10**9

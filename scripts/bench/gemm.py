@@ -21,9 +21,9 @@ import sys
 import time
 
 from shakedown import programs
-from shakedown.host import RealHost
+from shakedown.hosts.access import RealHost
 from shakedown.machine.blas import blas
-from shakedown.workloads import _blas
+from shakedown.workloads.common import blas as _blas
 
 
 def bare_loop(library: str, n: int, threads: int, precision: str, samples: int) -> list[float]:

@@ -23,7 +23,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from shakedown.workloads import _hpl_dat
+from shakedown.workloads.common import hpl_dat
 
 CORES = len(os.sched_getaffinity(0))
 #: A process of its own on every core, or one with all of them: ranks, threads of its BLAS.
@@ -56,10 +56,8 @@ def hpcc(
     args: argparse.Namespace, orders: list[int], blocks: list[int], pages: str, ranks: int, threads: int
 ) -> dict[int, tuple[float, int]]:
     """Order -> (rate in flop/s, block size) of the best. hpcc runs all of its other tests first; their sizes follow N."""
-    dat = _hpl_dat.text(
-        _hpl_dat.HplDat(
-            n=tuple(orders), nb=tuple(blocks), grids=((1, ranks),), nbmin=(8,), depth=tuple(args.peer_depth)
-        )
+    dat = hpl_dat.text(
+        hpl_dat.HplDat(n=tuple(orders), nb=tuple(blocks), grids=((1, ranks),), nbmin=(8,), depth=tuple(args.peer_depth))
     )
     environment = os.environ | {
         "OPENBLAS_NUM_THREADS": str(threads),

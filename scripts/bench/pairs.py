@@ -189,9 +189,10 @@ def power(nodes: int, seeds: int) -> list[dict[str, Any]]:
 def tournament(folder: Path, nodes: int) -> Path:
     """The run directory of a whole tournament over the nodes of ``fleet``, measurements not packed."""
     from shakedown import machine as machines
-    from shakedown import store
-    from shakedown.host import RealHost
+    from shakedown.files import atomic
+    from shakedown.hosts.access import RealHost
     from shakedown.records import Case, Machine, Measurement, Plan, Run
+    from shakedown.results import run_directory
 
     truth = fleet(nodes, 0)
     measured = simulate.pairs(truth, 0)
@@ -220,10 +221,12 @@ def tournament(folder: Path, nodes: int) -> Path:
     run = Run(id="0123456789abcdef", workload="pingpong", params={}, label="pairs", estimate_s=1, limit_s=10)
     path = folder / "tournament"
     (path / "runs" / run.id / "1").mkdir(parents=True)
-    store.write_record(path / "machine.json", Machine(hosts=hosts, discovered_ns=1, version="bench"))
-    store.write_record(path / "plan.json", Plan(campaign="bench", title="Tournament", runs=(run,)))
-    manifest = store.Manifest(schema=store.SCHEMA, campaign="bench", created_ns=1, version="bench", host="n1")
-    store.write_record(path / "manifest.json", manifest)
+    atomic.write_record(path / "machine.json", Machine(hosts=hosts, discovered_ns=1, version="bench"))
+    atomic.write_record(path / "plan.json", Plan(campaign="bench", title="Tournament", runs=(run,)))
+    manifest = run_directory.Manifest(
+        schema=run_directory.SCHEMA, campaign="bench", created_ns=1, version="bench", host="n1"
+    )
+    atomic.write_record(path / "manifest.json", manifest)
     record = Measurement(
         run=run.id,
         repeat=1,
@@ -235,7 +238,7 @@ def tournament(folder: Path, nodes: int) -> Path:
         begin_ns=1,
         end_ns=2,
     )
-    store.write_record(path / "runs" / run.id / "1" / "measurement.json", record)
+    atomic.write_record(path / "runs" / run.id / "1" / "measurement.json", record)
     return path
 
 

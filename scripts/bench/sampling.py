@@ -28,9 +28,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from shakedown import meters, sampling
 from shakedown.errors import Unavailable
-from shakedown.host import RealHost
+from shakedown.hosts.access import RealHost
+from shakedown.metering import meters
+from shakedown.metering import sampler as sampling
 
 GOAL_SHARE, GOAL_SLOWDOWN = 0.005, 0.001
 

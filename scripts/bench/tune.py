@@ -25,12 +25,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from shakedown import store
-from shakedown.host import RealHost
+from shakedown.hosts.access import RealHost
+from shakedown.results import run_directory
 from shakedown.tuning import loop, program, session
 from shakedown.tuning import space as spaces
+from shakedown.tuning.history import Known
 from shakedown.tuning.journal import Journal
-from shakedown.tuning.known import Known
 from shakedown.tuning.paired import Observation, compare
 from shakedown.tuning.records import Point, Request, Trial, name_of
 from shakedown.tuning.search import whole_level
@@ -111,7 +111,7 @@ class Measured:
         self.opened = session.open_folder(asked.folder / "sweep", wanted)
         self.problem = session.problem(self.opened, None)
         self.journal = self.opened.journal
-        self.run = program.measure(store.RunDirectory(self.opened.folder), self.opened.machine, RealHost())
+        self.run = program.measure(run_directory.RunDirectory(self.opened.folder), self.opened.machine, RealHost())
 
     def rounds(self, stage: str, points: list[Point], rounds: int) -> list[Trial]:
         """Every configuration once a round, in an order of its own in each; those measured before are not run again."""

@@ -64,8 +64,8 @@ def _text(path: Path) -> str:
 
 def _logs() -> Iterator[Reader]:
     from shakedown import workloads
-    from shakedown.measure import measurement
     from shakedown.records import Job, Run
+    from shakedown.results.outcome import measurement
 
     native = {
         "stream": "stream-2c",
@@ -96,23 +96,24 @@ def _logs() -> Iterator[Reader]:
 
 
 def _texts() -> Iterator[Reader]:
-    from shakedown import campaign, hostlist, units
+    from shakedown import campaign, units
     from shakedown.acceptance import plan as acceptance
     from shakedown.errors import plain
+    from shakedown.hosts import hostlist
     from shakedown.operate.accounting import tariff
     from shakedown.operate.availability import contract
     from shakedown.operate.health import calling
     from shakedown.operate.health import plan as health
     from shakedown.prediction import setup
     from shakedown.tuning import space
-    from shakedown.workloads import _hpl_dat
+    from shakedown.workloads.common import hpl_dat
 
     def quantity(path: Path) -> None:
         with contextlib.suppress(ValueError):  # what it raises by contract
             units.parse_quantity(_text(path))
 
-    yield Reader("HPL.dat", (_hpl_dat.text(_hpl_dat.HplDat(n=(1000,), nb=(64,), grids=((1, 2),))).encode(),),
-                 lambda path: _hpl_dat.read(_text(path), where="HPL.dat"), share=3.0)  # fmt: skip
+    yield Reader("HPL.dat", (hpl_dat.text(hpl_dat.HplDat(n=(1000,), nb=(64,), grids=((1, 2),))).encode(),),
+                 lambda path: hpl_dat.read(_text(path), where="HPL.dat"), share=3.0)  # fmt: skip
     yield Reader(
         "campaign", _files("campaigns/*.toml", below=SOURCE), lambda path: campaign.parse(_text(path), "c.toml")
     )
@@ -138,8 +139,9 @@ def _texts() -> Iterator[Reader]:
 def _records() -> Iterator[Reader]:
     import msgspec
 
-    from shakedown import store
+    from shakedown.files import atomic
     from shakedown.records import Cpu, Host, Job, Limit, Machine, Measurement, Memory, Plan, Run
+    from shakedown.results import run_directory as store
 
     run = Run(id="a1", workload="stream", params={"threads": 2}, label="l", estimate_s=1, limit_s=9)
     plan = Plan(
@@ -163,11 +165,11 @@ def _records() -> Iterator[Reader]:
         ("machine", machine, Machine),
     )
     for name, seed, kind in kinds:
-        yield Reader(f"{name}.json", (seed,), partial(store.read_record, kind=kind), share=1.5)
+        yield Reader(f"{name}.json", (seed,), partial(atomic.read_record, kind=kind), share=1.5)
 
 
 def _packed() -> Iterator[Reader]:
-    from shakedown import packed
+    from shakedown.files import packed
 
     text = (RECORDINGS / "hpl" / "netlib-2.3-1-rank.log").read_bytes()
     seeds = (gzip.compress(text, mtime=0), lzma.compress(text), bz2.compress(text))
@@ -175,7 +177,7 @@ def _packed() -> Iterator[Reader]:
 
 
 def _tables() -> Iterator[Reader]:
-    from shakedown.host import RealHost
+    from shakedown.hosts.access import RealHost
     from shakedown.operate.accounting import readers as accounting
     from shakedown.operate.accounting.loading import Store
     from shakedown.operate.availability import reading
@@ -198,9 +200,10 @@ def _tables() -> Iterator[Reader]:
 
 
 def _power() -> Iterator[Reader]:
-    from shakedown.energy import feeds, plant, stamps, submission
-    from shakedown.host import RealHost
-    from shakedown.meters import Target, csv, get
+    from shakedown.energy.facility import plant
+    from shakedown.energy.green500 import feeds, stamps, submission
+    from shakedown.hosts.access import RealHost
+    from shakedown.metering.meters import Target, csv, get
 
     simulation = (b'{"load": {"t_s": [0, 10, 40], "w": [100, 300, 100]}, "channels": '
                   b'[{"id": "simulated/node", "truth": {"refresh_s": 1, "window_s": 1, "noise": 0.5}}]}')  # fmt: skip
@@ -224,7 +227,7 @@ def _power() -> Iterator[Reader]:
 
 def _machines() -> Iterator[Reader]:
     """A recorded machine, one of whose files is spoiled: probes never raise, for whatever the kernel shows."""
-    from shakedown.host import RecordedHost
+    from shakedown.hosts.access import RecordedHost
     from shakedown.machine import cgroup, cpu, memory, numa
     from shakedown.machine.together import together
 

@@ -20,8 +20,8 @@ from support.command import shakedown
 from support.waiting import until
 
 if TYPE_CHECKING:
-    from shakedown.cluster import Lab
-    from shakedown.host import Result
+    from shakedown.hosts.access import Result
+    from shakedown.rehearsal_cluster import Lab
 
 #: Where this very package is imported from: a job begins in another folder.
 SOURCE = Path(package.__file__).resolve().parent.parent
@@ -362,14 +362,14 @@ refuse = ['''(?i)\\s(down|drain)''']
 @pytest.mark.slow
 @pytest.mark.cluster
 def test_an_acceptance_on_a_real_slurm_is_one_job_and_sees_a_drained_node() -> None:
-    from shakedown import cluster
+    from shakedown import rehearsal_cluster
     from shakedown.errors import Unavailable
 
     parent = Path(tempfile.mkdtemp(prefix="sd-", dir="/tmp"))  # short: Unix sockets lie below it
     parent.chmod(0o755)
     try:
         try:
-            lab = cluster.up(parent / "lab", nodes=4)
+            lab = rehearsal_cluster.up(parent / "lab", nodes=4)
         except Unavailable as error:
             pytest.skip(f"no rehearsal cluster here: {error}")
         try:

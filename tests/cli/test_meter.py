@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from shakedown import sampling
 from shakedown.cli.meter import app
 from shakedown.errors import BadInput
+from shakedown.metering import sampler
 
 COMMAND = [sys.executable, "-c", "from shakedown.cli.meter import app; app(prog_name='meter')"]
 
@@ -54,7 +54,7 @@ def load(tmp_path: Path) -> str:
 
 
 def test_list_has_every_meter_and_why_it_is_not_here() -> None:
-    from shakedown import meters
+    from shakedown.metering import meters
 
     found = json.loads(called("list", "--json").stdout)
     assert [one["name"] for one in found] == list(meters.names())
@@ -102,7 +102,7 @@ def test_record_sums_up(load: str, tmp_path: Path) -> None:
     assert package["energy"]["value"] == pytest.approx(200 * seconds, rel=0.05)
     assert rail["without_value"] == {"refused": rail["readings"]} and rail.get("power") is None
     assert told["sampler"]["why"] == "stopped"
-    assert (folder / sampling.TRACE_FILE).exists()
+    assert (folder / sampler.TRACE_FILE).exists()
     with pytest.raises(BadInput, match="holds readings"):
         called("record", load, "--seconds", "1", "--output", folder)
 
@@ -110,7 +110,7 @@ def test_record_sums_up(load: str, tmp_path: Path) -> None:
 def test_record_says_in_words_what_was_lost(load: str, tmp_path: Path) -> None:
     done = called("record", load, "--seconds", "0.5", "--interval", "0.02", "--output", tmp_path / "out")
     assert "refused" in done.stdout and "simulated/node" in done.stdout
-    assert str(tmp_path / "out" / sampling.TRACE_FILE) in done.stderr
+    assert str(tmp_path / "out" / sampler.TRACE_FILE) in done.stderr
 
 
 def test_nothing_that_opens_is_nothing_recorded(tmp_path: Path) -> None:
@@ -140,10 +140,10 @@ def test_ctrl_c_keeps_everything(load: str, tmp_path: Path) -> None:
             os.killpg(child.pid, signal.SIGKILL)
     assert child.returncode == 0, err
     assert "simulated/package" in out
-    assert len(sampling.collect(folder)[0]) > 10
+    assert len(sampler.collect(folder)[0]) > 10
 
 
 def test_help_loads_nothing_heavy() -> None:
     code = "import sys, shakedown.cli.meter; print(' '.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"numpy", "duckdb", "scipy", "shakedown.sampling"} & set(done.stdout.split())
+    assert not {"numpy", "duckdb", "scipy", "shakedown.metering.sampler"} & set(done.stdout.split())

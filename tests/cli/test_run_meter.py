@@ -80,12 +80,12 @@ def test_auto_on_a_machine_without_a_meter_could_not_measure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
     """The question is sound, the machine has no answer: exit code 3, one message, the next step, and nothing is begun."""
-    from shakedown import sampling
     from shakedown.cli.app import main
+    from shakedown.metering import sampler
 
     write(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sampling, "find", lambda door: ())
+    monkeypatch.setattr(sampler, "find", lambda door: ())
     monkeypatch.setattr("sys.argv", ["shakedown", *words])
     with pytest.raises(SystemExit) as ended:
         main()

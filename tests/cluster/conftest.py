@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import cluster
-from shakedown.cluster import namespaces
+from shakedown import rehearsal_cluster
 from shakedown.errors import Unavailable
+from shakedown.rehearsal_cluster import namespaces
 
 
-def _up(**asked: object) -> Iterator[cluster.Lab]:
+def _up(**asked: object) -> Iterator[rehearsal_cluster.Lab]:
     parent = Path(tempfile.mkdtemp(prefix="sd-", dir="/tmp"))  # short: Unix sockets lie below it
     parent.chmod(0o755)
     try:
         try:
-            lab = cluster.up(parent / "lab", **asked)
+            lab = rehearsal_cluster.up(parent / "lab", **asked)
         except Unavailable as error:
             pytest.skip(f"no rehearsal cluster here: {error}")
         try:
@@ -32,26 +32,26 @@ def _up(**asked: object) -> Iterator[cluster.Lab]:
 
 
 @pytest.fixture(scope="session")
-def slurm_lab() -> Iterator[cluster.Lab]:
+def slurm_lab() -> Iterator[rehearsal_cluster.Lab]:
     """One Slurm cluster of four nodes for the whole session, with ssh between them where this machine has a server;
     ``lab`` is the same one, made whole after each test."""
     yield from _up(nodes=4, ssh=os.geteuid() == 0 and shutil.which("sshd", path=namespaces.search_path()) is not None)
 
 
 @pytest.fixture
-def lab(slurm_lab: cluster.Lab) -> Iterator[cluster.Lab]:
+def lab(slurm_lab: rehearsal_cluster.Lab) -> Iterator[rehearsal_cluster.Lab]:
     """A Slurm cluster of four nodes with accounting: all nodes idle, no jobs. Break what you like."""
     yield slurm_lab
     slurm_lab.restore()
 
 
 @pytest.fixture(scope="session")
-def gridengine_session() -> Iterator[cluster.Lab]:
+def gridengine_session() -> Iterator[rehearsal_cluster.Lab]:
     yield from _up(nodes=4, engines=("gridengine",))
 
 
 @pytest.fixture
-def gridengine_lab(gridengine_session: cluster.Lab) -> Iterator[cluster.Lab]:
+def gridengine_lab(gridengine_session: rehearsal_cluster.Lab) -> Iterator[rehearsal_cluster.Lab]:
     """A Grid Engine cluster of four nodes: no jobs, all queues enabled. Break what you like."""
     yield gridengine_session
     gridengine_session.restore()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import shakedown as package
-from shakedown.cluster import Lab
+from shakedown.rehearsal_cluster import Lab
 from support.labs import sql
 from support.waiting import until
 

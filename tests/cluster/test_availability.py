@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import shakedown as package
-from shakedown.cluster import Lab
-from shakedown.host import Result
+from shakedown.hosts.access import Result
+from shakedown.rehearsal_cluster import Lab
 from support.labs import sql
 from support.waiting import until
 

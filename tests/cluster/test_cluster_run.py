@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import dispatch, schedulers
-from shakedown.cluster import Lab
-from shakedown.host import RealHost, Result
+from shakedown import schedulers
+from shakedown.hosts.access import RealHost, Result
 from shakedown.records import Measurement
-from shakedown.store import RunDirectory
+from shakedown.rehearsal_cluster import Lab
+from shakedown.results.run_directory import RunDirectory
+from shakedown.run.batch import submission
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -87,8 +88,8 @@ def test_one_job_runs_on_every_node_and_over_all(lab: Lab) -> None:
     assert {rank["host"] for rank in facts["ranks"]} == stream
     pairs = {(case.params["rank_a"], case.params["rank_b"]) for case in jobs["node[1-4]"].cases}
     assert len(pairs) == 6, "every pair of four nodes"
-    (folder,) = dispatch.folders(path)
-    (record,) = dispatch.ended(folder)
+    (folder,) = submission.folders(path)
+    (record,) = submission.ended(folder)
     assert (record.state, record.hosts) == ("done", ("node1", "node2", "node3", "node4"))
     rows = lab.run(["sacct", "-X", "-n", "-P", "-o", "JobID,JobName", f"--jobs={record.id}"], limit_s=30)
     assert len(rows.out.split()) == 1, "one job in the queue"
@@ -130,7 +131,7 @@ def test_a_job_at_its_limit_is_submitted_again(lab: Lab) -> None:
     )
     assert asked.code == 0, asked.err
     assert len(results(path)) == 2
-    assert len(dispatch.folders(path)) == 2, (
+    assert len(submission.folders(path)) == 2, (
         "two runs of twenty seconds fit one minute with what ends it, the third does not"
     )
 
@@ -150,7 +151,7 @@ def test_a_node_that_dies_takes_its_job_and_nothing_that_is_whole(lab: Lab) -> N
     lab.fail("node2")
     asking.join(150)
     assert first and first[0].code == 3, first and first[0].err
-    (record,) = dispatch.ended(dispatch.folders(path)[0])
+    (record,) = submission.ended(submission.folders(path)[0])
     assert record.state in ("node_fail", "done", "failed"), "the engine's word decides, and it is kept"
     good = [one for one in results(path) if one.state == "ok"]
     assert {one.host for one in good} >= {"node1", "node2"}
@@ -191,7 +192,7 @@ def test_each_kind_of_node_gets_an_allocation_and_one_report_tells_of_all(lab: L
     page = (path / "report.html").read_text()
     assert "node4" in page and "node[1-2]" in page
     again = shakedown(lab, "run", "--resume", path, "--on", "slurm", "--no-report")
-    assert again.code == 0 and len(dispatch.folders(path / "wide")) == 1, "nothing was left to be submitted"
+    assert again.code == 0 and len(submission.folders(path / "wide")) == 1, "nothing was left to be submitted"
 
 
 def test_grid_engine_runs_a_campaign_too(gridengine_lab: Lab) -> None:
@@ -205,7 +206,7 @@ def test_grid_engine_runs_a_campaign_too(gridengine_lab: Lab) -> None:
     assert [one.state for one in found] == ["ok"] * 5
     (job,) = (one for one in found if one.workload == "pingpong")
     assert len(set(job.provenance["facts"]["hosts"])) == 2
-    (record,) = dispatch.ended(dispatch.folders(path)[0])
+    (record,) = submission.ended(submission.folders(path)[0])
     assert record.state == "done" and len(record.hosts) == 2
 
 

@@ -14,13 +14,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import events, programs
-from shakedown.cluster import Lab
+from shakedown import programs
 from shakedown.errors import Unavailable
-from shakedown.host import RealHost, Result
+from shakedown.hosts.access import RealHost, Result
 from shakedown.machine import mpi as flavours
+from shakedown.programs import events
 from shakedown.records import Software
-from shakedown.store import RunDirectory
+from shakedown.rehearsal_cluster import Lab
+from shakedown.results.run_directory import RunDirectory
 from support.machines import host
 from support.shims import shim
 
@@ -37,7 +38,7 @@ def started(
     """A demonstration in a folder of its own: how it ended, and what it printed."""
     folder.mkdir(exist_ok=True)
     done = subprocess.run(
-        [sys.executable, "-m", f"shakedown.demonstrations.{name}", *words],
+        [sys.executable, "-m", f"shakedown.functional_tests.{name}", *words],
         capture_output=True,
         cwd=folder,
         env={**os.environ, **env},
@@ -158,7 +159,7 @@ def over_nodes(lab: Lab, software: Software, *words: str, **env: str) -> tuple[R
     folder.mkdir()
     four = msgspec.structs.replace(host(8, software=(software,)), name="node[1-4]", count=4)
     (folder / "host.json").write_bytes(msgspec.json.encode(four))
-    program = (sys.executable, "-m", "shakedown.demonstrations.mpi_bindings", "--host", "host.json")
+    program = (sys.executable, "-m", "shakedown.functional_tests.mpi_bindings", "--host", "host.json")
     argv = ["salloc", "--quiet", "-N4", "--exclusive", *program, "--mpi", software.name, "--launcher", "srun", *words]
     done = lab.run(argv, cwd=folder, limit_s=200, env=env)
     return done, events.parse(done.out.encode())
@@ -189,7 +190,7 @@ def test_bindings_are_right_over_all_nodes(lab: Lab) -> None:
 def batch(lab: Lab, *words: str, limit_s: float = 200) -> tuple[Result, events.Events]:
     folder = lab.shared / f"batch-{time.monotonic_ns()}"
     folder.mkdir()
-    done = lab.run([sys.executable, "-m", "shakedown.demonstrations.batch", *words], cwd=folder, limit_s=limit_s)
+    done = lab.run([sys.executable, "-m", "shakedown.functional_tests.batch", *words], cwd=folder, limit_s=limit_s)
     assert not list(folder.iterdir()), "nothing is left behind"
     return done, events.parse(done.out.encode())
 

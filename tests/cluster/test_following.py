@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import following, schedulers
-from shakedown.cluster import Lab
+from shakedown import schedulers
 from shakedown.errors import CannotMeasure
-from shakedown.hostlist import expand
+from shakedown.hosts.hostlist import expand
+from shakedown.rehearsal_cluster import Lab
+from shakedown.run.batch import job_monitor
 from shakedown.schedulers import JobRecord, Request
 from support.waiting import until
 
@@ -43,11 +44,11 @@ def shell(folder: Path, text: str, **more: object) -> Request:
 
 
 def submit(lab: Lab, request: Request, engine: schedulers.Scheduler = SLURM) -> str:
-    return following.submit(engine, request, lab.door(), Path(request.folder) / "script")
+    return job_monitor.submit(engine, request, lab.door(), Path(request.folder) / "script")
 
 
 def end_of(lab: Lab, job: str, engine: schedulers.Scheduler = SLURM, limit_s: float = 240.0) -> tuple[JobRecord, ...]:
-    return following.follow(engine, job, lab.door(), every_s=2.0, give_up_s=limit_s)
+    return job_monitor.follow(engine, job, lab.door(), every_s=2.0, give_up_s=limit_s)
 
 
 def runs(lab: Lab, job: str, engine: schedulers.Scheduler = SLURM) -> bool:
@@ -86,7 +87,7 @@ def test_the_job_finds_its_allocation(lab: Lab, folder: Path) -> None:
     import sys
 
     program = (
-        "import msgspec, os; from shakedown import schedulers; from shakedown.host import RealHost;"
+        "import msgspec, os; from shakedown import schedulers; from shakedown.hosts.access import RealHost;"
         "print(msgspec.json.encode(schedulers.inside(os.environ, RealHost())).decode())"
     )
     asked = Request(
@@ -117,11 +118,11 @@ def test_exit_codes_signals_and_cancelling(lab: Lab, folder: Path) -> None:
     killed = submit(lab, shell(folder, "kill -SEGV $$"))
     long = submit(lab, shell(folder, "sleep 300"))
     until(lambda: runs(lab, long))
-    following.cancel(SLURM, long, lab.door())
+    job_monitor.cancel(SLURM, long, lab.door())
     ends = {job: end_of(lab, job)[-1] for job in (killed, long)}
     assert (ends[killed].state, ends[killed].signal) == ("failed", 11)
     assert ends[long].state == "cancelled" and ends[long].word.startswith("CANCELLED by ")
-    following.cancel(SLURM, long, lab.door())
+    job_monitor.cancel(SLURM, long, lab.door())
 
 
 def test_a_killed_node_and_what_becomes_of_its_jobs(lab: Lab, folder: Path) -> None:
@@ -132,11 +133,11 @@ def test_a_killed_node_and_what_becomes_of_its_jobs(lab: Lab, folder: Path) -> N
     lab.fail("node3")
     (lost,) = end_of(lab, never)
     assert (lost.state, lost.hosts, lost.exit_code) == ("node_fail", ("node3",), None)
-    (view,) = following.watch(
-        SLURM, [following.Ticket(engine="slurm", job=again)], lab.door(), every_s=2.0, give_up_s=20.0
+    (view,) = job_monitor.watch(
+        SLURM, [job_monitor.Ticket(engine="slurm", job=again)], lab.door(), every_s=2.0, give_up_s=20.0
     )
     assert view.state == "queued" and [one.state for one in view.members[0].earlier] == ["node_fail"]
-    following.cancel(SLURM, again, lab.door())
+    job_monitor.cancel(SLURM, again, lab.door())
     first, second = end_of(lab, again)
     assert (first.state, first.hosts, second.state, second.attempt) == ("node_fail", ("node2",), "cancelled", 1)
 
@@ -155,7 +156,7 @@ def followed(lab: Lab, job: str, engine: schedulers.Scheduler, mend: Callable[[l
     helper = threading.Thread(target=work)
     helper.start()
     try:
-        records = following.follow(
+        records = job_monitor.follow(
             engine, job, lab.door(), tell=lambda one: heard.append(one.reason), every_s=1.0, give_up_s=240.0
         )
     finally:
@@ -190,8 +191,8 @@ def test_a_prolog_that_fails_holds_the_job_and_we_say_so(lab: Lab, folder: Path)
         stuck: list[str] = []
 
         def held() -> bool:
-            ticket = following.Ticket(engine="slurm", job=job)
-            (view,) = following.look(SLURM, [following.begin(ticket)], lab.door(), time.monotonic())
+            ticket = job_monitor.Ticket(engine="slurm", job=job)
+            (view,) = job_monitor.look(SLURM, [job_monitor.begin(ticket)], lab.door(), time.monotonic())
             stuck.append(view.stuck)
             return bool(view.stuck)
 
@@ -199,7 +200,7 @@ def test_a_prolog_that_fails_holds_the_job_and_we_say_so(lab: Lab, folder: Path)
         assert "held" in stuck[-1] and "scontrol release" in stuck[-1]
     finally:
         hook.unlink()
-        following.cancel(SLURM, job, lab.door())
+        job_monitor.cancel(SLURM, job, lab.door())
     assert end_of(lab, job)[-1].state == "cancelled"
 
 
@@ -256,7 +257,7 @@ def test_grid_engine_does_not_tell_who_killed_a_job_and_neither_do_we(gridengine
     until(
         (ge_folder / "began").exists
     )  # its word for running comes before the job's first process, which a signal needs
-    following.cancel(GE, job, lab.door())
+    job_monitor.cancel(GE, job, lab.door())
     (one,) = end_of(lab, job, GE)
     assert (one.state, one.signal, one.word) == ("failed", 9, "failed 100") and "qdel" in one.reason
 
@@ -297,7 +298,7 @@ int main(int argc, char **argv) {
 STARTS = """
 import os, subprocess, sys
 from shakedown import launchers, schedulers
-from shakedown.host import RealHost
+from shakedown.hosts.access import RealHost
 from shakedown.machine.mpi import mpi
 from shakedown.workloads import Command
 import msgspec

@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import dispatch
-from shakedown.cluster import Lab
-from shakedown.host import Result
+from shakedown.hosts.access import Result
 from shakedown.records import Measurement
-from shakedown.store import RunDirectory
+from shakedown.rehearsal_cluster import Lab
+from shakedown.results.run_directory import RunDirectory
+from shakedown.run.batch import submission
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -136,11 +136,11 @@ def test_a_shared_disk_that_fills_costs_no_measurement(lab: Lab, small: Path) ->
 
 #: These read a run directory where it is mounted.
 _ENDS = (
-    "import sys; from pathlib import Path; from shakedown.store import RunDirectory\n"
+    "import sys; from pathlib import Path; from shakedown.results.run_directory import RunDirectory\n"
     "print(*(one.end_ns for one in RunDirectory.open(Path(sys.argv[1])).load().measurements))"
 )
 _COUNT = (
-    "import sys; from pathlib import Path; from shakedown.store import RunDirectory\n"
+    "import sys; from pathlib import Path; from shakedown.results.run_directory import RunDirectory\n"
     "found = RunDirectory.open(Path(sys.argv[1])).load().measurements\n"
     "print(len(found), *sorted({one.state for one in found}))"
 )
@@ -196,7 +196,7 @@ def test_a_job_that_a_full_spool_refuses_says_so_and_costs_nothing(lab: Lab, ful
     words = (campaign(lab, 0.2), "--on", "slurm", "--directory", path)
     ran = lab.run(command(lab, *words, "--hosts", full_spool), limit_s=90)
     assert ran.code == 3 and "before it had made its plan" in ran.err and full_spool in ran.err, ran.err
-    (record,) = dispatch.ended(dispatch.folders(path)[0])
+    (record,) = submission.ended(submission.folders(path)[0])
     assert record.state in ("cancelled", "failed", "node_fail") and record.hosts == (full_spool,)
     drained = [lab.slurm_nodes()[full_spool]]
     until = time.monotonic() + 20

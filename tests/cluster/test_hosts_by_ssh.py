@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.cluster import Lab
-from shakedown.host import Result
+from shakedown.hosts.access import Result
 from shakedown.records import Measurement
-from shakedown.store import RunDirectory
+from shakedown.rehearsal_cluster import Lab
+from shakedown.results.run_directory import RunDirectory
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 

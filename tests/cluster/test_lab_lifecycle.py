@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import cluster
-from shakedown.cluster import fence, namespaces, needs
+from shakedown import rehearsal_cluster
 from shakedown.errors import BadInput, Unavailable
+from shakedown.rehearsal_cluster import fence, namespaces, needs
 from support.labs import ended, needs_namespaces, rows, submit
 from support.waiting import until
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.system
 COMMAND = (sys.executable, "-c", "from shakedown.cli.cluster import app; app()")
 
 
-def test_exec_hands_the_exit_code_through(lab: cluster.Lab) -> None:
+def test_exec_hands_the_exit_code_through(lab: rehearsal_cluster.Lab) -> None:
     where = ("--directory", str(lab.directory))
     done = subprocess.run(
         [*COMMAND, "exec", *where, "--node", "node2", "--", "sh", "-c", "hostname; exit 7"], capture_output=True
@@ -37,10 +37,10 @@ def test_exec_hands_the_exit_code_through(lab: cluster.Lab) -> None:
         assert done.stdout == b"node2\n"
     done = subprocess.run([*COMMAND, "status", *where, "--json"], capture_output=True)
     assert done.returncode == 0
-    assert msgspec.json.decode(done.stdout, type=cluster.Status).nodes[3].state == "idle"
+    assert msgspec.json.decode(done.stdout, type=rehearsal_cluster.Status).nodes[3].state == "idle"
 
 
-def test_exec_at_a_terminal_gives_a_shell_with_job_control(lab: cluster.Lab) -> None:
+def test_exec_at_a_terminal_gives_a_shell_with_job_control(lab: rehearsal_cluster.Lab) -> None:
     needs_namespaces(lab)
     words = [*COMMAND, "exec", "--directory", str(lab.directory), "--node", "node2", "--", "bash", "--norc", "-i"]
     pid, terminal = pty.fork()
@@ -70,7 +70,7 @@ def place() -> Iterator[Path]:
     parent.chmod(0o755)
     yield parent / "lab"
     if (parent / "lab").exists():
-        cluster.stopping.down(parent / "lab", hard=True, keep=False)
+        rehearsal_cluster.stopping.down(parent / "lab", hard=True, keep=False)
     shutil.rmtree(parent)
 
 
@@ -97,7 +97,7 @@ def names_of(pids: list[int]) -> set[str]:
     return {namespaces.command_name(pid) for pid in pids}
 
 
-def skip_without(*engines: cluster.settings.Engine) -> None:
+def skip_without(*engines: rehearsal_cluster.settings.Engine) -> None:
     if absent := needs.missing(engines, network=True):
         pytest.skip(f"needs {' '.join(sorted(set(absent.values())))}")
 
@@ -106,7 +106,7 @@ def test_a_killed_cluster_comes_up_with_its_history_and_goes_without_a_trace(pla
     skip_without("slurm")
     before = traces(place)
     with_fence = os.access(fence.ROOT / "freezer" / "tasks", os.W_OK) and os.geteuid() == 0
-    lab = cluster.up(place, nodes=2, fence=with_fence)
+    lab = rehearsal_cluster.up(place, nodes=2, fence=with_fence)
     job = submit(lab, "true")
     assert ended(lab, job) == "COMPLETED"
     if with_fence:  # a device that was not granted cannot be opened: EPERM; one that was has no driver: ENXIO
@@ -116,13 +116,13 @@ def test_a_killed_cluster_comes_up_with_its_history_and_goes_without_a_trace(pla
     os.kill(lab.description.init_pid, signal.SIGKILL) if lab.namespaced else lab.down(hard=True, keep=True)
     until(lambda: not lab.status().up)
     with pytest.raises(BadInput, match="no cluster is up"):
-        cluster.open_(place)
-    lab = cluster.up(place)
+        rehearsal_cluster.open_(place)
+    lab = rehearsal_cluster.up(place)
     assert lab.settings.nodes == 2
     assert rows(lab, job, "state") == [["COMPLETED"]]
     lab.down(keep=True)
     assert namespaces.marked(place) == [] and place.exists()
-    cluster.stopping.down(place, hard=False, keep=False)
+    rehearsal_cluster.stopping.down(place, hard=False, keep=False)
     assert traces(place) == before
 
 
@@ -139,7 +139,7 @@ def test_ctrl_c_while_it_comes_up_leaves_nothing(place: Path) -> None:
 
 def test_without_namespaces_several_daemons_on_one_host_do(place: Path) -> None:
     skip_without("slurm")
-    lab = cluster.up(place, nodes=2, layout="plain")
+    lab = rehearsal_cluster.up(place, nodes=2, layout="plain")
     assert "plain was asked for" in lab.status().layout_reason
     assert len(lab.run(["srun", "-N2", "hostname"]).out.split()) == 2
     with pytest.raises(Unavailable, match="share this host's network"):
@@ -161,7 +161,7 @@ def test_without_namespaces_several_daemons_on_one_host_do(place: Path) -> None:
 def test_grid_engine_needs_hosts_of_their_own(place: Path) -> None:
     skip_without("gridengine")
     with pytest.raises(Unavailable, match="names and addresses of their own"):
-        cluster.up(place, engines=("gridengine",), layout="plain")
+        rehearsal_cluster.up(place, engines=("gridengine",), layout="plain")
 
 
 def test_a_folder_that_holds_something_else_is_refused(place: Path) -> None:
@@ -169,10 +169,10 @@ def test_a_folder_that_holds_something_else_is_refused(place: Path) -> None:
     place.mkdir()
     (place / "thesis.tex").write_text("years of work")
     with pytest.raises(BadInput, match="no cluster"):
-        cluster.up(place)
+        rehearsal_cluster.up(place)
     with pytest.raises(BadInput, match="no cluster"):
-        cluster.stopping.down(place, hard=True, keep=False)
+        rehearsal_cluster.stopping.down(place, hard=True, keep=False)
     (place / "thesis.tex").unlink()
     place.chmod(0o777)
     with pytest.raises(BadInput, match="yours alone"):
-        cluster.up(place)
+        rehearsal_cluster.up(place)

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from shakedown import plugins
-from shakedown.host import Result
+from shakedown.hosts.access import Result
 from shakedown.operate.health import calling
+from shakedown.operate.health.node_access import Senses, Space, Timex
 from shakedown.operate.health.records import Check, Finding, Look, Outcome
-from shakedown.operate.health.senses import Senses, Space, Timex
 
 ALL = [calling.check(name) for name in plugins.names(calling.FOLDER)]
 IDS = [one.name for one in ALL]

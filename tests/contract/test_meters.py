@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import meters, units
+from shakedown import units
 from shakedown.errors import BadInput, ShakedownError, Unavailable
-from shakedown.host import RecordedHost
-from shakedown.meters import PLACES, Meter, Sample, Status, Target
+from shakedown.hosts.access import RecordedHost
+from shakedown.metering import meters
+from shakedown.metering.meters import PLACES, Meter, Sample, Status, Target
 
 ALL = [meters.get(name) for name in meters.names()]
 SAMPLES = [(one, sample) for one in ALL for sample in one.samples]
@@ -73,7 +74,7 @@ def test_channels_are_whole_and_every_one_is_answered(meter: Meter, sample: Samp
 
 @pytest.mark.parametrize("meter", ALL, ids=lambda one: one.name)
 def test_a_meter_says_what_it_is(meter: Meter) -> None:
-    text = importlib.import_module(f"shakedown.meters.{meter.name}").__doc__
+    text = importlib.import_module(f"shakedown.metering.meters.{meter.name}").__doc__
     assert text and len(text.split()) > 30
     assert meter.name in meters.names() and meter.title
     assert meter.address.startswith(meter.name)
@@ -135,6 +136,6 @@ def test_an_unknown_option_names_the_nearest(meter: Meter) -> None:
 
 
 def _real() -> meters.Door:
-    from shakedown.host import RealHost
+    from shakedown.hosts.access import RealHost
 
     return RealHost()

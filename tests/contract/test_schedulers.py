@@ -11,7 +11,7 @@ import pytest
 
 from shakedown import launchers, schedulers
 from shakedown.errors import CannotMeasure
-from shakedown.host import RecordedHost, Result
+from shakedown.hosts.access import RecordedHost, Result
 from shakedown.launchers import Launcher, Start
 from shakedown.schedulers import Allocation, JobRecord, Request, Scheduler
 from support.machines import OPENBLAS, host

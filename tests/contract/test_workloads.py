@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, units, workloads
+from shakedown import units, workloads
 from shakedown.analysis import derive, table
 from shakedown.errors import ShakedownError
+from shakedown.programs import events
 from shakedown.records import Measurement, Metric, Params
 from shakedown.workloads import Garbage, Sample, Workload
 from support.machines import machine

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from shakedown import meters
-from shakedown.host import Door
-from shakedown.meters import Reading, Source, Status
+from shakedown.hosts.access import Door
+from shakedown.metering import meters
+from shakedown.metering.meters import Reading, Source, Status
 from support import waiting
 
 from .servers import DOOR, Device

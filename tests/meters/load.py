@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 
 from shakedown.energy.simulate import Load, Truth, observe
-from shakedown.energy.trace import Trace
-from shakedown.meters import Channel
+from shakedown.metering.meters import Channel
+from shakedown.metering.trace import Trace
 
 
 def square(low_w: float, high_w: float, period_s: float, seconds: float) -> Load:

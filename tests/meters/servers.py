@@ -37,7 +37,7 @@ from typing import Any
 import pytest
 
 from shakedown.energy.simulate import Truth
-from shakedown.host import RealHost
+from shakedown.hosts.access import RealHost
 from support.waiting import until
 
 from .load import Device, Drive, replace, square

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shakedown import sampling
 from shakedown.energy import phase
 from shakedown.energy.simulate import Load
-from shakedown.meters import channel_key
+from shakedown.metering import sampler as sampling
+from shakedown.metering.meters import channel_key
 
 from . import servers
 from .servers import Device, Drive, Truth

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown import meters
 from shakedown.errors import Unavailable
-from shakedown.host import RecordedHost, Result
-from shakedown.meters import Status
-from shakedown.meters._ipmi import Denied, parse_power, parse_sensor, records
-from shakedown.meters._network import Lost
+from shakedown.hosts.access import RecordedHost, Result
+from shakedown.metering import meters
+from shakedown.metering.meters import Status
+from shakedown.metering.meters._ipmi import Denied, parse_power, parse_sensor, records
+from shakedown.metering.meters._network import Lost
 
 from .conftest import Shared
 from .helpers import by_id, follows, opened, until

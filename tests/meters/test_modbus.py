@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import BadInput, Unavailable
-from shakedown.meters import Status
-from shakedown.meters.modbus import Kind, Order, Register, decode, parse_register, profiles, sane, swapped
+from shakedown.metering.meters import Status
+from shakedown.metering.meters.modbus import Kind, Order, Register, decode, parse_register, profiles, sane, swapped
 
 from .conftest import Shared
 from .helpers import by_id, follows, opened, until

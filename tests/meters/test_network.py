@@ -8,10 +8,21 @@ import time
 import pytest
 
 from shakedown.errors import BadInput, Unavailable
-from shakedown.host import RealHost
-from shakedown.meters import Channel, Reading, Status, Target
-from shakedown.meters._http import refusal, retry_after_s
-from shakedown.meters._network import Bounded, Lost, Pauses, Polled, choice, endpoint, library, measured, number, switch
+from shakedown.hosts.access import RealHost
+from shakedown.metering.meters import Channel, Reading, Status, Target
+from shakedown.metering.meters._http import refusal, retry_after_s
+from shakedown.metering.meters._network import (
+    Bounded,
+    Lost,
+    Pauses,
+    Polled,
+    choice,
+    endpoint,
+    library,
+    measured,
+    number,
+    switch,
+)
 
 
 def channel(name: str) -> Channel:

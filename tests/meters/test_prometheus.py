@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from shakedown import meters
 from shakedown.errors import BadInput, Unavailable
-from shakedown.meters import Reading, Status
-from shakedown.meters._network import Lost
-from shakedown.meters.prometheus import Series, duration_s, guess, history, parse_matrix
+from shakedown.metering import meters
+from shakedown.metering.meters import Reading, Status
+from shakedown.metering.meters._network import Lost
+from shakedown.metering.meters.prometheus import Series, duration_s, guess, history, parse_matrix
 
 from .conftest import Shared
 from .helpers import by_id, opened, until

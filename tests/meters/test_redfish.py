@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import Unavailable
-from shakedown.meters import Accuracy, Status
-from shakedown.meters._redfish import device_ns, duration_s, found_in_chassis, number, sensor_spots, status_of
+from shakedown.metering.meters import Accuracy, Status
+from shakedown.metering.meters._redfish import device_ns, duration_s, found_in_chassis, number, sensor_spots, status_of
 
 from .conftest import Shared
 from .helpers import by_id, follows, opened, until

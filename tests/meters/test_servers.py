@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.energy.feeds import same_load
-from shakedown.meters import Reading, Status
+from shakedown.energy.green500.feeds import same_load
+from shakedown.metering.meters import Reading, Status
 from support.waiting import until
 
 from .conftest import Shared

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from shakedown import units
 from shakedown.errors import BadInput, Unavailable
-from shakedown.meters import Reading, Status, parse_target
-from shakedown.meters._snmp import MODULI, Oid, Spot, Vendor, parse_oid, table, value_of
-from shakedown.meters.snmp import _Pdu
+from shakedown.metering.meters import Reading, Status, parse_target
+from shakedown.metering.meters._snmp import MODULI, Oid, Spot, Vendor, parse_oid, table, value_of
+from shakedown.metering.meters.snmp import _Pdu
 
 from .conftest import Shared
 from .helpers import by_id, follows, opened, until

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shakedown import published, workloads
-from shakedown.analysis import beside, compare, derive, table
+from shakedown.analysis import compare, derive, published_comparison, table
 from shakedown.records import Measurement
 from support import natives
 
@@ -27,7 +27,7 @@ def test_the_fluid_of_comet_is_laid_beside_its_figure(name: str, words: tuple[st
     )
     metrics = {one.name: one for one in workloads.get(name).metrics}
     found = derive.findings(table.from_measurements([record]), {name: tuple(metrics.values())})
-    laid = beside.beside(found, metrics, published.systems())
+    laid = published_comparison.beside(found, metrics, published.systems())
     assert [(one.system, one.metric, one.theirs) for one in laid] == [("comet", f"{name}.rate", theirs)]
     entries = [
         compare.Entry(name="here", findings=tuple(found)),

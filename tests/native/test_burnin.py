@@ -16,13 +16,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import events
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.operate.burnin import asking, journal
+from shakedown.operate.burnin import journal, options
 from shakedown.operate.burnin.records import Device, Plan, Report, Stage, Turn
 from shakedown.operate.burnin.supervise import Session
-from shakedown.operate.health.checks._gpu import Gpu
-from shakedown.operate.health.senses import Senses
+from shakedown.operate.health.gpus import Gpu
+from shakedown.operate.health.node_access import Senses
+from shakedown.programs import events
 from support import natives
 from support.waiting import until
 
@@ -50,13 +50,13 @@ class Machine(Senses):
 def plan(*inject: str, devices: int = 2, seconds: float = 2.0, **changes: object) -> Plan:
     """Two workers; on a machine with one CPU both run there."""
     natives.path("burnin")
-    asked = asking.Asked(time=f"{seconds}s", devices="cpu", memory="4 MiB", look_s=0.2, hang_s=20.0, meters=())
-    made = asking.plan(asked, Senses(), CPUS)
+    asked = options.Asked(time=f"{seconds}s", devices="cpu", memory="4 MiB", look_s=0.2, hang_s=20.0, meters=())
+    made = options.plan(asked, Senses(), CPUS)
     named = tuple(
         Device(id=f"cpu:{CPUS[at % len(CPUS)]}", title=f"device {at}", cpus=(CPUS[at % len(CPUS)],))
         for at in range(min(devices, len(CPUS)))
     )
-    drills = tuple(asking.drill(word, named) for word in inject)
+    drills = tuple(options.drill(word, named) for word in inject)
     return msgspec.structs.replace(made, devices=named, drills=drills, **changes)
 
 
@@ -64,7 +64,7 @@ def burn(
     folder: Path, planned: Plan, senses: Senses | None = None, watched: Callable[[Session], None] = lambda session: None
 ) -> Report:
     journal.create(folder, planned)
-    return asking.carry_out(folder, planned, senses or Machine(), lambda text: None, watched)
+    return options.carry_out(folder, planned, senses or Machine(), lambda text: None, watched)
 
 
 @contextlib.contextmanager
@@ -87,7 +87,7 @@ def test_a_sound_machine_passes(tmp_path: Path) -> None:
     for device in found.devices:
         assert device.done.products > 10 and device.done.passes > 0 and device.done.faults == 0
         assert device.rate_flops and device.state == "ended"
-    assert asking.again(tmp_path / "b") == found
+    assert options.again(tmp_path / "b") == found
     assert json.loads((tmp_path / "b" / "report.json").read_bytes())["judgement"] == "passed"
 
 
@@ -198,8 +198,8 @@ def test_what_the_driver_tells_meanwhile(
     owner = msgspec.structs.replace(planned.devices[0], pci="0000:07:00")
     planned = msgspec.structs.replace(planned, devices=(owner, *planned.devices[1:]))
     state = {"gpu": Driver.gpu}
-    monkeypatch.setattr("shakedown.operate.burnin.sight.has_gpus", lambda senses: True)
-    monkeypatch.setattr("shakedown.operate.burnin.sight.gpu_check.ask", lambda senses: ((state["gpu"],), ""))
+    monkeypatch.setattr("shakedown.operate.burnin.monitor.has_gpus", lambda senses: True)
+    monkeypatch.setattr("shakedown.operate.burnin.monitor.gpu_check.ask", lambda senses: ((state["gpu"],), ""))
 
     def change(session: Session) -> None:
         if any(worker.done.products > 0 for worker in session.workers.values()):
@@ -253,11 +253,11 @@ def test_a_signal_gives_the_verdict_so_far_and_it_can_go_on(tmp_path: Path, numb
         timer.cancel()
     assert (found.why, found.judgement, found.exit_code) == ("signal", "unfinished", 3)
     assert all(device.done.products > 0 for device in found.devices)
-    again = asking.carry_out(tmp_path / "b", planned, Machine(), lambda text: None)
+    again = options.carry_out(tmp_path / "b", planned, Machine(), lambda text: None)
     assert (again.sessions, again.judgement) == (2, "passed") and again.burnt_s >= 0.98 * 4
     assert all(a.done.products > b.done.products for a, b in zip(again.devices, found.devices, strict=True))
     with pytest.raises(BadInput, match="nothing is left"):
-        asking.carry_out(tmp_path / "b", planned, Machine(), lambda text: None)
+        options.carry_out(tmp_path / "b", planned, Machine(), lambda text: None)
 
 
 def test_workers_end_with_whoever_watches_them_and_the_journal_has_the_verdict_so_far(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_workers_end_with_whoever_watches_them_and_the_journal_has_the_verdict_s
     finally:
         process.kill()
         process.wait()
-    found = asking.again(kept[0].parent)
+    found = options.again(kept[0].parent)
     assert (found.judgement, found.exit_code) == ("failed", 1) and found.drill
     assert workers
     until(lambda: not any(_runs(pid) for pid in workers), 10.0, "the workers end", every_s=0.05)

@@ -14,16 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import measure
-from shakedown.operate.burnin import asking, journal, report, supervise
-from shakedown.operate.burnin.records import (
-    Device,
-    Plan,
-    Report,
-    Stage,
-)
-from shakedown.operate.health.senses import Senses
+from shakedown.operate.burnin import journal, options, report, supervise
+from shakedown.operate.burnin.records import Device, Plan, Report, Stage
+from shakedown.operate.health.node_access import Senses
 from shakedown.records import Job, Run
+from shakedown.results import outcome
 
 DEVICES = tuple(Device(id=f"cpu:{cpu}", title=f"CPU {cpu}", cpus=(cpu,)) for cpu in (0, 1))
 #: A worker's signs of life: it has begun, and has made a product.
@@ -68,8 +63,8 @@ def burn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, second: str
     }
     planned = Plan(**fields)  # type: ignore[arg-type]
     journal.create(tmp_path / "b", planned)
-    found = asking.carry_out(tmp_path / "b", planned, Senses(str(tmp_path)), lambda text: None)
-    assert asking.again(tmp_path / "b") == found
+    found = options.carry_out(tmp_path / "b", planned, Senses(str(tmp_path)), lambda text: None)
+    assert options.again(tmp_path / "b") == found
     return found
 
 
@@ -137,7 +132,7 @@ def measured(tmp_path: Path, body: str, second: str = "") -> tuple[str, str]:
     ended = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, timeout=60)
     run = Run(id="r", workload="burnin", params={}, label="", estimate_s=1, limit_s=9)
     job = Job(run="r", repeat=1, argv=argv, begin_ns=begin, end_ns=time.time_ns(), exit_code=ended.returncode)
-    found = measure.measurement(run, job, ended.stdout, ended.stderr)
+    found = outcome.measurement(run, job, ended.stdout, ended.stderr)
     return found.state, found.reason
 
 

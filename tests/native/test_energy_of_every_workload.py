@@ -12,14 +12,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from shakedown import launchers, measure, workloads
+from shakedown import launchers, workloads
 from shakedown.analysis import build
 from shakedown.analysis.spans import disagreement
-from shakedown.energy import trace as traces
 from shakedown.errors import Unavailable
-from shakedown.host import RealHost
+from shakedown.hosts.access import RealHost
 from shakedown.machine import discover
+from shakedown.metering import trace as traces
 from shakedown.records import Finding, Job, Machine, Measurement, Params, Run, Value
+from shakedown.results import outcome
 from support.runs import NODE, directory
 from support.workloads import params_of
 
@@ -84,7 +85,7 @@ def measured(name: str, given: dict[str, Value], here: Machine, folder: Path) ->
     job = Job(run="r1", repeat=1, host=here.hosts[0].name, argv=tuple(argv), begin_ns=begin_ns, end_ns=end_ns)
     job = msgspec.structs.replace(job, exit_code=done.returncode)
     run = Run(id="r1", workload=name, params=params, label=name, estimate_s=1, limit_s=300)
-    return measure.measurement(run, job, done.stdout, done.stderr)
+    return outcome.measurement(run, job, done.stdout, done.stderr)
 
 
 def test_every_workload_is_here() -> None:

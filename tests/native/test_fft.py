@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.events import Events
+from shakedown.programs.events import Events
 from support import natives
 
 

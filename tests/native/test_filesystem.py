@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events
-from shakedown.events import Events
+from shakedown.programs import events
+from shakedown.programs.events import Events
 from support import natives
 from support.waiting import until
 

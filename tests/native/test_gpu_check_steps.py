@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shakedown import events
+from shakedown.programs import events
 from support import natives
 from support.scripts import load
 

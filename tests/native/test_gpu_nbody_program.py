@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown.events import Events
+from shakedown.programs.events import Events
 from support import natives
 
 SMALL = ("--bodies", "600", "--samples", "2", "--steps", "2", "--warm-ms", "0")

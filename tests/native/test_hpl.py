@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, programs
+from shakedown import programs
 from shakedown.errors import Unavailable
-from shakedown.events import Events
+from shakedown.programs import events
+from shakedown.programs.events import Events
 from shakedown.workloads import xhpl
 from support.natives import LIMIT_S, end, run_ranks, start
 from support.systems import all_pass, dat, solved

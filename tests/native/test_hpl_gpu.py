@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events
-from shakedown.events import Events
+from shakedown.programs import events
+from shakedown.programs.events import Events
 from shakedown.workloads import hpl_gpu
 from support.systems import dat, on_devices, solved, sweep_on_devices
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown import events
+from shakedown.programs import events
 from support.systems import on_devices, solved, sweep_on_devices
 
 pytestmark = pytest.mark.parametrize("program", ["hpl_gpu", "hpl_mxp"])

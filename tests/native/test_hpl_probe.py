@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown.events import Events
+from shakedown.programs.events import Events
 from shakedown.records import Case
 from support.natives import run_ranks
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.events import Events
+from shakedown.programs.events import Events
 from support import natives
 
 SMALL = ("--particles", "1000", "--threads", "1", "--samples", "2", "--steps", "20", "--equilibrate", "60")

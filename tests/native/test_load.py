@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shakedown.energy.align import markers
-from shakedown.events import Events
+from shakedown.energy.clocks.align import markers
+from shakedown.programs.events import Events
 from support import natives
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from shakedown.events import Events
+from shakedown.programs.events import Events
 from shakedown.records import Case
 from support.natives import run_ranks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown.events import Events
+from shakedown.programs.events import Events
 from support import natives
 
 SMALL = ("--bodies", "700", "--threads", "1", "--samples", "2", "--steps", "4")

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from shakedown.events import Events
+from shakedown.programs.events import Events
 from support.natives import run_ranks
 
 ALL = ("--allow-oversubscribe", "--pairs", "all", "--rounds", "tournament", "--samples", "2")

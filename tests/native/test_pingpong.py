@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from shakedown import events
-from shakedown.events import Events
+from shakedown.programs import events
+from shakedown.programs.events import Events
 from support.natives import LIMIT_S, end, run_ranks, start
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events
-from shakedown.events import Events
+from shakedown.programs import events
+from shakedown.programs.events import Events
 
 _ROOT = Path(__file__).parents[2]
 _PROGRAMS = ("hpl", "hpl_gpu")

@@ -7,18 +7,7 @@ import random
 
 import msgspec
 
-from shakedown.records import (
-    Absent,
-    Analysis,
-    Beside,
-    Disturbance,
-    Finding,
-    Machine,
-    Notice,
-    Outcome,
-    Params,
-    Verdict,
-)
+from shakedown.records import Absent, Analysis, Beside, Disturbance, Finding, Machine, Notice, Outcome, Params, Verdict
 from support.measured import BANDWIDTHS, CREATED_NS, METRICS, SIZES, UNSTABLE, finding_of, host, level_of
 
 

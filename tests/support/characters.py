@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 
 from shakedown.energy import refresh as refreshing
-from shakedown.energy import trace as tracing
-from shakedown.energy.experiments import Experiment
-from shakedown.energy.identify import Recording
+from shakedown.energy.characterise.experiments import Experiment
+from shakedown.energy.characterise.identify import Recording
 from shakedown.energy.simulate import Load, Truth, observe
-from shakedown.meters import Channel
+from shakedown.metering import trace as tracing
+from shakedown.metering.meters import Channel
 
 ORIGIN_NS = 1_700_000_000_000_000_000
 IDLE_W, FULL_W = 100.0, 400.0

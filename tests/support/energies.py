@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from shakedown.energy import phase, trace
-from shakedown.energy.quantity import Quantity
-from shakedown.energy.trace import Trace
-from shakedown.meters import Channel
+from shakedown.energy import phase
+from shakedown.energy.uncertainty.quantity import Quantity
+from shakedown.metering import trace
+from shakedown.metering.meters import Channel
+from shakedown.metering.trace import Trace
 
 ORIGIN = 1_700_000_000 * 10**9
 SECOND = 10**9

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from shakedown.energy import levels, rules, submission
-from shakedown.energy.levels import Assessment
-from shakedown.energy.trace import Trace, trace
-from shakedown.meters import Channel, channel_key
+from shakedown.energy.green500 import levels, rules, submission
+from shakedown.energy.green500.levels import Assessment
+from shakedown.metering.meters import Channel, channel_key
+from shakedown.metering.trace import Trace, trace
 
 T0 = 1_790_000_000_000_000_000
 SECOND = 10**9

@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 import pytest
 
-from shakedown import events, launchers, programs
+from shakedown import launchers, programs
 from shakedown.errors import Unavailable
-from shakedown.events import Events
-from shakedown.host import RealHost
+from shakedown.hosts.access import RealHost
+from shakedown.launchers import Command
 from shakedown.machine.mpi import mpi
+from shakedown.programs import events
+from shakedown.programs.events import Events
 from shakedown.records import Cpu, Host, Memory
-from shakedown.workloads import Command
 
 LIMIT_S = 300.0  # far beyond what any takes: a test that reaches it hangs
 

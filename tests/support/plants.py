@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shakedown.energy import facility, plant
-from shakedown.energy.facility import Indicator, Window
+from shakedown.energy.facility import plant, ratios
+from shakedown.energy.facility.ratios import Indicator, Window
 
 BEGIN = 1_700_000_000
 DAY = 86400
@@ -24,18 +24,18 @@ def sensors(**kinds: str) -> str:
     return "".join(blocks)
 
 
-def data(folder: Path, text: str, columns: dict[str, Any], *, step_s: float = 60.0, title: str = "t") -> facility.Data:
+def data(folder: Path, text: str, columns: dict[str, Any], *, step_s: float = 60.0, title: str = "t") -> ratios.Data:
     """A plant with one file of readings, evenly spaced."""
     count = max(len(values) for values in columns.values())
     rows = {"time": [f"{BEGIN + step_s * at:.3f}" for at in range(count)]}
     rows |= {name: ["" if v is None or v != v else repr(float(v)) for v in values] for name, values in columns.items()}
     lines = [",".join(rows), *(",".join(cells) for cells in zip(*rows.values(), strict=True))]
     (folder / "all.csv").write_text("\n".join(lines) + "\n")
-    return facility.Data.of(plant.parse(f'title = "{title}"\n{text}', "plant.toml", folder))
+    return ratios.Data.of(plant.parse(f'title = "{title}"\n{text}', "plant.toml", folder))
 
 
-def whole(one: facility.Data) -> Window:
-    return facility.evaluate(one, one.begin_ns, one.end_ns)
+def whole(one: ratios.Data) -> Window:
+    return ratios.evaluate(one, one.begin_ns, one.end_ns)
 
 
 def indicator(window: Window, name: str) -> Indicator:

@@ -7,11 +7,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from shakedown import metering, sampling, store
-from shakedown.energy import trace as traces
 from shakedown.energy.simulate import Load, Truth, observe
-from shakedown.meters import Channel
+from shakedown.files import atomic
+from shakedown.metering import campaign_meters, sampler
+from shakedown.metering import trace as traces
+from shakedown.metering.meters import Channel
 from shakedown.records import Analysis, Case, Finding, Measurement, Plan, Run
+from shakedown.results import run_directory
 from support.machines import machine
 
 T0 = 1_780_000_000 * 10**9
@@ -49,10 +51,14 @@ def measured(repeat: int, begin_s: float, end_s: float, samples: int = 12, **cha
     return msgspec.structs.replace(record, **changes)
 
 
-def directory(path: Path, measurements: list[Measurement], sessions: list[list[traces.Trace]]) -> store.RunDirectory:
-    manifest = store.Manifest(schema=store.SCHEMA, campaign="c", created_ns=T0, version="1", host="node1")
+def directory(
+    path: Path, measurements: list[Measurement], sessions: list[list[traces.Trace]]
+) -> run_directory.RunDirectory:
+    manifest = run_directory.Manifest(
+        schema=run_directory.SCHEMA, campaign="c", created_ns=T0, version="1", host="node1"
+    )
     run = Run(id="r1", workload="gemm", params={}, label="dgemm 4096", estimate_s=1, limit_s=9)
-    made = store.RunDirectory.create(
+    made = run_directory.RunDirectory.create(
         path,
         manifest=manifest,
         campaign_toml="",
@@ -62,9 +68,9 @@ def directory(path: Path, measurements: list[Measurement], sessions: list[list[t
     for one in measurements:
         folder = made.folder(one.run, one.repeat)
         folder.mkdir(parents=True)
-        store.write_record(folder / "measurement.json", one)
+        atomic.write_record(folder / "measurement.json", one)
     for number, session in enumerate(sessions, 1):
-        traces.write(path / metering.FOLDER / str(number) / sampling.TRACE_FILE, session)
+        traces.write(path / campaign_meters.FOLDER / str(number) / sampler.TRACE_FILE, session)
     return made
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from shakedown.energy import draw, levels, rules, submission
-from shakedown.energy.levels import Assessment
+from shakedown.energy.green500 import levels, node_sample, rules, submission
+from shakedown.energy.green500.levels import Assessment
+from shakedown.energy.green500.submission import Submission
 from shakedown.energy.simulate import Load, Truth, observe
-from shakedown.energy.submission import Submission
-from shakedown.energy.trace import Trace, trace
-from shakedown.meters import Channel, Status, channel_key
+from shakedown.metering.meters import Channel, Status, channel_key
+from shakedown.metering.trace import Trace, trace
 
 T0 = 1_780_000_000_000_000_000  # Unix ns
 CORE, RUN, IDLE = (0.0, 600.0), (-60.0, 640.0), (-500.0, -300.0)
@@ -131,7 +131,7 @@ def subset(raw: Raw, keep: int, *, random: bool = True) -> None:
     """Only ``keep`` racks' nodes are measured: as many groups as the seed 7 draws, behind so many feeds."""
     one = raw["sets"][0]
     found = submission.describe(raw, "test.toml")
-    chosen = draw.shuffled(found.sets[0], 7)[: keep * 4]
+    chosen = node_sample.shuffled(found.sets[0], 7)[: keep * 4]
     raw["feeds"] = [*raw["feeds"][:keep], raw["feeds"][4]]
     for i in range(keep):
         raw["feeds"][i]["nodes"] = [name for group in chosen[4 * i : 4 * i + 4] for name in group]

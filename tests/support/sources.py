@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shakedown import meters
-from shakedown.host import Door, RealHost
-from shakedown.meters import Channel, Reading, Source
+from shakedown.hosts.access import Door, RealHost
+from shakedown.metering import meters
+from shakedown.metering.meters import Channel, Reading, Source
 
 
 def opened(text: str, door: Door | None = None) -> Source:

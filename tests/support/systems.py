@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shakedown.events import Events
+from shakedown.programs.events import Events
 from shakedown.records import Case
 from support import natives
 

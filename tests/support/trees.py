@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from shakedown.host import RecordedHost, Result, format_cpu_list
+from shakedown.hosts.access import RecordedHost, Result, format_cpu_list
 
 CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"

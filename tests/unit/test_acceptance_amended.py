@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from shakedown import store
 from shakedown.acceptance import (
     accepted,
     amending,
@@ -29,6 +28,7 @@ from shakedown.acceptance.plan import CommandTest, RunTest
 from shakedown.cli import run as runs
 from shakedown.errors import BadInput
 from shakedown.records import Cpu, Host, Memory
+from shakedown.results import run_directory
 
 
 def host(name: str, **more: Any) -> Host:
@@ -187,7 +187,7 @@ at_most = "1 s"
     return root, folder / "plan.toml"
 
 
-def here(campaign: Path, folder: Path) -> store.RunDirectory:
+def here(campaign: Path, folder: Path) -> run_directory.RunDirectory:
     opened = runs.begin(str(campaign), folder)
     runs.carry_out(opened, opened.plan(), retry_failed=False)
     return opened

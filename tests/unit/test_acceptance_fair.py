@@ -8,24 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from shakedown import measure
-from shakedown.acceptance import (
-    availability,
-    checking,
-    deciding,
-    directory,
-    evaluating,
-    hosts,
-    judging,
-    running,
-)
+from shakedown.acceptance import availability, checking, deciding, directory, evaluating, hosts, running, verdict
 from shakedown.acceptance.plan import AvailabilityTest, CommandTest, FieldEntry, LimitEntry, ManualTest, RunTest
 from shakedown.acceptance.results import Tried
 from shakedown.analysis import advice
 from shakedown.cli import run as runs
-from shakedown.demonstrations import batch
 from shakedown.errors import COULD_NOT_MEASURE, MET, NOT_MET, BadInput
+from shakedown.functional_tests import batch
 from shakedown.records import Case, Cpu, Finding, Gpu, Host, Job, Machine, Measurement, Memory, Notice, Residual
+from shakedown.results import outcome
 from shakedown.schedulers import JobRecord, gridengine
 
 DAY = 86400
@@ -97,11 +88,11 @@ def test_hosts_of_the_wrong_kind_do_not_count() -> None:
 
 def test_a_failed_check_says_what_was_wrong_in_words() -> None:
     wrong = Case(kernel="checks", params={"hosts": 2}, residual=Residual(value=3, limit=0, kind="failed checks"))
-    causes = measure.causes_of(
+    causes = outcome.causes_of(
         [Notice(code="dualstack-failed", text="tcp over ipv6 at n1 to n2: refused"), Notice(code="load", text="busy")]
     )
     job = Job(run="r", repeat=1, argv=("x",), exit_code=1)
-    state, reason = measure.judge(job, (wrong, Case(kernel="other")), b"", "", limit_s=1, causes=causes)
+    state, reason = outcome.judge(job, (wrong, Case(kernel="other")), b"", "", limit_s=1, causes=causes)
     assert state == "wrong"
     assert reason == "1 of 1 checks failed: 3 failed checks (checks, hosts 2); tcp over ipv6 at n1 to n2: refused"
 
@@ -181,9 +172,9 @@ def test_evidence_that_was_never_checked_is_judged_all_the_same() -> None:
     form, _ = fill({})
     early = msgspec.structs.replace(form.answers[2], text="before", value=1.0)
     bad = msgspec.structs.replace(form, answers=(*form.answers[:2], early, form.answers[3]), witness="")
-    states = {one.criterion: one.state for one in judging.form_points(SUPPLIES, bad)}
+    states = {one.criterion: one.state for one in verdict.form_points(SUPPLIES, bad)}
     assert states["End: not before Begin"] == "not met" and states["watched by the buyer"] == "not measured"
-    assert judging.worst(one.state for one in judging.form_points(SUPPLIES, form)) == "met"
+    assert verdict.worst(one.state for one in verdict.form_points(SUPPLIES, form)) == "met"
 
 
 def tried(state: Any, subject: str, supply: str) -> Tried:
@@ -193,7 +184,7 @@ def tried(state: Any, subject: str, supply: str) -> Tried:
 
 
 def judged(*attempts: Tried) -> Any:
-    return judging.tested(SUPPLIES, attempts, ())
+    return verdict.tested(SUPPLIES, attempts, ())
 
 
 def test_the_same_supply_twice_is_one_supply() -> None:
@@ -201,14 +192,14 @@ def test_the_same_supply_twice_is_one_supply() -> None:
     assert judged(*both).state == "met"
     same = judged(*both[:3], both[2])
     assert same.state == "undecided" and "1 of 2 with login" in same.reason and "Supply" in same.reason
-    assert judging.left_with(SUPPLIES, "login", same) == 1 and judging.left_with(SUPPLIES, "admin", same) == 0
+    assert verdict.left_with(SUPPLIES, "login", same) == 1 and verdict.left_with(SUPPLIES, "admin", same) == 0
 
 
 def test_other_subjects_are_recorded_after_one_failed() -> None:
     failed = judged(tried("not met", "admin", "first"))
     assert failed.state == "not met"
-    assert judging.left_with(SUPPLIES, "login", failed) == 2 and judging.left_with(SUPPLIES, "admin", failed) == 1
-    assert judging.left_to_do(SUPPLIES, failed) == 3
+    assert verdict.left_with(SUPPLIES, "login", failed) == 2 and verdict.left_with(SUPPLIES, "admin", failed) == 1
+    assert verdict.left_to_do(SUPPLIES, failed) == 3
 
 
 # ---------------------------------------------------------------------------------------------------------- availability
@@ -275,11 +266,11 @@ def test_availability_is_asked_until_it_is_decided_and_no_longer(tmp_path: Path)
     found = look(root)
     test = directory.open_(root).plan.test("there")
     assert found.state == "undecided" and "nothing can be judged yet" in found.reason
-    assert judging.left_to_do(test, found) == 1
+    assert verdict.left_to_do(test, found) == 1
     csv(source, 40, 24)
     (tmp_path / "ours.toml").write_text(CONTRACT.replace("97 %", "50 %"))  # what was sealed at the beginning counts
     found = look(root)
-    assert found.state == "met" and judging.left_to_do(test, found) == 0
+    assert found.state == "met" and verdict.left_to_do(test, found) == 0
     (point,) = found.attempts[-1].points
     # by hand: a day of one of four nodes in the judged window of 30 days
     assert point.value == pytest.approx(1 - 24 / (4 * 30 * 24)) and "judged window" in point.found
@@ -334,8 +325,8 @@ def command(**more: Any) -> CommandTest:
 def test_exit_codes_that_decide_nothing(program: str, more: dict[str, Any], code: int, state: str) -> None:
     test = command(command=(program,), expect=("fine",), **more)
     ended = running.Ended(test="t", argv=(program,), program=program, host="h", exit_code=code, begin_ns=0, end_ns=1)
-    points = judging.command_points(test, ended, "EL = 91 %")
-    assert judging.worst(one.state for one in points) == state
+    points = verdict.command_points(test, ended, "EL = 91 %")
+    assert verdict.worst(one.state for one in points) == state
 
 
 def test_a_value_is_shown_with_the_digits_that_tell_it_from_its_limit() -> None:

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from shakedown import workloads
-from shakedown.acceptance import checking, judging, judging_runs, plan, sealing
+from shakedown.acceptance import checking, plan, run_verdict, sealing, verdict
 from shakedown.acceptance.plan import RunTest
 from shakedown.analysis import derive, table
 from shakedown.machine.accelerators import peaks_of
@@ -105,7 +105,7 @@ def changed(one: Case, by: float) -> Case:
     return msgspec.structs.replace(one, work={name: value * by for name, value in one.work.items()})
 
 
-def session(test: RunTest, fault: Fault) -> judging_runs.Measured:
+def session(test: RunTest, fault: Fault) -> run_verdict.Measured:
     params = {**{name: param.default for name, param in workloads.get(test.workload).params.items()}, **test.params}
     repeats = test.repeat.min if test.repeat else 1
     measurements = [
@@ -135,7 +135,7 @@ def session(test: RunTest, fault: Fault) -> judging_runs.Measured:
         findings=tuple(derive.findings(table.from_measurements(measurements), metrics)),
         metrics=workloads.get(test.workload).metrics,
     )
-    return judging_runs.Measured(
+    return run_verdict.Measured(
         Plan(campaign="c", title="C", runs=()), analysis, measurements, dict.fromkeys(NODES, PEAKS)
     )
 
@@ -145,9 +145,9 @@ def session(test: RunTest, fault: Fault) -> judging_runs.Measured:
 def judged(name: str, fault: Fault = lambda node, kernel, params: 1.0) -> tuple[str, str]:
     test = checking.load("generic-gpu-cluster")[0].test(name)
     assert isinstance(test, RunTest)
-    points = judging_runs.points(test, ["r"], session(test, fault))
+    points = run_verdict.points(test, ["r"], session(test, fault))
     assert len(points) >= len(NODES) * len(test.limits)
-    return judging.worst(one.state for one in points), judging.reason_of(points)
+    return verdict.worst(one.state for one in points), verdict.reason_of(points)
 
 
 def ill(kernel: str, by: float, index: int | None = None) -> Fault:
@@ -170,7 +170,7 @@ def test_the_plan_tests_every_part_of_a_gpu_on_every_node() -> None:
     waiting = {one.id for one in found.tests if checking.waits(one)}
     assert waiting == {"applications", "availability"}, "only what is the site's own is left to fill in"
     burn_in = tests["burn-in"]
-    assert isinstance(burn_in, RunTest) and burn_in.times == 6 and judging.needed_of(burn_in) == 6
+    assert isinstance(burn_in, RunTest) and burn_in.times == 6 and verdict.needed_of(burn_in) == 6
     limit_s = plan.duration_s(burn_in.time_limit, "")
     assert float(burn_in.params["seconds"]) < limit_s, "it is not killed before its time"
 
@@ -227,7 +227,7 @@ def test_one_uncorrected_error_is_not_met() -> None:
         )
         for one in found.measurements
     ]
-    points = judging_runs.points(test, ["r"], found._replace(measurements=wrong))
+    points = run_verdict.points(test, ["r"], found._replace(measurements=wrong))
     assert [one.where for one in points if one.state == "not met"] == ["node2 (index 1)"]
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown.acceptance import forms, judging, judging_runs, results
+from shakedown.acceptance import forms, results, run_verdict
+from shakedown.acceptance import verdict as judging
 from shakedown.acceptance import words as words_of
-from shakedown.acceptance.judging_runs import Measured
 from shakedown.acceptance.plan import (
     AttachmentEntry,
     CommandTest,
@@ -24,6 +24,7 @@ from shakedown.acceptance.plan import (
 )
 from shakedown.acceptance.plan import Plan as AcceptancePlan
 from shakedown.acceptance.results import Point, Round, Tried, Waiver
+from shakedown.acceptance.run_verdict import Measured
 from shakedown.acceptance.running import Ended
 from shakedown.errors import BadInput
 from shakedown.records import (
@@ -111,7 +112,7 @@ def limit(**more: Any) -> LimitEntry:
 
 
 def state(test: RunTest, found: Measured, runs: tuple[str, ...] = ("r1",)) -> str:
-    return judging.worst(point.state for point in judging_runs.points(test, runs, found))
+    return judging.worst(point.state for point in run_verdict.points(test, runs, found))
 
 
 STEADY = [40 * GB] * 5
@@ -144,7 +145,7 @@ def test_a_peak_that_was_measured_is_no_limit_for_what_measured_it() -> None:
     found = session(measured({"n1": STEADY}))
     own = Peak(name="memory.bandwidth", scope="node", value=40 * GB, unit="B/s", kind="measured", basis="b")
     circular = found._replace(peaks={"n1": (own,)})
-    points = judging_runs.points(run_test(limit(at_least=0.7, of="memory.bandwidth")), ("r1",), circular)
+    points = run_verdict.points(run_test(limit(at_least=0.7, of="memory.bandwidth")), ("r1",), circular)
     assert [point.state for point in points] == ["undecided"] and "no limit for itself" in points[0].found
     stated = msgspec.structs.replace(own, kind="stated", value=50 * GB)
     assert state(run_test(limit(at_least=0.7, of="memory.bandwidth")), found._replace(peaks={"n1": (stated,)})) == "met"
@@ -159,7 +160,7 @@ def test_a_peak_that_was_measured_is_no_limit_for_what_measured_it() -> None:
     ],
 )
 def test_a_limit_that_speaks_of_no_case_says_which_there_are(params: dict[str, Any], words: tuple[str, ...]) -> None:
-    point = judging_runs.points(
+    point = run_verdict.points(
         run_test(limit(at_least="1 GB/s", params=params)), ("r1",), session(measured({"n": STEADY}))
     )[0]
     assert point.state == "not measured" and all(word in point.found for word in words), point.found
@@ -174,7 +175,7 @@ def test_a_limit_that_speaks_of_no_case_says_which_there_are(params: dict[str, A
     ],
 )
 def test_a_limit_is_worded_as_the_plan_words_it(bound: str, words: str) -> None:
-    points = judging_runs.points(run_test(limit(at_least=bound)), ("r1",), session(measured({"n1": STEADY})))
+    points = run_verdict.points(run_test(limit(at_least=bound)), ("r1",), session(measured({"n1": STEADY})))
     assert points[0].criterion.endswith(words)
 
 
@@ -193,7 +194,7 @@ def test_a_pair_of_nodes_is_its_own_place() -> None:
             for a, i, b, j, size in pairs
         ]
         points = [Point(criterion="c", found="f", state="met")] * len(found)
-        return [one.where for one in judging_runs._placed(points, found)]
+        return [one.where for one in run_verdict._placed(points, found)]
 
     assert places(("n1", 0, "n2", 1, 8), ("n1", 0, "n3", 2, 8)) == ["n1 to n2", "n1 to n3"]
     sizes = places(("n1", 0, "n2", 1, 8), ("n1", 0, "n3", 2, 8), ("n1", 0, "n2", 1, 64), ("n1", 0, "n3", 2, 64))
@@ -209,7 +210,7 @@ def test_every_node_against_the_median_of_the_fleet() -> None:
     slow = {**values, "n9": [37.9 * GB] * 5}
     test = run_test(limit(at_least=0.95, of="fleet median"), nodes="each")
     assert state(test, session(measured(values))) == "met"
-    points = judging_runs.points(test, ("r1",), session(measured(slow)))
+    points = run_verdict.points(test, ("r1",), session(measured(slow)))
     assert [point.where.split()[0] for point in points if point.state == "not met"] == ["n9"]
     assert sum(point.state == "met" for point in points) == 9
     assert "median of 10 hosts" in points[0].criterion
@@ -223,7 +224,7 @@ def test_a_median_of_two_hosts_decides_nothing() -> None:
 def test_a_node_without_a_value_is_not_met_by_the_others() -> None:
     values = {f"n{index}": STEADY for index in range(4)}
     test = run_test(limit(at_least="1 GB/s"), nodes="each")
-    points = judging_runs.points(test, ("r1",), session(measured(values), hosts=5))
+    points = run_verdict.points(test, ("r1",), session(measured(values), hosts=5))
     assert [point.where for point in points if point.state == "not measured"] == ["extra0"]
 
 
@@ -301,7 +302,7 @@ def test_fewer_repeats_than_asked_are_not_enough() -> None:
 
 def test_a_run_that_was_skipped_says_why() -> None:
     skipped = (Absent(what="stream", why="no memory"),)
-    points = judging_runs.points(run_test(limit(at_least="1 GB/s")), (), session([], skipped=skipped))
+    points = run_verdict.points(run_test(limit(at_least="1 GB/s")), (), session([], skipped=skipped))
     assert points[0].state == "not measured" and points[0].found == "no memory"
 
 

@@ -11,17 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.acceptance import (
-    checking,
-    directory,
-    evaluating,
-    journal,
-    page,
-    plan,
-    reporting,
-    running,
-    sealing,
-)
+from shakedown.acceptance import checking, directory, evaluating, journal, page, plan, reporting, running, sealing
 from shakedown.acceptance import words as words_of
 from shakedown.acceptance.plan import CommandTest, ManualTest
 from shakedown.acceptance.results import Point

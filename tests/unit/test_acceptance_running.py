@@ -8,13 +8,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import dispatch, execute, plan, store
 from shakedown.acceptance import directory, running
 from shakedown.acceptance.journal import Attempt, Sealed
 from shakedown.acceptance.plan import RunTest
+from shakedown.campaign import plan
 from shakedown.cli import run as runs
-from shakedown.host import RecordedHost
+from shakedown.files import atomic
+from shakedown.hosts.access import RecordedHost
 from shakedown.records import Measurement
+from shakedown.results import run_directory
+from shakedown.run import loop
+from shakedown.run.batch import submission
 from shakedown.schedulers import JobRecord
 
 PLAN = """
@@ -51,7 +55,7 @@ def begun(tmp_path: Path) -> directory.Acceptance:
     return directory.begin(tmp_path / "A", str(tmp_path / "plan.toml"), system="S", parties={}, now_ns=1)
 
 
-def here(campaign: Path, folder: Path) -> store.RunDirectory:
+def here(campaign: Path, folder: Path) -> run_directory.RunDirectory:
     opened = runs.begin(str(campaign), folder)
     runs.carry_out(opened, opened.plan(), retry_failed=False)
     return opened
@@ -83,7 +87,7 @@ def test_without_a_job_all_runs_are_one_session_and_with_one_those_outside_come_
 def test_a_session_that_two_calls_watch_is_sealed_once(begun: directory.Acceptance) -> None:
     tests = runs_of(begun)
 
-    def watched_by_another(campaign: Path, folder: Path) -> store.RunDirectory:
+    def watched_by_another(campaign: Path, folder: Path) -> run_directory.RunDirectory:
         opened = here(campaign, folder)
         assert running.run_session(begun.path, (), lambda campaign, folder: opened, quiet)  # the other call is first
         return opened
@@ -100,19 +104,19 @@ def test_what_failed_is_left_to_do_only_where_it_is_asked_for(tmp_path: Path) ->
     )
     opened = runs.begin(str(tmp_path / "c.toml"), tmp_path / "R")
     runs.carry_out(opened, opened.plan(), retry_failed=False)
-    assert execute.next_step(opened.plan(), {}, 0.0) is not None and isinstance(opened.plan(), plan.Plan)
-    assert not dispatch.left(tmp_path / "R") and dispatch.left(tmp_path / "R", retry_failed=True)
+    assert loop.next_step(opened.plan(), {}, 0.0) is not None and isinstance(opened.plan(), plan.Plan)
+    assert not submission.left(tmp_path / "R") and submission.left(tmp_path / "R", retry_failed=True)
 
 
 def test_a_result_that_was_measured_again_arrives_again(tmp_path: Path) -> None:
     path = tmp_path / "runs/r/1/measurement.json"
     path.parent.mkdir(parents=True)
     record = Measurement(run="r", repeat=1, workload="empty", params={}, host="h", state="failed", begin_ns=1, end_ns=2)
-    store.write_record(path, record)
-    arrived = dispatch.Results(tmp_path)
+    atomic.write_record(path, record)
+    arrived = submission.Results(tmp_path)
     assert arrived.new() == []
     time.sleep(0.01)
-    store.write_record(path, msgspec.structs.replace(record, state="ok", end_ns=3))
+    atomic.write_record(path, msgspec.structs.replace(record, state="ok", end_ns=3))
     assert [one.state for one in arrived.new()] == ["ok"] and arrived.new() == []
 
 
@@ -121,6 +125,6 @@ def test_a_job_without_a_plan_says_what_helps(tmp_path: Path, state: str, words:
     record = JobRecord(engine="slurm", id="7", state=state, source="accounting", hosts=("n1", "n2"))  # type: ignore[arg-type]
     ask = ("sinfo", "--noheader", "--list-reasons", "--nodes=n1,n2", "--format=%n: %E")
     door = RecordedHost(tmp_path, commands={ask: "n1: No space left on device\n"})
-    error = dispatch.why_nothing(tmp_path, record, "shakedown accept run A", door)
+    error = submission.why_nothing(tmp_path, record, "shakedown accept run A", door)
     assert "n1: No space left on device" in error.what, "a node with a full spool ends its jobs without a word"
     assert "shakedown accept run A" in error.hint and ("first node must see" in error.hint) == words

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.host import RealHost
+from shakedown.hosts.access import RealHost
 from shakedown.operate.accounting import capacity, page, readers, report, settle, simulate, zones
 from shakedown.operate.accounting.loading import Store
 from shakedown.operate.accounting.measure import Measure, parse_by
 from shakedown.operate.accounting.records import Report, Use
-from shakedown.schedulers._slurm_rows import state_of
+from shakedown.schedulers.common.slurm_rows import state_of
 
 HOUR, DAY = 3600, 86400
 T0 = 1_790_000_000

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from shakedown.cli import app as command
 from shakedown.cli.accounting import app
 from shakedown.errors import CannotMeasure
-from shakedown.host import RealHost
+from shakedown.hosts.access import RealHost
 from shakedown.operate.accounting import live, settle
 from shakedown.operate.accounting.loading import Store
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.host import Result
+from shakedown.hosts.access import Result
 from shakedown.operate.accounting import readers, report, tables
 from shakedown.operate.accounting.loading import Store
 from shakedown.operate.accounting.records import Report

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.measure import judge, measurement
 from shakedown.records import Case, Job, Params, Run
+from shakedown.results.outcome import judge, measurement
 from shakedown.workloads import Garbage, fio, hpcc, mccalpin, xhpl
 
 HPCC = "hpcc/hpccoutf-1.5.0-debian-2-ranks.txt"
@@ -258,7 +258,7 @@ def test_a_native_program_that_ends_not_ok_has_not_passed(recordings: Path) -> N
 
 @pytest.mark.parametrize("value", ["{}", "[1]", '"0"', "1" + 400 * "0"])
 def test_a_check_that_is_no_number_is_no_event(value: str) -> None:
-    from shakedown import events
+    from shakedown.programs import events
 
     check = f'{{"value":{value},"limit":1,"kind":"k"}}'
     found = events.parse(f'{{"event":"case","kernel":"k","seconds":[1],"residual":{check}}}\n'.encode())
@@ -267,7 +267,7 @@ def test_a_check_that_is_no_number_is_no_event(value: str) -> None:
 
 @pytest.mark.parametrize("second", ["0", "-0.25", "1e400", "null"])
 def test_work_that_took_no_time_is_no_event(second: str) -> None:
-    from shakedown import events
+    from shakedown.programs import events
 
     text = (
         f'{{"event":"case","kernel":"k","work":{{"flop":1}},"seconds":[0.5,{second}]}}\n{{"event":"end","ok":true}}\n'

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from test_pairs_read import cases, run_directory
 
-from shakedown import report, store
-from shakedown.analysis import build, derive, loose, table
-from shakedown.analysis.pairs import many, pairs_of, simulate
+from shakedown import report
+from shakedown.analysis import build, case_stream, derive, table
+from shakedown.analysis.pairs import pair_matrix, pairs_of, simulate
 from shakedown.analysis.pairs import verdict as judged
 from shakedown.analysis.pairs.simulate import Fleet
 from shakedown.records import Analysis, Case, Limit, Measurement, Residual
-from shakedown.report import json as json_format
+from shakedown.report.formats import json as json_format
+from shakedown.results import run_directory as store
 from shakedown.workloads import pingpong
 
 FLEET = Fleet(nodes=66, slow_nodes={2: 0.12}, slow_links={(3, 9): 0.4})
@@ -94,10 +95,10 @@ def test_every_format_holds_the_pairs(analysis: Analysis, tmp_path: Path) -> Non
 
 
 def test_names_and_values_survive_the_csv() -> None:
-    matrix = many.matrix("w", simulate.pairs(Fleet(nodes=5), 1))
+    matrix = pair_matrix.matrix("w", simulate.pairs(Fleet(nodes=5), 1))
     odd = ('a,"b', "=1+1", "n3", "n4", "n5")
     odd_matrix = msgspec.structs.replace(matrix, places=odd, spread=(None, *matrix.spread[1:]))
-    from shakedown.report.csv import _pairs
+    from shakedown.report.formats.csv import _pairs
 
     rows = list(csv.reader(io.StringIO(_pairs([odd_matrix]))))
     assert {name for row in rows[1:] for name in row[3:5]} <= {'a,"b', "'=1+1", "n3", "n4", "n5"}
@@ -122,7 +123,7 @@ def test_an_analysis_without_matrices_reads_back_as_what_it_was(tmp_path: Path) 
 
 
 def test_reading_case_by_case_gives_what_the_store_gives(directory: store.RunDirectory) -> None:
-    cases_read, damaged = loose.read(directory, table.from_measurements)
+    cases_read, damaged = case_stream.read(directory, table.from_measurements)
     whole = table.from_measurements(directory.load().measurements)
     assert not damaged
     for got, expected in zip(cases_read, whole, strict=True):
@@ -141,7 +142,7 @@ def test_what_is_damaged_is_told_and_the_rest_is_read(tmp_path: Path, damage: st
         record = json.loads(text)
         record["cases"][-1]["seconds"] = "soon"
         path.write_text(json.dumps(record))
-    got, damaged = loose.read(made, table.from_measurements)
+    got, damaged = case_stream.read(made, table.from_measurements)
     assert len(got) == len(found) and len(damaged) == 1
     assert str(path) in damaged[0].what
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from shakedown.cli.availability import app
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.host import RealHost
+from shakedown.hosts.access import RealHost
 from shakedown.operate.availability import contract as contracts
 from shakedown.operate.availability import jobs, reading
 
@@ -213,6 +213,6 @@ def test_a_year_is_read_without_its_end_being_taken_for_health(tmp_path: Path, m
 
 class _Silent(RealHost):
     def run(self, *_: object, **__: object) -> object:  # type: ignore[override]
-        from shakedown.host import Result as Said
+        from shakedown.hosts.access import Result as Said
 
         return Said(None, "", "sacctmgr: not found")

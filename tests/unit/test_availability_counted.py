@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown.operate.availability import course, evaluate, using
+from shakedown.operate.availability import cumulative_downtime, evaluate, utilisation
 from shakedown.operate.availability.history import OPEN_S, WHOLE, Builder, Cause, complement, union
 from shakedown.schedulers import JobRecord
 from support.histories import BEGIN, GAPS, NODES, OUTS, SMALL, SPAN, WINDOW, Out, found, history, report
@@ -53,7 +53,7 @@ def test_every_window_is_what_counting_second_by_second_gives(
     lost, blind = counted(outs, gaps)
     ends = np.arange(WINDOW, SPAN + 1)
     for end in ends.tolist():
-        window = course.window(one.course, BEGIN + end - WINDOW, BEGIN + end)
+        window = cumulative_downtime.window(one.course, BEGIN + end - WINDOW, BEGIN + end)
         assert window.lost == pytest.approx(sum(lost[end - WINDOW : end]) / WHOLE, abs=1e-9)
         assert window.unobserved == pytest.approx(sum(blind[end - WINDOW : end]) / WHOLE, abs=1e-9)
         assert window.scheduled == NODES * 4 * WINDOW
@@ -64,9 +64,9 @@ def test_every_window_is_what_counting_second_by_second_gives(
             if sum(lost[end - WINDOW : end]) + (sum(blind[end - WINDOW : end]) if blind_is_lost else 0)
             <= (1 - NEEDED) * NODES * NODE * WINDOW
         ]
-        first = course.first_met(one.sliding, NEEDED, blind_is_lost=blind_is_lost)
+        first = cumulative_downtime.first_met(one.sliding, NEEDED, blind_is_lost=blind_is_lost)
         assert first == (BEGIN + fits[0] if fits else None)
-        every = course.meets_always(one.sliding, NEEDED, blind_is_lost=blind_is_lost)
+        every = cumulative_downtime.meets_always(one.sliding, NEEDED, blind_is_lost=blind_is_lost)
         assert every == (len(fits) == len(ends))
 
 
@@ -89,7 +89,7 @@ def test_the_first_window_in_use_that_meets_is_the_one_that_counting_finds(
         for low, length, n in spans
     ]
     one = found(outs, SMALL, length=SPAN, nodes=NODES, gaps=tuple(gaps))
-    use = using.of_jobs(one.segments, one.edges, one.segments.weight, one.counts, jobs)
+    use = utilisation.of_jobs(one.segments, one.edges, one.segments.weight, one.counts, jobs)
     lost, blind = counted(outs, gaps)
     held = [WHOLE * sum(n for low, length, n in spans if low <= t < low + length) for t in range(SPAN)]
     # What nobody saw of a node is not operational, a share of it that was lost there included.
@@ -101,7 +101,7 @@ def test_the_first_window_in_use_that_meets_is_the_one_that_counting_finds(
         if level and sum(held[inside]) >= at_least * sum(operational[inside]):
             first = BEGIN + end
             break
-    assert using.first_both(one.course, use, WINDOW, NEEDED, at_least, blind_is_lost=True) == first
+    assert utilisation.first_both(one.course, use, WINDOW, NEEDED, at_least, blind_is_lost=True) == first
 
 
 def numbers(outs: list[Out], **more: object) -> tuple[object, ...]:
@@ -110,7 +110,7 @@ def numbers(outs: list[Out], **more: object) -> tuple[object, ...]:
     failures = next(one for one in told.rates if one.name == "MTBF, node")
     mend = next(one for one in told.rates if one.name == "MTTR")
     made = found(outs, SMALL, length=SPAN, nodes=NODES).course
-    windows = [course.window(made, BEGIN + end - WINDOW, BEGIN + end) for end in range(WINDOW, SPAN + 1)]
+    windows = [cumulative_downtime.window(made, BEGIN + end - WINDOW, BEGIN + end) for end in range(WINDOW, SPAN + 1)]
     return told.verdict, told.certain_first_met_s, told.whole, windows, failures.events, mend.value_h, told.judged
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from shakedown.operate.availability import contract as contracts
-from shakedown.operate.availability import course, evaluate
+from shakedown.operate.availability import cumulative_downtime, evaluate
 from shakedown.operate.availability.contract import WindowRule
 from shakedown.operate.availability.history import Builder, Cause
 from support.histories import BEGIN, DAY, Out, agreed, found, history, report
@@ -42,7 +42,7 @@ def test_the_window_meets_first_at_the_second_at_which_enough_of_an_outage_has_l
     assert told.verdict == "met"
     at = told.certain_first_met_s - BEGIN
     one = found([Out(2, 0, 8 * DAY)], agreed())
-    before = course.window(one.course, BEGIN + at - 1 - 30 * DAY, BEGIN + at - 1)
+    before = cumulative_downtime.window(one.course, BEGIN + at - 1 - 30 * DAY, BEGIN + at - 1)
     assert before.level is not None and before.level < 0.97
 
 
@@ -61,16 +61,16 @@ def test_a_gpu_lost_of_four_is_a_quarter_of_a_node_or_a_whole_one_as_agreed() ->
 def test_two_gpus_out_at_once_are_a_half_and_the_same_gpu_told_twice_is_a_quarter() -> None:
     window = agreed(window=WindowRule(length="1 d"))
     both = found([Out(0, 0, DAY, mask=1), Out(0, 0, DAY, mask=2, what="other")], window, length=DAY)
-    assert course.window(both.course, BEGIN, BEGIN + DAY).lost == DAY * 4 / 2
+    assert cumulative_downtime.window(both.course, BEGIN, BEGIN + DAY).lost == DAY * 4 / 2
     twice = found([Out(0, 0, DAY, mask=1), Out(0, 0, DAY, mask=1, what="other")], window, length=DAY)
-    assert course.window(twice.course, BEGIN, BEGIN + DAY).lost == DAY * 4 / 4
+    assert cumulative_downtime.window(twice.course, BEGIN, BEGIN + DAY).lost == DAY * 4 / 4
 
 
 def test_thirds_add_up_to_a_whole_exactly() -> None:
     window = agreed(window=WindowRule(length="1 d"), at_least="66.7 %")
     out = [Out(0, at * DAY // 3, (at + 1) * DAY // 3, mask=1 << at) for at in range(3)]
     one = found(out, window, length=DAY, nodes=1, gpus=3)
-    assert course.window(one.course, BEGIN, BEGIN + DAY).lost == DAY * 4 / 3
+    assert cumulative_downtime.window(one.course, BEGIN, BEGIN + DAY).lost == DAY * 4 / 3
     assert one.segments.parts == 3
 
 
@@ -167,7 +167,7 @@ def test_a_healthy_node_counts_only_while_it_is_there() -> None:
     builder.event("a", BEGIN, BEGIN + DAY, "down", Cause("x"))
     builder.seen = [(BEGIN, BEGIN + 10 * DAY)]
     one = evaluate.prepare(builder.history(), agreed(window=WindowRule(length="10 d")), BEGIN, BEGIN + 10 * DAY)
-    window = course.window(one.course, BEGIN, BEGIN + 10 * DAY)
+    window = cumulative_downtime.window(one.course, BEGIN, BEGIN + 10 * DAY)
     assert (window.scheduled, window.lost) == (4 * 10 * DAY + 8 * 5 * DAY, 4 * DAY)
 
 
@@ -188,4 +188,4 @@ def test_integers_that_would_overflow_are_kept_exact() -> None:
     one = evaluate.prepare(builder.history(), window, BEGIN, BEGIN + 365 * DAY)
     assert one.course.scheduled.dtype == object
     assert int(one.course.lost[-1]) == DAY * 10**10
-    assert course.first_met(one.sliding, window.target, blind_is_lost=True) == BEGIN + 365 * DAY
+    assert cumulative_downtime.first_met(one.sliding, window.target, blind_is_lost=True) == BEGIN + 365 * DAY

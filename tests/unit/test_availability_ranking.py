@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown.operate.availability import course, evaluate, incidents
+from shakedown.operate.availability import cumulative_downtime, evaluate, incidents
 from shakedown.operate.availability.records import Line
 from support.histories import BEGIN, DAY, GAPS, NODES, OUTS, SMALL, SPAN, Out, agreed, found, report
 
@@ -77,5 +77,8 @@ def test_the_absence_of_the_first_ranked_brings_back_what_is_said(outs: list[Out
         row for row in range(len(outs)) if own.of_record[row] < 0 or int(own.incident[own.of_record[row]]) not in gone
     ]
     rest = evaluate.prepare(one.history.only(np.array(kept, np.int64)), SMALL, BEGIN, BEGIN + SPAN)
-    back = course.window(one.course, BEGIN, BEGIN + SPAN).lost - course.window(rest.course, BEGIN, BEGIN + SPAN).lost
+    back = (
+        cumulative_downtime.window(one.course, BEGIN, BEGIN + SPAN).lost
+        - cumulative_downtime.window(rest.course, BEGIN, BEGIN + SPAN).lost
+    )
     assert back == pytest.approx(cost.back[min(count, len(cost.back)) - 1])

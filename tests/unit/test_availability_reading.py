@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.host import RealHost, RecordedHost, Result
-from shakedown.operate.availability import course, evaluate, heartbeat, reading, watching
+from shakedown.hosts.access import RealHost, RecordedHost, Result
+from shakedown.operate.availability import cumulative_downtime, evaluate, heartbeat, reading, watching
 from shakedown.operate.availability.contract import Contract, DownRule, ExcludeRule, WindowRule
 from shakedown.operate.availability.history import OPEN_S, History
 from shakedown.operate.availability.reading import table
@@ -55,7 +55,7 @@ def inventory(history: History) -> set[tuple[str, int, int, int, int]]:
 
 def lost(history: History, begin: int, end: int, agreed: Contract | None = None) -> tuple[float, float]:
     found = evaluate.prepare(history, agreed or contract(), begin, end)
-    window = course.window(found.course, begin, end)
+    window = cumulative_downtime.window(found.course, begin, end)
     return window.lost, window.unobserved
 
 

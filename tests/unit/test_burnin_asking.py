@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from shakedown.errors import BadInput, Unavailable
-from shakedown.operate.burnin import asking, devices, workers
+from shakedown.operate.burnin import devices, options, workers
 from shakedown.operate.burnin.records import Device, Plan
-from shakedown.operate.health.senses import Senses
+from shakedown.operate.health.node_access import Senses
 
 
 class Machine(Senses):
@@ -31,7 +31,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def plan(machine: Machine, **words: object) -> Plan:
-    return asking.plan(asking.Asked(**words), machine, (0, 1, 2, 3))  # type: ignore[arg-type]
+    return options.plan(options.Asked(**words), machine, (0, 1, 2, 3))  # type: ignore[arg-type]
 
 
 def test_a_device_is_a_core_and_knows_all_its_threads(machine: Machine) -> None:
@@ -50,7 +50,7 @@ def test_a_plan_knows_how_much_the_node_has(machine: Machine, tmp_path: Path) ->
     assert plan(machine).there == {}  # the kernel does not tell
     (tmp_path / "sys/devices/system/cpu/online").write_text("0-3\n")
     assert plan(machine, devices="cpu:3").there == {"core": 2}
-    assert asking.plan(asking.Asked(), machine, (0,)).there == {"core": 2}  # as under taskset, or in a part of a node
+    assert options.plan(options.Asked(), machine, (0,)).there == {"core": 2}  # as under taskset, or in a part of a node
     pci = tmp_path / "sys/bus/pci/devices/0000:9b:00.0"
     pci.mkdir(parents=True)
     (pci / "vendor").write_text("0x10de\n")
@@ -73,13 +73,13 @@ def test_lists_of_devices(machine: Machine) -> None:
     ("text", "seconds"), [("90", 90), ("90s", 90), ("30min", 1800), ("1.5h", 5400), ("3d", 259200)]
 )
 def test_times(text: str, seconds: float) -> None:
-    assert asking.duration(text) == seconds
+    assert options.duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1h", "0", "5w", "1e9d", "0.1s", "nan"])
 def test_times_that_are_none(text: str) -> None:
     with pytest.raises(BadInput, match="no time for a burn-in"):
-        asking.duration(text)
+        options.duration(text)
 
 
 def test_memory_is_shared_by_the_cores(machine: Machine) -> None:

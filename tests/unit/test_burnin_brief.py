@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown.operate.burnin import asking, report
-from shakedown.operate.burnin.course import fold
+from shakedown.operate.burnin import options, report
 from shakedown.operate.burnin.records import Begin, Device, Done, End, Minute, Plan, Stage, Symptom, Told, Turn
-from shakedown.operate.health.senses import Senses
+from shakedown.operate.burnin.state import fold
+from shakedown.operate.health.node_access import Senses
 
 DEVICES = tuple(Device(id=f"cpu:{cpu}", title=f"CPU {cpu}", cpus=(cpu,)) for cpu in (0, 1))
 
@@ -52,18 +52,18 @@ def machine(tmp_path: Path, limit: str = "") -> Senses:
 
 def test_a_short_burn_in_does_not_spend_its_time_on_filling_memory(tmp_path: Path) -> None:
     senses = machine(tmp_path)
-    short = asking.Asked(time="10s", devices="cpu")
-    planned = asking.plan(short, senses, (0, 1))
+    short = options.Asked(time="10s", devices="cpu")
+    planned = options.plan(short, senses, (0, 1))
     assert 100e6 < planned.memory_bytes <= 0.1 * 10 * 0.2e9
-    assert "--memory" in asking.remark(short, planned)
-    told = asking.Asked(time="10s", devices="cpu", memory="4 GiB")
-    assert asking.plan(told, senses, (0, 1)).memory_bytes == 4 << 30
-    assert asking.remark(told, asking.plan(told, senses, (0, 1))) == ""
-    long = asking.Asked(time="1h", devices="cpu")
-    assert asking.plan(long, senses, (0, 1)).memory_bytes == 16 << 30
-    assert asking.remark(long, asking.plan(long, senses, (0, 1))) == ""
+    assert "--memory" in options.remark(short, planned)
+    told = options.Asked(time="10s", devices="cpu", memory="4 GiB")
+    assert options.plan(told, senses, (0, 1)).memory_bytes == 4 << 30
+    assert options.remark(told, options.plan(told, senses, (0, 1))) == ""
+    long = options.Asked(time="1h", devices="cpu")
+    assert options.plan(long, senses, (0, 1)).memory_bytes == 16 << 30
+    assert options.remark(long, options.plan(long, senses, (0, 1))) == ""
 
 
 def test_a_job_s_own_limit_of_memory_counts(tmp_path: Path) -> None:
     senses = machine(tmp_path, str(8 << 30))
-    assert asking.plan(asking.Asked(devices="cpu"), senses, (0, 1)).memory_bytes == 2 << 30
+    assert options.plan(options.Asked(devices="cpu"), senses, (0, 1)).memory_bytes == 2 << 30

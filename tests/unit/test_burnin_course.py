@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.operate.burnin import asking, journal, report
-from shakedown.operate.burnin.course import MOST_TOLD, Course, fold
+from shakedown.operate.burnin import journal, options, report
 from shakedown.operate.burnin.journal import Journal
 from shakedown.operate.burnin.records import (
     NODE,
@@ -29,6 +28,7 @@ from shakedown.operate.burnin.records import (
     Told,
     Turn,
 )
+from shakedown.operate.burnin.state import MOST_TOLD, Course, fold
 
 T0 = 1_700_000_000.0
 DEVICES = (
@@ -149,18 +149,18 @@ def test_a_burnin_under_way_is_running_until_it_has_ended(tmp_path: Path) -> Non
     kept = Journal(folder)
     for entry in begun():
         kept.add(entry)
-    found = asking.again(folder)  # nobody has finished a product yet
+    found = options.again(folder)  # nobody has finished a product yet
     assert (found.judgement, found.exit_code, found.why) == ("running", 4, "under way")
     assert {one.judgement for one in found.devices} == {"running"}
     assert "burn-in of n1: RUNNING" in report.text(found) and "still running" in report.text(found)
     kept.add(minute(T0 + 300))
-    assert asking.again(folder).judgement == "running"
+    assert options.again(folder).judgement == "running"
     kept.add(symptom())
-    found = asking.again(folder)
+    found = options.again(folder)
     assert (found.judgement, found.exit_code) == ("failed", 1)  # what has failed cannot pass any more
     assert [one.judgement for one in found.devices] == ["running", "failed"]
     kept.close()
-    found = asking.again(folder)
+    found = options.again(folder)
     assert [one.judgement for one in found.devices] == ["unfinished", "failed"]
 
 
@@ -248,7 +248,7 @@ def test_a_journal_gives_back_what_was_put_in(tmp_path: Path) -> None:
     kept.close()
     assert journal.read_plan(tmp_path / "b") == PLAN
     assert list(journal.entries(tmp_path / "b")) == entries
-    assert asking.again(tmp_path / "b") == fold(PLAN, entries).report()
+    assert options.again(tmp_path / "b") == fold(PLAN, entries).report()
 
 
 @pytest.mark.parametrize("cut", [1, 20, 60])

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from shakedown.operate.burnin import judging
+from shakedown.operate.burnin import symptoms
+from shakedown.operate.burnin.monitor import Eyes, Sight, Watts
 from shakedown.operate.burnin.records import NODE, Device, Plan, Stage, Symptom
-from shakedown.operate.burnin.sight import Eyes, Sight, Watts
-from shakedown.operate.health.checks._gpu import Gpu
+from shakedown.operate.health.gpus import Gpu
 from shakedown.operate.health.kernellines import Cursor
+from shakedown.operate.health.node_access import Senses
 from shakedown.operate.health.records import Occasion
-from shakedown.operate.health.senses import Senses
 
 NOW = 1_700_000_000.0
 PLAN = Plan(
@@ -46,7 +46,7 @@ BEFORE = Sight(
 
 def after(**changes: Any) -> tuple[Symptom, ...]:
     now = msgspec.structs.replace(BEFORE, at_s=NOW + 5, **changes)
-    return judging.symptoms(BEFORE, now, PLAN)
+    return symptoms.symptoms(BEFORE, now, PLAN)
 
 
 def changed(**changes: Any) -> tuple[Symptom, ...]:
@@ -91,19 +91,21 @@ def test_the_reasons_that_are_the_power_limit_or_rest_are_no_symptoms() -> None:
 def test_what_was_so_before_is_not_told_again() -> None:
     hot = (WELL[0], msgspec.structs.replace(WELL[1], slowed=0x40, uncorrected=7, reset_required=True))
     before = msgspec.structs.replace(BEFORE, gpus=hot)
-    assert judging.symptoms(before, msgspec.structs.replace(before, at_s=NOW + 5), PLAN) == ()
-    words = " ".join(judging.notes(before))
+    assert symptoms.symptoms(before, msgspec.structs.replace(before, at_s=NOW + 5), PLAN) == ()
+    words = " ".join(symptoms.notes(before))
     assert "7 uncorrected" in words and "too hot (hardware)" in words
 
 
 def test_heat_that_nobody_watches_is_noted() -> None:
-    words = " ".join(judging.notes(BEFORE))
+    words = " ".join(symptoms.notes(BEFORE))
     assert "no sensor of the node tells a temperature" in words and "slowed for heat" not in words
     cold = (WELL[0], msgspec.structs.replace(WELL[1], temperature_c=None))
-    words = " ".join(judging.notes(msgspec.structs.replace(BEFORE, heat_c={"coretemp": 50.0}, throttles={}, gpus=cold)))
+    words = " ".join(
+        symptoms.notes(msgspec.structs.replace(BEFORE, heat_c={"coretemp": 50.0}, throttles={}, gpus=cold))
+    )
     assert "no sensor" not in words and "slowed for heat" in words
     assert "GPU 0000:9c:00 tells no temperature" in words and "9b" not in words
-    assert "temperature" not in " ".join(judging.notes(Sight(missing={"machine": "no answer"})))
+    assert "temperature" not in " ".join(symptoms.notes(Sight(missing={"machine": "no answer"})))
 
 
 def test_a_gpu_that_is_shown_no_more_is_lost() -> None:
@@ -129,7 +131,7 @@ def test_a_part_that_cannot_be_seen_any_more_is_told_once_and_compared_with_noth
     found = after(memory={}, missing={"machine": "no answer"})
     assert brief(found) == [(NODE, "unseen", "warning")]
     blind = msgspec.structs.replace(BEFORE, missing={"machine": "no answer"})
-    assert judging.symptoms(blind, msgspec.structs.replace(blind, at_s=NOW + 5), PLAN) == ()
+    assert symptoms.symptoms(blind, msgspec.structs.replace(blind, at_s=NOW + 5), PLAN) == ()
 
 
 def occasion(kind: str, code: int = 0, item: str = "", text: str = "line") -> Occasion:
@@ -157,7 +159,7 @@ def test_figures_are_those_of_the_devices() -> None:
     seen = msgspec.structs.replace(
         BEFORE, gpu_hz={1: 1.9e9}, cpu_hz={0: 2e9, 4: 2.5e9}, watts={"rapl/package-0": 200.0}
     )
-    found = judging.figures(seen, PLAN)
+    found = symptoms.figures(seen, PLAN)
     assert found["gpu:1"]["power_w"].high == 690 and found["gpu:1"]["clock_hz"].low == 1.9e9
     assert "clock_hz" not in found["gpu:0"]
     assert found["cpu:0"]["clock_hz"].high == 2.5e9
@@ -288,7 +290,7 @@ def test_an_error_count_that_rises_in_the_driver_is_seen(machine: Machine) -> No
     before = eyes.look(NOW)
     assert before.gpus[0].temperature_c == 71 and before.gpu_hz == {0: 1.98e9}
     machine.library = driver(2)
-    (found,) = judging.symptoms(before, eyes.look(NOW + 5), PLAN)
+    (found,) = symptoms.symptoms(before, eyes.look(NOW + 5), PLAN)
     assert (found.device, found.kind, found.severity) == ("gpu:0", "ecc-uncorrected", "critical")
     assert "2 uncorrected ECC errors" in found.what
 

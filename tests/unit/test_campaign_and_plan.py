@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from shakedown import campaign, plan
+from shakedown import campaign
+from shakedown.campaign import plan
 from shakedown.errors import BadInput
 from support.machines import machine
 

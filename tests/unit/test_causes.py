@@ -7,9 +7,10 @@ import shlex
 import msgspec
 import pytest
 
-from shakedown import campaign, plan, workloads
+from shakedown import campaign, workloads
 from shakedown.analysis import causes, commands, summary
 from shakedown.analysis.advice import disturbed
+from shakedown.campaign import plan
 from shakedown.cli import _chosen
 from shakedown.cli.machine import lines
 from shakedown.records import Disturbance, Finding, Host, Machine, Notice, Outcome, Setting, Verdict

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown.acceptance import judging_runs, results
+from shakedown.acceptance import results, run_verdict
 from shakedown.acceptance.page import attempt_row
 from shakedown.acceptance.plan import LimitEntry, RunTest
 from shakedown.analysis import build, checks, several
 from shakedown.records import Case, Check, Measurement, Outcome, Plan, Residual, Run
-from shakedown.report import html, markdown
-from shakedown.report import json as report_json
-from shakedown.store import SCHEMA, Manifest, RunDirectory
+from shakedown.report.formats import html, markdown
+from shakedown.report.formats import json as report_json
+from shakedown.results.run_directory import SCHEMA, Manifest, RunDirectory
 from support.machines import machine
 
 KIND = "largest over its bound: forces 1.38 of 16 roundings; energy changed by 7.61e-10 of 5.24e-06 allowed"
@@ -94,7 +94,7 @@ def test_a_run_that_failed_its_check_shows_by_how_much(tmp_path: Path) -> None:
 def test_acceptance_says_it_of_each_figure_that_it_judges(ran: RunDirectory) -> None:
     limit = LimitEntry(metric="lj.rate", params={"n": 1000}, at_least="1 update/s")
     test = RunTest(id="t", kind="run", requirements=("r",), workload="lj", limits=(limit,))
-    (point,) = judging_runs.points(test, ["r1"], judging_runs.load(ran.path))
+    (point,) = run_verdict.points(test, ["r1"], run_verdict.load(ran.path))
     assert point.check == f"0.25 of 1 allowed: {KIND}"
     tried = results.Tried(number=1, entry=1, round=1, state="met", begin_ns=1, end_ns=2, points=(point,))
     tested = results.Tested(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.cluster import (
+from shakedown.errors import BadInput, Unavailable
+from shakedown.rehearsal_cluster import (
     daemons,
     entering,
     fence,
@@ -20,8 +21,7 @@ from shakedown.cluster import (
     ssh,
     starting,
 )
-from shakedown.cluster.settings import Description, Layout, Link, Settings
-from shakedown.errors import BadInput, Unavailable
+from shakedown.rehearsal_cluster.settings import Description, Layout, Link, Settings
 
 HERE = Path("/tmp/lab")
 

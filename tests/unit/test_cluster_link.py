@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown.cluster import link, network
+from shakedown.rehearsal_cluster import link, network
 
 times = st.lists(st.floats(0, 1), min_size=1, max_size=50).map(sorted)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown.cluster import settings
-from shakedown.cluster.settings import Description, Link, Settings
 from shakedown.errors import BadInput
+from shakedown.rehearsal_cluster import settings
+from shakedown.rehearsal_cluster.settings import Description, Link, Settings
 
 
 @pytest.mark.parametrize(

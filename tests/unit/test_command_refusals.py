@@ -12,7 +12,7 @@ import pytest
 from shakedown.errors import BadInput, StoreFailed
 from shakedown.operate.health import calling, clearing
 from shakedown.operate.health.records import Kept, Occasion
-from shakedown.store import RunDirectory
+from shakedown.results.run_directory import RunDirectory
 
 
 def refused(*words: str | Path) -> tuple[int, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown.analysis import beside, circumstances, compare
+from shakedown.analysis import circumstances, compare, published_comparison
 from shakedown.published import systems
 from shakedown.records import Finding, Metric
 from support.findings import finding
@@ -33,7 +33,7 @@ def entry(name: str, *findings: Finding) -> compare.Entry:
     ],
 )
 def test_ranks(better: str, ours: tuple[float, float, float], theirs: tuple[float, float, float], rank: str) -> None:
-    assert beside.compare(better, ours, theirs) == rank
+    assert published_comparison.compare(better, ours, theirs) == rank
 
 
 def test_the_winner_must_beat_every_other() -> None:
@@ -68,7 +68,7 @@ SETTING = circumstances.Setting({"node1": host(2)}, {})
 
 def test_published_values_stand_beside_ours_with_their_place() -> None:
     in_cache = finding(TRIAD, 999e9, 998e9, 1000e9, level="l1")
-    laid = beside.beside([in_cache, IN_MEMORY], {TRIAD.name: TRIAD}, systems(), SETTING)
+    laid = published_comparison.beside([in_cache, IN_MEMORY], {TRIAD.name: TRIAD}, systems(), SETTING)
     assert {one.system for one in laid} >= {"bsc-2", "snic-dsp", "uio-numa"}
     assert {one.system for one in laid if one.differences} == {"uio-numa"}, "one core there, or 70 nodes"
     for one in (one for one in laid if not one.differences):

@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import store
 from shakedown.analysis import build, days, several
+from shakedown.files import atomic
 from shakedown.records import Analysis, Case, Measurement, Plan, Run
+from shakedown.results import run_directory
 from support.machines import machine
 
 DAY_NS = 86_400 * 10**9
@@ -17,21 +18,23 @@ T0 = 1_780_000_000 * 10**9  # 2026-05-28
 FIRST, SECOND = "node1 (2026-05-28)", "node1 (2026-05-30)"
 
 
-def directory(path: Path, seconds: float, created_ns: int, host: str = "node1") -> store.RunDirectory:
+def directory(path: Path, seconds: float, created_ns: int, host: str = "node1") -> run_directory.RunDirectory:
     """A run directory with DGEMM of 1e12 operations in so many seconds, three times."""
-    manifest = store.Manifest(schema=store.SCHEMA, campaign="c", created_ns=created_ns, version="1", host=host)
+    manifest = run_directory.Manifest(
+        schema=run_directory.SCHEMA, campaign="c", created_ns=created_ns, version="1", host=host
+    )
     run = Run(id="r1", workload="gemm", params={}, label="dgemm", estimate_s=1, limit_s=9)
     here = machine(2)
     here = msgspec.structs.replace(here, hosts=(msgspec.structs.replace(here.hosts[0], name=host),))
     plan = Plan(campaign="c", title="C", runs=(run,))
-    made = store.RunDirectory.create(path, manifest=manifest, campaign_toml="", machine=here, plan=plan)
+    made = run_directory.RunDirectory.create(path, manifest=manifest, campaign_toml="", machine=here, plan=plan)
     case = Case(kernel="dgemm", params={"n": 4096, "threads": 2}, work={"flop": 1e12}, seconds=(seconds,) * 3)
     record = Measurement(
         run="r1", repeat=1, workload="gemm", params={}, host=host, state="ok", cases=(case,), begin_ns=1, end_ns=2
     )
     folder = made.folder("r1", 1)
     folder.mkdir(parents=True)
-    store.write_record(folder / "measurement.json", record)
+    atomic.write_record(folder / "measurement.json", record)
     return made
 
 

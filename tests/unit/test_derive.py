@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown import events, workloads
+from shakedown import workloads
 from shakedown.analysis import derive, table, values
 from shakedown.analysis.statistics import median_interval, outliers
 from shakedown.errors import StoreFailed
+from shakedown.programs import events
 from shakedown.records import Case, Measurement, Metric, Residual
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"

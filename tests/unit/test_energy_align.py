@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shakedown.energy.align import from_edges, jumps, markers, meter_clock
-from shakedown.energy.hostclock import Exchange, host_clock
-from shakedown.energy.identify import Recording
+from shakedown.energy.characterise.identify import Recording
+from shakedown.energy.clocks.align import from_edges, jumps, markers, meter_clock
+from shakedown.energy.clocks.host_clock import Exchange, host_clock
 from shakedown.energy.simulate import Load, Truth, observe
 from shakedown.errors import BadInput
 from support.characters import METER, ORIGIN_NS

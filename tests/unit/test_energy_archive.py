@@ -17,10 +17,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from shakedown.energy import archive, jobs, layout, stretches
+from shakedown.energy.archive import energies, jobs, layout, segments
 from shakedown.errors import BadInput
 
-BEGIN = 1_700_000_000 * 10**9 // stretches.HOUR_NS * stretches.HOUR_NS
+BEGIN = 1_700_000_000 * 10**9 // segments.HOUR_NS * segments.HOUR_NS
 Row = tuple[str, int, float | None]
 
 
@@ -45,7 +45,7 @@ def write(path: Path, rows: list[Row], *, order: str = "node, t_ns", group: int 
 
 
 def brute(
-    rows: list[Row], spans: list[tuple[str, int, int]], scope: stretches.Scope, gap_ns: int
+    rows: list[Row], spans: list[tuple[str, int, int]], scope: segments.Scope, gap_ns: int
 ) -> list[tuple[Fraction, int]]:
     """(J, ns covered) of each (node, begin, end): every interval by itself, in exact fractions."""
     of_node: dict[str, list[tuple[int, float | None]]] = {}
@@ -105,7 +105,7 @@ def history(draw: st.DrawFn) -> tuple[list[Row], list[tuple[str, str, int, int, 
 def test_energies_are_those_of_the_plainest_sum(
     tmp_path_factory: pytest.TempPathFactory,
     made: tuple[list[Row], list[tuple[str, str, int, int, float]]],
-    scope: stretches.Scope,
+    scope: segments.Scope,
     order: str,
     small: bool,
 ) -> None:
@@ -113,11 +113,11 @@ def test_energies_are_those_of_the_plainest_sum(
     assume(min(row[1] for row in rows) < max(row[1] for row in rows))
     path = write(tmp_path_factory.mktemp("archive") / "a.parquet", rows, order=order)
     there = layout.open_archive([path])
-    rules = stretches.Rules(scope=scope, gap_s=20.0, shared="equal")
+    rules = segments.Rules(scope=scope, gap_s=20.0, shared="equal")
     whole = layout.CHUNK
     try:
         layout.CHUNK = 7 if small else whole
-        found = archive.totals(there, jobs.jobs(work), rules)
+        found = energies.totals(there, jobs.jobs(work), rules)
     finally:
         layout.CHUNK = whole
     begin, end = found.begin_ns, found.end_ns
@@ -125,7 +125,7 @@ def test_energies_are_those_of_the_plainest_sum(
     assert found.node_j == pytest.approx([float(one[0]) for one in wanted], rel=1e-12, abs=1e-9)
     assert np.array_equal(np.round(found.node_covered_s * 1e9), [one[1] for one in wanted])
     for at, hour in enumerate(found.hour_ns):
-        spans = [(node, max(begin, int(hour)), min(end, int(hour) + stretches.HOUR_NS)) for node in found.nodes]
+        spans = [(node, max(begin, int(hour)), min(end, int(hour) + segments.HOUR_NS)) for node in found.nodes]
         parts = brute(rows, spans, scope, 20 * 10**9)
         assert found.hour_j[at] == pytest.approx(float(sum(one[0] for one in parts)), rel=1e-12, abs=1e-9)
     # What jobs have and what no job had add up to the nodes, however jobs share them.
@@ -153,20 +153,20 @@ def test_shared_nodes_are_split_equally_or_by_weight(tmp_path: Path) -> None:
     there = layout.open_archive([write(tmp_path / "a.parquet", steady(1, 100))])
     at = [BEGIN + second * 10**9 for second in range(101)]
     work = jobs.jobs([("a", "n0", at[0], at[60], 48.0), ("b", "n0", at[40], at[100], 16.0)])
-    equal = archive.totals(there, work, stretches.Rules())
+    equal = energies.totals(there, work, segments.Rules())
     assert list(equal.job_j) == pytest.approx([4000 + 1000, 1000 + 4000])
-    weighed = archive.totals(there, work, stretches.Rules(shared="weight"))
+    weighed = energies.totals(there, work, segments.Rules(shared="weight"))
     assert list(weighed.job_j) == pytest.approx([4000 + 1500, 500 + 4000])
     assert list(weighed.job_covered_s) == [60.0, 60.0]
 
 
 def test_a_gap_is_unknown_not_zero_power(tmp_path: Path) -> None:
     rows = [row for row in steady(1, 100) if not 30 < (row[1] - BEGIN) // 10**9 < 70]
-    found = archive.totals(layout.open_archive([write(tmp_path / "a.parquet", rows)]), jobs.none())
+    found = energies.totals(layout.open_archive([write(tmp_path / "a.parquet", rows)]), jobs.none())
     assert found.node_j[0] == pytest.approx(6000)
     assert found.node_covered_s[0] == 60.0
     assert found.node_gap_s[0] == 5.0  # five times the spacing
-    bridged = archive.totals(layout.open_archive([tmp_path / "a.parquet"]), jobs.none(), stretches.Rules(gap_s=40))
+    bridged = energies.totals(layout.open_archive([tmp_path / "a.parquet"]), jobs.none(), segments.Rules(gap_s=40))
     assert bridged.node_j[0] == pytest.approx(10_000)
 
 
@@ -183,7 +183,7 @@ def test_layouts_kinds_of_time_and_processes_give_the_same(
     assert layout.by_node(there, [f"n{node}" for node in range(5)]) == (order == "node, 2")
     monkeypatch.setattr(layout, "CHUNK", 3000)
     work = jobs.jobs([("j", f"n{node}", BEGIN + 10**9, BEGIN + 3600 * 10**9 + 1, 1.0) for node in range(5)])
-    found = archive.totals(there, work)
+    found = energies.totals(there, work)
     assert found.rows == len(rows)
     assert list(found.node_j) == pytest.approx([4000 * 100.0 * (node + 1) for node in range(5)])
     assert found.job_j[0] == pytest.approx(1500 * (3599 + 1e-9))
@@ -198,7 +198,7 @@ def test_readings_without_a_node_belong_to_none(tmp_path: Path) -> None:
             f"copy (select case when i < 50 then 'a' end as node, {BEGIN} + i * 1000000000 as t_ns, 100.0 as value "
             f"from range(100) r(i)) to '{path}' (format parquet)"
         )
-    found = archive.totals(layout.open_archive([path]), jobs.none())
+    found = energies.totals(layout.open_archive([path]), jobs.none())
     assert found.nodes == ("a",) and list(found.node_j) == [4900.0]
 
 
@@ -209,14 +209,14 @@ def test_nodes_with_numbers_for_names(tmp_path: Path) -> None:
             f"copy (select 9 + i // 50 as node, {BEGIN} + i % 50 * 1000000000 as t_ns, 100.0 as value "
             f"from range(150) r(i)) to '{path}' (format parquet)"
         )
-    found = archive.totals(layout.open_archive([path]), jobs.none())
+    found = energies.totals(layout.open_archive([path]), jobs.none())
     assert found.nodes == ("10", "11", "9") and list(found.node_j) == [4900.0] * 3
 
 
 def test_two_processes_agree_with_one(tmp_path: Path) -> None:
     there = layout.open_archive([write(tmp_path / "a.parquet", steady(4, 3000))])
     work = jobs.jobs([("j", f"n{node}", BEGIN, BEGIN + 10**12, 1.0) for node in range(4)])
-    one, two = archive.totals(there, work, processes=1), archive.totals(there, work, processes=2)
+    one, two = energies.totals(there, work, processes=1), energies.totals(there, work, processes=2)
     assert one.nodes == two.nodes and np.array_equal(one.node_j, two.node_j) and np.array_equal(one.job_j, two.job_j)
 
 

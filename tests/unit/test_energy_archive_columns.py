@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shakedown.cli.app import app
-from shakedown.energy import archive, jobs, layout
+from shakedown.energy.archive import energies, jobs, layout
 from shakedown.errors import BadInput
 
 T0 = 1_760_000_000  # s
@@ -66,7 +66,7 @@ def made(folder: Path, time: str = "t", value: str = "w", names: tuple[str, str]
 def energy(path: Path, zone: str = "UTC", **told: str) -> float:
     there = layout.open_archive([path], zone=zone, **told)
     begin, end = (T0 + 600) * 10**9, (T0 + 1800) * 10**9
-    found = archive.totals(there, jobs.none(), begin_ns=begin, end_ns=end)
+    found = energies.totals(there, jobs.none(), begin_ns=begin, end_ns=end)
     assert found.node_covered_s == pytest.approx(1200.0)
     return float(found.node_j.sum())
 
@@ -96,7 +96,7 @@ def test_a_counter_that_begins_anew_loses_one_interval(truth: float, tmp_path: P
     counter = "(sum(w) over (partition by node order by t) * 5) % 500000"
     path = made(tmp_path, value=counter, names=("t_ns", "energy_j"))
     there = layout.open_archive([path])
-    found = archive.totals(there, jobs.none(), begin_ns=(T0 + 600) * 10**9, end_ns=(T0 + 1800) * 10**9)
+    found = energies.totals(there, jobs.none(), begin_ns=(T0 + 600) * 10**9, end_ns=(T0 + 1800) * 10**9)
     assert 0.9 * truth < float(found.node_j.sum()) < truth
     assert np.all(found.node_covered_s < 1200.0)
     covered = float(found.node_j.sum()) / float(found.node_covered_s.sum())

@@ -19,22 +19,24 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from shakedown import programs, sampling
+from shakedown import programs
 from shakedown.cli import meter_characterise
-from shakedown.energy import character_page, characterise, driving, known
-from shakedown.energy.character import Character, Estimate
-from shakedown.energy.characterise import Findings, Recorded
-from shakedown.energy.experiments import Experiment, Known, Limits, following, interval
+from shakedown.energy.characterise import driving, session
+from shakedown.energy.characterise import page as character_page
+from shakedown.energy.characterise.experiments import Experiment, Known, Limits, following, interval
+from shakedown.energy.characterise.session import Findings, Recorded
 from shakedown.energy.simulate import Truth
 from shakedown.errors import BadInput, CannotMeasure, StoreFailed, Unavailable
-from shakedown.host import RealHost
-from shakedown.meters import Channel, parse_target
+from shakedown.hosts.access import RealHost
+from shakedown.metering import character_store, sampler
+from shakedown.metering.character import Character, Estimate
+from shakedown.metering.meters import Channel, parse_target
 from support.characters import A100, BETTER, K40, METER, PRACE, Bench
 
 
 def run(folder: Path, bench: Bench, minutes: float, least_s: float) -> tuple[list[Recorded], Findings]:
     reference = BETTER.id if bench.better else ""
-    return characterise.run(folder, bench, Limits(60 * minutes, least_s), channel=METER.id, reference=reference)
+    return session.run(folder, bench, Limits(60 * minutes, least_s), channel=METER.id, reference=reference)
 
 
 class Made(NamedTuple):
@@ -122,13 +124,13 @@ def test_the_better_meters_clock_does_not_bend_the_delay(steps_alone: list[Recor
         if one.reference is not None
     ]
     assert len(recorded) == len(steps_alone)
-    found = characterise.character(recorded, characterise.analyse(recorded), made_ns=1)
+    found = session.character(recorded, session.analyse(recorded), made_ns=1)
     assert holds(found.delay_s, 0.466, 0.3) and holds(found.window_s, 3.858, 0.3)
     assert found.delay_s is not None and found.delay_s.high - found.delay_s.low < 0.04
 
 
 def test_a_meter_like_an_a100s_is_characterised(a100: Made) -> None:
-    found = characterise.character(a100.recorded, a100.findings, made_ns=1)
+    found = session.character(a100.recorded, a100.findings, made_ns=1)
     assert found.kernel == "boxcar" and found.reference == "lab/power"
     assert holds(found.refresh_s, 0.1012) and holds(found.window_s, 0.025, 0.2) and holds(found.delay_s, 0.012, 0.2)
     assert holds(found.gain, 0.954, 0.2) and holds(found.offset, -1.2, 0.2)
@@ -144,7 +146,7 @@ def test_the_blades_of_2013_are_characterised_with_their_warm_up(tmp_path: Path)
     """40 s windows every 10 s, 1 W: no waves are driven, since the step tells all."""
     bench = Bench(PRACE._replace(phase_s=3.3), 3, warm_w=9.0)
     recorded, findings = run(tmp_path, bench, 90, 0.2)
-    found = characterise.character(recorded, findings, made_ns=1)
+    found = session.character(recorded, findings, made_ns=1)
     assert {one.experiment.kind for one in recorded} >= {"irregular", "step", "staircase", "cadence", "constant"}
     assert "square" not in {one.experiment.kind for one in recorded}
     assert found.kernel == "boxcar" and holds(found.refresh_s, 10.0)
@@ -156,7 +158,7 @@ def test_the_blades_of_2013_are_characterised_with_their_warm_up(tmp_path: Path)
 
 def test_a_lag_is_told_from_a_window(tmp_path: Path) -> None:
     recorded, findings = run(tmp_path, Bench(K40._replace(refresh_s=0.03), 5), 1.2, 0.003)
-    found = characterise.character(recorded, findings, made_ns=1)
+    found = session.character(recorded, findings, made_ns=1)
     assert found.kernel == "exponential" and holds(found.tau_s, 0.25, 0.2) and found.covered == 1.0
 
 
@@ -165,7 +167,7 @@ def test_a_counter_is_characterised_by_the_power_between_its_refreshes(tmp_path:
     channel = msgspec.structs.replace(METER, quantity="energy", unit="J", scope="counter", modulus=65536.0)
     truth = Truth(refresh_s=0.1, delay_s=0.02, gain=1.03, modulus=65536.0, resolution=1e-3)
     recorded, findings = run(tmp_path, Bench(truth, 2, channel=channel), 1, 0.005)
-    found = characterise.character(recorded, findings, made_ns=1)
+    found = session.character(recorded, findings, made_ns=1)
     assert found.kernel == "boxcar" and found.window_s is not None
     assert found.window_s.value == pytest.approx(0.1, rel=0.02) and holds(found.refresh_s, 0.1, 0.5)
     assert found.delay_s is not None and found.delay_s.value == pytest.approx(0.02, abs=0.003)
@@ -174,7 +176,7 @@ def test_a_counter_is_characterised_by_the_power_between_its_refreshes(tmp_path:
 def test_a_meter_that_its_reading_disturbs_is_seen(tmp_path: Path) -> None:
     recorded, _ = run(tmp_path, Bench(PRACE, 4), 60, 0.2)
     idle = [one for one in recorded if one.experiment.kind == "cadence"]
-    assert len(idle) >= 2 and not characterise.analyse(recorded).notices
+    assert len(idle) >= 2 and not session.analyse(recorded).notices
     least = min(one.experiment.interval_s for one in idle)
     disturbed = [
         one._replace(trace=dataclasses.replace(one.trace, value=one.trace.value + 3.0))
@@ -182,7 +184,7 @@ def test_a_meter_that_its_reading_disturbs_is_seen(tmp_path: Path) -> None:
         else one
         for one in recorded
     ]
-    assert "reading-disturbs" in [one.code for one in characterise.analyse(disturbed).notices]
+    assert "reading-disturbs" in [one.code for one in session.analyse(disturbed).notices]
 
 
 def test_recordings_are_gone_on_from(tmp_path: Path) -> None:
@@ -198,17 +200,17 @@ def test_recordings_are_gone_on_from(tmp_path: Path) -> None:
         first(experiment, place)
 
     with pytest.raises(KeyboardInterrupt):
-        characterise.run(tmp_path, interrupted, Limits(3600, 0.2), channel=METER.id)
-    assert len(characterise.read(tmp_path, METER.id)) == 3
+        session.run(tmp_path, interrupted, Limits(3600, 0.2), channel=METER.id)
+    assert len(session.read(tmp_path, METER.id)) == 3
 
     def counted(experiment: Experiment, place: Path) -> None:
         made.append(experiment.name)
         first(experiment, place)
 
-    recorded, findings = characterise.run(tmp_path, counted, Limits(3600, 0.2), channel=METER.id)
+    recorded, findings = session.run(tmp_path, counted, Limits(3600, 0.2), channel=METER.id)
     assert made == [one.experiment.name for one in recorded] and len(set(made)) == len(made)
     assert findings.fit is not None
-    again, _ = characterise.run(tmp_path, interrupted, Limits(3600, 0.2), channel=METER.id)
+    again, _ = session.run(tmp_path, interrupted, Limits(3600, 0.2), channel=METER.id)
     assert len(again) == len(recorded)
 
 
@@ -217,14 +219,14 @@ def test_a_meter_that_never_changes_cannot_be_characterised(tmp_path: Path) -> N
     recorded, findings = run(tmp_path, Bench(dead, 1), 6, 0.1)
     assert findings.fit is None and findings.notices[0].code == "refresh-unknown"
     with pytest.raises(CannotMeasure, match="changed 0 times"):
-        characterise.character(recorded, findings, made_ns=1)
+        session.character(recorded, findings, made_ns=1)
 
 
 def test_a_meter_of_something_else_gets_no_character(tmp_path: Path) -> None:
     other = Truth(refresh_s=0.1, window_s=0.1, gain=0.0, offset=200.0, noise=1.0)
     recorded, findings = run(tmp_path, Bench(other, 1), 1, 0.01)
     with pytest.raises(CannotMeasure, match="does not see this load"):
-        characterise.character(recorded, findings, made_ns=1)
+        session.character(recorded, findings, made_ns=1)
 
 
 def test_damage_is_named(tmp_path: Path, a100: Made) -> None:
@@ -233,16 +235,16 @@ def test_damage_is_named(tmp_path: Path, a100: Made) -> None:
     load = next(copy.glob("02-*")) / "load.jsonl"
     load.write_text("\n".join(load.read_text().splitlines()[:-1]))
     with pytest.raises(StoreFailed, match="cut short"):
-        characterise.read(copy, METER.id)
+        session.read(copy, METER.id)
     load.unlink()
     with pytest.raises(StoreFailed):
-        characterise.read(copy, METER.id)
+        session.read(copy, METER.id)
     with pytest.raises(BadInput, match="sim/power, lab/power"):
-        characterise.read(a100.folder, "sim/energy")
+        session.read(a100.folder, "sim/energy")
     with pytest.raises(BadInput, match="2 channels"):
-        characterise.read(a100.folder)
+        session.read(a100.folder)
     with pytest.raises(BadInput):
-        characterise.analyse([])
+        session.analyse([])
 
 
 # -------------------------------------------------------------------------------------------------------------- the store
@@ -253,40 +255,40 @@ def character(channel: Channel = METER, made_ns: int = 1, **more: object) -> Cha
 
 
 def test_a_character_is_found_for_the_same_device_firmware_and_driver(tmp_path: Path) -> None:
-    assert known.find(METER, tmp_path).state == "absent"
-    known.save(character(), tmp_path)
-    known.save(character(made_ns=2), tmp_path)
-    found = known.find(METER, tmp_path)
+    assert character_store.find(METER, tmp_path).state == "absent"
+    character_store.save(character(), tmp_path)
+    character_store.save(character(made_ns=2), tmp_path)
+    found = character_store.find(METER, tmp_path)
     assert found.state == "known" and found.character is not None and found.character.made_ns == 2
     assert len(list(tmp_path.iterdir())) == 1
-    assert known.find(msgspec.structs.replace(METER, id="sim/other"), tmp_path).state == "absent"
+    assert character_store.find(msgspec.structs.replace(METER, id="sim/other"), tmp_path).state == "absent"
 
 
 @pytest.mark.parametrize("what", ["driver", "firmware", "device"])
 def test_a_change_makes_it_stale_and_says_what_changed(tmp_path: Path, what: str) -> None:
-    known.save(character(), tmp_path)
+    character_store.save(character(), tmp_path)
     later = msgspec.structs.replace(METER, **{what: "550"})
-    found = known.find(later, tmp_path)
+    found = character_store.find(later, tmp_path)
     assert found.state == "stale" and found.character is not None
     (notice,) = found.notices
     assert (
         notice.code == "character-stale" and what in notice.text and "550" in notice.text and "again" in notice.advice
     )
-    known.save(character(later, made_ns=5), tmp_path)
-    assert known.find(later, tmp_path).state == "known"
-    assert known.find(METER, tmp_path).state == "known"  # back to the old one: its own character holds again
+    character_store.save(character(later, made_ns=5), tmp_path)
+    assert character_store.find(later, tmp_path).state == "known"
+    assert character_store.find(METER, tmp_path).state == "known"  # back to the old one: its own character holds again
 
 
 def test_a_damaged_character_is_told_and_passed_over(tmp_path: Path) -> None:
-    known.save(character(), tmp_path)
+    character_store.save(character(), tmp_path)
     (tmp_path / "broken.json").write_text("{")
-    found = known.find(METER, tmp_path)
+    found = character_store.find(METER, tmp_path)
     assert found.state == "known" and found.notices[0].code == "character-damaged"
 
 
 def test_the_store_lies_where_state_belongs() -> None:
-    assert known.folder({"XDG_STATE_HOME": "/state"}) == Path("/state/shakedown/meters")
-    assert known.folder({"HOME": "/home/u"}) == Path("/home/u/.local/state/shakedown/meters")
+    assert character_store.folder({"XDG_STATE_HOME": "/state"}) == Path("/state/shakedown/meters")
+    assert character_store.folder({"HOME": "/home/u"}) == Path("/home/u/.local/state/shakedown/meters")
 
 
 # ------------------------------------------------------------------------------------------------- the command and its page
@@ -316,7 +318,7 @@ def test_the_command_prints_keeps_and_draws(a100: Made, tmp_path: Path) -> None:
     code, out, err = command(*words, "--output", str(page))
     assert code == 0 and "makes a new value every 101." in out and "sees 25% of the time" in out
     assert "95 % interval" in out and "page:" in err and "kept:" in err
-    assert known.find(METER, tmp_path / "store").state == "known"
+    assert character_store.find(METER, tmp_path / "store").state == "known"
     text = page.read_text()
     assert text.count("<svg role") == 6 and "http://" not in text.replace("http://www.w3.org", "")
     for title in ("Step response", "Swing against", "Profile of the window", "Staircase", "Edges of", "Constant load"):
@@ -376,13 +378,13 @@ def test_a_driven_load_and_a_sampled_meter_give_its_character(tmp_path: Path) ->
     place.mkdir()
     (place / "schedule.txt").write_text("".join(f"{seconds} {level}\n" for seconds, level in schedule))
     target = parse_target(f"simulated:{tmp_path / 'meter.json'}")
-    with sampling.start([target], place / "power", interval_s=0.003):
+    with sampler.start([target], place / "power", interval_s=0.003):
         argv = (program, "--schedule", str(place / "schedule.txt"), "--threads", "1", "--start", str(start_ns))
         driving.drive(argv, place / "load.jsonl", 30)
     step = Experiment(name="step-1", kind="step", schedule=tuple(schedule), interval_s=0.003)
     (place / "experiment.json").write_bytes(msgspec.json.encode(step))
-    recorded = characterise.read(tmp_path)
-    found = characterise.analyse(recorded)
+    recorded = session.read(tmp_path)
+    found = session.analyse(recorded)
     assert found.fit is not None and found.refresh.period_s is not None
     assert found.refresh.period_s.value == pytest.approx(0.02, rel=0.01)
     assert found.fit.window_s.value == pytest.approx(0.1, abs=0.02)
@@ -399,7 +401,7 @@ def test_the_recorder_leaves_a_whole_experiment(tmp_path: Path) -> None:
     (place / "schedule.txt").write_text("0.2 0\n0.3 1\n0.2 0\n")
     driving.recorder([target], RealHost())(step, place)
     (place / "experiment.json").write_bytes(msgspec.json.encode(step))
-    (one,) = characterise.read(tmp_path)
+    (one,) = session.read(tmp_path)
     assert one.levels == (0.0, 1.0, 0.0) and len(one.edges_ns) == 4
     assert len(one.trace) > 30  # at the experiment's rate, not at the target's own
     script = tmp_path / "load.sh"

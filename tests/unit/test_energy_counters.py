@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from shakedown.energy.counters import Step, unroll
 from shakedown.energy.simulate import Load, Truth, observe
-from shakedown.energy.trace import Trace, trace
 from shakedown.errors import BadInput
-from shakedown.meters import Channel, Status
+from shakedown.metering.meters import Channel, Status
+from shakedown.metering.trace import Trace, trace
 
 MODULUS = 65536.0  # J: 2^32 x 15.26 uJ
 MOST_W = 350.0

@@ -12,10 +12,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from shakedown.energy import clock, phase, simulate, trace
+from shakedown.energy import phase, simulate
+from shakedown.energy.clocks import meter_clock
 from shakedown.energy.simulate import Load, Truth
-from shakedown.energy.trace import Trace
-from shakedown.meters import csv
+from shakedown.metering import trace
+from shakedown.metering.meters import csv
+from shakedown.metering.trace import Trace
 from support.energies import COUNTER, ORIGIN, SECOND, channel
 
 KWH = 3.6e6
@@ -154,9 +156,9 @@ def test_a_clock_that_is_right_is_not_moved_by_ramps(period_s: float) -> None:
         made = simulate.observe(
             Load(t, w), Truth(period_s, period_s, phase_s=float(phase_s)), what, -290, 1400, origin_ns=ORIGIN
         )
-        found = clock.estimate(made, marks)
+        found = meter_clock.estimate(made, marks)
         assert found.how == "assumed" or (found.how == "agrees" and found.u_s > 0)
-        assert np.array_equal(clock.corrected(made, found).t_ns, made.t_ns)
+        assert np.array_equal(meter_clock.corrected(made, found).t_ns, made.t_ns)
 
 
 # --------------------------------------------------------------------------------------------------------------- idle

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from shakedown import published
 from shakedown.cli.facility import app
-from shakedown.energy import coolmuc, courses, facility, plant, regression
+from shakedown.energy.facility import coolmuc, plant, ratios, regression, trends
 from shakedown.errors import BadInput
 from support.plants import ACCURATE, AREA, DAY, data, indicator, sensors, value, whole
 
@@ -45,8 +45,8 @@ def test_pue_where_the_total_is_metered_by_itself(tmp_path: Path) -> None:
 
 
 def test_a_year_is_annual_and_less_is_interim() -> None:
-    assert facility.label(365 * DAY) == "annual" and facility.label(366 * DAY) == "annual"
-    assert facility.label(15 * DAY) == "interim, over 15.0 d"
+    assert ratios.label(365 * DAY) == "annual" and ratios.label(366 * DAY) == "annual"
+    assert ratios.label(15 * DAY) == "interim, over 15.0 d"
 
 
 def test_reuse_inside_and_outside_are_different_metrics(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_ratios_of_integrals_are_no_means_of_ratios(tmp_path: Path) -> None:
     wanted = np.trapezoid(cold) / np.trapezoid(drive)
     assert found.quantity.value == pytest.approx(wanted, rel=1e-12)
     assert abs(np.mean(cold / drive) / wanted - 1) > 0.2
-    short = facility.evaluate(made, made.begin_ns, made.begin_ns + 1800 * 10**9)
+    short = ratios.evaluate(made, made.begin_ns, made.begin_ns + 1800 * 10**9)
     assert any(one.code == "window-short" for one in indicator(short, "COP").quantity.notices)
 
 
@@ -87,7 +87,7 @@ def test_an_energy_counter_and_its_reset(tmp_path: Path) -> None:
     found = whole(made)
     assert found.energies[0].value == pytest.approx(7.2e6)
     assert value(found, "pPUE") == pytest.approx(1.2)
-    part = facility.evaluate(made, made.begin_ns + 90 * 10**9, made.begin_ns + 4000 * 10**9)
+    part = ratios.evaluate(made, made.begin_ns + 90 * 10**9, made.begin_ns + 4000 * 10**9)
     assert part.energies[0].value == pytest.approx(3910e3)
     made = data(tmp_path, kinds, {"it": [*rising[:60], *(at / 60 for at in range(61))], "cooling": [200.0] * 121})
     lost = whole(made)
@@ -252,7 +252,7 @@ def test_our_uncertainty_holds_the_truth(tmp_path: Path) -> None:
     names = {"cop": ("adsorption chiller", "COP"), "ppue": ("CoolMUC", "pPUE"), "pere": ("CoolMUC", "pERE")}
     for seed in range(40):
         truth = coolmuc.write(tmp_path, seed, days=1).truth
-        found = whole(facility.Data.of(made))
+        found = whole(ratios.Data.of(made))
         for key, (of, name) in names.items():
             quantity = next(one.quantity for one in found.indicators if (one.of, one.name) == (of, name))
             assert quantity.interval is not None
@@ -261,8 +261,8 @@ def test_our_uncertainty_holds_the_truth(tmp_path: Path) -> None:
 
 
 def test_averages_are_those_of_the_window(example: Path) -> None:
-    made = facility.Data.of(plant.load(example / "plant.toml"))
+    made = ratios.Data.of(plant.load(example / "plant.toml"))
     length = (made.end_ns - made.begin_ns) * 1e-9
-    course = courses.averages(made, "it", made.begin_ns, made.end_ns, length / 50)
+    course = trends.averages(made, "it", made.begin_ns, made.end_ns, length / 50)
     energy = made.energy("it", made.begin_ns, made.end_ns).value or 0.0
     assert float(np.mean(course.value)) == pytest.approx(energy / length, rel=1e-9)

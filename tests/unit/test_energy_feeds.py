@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown.energy import feeds, intervals
-from shakedown.energy.feeds import Feed, Site
-from shakedown.energy.quantity import Quantity, Term, quantity
+from shakedown.energy.green500 import feeds, intervals
+from shakedown.energy.green500.feeds import Feed, Site
 from shakedown.energy.simulate import Load, Truth, observe
-from shakedown.energy.trace import Trace, trace
+from shakedown.energy.uncertainty.quantity import Quantity, Term, quantity
 from shakedown.errors import BadInput
-from shakedown.meters import Accuracy, Channel, Status, channel_key
+from shakedown.metering.meters import Accuracy, Channel, Status, channel_key
+from shakedown.metering.trace import Trace, trace
 
 T0 = 1_780_000_000_000_000_000
 SECOND = 10**9

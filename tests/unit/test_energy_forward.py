@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from shakedown.energy import forward, simulate
-from shakedown.energy.character import Character, Estimate
 from shakedown.energy.response import response_of
 from shakedown.energy.simulate import Load, Truth
-from shakedown.energy.trace import Floats, Trace
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.meters import Channel
+from shakedown.metering.character import Character, Estimate
+from shakedown.metering.meters import Channel
+from shakedown.metering.trace import Floats, Trace
 from shakedown.records import Phase
 
 ORIGIN = 1_700_000_000 * 10**9

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown.energy import cut, facility, heat, water
+from shakedown.energy.facility import heat, ratios, water, window
 from support.plants import LOOP, data, sensors, whole
 
 # ------------------------------------------------------------------------------------------------------------------ heat
@@ -105,7 +105,7 @@ def test_heat_that_is_under_way_in_the_pipe(tmp_path: Path) -> None:
 def test_a_window_that_is_too_short_for_the_pipe_says_so(tmp_path: Path) -> None:
     made = loop_data(tmp_path, loop=LOOP + 'volume = "24 l"\ninlet = "warm"\n')
     assert not whole(made).notices
-    short = facility.evaluate(made, made.begin_ns, made.begin_ns + 300 * 10**9)
+    short = ratios.evaluate(made, made.begin_ns, made.begin_ns + 300 * 10**9)
     assert [one.code for one in short.notices] == ["window-short"]
 
 
@@ -118,19 +118,19 @@ def test_a_window_that_is_too_short_for_the_pipe_says_so(tmp_path: Path) -> None
 def test_a_window_is_the_sum_of_its_parts(values: list[float], share: float, scope: str) -> None:
     """What is known is parted exactly; what is bridged is counted as not seen."""
     t = np.arange(float(len(values)))
-    one = cut.Series(t, np.array(values), 1.5, scope)
+    one = window.Series(t, np.array(values), 1.5, scope)
     end = float(t[-1])
     middle = share * end
 
     def known(begin: float, stop: float) -> tuple[float, float]:
-        found = cut.pieces(one, begin, stop)
+        found = window.pieces(one, begin, stop)
         area = found.known * (found.v0 + found.v1) / 2 * (found.t1 - found.t0)
         return float(np.sum(area)), float(np.sum(found.known * (found.t1 - found.t0)))
 
     left, right, both = known(0, middle) if middle else (0.0, 0.0), known(middle, end), known(0, end)
     assert left[0] + right[0] == pytest.approx(both[0], rel=1e-9, abs=1e-6)
     assert left[1] + right[1] == pytest.approx(both[1], abs=1e-9)
-    found = cut.pieces(one, 0, end)
+    found = window.pieces(one, 0, end)
     if len(found.t0):
         assert float(np.sum(found.t1 - found.t0)) == pytest.approx(end)
 

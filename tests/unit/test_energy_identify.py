@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from shakedown.energy.experiments import PERIODS
-from shakedown.energy.identify import Fit, Kernel, Recording, identify
+from shakedown.energy.characterise.experiments import PERIODS
+from shakedown.energy.characterise.identify import Fit, Kernel, Recording, identify
 from shakedown.energy.simulate import Load, Truth
 from shakedown.errors import BadInput
 from support.characters import A100, K40, POINT, PRACE, SECOND, Loaded, recorded, square, step

@@ -15,10 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 from shakedown.cli.app import app
-from shakedown.energy import import_table, import_trace, trace
-from shakedown.energy.import_judge import Judged
+from shakedown.energy.importing import table, trace_import
+from shakedown.energy.importing.findings import Judged
 from shakedown.errors import BadInput
-from shakedown.meters import Status, channel_key
+from shakedown.metering import trace
+from shakedown.metering.meters import Status, channel_key
 
 T0 = 1_790_000_000
 T = np.arange(T0, T0 + 1800, 5)
@@ -124,8 +125,8 @@ def wide_parquet(path: Path) -> dict[str, str]:
     return {"zone": "UTC"}
 
 
-def bring(path: Path, out: Path | None = None, key: tuple[str, ...] = (), **options: str) -> import_trace.Imported:
-    return import_trace.bring([path], {"place": "rack", **options}, key, out)
+def bring(path: Path, out: Path | None = None, key: tuple[str, ...] = (), **options: str) -> trace_import.Imported:
+    return trace_import.bring([path], {"place": "rack", **options}, key, out)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +212,7 @@ def test_what_may_mean_two_things_is_refused(text: str, options: dict[str, str],
     file = tmp_path / "a.csv"
     file.write_text(text)
     with pytest.raises(BadInput, match=words):
-        import_trace.bring([file], options, (), None)
+        trace_import.bring([file], options, (), None)
 
 
 @pytest.mark.parametrize("cut", [10, 60, 200, 2000])
@@ -227,7 +228,7 @@ def test_cut_and_foreign_files_are_one_error(cut: int, tmp_path: Path) -> None:
 
 def test_hours_that_a_zone_has_twice_or_never() -> None:
     begin, end = (int(datetime.datetime(2026, m, 1, tzinfo=datetime.UTC).timestamp()) * 10**9 for m in (1, 12))
-    found = import_table.transitions("Europe/Berlin", begin, end)
+    found = table.transitions("Europe/Berlin", begin, end)
     assert [utc(low / 1e9, "%m-%d %H:%M") for low, _ in found] == ["03-29 02:00", "10-25 02:00"]
     assert all(high - low == 3600 * 10**9 for low, high in found)
 
@@ -371,7 +372,7 @@ def test_the_same_mistake_has_the_same_exit_code_everywhere(content: bytes | str
 
 
 def test_many_equal_notices_are_one_line() -> None:
-    from shakedown.energy.quantity import gathered
+    from shakedown.energy.uncertainty.quantity import gathered
     from shakedown.records import Notice
 
     many = [Notice(code="gaps", text=f"rack{i}: 2 gaps") for i in range(37)]

@@ -11,9 +11,9 @@ from shakedown.energy import integrate, simulate
 from shakedown.energy.refresh import least_step, spacing_s
 from shakedown.energy.response import Response, response_of, step_answer
 from shakedown.energy.simulate import Load, Truth
-from shakedown.energy.trace import Floats, Trace, trace
 from shakedown.errors import CannotMeasure
-from shakedown.meters import Channel, Status
+from shakedown.metering.meters import Channel, Status
+from shakedown.metering.trace import Floats, Trace, trace
 
 ORIGIN = 1_700_000_000 * 10**9
 SECOND = 10**9

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown.energy import levels, measured, rules, submission
-from shakedown.energy.trace import Trace, trace
-from shakedown.meters import Status
+from shakedown.energy.green500 import levels, measured, rules, submission
+from shakedown.metering.meters import Status
+from shakedown.metering.trace import Trace, trace
 from support.sites import (
     BOUND,
     NODE,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from shakedown.energy.levels import Assessment
+from shakedown.energy.green500.levels import Assessment
 from support.sites import (
     BOUND,
     Change,

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shakedown.energy import padded, phase, simulate
-from shakedown.energy.character import Character, Estimate
 from shakedown.energy.response import response_of
 from shakedown.energy.simulate import Load, Truth
-from shakedown.energy.trace import Trace
 from shakedown.errors import CannotMeasure
-from shakedown.meters import Channel
+from shakedown.metering.character import Character, Estimate
+from shakedown.metering.meters import Channel
+from shakedown.metering.trace import Trace
 
 ORIGIN = 1_700_000_000 * 10**9
 SECOND = 10**9

@@ -12,16 +12,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from shakedown import store
 from shakedown.cli.energy import app
-from shakedown.energy import budget, phase, quantity, simulate, trace
-from shakedown.energy.character import Character, Estimate
-from shakedown.energy.quantity import Quantity
+from shakedown.energy import phase, simulate
 from shakedown.energy.simulate import Load, Truth
-from shakedown.energy.trace import Floats, Trace
+from shakedown.energy.uncertainty import budget, quantity
+from shakedown.energy.uncertainty.quantity import Quantity
 from shakedown.errors import BadInput
-from shakedown.meters import Accuracy, Status
+from shakedown.files import atomic
+from shakedown.metering import trace
+from shakedown.metering.character import Character, Estimate
+from shakedown.metering.meters import Accuracy, Status
+from shakedown.metering.trace import Floats, Trace
 from shakedown.records import Cpu, Host, Machine, Measurement, Memory, Phase, Plan
+from shakedown.results import run_directory
 from support.energies import COUNTER, ORIGIN, SECOND, channel, constant, joules
 
 # ---------------------------------------------------------------------------------------------------------- both effects
@@ -445,9 +448,9 @@ def test_the_command_refuses_times_without_a_zone_and_ends_3_where_nothing_was_r
 
 def test_the_command_takes_the_phases_of_a_run_each_time_that_they_occur(tmp_path: Path, recorded: Path) -> None:
     cpu = Cpu(model="", vendor="", architecture="", microarchitecture="")
-    run = store.RunDirectory.create(
+    run = run_directory.RunDirectory.create(
         tmp_path / "run",
-        manifest=store.Manifest(schema=store.SCHEMA, campaign="c", created_ns=0, version="0", host="n"),
+        manifest=run_directory.Manifest(schema=run_directory.SCHEMA, campaign="c", created_ns=0, version="0", host="n"),
         campaign_toml="",
         machine=Machine(hosts=(Host(name="n", cpu=cpu, memory=Memory(total_bytes=1)),), discovered_ns=0, version="0"),
         plan=Plan(campaign="c", title="c", runs=()),
@@ -461,7 +464,7 @@ def test_the_command_takes_the_phases_of_a_run_each_time_that_they_occur(tmp_pat
     )  # fmt: skip
     folder = run.folder("abc", 1)
     folder.mkdir(parents=True)
-    store.write_record(folder / "measurement.json", done)
+    atomic.write_record(folder / "measurement.json", done)
     found = CliRunner().invoke(
         app, ["of", str(recorded), "--run", str(run.path), "--phase", "measure", "--method", "inside-mean", "--json"]
     )

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shakedown.energy import facility, plant, plantdata, times, trace
+from shakedown import times
+from shakedown.energy.facility import plant, plant_data, ratios
 from shakedown.errors import BadInput, CannotMeasure
+from shakedown.metering import trace
 from support.plants import AREA, LOOP, sensors
 
 # ------------------------------------------------------------------------------------------------------- files and times
@@ -45,14 +47,14 @@ def test_the_hour_that_comes_twice_is_told_apart_by_order() -> None:
 def test_semicolons_decimal_commas_and_our_own_traces(tmp_path: Path) -> None:
     text = 'title = "t"\n' + sensors(it="kW", cooling="W") + AREA
     (tmp_path / "all.csv").write_text("time;it;cooling\n1700000000;1,5;300\n1700000060;1,5;\n1700000120;1,5;300\n")
-    found = plantdata.read(plant.parse(text, "p", tmp_path))
+    found = plant_data.read(plant.parse(text, "p", tmp_path))
     assert found["it"].value.tolist() == [1500.0] * 3
     assert found["cooling"].status.tolist() == [0, 1, 0]
     trace.write(tmp_path / "it.parquet", [found["it"]])
     again = text.replace(
         'file = "all.csv"\ncolumn = "it"\nunit = "kW"', 'file = "it.parquet"\ncolumn = "it"\nunit = "W"'
     )
-    assert plantdata.read(plant.parse(again, "p", tmp_path))["it"].value.tolist() == [1500.0] * 3
+    assert plant_data.read(plant.parse(again, "p", tmp_path))["it"].value.tolist() == [1500.0] * 3
 
 
 @pytest.mark.parametrize(
@@ -94,8 +96,8 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         if content is not None:
             (tmp_path / "all.csv").write_text(content)
         with pytest.raises(BadInput) as raised:
-            plantdata.read(made)
+            plant_data.read(made)
         assert why in str(raised.value)
     (tmp_path / "all.csv").write_text("time,it,cooling\n1700000000,,3\n1700000060,,3\n")
     with pytest.raises(CannotMeasure, match="no reading at all"):
-        facility.Data.of(made)
+        ratios.Data.of(made)

@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from shakedown import published
-from shakedown.energy import phase, quantity
+from shakedown.energy import phase
+from shakedown.energy.uncertainty import quantity
 from shakedown.published import intervals
 from support.energies import joules
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from shakedown.energy.refresh import noise, refresh, resolution, updates
 from shakedown.energy.simulate import Load, Truth, observe
-from shakedown.energy.trace import Trace, trace
-from shakedown.meters import Status
+from shakedown.metering.meters import Status
+from shakedown.metering.trace import Trace, trace
 from support.characters import METER, ORIGIN_NS
 
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from shakedown.energy import regression
-from shakedown.energy.quantity import Term
+from shakedown.energy.facility import regression
+from shakedown.energy.uncertainty.quantity import Term
 
 # ------------------------------------------------------------------------------------------------------------ regressions
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shakedown.energy import bundle, copied, level_budget
-from shakedown.energy.levels import Assessment
-from shakedown.energy.soundness import dead
-from shakedown.energy.trace import trace
+from shakedown.energy.anomalies import copied
+from shakedown.energy.green500 import level_budget, submission_package
+from shakedown.energy.green500.levels import Assessment
+from shakedown.energy.green500.soundness import dead
 from shakedown.errors import BadInput
+from shakedown.metering.trace import trace
 from support import fleets
 
 
@@ -84,7 +85,7 @@ def test_many_equal_findings_are_one_line() -> None:
     assert len(found.unsound) == 13 and {one.code for one in found.unsound} == {"dead"}
     lines = [one for one in found.next if "readings are 0 W" in one]
     assert len(lines) == 1 and "and 10 more" in lines[0]
-    assert all(one.feed in bundle._evidence(found) for one in found.unsound)
+    assert all(one.feed in submission_package._evidence(found) for one in found.unsound)
 
 
 def test_a_dead_meter_alone_is_told_too() -> None:

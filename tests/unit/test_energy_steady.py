@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from scipy.signal import lfilter
 from scipy.special import stdtrit
 
-from shakedown.energy import correlated, steady
-from shakedown.energy.trace import Floats, Trace, trace
+from shakedown.energy import steady
+from shakedown.energy.uncertainty import correlated
 from shakedown.errors import BadInput
-from shakedown.meters import Channel
+from shakedown.metering.meters import Channel
+from shakedown.metering.trace import Floats, Trace, trace
 
 ORIGIN = 1_700_000_000 * 10**9
 CHANNEL = Channel(id="m/power", title="power", quantity="power", unit="W", scope="last", place="node")

@@ -14,11 +14,11 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from shakedown.cli import energy_check
-from shakedown.energy import levels, rules, stamps, submission
+from shakedown.energy.green500 import levels, rules, stamps, submission
 from shakedown.energy.simulate import Load, Truth, observe
-from shakedown.energy.trace import write
 from shakedown.errors import BadInput
-from shakedown.meters import Channel
+from shakedown.metering.meters import Channel
+from shakedown.metering.trace import write
 
 ROOT = Path(__file__).parent.parent.parent
 UTC = datetime.UTC
@@ -236,8 +236,9 @@ def test_a_log_without_stamps_is_refused() -> None:
 
 def test_a_run_directory_tells_core_phase_full_run_and_rate(tmp_path: Path) -> None:
     """The fastest of two repeats: the mark that is as long as the fastest sample, the job's own begin and end around it."""
-    from shakedown import store
+    from shakedown.files import atomic
     from shakedown.records import Case, Cpu, Host, Machine, Measurement, Memory, Phase, Plan
+    from shakedown.results import run_directory
 
     machine = Machine(
         hosts=(Host(name="n", cpu=Cpu(model="", vendor="", architecture="", microarchitecture=""),
@@ -245,9 +246,9 @@ def test_a_run_directory_tells_core_phase_full_run_and_rate(tmp_path: Path) -> N
         discovered_ns=0,
         version="0",
     )  # fmt: skip
-    run = store.RunDirectory.create(
+    run = run_directory.RunDirectory.create(
         tmp_path / "run",
-        manifest=store.Manifest(schema=store.SCHEMA, campaign="c", created_ns=0, version="0", host="n"),
+        manifest=run_directory.Manifest(schema=run_directory.SCHEMA, campaign="c", created_ns=0, version="0", host="n"),
         campaign_toml="",
         machine=machine,
         plan=Plan(campaign="c", title="c", runs=()),
@@ -264,7 +265,7 @@ def test_a_run_directory_tells_core_phase_full_run_and_rate(tmp_path: Path) -> N
     )  # fmt: skip
     folder = run.folder("abc", 0)
     folder.mkdir(parents=True)
-    store.write_record(folder / "measurement.json", done)
+    atomic.write_record(folder / "measurement.json", done)
     windows, rmax, n, _ = stamps.windows_of(stamps.Phases(run_directory="run"), tmp_path)
     assert (windows["core"].begin_ns, windows["core"].end_ns) == (230 * second, 300 * second)
     assert (windows["full run"].begin_ns, windows["full run"].end_ns) == (100 * second, 400 * second)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown.energy import water
+from shakedown.energy.facility import water
 from shakedown.errors import BadInput
 
 # --------------------------------------------------------------------------------------------------------------- fluids

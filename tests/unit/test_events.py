@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shakedown import events
+from shakedown.programs import events
 
 START = b'{"event":"start","program":"x","schema":1,"facts":{"isa":"avx2"}}\n'
 CASE = (

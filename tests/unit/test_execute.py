@@ -10,11 +10,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import campaign, execute, plan, store
+from shakedown import campaign
+from shakedown.campaign import plan
 from shakedown.errors import CannotMeasure, StoreFailed
-from shakedown.execute import Done
-from shakedown.host import RealHost
+from shakedown.files import atomic
+from shakedown.hosts.access import RealHost
 from shakedown.records import Job, Measurement, Plan, Run
+from shakedown.results import run_directory
+from shakedown.run import loop
+from shakedown.run.loop import Done
 from support.machines import machine
 
 
@@ -34,7 +38,7 @@ def sequence(made: Plan, results: dict[str, list[float]], spent_each: float = 1.
     """The order in which a plan runs when each run gives these medians, repeat by repeat."""
     done: dict[tuple[str, int], Done] = {}
     order = []
-    while step := execute.next_step(made, done, spent_each * len(order)):
+    while step := loop.next_step(made, done, spent_each * len(order)):
         medians = results[step.run.id]
         done[step.run.id, step.repeat] = Done("ok", (medians[step.repeat - 1],)) if medians else Done("failed", ())
         order.append((step.run.id, step.repeat))
@@ -90,21 +94,23 @@ behaviour = [{behaviours}]
 """
 
 
-def directory(tmp_path: Path, behaviours: str, limit: str = "") -> tuple[store.RunDirectory, Plan]:
+def directory(tmp_path: Path, behaviours: str, limit: str = "") -> tuple[run_directory.RunDirectory, Plan]:
     text = TOML.format(behaviours=", ".join(f'"{word}"' for word in behaviours.split()))
     if limit:
         text = text.replace('workload = "empty"', f'workload = "empty"\nlimit = "{limit}"')
     found = machine()
     made = plan.make(campaign.parse(text, "t"), found)
-    manifest = store.Manifest(schema=store.SCHEMA, campaign="t", created_ns=1, version="test", host="node1")
-    opened = store.RunDirectory.create(
+    manifest = run_directory.Manifest(
+        schema=run_directory.SCHEMA, campaign="t", created_ns=1, version="test", host="node1"
+    )
+    opened = run_directory.RunDirectory.create(
         tmp_path / "run", manifest=manifest, campaign_toml=text, machine=found, plan=made
     )
     return opened, made
 
 
-def carry_out(opened: store.RunDirectory, made: Plan) -> dict[str, Measurement]:
-    records = execute.execute(opened, made, opened.machine(), RealHost())
+def carry_out(opened: run_directory.RunDirectory, made: Plan) -> dict[str, Measurement]:
+    records = loop.execute(opened, made, opened.machine(), RealHost())
     return {str(record.params["behaviour"]): record for record in records}
 
 
@@ -128,14 +134,14 @@ def test_every_kind_of_failure_is_recorded_with_its_reason_and_the_rest_goes_on(
     assert "not an event at all" in records["garbage"].reason
     assert "ends before" in records["cut"].reason and len(records["cut"].cases) == 1
     assert "2 above 1" in records["wrong"].reason
-    again = store.RunDirectory.open(opened.path).load()
+    again = run_directory.RunDirectory.open(opened.path).load()
     assert {one.run: one for one in again.measurements} == {one.run: one for one in records.values()}
 
 
 def test_a_hanging_run_takes_its_children_with_it(tmp_path: Path) -> None:
     opened, made = directory(tmp_path, "hang", limit="0.3 s")
     carry_out(opened, made)
-    job = store.read_record(opened.folder(made.runs[0].id, 1) / "job.json", Job)
+    job = atomic.read_record(opened.folder(made.runs[0].id, 1) / "job.json", Job)
     assert job.pid is not None
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
@@ -160,7 +166,7 @@ def test_resume_does_what_was_cut_short_and_ends_what_still_runs(tmp_path: Path)
     import subprocess
 
     child = subprocess.Popen(["sleep", "100"], start_new_session=True)
-    from shakedown.process import start_ticks
+    from shakedown.hosts.process import start_ticks
 
     job = Job(
         run=made.runs[0].id,
@@ -179,7 +185,7 @@ def test_resume_does_what_was_cut_short_and_ends_what_still_runs(tmp_path: Path)
 
 def test_two_harnesses_do_not_share_a_run_directory(tmp_path: Path) -> None:
     opened, made = directory(tmp_path, "ok")
-    from shakedown.process import start_ticks
+    from shakedown.hosts.process import start_ticks
 
     parent = os.getppid()
     opened.begin(
@@ -223,10 +229,10 @@ def test_a_result_that_cannot_be_kept_is_saved_elsewhere(tmp_path: Path, monkeyp
     elsewhere.mkdir()
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(elsewhere))
 
-    def full(self: store.RunDirectory, job: Job, record: Measurement) -> None:
-        raise store.failed(OSError(28, "No space left on device"), Path("x"), "write")
+    def full(self: run_directory.RunDirectory, job: Job, record: Measurement) -> None:
+        raise atomic.failed(OSError(28, "No space left on device"), Path("x"), "write")
 
-    monkeypatch.setattr(store.RunDirectory, "finish", full)
+    monkeypatch.setattr(run_directory.RunDirectory, "finish", full)
     with pytest.raises(StoreFailed, match="the result was saved") as caught:
         carry_out(opened, made)
     assert "free some space" in caught.value.hint
@@ -244,14 +250,14 @@ def test_the_harness_says_what_it_costs(tmp_path: Path) -> None:
 def test_the_time_left_counts_what_must_run_and_repeats_within_the_budget() -> None:
     runs = (run("a", repeat_min=2, repeat_max=4, repeat_interval=0.01), run("b"))
     open_end = Plan(campaign="c", title="c", runs=runs)
-    assert execute.left_s(open_end, {}, 0) == 5.0
-    assert execute.left_s(open_end, {("a", 1): Done("failed", ())}, 1) == 1.0  # it is not repeated
-    assert execute.left_s(open_end, {("b", 1): Done("ok", (1.0,))}, 1) == 4.0
+    assert loop.left_s(open_end, {}, 0) == 5.0
+    assert loop.left_s(open_end, {("a", 1): Done("failed", ())}, 1) == 1.0  # it is not repeated
+    assert loop.left_s(open_end, {("b", 1): Done("ok", (1.0,))}, 1) == 4.0
     settled = {("a", 1): Done("ok", (1.0,)), ("a", 2): Done("ok", (1.0,)), ("b", 1): Done("ok", (1.0,))}
-    assert execute.left_s(open_end, settled, 3) == 0.0
+    assert loop.left_s(open_end, settled, 3) == 0.0
     tight = Plan(campaign="c", title="c", runs=runs, budget_s=4)
-    assert execute.left_s(tight, {}, 0) == 4.0
-    assert execute.left_s(tight, {}, 10) == 3.0  # what must run does, whatever the budget says
+    assert loop.left_s(tight, {}, 0) == 4.0
+    assert loop.left_s(tight, {}, 10) == 3.0  # what must run does, whatever the budget says
 
 
 @pytest.mark.parametrize("step_s", [-3600.0, 7200.0])
@@ -266,7 +272,7 @@ def test_a_clock_that_is_set_during_a_run_costs_no_time_and_is_said(tmp_path: Pa
             return time.time_ns() + (int(step_s * 1e9) if self.looks > 1 else 0)
 
     opened, made = directory(tmp_path, "ok")
-    (record,) = execute.execute(opened, made, opened.machine(), Set())
+    (record,) = loop.execute(opened, made, opened.machine(), Set())
     assert record.state == "ok" and 0 <= record.end_ns - record.begin_ns < 5e9
     (said,) = [one for one in record.notices if one.code == "clock-jump"]
     assert f"{step_s:+.0f}"[:5] in said.text

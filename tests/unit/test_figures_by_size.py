@@ -9,12 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import events, workloads
+from shakedown import workloads
 from shakedown.analysis import derive, table
+from shakedown.document.model import Lines
+from shakedown.document.text import params_of
+from shakedown.programs import events
 from shakedown.records import Finding, Measurement, Metric, Value
 from shakedown.report import _choose, _figures
-from shakedown.report._document import Lines
-from shakedown.report._text import params_of
 from support.findings import finding
 
 FFT = {one.name: one for one in workloads.get("gpu_fft").metrics}

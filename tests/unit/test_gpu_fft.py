@@ -12,7 +12,8 @@ import pytest
 from shakedown import workloads
 from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Machine, Params, Value
-from shakedown.workloads import _gpu, gpu_fft
+from shakedown.workloads import gpu_fft
+from shakedown.workloads.common import gpu
 from support.machines import with_gpus
 from support.workloads import installed, options, params_of
 
@@ -72,7 +73,7 @@ def test_what_is_started() -> None:
 
 
 def test_cufft_of_a_wheel_serves_where_the_loader_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_gpu, "_loader_has", lambda name: False)
+    monkeypatch.setattr(gpu, "_loader_has", lambda name: False)
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     assert words()["--cufft"] == "auto", "the program then says that there is none"
     for name in ("libcufft.so.12", "libcufftw.so.12", "libcublas.so.13"):
@@ -80,7 +81,7 @@ def test_cufft_of_a_wheel_serves_where_the_loader_has_none(tmp_path: Path, monke
         wheel.parent.mkdir(parents=True, exist_ok=True)
         wheel.touch()
     assert words()["--cufft"] == str(tmp_path / "nvidia/cu13/lib/libcufft.so.12")
-    monkeypatch.setattr(_gpu, "_loader_has", lambda name: True)
+    monkeypatch.setattr(gpu, "_loader_has", lambda name: True)
     assert words()["--cufft"] == "auto", "the site's comes first"
 
 

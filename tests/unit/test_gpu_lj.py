@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shakedown import published, workloads
-from shakedown.analysis import beside
+from shakedown.analysis import published_comparison
 from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Finding, Params, Value
 from shakedown.workloads import gpu_lj, lj
@@ -110,7 +110,7 @@ def test_it_stands_beside_comets_fluid_and_no_other(name: str) -> None:
             high=1.61e9,
         )
         systems = published.systems()
-        return [(one.system, one.verdict) for one in beside.beside((found,), metrics, systems)]
+        return [(one.system, one.verdict) for one in published_comparison.beside((found,), metrics, systems)]
 
     assert laid() == [("comet", "other circumstances")], "two or four GPUs there, and one or none here"
     assert laid(n=1_000_000) == [] and laid(cutoff=2.5) == [] and laid(precision="fp64") == []

@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import events, workloads
+from shakedown import workloads
 from shakedown.acceptance import checking, plan
 from shakedown.errors import BadInput, Unavailable
+from shakedown.programs import events
 from shakedown.records import Absent, Params, Value
 from shakedown.workloads import gpu_nbody, nbody
 from support.machines import with_gpus

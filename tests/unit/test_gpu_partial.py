@@ -8,17 +8,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import campaign, execute, plan, store
-from shakedown.acceptance.judging_runs import _ended
+from shakedown import campaign
+from shakedown.acceptance.run_verdict import _ended
 from shakedown.analysis import build
+from shakedown.campaign import plan
 from shakedown.cli.progress import outcome
 from shakedown.cli.run import exit_code
 from shakedown.errors import COULD_NOT_MEASURE
-from shakedown.host import RealHost
-from shakedown.measure import measurement
+from shakedown.hosts.access import RealHost
 from shakedown.records import Analysis, Gpu, Job, Machine, Measurement
-from shakedown.report import html, markdown
-from shakedown.store import RunDirectory
+from shakedown.report.formats import html, markdown
+from shakedown.results import run_directory
+from shakedown.results.outcome import measurement
+from shakedown.results.run_directory import RunDirectory
+from shakedown.run import loop
 from support.machines import with_gpus
 from support.workloads import installed
 
@@ -59,10 +62,12 @@ def gpus(tmp_path: Path, recordings: Path, monkeypatch: pytest.MonkeyPatch) -> M
 @pytest.fixture
 def ran(tmp_path: Path, gpus: Machine) -> tuple[list[Measurement], Analysis]:
     made = plan.make(campaign.parse(CAMPAIGN, "test"), gpus, where="test", version="0")
-    manifest = store.Manifest(schema=store.SCHEMA, campaign="gpus", created_ns=0, version="0", host="node1")
+    manifest = run_directory.Manifest(
+        schema=run_directory.SCHEMA, campaign="gpus", created_ns=0, version="0", host="node1"
+    )
     path = tmp_path / "run"
     opened = RunDirectory.create(path, manifest=manifest, campaign_toml=CAMPAIGN, machine=gpus, plan=made)
-    records = execute.execute(opened, made, gpus, RealHost())
+    records = loop.execute(opened, made, gpus, RealHost())
     analysis, damaged = build.analyse(opened)
     assert not damaged
     return records, analysis

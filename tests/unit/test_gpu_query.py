@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from shakedown.errors import Unavailable
-from shakedown.host import Result
+from shakedown.hosts.access import Result
 from shakedown.machine import accelerators, discover, gpu_query, gpus, nvml, pcie
 from shakedown.machine.gpu_settings import gpu_settings, reasons
 from shakedown.machine.gpu_smi import parse_nvidia_smi

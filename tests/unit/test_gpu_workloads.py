@@ -11,7 +11,7 @@ import pytest
 from shakedown import workloads
 from shakedown.errors import BadInput, Unavailable
 from shakedown.records import Absent, Machine, Params, Value
-from shakedown.workloads import _gpu
+from shakedown.workloads.common import gpu
 from support.machines import OPEN_MPI, with_gpus
 from support.workloads import installed, options, params_of
 
@@ -98,31 +98,31 @@ def test_estimates_grow_with_what_is_asked_for(name: str) -> None:
 
 def test_devices_are_counted() -> None:
     host = gpus(4).hosts[0]
-    assert _gpu.count({"devices": "all", "backend": "cuda"}, host) == 4
-    assert _gpu.count({"devices": "0,3", "backend": "cuda"}, host) == 2
-    assert _gpu.count({"devices": "all", "backend": "host:3"}, host) == 3
-    assert _gpu.count({"devices": "all", "backend": "host"}, host) == 1
+    assert gpu.count({"devices": "all", "backend": "cuda"}, host) == 4
+    assert gpu.count({"devices": "0,3", "backend": "cuda"}, host) == 2
+    assert gpu.count({"devices": "all", "backend": "host:3"}, host) == 3
+    assert gpu.count({"devices": "all", "backend": "host"}, host) == 1
 
 
 def test_cublas_of_a_wheel_serves_where_the_loader_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     params: Params = {"cublas": "auto", "backend": "cuda"}
-    monkeypatch.setattr(_gpu, "_loader_has", lambda name: False)
+    monkeypatch.setattr(gpu, "_loader_has", lambda name: False)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    assert _gpu.cublas(params) == "auto", "the program then says that there is none"
+    assert gpu.cublas(params) == "auto", "the program then says that there is none"
     wheel = tmp_path / "nvidia/cu13/lib/libcublas.so.13"
     wheel.parent.mkdir(parents=True)
     wheel.touch()
-    assert _gpu.cublas(params) == str(wheel)
+    assert gpu.cublas(params) == str(wheel)
     assert (
-        _gpu.cublas({**params, "cublas": "/opt/x.so"}) == "/opt/x.so"
-        and _gpu.cublas({**params, "backend": "host"}) == "auto"
+        gpu.cublas({**params, "cublas": "/opt/x.so"}) == "/opt/x.so"
+        and gpu.cublas({**params, "backend": "host"}) == "auto"
     )
-    monkeypatch.setattr(_gpu, "_loader_has", lambda name: True)
-    assert _gpu.cublas(params) == "auto", "the site's comes first"
+    monkeypatch.setattr(gpu, "_loader_has", lambda name: True)
+    assert gpu.cublas(params) == "auto", "the site's comes first"
 
 
 def test_the_loader_is_asked_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_LIBRARY_PATH", f":{tmp_path}")
-    assert not _gpu._loader_has("libnothing-of-the-kind.so")
+    assert not gpu._loader_has("libnothing-of-the-kind.so")
     (tmp_path / "libnothing-of-the-kind.so.13").touch()
-    assert _gpu._loader_has("libnothing-of-the-kind.so")
+    assert gpu._loader_has("libnothing-of-the-kind.so")

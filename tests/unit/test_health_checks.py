@@ -13,8 +13,8 @@ import pytest
 
 from shakedown.operate.health import calling
 from shakedown.operate.health.checks import _mountinfo, _proc
+from shakedown.operate.health.node_access import Senses, Space, Timex
 from shakedown.operate.health.records import Finding, Look, Outcome
-from shakedown.operate.health.senses import Senses, Space, Timex
 
 NOW = 1_700_000_000.0
 

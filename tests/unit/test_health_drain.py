@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.host import Result
+from shakedown.hosts.access import Result
 from shakedown.operate.health import drain
 from shakedown.operate.health.drain import ENGINES, Node, Step, decide
 from shakedown.operate.health.plan import Rules

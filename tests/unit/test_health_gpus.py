@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from shakedown.host import Result
+from shakedown.hosts.access import Result
 from shakedown.operate.health.checks import gpus
-from shakedown.operate.health.checks._gpu import Gpu, from_xml
 from shakedown.operate.health.checks._nvml import gpus as through_nvml
+from shakedown.operate.health.gpus import Gpu, from_xml
 from shakedown.operate.health.growth import DAY_S, Counters
+from shakedown.operate.health.node_access import Senses
 from shakedown.operate.health.records import Finding, Look, Outcome
-from shakedown.operate.health.senses import Senses
 
 NOW = 1_700_000_000.0
 WELL = Gpu(

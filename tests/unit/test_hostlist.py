@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import BadInput
-from shakedown.hostlist import MOST_HOSTS, counts, expand, fold
+from shakedown.hosts.hostlist import MOST_HOSTS, counts, expand, fold
 
 #: What ``scontrol show hostnames`` of Slurm 22.05 printed for each.
 KNOWN = {

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from shakedown.errors import BadInput
-from shakedown.workloads import _hpl_dat
-from shakedown.workloads._hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS, HplDat
+from shakedown.workloads.common import hpl_dat
+from shakedown.workloads.common.hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS, HplDat
 
 SMALL = HplDat(n=(1000,), nb=(64,), grids=((1, 2),))
 COUNTS = some.lists(some.integers(1, 10**6), min_size=1, max_size=20).map(tuple)
@@ -43,21 +43,21 @@ def some_words(words: tuple[str, ...]) -> some.SearchStrategy[tuple[str, ...]]:
     )
 )
 def test_what_is_written_is_read_back(dat: HplDat) -> None:
-    assert _hpl_dat.read(_hpl_dat.text(dat)) == dat
+    assert hpl_dat.read(hpl_dat.text(dat)) == dat
 
 
 def test_the_lines_are_those_of_netlib() -> None:
-    lines = _hpl_dat.text(SMALL).splitlines()
+    lines = hpl_dat.text(SMALL).splitlines()
     assert len(lines) == 31
     first = " ".join(line.split()[0] for line in lines[2:])
     assert first == "HPL.out 6 1 1000 1 64 0 1 1 2 16.0 1 2 1 4 1 2 1 1 1 1 1 1 2 64 0 0 1 8"
 
 
 def test_windows_line_ends_comments_and_further_lines_are_taken() -> None:
-    text = _hpl_dat.text(SMALL).replace("\n", "\r\n") + "##### ignored #####\r\n0   for PTRANS\r\n"
-    assert _hpl_dat.read(text) == SMALL
-    without_last = "\n".join(_hpl_dat.text(SMALL).splitlines()[:30])
-    assert _hpl_dat.read(without_last) == SMALL
+    text = hpl_dat.text(SMALL).replace("\n", "\r\n") + "##### ignored #####\r\n0   for PTRANS\r\n"
+    assert hpl_dat.read(text) == SMALL
+    without_last = "\n".join(hpl_dat.text(SMALL).splitlines()[:30])
+    assert hpl_dat.read(without_last) == SMALL
 
 
 @pytest.mark.parametrize(
@@ -75,22 +75,22 @@ def test_windows_line_ends_comments_and_further_lines_are_taken() -> None:
     ],
 )
 def test_what_no_hpl_accepts_is_said_with_its_line(number: int, line: str, said: str) -> None:
-    lines = _hpl_dat.text(SMALL).splitlines()
+    lines = hpl_dat.text(SMALL).splitlines()
     lines[number - 1] = line
     with pytest.raises(BadInput) as caught:
-        _hpl_dat.read("\n".join(lines), where="mine.dat")
+        hpl_dat.read("\n".join(lines), where="mine.dat")
     assert f"mine.dat: {said}" in str(caught.value) and caught.value.hint
 
 
 def test_a_file_that_is_none_is_said() -> None:
     with pytest.raises(BadInput, match="has 1 lines"):
-        _hpl_dat.read("hello")
+        hpl_dat.read("hello")
 
 
 def test_a_list_that_hpl_cannot_hold_is_refused() -> None:
     with pytest.raises(BadInput, match="21 values"):
-        _hpl_dat.text(HplDat(n=tuple(range(1, 22)), nb=(64,), grids=((1, 1),)))
+        hpl_dat.text(HplDat(n=tuple(range(1, 22)), nb=(64,), grids=((1, 1),)))
     with pytest.raises(BadInput, match="0 values"):
-        _hpl_dat.text(HplDat(n=(), nb=(64,), grids=((1, 1),)))
+        hpl_dat.text(HplDat(n=(), nb=(64,), grids=((1, 1),)))
     with pytest.raises(BadInput, match="'ring' is no BCASTs"):
-        _hpl_dat.text(HplDat(n=(1,), nb=(64,), grids=((1, 1),), bcast=("ring",)))
+        hpl_dat.text(HplDat(n=(1,), nb=(64,), grids=((1, 1),), bcast=("ring",)))

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from shakedown import imported, workloads
+from shakedown import workloads
 from shakedown.analysis import build, compare, several
 from shakedown.cli.app import app
 from shakedown.errors import BadInput
 from shakedown.records import Metric
-from shakedown.store import RunDirectory
+from shakedown.results import imported
+from shakedown.results.run_directory import RunDirectory
 
 XHPL = "hpl/netlib-2.3-1-rank.log"
 HPCC = "hpcc/hpccoutf-1.5.0-debian-2-ranks.txt"

@@ -9,11 +9,10 @@ import pytest
 
 from shakedown import launchers
 from shakedown.errors import BadInput, Unavailable
-from shakedown.launchers import Start, fitting_mpi, mpirun, site_mpi, ssh, wrap
+from shakedown.launchers import Command, Start, fitting_mpi, mpirun, site_mpi, ssh, wrap
 from shakedown.machine.mpi import CRAY, INTEL, MPICH, MVAPICH, MVAPICH2, OPEN_MPI
 from shakedown.records import Core, Software
 from shakedown.schedulers import Allocation
-from shakedown.workloads import Command
 from support.machines import host
 
 BUILT: dict[str, Any] = {

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from shakedown import published, workloads
-from shakedown.analysis import beside, circumstances, compare, curves
+from shakedown.analysis import circumstances, compare, curves, published_comparison
 from shakedown.analysis.circumstances import Setting
 from shakedown.analysis.power.case_values import metric_of
 from shakedown.machine.virtualisation import is_virtual
@@ -37,7 +37,7 @@ def laid(name: str, value: float, under: Setting, *systems: str, on: str = "node
     """What stands beside one value of ours with an interval of a percent."""
     one = msgspec.structs.replace(finding(of(name), value, 0.99 * value, 1.01 * value, **params), host=on)
     chosen = [published.system(system) for system in systems]
-    return list(beside.beside([one], {name: of(name)}, chosen, under))
+    return list(published_comparison.beside([one], {name: of(name)}, chosen, under))
 
 
 def only(found: list[Beside]) -> Beside:
@@ -212,10 +212,10 @@ def document(text: str = DOCUMENT) -> System:
 def test_a_table_comes_before_prose() -> None:
     metric = METRICS["pingpong.bandwidth"]
     one = finding(metric, 5e8, 4e8, 6e8, **{**PAIR, "host_b": "node2"}, bytes=4096)
-    (got,) = beside.beside([one], {metric.name: metric}, [document()], setting())
+    (got,) = published_comparison.beside([one], {metric.name: metric}, [document()], setting())
     assert got.theirs == 400e6, "the better word of page 1 is not what the table says"
     without = DOCUMENT.replace("4096 | 400\n", "")
-    (got,) = beside.beside([one], {metric.name: metric}, [document(without)], setting())
+    (got,) = published_comparison.beside([one], {metric.name: metric}, [document(without)], setting())
     assert got.theirs == 999e6, "prose counts where there is nothing else"
 
 

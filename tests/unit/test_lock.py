@@ -71,7 +71,7 @@ def test_tests_run_with_the_libraries_that_users_get() -> None:
 
 
 def test_the_programs_that_are_built_first_are_those_of_quick() -> None:
-    campaign = tomllib.loads((ROOT / "src/shakedown/campaigns/quick.toml").read_text())
+    campaign = tomllib.loads((ROOT / "src/shakedown/campaign/shipped/quick.toml").read_text())
     wanted = {run["workload"] for run in campaign["run"]}
     found = re.search(r'STREQUAL "quick"\)\s*set\(SHAKEDOWN_PROGRAMS ([^)]*)\)', (ROOT / "CMakeLists.txt").read_text())
     assert found is not None and set(found[1].split()) == wanted

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.host import RecordedHost, Result
+from shakedown.hosts.access import RecordedHost, Result
 from shakedown.machine.blas import blas
 from shakedown.records import Software
 from support import trees

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shakedown.cli import machine as machine_command
-from shakedown.host import format_cpu_list
+from shakedown.hosts.access import format_cpu_list
 from shakedown.machine import discover
 from shakedown.records import Host, Peak
 from support import trees

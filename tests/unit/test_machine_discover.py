@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from shakedown.cli import machine as verb
-from shakedown.host import Door, RealHost, RecordedHost, Result
+from shakedown.hosts.access import Door, RealHost, RecordedHost, Result
 from shakedown.machine import discover, machine, recording, software, virtualisation
 from shakedown.machine.cpu import cpu
 from shakedown.machine.together import together

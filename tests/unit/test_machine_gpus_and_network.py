@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from shakedown.host import Result
+from shakedown.hosts.access import Result
 from shakedown.machine import gpus, nvml
 from shakedown.machine.accelerators import gpu_peaks
 from shakedown.machine.network import network

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.host import RecordedHost, Result
+from shakedown.hosts.access import RecordedHost, Result
 from shakedown.machine.memory import channel_count, memory, parse_dmidecode, slot_channel
 from shakedown.machine.numa import numa
 from support import trees

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.host import RecordedHost, Result
+from shakedown.hosts.access import RecordedHost, Result
 from shakedown.machine.mpi import (
     CRAY,
     INTEL,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown.host import RecordedHost, parse_cpu_list
+from shakedown.hosts.access import RecordedHost, parse_cpu_list
 from shakedown.machine import cgroup, discover, numa
 from shakedown.machine.cpu import cpu
 from shakedown.machine.kernel import Reader, parse_mask

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.host import RecordedHost
+from shakedown.hosts.access import RecordedHost
 from shakedown.machine import cgroup, settings_limits
 from shakedown.machine.cpu import cpu
 from shakedown.machine.settings import settings

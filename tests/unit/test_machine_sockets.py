@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.host import format_cpu_list
+from shakedown.hosts.access import format_cpu_list
 from shakedown.machine.cpu import cpu
 from shakedown.machine.span import span
 from shakedown.records import Absent, Cpu, Host, Memory

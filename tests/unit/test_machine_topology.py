@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shakedown.host import RecordedHost
+from shakedown.hosts.access import RecordedHost
 from shakedown.machine import discover
 from shakedown.machine.kernel import parse_mask
 from shakedown.records import Host

@@ -8,8 +8,8 @@ import pytest
 
 from shakedown import workloads
 from shakedown.analysis import derive, table
-from shakedown.measure import measurement
 from shakedown.records import Finding, Job, Measurement, Run, Value
+from shakedown.results.outcome import measurement
 
 
 def measured(name: str, text: bytes, repeat: int, **given: Value) -> Measurement:

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown import meters
-from shakedown.energy import trace as traces
 from shakedown.errors import BadInput, Unavailable
-from shakedown.host import RealHost, RecordedHost
-from shakedown.meters import Status, csv, parse_target
+from shakedown.hosts.access import RealHost, RecordedHost
+from shakedown.metering import meters
+from shakedown.metering import trace as traces
+from shakedown.metering.meters import Status, csv, parse_target
 
 BERLIN = ZoneInfo("Europe/Berlin")
 T0 = int(datetime.datetime(2026, 11, 21, 13, tzinfo=datetime.UTC).timestamp())
@@ -243,7 +243,7 @@ def test_day_or_month_is_asked_for(tmp_path: Path) -> None:
     st.sampled_from([datetime.UTC, BERLIN, ZoneInfo("Asia/Kathmandu"), ZoneInfo("America/St_Johns")]),
 )
 def test_a_stamp_with_its_offset_is_read_exactly(moment: datetime.datetime, zone: datetime.tzinfo) -> None:
-    from shakedown.meters import _csv_time as times
+    from shakedown.metering.meters import _csv_time as times
 
     aware = moment.replace(tzinfo=zone)
     offset = aware.utcoffset()
@@ -406,7 +406,7 @@ def test_the_simulated_meter_is_the_one_of_the_simulation(
     energy: bool,
 ) -> None:
     from shakedown.energy.simulate import Load, Truth, observe
-    from shakedown.meters import Channel
+    from shakedown.metering.meters import Channel
 
     modulus = 1000.0 if energy else None
     told = {"refresh_s": refresh, "window_s": window, "delay_s": delay, "gain": gain, "resolution": resolution}
@@ -485,7 +485,7 @@ def test_the_end_of_an_old_recording_is_no_silence(tmp_path: Path, monkeypatch: 
 
 
 def test_gaps_lie_on_the_device_s_clock_and_a_clock_set_back_is_told(tmp_path: Path) -> None:
-    from shakedown import _collect, _samples
+    from shakedown.metering import collect, raw_files
 
     channel = meters.Channel(id="x/power", title="x", quantity="power", unit="W", scope="last", place="node")
     second, host, device = 10**9, 1_790_000_000 * 10**9, 1_700_000_000 * 10**9
@@ -496,7 +496,7 @@ def test_gaps_lie_on_the_device_s_clock_and_a_clock_set_back_is_told(tmp_path: P
     ]
     readings.append(meters.Reading(0, host + 20 * second, host + 20 * second, None, None, Status.GAP))
     raw = tmp_path / "one.raw"
-    raw.write_bytes(b"".join(_samples.pack(0, one, 0) for one in readings))
-    found = _collect._trace(channel, _collect._rows(raw), [])
+    raw.write_bytes(b"".join(raw_files.pack(0, one, 0) for one in readings))
+    found = collect._trace(channel, collect._rows(raw), [])
     assert abs(int(found.t_ns[found.status == Status.GAP][0]) - device) < 700 * second
     assert "fall back 1 times, by up to 600 s: its clock was set" in found.channel.note

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
-from shakedown.host import RealHost, RecordedHost, Result
-from shakedown.meters import Channel, Status, _local, _perf, cray, hwmon, rapl, slurm
+from shakedown.hosts.access import RealHost, RecordedHost, Result
+from shakedown.metering.meters import Channel, Status, _local, _perf, cray, hwmon, rapl, slurm
 from support.sources import by_id, channel, opened
 
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "meters"

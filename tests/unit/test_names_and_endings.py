@@ -12,17 +12,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import campaign, events, hostlist, packed, strict, units, workloads
+from shakedown import campaign, strict, units, workloads
 from shakedown.cli import _chosen, app
 from shakedown.cli import run as run_verb
 from shakedown.errors import BadInput, CannotMeasure, ShakedownError, StoreFailed, plain
-from shakedown.host import RealHost, inherited
-from shakedown.measure import last_line
-from shakedown.meters import exposed, parse_target, secret
-from shakedown.process import Process
+from shakedown.files import packed
+from shakedown.files.atomic import read_record, write_record
+from shakedown.hosts import hostlist
+from shakedown.hosts.access import RealHost, inherited
+from shakedown.hosts.process import Process
+from shakedown.metering.meters import exposed, parse_target, secret
+from shakedown.programs import events
 from shakedown.records import Job, Measurement, Plan, Run
+from shakedown.results.outcome import last_line
+from shakedown.results.run_directory import Manifest, RunDirectory
 from shakedown.schedulers import Allocation
-from shakedown.store import Manifest, RunDirectory, read_record, write_record
 from support.machines import machine
 
 CAMPAIGN = 'name = {name}\ntitle = "t"\n[[run]]\nworkload = "empty"\n'
@@ -177,7 +181,7 @@ def test_a_packed_file_that_is_cut_or_damaged_is_told(tmp_path: Path) -> None:
 
 
 def test_an_hpl_log_that_is_cut_behind_its_stamps_still_holds_them(recordings: Path) -> None:
-    from shakedown.energy import stamps
+    from shakedown.energy.green500 import stamps
 
     text = (recordings / "hpl/netlib-2.3-1-rank.log").read_text()
     (whole,) = stamps.hpl_log(text)
@@ -256,7 +260,7 @@ def test_refused_hosts_leave_no_run_directory(tmp_path: Path, monkeypatch: pytes
 
     for hosts in (("elsewhere1", "elsewhere2"), ("node1", "silent")):
         if "silent" in hosts:
-            monkeypatch.setattr("shakedown.beside.machines", no_answer)
+            monkeypatch.setattr("shakedown.run.multihost.fanout.machines", no_answer)
         with pytest.raises(CannotMeasure):
             run_verb.plan_into(tmp_path / "runs" / "x", text, "c", Allocation(engine="", job="", hosts=hosts))
         assert not (tmp_path / "runs" / "x").exists()

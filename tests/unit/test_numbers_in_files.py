@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from shakedown import campaign, strict, units
 from shakedown.acceptance import plan as acceptance
 from shakedown.cli.app import app
-from shakedown.energy import plant, submission
+from shakedown.energy.facility import plant
+from shakedown.energy.green500 import submission
 from shakedown.errors import BadInput
 from shakedown.operate.accounting import tariff
 from shakedown.operate.availability import contract

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown.analysis.pairs import fit, noise, partly, simulate
+from shakedown.analysis.pairs import fit, noise, partial_slowdown, simulate
 from shakedown.analysis.pairs.read import rounds
 
 
@@ -138,10 +138,10 @@ def test_as_many_as_on_the_fast_side_may_be_noise() -> None:
 def test_a_row_of_one_heap_is_not_parted_and_one_of_two_is() -> None:
     rng = np.random.default_rng(4)
     sigma = np.full(60, 0.02)
-    assert not any(partly.split(rng.normal(0, 0.02, 60), sigma, 60) for _ in range(200))
+    assert not any(partial_slowdown.split(rng.normal(0, 0.02, 60), sigma, 60) for _ in range(200))
     x = rng.normal(0, 0.02, 60)
     x[:20] += 0.2
-    parts = partly.split(x, sigma, 60)
+    parts = partial_slowdown.split(x, sigma, 60)
     assert parts is not None
     assert parts.share == pytest.approx(1 / 3, abs=0.01)
     assert parts.shift == pytest.approx(0.2, abs=0.02)

@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from shakedown import store
 from shakedown.analysis import derive, pairs, table
 from shakedown.analysis.pairs import Pairs, simulate, topology
 from shakedown.analysis.pairs.simulate import Fleet
 from shakedown.cli import pairs as verb
 from shakedown.errors import BadInput, ShakedownError
+from shakedown.files import atomic
 from shakedown.records import Analysis, Case, Measurement, Params, Plan, Residual, State
-from shakedown.report import _pairs
+from shakedown.report import pairs as _pairs
+from shakedown.results import run_directory as store
 from shakedown.workloads import pingpong
 from support.machines import machine
 
@@ -67,7 +68,7 @@ def run_directory(path: Path, found: Sequence[Case], *, state: State = "ok", rep
             end_ns=2,
         )
         made.folder("r1", repeat).mkdir(parents=True)
-        store.write_record(made.folder("r1", repeat) / "measurement.json", record)
+        atomic.write_record(made.folder("r1", repeat) / "measurement.json", record)
     return made
 
 

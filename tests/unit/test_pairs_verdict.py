@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from shakedown.analysis import pairs
 from shakedown.analysis.pairs import Pairs, PairVerdict, simulate
 from shakedown.analysis.pairs.simulate import LATENCY, Fleet
-from shakedown.report import _heat, _pairs
+from shakedown.document import heat_map
+from shakedown.report import pairs as _pairs
 
 
 def nodes(verdict: PairVerdict) -> list[str]:
@@ -367,7 +368,7 @@ def test_the_heat_map_shows_every_pair_or_the_worst_of_each_block(count: int) ->
     verdict = pairs.verdict(measured)
     figure = _pairs.heat(measured, verdict)
     assert figure is not None
-    assert len(figure.labels) <= _heat.MOST
+    assert len(figure.labels) <= heat_map.MOST
     assert min(cell[2] for cell in figure.cells) == measured.values.min()
     (worst,) = (cell for cell in figure.cells if cell[2] == measured.values.min())
     assert "n3 to n9" in worst[3]

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import following, schedulers
+from shakedown import schedulers
 from shakedown.cli import _patience, _submitted
 from shakedown.cli._patience import Patience, due_s, words
-from shakedown.dispatch import Submitted
-from shakedown.host import RecordedHost, Result
+from shakedown.hosts.access import RecordedHost, Result
+from shakedown.run.batch import job_monitor
+from shakedown.run.batch.submission import Submitted
 from shakedown.schedulers import JobRecord
 
 
@@ -23,7 +24,7 @@ def test_words_come_soon_and_then_ever_more_rarely() -> None:
 
 
 def test_it_says_for_what_since_when_and_how_to_look() -> None:
-    said = words("job 7", "Slurm", following.QUEUE_SILENT, ("squeue --jobs=7", "scontrol ping"), 0.0, 75.0)
+    said = words("job 7", "Slurm", job_monitor.QUEUE_SILENT, ("squeue --jobs=7", "scontrol ping"), 0.0, 75.0)
     assert "job 7 waits for Slurm since " in said and "(75 s)" in said and "the queue does not answer" in said
     assert "look: squeue --jobs=7, or scontrol ping" in said
     assert "no answer yet" in words("job 7", "Slurm", "", ("squeue",), 0.0, 10.0)
@@ -41,15 +42,15 @@ def test_every_engine_says_how_to_look(name: str) -> None:
         (JobRecord(engine="slurm", id="7", state="running", source="queue"), ""),
         (JobRecord(engine="slurm", id="7", state="queued", source="queue", reason="Resources"), ""),
         (
-            JobRecord(engine="slurm", id="7", state="running", source="queue", reason=f"x; {following.QUEUE_SILENT}"),
-            following.QUEUE_SILENT,
+            JobRecord(engine="slurm", id="7", state="running", source="queue", reason=f"x; {job_monitor.QUEUE_SILENT}"),
+            job_monitor.QUEUE_SILENT,
         ),
         (JobRecord(engine="slurm", id="7", state="unknown", reason="not yet asked for"), "not yet asked for"),
         (JobRecord(engine="slurm", id="7", state="unknown"), "it is not known to the engine"),
     ],
 )
 def test_an_answer_is_told_from_none(record: JobRecord, missing: str) -> None:
-    assert following.unanswered(record) == missing
+    assert job_monitor.unanswered(record) == missing
 
 
 def test_silence_is_broken_by_words_and_an_answer_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +65,7 @@ def test_silence_is_broken_by_words_and_an_answer_ends_it(monkeypatch: pytest.Mo
         assert spoken.wait(20), "it spoke though the engine's command had not come back yet"
         monkeypatch.setattr(_patience, "SAY_S", (3000.0,))
         patience.hear("")
-        patience.hear(following.QUEUE_SILENT)
+        patience.hear(job_monitor.QUEUE_SILENT)
     assert len(said) == 1 and "job 7 waits for Slurm" in said[0], "the second word is not due"
 
 
@@ -83,7 +84,7 @@ def test_an_engine_that_never_answers_is_not_waited_for_in_silence(
             return Result(1, "", "slurm_load_jobs error: Unable to contact slurm controller")
 
     monkeypatch.setattr(_patience, "SAY_S", (0.0,))
-    monkeypatch.setattr("shakedown.host.RealHost", lambda: Deaf(tmp_path))
+    monkeypatch.setattr("shakedown.hosts.access.RealHost", lambda: Deaf(tmp_path))
     with pytest.raises(SystemExit):
         _submitted._watch("back", tmp_path, tmp_path, Submitted(engine="slurm", id="7", submitted_s=0.0))
     said = capsys.readouterr().err

@@ -6,8 +6,9 @@ import string
 
 import pytest
 
-from shakedown import campaign, plan, workloads
+from shakedown import campaign, workloads
 from shakedown.acceptance import checking
+from shakedown.campaign import plan
 from shakedown.errors import BadInput
 from shakedown.machine import accelerators
 from shakedown.machine.peaks import units

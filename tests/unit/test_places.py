@@ -9,12 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from shakedown import beside, campaign, execute, launchers, plan, relays, store, workloads
+from shakedown import campaign, launchers, workloads
+from shakedown.campaign import plan
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
-from shakedown.host import RealHost
+from shakedown.hosts.access import RealHost
 from shakedown.machine.span import span
-from shakedown.measure import alone
 from shakedown.records import Absent, Job, Machine, Peak, Plan
+from shakedown.results import run_directory
+from shakedown.results.outcome import alone
+from shakedown.run import loop
+from shakedown.run.multihost import client, fanout
 from shakedown.schedulers import Allocation
 from support.machines import OPEN_MPI, host
 
@@ -123,12 +127,12 @@ def test_words_that_are_no_place_are_refused(word: str) -> None:
     ],
 )
 def test_which_host_this_is(hosts: tuple[str, ...], environment: dict[str, str], name: str, found: str) -> None:
-    assert beside.me(hosts, environment, name) == found
+    assert fanout.me(hosts, environment, name) == found
 
 
 def test_a_host_that_is_not_of_the_allocation_is_said() -> None:
     with pytest.raises(CannotMeasure, match="login, is none of the allocation's: n1, n2"):
-        beside.me(("n1", "n2"), {}, "login")
+        fanout.me(("n1", "n2"), {}, "login")
 
 
 def job(*hosts: str) -> Job:
@@ -148,9 +152,13 @@ def test_a_job_must_have_seen_its_ranks_and_its_hosts() -> None:
 # --------------------------------------------------------------------------------------------------------- side by side
 
 
-def directory(path: Path, found: Machine, text: str) -> store.RunDirectory:
-    manifest = store.Manifest(schema=store.SCHEMA, campaign="t", created_ns=1, version="test", host="node1")
-    return store.RunDirectory.create(path, manifest=manifest, campaign_toml=text, machine=found, plan=made(found, text))
+def directory(path: Path, found: Machine, text: str) -> run_directory.RunDirectory:
+    manifest = run_directory.Manifest(
+        schema=run_directory.SCHEMA, campaign="t", created_ns=1, version="test", host="node1"
+    )
+    return run_directory.RunDirectory.create(
+        path, manifest=manifest, campaign_toml=text, machine=found, plan=made(found, text)
+    )
 
 
 def on_each(monkeypatch: pytest.MonkeyPatch, *, deaf: str = "") -> list[tuple[str, ...]]:
@@ -169,7 +177,7 @@ def on_each(monkeypatch: pytest.MonkeyPatch, *, deaf: str = "") -> list[tuple[st
 @pytest.fixture(autouse=True)
 def no_relays_stay() -> Iterator[None]:
     yield
-    relays.close()
+    client.close()
 
 
 def test_copies_run_on_every_host_and_each_leaves_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +187,7 @@ def test_copies_run_on_every_host_and_each_leaves_its_own(tmp_path: Path, monkey
         tmp_path / "run", found, '[[run]]\nworkload = "empty"\nnodes = "each"\nrepeat = { min = 2, max = 2 }'
     )
     allocation = Allocation(engine="test", job="1", hosts=("node1", "node2", "node3"))
-    records = execute.execute(opened, opened.plan(), found, RealHost(), allocation=allocation)
+    records = loop.execute(opened, opened.plan(), found, RealHost(), allocation=allocation)
     assert [(one.host, one.repeat, one.state) for one in records] == [
         (name, repeat, "ok") for repeat in (1, 2) for name in allocation.hosts
     ]
@@ -196,7 +204,7 @@ def test_a_host_that_does_not_answer_has_no_result_and_the_others_do(
     found = machine(2)
     opened = directory(tmp_path / "run", found, '[[run]]\nworkload = "empty"\nnodes = "each"')
     allocation = Allocation(engine="test", job="1", hosts=("node1", "node2"))
-    records = execute.execute(opened, opened.plan(), found, RealHost(), allocation=allocation)
+    records = loop.execute(opened, opened.plan(), found, RealHost(), allocation=allocation)
     assert {one.host: one.state for one in records} == {"node1": "ok", "node2": "failed"}
     assert "node2 left no result" in next(one.reason for one in records if one.host == "node2")
 
@@ -207,10 +215,10 @@ def test_another_allocation_goes_on_with_the_hosts_that_are_missing(
     asked = on_each(monkeypatch)
     found = machine(3)
     opened = directory(tmp_path / "run", found, '[[run]]\nworkload = "empty"\nnodes = "each"')
-    execute.execute(
+    loop.execute(
         opened, opened.plan(), found, RealHost(), allocation=Allocation(engine="t", job="1", hosts=("node1", "node2"))
     )
-    execute.execute(
+    loop.execute(
         opened, opened.plan(), found, RealHost(), allocation=Allocation(engine="t", job="2", hosts=("node2", "node3"))
     )
     assert asked == [("node1", "node2"), ("node3",)]
@@ -220,9 +228,9 @@ def test_hosts_tell_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     on_each(monkeypatch)
     monkeypatch.setenv("SLURM_JOB_ID", "")
     allocation = Allocation(engine="test", job="1", hosts=("node1",))
-    (found,) = beside.machines(tmp_path, host(name="node1.cluster.example"), allocation)
+    (found,) = fanout.machines(tmp_path, host(name="node1.cluster.example"), allocation)
     assert found.name == "node1"
-    assert [one.name for one in store.hosts_in(tmp_path)] == ["node1"]
+    assert [one.name for one in run_directory.hosts_in(tmp_path)] == ["node1"]
 
 
 def test_time_of_copies_counts_once() -> None:
@@ -233,7 +241,7 @@ def test_time_of_copies_counts_once() -> None:
             run="r", repeat=1, workload="empty", params={}, host=name, state="ok", begin_ns=0, end_ns=int(end_s * 1e9)
         )
 
-    assert execute.spent([record("a", 2), record("b", 3)]) == 3
+    assert loop.spent([record("a", 2), record("b", 3)]) == 3
 
 
 def test_a_reason_that_several_workloads_share_stands_once() -> None:

@@ -8,15 +8,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from shakedown import metering
 from shakedown.analysis import build, several
-from shakedown.energy import trace as traces
 from shakedown.energy.simulate import Load
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.host import RecordedHost
-from shakedown.meters import Status
+from shakedown.hosts.access import RecordedHost
+from shakedown.metering import campaign_meters
+from shakedown.metering import trace as traces
+from shakedown.metering.meters import Status
+from shakedown.metering.sampler import TRACE_FILE
 from shakedown.records import Case, Measurement
-from shakedown.sampling import TRACE_FILE
 from support.runs import NODE, SOCKET, T0, at, directory, finding, measured, seen
 
 
@@ -120,7 +120,7 @@ def test_readings_that_are_missing_are_no_zero(tmp_path: Path, state: Status) ->
 
 def test_damaged_readings_cost_the_energy_and_nothing_else(tmp_path: Path) -> None:
     run = directory(tmp_path / "run", [measured(1, 10, 70)], [[seen(NODE)]])
-    (tmp_path / "run" / metering.FOLDER / "1" / TRACE_FILE).write_bytes(b"PAR1 no")
+    (tmp_path / "run" / campaign_meters.FOLDER / "1" / TRACE_FILE).write_bytes(b"PAR1 no")
     analysis, damaged = build.analyse(run)
     assert finding(analysis, "gemm.dgemm.rate").value is not None and analysis.power is None
     assert len(damaged) == 1 and "power.parquet" in damaged[0].what
@@ -143,14 +143,14 @@ def test_many_directories_lie_side_by_side(tmp_path: Path) -> None:
 def test_what_the_user_may_not_ask_for(tmp_path: Path) -> None:
     door = RecordedHost(tmp_path)
     with pytest.raises(BadInput, match="belong to --meter"):
-        metering.ask((), 1.0, None, door)
+        campaign_meters.ask((), 1.0, None, door)
     with pytest.raises(BadInput, match="rest of -1 s"):
-        metering.ask(("simulated:x",), None, -1.0, door)
+        campaign_meters.ask(("simulated:x",), None, -1.0, door)
     with pytest.raises(BadInput, match="rapll") as caught:
-        metering.ask(("rapll",), None, None, door)
+        campaign_meters.ask(("rapll",), None, None, door)
     assert "rapl" in caught.value.hint
     with pytest.raises(CannotMeasure, match="no meter that can be read without an address"):
-        metering.ask(("auto",), None, None, door)
+        campaign_meters.ask(("auto",), None, None, door)
 
 
 def _solved(samples: int, **changes: object) -> Measurement:

@@ -11,9 +11,9 @@ import pytest
 
 from shakedown.analysis import build
 from shakedown.energy.simulate import Load
-from shakedown.energy.trace import Trace
+from shakedown.metering.trace import Trace
 from shakedown.records import Analysis, Finding, Measurement, PowerView, Term
-from shakedown.report import html
+from shakedown.report.formats import html
 from support.runs import NODE, SOCKET, T0, directory, finding, measured, seen
 
 METER = msgspec.structs.replace(NODE, id="bmc/node")

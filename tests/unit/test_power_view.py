@@ -8,14 +8,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from shakedown import metering
 from shakedown.analysis import build
-from shakedown.energy.character import Character, Estimate
+from shakedown.document.model import Figures, Lines, Section, Table
 from shakedown.energy.simulate import Load
-from shakedown.energy.trace import Trace
+from shakedown.metering import campaign_meters
+from shakedown.metering.character import Character, Estimate
+from shakedown.metering.trace import Trace
 from shakedown.records import Analysis, Measurement, Phase, PowerView
-from shakedown.report import _power, html, markdown
-from shakedown.report._document import Figures, Lines, Section, Table
+from shakedown.report import _power
+from shakedown.report.formats import html, markdown
 from support.runs import NODE, SOCKET, T0, at, directory, measured, seen
 
 SLOW = msgspec.structs.replace(NODE, id="bmc/node", title="Node input")
@@ -46,7 +47,7 @@ def characterised(run: Path, window_s: float = 20.0) -> None:
         noise=0.5,
         resolution=0.1,
     )
-    (run / metering.FOLDER / "1" / metering.CHARACTERS).write_bytes(msgspec.json.encode([character]))
+    (run / campaign_meters.FOLDER / "1" / campaign_meters.CHARACTERS).write_bytes(msgspec.json.encode([character]))
 
 
 def analysed(path: Path, traces: list[Trace], record: Measurement, *, slow: bool = False) -> tuple[Analysis, PowerView]:

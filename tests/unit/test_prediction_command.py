@@ -10,11 +10,11 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from shakedown import store
 from shakedown.cli.app import app
 from shakedown.errors import BadInput
 from shakedown.prediction import Config, Rates, measured, seconds
 from shakedown.records import Case, Job, Measurement, Plan
+from shakedown.results import run_directory
 from support.machines import machine
 
 RANK = 1.1e12
@@ -209,9 +209,11 @@ def test_the_machine_is_forecast_from_its_own_small_runs() -> None:
 
 
 def test_run_directories_are_read(tmp_path: Path) -> None:
-    manifest = store.Manifest(schema=store.SCHEMA, campaign="t", created_ns=1, version="test", host="node0")
+    manifest = run_directory.Manifest(
+        schema=run_directory.SCHEMA, campaign="t", created_ns=1, version="test", host="node0"
+    )
     plan = Plan(campaign="t", title="T", runs=())
-    opened = store.RunDirectory.create(
+    opened = run_directory.RunDirectory.create(
         tmp_path / "run", manifest=manifest, campaign_toml="", machine=machine(), plan=plan
     )
     for one in RUNS:

@@ -13,7 +13,7 @@ from shakedown.cli.app import app
 from shakedown.errors import BadInput
 from shakedown.prediction import Config, Rates, seconds
 from shakedown.prediction.inputs import netlib
-from shakedown.workloads import _hpl_dat
+from shakedown.workloads.common import hpl_dat
 
 RANK = 40e9
 TRUE = Rates(
@@ -61,7 +61,7 @@ def log(tmp_path: Path) -> Path:
 def dat(tmp_path: Path) -> Path:
     made = tmp_path / "HPL.dat"
     grids = ((8, 8), (4, 16), (16, 4), (1, 64))
-    made.write_text(_hpl_dat.text(_hpl_dat.HplDat(n=(160_000,), nb=(192,), grids=grids)))
+    made.write_text(hpl_dat.text(hpl_dat.HplDat(n=(160_000,), nb=(192,), grids=grids)))
     return made
 
 

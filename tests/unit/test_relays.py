@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown import beside, launchers, plan, relay, relays, store
-from shakedown.campaign import parse
+from shakedown import launchers
+from shakedown.campaign import parse, plan
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
 from shakedown.launchers import srun, ssh
 from shakedown.records import Machine, Run
+from shakedown.results import run_directory
+from shakedown.run.multihost import agent, client, fanout
 from shakedown.schedulers import Allocation
 from support.machines import OPEN_MPI, host
 
@@ -48,16 +50,18 @@ def reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reach]:
     found = Reach()
     monkeypatch.setattr(launchers, "reach", found)
     yield found
-    relays.close()
+    client.close()
 
 
-def directory(path: Path, params: str) -> tuple[store.RunDirectory, Run]:
+def directory(path: Path, params: str) -> tuple[run_directory.RunDirectory, Run]:
     found = Machine(hosts=tuple(host(name=name) for name in HOSTS), discovered_ns=1, version="test")
     text = f'name = "t"\ntitle = "t"\n[[run]]\nworkload = "empty"\nnodes = "each"\nparams = {{ {params} }}\n'
-    manifest = store.Manifest(schema=store.SCHEMA, campaign="t", created_ns=1, version="test", host="node1")
+    manifest = run_directory.Manifest(
+        schema=run_directory.SCHEMA, campaign="t", created_ns=1, version="test", host="node1"
+    )
     made = plan.make(parse(text, "t.toml"), found)
-    opened = store.RunDirectory.create(path, manifest=manifest, campaign_toml=text, machine=found, plan=made)
-    beside.remember(path, ALLOCATION)
+    opened = run_directory.RunDirectory.create(path, manifest=manifest, campaign_toml=text, machine=found, plan=made)
+    fanout.remember(path, ALLOCATION)
     (path / "hosts").mkdir()
     return opened, made.runs[0]
 
@@ -66,30 +70,30 @@ def silent(fraction: float | None, text: str) -> None:
     pass
 
 
-def held(path: Path) -> relays.Relays:
-    return relays.held(path, host(name="node1"), ALLOCATION)
+def held(path: Path) -> client.Relays:
+    return client.held(path, host(name="node1"), ALLOCATION)
 
 
 # ------------------------------------------------------------------------------------------------------------- the lines
 
 
-@given(st.binary().filter(lambda text: b"\n" not in text and relay.MARK.encode() not in text))
+@given(st.binary().filter(lambda text: b"\n" not in text and agent.MARK.encode() not in text))
 def test_an_answer_is_found_behind_whatever_a_host_prints(noise: bytes) -> None:
-    answer = relay.Answer(host="node1", kind="failed", number=3, text='said "no"\nand more')
-    (line,) = (one for one in (noise + relay.line_of(answer)).split(b"\n") if relay.answer_in(one))
-    assert relay.answer_in(line) == answer
-    assert relay.answer_in(noise + line) == answer and relay.order_in(line) is None
-    assert relay.answer_in(noise) is None and relay.answer_in(line[:-2]) is None
+    answer = agent.Answer(host="node1", kind="failed", number=3, text='said "no"\nand more')
+    (line,) = (one for one in (noise + agent.line_of(answer)).split(b"\n") if agent.answer_in(one))
+    assert agent.answer_in(line) == answer
+    assert agent.answer_in(noise + line) == answer and agent.order_in(line) is None
+    assert agent.answer_in(noise) is None and agent.answer_in(line[:-2]) is None
 
 
 def test_a_seal_is_of_what_the_harness_wrote_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    beside.remember(tmp_path, ALLOCATION)
-    first = relay.seal(tmp_path)
-    monkeypatch.setattr(relay, "_SEEN_S", 0.0)
-    assert relay._sees(tmp_path, first) == ""
-    beside.remember(tmp_path, Allocation(engine="test", job="2", hosts=HOSTS))
-    assert "has another" in relay._sees(tmp_path, first)
-    assert "does not see" in relay._sees(tmp_path / "none", first) and "that they share" in relay._sees(
+    fanout.remember(tmp_path, ALLOCATION)
+    first = agent.seal(tmp_path)
+    monkeypatch.setattr(agent, "_SEEN_S", 0.0)
+    assert agent._sees(tmp_path, first) == ""
+    fanout.remember(tmp_path, Allocation(engine="test", job="2", hosts=HOSTS))
+    assert "has another" in agent._sees(tmp_path, first)
+    assert "does not see" in agent._sees(tmp_path / "none", first) and "that they share" in agent._sees(
         tmp_path / "none", first
     )
 
@@ -102,14 +106,14 @@ def test_relays_stay_and_do_what_they_are_told(tmp_path: Path, reach: Reach) -> 
     team = held(opened.path)
     for repeat in ("1", "2", "3"):
         told = team.do(("run", run.id, repeat), HOSTS, 30, 1, silent)
-        assert told == {name: relays.Outcome("done") for name in HOSTS}
+        assert told == {name: client.Outcome("done") for name in HOSTS}
     assert reach.asked == [HOSTS], "started once"
     assert len(opened.load().measurements) == 6
     assert held(opened.path) is team
     told = team.do(("dance",), ("node1",), 30, 1, silent)
     assert told["node1"].state == "failed" and "was told dance" in told["node1"].text
     pids = [line.child.pid for line in team._lines]
-    relays.close()
+    client.close()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
@@ -140,16 +144,16 @@ def test_a_relay_that_dies_is_noticed_at_once_and_started_again(tmp_path: Path, 
     begun = time.monotonic()
     told = team.do(("run", run.id, "1"), HOSTS, 60, 1, kill)
     assert time.monotonic() - begun < 25
-    assert told["node2"] == relays.Outcome("lost", "its relay has ended by signal 9")
-    assert told["node1"] == relays.Outcome("failed", "stopped")
+    assert told["node2"] == client.Outcome("lost", "its relay has ended by signal 9")
+    assert told["node1"] == client.Outcome("failed", "stopped")
     reach.asked.clear()
     assert team.do(("machine",), HOSTS, 30, 1, silent)["node2"].state == "done"
     assert reach.asked == [("node2",)], "the other one is still there"
 
 
-def _stop(team: relays.Relays, name: str) -> None:
+def _stop(team: client.Relays, name: str) -> None:
     for line in team._lines:
-        line.tell(relay.Order(number=0, words=("stop",), hosts=(name,)))
+        line.tell(agent.Order(number=0, words=("stop",), hosts=(name,)))
 
 
 def test_ctrl_c_ends_what_runs_everywhere(tmp_path: Path, reach: Reach) -> None:
@@ -184,17 +188,17 @@ def test_what_does_not_answer_is_given_up_by_name(
 ) -> None:
     """A login that hangs, and a relay of another version."""
     monkeypatch.setenv("SHAKEDOWN_START_S", "0.3")
-    other = relay.line_of(relay.Answer(host="node1", kind="ready", version="0.0.0")).decode()
+    other = agent.line_of(agent.Answer(host="node1", kind="ready", version="0.0.0")).decode()
     reach.instead = {"node2": ("sh", "-c", "echo Welcome; sleep 60"), "node1": ("printf", "%s", other)}
     opened, _ = directory(tmp_path / "run", "seconds = 0.0")
     told = held(opened.path).do(("machine",), HOSTS, 30, 1, silent)
-    assert told["node2"] == relays.Outcome("lost", "does not answer within 0.3 s (it said: Welcome)")
+    assert told["node2"] == client.Outcome("lost", "does not answer within 0.3 s (it said: Welcome)")
     assert told["node1"].state == "lost" and "has shakedown 0.0.0, and here is" in told["node1"].text
     with pytest.raises(CannotMeasure, match=r"1 of 2 hosts do not answer:\n  node2 does not answer within 0\.3 s"):
-        beside.machines(opened.path, host(name="node1"), ALLOCATION)
+        fanout.machines(opened.path, host(name="node1"), ALLOCATION)
     monkeypatch.setenv("SHAKEDOWN_START_S", "soon")
     with pytest.raises(BadInput, match="SHAKEDOWN_START_S"):
-        relays.start_limit_s()
+        client.start_limit_s()
 
 
 def test_a_host_that_never_comes_is_given_up(tmp_path: Path, reach: Reach) -> None:
@@ -210,13 +214,13 @@ def test_a_host_that_never_comes_is_given_up(tmp_path: Path, reach: Reach) -> No
 def test_a_relay_that_never_says_what_became_of_it_is_a_timeout(
     tmp_path: Path, reach: Reach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relays, "_LATE_S", 0.2)
-    monkeypatch.setattr(relays, "_END_S", 0.2)
-    ready = relay.line_of(relay.Answer(host="node2", kind="ready", version=relays.__version__)).decode()
+    monkeypatch.setattr(client, "_LATE_S", 0.2)
+    monkeypatch.setattr(client, "_END_S", 0.2)
+    ready = agent.line_of(agent.Answer(host="node2", kind="ready", version=client.__version__)).decode()
     reach.instead = {"node2": ("sh", "-c", f"printf '%s' '{ready}'; exec sleep 60")}
     opened, run = directory(tmp_path / "run", "seconds = 0.0")
     told = held(opened.path).do(("run", run.id, "1"), ("node2",), 0.1, 1, silent)
-    assert told == {"node2": relays.Outcome("timeout", "no answer within 0.1 s")}
+    assert told == {"node2": client.Outcome("timeout", "no answer within 0.1 s")}
 
 
 # ------------------------------------------------------------------------------------------------------ why there is none
@@ -240,17 +244,17 @@ def test_a_relay_that_never_says_what_became_of_it_is_a_timeout(
     ],
 )
 def test_each_cause_has_its_remedy(code: int, said: str, what: str, hint: str) -> None:
-    text = relays.why("node7", code, ["Welcome", said, ""])
+    text = client.why("node7", code, ["Welcome", said, ""])
     assert text.startswith(what) and said in text and hint in text.partition("next: ")[2]
 
 
 def test_noise_is_no_cause() -> None:
     said = ["bash: line 3: module: command not found", "ls: /x: Permission denied"]
-    assert relays.why("node7", 137, said) == "its relay has ended with code 137 (ls: /x: Permission denied)"
-    assert relays.why("node7", 255, ["Connection timed out"], begun=True).startswith(
+    assert client.why("node7", 137, said) == "its relay has ended with code 137 (ls: /x: Permission denied)"
+    assert client.why("node7", 255, ["Connection timed out"], begun=True).startswith(
         "its relay has ended with code 255"
     )
-    assert relays.why("node7", -9, []) == "its relay has ended by signal 9"
+    assert client.why("node7", -9, []) == "its relay has ended by signal 9"
 
 
 def test_srun_says_whose_task_has_ended() -> None:
@@ -321,4 +325,4 @@ def test_what_a_launcher_told_the_relay_is_not_told_to_programs() -> None:
         "OMPI_MCA_ess",
     )
     users = ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "OMPI_MCA_btl", "OMPI_ALLOW_RUN_AS_ROOT", "PATH", "OMP_NUM_THREADS")
-    assert all(relay._OWN.match(name) for name in own) and not any(relay._OWN.match(name) for name in users)
+    assert all(agent._OWN.match(name) for name in own) and not any(agent._OWN.match(name) for name in users)

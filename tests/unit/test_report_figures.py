@@ -15,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown import units, workloads
+from shakedown.document import charts, heat_map, palette
+from shakedown.document.model import Bars, Dots, Figures, Heat, Histogram, Lines, Table
+from shakedown.document.text import interval_of, natural, params_of, ranges, with_half
 from shakedown.records import Analysis, Beside, Circumstances, Curve, Finding, Fraction, Metric, Params, Value
-from shakedown.report import _charts, _choose, _figures, _fleet, _heat, _palette, _published
-from shakedown.report._document import Bars, Dots, Figures, Heat, Histogram, Lines, Table
+from shakedown.report import _choose, _figures, _fleet, _published
 from shakedown.report._sections import document
-from shakedown.report._text import interval_of, natural, params_of, ranges, with_half
 from support import analyses
 
 RATE = Metric(name="new.rate", title="Rate", unit="B/s", better="higher", limit="{level}.bandwidth")
@@ -211,7 +212,7 @@ def test_no_figure_has_more_lines_than_colours_and_none_invents_a_value(seed: in
         kept[repr(sorted(params.items()))] = msgspec.structs.replace(made_up, params=params)
     values = {one.value for one in kept.values()}
     for made in figures(list(kept.values())):
-        _charts.spec(made)
+        charts.spec(made)
         if isinstance(made, Lines):
             assert len(made.series) <= _choose.MOST_LINES
             assert {point.y for one in made.series for point in one.points} <= values
@@ -264,7 +265,7 @@ def test_curves_for_which_there_is_no_colour_are_told() -> None:
     (figure,) = (one for one in (made.figures if made else ()) if isinstance(one, Lines))
     assert len(figure.series) == _figures.MOST_SERIES
     assert figure.caption.count("is in the table and not drawn") == 2
-    _charts.svg(figure)
+    charts.svg(figure)
 
 
 def test_like_with_like_has_bars_over_systems_and_the_rest_stands_apart() -> None:
@@ -331,12 +332,12 @@ def test_every_drawing_is_valid_and_keeps_its_points(analysis: Analysis) -> None
     for section in document(analysis).sections:
         for block in section.blocks:
             for figure in block.figures if isinstance(block, Figures) else ():
-                drawn = _charts.svg(figure)
+                drawn = charts.svg(figure)
                 assert drawn.startswith("<svg") and "NaN" not in drawn and "undefined" not in drawn
                 if isinstance(figure, Lines):
                     marks = sum(len(one.points) for one in figure.series) + len(figure.marks) + len(figure.rules)
                     assert drawn.split("role-mark", 1)[1].count("aria-label") == marks
-                for key in _charts.legend(figure):
+                for key in charts.legend(figure):
                     assert f'"{key.colour}"' in drawn
 
 
@@ -356,7 +357,7 @@ def test_every_description_keeps_to_the_schema_of_vega_lite(vega_lite: Any, stan
         for section in document(analysis).sections:
             for block in section.blocks:
                 for figure in block.figures if isinstance(block, Figures) else ():
-                    spec = _charts.spec(figure, standalone=standalone)
+                    spec = charts.spec(figure, standalone=standalone)
                     vega_lite.validate(json.loads(json.dumps(spec, allow_nan=False)))  # raises where it is refused
     assert not vega_lite.is_valid({**spec, "width": "wide"}), "the schema refuses something"
 
@@ -364,7 +365,7 @@ def test_every_description_keeps_to_the_schema_of_vega_lite(vega_lite: Any, stan
 def test_labels_of_an_axis_are_the_words_for_their_values() -> None:
     (made,) = lines([finding(1.0 * size, bytes=size) for size in (1, 1024, 2**20, 2**30)])
     assert list(made.x.labels.values()) == ["1 B", "1 KiB", "1 MiB", "1 GiB"]
-    drawn = _charts.svg(made)
+    drawn = charts.svg(made)
     assert all(f">{words}</text>" in drawn for words in made.x.labels.values())
 
 
@@ -380,7 +381,7 @@ def test_every_unit_of_every_workload_is_drawn(unit: str) -> None:
         ]
         made = _figures.of_workload(found, {metric.name: metric}, ())
         assert made is not None
-        drawn = _charts.svg(made.figures[0])
+        drawn = charts.svg(made.figures[0])
         assert "NaN" not in drawn and "undefined" not in drawn
         assert units.show(low * 2, unit) in drawn
 
@@ -410,13 +411,13 @@ def matrix(labels: Sequence[str], low: float = 1.0) -> Heat:
 @pytest.mark.parametrize("name", ["n{:d}", "node{:04d}", "compute-rack12-node{:04d}.cluster.example.org"])
 def test_names_of_a_heat_map_never_touch_and_stay_in_the_picture(number: int, name: str) -> None:
     figure = matrix([name.format(at + 1) for at in range(number)])
-    at = _heat.layout(figure)
+    at = heat_map.layout(figure)
     longest = max(map(len, at.names)) * 6
     assert at.rows * at.cell >= 12
     assert at.columns * at.cell >= (12 if at.turned else longest + 4)
-    assert at.plot + at.label <= (_heat.WIDE_PIXELS if _heat.is_wide(figure) else _palette.WIDTH)
-    assert at.plot >= min(0.6 * _palette.WIDTH, number * 40), "the map is most of the picture"
-    drawn = _charts.svg(figure)
+    assert at.plot + at.label <= (heat_map.WIDE_PIXELS if heat_map.is_wide(figure) else palette.WIDTH)
+    assert at.plot >= min(0.6 * palette.WIDTH, number * 40), "the map is most of the picture"
+    drawn = charts.svg(figure)
     written = re.findall(r">([^<>]+)</text>", drawn)
     assert at.names[0] in written and written.count(at.names[0]) == 2
     assert drawn.count(" to ") == len(figure.cells), "each cell says which pair it is"
@@ -425,7 +426,7 @@ def test_names_of_a_heat_map_never_touch_and_stay_in_the_picture(number: int, na
 
 @given(st.lists(st.from_regex(r"[a-z\-]{0,12}[0-9]{1,4}(\.[a-z]{1,9})?", fullmatch=True), min_size=2, unique=True))
 def test_shortened_names_are_told_apart_and_can_be_put_together_again(names: list[str]) -> None:
-    cut, shared = _heat.short(names)
+    cut, shared = heat_map.short(names)
     head, _, tail = shared.partition("…")
     assert [f"{head}{one}{tail}" for one in cut] == names
     assert len(set(cut)) == len(names) and all(cut)
@@ -433,8 +434,8 @@ def test_shortened_names_are_told_apart_and_can_be_put_together_again(names: lis
 
 def test_a_number_in_names_is_not_cut_in_two() -> None:
     names = [f"compute-node{at:04d}" for at in (110, 111, 112)]
-    assert _heat.short(names) == (("0110", "0111", "0112"), "compute-node…")
-    assert _heat.short(["n1", "n2"]) == (("n1", "n2"), "")
+    assert heat_map.short(names) == (("0110", "0111", "0112"), "compute-node…")
+    assert heat_map.short(["n1", "n2"]) == (("n1", "n2"), "")
 
 
 def test_more_pairs_than_fit_keep_the_worst_of_each_block() -> None:
@@ -451,12 +452,12 @@ def test_more_pairs_than_fit_keep_the_worst_of_each_block() -> None:
 
 
 def test_colours_follow_the_logarithm_where_values_span_much_and_the_key_says_so() -> None:
-    assert _heat.key(matrix(["a", "b", "c"]))[1].endswith("(logarithmic)")
-    wide = _charts.spec(matrix([f"n{at}" for at in range(30)]))["data"]["values"]
-    first = sum(one["f"] == _charts.colour("heat1") for one in wide)
+    assert heat_map.key(matrix(["a", "b", "c"]))[1].endswith("(logarithmic)")
+    wide = charts.spec(matrix([f"n{at}" for at in range(30)]))["data"]["values"]
+    first = sum(one["f"] == charts.colour("heat1") for one in wide)
     assert 0 < first < len(wide) / 20
     even = msgspec.structs.replace(matrix(["a", "b"]), cells=((0, 1, 5.0, "a to b"),))
-    assert _heat.key(even) == ("5.00 B/s", "5.00 B/s")
+    assert heat_map.key(even) == ("5.00 B/s", "5.00 B/s")
 
 
 # ----------------------------------------------------------------------------------------------------------- many hosts

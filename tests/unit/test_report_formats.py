@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from shakedown import report
+from shakedown.document import charts
+from shakedown.document.model import Bars, Block, Document, Facts, Figures, Logs, Section, Table, Text
 from shakedown.errors import BadInput, StoreFailed
 from shakedown.records import Analysis, Finding, Machine, Metric, Notice, Outcome
-from shakedown.report import _charts
-from shakedown.report import html as html_format
-from shakedown.report._document import Bars, Block, Document, Facts, Figures, Logs, Section, Table, Text
 from shakedown.report._sections import document
+from shakedown.report.formats import html as html_format
 from shakedown.units import show
 from support import analyses
 
@@ -147,7 +147,7 @@ def test_csv_gives_no_formula_to_a_spreadsheet() -> None:
 
 
 def test_json_reads_back_as_the_same_analysis() -> None:
-    from shakedown.report import json
+    from shakedown.report.formats import json
 
     analysis = analyses.one_machine()
     data = report.get("json").render(analysis)
@@ -331,7 +331,7 @@ def test_text_and_lines_can_be_told_from_their_ground(look: int) -> None:
         ("plain", "plain-bg"),
     ):
         assert contrast(names[ink], names[ground]) >= 4.5, (ink, ground)
-    for name, colours in _charts.PALETTE.items():
+    for name, colours in charts.PALETTE.items():
         if name.startswith(("series", "published", "limit")):
             assert contrast(colours[look], names["page"]) >= 3, name
         if name in ("ink", "muted"):
@@ -339,7 +339,7 @@ def test_text_and_lines_can_be_told_from_their_ground(look: int) -> None:
 
 
 def test_every_colour_of_the_drawings_is_told_from_the_others() -> None:
-    lights = [light for light, _ in _charts.PALETTE.values()]
+    lights = [light for light, _ in charts.PALETTE.values()]
     assert len(set(lights)) == len(lights)
 
 

@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from shakedown import campaign, plan, programs, workloads
+from shakedown import campaign, programs, workloads
+from shakedown.campaign import plan
 from shakedown.cli import _chosen
 from shakedown.cli.app import app
 from shakedown.errors import BadInput, ShakedownError, Unavailable
 from shakedown.machine import gpu_query
 from shakedown.records import Gpu, Machine
-from shakedown.workloads import Param, _gpu
+from shakedown.workloads import Param
+from shakedown.workloads.common import gpu as _gpu
 from support.machines import H200, host, machine
 
 
@@ -191,12 +193,12 @@ def test_the_device_query_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_cuda")
 def test_a_burn_in_of_gpus_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from shakedown.operate.burnin import asking, devices
+    from shakedown.operate.burnin import devices, options
     from shakedown.operate.burnin.records import Device
-    from shakedown.operate.health.senses import Senses
+    from shakedown.operate.health.node_access import Senses
 
     gpu = Device(id="gpu:0", title="GPU", pci="0000:9b:00", index=0)
     monkeypatch.setattr(devices, "gpus", lambda senses: (gpu,))
     with pytest.raises(ShakedownError, match="this build has none") as caught:
-        asking.plan(asking.Asked(devices="gpu"), Senses(), (0,))
+        options.plan(options.Asked(devices="gpu"), Senses(), (0,))
     assert "--devices cpu" in caught.value.hint

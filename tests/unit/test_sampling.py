@@ -16,11 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown import _sampler, _samples, meters, sampling
-from shakedown.energy import trace as traces
 from shakedown.errors import BadInput, CannotMeasure, StoreFailed
-from shakedown.host import RealHost, RecordedHost
-from shakedown.meters import Channel, Reading, Status, Target, parse_target
+from shakedown.hosts.access import RealHost, RecordedHost
+from shakedown.metering import meters, raw_files, sampler_process
+from shakedown.metering import sampler as sampling
+from shakedown.metering import trace as traces
+from shakedown.metering.meters import Channel, Reading, Status, Target, parse_target
 from support.waiting import until
 
 S = 10**9
@@ -36,7 +37,7 @@ def simulated(folder: Path, name: str = "load", **script: object) -> Target:
 
 def records(folder: Path, name: str = "00-simulated") -> list[tuple[Reading, int]]:
     path = folder / f"{name}.raw"
-    return _samples.unpack(path.read_bytes()) if path.exists() else []
+    return raw_files.unpack(path.read_bytes()) if path.exists() else []
 
 
 # -------------------------------------------------------------------------------------------------------------- the course
@@ -116,7 +117,7 @@ def test_ticks_that_are_missed_are_skipped_not_bunched(tmp_path: Path) -> None:
     assert sampler.ending is not None
     course = sampler.ending.courses[0]
     data = (tmp_path / "out" / "00-simulated.raw").read_bytes()
-    ticks = [fields[0] - 1 for fields in _samples.RECORD.iter_unpack(data)]
+    ticks = [fields[0] - 1 for fields in raw_files.RECORD.iter_unpack(data)]
     assert np.all(np.diff(ticks) > 0), "no tick is read twice"
     missed = ticks[-1] + 1 - len(ticks)
     assert 15 <= missed <= course.skipped
@@ -142,7 +143,7 @@ def test_a_sampler_that_is_killed_leaves_what_it_had(tmp_path: Path) -> None:
     assert sampler.ending is None
     (found,) = sampling.collect(out)
     assert len(found) == kept > 30 and found.ok.all()
-    assert _samples.clocks(out)[-1].cpu_s > 0
+    assert raw_files.clocks(out)[-1].cpu_s > 0
 
 
 @pytest.mark.parametrize("thread_ends", [False, True])
@@ -156,14 +157,14 @@ def test_it_ends_with_its_parent_and_not_with_its_thread(tmp_path: Path, thread_
         begin = f"kept.append({begin})"
     code = (
         "import os, threading, time; from pathlib import Path; from shakedown import sampling\n"
-        f"from shakedown.meters import parse_target\nkept = []\n{begin}\ntime.sleep(0.5)\n"
+        f"from shakedown.metering.meters import parse_target\nkept = []\n{begin}\ntime.sleep(0.5)\n"
         "print(kept[0].pid, kept[0].alive, flush=True)\nos.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     pid, alive = done.stdout.split()
     assert alive == "True"
-    until(lambda: (out / _samples.ENDED_FILE).exists() and not Path(f"/proc/{pid}/cwd").exists(), every_s=0.01)
-    ending = _samples.ending(out)
+    until(lambda: (out / raw_files.ENDED_FILE).exists() and not Path(f"/proc/{pid}/cwd").exists(), every_s=0.01)
+    ending = raw_files.ending(out)
     assert ending is not None and ending.why == "the parent has gone"
     assert len(sampling.collect(out)[0]) == ending.courses[0].readings > 0
 
@@ -185,8 +186,8 @@ def test_a_process_that_does_not_come_up_is_an_error(tmp_path: Path, monkeypatch
 
 
 def test_a_full_disk_loses_records_and_says_how_many(tmp_path: Path) -> None:
-    config = _sampler.Config(targets=(simulated(tmp_path),), folder=str(tmp_path), parent=1)
-    thread = _sampler._Thread(0, config.targets[0], config, RealHost(), threading.Event(), 1)
+    config = sampler_process.Config(targets=(simulated(tmp_path),), folder=str(tmp_path), parent=1)
+    thread = sampler_process._Thread(0, config.targets[0], config, RealHost(), threading.Event(), 1)
     thread.descriptor = os.open("/dev/full", os.O_WRONLY)
     thread._keep(0, [Reading(0, 1, 2, None, 3.0)] * 3, 1)
     os.close(thread.descriptor)
@@ -204,14 +205,14 @@ def channel(name: str = "x") -> Channel:
 def folder_of(path: Path, readings: list[tuple[Reading, int]], looks: list[tuple[int, int, int]] | None = None) -> Path:
     """A folder as a sampler leaves it. ``looks``: CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME."""
     path.mkdir(exist_ok=True)
-    header = _samples.Header(
+    header = raw_files.Header(
         target="simulated:x", meter="simulated", channels=(channel(),), interval_s=1.0, opened_ns=0
     )
     (path / "00-simulated.json").write_bytes(msgspec.json.encode(header))
     (path / "00-simulated.raw").write_bytes(
-        b"".join(_samples.pack(n, one, raw) for n, (one, raw) in enumerate(readings))
+        b"".join(raw_files.pack(n, one, raw) for n, (one, raw) in enumerate(readings))
     )
-    (path / _samples.CLOCK_FILE).write_bytes(b"".join(_samples.CLOCK.pack(*look, 500, 0.1) for look in looks or []))
+    (path / raw_files.CLOCK_FILE).write_bytes(b"".join(raw_files.CLOCK.pack(*look, 500, 0.1) for look in looks or []))
     return path
 
 
@@ -227,7 +228,7 @@ def folder_of(path: Path, readings: list[tuple[Reading, int]], looks: list[tuple
         ),
         max_size=20,
     ),
-    st.integers(0, 2 * _samples.RECORD.size),
+    st.integers(0, 2 * raw_files.RECORD.size),
 )
 def test_records_come_back_as_they_were_and_a_cut_costs_only_what_it_cut(
     rows: list[tuple[int, int, int | None, float, Status]], cut: int
@@ -236,9 +237,9 @@ def test_records_come_back_as_they_were_and_a_cut_costs_only_what_it_cut(
         Reading(0, before, before + took, device, value if state is Status.OK else None, state)
         for before, took, device, value, state in rows
     ]
-    data = b"".join(_samples.pack(n, one, n) for n, one in enumerate(readings))
-    kept = _samples.unpack(data[: max(0, len(data) - cut)])
-    whole = max(0, len(data) - cut) // _samples.RECORD.size
+    data = b"".join(raw_files.pack(n, one, n) for n, one in enumerate(readings))
+    kept = raw_files.unpack(data[: max(0, len(data) - cut)])
+    whole = max(0, len(data) - cut) // raw_files.RECORD.size
     assert [one for one, _ in kept] == readings[:whole]
 
 
@@ -246,7 +247,7 @@ def test_a_cut_file_and_a_hole_of_zeros_lose_only_themselves(tmp_path: Path) -> 
     readings = [(Reading(0, n * S, n * S, None, float(n)), n * S) for n in range(1, 11)]
     folder = folder_of(tmp_path / "cut", readings)
     data = bytearray((folder / "00-simulated.raw").read_bytes())
-    size = _samples.RECORD.size
+    size = raw_files.RECORD.size
     data[3 * size : 5 * size] = bytes(2 * size)
     (folder / "00-simulated.raw").write_bytes(data[:-7])
     (found,) = sampling.collect(folder)
@@ -353,7 +354,7 @@ def test_what_was_collected_is_not_written_again_until_there_is_more(tmp_path: P
     assert file.stat().st_mtime_ns == made
     assert again.t_ns.tolist() == first.t_ns.tolist() and again.channel == first.channel
     raw = next(folder.glob("0*.raw"))
-    raw.write_bytes(raw.read_bytes() + _samples.pack(2, Reading(0, zero + S, zero + S, None, 2.0), 2 * S))
+    raw.write_bytes(raw.read_bytes() + raw_files.pack(2, Reading(0, zero + S, zero + S, None, 2.0), 2 * S))
     os.utime(raw, ns=(made + S, made + S))
     assert [len(one) for one in sampling.collect(folder)] == [2]
 
@@ -368,12 +369,12 @@ def test_how_often_a_meter_is_read() -> None:
     )
     plain = Target(meter="simulated")
     own = Target(meter="simulated", options={"interval": "0.2"})
-    assert _sampler.interval(meter, plain, None) == (1.0, ())
-    assert _sampler.interval(meter, plain, 0.5) == (0.5, ())
-    assert _sampler.interval(meter, own, 0.5) == (0.2, ())
-    seconds, notes = _sampler.interval(meter, plain, 0.01)
+    assert sampler_process.interval(meter, plain, None) == (1.0, ())
+    assert sampler_process.interval(meter, plain, 0.5) == (0.5, ())
+    assert sampler_process.interval(meter, own, 0.5) == (0.2, ())
+    seconds, notes = sampler_process.interval(meter, plain, 0.01)
     assert seconds == 0.1 and "disturbs" in notes[0]
-    seconds, notes = _sampler.interval(meter, plain, None, [counter])
+    seconds, notes = sampler_process.interval(meter, plain, None, [counter])
     assert seconds == 0.5 and "wraps" in notes[0]
 
 

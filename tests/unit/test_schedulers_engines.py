@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shakedown import schedulers
 from shakedown.errors import CannotMeasure
-from shakedown.host import RecordedHost, Result
+from shakedown.hosts.access import RecordedHost, Result
 from shakedown.schedulers import JobRecord
 from shakedown.schedulers import gridengine as ge
 from shakedown.schedulers import torque as torque_engine

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown import following, schedulers
+from shakedown import schedulers
 from shakedown.errors import BadInput, CannotMeasure, StoreFailed
-from shakedown.following import Ticket, View, begin, judge
-from shakedown.host import RecordedHost, Result
+from shakedown.hosts.access import RecordedHost, Result
+from shakedown.run.batch import job_monitor
+from shakedown.run.batch.job_monitor import Ticket, View, begin, judge
 from shakedown.schedulers import JobRecord, JobState, Request
 
-SETTLE_S = following.SETTLE_S
+SETTLE_S = job_monitor.SETTLE_S
 
 
 def queued(state: JobState = "running", **more: Any) -> JobRecord:
@@ -254,7 +255,7 @@ def test_a_job_is_followed_through_outages_of_everything() -> None:
     )
     heard: list[JobRecord] = []
     now = [0.0]
-    views = following.watch(
+    views = job_monitor.watch(
         schedulers.get("slurm"),
         [Ticket(engine="slurm", job="7")],
         door,
@@ -270,7 +271,7 @@ def test_a_job_is_followed_through_outages_of_everything() -> None:
 def test_following_ends_where_it_is_told_to_and_says_for_what_it_waits() -> None:
     door = Engine({"squeue": [squeue_line("RUNNING"), AWAY], "sacct": [NO_ROW]})
     now = [0.0]
-    (view,) = following.watch(
+    (view,) = job_monitor.watch(
         schedulers.get("slurm"),
         [Ticket(engine="slurm", job="7")],
         door,
@@ -300,7 +301,7 @@ def test_a_job_that_nobody_will_start_says_so() -> None:
         "1",
     )
     door = Engine({"squeue": [Result(0, "\x1f".join((*fields, "7", "")) + "\n", "")], "sacct": [NO_ROW]})
-    (view,) = following.look(schedulers.get("slurm"), [begin(Ticket(engine="slurm", job="7"))], door, 0.0)
+    (view,) = job_monitor.look(schedulers.get("slurm"), [begin(Ticket(engine="slurm", job="7"))], door, 0.0)
     assert "scontrol release" in view.stuck and view.state == "queued"
 
 
@@ -310,14 +311,14 @@ def request(folder: Path) -> Request:
 
 def test_a_job_is_submitted_once_from_a_script_that_only_we_can_write(tmp_path: Path) -> None:
     door = Engine({"sbatch": [Result(0, "7\n", "")]})
-    assert following.submit(schedulers.get("slurm"), request(tmp_path), door, tmp_path / "script") == "7"
+    assert job_monitor.submit(schedulers.get("slurm"), request(tmp_path), door, tmp_path / "script") == "7"
     (words,) = door.asked
     assert words[:2] == ("env", "-u") and "SBATCH_PARTITION" in words
     assert words[-3:] == ("sbatch", "--parsable", str(tmp_path / "script"))
     assert (tmp_path / "script").stat().st_mode & 0o777 == 0o700
     door = Engine({"sbatch": [Result(None, "", "timed out after 60 s")]})
     with pytest.raises(CannotMeasure, match="timed out") as caught:
-        following.submit(schedulers.get("slurm"), request(tmp_path), door, tmp_path / "script")
+        job_monitor.submit(schedulers.get("slurm"), request(tmp_path), door, tmp_path / "script")
     assert len(door.asked) == 1 and "before submitting again" in caught.value.hint
 
 
@@ -325,25 +326,25 @@ def test_a_script_is_not_written_where_others_could_change_it(tmp_path: Path) ->
     door = Engine({"sbatch": [Result(0, "7\n", "")]})
     tmp_path.chmod(0o777)
     with pytest.raises(BadInput, match="others can write"):
-        following.submit(schedulers.get("slurm"), request(tmp_path), door, tmp_path / "script")
+        job_monitor.submit(schedulers.get("slurm"), request(tmp_path), door, tmp_path / "script")
     tmp_path.chmod(0o755)
     victim = tmp_path / "victim"
     victim.write_text("kept")
     (tmp_path / ".script.new").symlink_to(victim)
-    following.submit(schedulers.get("slurm"), request(tmp_path), door, tmp_path / "script")
+    job_monitor.submit(schedulers.get("slurm"), request(tmp_path), door, tmp_path / "script")
     assert victim.read_text() == "kept" and not (tmp_path / "script").is_symlink()
     with pytest.raises(StoreFailed):
-        following.submit(schedulers.get("slurm"), request(tmp_path), door, tmp_path / "absent" / "script")
+        job_monitor.submit(schedulers.get("slurm"), request(tmp_path), door, tmp_path / "absent" / "script")
 
 
 def test_cancelling_a_job_that_is_over_is_no_error() -> None:
     slurm = schedulers.get("slurm")
     refused = Result(1, "", "scancel: error: Kill job error on job id 7: Invalid job id specified")
-    following.cancel(slurm, "7", Engine({"scancel": [Result(0, "", "")]}))
-    following.cancel(slurm, "7", Engine({"scancel": [refused], "squeue": [GONE]}))
+    job_monitor.cancel(slurm, "7", Engine({"scancel": [Result(0, "", "")]}))
+    job_monitor.cancel(slurm, "7", Engine({"scancel": [refused], "squeue": [GONE]}))
     for live in (squeue_line("RUNNING"), AWAY):
         with pytest.raises(CannotMeasure, match="did not cancel"):
-            following.cancel(slurm, "7", Engine({"scancel": [refused], "squeue": [live]}))
+            job_monitor.cancel(slurm, "7", Engine({"scancel": [refused], "squeue": [live]}))
 
 
 def test_a_ticket_finds_the_job_again_from_another_process() -> None:

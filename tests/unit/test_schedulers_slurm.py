@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from shakedown import schedulers
 from shakedown.errors import CannotMeasure
-from shakedown.host import RecordedHost, Result
+from shakedown.hosts.access import RecordedHost, Result
 from shakedown.schedulers import JobRecord, JobState
-from shakedown.schedulers._slurm_rows import UNIT, jobs_of, rows, seconds_of, state_of
+from shakedown.schedulers.common.slurm_rows import UNIT, jobs_of, rows, seconds_of, state_of
 from shakedown.schedulers.slurm import _ACCOUNTS, _QUEUE, interfaces
 
 SLURM = schedulers.get("slurm")

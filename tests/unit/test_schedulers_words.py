@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shakedown import schedulers
 from shakedown.errors import BadInput
 from shakedown.schedulers import Component, Request
-from shakedown.schedulers._words import clock, join, label, minutes, quote
+from shakedown.schedulers.common.words import clock, join, label, minutes, quote
 
 #: Every text that a program can be given: surrogates stand for bytes that are no UTF-8.
 WORDS = st.text(

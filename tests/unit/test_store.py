@@ -7,22 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import store
 from shakedown.errors import BadInput, StoreFailed
+from shakedown.files import atomic
 from shakedown.records import Plan
+from shakedown.results import run_directory
 from support.machines import machine
 
-MANIFEST = store.Manifest(schema=store.SCHEMA, campaign="t", created_ns=1, version="test", host="node1")
+MANIFEST = run_directory.Manifest(schema=run_directory.SCHEMA, campaign="t", created_ns=1, version="test", host="node1")
 PLAN = Plan(campaign="t", title="T", runs=())
 
 
-def create(path: Path) -> store.RunDirectory:
-    return store.RunDirectory.create(path, manifest=MANIFEST, campaign_toml="", machine=machine(), plan=PLAN)
+def create(path: Path) -> run_directory.RunDirectory:
+    return run_directory.RunDirectory.create(path, manifest=MANIFEST, campaign_toml="", machine=machine(), plan=PLAN)
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     create(tmp_path / "run")
-    opened = store.RunDirectory.open(tmp_path / "run")
+    opened = run_directory.RunDirectory.open(tmp_path / "run")
     assert (opened.plan(), opened.machine(), opened.manifest()) == (PLAN, machine(), MANIFEST)
     assert not list(tmp_path.rglob("*.tmp"))
 
@@ -47,7 +48,7 @@ def test_what_is_no_run_directory_is_said(tmp_path: Path, make: object, message:
     assert callable(make)
     make(tmp_path / "run")
     with pytest.raises(StoreFailed, match=message) as caught:
-        store.RunDirectory.open(tmp_path / "run")
+        run_directory.RunDirectory.open(tmp_path / "run")
     assert caught.value.hint
 
 
@@ -56,7 +57,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
     create(tmp_path / "run")
     (tmp_path / "run" / name).write_text('{"half": ')
     with pytest.raises(StoreFailed, match="is damaged") as caught:
-        opened = store.RunDirectory.open(tmp_path / "run")
+        opened = run_directory.RunDirectory.open(tmp_path / "run")
         opened.plan()
         opened.machine()
     assert name in caught.value.where
@@ -67,12 +68,12 @@ def test_another_layout_is_refused_by_name(tmp_path: Path) -> None:
     manifest = tmp_path / "run" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"schema": 1', '"schema": 99'))
     with pytest.raises(StoreFailed, match="layout 99"):
-        store.RunDirectory.open(tmp_path / "run")
+        run_directory.RunDirectory.open(tmp_path / "run")
 
 
 def test_a_full_device_is_one_clear_error() -> None:
     with pytest.raises(StoreFailed, match="cannot write"):
-        store.write(Path("/proc/shakedown-cannot-write-here"), b"x")
+        atomic.write(Path("/proc/shakedown-cannot-write-here"), b"x")
 
 
 @pytest.mark.needs("root", "mount")
@@ -84,7 +85,7 @@ def test_a_full_disk_keeps_what_was_there(tmp_path: Path) -> None:
     try:
         opened = create(disk / "run")
         with pytest.raises(StoreFailed) as caught:
-            store.write(opened.path / "big", b"x" * 2**20)
+            atomic.write(opened.path / "big", b"x" * 2**20)
         assert "No space" in caught.value.what and "--resume" in caught.value.hint
         assert not list(opened.path.glob(".big*")), "half a file was left"
         assert opened.plan() == PLAN

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 
+from shakedown.document.model import Bars, Block, Figures, Heat, Lines
 from shakedown.records import Finding, Metric, Params
 from shakedown.report import _swept
-from shakedown.report._document import Bars, Block, Figures, Heat, Lines
 
 HPL = Metric(name="hpl.rate", title="HPL rate", unit="flop/s", better="higher", per="flop/s", headline=True)
 SHARE = Metric(name="hpl.fraction", title="Share", unit="1", better="higher", per="hpl.rate/flops.fp64")

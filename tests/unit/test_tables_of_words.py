@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown.cli import _layout
-from shakedown.cli._layout import is_numeric
-from shakedown.cli.common import print_table
-from shakedown.report import html
-from shakedown.report._document import Column, Document, Section, Table
+from shakedown.document import terminal
+from shakedown.document.model import Column, Document, Section, Table
+from shakedown.document.terminal import is_numeric, print_table
+from shakedown.report.formats import html
 
 
 @pytest.mark.parametrize(
@@ -87,7 +86,7 @@ ROWS = (
 
 @pytest.mark.parametrize("width", [None, 200, 80, 60, 44])
 def test_a_table_that_is_too_wide_is_folded_and_loses_no_word(width: int | None) -> None:
-    lines = _layout.table(HEADS, ROWS, width)
+    lines = terminal.table(HEADS, ROWS, width)
     if width:
         assert max(map(len, lines)) <= width
     else:
@@ -101,7 +100,7 @@ def test_a_table_that_is_too_wide_is_folded_and_loses_no_word(width: int | None)
 def test_a_few_rows_that_cannot_be_folded_stand_as_pairs() -> None:
     heads = ("window", "from", "to")
     rows = [("all", "2026-11-21T23:45:35+0000", "2026-11-22T00:39:16+0000")]
-    assert _layout.table(heads, rows, 40) == [
+    assert terminal.table(heads, rows, 40) == [
         "  window  all",
         "  from    2026-11-21T23:45:35+0000",
         "  to      2026-11-22T00:39:16+0000",
@@ -109,20 +108,20 @@ def test_a_few_rows_that_cannot_be_folded_stand_as_pairs() -> None:
 
 
 def test_what_fits_is_not_folded() -> None:
-    assert _layout.table(HEADS, ROWS, 120) == _layout.table(HEADS, ROWS, None)
+    assert terminal.table(HEADS, ROWS, 120) == terminal.table(HEADS, ROWS, None)
 
 
 def test_columns_that_can_be_spared_go_first_to_last_and_are_named() -> None:
     rows = [("1" * 20, "2" * 20, "3" * 20, "4" * 20)]
-    lines = _layout.table(("a", "b", "c", "d"), rows, 50, spare=("c", "b", "x"))
+    lines = terminal.table(("a", "b", "c", "d"), rows, 50, spare=("c", "b", "x"))
     assert lines[-1] == "  (too narrow for b, c)" and max(map(len, lines[:-1])) <= 50
     assert "1" * 20 in lines[2] and "4" * 20 in lines[2]
 
 
 def test_a_sentence_is_folded_on_a_terminal_and_its_words_stay_whole() -> None:
     text = "see what waits: ps -eo stat,pid,wchan,comm | grep ^D, and who runs more than the node has CPUs"
-    assert _layout.sentence(text, None, first="next: ") == [f"next: {text}"]
-    lines = _layout.sentence(text, 40, first="next: ", rest="      ")
+    assert terminal.sentence(text, None, first="next: ") == [f"next: {text}"]
+    lines = terminal.sentence(text, 40, first="next: ", rest="      ")
     assert max(map(len, lines)) <= 40 and " ".join(" ".join(lines).split()) == f"next: {text}"
-    long = _layout.sentence("/a/path/that/is/longer/than/the/terminal/is/wide", 30)
+    long = terminal.sentence("/a/path/that/is/longer/than/the/terminal/is/wide", 30)
     assert long == ["/a/path/that/is/longer/than/the/terminal/is/wide"]

@@ -19,7 +19,7 @@ from shakedown.tuning.journal import TRIALS, Journal
 from shakedown.tuning.paired import Observation, compare, t95
 from shakedown.tuning.records import Candidate, Effect, Interval, Level, Request, Result, Trial, Window, name_of
 from shakedown.tuning.windows import Step, fit, orders, whole_seconds
-from shakedown.workloads import _hpl_dat
+from shakedown.workloads.common import hpl_dat
 from support.machines import OPEN_MPI, OPENBLAS
 from support.machines import host as small_host
 
@@ -433,7 +433,7 @@ def test_hpl_dat_says_what_was_chosen_and_what_the_program_chose() -> None:
         "mapping": "column",
     }
     ran = {"pfact": "left", "rfact": "right", "nbmin": 16, "ndiv": 2, "swap": "long", "swap_threshold": 80, "depth": 1}
-    found = _hpl_dat.read(launch.hpl_dat(point, 40320, ran))
+    found = hpl_dat.read(launch.hpl_dat(point, 40320, ran))
     assert (found.n, found.nb, found.grids, found.mapping) == ((40320,), (224,), ((2, 2),), "column")
     assert (found.depth, found.bcast, found.pfact, found.rfact) == ((0,), ("2ringM",), ("left",), ("right",))
     assert (found.nbmin, found.ndiv, found.swap, found.swap_threshold) == ((16,), (2,), "long", 80)

@@ -13,7 +13,7 @@ import pytest
 
 from shakedown.records import Params
 from shakedown.tuning import loop, search, space
-from shakedown.tuning.known import Predict, Problem, Windows
+from shakedown.tuning.history import Predict, Problem, Windows
 from shakedown.tuning.records import Point, Request, Trial, Window, name_of
 from shakedown.tuning.windows import orders
 

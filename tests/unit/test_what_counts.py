@@ -7,18 +7,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import campaign, events, execute, measure, plan, store, workloads
-from shakedown.acceptance import judging_runs
+from shakedown import campaign, workloads
+from shakedown.acceptance import run_verdict
 from shakedown.acceptance.plan import LimitEntry, RunTest
-from shakedown.analysis import beside, build, compare, limits, values
+from shakedown.analysis import build, compare, limits, published_comparison, values
+from shakedown.campaign import plan
 from shakedown.cli.progress import outcome
-from shakedown.host import RealHost
+from shakedown.document.model import Alert, Bars
+from shakedown.hosts.access import RealHost
+from shakedown.programs import events
 from shakedown.published import systems
 from shakedown.records import Analysis, Case, Finding, Job, Limit, Measurement, Metric, Only, Run, Value
-from shakedown.report import html, markdown
-from shakedown.report._document import Alert, Bars
 from shakedown.report._sections import document
-from shakedown.store import RunDirectory
+from shakedown.report.formats import html, markdown
+from shakedown.results import outcome as measure
+from shakedown.results import run_directory
+from shakedown.results.run_directory import RunDirectory
+from shakedown.run import loop
 from support.findings import finding
 from support.machines import machine
 from support.workloads import installed
@@ -66,7 +71,7 @@ def test_where_memory_was_measured_a_cache_does_not_meet_a_limit_that_names_no_l
 
 
 def test_headlines_and_words_as_runs_end_are_those_of_the_figure() -> None:
-    assert beside.headlines([RANDOM, ZEROS], {"m": RATE}) == {("m", "n=192"): RANDOM}
+    assert published_comparison.headlines([RANDOM, ZEROS], {"m": RATE}) == {("m", "n=192"): RANDOM}
     cases = [
         Case(kernel="", params={"n": 192, "data": data}, work={"flop": work}, seconds=(1.0,))
         for data, work in (("random", 3.0), ("zeros", 8.0))
@@ -83,7 +88,7 @@ def test_what_was_made_on_a_stand_in_decides_nothing_whatever_a_limit_names() ->
     for named in ({}, {"data": "random"}, {"backend": "host:2"}):
         state, evidence = verdict(GPU, 5, rehearsed, **named)
         assert state == "undecided" and evidence.endswith(STAND_IN)
-    assert beside.headlines([rehearsed], {"m": GPU}) == {}
+    assert published_comparison.headlines([rehearsed], {"m": GPU}) == {}
     assert limits.fractions(rehearsed, msgspec.structs.replace(GPU, limit="flops.fp64"), ()) == ()
     real = finding(GPU, 3, 3, 3, n=192, data="random", backend="cuda")
     assert verdict(GPU, 5, rehearsed, real)[0] == "not met", "the real one counts, the other not"
@@ -126,9 +131,11 @@ def analysed(
     if backend == "cuda":  # as on a machine with a GPU
         runs = [msgspec.structs.replace(one, params={**one.params, "backend": "cuda"}) for one in made.runs]
         made = msgspec.structs.replace(made, runs=tuple(runs))
-    manifest = store.Manifest(schema=store.SCHEMA, campaign="gpus", created_ns=0, version="0", host="node1")
+    manifest = run_directory.Manifest(
+        schema=run_directory.SCHEMA, campaign="gpus", created_ns=0, version="0", host="node1"
+    )
     opened = RunDirectory.create(folder / "run", manifest=manifest, campaign_toml=text, machine=here, plan=made)
-    records = execute.execute(opened, made, here, RealHost())
+    records = loop.execute(opened, made, here, RealHost())
     analysis, damaged = build.analyse(opened)
     assert not damaged and [one.state for one in records] == ["ok", "ok"], [one.reason for one in records]
     return records, analysis
@@ -158,8 +165,8 @@ def test_the_host_backend_is_told_everywhere_and_heads_nothing(
             LimitEntry(metric="gpu_gemm.f64.rate", at_least=0.1, of="gpu.flops.fp64.matrix"),
         ),
     )
-    session = judging_runs.load(tmp_path / "run")
-    points = judging_runs.points(test, [records[0].run], session)
+    session = run_verdict.load(tmp_path / "run")
+    points = run_verdict.points(test, [records[0].run], session)
     assert points and {one.state for one in points} == {"undecided"}
     assert all(STAND_IN in one.found for one in points)
 
@@ -258,8 +265,10 @@ def test_every_published_value_agrees_with_what_our_programs_print(recordings: P
 def test_numbers_agree_as_numbers_and_words_as_words() -> None:
     metric = msgspec.structs.replace(RATE, match=("n", "cutoff", "word"))
     same = [{"n": 64000, "cutoff": 3, "word": "3"}, {"n": 64000.0, "cutoff": 3.0, "word": "3"}]
-    assert len({beside.matched(metric, one) for one in same}) == 1
-    assert beside.matched(metric, {"n": 1, "cutoff": 2.5}) != beside.matched(metric, {"n": 1, "cutoff": 2})
+    assert len({published_comparison.matched(metric, one) for one in same}) == 1
+    assert published_comparison.matched(metric, {"n": 1, "cutoff": 2.5}) != published_comparison.matched(
+        metric, {"n": 1, "cutoff": 2}
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- rows of compare

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from shakedown import schedulers
-from shakedown.demonstrations import _batch_jobs, batch
-from shakedown.demonstrations._batch_words import DIALECTS, Dialect
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
-from shakedown.host import Result
+from shakedown.functional_tests import _batch_jobs, batch
+from shakedown.functional_tests._batch_words import DIALECTS, Dialect
+from shakedown.hosts.access import Result
 from shakedown.records import Params, Value
 from shakedown.schedulers import JobRecord, JobState, Request, Scheduler
 from shakedown.workloads import batch as workload
@@ -287,7 +287,7 @@ def test_a_small_job_that_is_lost_fails_the_throughput(tmp_path: Path, monkeypat
 
 def test_without_an_engine_every_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    from shakedown.host import RealHost
+    from shakedown.hosts.access import RealHost
 
     with pytest.raises(Unavailable) as caught:
         batch.choose("auto", RealHost())

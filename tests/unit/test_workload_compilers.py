@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events
-from shakedown.demonstrations import _modules, _suites, compilers
-from shakedown.demonstrations._expected import expected
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
+from shakedown.functional_tests import _modules, _suites, compilers
+from shakedown.functional_tests._expected import expected
+from shakedown.programs import events
 from shakedown.records import Params, Value
 from shakedown.workloads import compilers as workload
 from support.machines import host, machine
@@ -99,7 +99,7 @@ def demonstrate(
     folder: Path, *words: str, path: str = "", **env: str
 ) -> tuple[subprocess.CompletedProcess[bytes], events.Events]:
     done = subprocess.run(
-        [sys.executable, "-m", "shakedown.demonstrations.compilers", *words],
+        [sys.executable, "-m", "shakedown.functional_tests.compilers", *words],
         capture_output=True,
         cwd=folder,
         env={**os.environ, "PATH": path or os.environ["PATH"], **env},

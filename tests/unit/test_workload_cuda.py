@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, workloads
-from shakedown.demonstrations import cuda
+from shakedown import workloads
 from shakedown.errors import BadInput
+from shakedown.functional_tests import cuda
+from shakedown.programs import events
 from support.machines import host
 
 KERNELS = Path(cuda.__file__).parent / "sources" / "cuda"
@@ -37,7 +38,7 @@ def demonstrate(
 ) -> tuple[subprocess.CompletedProcess[bytes], events.Events]:
     words = ("--library", str(library), "--nvcc", "off", "--bodies", "512", "--elements", "5000", "--samples", "2")
     done = subprocess.run(
-        [sys.executable, "-m", "shakedown.demonstrations.cuda", *words, "--together", "0.02", *more],
+        [sys.executable, "-m", "shakedown.functional_tests.cuda", *words, "--together", "0.02", *more],
         capture_output=True,
         cwd=folder,
         env={**os.environ, "FAKE_CUDA": fault},
@@ -157,5 +158,5 @@ def test_the_workload_starts_the_demonstration() -> None:
     workload = workloads.get("cuda")
     params = workloads.check_params(workload, {"together": 3.0})
     argv = workload.command(params, host()).argv
-    assert argv[1:3] == ("-m", "shakedown.demonstrations.cuda")
+    assert argv[1:3] == ("-m", "shakedown.functional_tests.cuda")
     assert dict(zip(argv[3::2], argv[4::2], strict=True))["--together"] == "3.0"

@@ -17,9 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown.demonstrations import _addresses, _emit, _meeting, _servers, dualstack
-from shakedown.demonstrations._addresses import Address, Chosen
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
+from shakedown.functional_tests import _addresses, _meeting, _servers, dualstack
+from shakedown.functional_tests._addresses import Address, Chosen
+from shakedown.programs import emitter
 from shakedown.records import Params, Residual, Value
 from shakedown.workloads import dualstack as workload
 from support.machines import host, over_hosts
@@ -194,7 +195,7 @@ def start(folder: Path, *words: str, rank: int | None = None) -> subprocess.Pope
     environment = {name: value for name, value in os.environ.items() if name not in _meeting.RANKS}
     if rank is not None:
         environment["PMI_RANK"] = str(rank)
-    argv = [sys.executable, "-m", "shakedown.demonstrations.dualstack", "--folder", str(folder), *words]
+    argv = [sys.executable, "-m", "shakedown.functional_tests.dualstack", "--folder", str(folder), *words]
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
 
 
@@ -233,7 +234,7 @@ def test_a_process_that_does_not_come_is_told(tmp_path: Path) -> None:
 def test_a_host_without_ipv6_fails_by_name(tmp_path: Path) -> None:
     script = 'ip link set lo up && ip -6 addr flush dev lo && exec "$0" "$@"'
     own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    argv = [sys.executable, "-m", "shakedown.demonstrations.dualstack", "--folder", str(tmp_path), "--names", "none"]
+    argv = [sys.executable, "-m", "shakedown.functional_tests.dualstack", "--folder", str(tmp_path), "--names", "none"]
     done = subprocess.run(["unshare", *own, "--net", "sh", "-c", script, *argv], capture_output=True, timeout=60)
     if b'"event":"start"' not in done.stdout:
         pytest.skip(f"no network namespace can be made here: {done.stderr.decode().strip()}")
@@ -249,7 +250,7 @@ def test_a_host_without_ipv6_fails_by_name(tmp_path: Path) -> None:
 
 
 def test_the_emitter_prints_the_contracts_events_and_judges() -> None:
-    def body(argv: Sequence[str], emit: _emit.Emitter) -> None:
+    def body(argv: Sequence[str], emit: emitter.Emitter) -> None:
         emit.start({"answer": 42})
         with emit.phase("measure", "one"):
             emit.case("a", {"n": 1}, {"checks": 2}, [0.5], Residual(value=0, limit=0, kind="x"), 1, 2)
@@ -259,10 +260,10 @@ def test_the_emitter_prints_the_contracts_events_and_judges() -> None:
         emit.notice("code", "text", "advice")
         emit.facts({"more": [1]})
 
-    from shakedown import events
+    from shakedown.programs import events
 
     out = io.BytesIO()
-    assert _emit.run("try", body, [], out) == 1, "NaN passes no check"
+    assert emitter.run("try", body, [], out) == 1, "NaN passes no check"
     found = events.parse(out.getvalue())
     assert found.started and found.ended and not found.garbage
     assert found.provenance["program"] == "try" and found.provenance["facts"] == {"answer": 42, "more": [1]}
@@ -277,20 +278,20 @@ def test_the_emitter_prints_the_contracts_events_and_judges() -> None:
 def test_a_foreseen_error_is_one_line_and_no_end(
     error: Exception, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def body(argv: Sequence[str], emit: _emit.Emitter) -> None:
+    def body(argv: Sequence[str], emit: emitter.Emitter) -> None:
         emit.start({})
         raise error
 
     out = io.BytesIO()
-    assert _emit.run("try", body, [], out) == code
+    assert emitter.run("try", body, [], out) == code
     assert b'"end"' not in out.getvalue() and capsys.readouterr().err.startswith(f"try: {error.args[0]}")
 
 
 def test_words_that_are_none_are_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    def body(argv: Sequence[str], emit: _emit.Emitter) -> None:
-        _emit.Words("try", "about").parse_args(argv)
+    def body(argv: Sequence[str], emit: emitter.Emitter) -> None:
+        emitter.Words("try", "about").parse_args(argv)
 
-    assert _emit.run("try", body, ["--nonsense"], io.BytesIO()) == 2
+    assert emitter.run("try", body, ["--nonsense"], io.BytesIO()) == 2
     assert "next: try --help" in capsys.readouterr().err
 
 
@@ -303,7 +304,7 @@ def resolve(count: int = 1, **given: Value) -> Params:
 
 def test_one_host_needs_no_launcher_and_several_get_a_process_each() -> None:
     alone = WORKLOAD.command(resolve(interface="eth1"), host(2))
-    assert alone.ranks == 0 and alone.argv[:3] == (sys.executable, "-m", "shakedown.demonstrations.dualstack")
+    assert alone.ranks == 0 and alone.argv[:3] == (sys.executable, "-m", "shakedown.functional_tests.dualstack")
     assert alone.argv[alone.argv.index("--interface") + 1] == "eth1"
     many = WORKLOAD.command(resolve(7), host(2))
     assert many.ranks == 7 and many.argv[many.argv.index("--hosts") + 1] == "7"

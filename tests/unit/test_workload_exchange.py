@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown import events, workloads
-from shakedown.demonstrations import _exchange_tree as trees
-from shakedown.demonstrations import exchange
+from shakedown import workloads
 from shakedown.errors import BadInput
+from shakedown.functional_tests import _exchange_tree as trees
+from shakedown.functional_tests import exchange
+from shakedown.programs import events
 from shakedown.records import Params, Value
 from shakedown.workloads.exchange import Target, parse_target
 from support.machines import host, machine
@@ -170,7 +171,7 @@ def test_sums_of_the_far_side_are_compared() -> None:
 
 def demonstrate(folder: Path, *words: str, **env: str) -> tuple[subprocess.CompletedProcess[bytes], events.Events]:
     done = subprocess.run(
-        [sys.executable, "-m", "shakedown.demonstrations.exchange", "--large", "100000", "--samples", "2", *words],
+        [sys.executable, "-m", "shakedown.functional_tests.exchange", "--large", "100000", "--samples", "2", *words],
         capture_output=True,
         cwd=folder,
         env={**os.environ, **env},
@@ -238,7 +239,7 @@ def test_a_run_that_is_ended_leaves_nothing(ends: tuple[Path, Path]) -> None:
     here, there = ends
     words = ("--target", str(there), "--tools", "cp", "--large", "1000000", "--samples", "100000")
     child = subprocess.Popen(
-        [sys.executable, "-m", "shakedown.demonstrations.exchange", *words], cwd=here, stdout=subprocess.PIPE
+        [sys.executable, "-m", "shakedown.functional_tests.exchange", *words], cwd=here, stdout=subprocess.PIPE
     )
     try:
         until = time.monotonic() + 30

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, measure
 from shakedown.errors import BadInput
+from shakedown.programs import events
 from shakedown.records import Job, Machine, Params, Run, Value
+from shakedown.results import outcome
 from shakedown.workloads import filesystem
 from support.machines import host, machine, over_hosts
 from support.workloads import installed, options, params_of
@@ -125,7 +126,7 @@ def test_a_feature_that_is_required_and_absent_makes_the_run_wrong(recordings: P
     text = (recordings / "native" / "filesystem-ramfs-absent.jsonl").read_bytes()
     run = Run(id="r", workload="filesystem", params=resolve(), label="", estimate_s=1, limit_s=9)
     job = Job(run="r", repeat=1, argv=("filesystem",), begin_ns=1, end_ns=2, exit_code=1)
-    found = measure.measurement(run, job, text, b"")
+    found = outcome.measurement(run, job, text, b"")
     assert found.state == "wrong" and "required and absent" in found.reason
     assert {one.text.split()[0] for one in found.notices if one.code == "filesystem-feature-failed"} == {
         "attributes",

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, programs
+from shakedown import programs
 from shakedown.errors import BadInput, Unavailable
+from shakedown.programs import events
 from shakedown.records import Params, Software, Value
-from shakedown.workloads import _blas, check_params, gemm
+from shakedown.workloads import check_params, gemm
+from shakedown.workloads.common import blas
 from support.machines import machine
 from support.workloads import options
 
@@ -50,7 +52,7 @@ def test_all_is_one_run_for_each_library_but_the_reference() -> None:
     ("vendor", "first"), [("GenuineIntel", "mkl"), ("AuthenticAMD", "openblas"), ("ARM", "openblas")]
 )
 def test_auto_takes_the_one_that_suits_the_processor(vendor: str, first: str) -> None:
-    assert _blas.ordered(ALL, vendor)[0].name == first
+    assert blas.ordered(ALL, vendor)[0].name == first
 
 
 def test_auto_prefers_threads_then_small_integers_then_the_site() -> None:
@@ -58,7 +60,7 @@ def test_auto_prefers_threads_then_small_integers_then_the_site() -> None:
     wide = library("openblas", path="/b", ilp64=True)
     wheel = library("openblas", path="/c", source="wheel")
     site = library("openblas", path="/d")
-    assert [one.path for one in _blas.ordered((serial, wide, wheel, site), "GenuineIntel")] == ["/d", "/c", "/b", "/a"]
+    assert [one.path for one in blas.ordered((serial, wide, wheel, site), "GenuineIntel")] == ["/d", "/c", "/b", "/a"]
 
 
 def test_a_name_a_label_or_a_path() -> None:
@@ -88,7 +90,7 @@ def test_labels_tell_all_libraries_apart() -> None:
         library("blis", "", "/x/libblis.so"),
         library("blis", "", "/y/libblis.so"),
     )
-    named = _blas.labels(found)
+    named = blas.labels(found)
     assert named["/n/a.so"] == "openblas 0.3.26"
     assert named["/o/a.so"] == "openblas 0.3.21 openmp"
     assert named["/i/a.so"] == "openblas 0.3.21 ilp64 pthread"

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, plan, published, workloads
+from shakedown import published, workloads
 from shakedown.analysis import compare, derive, table
-from shakedown.demonstrations._emit import Emitter
+from shakedown.campaign import plan
 from shakedown.errors import Unavailable
 from shakedown.machine import gpu_events, gpu_query
 from shakedown.machine.gpu_settings import gpu_settings
+from shakedown.programs import events
+from shakedown.programs.emitter import Emitter
 from shakedown.records import Absent, Finding, Gpu, Measurement, Value
 from shakedown.workloads.gpu_query import WORKLOAD
 from support.machines import machine

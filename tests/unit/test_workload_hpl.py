@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import measure, published, report
+from shakedown import published, report
 from shakedown.analysis import build, compare, table
 from shakedown.campaign import parse as parse_campaign
+from shakedown.campaign.plan import make
 from shakedown.errors import BadInput, Unavailable
-from shakedown.plan import make
 from shakedown.records import (
     Analysis,
     Finding,
@@ -28,7 +28,9 @@ from shakedown.records import (
     Run,
     Value,
 )
-from shakedown.workloads import _hpl, hpl
+from shakedown.results import outcome
+from shakedown.workloads import hpl
+from shakedown.workloads.common import hpl as _hpl
 from support.machines import OPEN_MPI, OPENBLAS, host
 from support.workloads import installed, options, params_of
 
@@ -348,7 +350,7 @@ def measured(lines: Sequence[bytes], **run_params: Value) -> Measurement:
         limit_s=30,
     )
     job = Job(run="r1", repeat=1, argv=("hpl",), host="node1", begin_ns=1, end_ns=4, exit_code=0)
-    return measure.measurement(run, job, b"\n".join([start, *lines, end]), b"")
+    return outcome.measurement(run, job, b"\n".join([start, *lines, end]), b"")
 
 
 def analysed(record: Measurement, on: Host, campaign: str = "") -> Analysis:

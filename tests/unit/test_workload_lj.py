@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events
 from shakedown.errors import BadInput
+from shakedown.programs import events
 from shakedown.records import Params, Value
 from shakedown.workloads import lj
 from support.machines import host, machine

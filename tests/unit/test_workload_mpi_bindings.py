@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import events, workloads
-from shakedown.demonstrations import mpi_bindings as bindings
+from shakedown import workloads
 from shakedown.errors import BadInput, Unavailable
+from shakedown.functional_tests import mpi_bindings as bindings
+from shakedown.programs import events
 from shakedown.records import Host, Params, Software, Value
 from shakedown.workloads import mpi_bindings as workload
 from support.machines import OPEN_MPI, host, machine

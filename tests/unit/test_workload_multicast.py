@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, measure
 from shakedown.errors import BadInput, Unavailable
 from shakedown.launchers import wrap
+from shakedown.programs import events
 from shakedown.records import Job, Machine, Params, Run, Value
+from shakedown.results import outcome
 from shakedown.workloads import multicast
 from support.machines import OPEN_MPI, host, machine, over_hosts
 from support.workloads import installed, options, params_of
@@ -139,7 +140,7 @@ def test_a_pair_between_which_nothing_passes_makes_the_run_wrong(recordings: Pat
     text = (recordings / "native" / "multicast-unheard.jsonl").read_bytes()
     run = Run(id="r", workload="multicast", params=resolve(), label="", estimate_s=1, limit_s=9)
     job = Job(run="r", repeat=1, argv=("multicast",), begin_ns=1, end_ns=2, exit_code=1)
-    found = measure.measurement(run, job, text, b"")
+    found = outcome.measurement(run, job, text, b"")
     assert found.state == "wrong" and "between which nothing passed" in found.reason
     assert any(one.code == "multicast-unheard" and "node3 (rank 2)" in one.text for one in found.notices)
     assert all(case.kernel == "reach" for case in found.cases), "nothing is measured where nothing passes"

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events, workloads
+from shakedown import workloads
 from shakedown.analysis import derive, table
 from shakedown.errors import BadInput, Unavailable
+from shakedown.programs import events
 from shakedown.records import Measurement, Params, Value
 from support.machines import host, machine
 from support.workloads import options, params_of

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events
 from shakedown.analysis import derive, table
 from shakedown.errors import BadInput, Unavailable
 from shakedown.launchers import wrap
-from shakedown.measure import last_line
+from shakedown.programs import events
 from shakedown.records import Machine, Measurement, Params, Value
+from shakedown.results.outcome import last_line
 from shakedown.workloads import pingpong
 from support.machines import OPEN_MPI, host, machine
 from support.workloads import installed, params_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import events
 from shakedown.errors import BadInput
+from shakedown.programs import events
 from shakedown.records import Params
 from shakedown.workloads import probe
 from support.machines import machine

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shakedown import events
 from shakedown.analysis import derive, table
 from shakedown.errors import BadInput, Unavailable
+from shakedown.programs import events
 from shakedown.records import Cache, Case, Host, Machine, Measurement, Memory, NumaNode, Params, Value
 from shakedown.workloads import stream
 from support.machines import host, machine

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from shakedown.errors import BadInput, Unavailable
-from shakedown.measure import judge
 from shakedown.records import Case, Job, Params, Software
-from shakedown.workloads import Garbage, _hpl_dat, xhpl
+from shakedown.results.outcome import judge
+from shakedown.workloads import Garbage, xhpl
+from shakedown.workloads.common import hpl_dat
 from support.machines import OPEN_MPI, machine
 from support.workloads import params_of
 
@@ -169,7 +170,7 @@ def resolve(given: Params, cores: int = 4, software: tuple[Software, ...] = (OPE
 
 def test_it_writes_an_input_that_fills_the_memory_with_a_rank_on_each_core() -> None:
     params = resolve({})
-    dat = _hpl_dat.read(str(params["dat_text"]))
+    dat = hpl_dat.read(str(params["dat_text"]))
     assert dat.grids == ((2, 2),) and params["ranks"] == 4 and params["threads"] == 1
     free = machine(4).hosts[0].memory.available_bytes or 0
     assert dat.n[0] % dat.nb[0] == 0 and 0.75 * free < 8 * dat.n[0] ** 2 < 0.8 * free
@@ -180,9 +181,9 @@ def test_it_writes_an_input_that_fills_the_memory_with_a_rank_on_each_core() -> 
 
 
 def test_a_sites_own_input_is_used_unchanged(tmp_path: Path) -> None:
-    mine = _hpl_dat.HplDat(n=(500, 700), nb=(32,), grids=((1, 2),), device=8, output="mine.out")
+    mine = hpl_dat.HplDat(n=(500, 700), nb=(32,), grids=((1, 2),), device=8, output="mine.out")
     path = tmp_path / "HPL.dat"
-    path.write_text(_hpl_dat.text(mine).replace("written by shakedown", "Our own, do not touch"))
+    path.write_text(hpl_dat.text(mine).replace("written by shakedown", "Our own, do not touch"))
     params = resolve({"dat": str(path), "n": "99999999"})
     command = xhpl.WORKLOAD.command(params, machine(4).hosts[0])
     assert command.files == {"HPL.dat": path.read_text()} and command.ranks == 2 and command.output == "mine.out"
@@ -195,11 +196,11 @@ def test_a_script_that_starts_its_own_ranks() -> None:
     )
     command = xhpl.WORKLOAD.command(params, machine(4).hosts[0])
     assert command.argv == ("./hpl.sh", "--dat", "HPL.dat") and command.ranks == 0
-    assert _hpl_dat.read(command.files["HPL.dat"]).grids == ((2, 4),)
+    assert hpl_dat.read(command.files["HPL.dat"]).grids == ((2, 4),)
 
 
 def test_what_cannot_be_is_refused_with_a_hint(tmp_path: Path) -> None:
-    (tmp_path / "HPL.dat").write_text(_hpl_dat.text(_hpl_dat.HplDat(n=(9,), nb=(3,), grids=((1, 1),), device=7)))
+    (tmp_path / "HPL.dat").write_text(hpl_dat.text(hpl_dat.HplDat(n=(9,), nb=(3,), grids=((1, 1),), device=7)))
     refused: tuple[Params, ...] = (
         {"dat": str(tmp_path / "none.dat")},
         {"dat": str(tmp_path / "HPL.dat")},

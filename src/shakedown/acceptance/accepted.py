@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import store
 from ..analysis import advice
+from ..document.text import count, listed, ranges, value_of
+from ..files import atomic
 from ..records import Host, Measurement, Notice
-from ..report._text import count, listed, ranges, value_of
 from ..units import show, show_bytes
 from .plan import RunTest
 from .results import Accepted, Fact, Tested
 
 if TYPE_CHECKING:
     from .directory import Acceptance
-    from .judging_runs import Measured
+    from .run_verdict import Measured
 
 #: Facts of programs that name a library that the values hang on, and what they are called.
 _TOLD = {"mpi": "MPI", "library": "Library", "blas": "BLAS"}
@@ -168,10 +168,10 @@ def _software(
 
 def _engines(acceptance: Acceptance, folder: str) -> Iterable[str]:
     """The batch engines that a session's jobs were submitted to."""
-    from ..dispatch import Asked
+    from ..run.batch.submission import Asked
 
     for path in sorted((acceptance.path / folder / "jobs").glob("*/asked.json")):
-        yield store.read_record(path, Asked).engine
+        yield atomic.read_record(path, Asked).engine
 
 
 def _fact(one: Measurement, key: str) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from .. import store
 from ..errors import BadInput
+from ..files import atomic
 from . import availability, checking, directory, sealing
 from .journal import Amended
 from .plan import Plan, Test
@@ -37,7 +37,7 @@ def amend(root: Path, name: str, *, by: str, reason: str) -> Amended:
         if not changes(before, plan):
             raise BadInput("this is the plan as it is", where=name, hint="change what was agreed, then amend")
         file = f"plan-{len(acceptance.plans) + 1}.toml"
-        store.write(root / file, text)
+        atomic.write(root / file, text)
         (root / file).chmod((root / file).stat().st_mode & ~0o022)
         current = acceptance.amendments[-1].plan if acceptance.amendments else sealing.PLAN
         replaced = root / current

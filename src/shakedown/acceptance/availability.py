@@ -13,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from .. import store
+from ..document.text import day
 from ..errors import COULD_NOT_MEASURE, BadInput, StoreFailed
-from ..measure import last_line
+from ..files import atomic
 from ..operate.availability import contract as contracts
 from ..operate.availability.records import Moved, Report
-from ..report._text import day
+from ..results.outcome import last_line
 from ..units import show
 from .plan import AvailabilityTest, Plan
 from .results import Point
@@ -47,7 +47,7 @@ def keep_contracts(root: Path, plan: Plan, but: Container[str] = ()) -> list[Pat
         if isinstance(test, AvailabilityTest) and test.id not in but:
             path = root / contract_file(test)
             path.parent.mkdir(exist_ok=True)
-            store.write(path, contract_text(test.contract))
+            atomic.write(path, contract_text(test.contract))
             kept.append(path)
     return kept
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from ..errors import BadInput, nearest
-from . import checking, directory, evaluating, forms, judging
+from . import checking, directory, evaluating, forms, verdict
 from .directory import Acceptance
 from .journal import Again, Classified, FailureClass
 from .plan import AvailabilityTest, CommandTest, ManualTest, RunTest, Test
@@ -24,7 +24,7 @@ def due(
     runs: list[RunTest] = []
     commands: list[tuple[CommandTest | AvailabilityTest, int]] = []
     for test in wanted:
-        times = judging.left_to_do(test, tests[test.id])
+        times = verdict.left_to_do(test, tests[test.id])
         if named and (times == 0 or isinstance(test, ManualTest)):
             raise _not_now(acceptance, test, tests[test.id])
         if times and isinstance(test, RunTest):
@@ -43,7 +43,7 @@ def _not_now(acceptance: Acceptance, test: Test, found: Tested) -> BadInput:
             hint=f"fill it in, in a copy of {acceptance.path}/plan.toml, then: shakedown accept amend {acceptance.path} "
             "PLAN --by NAME --reason WHY",
         )
-    if isinstance(test, ManualTest) and judging.left_to_do(test, found):
+    if isinstance(test, ManualTest) and verdict.left_to_do(test, found):
         return BadInput("is done by a person", where=where, hint=f"shakedown accept record {acceptance.path} {test.id}")
     return BadInput(f"is decided: {found.state}", where=where, hint="to do it anew: --again --by NAME --reason WHY")
 
@@ -61,7 +61,7 @@ def refuse_if_decided(acceptance: Acceptance, test: ManualTest, form: forms.Form
     must say something else. The test is begun anew first, by name and with a reason; other subjects are recorded on."""
     found = next(one for one in evaluating.evaluate(acceptance).tests if one.id == test.id)
     now = [one for one in _last_round(found) if one.counts and one.subject == form.subject]
-    left = judging.left_with(test, form.subject, found) if test.subjects else judging.left_to_do(test, found)
+    left = verdict.left_with(test, form.subject, found) if test.subjects else verdict.left_to_do(test, found)
     if left == 0:
         raise _not_now(acceptance, test, found)
     forms.refuse_same(test, form.answers, [one.answers for one in now if one.state == "met"])

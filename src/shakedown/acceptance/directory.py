@@ -20,8 +20,9 @@ from pathlib import Path
 
 import msgspec
 
-from .. import __version__, store
+from .. import __version__
 from ..errors import BadInput
+from ..files import atomic
 from . import availability, checking, journal, sealing
 from .journal import Abandoned, Amended, Attempt, Begun, Entry, Sealed, Session
 from .plan import Plan, parse
@@ -70,8 +71,8 @@ def begin(path: Path, plan_name: str, *, system: str, parties: Mapping[str, str]
         for name in (RUNS, EVIDENCE, REPORTS):
             (path / name).mkdir()
     except OSError as error:
-        raise store.failed(error, path, "create the acceptance directory") from None
-    store.write(path / PLAN, text)
+        raise atomic.failed(error, path, "create the acceptance directory") from None
+    atomic.write(path / PLAN, text)
     contracts = sealing.seal(path, availability.keep_contracts(path, plan))
     with journal.writing(path, new=True) as book:
         book.append(
@@ -124,7 +125,7 @@ def _plan(path: Path, name: str, sha256: str) -> Plan:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise store.failed(error, file, "read the plan") from None
+        raise atomic.failed(error, file, "read the plan") from None
     if hashlib.sha256(data).hexdigest() != sha256:
         raise journal.Tampered(
             "the plan was changed after the acceptance began",
@@ -149,7 +150,7 @@ def refuse_if_others_write(path: Path) -> None:
         try:
             found = place.stat()
         except OSError as error:
-            raise store.failed(error, place, "look at") from None
+            raise atomic.failed(error, place, "look at") from None
         if found.st_mode & 0o022 or found.st_uid not in (os.geteuid(), 0):
             raise BadInput(
                 "others can write to it, and commands would be started by what it says",
@@ -202,7 +203,7 @@ def new_folder(path: Path, entries: tuple[Entry, ...], test: str) -> tuple[Path,
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     except OSError as error:
-        raise store.failed(error, folder, "create the folder of the evidence") from None
+        raise atomic.failed(error, folder, "create the folder of the evidence") from None
     return folder, f"{EVIDENCE}/{test}/{number}"
 
 
@@ -211,7 +212,7 @@ def keep(path: Path, folder: Path, name: str) -> tuple[journal.File, ...]:
     try:
         folder.rename(path / name)
     except OSError as error:
-        raise store.failed(error, path / name, "keep the evidence") from None
+        raise atomic.failed(error, path / name, "keep the evidence") from None
     return sealing.seal(path, sealing.files_in(path / name))
 
 
@@ -226,7 +227,7 @@ def seal_session(
     root: Path, book: journal.Journal, session: Session, runs: Mapping[str, tuple[str, ...]], now_ns: int
 ) -> None:
     """Close a session: what it shares and each test's own runs, with their checksums. ``runs``: test -> ids of its runs."""
-    from ..store import RunDirectory
+    from ..results.run_directory import RunDirectory
 
     opened = RunDirectory.open(root / session.folder)
     times: dict[str, list[tuple[int, int]]] = {}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, ShakedownError, StoreFailed
-from ..store import read_record
-from . import accepted, availability, evidence, forms, judging, running, sealing
+from ..files.atomic import read_record
+from . import accepted, availability, evidence, forms, running, sealing, verdict
 from .directory import Acceptance
 from .journal import Abandoned, Again, Amended, Attempt, Classified, Entry, Reported, Sealed, Session, Waived
 from .plan import AvailabilityTest, CommandTest, ManualTest, RunTest, Test
@@ -17,7 +17,7 @@ from .results import GivenUp, Point, Required, Result, Round, Tested, Tried, Wai
 from .sealing import Fault
 
 if TYPE_CHECKING:
-    from .judging_runs import Measured
+    from .run_verdict import Measured
 
 #: Run directories that were read already, by their folder.
 Sessions: TypeAlias = "dict[str, Measured]"
@@ -32,7 +32,7 @@ def evaluate(acceptance: Acceptance, *, faults: list[Fault] | None = None) -> Re
     broken = _broken(acceptance, found)
     sessions: Sessions = {}
     tests = {
-        test.id: judging.tested(
+        test.id: verdict.tested(
             test,
             _attempts(acceptance, test, broken, sessions),
             _rounds(acceptance, test),
@@ -42,7 +42,7 @@ def evaluate(acceptance: Acceptance, *, faults: list[Fault] | None = None) -> Re
     }
     waivers = _waivers(acceptance)
     requirements = tuple(
-        judging.required(acceptance.plan, one, tests, waivers.get(one.id)) for one in acceptance.plan.requirements
+        verdict.required(acceptance.plan, one, tests, waivers.get(one.id)) for one in acceptance.plan.requirements
     )
     return _result(acceptance, requirements, tuple(tests.values()), found, sessions)
 
@@ -70,7 +70,7 @@ def _result(
         until_ns=acceptance.entries[last].time_ns,
         entries=last + 1,
         head=acceptance.read.hashes[last],
-        state=judging.whole(requirements),
+        state=verdict.whole(requirements),
         requirements=requirements,
         tests=tests,
         accepted=accepted.accepted(acceptance, sessions, tests),
@@ -83,7 +83,7 @@ def _result(
 def test_code(tests: Iterable[Tested]) -> int:
     """The exit code that the states of these tests come to."""
     codes = {"met": MET, "not met": NOT_MET, "undecided": UNDECIDED, "not measured": COULD_NOT_MEASURE}
-    return codes[judging.worst(one.state for one in tests)]
+    return codes[verdict.worst(one.state for one in tests)]
 
 
 def exit_code(result: Result) -> int:
@@ -213,8 +213,8 @@ def _attempt(acceptance: Acceptance, test: Test, entry: Attempt, fault: str, ses
     tried = msgspec.structs.replace(
         tried,
         points=points,
-        state=judging.worst(point.state for point in points),
-        reason=judging.reason_of(points),
+        state=verdict.worst(point.state for point in points),
+        reason=verdict.reason_of(points),
         **under,
     )
     return _with_form(tried, test, form, entry) if form and isinstance(test, ManualTest) else tried
@@ -226,12 +226,12 @@ def _points(
     folder = acceptance.path / entry.folder
     match test:
         case RunTest():
-            from . import judging_runs
+            from . import run_verdict
 
             session = sessions.get(entry.folder)
             if session is None:
-                session = sessions[entry.folder] = judging_runs.load(folder)
-            return judging_runs.points(test, entry.runs, session), None
+                session = sessions[entry.folder] = run_verdict.load(folder)
+            return run_verdict.points(test, entry.runs, session), None
         case AvailabilityTest():
             ended = read_record(folder / running.COMMAND, running.Ended)
             return availability.points(test, ended.exit_code, ended.timed_out, folder), None
@@ -241,10 +241,10 @@ def _points(
                 output = (folder / "stdout").read_bytes().decode("utf-8", "replace")
             except OSError as error:
                 raise StoreFailed(f"cannot be read: {error.strerror}", where=str(folder / "stdout")) from None
-            return judging.command_points(test, ended, output), None
+            return verdict.command_points(test, ended, output), None
         case ManualTest():
             form = read_record(folder / forms.FORM, forms.Form)
-            return judging.form_points(test, form), form
+            return verdict.form_points(test, form), form
 
 
 def _with_form(tried: Tried, test: ManualTest, form: forms.Form, entry: Attempt) -> Tried:

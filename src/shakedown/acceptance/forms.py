@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from .. import store
 from ..errors import BadInput, nearest
+from ..files import atomic
 from . import checking
 from .plan import FieldEntry, ManualTest
 
@@ -217,5 +217,5 @@ def write(folder: Path, form: Form, files: Mapping[str, Path]) -> None:
             names[label] = file_name(label, path, set(names.values()))
             shutil.copyfile(path, folder / ATTACHMENTS / names[label])
     except OSError as error:
-        raise store.failed(error, folder / ATTACHMENTS, "copy what is attached") from None
-    store.write_record(folder / FORM, msgspec.structs.replace(form, attachments=names))
+        raise atomic.failed(error, folder / ATTACHMENTS, "copy what is attached") from None
+    atomic.write_record(folder / FORM, msgspec.structs.replace(form, attachments=names))

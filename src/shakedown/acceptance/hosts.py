@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .. import workloads
+from ..document.text import count, listed
 from ..records import Host, Machine, Measurement
-from ..report._text import count, listed
 from .plan import RunTest
 from .results import Point
 

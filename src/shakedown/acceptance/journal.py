@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from .. import store
 from ..errors import NOT_MET, CannotMeasure, ShakedownError
+from ..files import atomic
 
 JOURNAL, HEAD = "journal.jsonl", "journal.head"
 _START = "0" * 64
@@ -188,7 +188,7 @@ def read(folder: Path) -> Read:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise store.failed(error, path, "read the journal") from None
+        raise atomic.failed(error, path, "read the journal") from None
     *lines, rest = data.split(b"\n")
     found = chain(lines, str(path))
     head = _read_head(folder)
@@ -264,9 +264,9 @@ class Journal:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise store.failed(error, self.folder / JOURNAL, "write the journal") from None
+            raise atomic.failed(error, self.folder / JOURNAL, "write the journal") from None
         self._head = Head(entries=whole.number, sha256=line_hash(line))
-        store.write_record(self.folder / HEAD, self._head)
+        atomic.write_record(self.folder / HEAD, self._head)
         self.entries = (*self.entries, whole)
         return whole
 
@@ -278,7 +278,7 @@ def writing(folder: Path, *, new: bool = False) -> Iterator[Journal]:
     try:
         file = open(path, "x+b" if new else "r+b")  # noqa: SIM115 - closed below
     except OSError as error:
-        raise store.failed(error, path, "open the journal") from None
+        raise atomic.failed(error, path, "open the journal") from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

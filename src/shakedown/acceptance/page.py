@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..report._document import Block, Column, Document, Facts, Section, Table, Text
-from ..report._text import count, day, ranges
+from ..document.model import Block, Column, Document, Facts, Section, Table, Text
+from ..document.text import count, day, ranges
 from . import page_accepted
 from .results import Point, Required, Result, Tested, Tried
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..report._document import Block, Column, Facts, Section, Table, Text
-from ..report._text import count, day
+from ..document.model import Block, Column, Facts, Section, Table, Text
+from ..document.text import count, day
 from .results import Result
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from ..document.text import day, without_controls
 from ..errors import CannotMeasure
-from ..report._text import day, without_controls
 from . import page, page_accepted
 from .results import Required, Result, Tested, Tried
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from .. import store
 from ..errors import unknown
+from ..files import atomic
 from . import directory, evaluating, page, sealing
 from .directory import Acceptance
 from .journal import Reported
@@ -40,11 +40,11 @@ def render(result: Result, name: str) -> bytes:
         return pdf.render(result, sha256)
     document = page.document(result, sha256)
     if name == "html":
-        from ..report import html
+        from ..report.formats import html
 
         return html.render_document(document).encode()
     if name == "md":
-        from ..report import markdown
+        from ..report.formats import markdown
 
         return markdown.render_document(document).encode()
     raise unknown("report format", name, FORMATS)
@@ -63,10 +63,10 @@ def write(acceptance: Acceptance, formats: Iterable[str]) -> tuple[Result, list[
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise store.failed(error, folder, "create the folder of the report") from None
+        raise atomic.failed(error, folder, "create the folder of the report") from None
     for name, data in pages.items():
         paths.append(folder / f"report.{name}")
-        store.write(paths[-1], data)
+        atomic.write(paths[-1], data)
     sha256 = hashlib.sha256(content(result)).hexdigest()
     with directory.writing(acceptance.path) as (_, book):
         book.append(Reported(files=sealing.seal(acceptance.path, paths), content_sha256=sha256), time.time_ns())

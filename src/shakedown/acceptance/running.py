@@ -14,12 +14,12 @@ from pathlib import Path
 
 import msgspec
 
-from .. import plan as plans
-from .. import store
 from ..campaign import Campaign
+from ..campaign import plan as plans
 from ..errors import BadInput, CannotMeasure, ShakedownError
-from ..process import Process
-from ..store import RunDirectory
+from ..files import atomic
+from ..hosts.process import Process
+from ..results.run_directory import RunDirectory
 from . import availability, directory, forms, sealing
 from .journal import Abandoned, Attempt, File, Session
 from .plan import (
@@ -87,7 +87,7 @@ def run_command(root: Path, test: CommandTest | AvailabilityTest, say: Say) -> A
         begin_ns=begin_ns,
         end_ns=time.time_ns(),
     )
-    store.write_record(folder / COMMAND, record)
+    atomic.write_record(folder / COMMAND, record)
     with directory.writing(root) as (_, book):
         files = directory.keep(root, folder, name)
         attempt = Attempt(test=test.id, folder=name, begin_ns=begin_ns, end_ns=record.end_ns, files=files)
@@ -172,7 +172,7 @@ def run_session(root: Path, tests: Sequence[RunTest], carry: Carry, say: Say) ->
     mine = [test for name in session.tests if isinstance(test := acceptance.plan.test(name), RunTest)]
     with tempfile.TemporaryDirectory(prefix="shakedown-") as scratch:
         file = Path(scratch) / "campaign.toml"
-        store.write(file, campaign_toml(acceptance.plan, mine))
+        atomic.write(file, campaign_toml(acceptance.plan, mine))
         try:
             opened = carry(file, root / session.folder)
         except ShakedownError as error:

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from .. import store
 from ..errors import BadInput
+from ..files import atomic
 from .journal import Abandoned, Amended, Attempt, Begun, Entry, File, Read, Reported, Sealed, Session
 from .plan import Plan
 
@@ -54,7 +54,7 @@ def seal(root: Path, paths: Iterable[Path]) -> tuple[File, ...]:
         try:
             sha256, size = digest(path)
         except OSError as error:
-            raise store.failed(error, path, "read the evidence") from None
+            raise atomic.failed(error, path, "read the evidence") from None
         files.append(File(path=path.relative_to(root).as_posix(), sha256=sha256, bytes=size))
     return tuple(files)
 

@@ -8,26 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .. import metering, published, strict, workloads
+from .. import published, strict, workloads
 from ..errors import StoreFailed, plain
+from ..files.atomic import write
 from ..machine.span import span
-from ..records import (
-    Absent,
-    Analysis,
-    Finding,
-    Host,
-    Machine,
-    Measurement,
-    Metric,
-    Notice,
-    Outcome,
-    Peak,
-    Plan,
-)
-from ..store import RunDirectory, write
+from ..metering import campaign_meters
+from ..records import Absent, Analysis, Finding, Host, Machine, Measurement, Metric, Notice, Outcome, Peak, Plan
+from ..results.run_directory import RunDirectory
 from . import (
     advice,
-    beside,
+    case_stream,
     causes,
     checks,
     circumstances,
@@ -36,14 +26,14 @@ from . import (
     days,
     derive,
     limits,
-    loose,
+    published_comparison,
     ratios,
     sizes,
     stragglers,
     summary,
     table,
 )
-from .pairs import many
+from .pairs import pair_matrix
 
 if TYPE_CHECKING:
     from .power import Power
@@ -116,12 +106,12 @@ def read(directory: RunDirectory) -> Part:
     again = {} if manifest.imported else {run.id: commands.of_run(run) for run in plan.runs}
     place = {run.id: index for index, run in enumerate(plan.runs)}  # the report follows the campaign's order
 
-    def told(measurements: list[loose.Loose]) -> tuple[table.Cases, tuple[Outcome, ...]]:
+    def told(measurements: list[case_stream.Loose]) -> tuple[table.Cases, tuple[Outcome, ...]]:
         measurements.sort(key=lambda one: (place.get(one.run, len(place)), one.repeat))
         cases = table.from_measurements(measurements)  # goes through the cases, whose checks are counted on the way
         return cases, tuple(_outcome(directory, one, labels, machine, again.get(one.run, "")) for one in measurements)
 
-    (cases, outcomes), damaged = loose.read(directory, told)
+    (cases, outcomes), damaged = case_stream.read(directory, told)
     power, broken = _power(directory, labels)
     return Part(
         plan,
@@ -138,7 +128,7 @@ def read(directory: RunDirectory) -> Part:
 
 def _power(directory: RunDirectory, labels: dict[str, str]) -> tuple[Power | None, list[Absent]]:
     """What the meters saw, where any was read. Readings that are damaged cost the energy, not the rest."""
-    if not metering.folders(directory.path):
+    if not campaign_meters.folders(directory.path):
         return None, []
     from . import power  # scipy: only where there is power
 
@@ -184,8 +174,8 @@ def build(
     used = {str(workload) for workload in set(cases.workload)} | {one.workload for one in outcomes}
     by_workload = {workload: workloads.get(workload).metrics for workload in sorted(used)}
     metrics = {metric.name: metric for group in by_workload.values() for metric in group}
-    cases, many_pairs = many.split(cases)
-    found = many.with_notices(derive.findings(cases, by_workload), many_pairs)
+    cases, many_pairs = pair_matrix.split(cases)
+    found = pair_matrix.with_notices(derive.findings(cases, by_workload), many_pairs)
     found = sizes.by_rule(found, metrics, machine.hosts)
     machine = _with_measured(machine, limits.measured_peaks(found, metrics))
     peaks: dict[str, tuple[Peak, ...]] = {host.name: host.peaks for host in machine.hosts}
@@ -226,9 +216,9 @@ def build(
         checks=checks.worst_of(outcomes),
         notices=(*advice.stand_ins(found), *notices, *stragglers.notices(slow, metrics), *disturbances),
     )
-    laid = beside.beside(found, metrics, systems, circumstances.setting_of(analysis))
+    laid = published_comparison.beside(found, metrics, systems, circumstances.setting_of(analysis))
     analysis = msgspec.structs.replace(analysis, beside=laid, summary=summary.summarise(analysis, plan))
-    return many.with_pairs(analysis, many_pairs)
+    return pair_matrix.with_pairs(analysis, many_pairs)
 
 
 def peaks_of_jobs(names: Iterable[str], machine: Machine) -> dict[str, tuple[Peak, ...]]:
@@ -265,7 +255,7 @@ def _with_measured(machine: Machine, peaks: dict[str, list[Peak]]) -> Machine:
 
 
 def _outcome(
-    directory: RunDirectory, one: loose.Loose, labels: dict[str, str], machine: Machine, command: str
+    directory: RunDirectory, one: case_stream.Loose, labels: dict[str, str], machine: Machine, command: str
 ) -> Outcome:
     record: Measurement = one.record
     folder = directory.folder_with(record)

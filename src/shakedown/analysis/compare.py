@@ -10,7 +10,7 @@ import msgspec
 from ..published import System
 from ..records import IMPORTED, Analysis, Circumstances, Finding, Metric, Params
 from . import circumstances
-from .beside import Rank, compare, interval, is_better, matched, printed, word
+from .published_comparison import Rank, compare, interval, is_better, matched, printed, word
 from .values import is_headline
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from ..published import PublishedValue, System
 from ..records import Curve, Metric, Value
-from .beside import is_result
+from .published_comparison import is_result
 
 FEWEST_POINTS = 3
 

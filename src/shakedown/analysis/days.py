@@ -13,8 +13,8 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from .. import hostlist
 from ..errors import BadInput
+from ..hosts import hostlist
 from ..records import Finding, Host, Notice, Outcome
 from .table import Cases
 

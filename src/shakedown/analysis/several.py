@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .. import metering
+from ..files.atomic import read_record
+from ..metering import campaign_meters
 from ..records import Absent, Analysis, Limit, Machine, Notice, Outcome, Plan
-from ..store import RunDirectory, read_record
+from ..results.run_directory import RunDirectory
 from . import days, table
 from .build import OUTCOMES, PACKED, build, is_packed, origin_notices, read
 
@@ -37,7 +38,7 @@ class _Read(NamedTuple):
 
 def _read(directory: RunDirectory) -> _Read:
     """A run directory's packed measurements where there are any, else all of its files."""
-    if is_packed(directory) and not metering.folders(directory.path):
+    if is_packed(directory) and not campaign_meters.folders(directory.path):
         manifest = directory.manifest()
         plan, machine, cases = directory.plan(), directory.machine(), directory.path / PACKED
         made, outcomes = (manifest.created_ns, manifest.version), read_record(directory.path / OUTCOMES, list[Outcome])

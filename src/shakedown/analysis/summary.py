@@ -7,7 +7,7 @@ import re
 
 from ..records import SCORED, Analysis, Finding, Plan, Verdict
 from ..units import show
-from . import advice, beside, causes, values
+from . import advice, causes, published_comparison, values
 
 MOST_CAUSES = 3  # named in a sentence; the table has all
 
@@ -87,7 +87,7 @@ def whether_it_counts(analysis: Analysis) -> str:
 def _headline_sentences(analysis: Analysis) -> list[str]:
     """One sentence for each metric that its workload calls a headline (else its first), at its best, with its fraction."""
     metrics = {metric.name: metric for metric in analysis.metrics}
-    best = beside.headlines(analysis.findings, metrics)
+    best = published_comparison.headlines(analysis.findings, metrics)
     shown: dict[str, Finding] = {}
     workloads_with: set[str] = set()
     for metric in sorted(analysis.metrics, key=lambda one: not one.headline):

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .. import meters, sampling
-from ..energy.quantity import Quantity
+from ..document import terminal
+from ..energy.uncertainty.quantity import Quantity
 from ..errors import BadInput, ShakedownError
-from ..host import Door
-from ..meters import Channel, Reading, Status, Target
+from ..hosts.access import Door
+from ..metering import meters
+from ..metering import sampler as sampling
+from ..metering.meters import Channel, Reading, Status, Target
+from ..metering.sampler import Sampler
 from ..records import Absent, Notice, Record
-from ..sampling import Sampler
-from . import common
 
 if TYPE_CHECKING:
-    from ..energy.trace import Trace
+    from ..metering.trace import Trace
 
 
 class Listed(Record, frozen=True, kw_only=True):
@@ -127,7 +128,7 @@ def recorded(one: Trace) -> Recorded:
         try:
             power, energy = phase.power_of(one, begin, end), phase.energy_of(one, begin, end)
         except ShakedownError as error:
-            common.say(f"{one.channel.id}: {error}")
+            terminal.say(f"{one.channel.id}: {error}")
     seen = refresh.refresh(one)
     return Recorded(
         channel=one.channel,
@@ -145,7 +146,7 @@ def recorded(one: Trace) -> Recorded:
 
 def _clock_notices(one: Trace) -> Iterator[Notice]:
     """Leaps of the clock that stamped a trace: those that it shows, and those that were taken out of it."""
-    from ..energy.signs import warnings_of
+    from ..energy.anomalies.signs import warnings_of
 
     if "its clock was set" in one.channel.note:
         advice = "the readings were put in order: read the file with `energy import`, which refuses what overlaps"

@@ -10,7 +10,7 @@ import typer
 from ..errors import BadInput
 
 if TYPE_CHECKING:
-    from ..dispatch import Asked
+    from ..run.batch.submission import Asked
     from ..schedulers import Allocation
 
 
@@ -67,8 +67,9 @@ def asked(
     attempts: int = 1,
 ) -> Asked | None:
     """What is asked of an engine; None where it runs here. Raises BadInput for options that need --on."""
-    from .. import campaign, hostlist
-    from ..dispatch import Asked
+    from .. import campaign
+    from ..hosts import hostlist
+    from ..run.batch.submission import Asked
 
     given = {
         "--partition": partition,
@@ -117,7 +118,7 @@ def asked(
 
 def by_name(hosts: str) -> Allocation | None:
     """An allocation of hosts that no engine gave; None without names."""
-    from .. import hostlist
+    from ..hosts import hostlist
     from ..schedulers import Allocation
 
     names = hostlist.expand(hosts)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput
-from . import _accept, _submitted, _where, common
+from . import _accept, _submitted, _where
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,14 +48,14 @@ def check(
 
     if not plan:
         if json:
-            common.print_json(plans.names())
+            terminal.print_json(plans.names())
         else:
             rows = [(name, checking.load(name)[0].title) for name in plans.names()]
-            common.print_table(("plan", "title"), rows)
+            terminal.print_table(("plan", "title"), rows)
         return
     found, _ = checking.load(plan)
     if json:
-        common.print_json(found)
+        terminal.print_json(found)
         return
     _accept.show_plan(found)
 
@@ -83,8 +84,8 @@ def begin(
     parties = dict(_pair(word, "--party") for word in party or ())
     acceptance = directories.begin(directory, plan, system=system, parties=parties, now_ns=time.time_ns())
     if json:
-        common.print_json(acceptance.begun)
-    common.say(f"begun: {directory}\n  next: shakedown accept run {directory}")
+        terminal.print_json(acceptance.begun)
+    terminal.say(f"begun: {directory}\n  next: shakedown accept run {directory}")
 
 
 @app.command("run")
@@ -114,10 +115,10 @@ def run(
     json: _Json = False,
 ) -> None:
     """Do what needs no person: all runs as one campaign, here or in one job, then the commands. Goes on where it stopped."""
-    from .. import dispatch
     from ..acceptance import deciding, running
     from ..acceptance import directory as directories
-    from ..host import RealHost
+    from ..hosts.access import RealHost
+    from ..run.batch import submission
 
     where = _where.asked(
         on,
@@ -138,7 +139,7 @@ def run(
     directories.refuse_if_others_write(directory)
     acceptance = directories.open_(directory)
     if where:
-        dispatch.reachable(where, RealHost())  # before anything of it stands in the journal
+        submission.reachable(where, RealHost())  # before anything of it stands in the journal
     wanted = [acceptance.plan.test(name) for name in test or ()] or list(acceptance.plan.tests)
     back = f"shakedown accept run {directory}"
     carry = _submitted.carry(where, None if where else _where.by_name(hosts), detach=detach, back=back)
@@ -146,23 +147,23 @@ def run(
     before = directories.open_session(acceptance.entries)
     if before:
         outside = running.is_outside(acceptance.plan.tests, before.tests)
-        if not running.run_session(directory, (), here if outside else carry, common.say):
+        if not running.run_session(directory, (), here if outside else carry, terminal.say):
             _come_back(directory, detach)
     if again:
         deciding.refuse_people(acceptance, wanted)
         _anew(directory, wanted if test else [], by, reason)
     runs, commands = deciding.due(directories.open_(directory), wanted, named=bool(test) and not before)
     for group, way in running.groups(runs, in_a_job=where is not None, job=carry, here=here):
-        if not running.run_session(directory, group, way, common.say):
+        if not running.run_session(directory, group, way, terminal.say):
             _come_back(directory, detach)
-    begun = [running.run_times(directory, one, times, common.say) for one, times in commands]
+    begun = [running.run_times(directory, one, times, terminal.say) for one, times in commands]
     if not runs and not commands:
-        common.say("nothing is left to run: shakedown accept status shows what is open")
+        terminal.say("nothing is left to run: shakedown accept status shows what is open")
     _finish(directory, json=json, tests=wanted, whole=all(begun))
 
 
 def _come_back(directory: Path, left_alone: bool) -> None:
-    common.say(f"  next: shakedown accept run {directory}   (goes on with it)")
+    terminal.say(f"  next: shakedown accept run {directory}   (goes on with it)")
     raise typer.Exit(UNDECIDED if left_alone else COULD_NOT_MEASURE)
 
 
@@ -196,7 +197,7 @@ def record(
     given = dict(_pair(word, "--set") for word in set_ or ())
     files = list(attach or ())
     if sys.stdin.isatty() and sys.stderr.isatty():
-        from ..acceptance.asking import ask
+        from ..acceptance.prompts import ask
 
         subject, by, witness = ask(asked, given, files, subject=subject, by=by, witness=witness)
     if not by.strip():
@@ -272,7 +273,7 @@ def amend(
 
     _named(by, reason)
     done = amending.amend(directory, plan, by=by, reason=reason)
-    common.say(f"the plan is now {done.plan}; tests that begin anew: {', '.join(done.tests) or 'none'}")
+    terminal.say(f"the plan is now {done.plan}; tests that begin anew: {', '.join(done.tests) or 'none'}")
     _finish(directory, json=json, done=True)
 
 
@@ -304,9 +305,9 @@ def verify(
         )
     faults = sealing.verify(directory, acceptance.read, acceptance.plan)
     if json:
-        common.print_json(faults)
+        terminal.print_json(faults)
     for one in faults:
-        common.say(f"shakedown: {one}")
+        terminal.say(f"shakedown: {one}")
     if not faults and not json:
         number = len(sealing.listed(acceptance.entries))
         print(f"{number} files and {len(acceptance.entries)} entries of the journal are as they were sealed")
@@ -328,11 +329,11 @@ def report(
     wanted = [word.strip() for word in formats.split(",") if word.strip()]
     result, paths = reporting.write(directories.open_(directory), wanted)
     if json:
-        common.print_json(result)
+        terminal.print_json(result)
     else:
         _accept.show(result)
     for path in paths:
-        common.say(f"report: {path}")
+        terminal.say(f"report: {path}")
     raise typer.Exit(evaluating.exit_code(result))
 
 
@@ -373,21 +374,21 @@ def _finish(
     acceptance = directories.open_(directory)
     result = evaluating.evaluate(acceptance)
     if json:
-        common.print_json(result)
+        terminal.print_json(result)
     elif done:
-        common.say(f"written into the journal\n  next: shakedown accept status {directory}")
+        terminal.say(f"written into the journal\n  next: shakedown accept status {directory}")
     elif tests is not None and len(tests) == 1:
         found = next(one for one in result.tests if one.id == tests[0].id)
         print(f"{found.title}: {found.state}: {found.reason}")
     else:
         _accept.show(result)
     if tests is None and not done and (session := directories.open_session(acceptance.entries)):
-        common.say(
+        terminal.say(
             f"under way in {session.folder}: {', '.join(session.tests)}\n"
             f"  next: shakedown accept run {directory}   (goes on with it)"
         )
     for fault in result.faults:
-        common.say(f"shakedown: {fault}")
+        terminal.say(f"shakedown: {fault}")
     if result.faults:
         raise typer.Exit(NOT_MET)
     if done:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import BadInput
-from . import common
 
 if TYPE_CHECKING:
     from ..operate.accounting.records import Report
@@ -71,7 +71,7 @@ def report(
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Add up the use of a window."""
-    from ..host import RealHost
+    from ..hosts.access import RealHost
     from ..operate.accounting import report as reports
     from ..operate.accounting.loading import Store
 
@@ -82,7 +82,7 @@ def report(
         reports.load(store, asked, door)
         told = reports.make(store, asked, door)
     if json:
-        common.print_json(told)
+        terminal.print_json(told)
     else:
         _print(told)
     if formats:
@@ -102,7 +102,7 @@ def jobs(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Print the jobs themselves in one set of columns, whatever engine they are from (CSV)."""
-    from ..host import RealHost
+    from ..hosts.access import RealHost
     from ..operate.accounting import export
     from ..operate.accounting import report as reports
     from ..operate.accounting.loading import Store
@@ -115,7 +115,7 @@ def jobs(
         for line in export.lines(store, low, high, as_json=json):
             sys.stdout.write(line)
     for one in store.notices:
-        common.say(f"note: {one.text}{f'; {one.advice}' if one.advice else ''}")
+        terminal.say(f"note: {one.text}{f'; {one.advice}' if one.advice else ''}")
 
 
 @app.command("example")
@@ -132,8 +132,8 @@ def example(
         raise BadInput("is there already", where=str(path), hint="name a new file")
     known = simulate.write(path, jobs, seed=seed)
     if json:
-        common.print_json(known)
-    common.say(
+        terminal.print_json(known)
+    terminal.say(
         f"written: {path}: {known.whole.cpu_s} CPU seconds in the window\nnext: shakedown accounting report {path} "
         f"--begin 2026-10-01 --end 2026-11-01 --timezone {known.zone}"
     )
@@ -146,9 +146,9 @@ def readers_(json: Annotated[bool, typer.Option("--json", help="Print as JSON.")
 
     found = [readers.get(name) for name in readers.names()]
     if json:
-        common.print_json([{"name": one.name, "title": one.title, "gpus": one.gpus} for one in found])
+        terminal.print_json([{"name": one.name, "title": one.title, "gpus": one.gpus} for one in found])
     else:
-        common.print_table(
+        terminal.print_table(
             ("--as", "what", "to have GPUs recorded"), [(one.name, one.title, one.gpus or "-") for one in found]
         )
 
@@ -170,9 +170,9 @@ def _asked(
     availability: list[str] | None,
     gpus_per: str,
 ) -> Asked:
-    from ..energy.times import checked_zone
     from ..errors import unknown
     from ..operate.accounting.report import Asked
+    from ..times import checked_zone
 
     if engine not in ("", "slurm"):
         raise unknown("engine", engine, ("slurm",), where="--from")
@@ -219,15 +219,15 @@ def _print(told: Report) -> None:
 
     print(f"{zones.stamp(told.begin_s, told.zone)} to {zones.stamp(told.end_s, told.zone)} ({told.zone})\n")
     pairs = tables.facts(told)
-    common.print_pairs(pairs)
+    terminal.print_pairs(pairs)
     for table in told.tables:
         most = len(table.rows) if table.ordered else _FEW
-        common.print_table(tables.heads(table), tables.rows(table, most), tables.titled(table), tables.SPARE)
+        terminal.print_table(tables.heads(table), tables.rows(table, most), tables.titled(table), tables.SPARE)
         if rest := tables.left_out(table, most):
             print(f"  ... {rest}")
     if told.charges:
         rows = [(one.project, tables.money(one.net)) for one in told.charges.bills]
-        common.print_table(
+        terminal.print_table(
             ("project", f"net, {told.charges.currency}"),
             [*rows, ("total", tables.money(told.charges.total))],
             "Charges",
@@ -235,11 +235,11 @@ def _print(told: Report) -> None:
         for rule in told.charges.rules:
             print(f"  {rule}")
     for one in (*told.notices, *(told.charges.notices if told.charges else ())):
-        common.note(f"note: {one.text}{f'; {one.advice}' if one.advice else ''}")
+        terminal.note(f"note: {one.text}{f'; {one.advice}' if one.advice else ''}")
 
 
 def _write(folder: Path, formats: tuple[str, ...], told: Report) -> None:
-    from .. import store
+    from ..files import atomic
     from ..operate.accounting import page, tables
 
     try:
@@ -247,10 +247,10 @@ def _write(folder: Path, formats: tuple[str, ...], told: Report) -> None:
     except OSError as error:
         raise BadInput(f"cannot be made: {error.strerror}", where=str(folder), hint="name another --output") from None
     if "html" in formats:
-        store.write(folder / "accounting.html", page.render(told))
+        atomic.write(folder / "accounting.html", page.render(told))
     if "json" in formats:
-        store.write_record(folder / "accounting.json", told)
+        atomic.write_record(folder / "accounting.json", told)
     if "csv" in formats:
         for name, text in tables.files(told).items():
-            store.write(folder / name, text)
-    common.say(f"written: {folder}")
+            atomic.write(folder / name, text)
+    terminal.say(f"written: {folder}")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
-from . import common
 
 if TYPE_CHECKING:
-    from ..host import RealHost
+    from ..hosts.access import RealHost
     from ..operate.availability.evaluate import Found
     from ..operate.availability.history import History
     from ..operate.availability.records import Report
@@ -64,9 +64,9 @@ def report(
 
     Exit code 0 met, 1 not met, 4 undecided (too little was observed, or the history is too short), 3 no data.
     """
-    from ..host import RealHost
-    from ..operate.availability import beside, evaluate
+    from ..hosts.access import RealHost
     from ..operate.availability import contract as contracts
+    from ..operate.availability import evaluate, published_comparison
 
     agreed = contracts.load(contract)
     door = RealHost()
@@ -79,9 +79,9 @@ def report(
         history, agreed, low, high, records=records, jobs_source=jobs_source, explained=explain, compared=live
     )
     if live and told.beside:
-        told = evaluate.with_beside(told, beside.ask(door, told.beside))
+        told = evaluate.with_beside(told, published_comparison.ask(door, told.beside))
     if json:
-        common.print_json(told)
+        terminal.print_json(told)
     else:
         _print(told)
     if html:
@@ -107,7 +107,7 @@ def watch(
     Exit code 3 where the engine never answered.
     """
     from ..errors import unknown
-    from ..host import RealHost
+    from ..hosts.access import RealHost
     from ..operate.availability import contract as contracts
     from ..operate.availability import watching
 
@@ -120,14 +120,14 @@ def watch(
         raise BadInput(
             "looks are a second apart at least, and a port is below 65536", hint="--every '60 s' --heartbeat 6818"
         )
-    common.say(f"looking at {chosen} every {every_s} s; looks are appended to {output}; Ctrl-C ends it")
+    terminal.say(f"looking at {chosen} every {every_s} s; looks are appended to {output}; Ctrl-C ends it")
     found = 0
     try:
-        found = watching.watch(output, chosen, door, every_s=every_s, looks=looks, port=heartbeat, say=common.say)
+        found = watching.watch(output, chosen, door, every_s=every_s, looks=looks, port=heartbeat, say=terminal.say)
     except KeyboardInterrupt:
         found = 1  # ended as it is meant to be
     if json:
-        common.print_json({"file": str(output), "engine": chosen, "every_s": every_s, "answered": found})
+        terminal.print_json({"file": str(output), "engine": chosen, "every_s": every_s, "answered": found})
     raise typer.Exit(MET if found else COULD_NOT_MEASURE)
 
 
@@ -144,7 +144,7 @@ def import_(
 
     What it holds is read again by --from; times are Unix seconds.
     """
-    from ..host import RealHost
+    from ..hosts.access import RealHost
     from ..operate.availability import words
     from ..operate.availability.reading import table
 
@@ -152,12 +152,12 @@ def import_(
     history = _history(source, RealHost(), low, None, _zone(zone), nodes)
     rows = table.write(output, history, tuple(one.kind or words.kind_of(one.what) for one in history.causes))
     if json:
-        common.print_json(
+        terminal.print_json(
             {"file": str(output), "records": rows, "nodes": len(history.names), "sources": history.sources}
         )
     for note in history.notices:
-        common.note(f"note: {note.text}" + (f"; {note.advice}" if note.advice else ""))
-    common.say(f"written: {output}: {rows} records of {len(history.names)} nodes")
+        terminal.note(f"note: {note.text}" + (f"; {note.advice}" if note.advice else ""))
+    terminal.say(f"written: {output}: {rows} records of {len(history.names)} nodes")
 
 
 @app.command("contracts")
@@ -171,23 +171,23 @@ def list_contracts(
     if name:
         agreed = contracts.load(name)
         if json:
-            common.print_json(agreed)
+            terminal.print_json(agreed)
         else:
             sys.stdout.write((contracts.FOLDER / f"{agreed.name}.toml").read_text(encoding="utf-8"))
         return
     found = [contracts.load(one) for one in contracts.names()]
     if json:
-        common.print_json(found)
+        terminal.print_json(found)
         return
     rows = [(one.name, one.at_least, one.window.length, one.window.kind, one.counting, one.source) for one in found]
-    common.print_table(("name", "at least", "window", "kind", "counts", "source"), rows)
+    terminal.print_table(("name", "at least", "window", "kind", "counts", "source"), rows)
 
 
 # -------------------------------------------------------------------------------------------------------------- reading
 
 
 def _zone(zone: str) -> str:
-    from ..energy.times import checked_zone
+    from ..times import checked_zone
 
     return checked_zone(zone, "--zone") if zone else ""
 
@@ -247,31 +247,31 @@ def _jobs(asked: str, live: bool, door: RealHost, low: int, high: int) -> tuple[
 
 
 def _write_page(path: Path, told: Report, found: Found) -> None:
-    from .. import store
+    from ..files import atomic
     from ..operate.availability import page
 
-    store.write(path, page.render(told, found))
-    common.say(f"page: {path}")
+    atomic.write(path, page.render(told, found))
+    terminal.say(f"page: {path}")
 
 
 def _print(told: Report) -> None:
     from ..operate.availability import tables
 
     for sentence in tables.lead(told):
-        common.print_sentence(sentence, "  ", "  ")
+        terminal.print_sentence(sentence, "  ", "  ")
     for title, headings, rows in tables.tables(told):
         if not rows:
             continue
         if title == "Definitions":
-            common.print_table(headings[:4], [row[:4] for row in rows], title)
+            terminal.print_table(headings[:4], [row[:4] for row in rows], title)
             for row in rows:
-                common.print_sentence(f"{row[0]}: {row[4]}" + (f"; {row[5]}" if row[5] else ""), "  ", "    ")
+                terminal.print_sentence(f"{row[0]}: {row[4]}" + (f"; {row[5]}" if row[5] else ""), "  ", "    ")
             continue
-        common.print_table(headings, rows, title)
+        terminal.print_table(headings, rows, title)
     if told.explained:
         from ..operate.availability import explain
 
         print("\nThe arithmetic")
         print(explain.text(told.explained, told.zone))
     for note in told.notices:
-        common.note(f"note: {note.text}" + (f"; {note.advice}" if note.advice else ""))
+        terminal.note(f"note: {note.text}" + (f"; {note.advice}" if note.advice else ""))

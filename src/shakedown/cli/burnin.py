@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from . import common
 
 if TYPE_CHECKING:
@@ -83,12 +84,12 @@ def run(
     json: Json = False,
 ) -> None:
     """Burn in this node. Exit code 0 passed, 1 failed, 3 not tested to the end (Ctrl-C: the verdict so far)."""
-    from ..operate.burnin import asking, journal
+    from ..operate.burnin import journal, options
     from ..operate.burnin.devices import usable_cpus
-    from ..operate.health.senses import Senses
+    from ..operate.health.node_access import Senses
 
     meters = tuple(one for one in meter or ["auto"] if one != "none")
-    asked = asking.Asked(
+    asked = options.Asked(
         time=time,
         devices=devices,
         memory=memory,
@@ -103,45 +104,45 @@ def run(
         meters=meters,
     )
     senses = Senses()
-    planned = asking.plan(asked, senses, usable_cpus())
-    folder = output or Path(asking.folder_name(planned))
+    planned = options.plan(asked, senses, usable_cpus())
+    folder = output or Path(options.folder_name(planned))
     journal.create(folder, planned)
-    if said := asking.remark(asked, planned):
-        common.say(said)
-    common.say(f"{len(planned.devices)} devices, journal in {folder}; Ctrl-C ends it with the verdict so far")
-    _show(asking.carry_out(folder, planned, senses, common.say), json)
+    if said := options.remark(asked, planned):
+        terminal.say(said)
+    terminal.say(f"{len(planned.devices)} devices, journal in {folder}; Ctrl-C ends it with the verdict so far")
+    _show(options.carry_out(folder, planned, senses, terminal.say), json)
 
 
 @app.command("resume")
 def resume(folder: Folder, json: Json = False) -> None:
     """Go on with a burn-in that was ended or cut off, for what is left of its time."""
-    from ..operate.burnin import asking, journal
-    from ..operate.health.senses import Senses
+    from ..operate.burnin import journal, options
+    from ..operate.health.node_access import Senses
 
     planned = journal.read_plan(folder)
-    _show(asking.carry_out(folder, planned, Senses(), common.say), json)
+    _show(options.carry_out(folder, planned, Senses(), terminal.say), json)
 
 
 @app.command("report")
 def report(folder: Folder, json: Json = False) -> None:
     """The verdict of a burn-in so far, made anew from its journal; also while it runs, or after it was cut off."""
-    from ..operate.burnin import asking
+    from ..operate.burnin import options
 
-    _show(asking.again(folder), json)
+    _show(options.again(folder), json)
 
 
 @app.command("devices")
 def list_devices(json: Json = False) -> None:
     """What there is to burn in here."""
     from ..operate.burnin.devices import cores, gpus, usable_cpus
-    from ..operate.health.senses import Senses
+    from ..operate.health.node_access import Senses
 
     senses = Senses()
     found = (*gpus(senses), *cores(senses, usable_cpus()))
     if json:
-        common.print_json(found)
+        terminal.print_json(found)
     else:
-        common.print_table(("device", "what it is"), [(one.id, one.title) for one in found])
+        terminal.print_table(("device", "what it is"), [(one.id, one.title) for one in found])
 
 
 def _show(verdict: Report, json: bool) -> None:
@@ -150,7 +151,7 @@ def _show(verdict: Report, json: bool) -> None:
     from ..operate.burnin.report import text
 
     if json:
-        common.print_json(verdict)
+        terminal.print_json(verdict)
     else:
         sys.stdout.write(text(verdict))
     raise typer.Exit(verdict.exit_code)

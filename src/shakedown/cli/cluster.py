@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, BadInput
-from . import common
 
 if TYPE_CHECKING:
-    from ..cluster import Lab, Link, Status
+    from ..rehearsal_cluster import Lab, Link, Status
 
 app = typer.Typer(
     name="cluster",
@@ -84,8 +84,8 @@ def up(
 ) -> None:
     """Bring a cluster up. One that was there before and is down comes up again with its history, and with its settings
     where none are given."""
-    from .. import cluster
-    from ..cluster import needs
+    from .. import rehearsal_cluster
+    from ..rehearsal_cluster import needs
 
     asked: dict[str, Any] = {
         "nodes": nodes,
@@ -100,11 +100,11 @@ def up(
         "link": _link(rate, delay, loss),
     }
     given = {name: value for name, value in asked.items() if value is not None}
-    lab = cluster.up(directory, say=common.say, **given)
+    lab = rehearsal_cluster.up(directory, say=terminal.say, **given)
     _show(lab.status(), json)
     where = f" --directory {directory}" if directory else ""
     look = "sinfo" if "slurm" in lab.settings.engines else "qhost"
-    common.say(f"next: shakedown cluster exec{where} -- {look}      the end: shakedown cluster down{where}")
+    terminal.say(f"next: shakedown cluster exec{where} -- {look}      the end: shakedown cluster down{where}")
 
 
 @app.command("down")
@@ -118,22 +118,22 @@ def down(
 ) -> None:
     """End a cluster, whatever state it is in: no process, mount, network or control group stays, and no file but with
     --keep."""
-    from ..cluster import default_directory, stopping
+    from ..rehearsal_cluster import default_directory, stopping
 
     path = Path(directory).absolute() if directory else default_directory()
     stopping.down(path, hard=hard, keep=keep)
     if json:
-        common.print_json({"directory": str(path), "kept": keep})
+        terminal.print_json({"directory": str(path), "kept": keep})
     else:
-        common.say(f"down; kept: {path}" if keep else f"down; {path} is gone")
+        terminal.say(f"down; kept: {path}" if keep else f"down; {path} is gone")
 
 
 @app.command("status")
 def status(directory: Directory = None, json: Json = False) -> None:
     """Nodes, states, daemons, links. Exit code 3 where something that should run does not."""
-    from .. import cluster
+    from .. import rehearsal_cluster
 
-    found = cluster.open_(directory).status()
+    found = rehearsal_cluster.open_(directory).status()
     _show(found, json)
     whole = all(found.daemons.values()) and all(one.on and not one.link.cut for one in found.nodes)
     raise typer.Exit(MET if whole else COULD_NOT_MEASURE)
@@ -142,9 +142,9 @@ def status(directory: Directory = None, json: Json = False) -> None:
 @app.command("restore")
 def restore(directory: Directory = None, json: Json = False) -> None:
     """Make everything as it was after `up`: jobs cancelled, daemons and nodes started, links mended, nodes resumed."""
-    from .. import cluster
+    from .. import rehearsal_cluster
 
-    lab = cluster.open_(directory)
+    lab = rehearsal_cluster.open_(directory)
     lab.restore()
     _show(lab.status(), json)
 
@@ -159,18 +159,18 @@ def exec_(
 ) -> None:
     """Run a command in the cluster; its exit code is this one's. At a terminal it has a terminal of its own, so a shell is
     a shell."""
-    from .. import cluster
-    from ..cluster import namespaces, terminal
+    from .. import rehearsal_cluster
+    from ..rehearsal_cluster import namespaces, shell
 
-    lab = cluster.open_(directory)
+    lab = rehearsal_cluster.open_(directory)
     if json:
         done = lab.run(command, node, user=user, limit_s=86400)
-        common.print_json({"code": done.code, "out": done.out, "err": done.err})
+        terminal.print_json({"code": done.code, "out": done.out, "err": done.err})
         raise typer.Exit(COULD_NOT_MEASURE if done.code is None else done.code & 0xFF)
     env = {**os.environ, "PATH": namespaces.search_path()}
     if lab.namespaced and sys.stdin.isatty() and sys.stdout.isatty():
         words = lab.argv(("setsid", "--ctty", "--wait", *command), node=node, user=user)
-        raise typer.Exit(terminal.attach(words, env))
+        raise typer.Exit(shell.attach(words, env))
     words = lab.argv(command, node=node, user=user)
     sys.stdout.flush()
     os.execvpe(words[0], words, env)
@@ -219,7 +219,7 @@ def node_slow(
 
     def slow(lab: Lab) -> None:
         method = lab.slow(name, rate_bit_s=link.rate_bit_s, delay_s=link.delay_s, loss=link.loss)
-        common.say(f"{name}: {_words(link, method)}")
+        terminal.say(f"{name}: {_words(link, method)}")
 
     _change(directory, json, slow)
 
@@ -249,16 +249,16 @@ def daemon_start(name: Daemon, directory: Directory = None, json: Json = False) 
 
 
 def _change(directory: Path | None, json: bool, act: Callable[[Lab], object]) -> None:
-    from .. import cluster
+    from .. import rehearsal_cluster
 
-    lab = cluster.open_(directory)
+    lab = rehearsal_cluster.open_(directory)
     act(lab)
     if json:
-        common.print_json(lab.status())
+        terminal.print_json(lab.status())
 
 
 def _link(rate: str | None, delay: str | None, loss: str | None) -> Link | None:
-    from ..cluster import Link, settings
+    from ..rehearsal_cluster import Link, settings
 
     if rate is None and delay is None and loss is None:
         return None
@@ -271,12 +271,12 @@ def _link(rate: str | None, delay: str | None, loss: str | None) -> Link | None:
 
 def _show(status: Status, json: bool) -> None:
     if json:
-        common.print_json(status)
+        terminal.print_json(status)
         return
     versions = ", ".join(status.versions.values()) or ", ".join(status.engines)
     print(f"{status.directory}: {'up' if status.up else 'down'}; {versions}; users {', '.join(status.users)}")
     print(f"layout {status.layout}" + (f": {status.layout_reason}" if status.layout_reason else ""))
-    common.print_table(
+    terminal.print_table(
         ("node", "power", "state", "reason", "IPv4", "IPv6", "link"),
         [
             (
@@ -291,7 +291,7 @@ def _show(status: Status, json: bool) -> None:
             for one in status.nodes
         ],
     )
-    common.print_table(
+    terminal.print_table(
         ("daemon", "process"), [(name, str(pid) if pid else "not running") for name, pid in status.daemons.items()]
     )
 

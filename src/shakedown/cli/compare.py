@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import BadInput
 from . import common
 
@@ -31,8 +32,9 @@ def command(
     Values under other circumstances (another device, other nodes or cores, a rail, a network for shared memory) are shown
     and not ranked.
     """
-    from .. import plan, published, workloads
+    from .. import published, workloads
     from ..analysis import compare
+    from ..campaign import plan
     from ..records import Metric
 
     if len(systems) < 2:
@@ -44,7 +46,7 @@ def command(
     entries = [entry(name, metrics) for name in systems]
     rows = compare.side_by_side(entries, metrics)
     if json:
-        common.print_json({"systems": [one.name for one in entries], "rows": rows})
+        terminal.print_json({"systems": [one.name for one in entries], "rows": rows})
         return
     if not rows:
         print("no metric was measured on two of them")
@@ -55,7 +57,7 @@ def command(
     for row in shown:
         cells = [_cell(cell, row) for cell in row.cells]
         table.append((row.title, row.params, *cells, compare.verdict(row, names)))
-    common.print_table(("metric", "with", *names, "verdict"), table)
+    terminal.print_table(("metric", "with", *names, "verdict"), table)
     if len(shown) < len(rows):
         print(f"\n  {len(rows) - len(shown)} more rows with --all")
 
@@ -68,7 +70,7 @@ def entry(name: str, metrics: dict[str, Metric]) -> Entry:
     from .. import published
     from ..analysis import build, compare
     from ..errors import unknown
-    from ..store import RunDirectory
+    from ..results.run_directory import RunDirectory
 
     path = Path(name)
     if path.is_dir() or name == "latest":
@@ -85,8 +87,9 @@ def entry(name: str, metrics: dict[str, Metric]) -> Entry:
 
 
 def _of_run(analysis: Analysis, metrics: dict[str, Metric]) -> Entry:
-    from .. import plan, workloads
+    from .. import workloads
     from ..analysis import compare
+    from ..campaign import plan
 
     known = plan.metrics(set(workloads.names()))
     metrics |= {one.name: one for one in analysis.metrics if one.name not in known}

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, BadInput, CannotMeasure, unknown
 from . import common
 
 if TYPE_CHECKING:
-    from ..energy.character import Character
     from ..energy.methods import Idle
-    from ..energy.quantity import Quantity
-    from ..energy.trace import Trace
-    from ..meters import Channel
+    from ..energy.uncertainty.quantity import Quantity
+    from ..metering.character import Character
+    from ..metering.meters import Channel
+    from ..metering.trace import Trace
     from ..records import Notice, Phase
 
 #: At least so far around a window readings are looked at: an hour of another time zone, averages, refreshes.
@@ -96,8 +97,8 @@ def of(
 ) -> None:
     """Energy and mean power between two times or of a run's phase, with the uncertainty budget."""
     from ..energy import phase as phases
-    from ..energy import soundness
-    from ..energy import trace as traces
+    from ..energy.green500 import soundness
+    from ..metering import trace as traces
 
     if not file.is_file():
         raise BadInput(
@@ -138,7 +139,7 @@ def of(
 
 def _chosen(there: tuple[Channel, ...], channel: str, where: str) -> Channel:
     """The one channel of power or energy that is meant. Raises BadInput."""
-    from ..meters import channel_key
+    from ..metering.meters import channel_key
 
     useful = [one for one in there if one.quantity in ("power", "energy")]
     if channel:
@@ -160,7 +161,7 @@ def _chosen(there: tuple[Channel, ...], channel: str, where: str) -> Channel:
 def _around(file: Path, channel: Channel, windows: list[Phase], idle_s: float) -> Trace:
     """The channel's readings in the windows and so far around them as they tell of these: what a meter averages over, how
     often it refreshes, a leap of its clock, an hour of another zone."""
-    from ..energy import trace as traces
+    from ..metering import trace as traces
 
     begin, end = min(one.begin_ns for one in windows), max(one.end_ns for one in windows)
     reach = max(end - begin, round(idle_s * 1e9), round(60 * (channel.refresh_s or channel.window_s or 0.0) * 1e9))
@@ -173,7 +174,7 @@ def _around(file: Path, channel: Channel, windows: list[Phase], idle_s: float) -
 
 def _not_known(value: Quantity, why: str) -> Quantity:
     """A value of a meter that measures nothing: none, with the reason."""
-    from ..energy.quantity import unknown as not_known
+    from ..energy.uncertainty.quantity import unknown as not_known
     from ..records import Notice
 
     advice = "see whether the meter, its port and what it feeds are alive"
@@ -184,7 +185,7 @@ def _character(path: Path) -> Character:
     import msgspec
 
     from .. import strict
-    from ..energy.character import Character
+    from ..metering.character import Character
 
     try:
         return msgspec.json.decode(path.read_bytes(), type=Character)
@@ -197,8 +198,8 @@ def _character(path: Path) -> Character:
 
 
 def _window(file: Path, channel: Channel, begin: str, end: str) -> Phase:
-    from ..energy import times
-    from ..energy import trace as traces
+    from .. import times
+    from ..metering import trace as traces
     from ..records import Phase
 
     there = traces.span_ns(file, channel) if not (begin and end) or begin.startswith("+") else (0, 0)
@@ -213,7 +214,7 @@ def _phases(run: Path | None, name: str) -> list[Phase]:
     """Every phase of that name in a run directory. Raises BadInput."""
     import msgspec
 
-    from ..store import RunDirectory
+    from ..results.run_directory import RunDirectory
 
     if run is None or not name:
         raise BadInput("--phase and --run go together", hint="shakedown energy of TRACE --run RUN --phase NAME")
@@ -240,11 +241,11 @@ def _idle(begin_ns: int, end_ns: int, before_s: float, after_s: float) -> Idle |
 
 
 def _show(trace: Trace, found: list[tuple[Phase, list[Quantity]]], warnings: tuple[Notice, ...], json: bool) -> None:
-    from ..energy.quantity import advice
-    from ..meters import channel_key
+    from ..energy.uncertainty.quantity import advice
+    from ..metering.meters import channel_key
 
     if json:
-        common.print_whole_json(
+        terminal.print_whole_json(
             {
                 "channel": channel_key(trace.channel),
                 "phases": [
@@ -264,9 +265,9 @@ def _show(trace: Trace, found: list[tuple[Phase, list[Quantity]]], warnings: tup
         if energy.value is not None:
             _print_budget(energy)
         for notice in dict.fromkeys(notice for value in values for notice in value.notices):
-            common.say(f"  {notice.code}: {notice.text}" + (f"\n    next: {notice.advice}" if notice.advice else ""))
+            terminal.say(f"  {notice.code}: {notice.text}" + (f"\n    next: {notice.advice}" if notice.advice else ""))
     for notice in warnings:
-        common.say(f"  {notice.code}: {notice.text}" + (f"\n    next: {notice.advice}" if notice.advice else ""))
+        terminal.say(f"  {notice.code}: {notice.text}" + (f"\n    next: {notice.advice}" if notice.advice else ""))
 
 
 def _print(value: Quantity) -> None:
@@ -280,11 +281,11 @@ def _print(value: Quantity) -> None:
 
 
 def _print_budget(value: Quantity) -> None:
-    from ..energy.quantity import advice, shares
+    from ..energy.uncertainty.quantity import advice, shares
 
     rows = [
         (term.name, f"{share:.1%}", f"{abs(term.u):.3g}", term.text) for term, share in shares(value) if share >= 5e-4
     ]
-    common.print_table(("term", "share", f"u [{value.unit}]", "from"), rows, "Uncertainty budget of the energy")
+    terminal.print_table(("term", "share", f"u [{value.unit}]", "from"), rows, "Uncertainty budget of the energy")
     if sentence := advice(value):
         print(f"\n  {sentence}")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..document import terminal
 from ..errors import BadInput, unknown
-from . import common
 
 if TYPE_CHECKING:
-    from ..energy.archive import Totals
-    from ..energy.jobs import Jobs
+    from ..energy.archive.energies import Totals
+    from ..energy.archive.jobs import Jobs
 
 BY = ("job", "node", "hour")
 SEMANTICS = ("last", "next", "point")
@@ -48,9 +48,10 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Energy per job, per node and per hour from an archive of power readings."""
-    from ..energy import archive, layout, times
-    from ..energy import jobs as accounting
-    from ..energy.stretches import Rules
+    from .. import times
+    from ..energy.archive import energies, layout
+    from ..energy.archive import jobs as accounting
+    from ..energy.archive.segments import Rules
 
     wanted = _chosen(by)
     for option, word, known in (("--semantics", semantics, SEMANTICS), ("--shared", shared, SHARED)):
@@ -63,19 +64,19 @@ def command(
     times.checked_zone(zone, "--zone")
     there = layout.open_archive(traces, zone=zone, time_unit=time_unit, unit=unit)
     for text in (there.understood, *there.notices):
-        common.say(text)
+        terminal.say(text)
     begin_ns, end_ns = (_time(text, zone, option) for text, option in ((begin, "--begin"), (end, "--end")))
     last = end_ns if end_ns is not None else max(group.end_ns for group in there.groups)
     work = accounting.read(jobs, zone=zone, until_ns=last) if jobs else accounting.none()
     rules = Rules(scope=semantics, gap_s=_gap(most_gap), shared=shared)  # type: ignore[arg-type]
-    found = archive.totals(there, work, rules, begin_ns=begin_ns, end_ns=end_ns)
+    found = energies.totals(there, work, rules, begin_ns=begin_ns, end_ns=end_ns)
     tables = {f"{one}s": _rows(one, found) for one in wanted}
     _warn(found, work)
     if output:
         _write(output, next(iter(tables.values())))
-        common.say(f"written: {output}")
+        terminal.say(f"written: {output}")
     if json:
-        common.print_json({"summary": _summary(found, rules, there), **tables})
+        terminal.print_json({"summary": _summary(found, rules, there), **tables})
     elif csv:
         print(_csv(next(iter(tables.values()))), end="")
     elif not output:
@@ -93,13 +94,13 @@ def _chosen(by: str) -> list[str]:
 
 
 def _time(text: str, zone: str, option: str) -> int | None:
-    from ..energy import times
+    from .. import times
 
     return times.parse(text, times.checked_zone(zone, "--zone"), option) if text else None
 
 
 def _gap(text: str) -> float | None:
-    from ..energy.plant import in_si
+    from ..energy.facility.plant import in_si
 
     if not text:
         return None
@@ -188,9 +189,9 @@ def _warn(found: Totals, work: Jobs) -> None:
     lacking = sorted({node for one in found.job_missing for node in one})
     if lacking:
         more = f" and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
-        common.say(f"no readings of {', '.join(lacking[:MOST_NAMED])}{more}: their jobs' covered share lacks them")
+        terminal.say(f"no readings of {', '.join(lacking[:MOST_NAMED])}{more}: their jobs' covered share lacks them")
     if work.open_ids:
-        common.say(f"{len(work.open_ids)} jobs have no end: they count to the end of the period")
+        terminal.say(f"{len(work.open_ids)} jobs have no end: they count to the end of the period")
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:
@@ -209,13 +210,13 @@ def _csv(rows: list[dict[str, Any]]) -> str:
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:
     import msgspec
 
-    from .. import store
+    from ..files import atomic
 
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        store.write(path, _csv(rows))
+        atomic.write(path, _csv(rows))
     elif suffix == ".json":
-        store.write(path, msgspec.json.encode(rows))
+        atomic.write(path, msgspec.json.encode(rows))
     elif suffix == ".parquet":
         _write_parquet(path, rows)
     else:
@@ -273,10 +274,10 @@ def _print(found: Totals, tables: dict[str, list[dict[str, Any]]], rules: Any, t
     )
     for name, rows in tables.items():
         if not rows:
-            common.print_table((name,), [], f"By {name[:-1]}")
+            terminal.print_table((name,), [], f"By {name[:-1]}")
             continue
         keys = [key for key in rows[0] if key != "readings"]
-        common.print_table(keys, [[_cell(key, row[key]) for key in keys] for row in rows], f"By {name[:-1]}")
+        terminal.print_table(keys, [[_cell(key, row[key]) for key in keys] for row in rows], f"By {name[:-1]}")
 
 
 def _percent(value: float | None) -> str:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import common
+from ..document import terminal
 
 if TYPE_CHECKING:
-    from ..energy.levels import Assessment
-    from ..energy.rules import Rules
-    from ..energy.submission import Submission
+    from ..energy.green500.levels import Assessment
+    from ..energy.green500.rules import Rules
+    from ..energy.green500.submission import Submission
 
 File = Annotated[Path, typer.Argument(help="The submission's description in TOML (docs/green500.md).")]
 RuleSet = Annotated[str, typer.Option("--rules", help="Which rules: eehpcwg-2.0, eehpcwg-3.0-draft.")]
@@ -23,16 +23,16 @@ Wanted = Annotated[int | None, typer.Option("--level", min=1, max=3, help="The l
 
 def check(file: File, rules: RuleSet = "eehpcwg-2.0", level: Wanted = None, json: Json = False) -> None:
     """Say which level each aspect of a power submission reaches, which rule fails, and what the next level needs."""
-    from ..energy import levels
+    from ..energy.green500 import levels
 
     _, found, _ = _assessed(file, rules)
     if json:
-        common.print_whole_json(found)
+        terminal.print_whole_json(found)
     else:
         _print(found)
     code = levels.exit_code(found, level)
     if code:
-        common.say(f"shakedown: Level {level or 1} is not reached")
+        terminal.say(f"shakedown: Level {level or 1} is not reached")
         raise typer.Exit(code)
 
 
@@ -45,21 +45,21 @@ def draw(
     json: Json = False,
 ) -> None:
     """Draw the nodes to measure at random: the fewest that a level needs, whole groups that share supplies."""
-    from .. import store
-    from ..energy import draw as drawing
-    from ..energy import rules as rule_sets
-    from ..energy import submission
+    from ..energy.green500 import node_sample as drawing
+    from ..energy.green500 import rules as rule_sets
+    from ..energy.green500 import submission
+    from ..files import atomic
 
     chosen = secrets.randbits(32) if seed is None else seed
     found = drawing.draw(submission.read(file), rule_sets.load(rules), level, chosen)
     text = drawing.selection_toml(found)
     path = output or file.with_suffix(".draw.toml")
-    store.write(path, text)
+    atomic.write(path, text)
     if json:
-        common.print_whole_json(found)
+        terminal.print_whole_json(found)
     else:
         print(text, end="")
-    common.say(f"kept: {path}; put its [selection] into {file.name}, and meters on the nodes")
+    terminal.say(f"kept: {path}; put its [selection] into {file.name}, and meters on the nodes")
 
 
 def bundle(
@@ -70,29 +70,29 @@ def bundle(
     json: Json = False,
 ) -> None:
     """Write what is handed in: series, summary, schematic, meters, losses, the evidence for every rule, checksums."""
-    from ..energy import bundle as bundles
-    from ..energy import levels
+    from ..energy.green500 import levels
+    from ..energy.green500 import submission_package as bundles
     from ..strict import read_text
 
     given, found, chosen = _assessed(file, rules)
     contents = bundles.files(given, found, chosen, read_text(file))
     bundles.write(output, contents)
     if json:
-        common.print_whole_json({"path": str(output), "files": sorted(contents), "level": found.level})
+        terminal.print_whole_json({"path": str(output), "files": sorted(contents), "level": found.level})
     else:
         print(levels.summary(found))
         for name in sorted(contents):
             print(f"  {name}")
-    common.say(f"bundle: {output}")
+    terminal.say(f"bundle: {output}")
     code = levels.exit_code(found, level)
     if code:
-        common.say(f"shakedown: Level {level or 1} is not reached")
+        terminal.say(f"shakedown: Level {level or 1} is not reached")
         raise typer.Exit(code)
 
 
 def _assessed(file: Path, rules: str) -> tuple[Submission, Assessment, Rules]:
-    from ..energy import levels, submission
-    from ..energy import rules as rule_sets
+    from ..energy.green500 import levels, submission
+    from ..energy.green500 import rules as rule_sets
 
     chosen = rule_sets.load(rules)
     given = submission.load(file)
@@ -100,8 +100,9 @@ def _assessed(file: Path, rules: str) -> tuple[Submission, Assessment, Rules]:
 
 
 def _print(found: Assessment) -> None:
-    from ..energy import bundle, levels
-    from ..energy.quantity import advice, gathered
+    from ..energy.green500 import levels
+    from ..energy.green500 import submission_package as bundle
+    from ..energy.uncertainty.quantity import advice, gathered
 
     print(levels.summary(found))
     for aspect in found.aspects:
@@ -125,4 +126,4 @@ def _print(found: Assessment) -> None:
         for sentence in found.next:
             print(f"  - {sentence}")
     for notice in gathered((*found.notices, *found.core.notices)):
-        common.say(f"note: {notice.text}" + (f" -> {notice.advice}" if notice.advice else ""))
+        terminal.say(f"note: {notice.text}" + (f" -> {notice.advice}" if notice.advice else ""))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import common
+from ..document import terminal
 
 if TYPE_CHECKING:
-    from ..energy.import_trace import Described, Imported
+    from ..energy.importing.trace_import import Described, Imported
 
 #: Channels that are shown one by one.
 SHOWN = 20
@@ -52,7 +52,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print what was understood as JSON.")] = False,
 ) -> None:
     """Bring files of power into a trace for `energy of`, `energy check` and `energy bundle`."""
-    from ..energy import import_trace
+    from ..energy.importing import trace_import
 
     given = {
         "zone": zone, "unit": unit, "column": column, "time": time, "scope": scope, "place": place, "host": host,
@@ -61,15 +61,15 @@ def command(
     }  # fmt: skip
     options = {name: text for name, text in given.items() if text}
     keys = [word.strip() for word in key.split(",") if word.strip()]
-    found = import_trace.bring(files, options, keys, output)
+    found = trace_import.bring(files, options, keys, output)
     if json:
-        common.print_whole_json(found)
+        terminal.print_whole_json(found)
     else:
         _print(found)
     if output:
-        common.say(f"written: {output}")
+        terminal.say(f"written: {output}")
     else:
-        common.say("nothing is written: name the trace with -o power.parquet")
+        terminal.say("nothing is written: name the trace with -o power.parquet")
 
 
 def _print(found: Imported) -> None:
@@ -91,22 +91,24 @@ def _print(found: Imported) -> None:
         for one in found.channels[:SHOWN]
     ]
     headings = ("channel", "in", "scope", "readings", "step", "gaps", "from (UTC)", "over", "mean power")
-    common.print_table(headings, rows)
+    terminal.print_table(headings, rows)
     if len(found.channels) > SHOWN:
         print(f"  and {len(found.channels) - SHOWN} channels more")
     if found.left_out:
         more = f" and {len(found.left_out) - 3} more" if len(found.left_out) > 3 else ""
-        common.say(f"left out, no unit of power or energy: {', '.join(found.left_out[:3])}{more}; state it with --unit")
+        terminal.say(
+            f"left out, no unit of power or energy: {', '.join(found.left_out[:3])}{more}; state it with --unit"
+        )
     if any(one.channel.scope == "point" for one in found.channels):
-        common.say(
+        terminal.say(
             "what a reading stands for is not known; a point is taken: --scope last for averages up to their stamp"
         )
     for notice in found.notices:
-        common.say(f"note: {notice.text}" + (f" -> {notice.advice}" if notice.advice else ""))
+        terminal.say(f"note: {notice.text}" + (f" -> {notice.advice}" if notice.advice else ""))
 
 
 def _name(one: Described) -> str:
-    from ..meters import channel_key
+    from ..metering.meters import channel_key
 
     return channel_key(one.channel)
 

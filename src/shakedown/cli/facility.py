@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ..document import terminal
 from ..errors import MET, NOT_MET, UNDECIDED, BadInput
-from . import common
 
 if TYPE_CHECKING:
-    from ..energy.facility import Data
-    from ..energy.facility_page import Drawn, Facility
+    from ..energy.facility.page import Drawn, Facility
+    from ..energy.facility.ratios import Data
 
 
 class _Group(TyperGroup):
@@ -46,9 +46,9 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Evaluate a plant. Exit code 1 where a balance does not close, 4 where one could not be drawn."""
-    from ..energy import plant as plants
-    from ..energy import times
-    from ..energy.facility import Data
+    from .. import times
+    from ..energy.facility import plant as plants
+    from ..energy.facility.ratios import Data
 
     described = plants.load(plant)
     data = Data.of(described)
@@ -56,12 +56,12 @@ def evaluate(
     end_ns = times.parse(end, described.zone or "UTC", "--end", begin_ns) if end else data.end_ns
     found = _found(data, begin_ns, end_ns, window)
     if json:
-        common.print_json(found)
+        terminal.print_json(found)
     else:
         _print(found)
     if html:
         _write_page(html, data, found)
-        common.say(f"page: {html}")
+        terminal.say(f"page: {html}")
     closed = [one.closed for one in found.whole.balances]
     raise typer.Exit(NOT_MET if False in closed else UNDECIDED if None in closed else MET)
 
@@ -72,22 +72,22 @@ def example(
     seed: Annotated[int, typer.Option(help="Of weather, load and errors of the sensors.")] = 0,
 ) -> None:
     """Write a generated sensor history like CoolMUC's (PRACE D9.3.4, chapter 5), to try the rest with."""
-    from ..energy import coolmuc
+    from ..energy.facility import coolmuc
 
     if directory.exists() and any(directory.iterdir() if directory.is_dir() else [directory]):
         raise BadInput("is there already", where=str(directory), hint="name a folder that is new or empty")
     coolmuc.write(directory, seed or coolmuc.SEED)
-    common.say(f"written: {directory}\nnext: shakedown facility {directory / 'plant.toml'} --html page.html")
+    terminal.say(f"written: {directory}\nnext: shakedown facility {directory / 'plant.toml'} --html page.html")
 
 
 def _found(data: Data, begin_ns: int, end_ns: int, window: str) -> Facility:
-    from ..energy import courses, facility
-    from ..energy.facility_page import Facility, least_step_s, step_s
-    from ..energy.plant import in_si
+    from ..energy.facility import ratios, trends
+    from ..energy.facility.page import Facility, least_step_s, step_s
+    from ..energy.facility.plant import in_si
 
-    whole = facility.evaluate(data, begin_ns, end_ns)
+    whole = ratios.evaluate(data, begin_ns, end_ns)
     step = step_s((end_ns - begin_ns) * 1e-9, least_step_s(data))
-    parts = facility.windows(data, begin_ns, end_ns, in_si(window, "s", "--window")) if window else []
+    parts = ratios.windows(data, begin_ns, end_ns, in_si(window, "s", "--window")) if window else []
     if window and not parts:
         raise BadInput(
             "the window is longer than the readings", where="--window", hint="take a shorter one, or leave it out"
@@ -98,8 +98,8 @@ def _found(data: Data, begin_ns: int, end_ns: int, window: str) -> Facility:
         zone=data.plant.zone or "UTC",
         whole=whole,
         windows=tuple(parts),
-        regressions=tuple(courses.regress(data, one, begin_ns, end_ns) for one in data.plant.regressions),
-        cops=tuple(courses.cop_course(data, cop, begin_ns, end_ns, step) for cop in data.plant.cops),
+        regressions=tuple(trends.regress(data, one, begin_ns, end_ns) for one in data.plant.regressions),
+        cops=tuple(trends.cop_course(data, cop, begin_ns, end_ns, step) for cop in data.plant.cops),
     )
 
 
@@ -109,21 +109,21 @@ def _found(data: Data, begin_ns: int, end_ns: int, window: str) -> Facility:
 def _print(found: Facility) -> None:
     from zoneinfo import ZoneInfo
 
-    from ..energy import facility_page as page
-    from ..energy.facility_figures import number, stamp
-    from ..energy.quantity import advice
+    from ..energy.facility import page
+    from ..energy.facility.figures import number, stamp
+    from ..energy.uncertainty.quantity import advice
 
     clock = ZoneInfo(found.zone)
     print(f"{found.title}\n")
     for sentence in page.lead(found):
         print(f"  {sentence}")
     rows = [(one.of, one.name, number(one.quantity), one.label, one.formula) for one in found.whole.indicators]
-    common.print_table(("of", "ratio", "value, U of 95 %", "is", "formula"), rows, "Ratios of integrals")
+    terminal.print_table(("of", "ratio", "value, U of 95 %", "is", "formula"), rows, "Ratios of integrals")
     flows = [
         (one.name, page.power(one, found.whole), "-" if one.seen is None else f"{one.seen:.1%}")
         for one in found.whole.energies
     ]
-    common.print_table(("flow", "mean power", "seen"), flows, "Flows of energy")
+    terminal.print_table(("flow", "mean power", "seen"), flows, "Flows of energy")
     _print_balances(found)
     _print_slopes(found)
     if found.windows:
@@ -133,17 +133,17 @@ def _print(found: Facility) -> None:
         table = [
             [stamp(one.begin_ns, clock), *(number(other.quantity) for other in one.indicators)] for one in found.windows
         ]
-        common.print_table([f"from ({clock.key})", *names], table)
+        terminal.print_table([f"from ({clock.key})", *names], table)
     print()
     for one in found.whole.indicators:
         if words := advice(one.quantity):
             print(f"  {one.of} {one.name}: {words}")
     for note in page.notices(found):
-        common.say(f"note: {note.text}{f'; {note.advice}' if note.advice else ''}")
+        terminal.say(f"note: {note.text}{f'; {note.advice}' if note.advice else ''}")
 
 
 def _print_balances(found: Facility) -> None:
-    from ..energy import facility_page as page
+    from ..energy.facility import page
 
     closed = {True: "yes", False: "NO", None: "not known"}
     rows = [
@@ -157,7 +157,7 @@ def _print_balances(found: Facility) -> None:
         for one in found.whole.balances
     ]
     if rows:
-        common.print_table(("balance", "into", "out", "left over", "closes"), rows, "Balances, as mean power")
+        terminal.print_table(("balance", "into", "out", "left over", "closes"), rows, "Balances, as mean power")
 
 
 def _print_slopes(found: Facility) -> None:
@@ -175,7 +175,7 @@ def _print_slopes(found: Facility) -> None:
         bends = ", ".join(f"{place:.1f} degC" for place in one.bends) or "none"
         rows.append((one.name, slope, share, rise, bends))
     if rows:
-        common.print_table(("line", "slope", "relative", "rise", "bends"), rows, "Power over temperature")
+        terminal.print_table(("line", "slope", "relative", "rise", "bends"), rows, "Power over temperature")
     planes = [
         (slope.name, f"{slope.value or 0:+.4f} ± {slope.expanded or 0:.4f} 1/K")
         for one in found.cops
@@ -183,46 +183,46 @@ def _print_slopes(found: Facility) -> None:
         for slope in one.plane.slopes
     ]
     if planes:
-        common.print_table(("COP over temperature", "slope"), planes)
+        terminal.print_table(("COP over temperature", "slope"), planes)
 
 
 def _write_page(path: Path, data: Data, found: Facility) -> None:
-    from .. import __version__, store
-    from ..energy import facility_page as page
-    from ..report import html
+    from .. import __version__
+    from ..energy.facility import page
+    from ..files import atomic
+    from ..report.formats import html
 
     text = html.render_document(page.document(data, found, _drawn(data, found), version=__version__))
-    store.write(path, text)
+    atomic.write(path, text)
 
 
 def _drawn(data: Data, found: Facility) -> Drawn:
     """The courses and clouds of the page's figures."""
     import numpy as np
 
-    from ..energy import courses, facility
-    from ..energy import facility_page as page
-    from ..energy.plant import flows
+    from ..energy.facility import page, ratios, trends
+    from ..energy.facility.plant import flows
 
     begin, end = found.whole.begin_ns, found.whole.end_ns
     length = (end - begin) * 1e-9
     step = page.step_s(length, page.least_step_s(data))
     clouds = []
     for one in data.plant.regressions:
-        x, y = courses.points(data, one, begin, end)
+        x, y = trends.points(data, one, begin, end)
         good = np.isfinite(x) & np.isfinite(y)
         clouds.append(tuple(zip(x[good].tolist(), y[good].tolist(), strict=True)))
     powers = tuple(
         (
             figure.title,
             tuple(
-                (_title(data, one.of), page.course_points(courses.summed(data, (one,), begin, end, step)))
+                (_title(data, one.of), page.course_points(trends.summed(data, (one,), begin, end, step)))
                 for one in flows(figure.flows)
             ),
         )
         for figure in data.plant.figures
     )
     slow = page.step_s(length / 4, page.least_step_s(data))
-    course = tuple(facility.windows(data, begin, end, slow)) if length >= 2 * slow else ()
+    course = tuple(ratios.windows(data, begin, end, slow)) if length >= 2 * slow else ()
     return page.Drawn(powers=powers, clouds=tuple(clouds), course=found.windows or course)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import common
+from ..document import terminal
 
 
 def command(
@@ -17,17 +17,17 @@ def command(
     Exit code 3 where there is no GPU, or none that answers.
     """
     from ..errors import Unavailable
-    from ..host import RealHost
+    from ..hosts.access import RealHost
     from ..machine.gpu_query import lines, query
-    from ..workloads._gpu import without_kernels
+    from ..workloads.common.gpu import without_kernels
 
     found = query(RealHost())
     if json:
-        common.print_json(found)
+        terminal.print_json(found)
     elif found.gpus:
         print("\n".join(lines(found)))
     if any(one.gpu.vendor == "NVIDIA" for one in found.gpus) and (why := without_kernels()):
-        common.note(f"shakedown: these GPUs cannot be measured: this build has no kernels for CUDA\n  next: {why}")
+        terminal.note(f"shakedown: these GPUs cannot be measured: this build has no kernels for CUDA\n  next: {why}")
     if not found.gpus:
         reasons = "; ".join(f"{gap.what}: {gap.why}" for gap in found.absent)
         raise Unavailable(

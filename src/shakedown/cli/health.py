@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ..document import terminal
 from ..errors import MET, NOT_MET, BadInput, CannotMeasure
 from . import common
 
@@ -117,7 +118,7 @@ def learn(
             hint="learn from a healthy node; --anyway takes this one as it is",
         )
     if json:
-        common.print_json(report.learnt)
+        terminal.print_json(report.learnt)
         return
     names = match or [report.host.partition(".")[0]]
     heading = (
@@ -133,7 +134,7 @@ def learn(
             file.write(text)
     except OSError as error:
         raise BadInput(f"cannot be written: {error.strerror}", where=str(output), hint="name a new file") from None
-    common.say(f"written: {output}")
+    terminal.say(f"written: {output}")
 
 
 @app.command("correlate")
@@ -152,7 +153,7 @@ def correlate(
     held = {str(path): _read(path) for path in states or [_state_file(state, host)]}
     found = test({name: (clearing.occasions(one), one.exposure) for name, one in held.items()})
     if json:
-        common.print_json(found)
+        terminal.print_json(found)
         return
     watched_h = sum(sum(one.exposure.seconds.values()) for one in held.values()) / 3600
     for one in found:
@@ -183,7 +184,7 @@ def clear(
         kept, cleared = clearing.clear(_read(file), faults)
         states.write(str(file), kept)
     if json:
-        common.print_json(cleared)
+        terminal.print_json(cleared)
     else:
         print("\n".join(f"cleared: {name}" for name in cleared))
 
@@ -206,13 +207,13 @@ def log(
         raise BadInput("holds no line of a kernel log", where=str(file), hint="dmesg > FILE, or journalctl -k > FILE")
     last = max((one.since_boot_us for one in lines), default=-1)
     if lines and all(one.at_s is None for one in lines) and last >= 0:
-        common.say("the log tells no date: its last line is taken for now")
+        terminal.say("the log tells no date: its last line is taken for now")
         lines = kernellines.text_log(text, boot_s=now_s - last * 1e-6, now_s=now_s)
     end_s = max((one.at_s for one in lines if one.at_s is not None), default=now_s)
     told = (faults.recognise(line, "", "", end_s) for line in lines)
     findings = faults.judge(faults.gather((), (one for one in told if one), end_s), "", end_s)
     if json:
-        common.print_json(findings)
+        terminal.print_json(findings)
     else:
         for one in findings:
             command.show_finding(one.severity, one.item, one.what, one.action)
@@ -231,9 +232,9 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] =
     checks = [calling.check(name) for name in plugins.names(calling.FOLDER)]
     rows = [(one.name, one.title, [field.encode_name for field in msgspec.structs.fields(one.plan)]) for one in checks]
     if json:
-        common.print_json([{"name": name, "title": title, "keys": keys} for name, title, keys in rows])
+        terminal.print_json([{"name": name, "title": title, "keys": keys} for name, title, keys in rows])
     else:
-        common.print_table(("check", "about", "keys in a plan"), [(a, b, ", ".join(keys)) for a, b, keys in rows])
+        terminal.print_table(("check", "about", "keys in a plan"), [(a, b, ", ".join(keys)) for a, b, keys in rows])
 
 
 @app.command("wrapper")
@@ -266,7 +267,7 @@ def wrapper(
         output.chmod(0o755)
     except OSError as error:
         raise BadInput(f"cannot be written: {error.strerror}", where=str(output), hint="name a new file") from None
-    common.say(
+    terminal.say(
         f"written: {output}\nnext: HealthCheckProgram={output.absolute()} and HealthCheckInterval=300 in slurm.conf"
     )
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, BadInput
-from . import common
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -41,7 +41,9 @@ def command(
 
     Exit code 3 where a log holds no result, or one that failed its check.
     """
-    from .. import hostlist, imported, store, workloads
+    from .. import workloads
+    from ..hosts import hostlist
+    from ..results import imported, run_directory
     from .report import show_result, write_report
 
     asked = workloads.get(workload)
@@ -50,13 +52,13 @@ def command(
             f"{host!r} is not the name of one host", where="--host", hint="import the logs of each host alone"
         )
     logs = imported.read(asked, files, host=host, date=_date(date), zone=_zone(zone))
-    path = directory or Path("runs") / store.new_name(f"imported-{asked.name}", logs[0].begin_ns, logs[0].host)
+    path = directory or Path("runs") / run_directory.new_name(f"imported-{asked.name}", logs[0].begin_ns, logs[0].host)
     records = imported.create(path, asked, logs)
     for log, record in zip(logs, records, strict=True):
-        common.say(f"  {record.state:<11} {log.path}: {len(record.cases)} results" + f"  {record.reason}".rstrip())
-    analysis, damaged, pages = write_report(store.RunDirectory.open(path), formats)
+        terminal.say(f"  {record.state:<11} {log.path}: {len(record.cases)} results" + f"  {record.reason}".rstrip())
+    analysis, damaged, pages = write_report(run_directory.RunDirectory.open(path), formats)
     if json:
-        common.print_json(analysis)
+        terminal.print_json(analysis)
     else:
         show_result(analysis, pages)
     whole = not damaged and all(record.state == "ok" for record in records)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..document import terminal
 from ..errors import BadInput, unknown
-from . import common
 
 if TYPE_CHECKING:
     from ..workloads import Param, Workload
@@ -35,13 +35,13 @@ def command(
         _one(kind, name, json=json)
         return
     if json:
-        common.print_json({one: _JSON[one]() for one in ((kind,) if kind else KINDS[:3])})
+        terminal.print_json({one: _JSON[one]() for one in ((kind,) if kind else KINDS[:3])})
         return
     for one in (kind,) if kind else KINDS[:3]:
         head, rows = _TABLES[one]()
-        common.print_table(head, rows, "" if kind else one)
+        terminal.print_table(head, rows, "" if kind else one)
     if kind == "workloads":
-        common.say(
+        terminal.say(
             "\n`shakedown list workloads NAME` shows its parameters, `shakedown run NAME [PARAMETER=VALUE]...` runs it"
         )
 
@@ -55,14 +55,14 @@ def _one(kind: str, name: str, *, json: bool) -> None:
         )
     found = workloads.get(name)
     if json:
-        common.print_json(_workload(found))
+        terminal.print_json(_workload(found))
         return
     print(f"{found.name}: {found.title}")
     rows = [(one, _kind(param), _default(param), _says(param)) for one, param in found.params.items()]
-    common.print_table(("parameter", "kind", "default", "what it is"), rows, "parameters")
+    terminal.print_table(("parameter", "kind", "default", "what it is"), rows, "parameters")
     metrics = [(one.name, one.unit, one.better, one.title, one.limit or "-") for one in found.metrics]
-    common.print_table(("metric", "unit", "better", "what it is", "bounded by"), metrics, "metrics", ("bounded by",))
-    common.print_sentence(f"Sources: {'; '.join(dict.fromkeys(one.source for one in found.metrics))}", "\n", "  ")
+    terminal.print_table(("metric", "unit", "better", "what it is", "bounded by"), metrics, "metrics", ("bounded by",))
+    terminal.print_sentence(f"Sources: {'; '.join(dict.fromkeys(one.source for one in found.metrics))}", "\n", "  ")
 
 
 def _kind(param: Param) -> str:
@@ -146,7 +146,8 @@ def _metrics() -> Table:
 
 
 def _metrics_json() -> list[dict[str, Any]]:
-    from .. import plan, published, workloads
+    from .. import published, workloads
+    from ..campaign import plan
 
     own = plan.metrics(set(workloads.names()))
     found = [*own.values(), *published.metrics(own).values()]

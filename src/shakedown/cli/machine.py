@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import common
+from ..document import terminal
 
 if TYPE_CHECKING:
-    from ..host import Door
+    from ..hosts.access import Door
     from ..records import Cache, Host, Machine, Network, Peak, Setting
 
 #: Order of the settings, and the word in front of each: legible without colour.
@@ -35,14 +35,14 @@ def command(
 ) -> None:
     """Show what this machine is, how fast it could be, and what is set wrongly."""
     from .. import machine
-    from ..host import RealHost
+    from ..hosts.access import RealHost
 
     door = RealHost()
     found = machine.machine(door)
     if measure or probe:
         found = _with_limits(found, door, "limits" if measure else "clock")
     if json:
-        common.print_json(found)
+        terminal.print_json(found)
         return
     width = shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else 120
     print("\n".join(lines(found, width=max(60, width), everything=all_)))
@@ -53,14 +53,14 @@ def _with_limits(found: Machine, door: Door, campaign: str) -> Machine:
     import msgspec
 
     from ..errors import ShakedownError
-    from ..probing import with_limits
+    from ..run.measured_peaks import with_limits
     from .progress import Live
 
     try:
         with Live() as live:
             found, missing = with_limits(found, campaign, door, live if campaign == "limits" else None)
     except ShakedownError as error:
-        common.say(f"shakedown: the limits were not measured: {error}")
+        terminal.say(f"shakedown: the limits were not measured: {error}")
         return found
     host = found.hosts[0]
     host = msgspec.structs.replace(host, absent=(*host.absent, *missing))
@@ -105,7 +105,7 @@ def _section(title: str, body: Iterator[str]) -> Iterator[str]:
 
 
 def _facts(host: Host) -> Iterator[tuple[str, str]]:
-    from ..host import format_cpu_list
+    from ..hosts.access import format_cpu_list
     from ..units import show_bytes
 
     cpu = host.cpu
@@ -165,7 +165,7 @@ def _facts(host: Host) -> Iterator[tuple[str, str]]:
 
 
 def _cores(host: Host) -> str:
-    from ..host import format_cpu_list
+    from ..hosts.access import format_cpu_list
 
     cpu = host.cpu
     if not cpu.cores:

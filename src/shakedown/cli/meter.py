@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, BadInput
 from . import common
 
 if TYPE_CHECKING:
-    from ..energy.quantity import Quantity
-    from ..meters import Channel
+    from ..energy.uncertainty.quantity import Quantity
+    from ..metering.meters import Channel
+    from ..metering.sampler import Sampler
     from ..records import Absent
-    from ..sampling import Sampler
     from ._meter import Read, Recorded
 
 app = typer.Typer(
@@ -41,22 +42,22 @@ Json = Annotated[bool, typer.Option("--json", help="Print as JSON on standard ou
 @app.command("list")
 def list_(json: Json = False) -> None:
     """All kinds of meters: what this machine has of them, and why not the others."""
-    from .. import meters
-    from ..host import RealHost
+    from ..hosts.access import RealHost
+    from ..metering import meters
     from . import _meter
 
     door = RealHost()
     found = [_meter.listed(name, door) for name in meters.names()]
     if json:
-        common.print_json(found)
+        terminal.print_json(found)
         return
     here = [one for one in found if one.here]
-    common.print_table(
+    terminal.print_table(
         ("target", "what", "channels"),
         [(target, one.title, ", ".join(one.channels)) for one in here for target in one.here],
         "On this machine",
     )
-    common.print_table(
+    terminal.print_table(
         ("target", "what"),
         [(one.address, one.title) for one in found if not one.here and not one.why_not],
         "Where an address is given (shakedown meter read TARGET)",
@@ -77,8 +78,8 @@ def read(targets: Targets, json: Json = False) -> None:
 
     Exit code 3 where no channel has a value.
     """
-    from .. import sampling
-    from ..host import RealHost
+    from ..hosts.access import RealHost
+    from ..metering import sampler as sampling
     from . import _meter
 
     door = RealHost()
@@ -89,7 +90,7 @@ def read(targets: Targets, json: Json = False) -> None:
     for target in asked:
         _meter.ask(target, door, found, refused)
     if json:
-        common.print_whole_json({"channels": found, "refused": refused})
+        terminal.print_whole_json({"channels": found, "refused": refused})
     else:
         rows = [
             (
@@ -102,10 +103,10 @@ def read(targets: Targets, json: Json = False) -> None:
             for one in found
         ]
         if rows:
-            common.print_table(("channel", "value", "status", "a reading stands for", "place"), rows)
+            terminal.print_table(("channel", "value", "status", "a reading stands for", "place"), rows)
         for one in found:
             if one.channel.note:
-                common.say(f"{one.channel.id}: {one.channel.note}")
+                terminal.say(f"{one.channel.id}: {one.channel.note}")
         _say_refused(refused)
     raise typer.Exit(MET if any(one.value is not None for one in found) else COULD_NOT_MEASURE)
 
@@ -133,7 +134,7 @@ def _stands_for(channel: Channel) -> str:
 
 def _say_refused(refused: Sequence[Absent]) -> None:
     for one in refused:
-        common.say(f"not read: {one.what}: {one.why}")
+        terminal.say(f"not read: {one.what}: {one.why}")
 
 
 # ------------------------------------------------------------------------------------------------------------------ record
@@ -160,8 +161,8 @@ def record(
     Ctrl-C ends it and keeps everything. The folder then holds power.parquet (docs/energy.md). Exit code 3 where no channel
     had a value.
     """
-    from .. import sampling
-    from ..host import RealHost
+    from ..hosts.access import RealHost
+    from ..metering import sampler as sampling
     from . import _meter
 
     if seconds < 0 or interval < 0:
@@ -175,21 +176,21 @@ def record(
         _say_refused(sampler.refused)
         for one in sampler.opened:
             for note in one.notes:
-                common.say(f"{one.target}: {note}")
+                terminal.say(f"{one.target}: {note}")
         died = _watch(sampler, seconds) if sampler.opened else False
     if not sampler.opened:
-        common.say("nothing was recorded: no meter could be opened")
+        terminal.say("nothing was recorded: no meter could be opened")
         raise typer.Exit(COULD_NOT_MEASURE)
     found = [_meter.recorded(one) for one in sampling.collect(folder)]
     notices = _meter.notices(sampler, died)
     if json:
         told = {"folder": str(folder), "channels": found, "refused": sampler.refused, "notices": notices}
-        common.print_whole_json({**told, "sampler": sampler.ending})
+        terminal.print_whole_json({**told, "sampler": sampler.ending})
     else:
         _print_recorded(found)
         for notice in notices:
-            common.say(f"{notice.text}" + (f"; next: {notice.advice}" if notice.advice else ""))
-        common.say(f"readings: {folder / sampling.TRACE_FILE}")
+            terminal.say(f"{notice.text}" + (f"; next: {notice.advice}" if notice.advice else ""))
+        terminal.say(f"readings: {folder / sampling.TRACE_FILE}")
     valued = any(one.readings > sum(one.without_value.values()) for one in found)
     raise typer.Exit(MET if valued and not died else COULD_NOT_MEASURE)
 
@@ -230,12 +231,12 @@ def _print_recorded(found: Sequence[Recorded]) -> None:
         rows.append(
             (one.channel.id, str(one.readings), missing or "none", refresh, _told(one.power), _told(one.energy))
         )
-    common.print_table(("channel", "readings", "without value", "refresh", "mean power", "energy"), rows)
+    terminal.print_table(("channel", "readings", "without value", "refresh", "mean power", "energy"), rows)
     for one in found:
         for notice in dict.fromkeys(
             (*one.notices, *(one.power.notices if one.power else ()), *(one.energy.notices if one.energy else ()))
         ):
-            common.say(f"{one.channel.id}: {notice.text}" + (f"; next: {notice.advice}" if notice.advice else ""))
+            terminal.say(f"{one.channel.id}: {notice.text}" + (f"; next: {notice.advice}" if notice.advice else ""))
 
 
 def _told(value: Quantity | None) -> str:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import BadInput, CannotMeasure
 from . import common
 
 if TYPE_CHECKING:
-    from ..energy.character import Character
-    from ..energy.characterise import Findings, Recorded
-    from ..energy.experiments import Experiment, Known
-    from ..meters import Channel, Target
+    from ..energy.characterise.experiments import Experiment, Known
+    from ..energy.characterise.session import Findings, Recorded
+    from ..metering.character import Character
+    from ..metering.meters import Channel, Target
 
 Name = Annotated[
     str,
@@ -76,32 +77,33 @@ def command(
     """Find a meter's refresh, window, delay, gain, offset, resolution, noise and drift, by a load that is driven."""
     import time
 
-    from ..energy import characterise, known
+    from ..energy.characterise import session
+    from ..metering import character_store as known
 
     if recordings is not None:
         folder = recordings
-        recorded = characterise.read(folder, channel, reference)
+        recorded = session.read(folder, channel, reference)
         if not recorded:
             raise BadInput(
                 "there is no recording in this folder", where=str(folder), hint="name a folder with experiments"
             )
-        findings = characterise.analyse(recorded)
+        findings = session.analyse(recorded)
     else:
         if not target:
             raise BadInput("no meter is named", where="TARGET", hint="`shakedown meter list` shows what there is")
         folder, recorded, findings = _record(target, channel, reference, load, minutes, directory)
     made_ns = recorded[-1].edges_ns[-1] if recordings is not None else time.time_ns()
-    character = characterise.character(recorded, findings, made_ns=made_ns)
+    character = session.character(recorded, findings, made_ns=made_ns)
     if json:
-        common.print_json(character)
+        terminal.print_json(character)
     else:
         _print(character)
     if keep:
-        common.say(f"\nkept: {known.save(character, store)}")
+        terminal.say(f"\nkept: {known.save(character, store)}")
     if output or not json:
         path = output or folder / "character.html"
         _write_page(path, character, findings, recorded)
-        common.say(f"page: {path}")
+        terminal.say(f"page: {path}")
 
 
 def _record(
@@ -110,10 +112,10 @@ def _record(
     """Record what is missing. Raises BadInput, Unavailable, CannotMeasure."""
     import re
 
-    from .. import meters
-    from ..energy import characterise, driving
-    from ..energy.experiments import Limits
-    from ..host import RealHost
+    from ..energy.characterise import driving, session
+    from ..energy.characterise.experiments import Limits
+    from ..hosts.access import RealHost
+    from ..metering import meters
 
     if not 1 <= minutes <= 24 * 60:
         raise BadInput(f"{minutes:g} minutes", where="--minutes", hint="give from 1 to 1440")
@@ -133,8 +135,8 @@ def _record(
     folder = directory or Path(f"meter-{slug}")
     least = max(meters.get(asked.meter).least_poll_s, 0.001)
     _say_what_is_known(wanted)
-    common.say(f"recording into {folder}, at most {minutes:g} minutes; the machine should do nothing else")
-    recorded, findings = characterise.run(
+    terminal.say(f"recording into {folder}, at most {minutes:g} minutes; the machine should do nothing else")
+    recorded, findings = session.run(
         folder,
         driving.recorder(targets, door, load=load),
         Limits(60 * minutes, least),
@@ -147,14 +149,14 @@ def _record(
 
 def _channel(target: Target, wanted: str, where: str) -> Channel:
     """Open the meter once, to know its channels. Raises what opening raises, and BadInput for an unknown channel."""
-    from .. import meters
-    from ..energy import characterise
-    from ..host import RealHost
-    from ..meters import Status
+    from ..energy.characterise import session
+    from ..hosts.access import RealHost
+    from ..metering import meters
+    from ..metering.meters import Status
 
     source = meters.get(target.meter).open(target, RealHost())
     try:
-        chosen = characterise.choose(source.channels, wanted)
+        chosen = session.choose(source.channels, wanted)
         answer = [one for one in source.read() if one.channel == chosen]
         if answer and all(one.status in (Status.REFUSED, Status.UNSUPPORTED) for one in answer):
             raise CannotMeasure(
@@ -168,35 +170,35 @@ def _channel(target: Target, wanted: str, where: str) -> Channel:
 
 
 def _say_what_is_known(channel: Channel) -> None:
-    from ..energy import known
+    from ..metering import character_store as known
 
     before = known.find(channel)
     for notice in before.notices:
-        common.say(f"{notice.text}; {notice.advice}" if notice.advice else notice.text)
+        terminal.say(f"{notice.text}; {notice.advice}" if notice.advice else notice.text)
 
 
 def _progress(step: Experiment, known: Known) -> None:
     from ..units import show_seconds
 
-    common.say(f"  {step.name}: {show_seconds(step.seconds)}, for {step.why}")
+    terminal.say(f"  {step.name}: {show_seconds(step.seconds)}, for {step.why}")
 
 
 def _print(character: Character) -> None:
-    from ..energy import character_page
+    from ..energy.characterise import page as character_page
 
     print(f"{character.channel.title or character.channel.id}\n")
     for sentence in character_page.lead(character):
         print(f"  {sentence}")
-    common.print_table(("what", "value", "95 % interval"), character_page.rows(character), "Character")
+    terminal.print_table(("what", "value", "95 % interval"), character_page.rows(character), "Character")
     for notice in character.notices:
-        common.say(f"\n{notice.text}" + (f"\n  next: {notice.advice}" if notice.advice else ""))
+        terminal.say(f"\n{notice.text}" + (f"\n  next: {notice.advice}" if notice.advice else ""))
 
 
 def _write_page(path: Path, character: Character, findings: Findings, recorded: list[Recorded]) -> None:
     from .. import __version__
-    from .. import store as files
-    from ..energy import character_page
-    from ..report import html
+    from ..energy.characterise import page as character_page
+    from ..files import atomic
+    from ..report.formats import html
 
     page = character_page.document(character, findings, recorded, version=__version__)
-    files.write(path, html.render_document(page))
+    atomic.write(path, html.render_document(page))

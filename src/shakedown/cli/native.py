@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import common
+from ..document import terminal
 
 
 def command(
@@ -35,20 +35,20 @@ def command(
             raise unknown("program", name, found, where=str(folder))
         path = programs.path(name)
         if json:
-            common.print_json({"name": name, "path": path})
+            terminal.print_json({"name": name, "path": path})
         else:
             print(path)
         return
     if not found:
         programs.path("probe")  # says that they were not built, and what to do
     if json:
-        common.print_json({"folder": str(folder), "programs": found, "build": built})
+        terminal.print_json({"folder": str(folder), "programs": found, "build": built})
         return
     print(f"folder   {folder}")
     mpi, cuda = built.get("mpi") or {}, built.get("cuda") or {}
     print(f"build    {built.get('version', '?')}, {built.get('compiler', '?')}")
     print(f"MPI      {mpi.get('flavour', '?')} {mpi.get('version', '')}" if mpi else "MPI      none: see below")
     print(f"CUDA     {cuda.get('version')} for {cuda.get('architectures')}" if cuda else "CUDA     none: see below")
-    common.print_sentence(" ".join(found), "programs ", "         ")
+    terminal.print_sentence(" ".join(found), "programs ", "         ")
     for what, why in absent.items():
-        common.print_sentence(f"not built: {what}: {why}", "", "  ")
+        terminal.print_sentence(f"not built: {what}: {why}", "", "  ")

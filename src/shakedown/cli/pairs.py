@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
 from . import common
 
 if TYPE_CHECKING:
     from ..analysis.pairs import PairVerdict, Settings
-    from ..store import RunDirectory
+    from ..results.run_directory import RunDirectory
 
 
 def command(
@@ -54,7 +55,7 @@ def command(
     behind = switches.read(topology) if topology else None
     found, damaged = pairs.from_directories(opened)
     for one in damaged:
-        common.say(f"shakedown: {one.what}: {one.why}")
+        terminal.say(f"shakedown: {one.what}: {one.why}")
     if not found:
         raise CannotMeasure(
             "there is no pair of nodes in it",
@@ -63,7 +64,7 @@ def command(
         )
     verdicts = [pairs.verdict(one, settings, switches=behind) for one in found]
     if json:
-        common.print_json({"verdicts": verdicts, "damaged": damaged})
+        terminal.print_json({"verdicts": verdicts, "damaged": damaged})
     else:
         for verdict in verdicts:
             show(verdict)
@@ -71,7 +72,7 @@ def command(
 
 
 def _opened(runs: list[Path]) -> list[RunDirectory]:
-    from ..store import RunDirectory
+    from ..results.run_directory import RunDirectory
 
     return [RunDirectory.open(common.latest_run(Path("runs")) if str(run) == "latest" else run) for run in runs]
 
@@ -109,7 +110,7 @@ def exit_code(verdicts: list[PairVerdict], damaged: bool) -> int:
 
 def show(verdict: PairVerdict) -> None:
     """One verdict for a person: the summary, each name with its next step, what is to be known beside."""
-    from ..report import _pairs
+    from ..report import pairs as _pairs
 
     print(f"\n{_pairs.title(verdict)}")
     print(f"  {_pairs.summary(verdict)}")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import _chosen, common
+from ..document import terminal
+from . import _chosen
 
 if TYPE_CHECKING:
     from ..records import Machine
@@ -21,9 +22,11 @@ def command(
     """Show what a campaign would run on this machine and how long it takes; nothing is run."""
     from pathlib import Path
 
-    from .. import __version__, machine, plan, store
+    from .. import __version__, machine
     from .. import campaign as campaigns
-    from ..host import RealHost
+    from ..campaign import plan
+    from ..hosts.access import RealHost
+    from ..results import run_directory
     from ..units import show_seconds
 
     text, where = _chosen.campaign(campaign, settings or ())
@@ -32,11 +35,11 @@ def command(
         asked,
         alike(machine.machine(RealHost()), nodes),
         where=where,
-        history=plan.learn(store.durations(Path("runs"))),
+        history=plan.learn(run_directory.durations(Path("runs"))),
         version=__version__,
     )
     if json:
-        common.print_json(made)
+        terminal.print_json(made)
         return
     print(f"{made.title}: {len(made.runs)} run{'s' * (len(made.runs) != 1)}, about {show_seconds(plan.total_s(made))}")
     rows = [
@@ -49,9 +52,9 @@ def command(
         )
         for run in made.runs
     ]
-    common.print_table(("run", "what", "times", "each", "limit"), rows)
+    terminal.print_table(("run", "what", "times", "each", "limit"), rows)
     if made.skipped:
-        common.print_table(("not here", "why"), plan.by_reason(made.skipped))
+        terminal.print_table(("not here", "why"), plan.by_reason(made.skipped))
 
 
 def alike(found: Machine, nodes: int) -> Machine:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import BadInput, unknown
 from . import common
 
@@ -94,7 +95,7 @@ def command(
             "netlib's formula": [baselines.netlib(observed, row) for row in rows],
         }
     if json:
-        common.print_json(
+        terminal.print_json(
             {
                 "forecast": predicted,
                 "baselines": formulas,
@@ -109,7 +110,7 @@ def command(
     if output or not json:
         path = output or Path("hpl-forecast.html")
         _write_page(path, setup, predicted, _strong(setup, observed, rows, seed), formulas, ranked, said)
-        common.say(f"\npage: {path}")
+        terminal.say(f"\npage: {path}")
 
 
 # ------------------------------------------------------------------------------------------------------------- what is asked
@@ -157,21 +158,21 @@ def _print(found: Forecast, formulas: Baselines, ranked: Sequence[Ranked], said:
         print(f"  {sentence}")
     known = any(one.measured is not None for one in found.predicted)
     headings = [found.counts, "P x Q", "N", "forecast", f"{numbers.percent(LEVEL, 0)} interval", "of DGEMM"]
-    common.print_table(
+    terminal.print_table(
         headings + (["measured", "error", "inside"] if known else []),
         [page.cells(one) + (page.held_out(one) if known else []) for one in found.predicted],
         "Forecasts",
     )
     if ranked:
-        common.print_table(ranking_words.RANKED, ranking_words.ranked_rows(ranked), "Ranked")
+        terminal.print_table(ranking_words.RANKED, ranking_words.ranked_rows(ranked), "Ranked")
     last = found.predicted[-1]
-    common.print_table(
+    terminal.print_table(
         ("input", "10 % to 90 %", "moves the rate"),
         [(one.title, page.span(one), numbers.signed(one.moves)) for one in last.sensitivity[:6]],
         f"What moves the forecast for {last.count} {found.counts}",
     )
     if rows := page.comparison(found, formulas):
-        common.print_table(("forecast", "mean error", "worst"), rows, "Against what was measured")
+        terminal.print_table(("forecast", "mean error", "worst"), rows, "Against what was measured")
         ours = summary(found)
         print(
             f"\n  {numbers.percent(ours['covered'], 0)} of {ours['rows']} measured rates lie in their intervals, which are "
@@ -188,11 +189,12 @@ def _write_page(
     ranked: Sequence[Ranked],
     said: Sequence[str],
 ) -> None:
-    from .. import __version__, store
+    from .. import __version__
+    from ..files import atomic
     from ..prediction import page
-    from ..report import html
+    from ..report.formats import html
 
     text = html.render_document(
         page.document(setup, found, strong, formulas, version=__version__, ranked=ranked, said=said)
     )
-    store.write(path, text)
+    atomic.write(path, text)

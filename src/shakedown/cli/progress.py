@@ -11,10 +11,10 @@ from types import TracebackType
 
 from .. import workloads
 from ..analysis.values import best, told, void
+from ..campaign.plan import label_on
 from ..errors import plain
-from ..execute import Step
-from ..plan import label_on
 from ..records import SCORED, Measurement
+from ..run.loop import Step
 from ..units import show, show_seconds
 
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import COULD_NOT_MEASURE
 from . import common
 
 if TYPE_CHECKING:
     from ..records import Absent, Analysis
-    from ..store import RunDirectory
+    from ..results.run_directory import RunDirectory
 
 
 def command(
@@ -45,7 +46,7 @@ def command(
     """Make the report of a run directory again, from its files alone; or one report over many run directories."""
     import gc
 
-    from ..store import RunDirectory
+    from ..results.run_directory import RunDirectory
     from .run import exit_code
 
     gc.disable()  # hundreds of thousands of records without cycles: looking for some takes a fifth of the time
@@ -58,7 +59,7 @@ def command(
     else:
         analysis, damaged, pages = write_reports(opened, formats, output or Path(), pool_days=pool_days)
     if json:
-        common.print_json(analysis)
+        terminal.print_json(analysis)
     else:
         show_result(analysis, pages)
     raise typer.Exit(COULD_NOT_MEASURE if damaged else exit_code(analysis))
@@ -92,7 +93,7 @@ def write_pages(analysis: Analysis, damaged: list[Absent], formats: str, folder:
     from .. import report
 
     for one in damaged:
-        common.say(f"shakedown: {one.what}: {one.why}")
+        terminal.say(f"shakedown: {one.what}: {one.why}")
     wanted = tuple(word.strip() for word in formats.split(",") if word.strip())
     return list(report.write(analysis, folder, wanted).values())
 

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
 from . import _chosen, _submitted, _where, common
 
 if TYPE_CHECKING:
     from ..campaign import Campaign
-    from ..metering import Metered
+    from ..metering.campaign_meters import Metered
     from ..records import Analysis, Measurement, Plan
+    from ..results.run_directory import RunDirectory
     from ..schedulers import Allocation
-    from ..store import RunDirectory
 
 
 def command(
@@ -76,9 +77,10 @@ def command(
 ) -> None:
     """Measure this machine, or a cluster: run a campaign or one workload, live progress on standard error, the report's
     path at the end."""
-    from .. import dispatch, metering
-    from ..host import RealHost
-    from ..store import RunDirectory
+    from ..hosts.access import RealHost
+    from ..metering import campaign_meters
+    from ..results.run_directory import RunDirectory
+    from ..run.batch import submission
 
     if inside is not None:
         _submitted.inside(inside)
@@ -105,7 +107,7 @@ def command(
         raise BadInput("--directory and --resume exclude each other", hint="--resume goes on where it stopped")
     if resume is not None and str(resume) == "latest":
         resume = common.latest_run(Path("runs"))
-    metered = metering.ask(meter or (), meter_interval, rest, RealHost())
+    metered = campaign_meters.ask(meter or (), meter_interval, rest, RealHost())
     if metered is not None:
         common.warn_of_passwords(metered.targets)
     whole, parts = True, []
@@ -124,19 +126,19 @@ def command(
             return
         opened = parts[0]
         measurements = [one for part in parts for one in part.load().measurements]
-        whole = not any(dispatch.left(part.path) for part in parts)
+        whole = not any(submission.left(part.path) for part in parts)
     else:
         named = _where.by_name(hosts)
         opened = RunDirectory.open(resume) if resume else begin(campaign, directory, named, settings or ())
         measurements = carry_out(
             opened,
             opened.plan(),
-            metering.remember(opened.path, metered),
+            campaign_meters.remember(opened.path, metered),
             retry_failed=retry_failed,
             allocation=allocation_to_go_on(opened, named),
         )
     if not report:
-        common.say(f"run directory: {opened.path}")
+        terminal.say(f"run directory: {opened.path}")
         raise typer.Exit(code_of_states(measurements) if whole else COULD_NOT_MEASURE)
     from .report import show_result, write_report, write_reports
 
@@ -145,7 +147,7 @@ def command(
     else:
         analysis, damaged, pages = write_report(opened, formats)
     if json:
-        common.print_json(analysis)
+        terminal.print_json(analysis)
     else:
         show_result(analysis, pages)
     code = exit_code(analysis)
@@ -161,12 +163,13 @@ def begin(
     In an ``allocation`` (else in the one that this process is in, where the campaign asks for several hosts) every host is
     asked what it is.
     """
-    from .. import campaign, store
-    from ..host import RealHost
+    from .. import campaign
+    from ..hosts.access import RealHost
+    from ..results import run_directory
 
     text, where = _chosen.campaign(campaign_name, settings)
     asked = campaign.parse(text, where)
-    path = directory or Path("runs") / store.new_name(asked.name, RealHost().now_ns())
+    path = directory or Path("runs") / run_directory.new_name(asked.name, RealHost().now_ns())
     return plan_into(path, text, where, allocation or around(asked))
 
 
@@ -174,8 +177,9 @@ def around(asked: Campaign) -> Allocation | None:
     """The allocation that this process is in, where the campaign has use for several hosts and this is one of them."""
     import os
 
-    from .. import beside, schedulers
-    from ..host import RealHost
+    from .. import schedulers
+    from ..hosts.access import RealHost
+    from ..run.multihost import fanout
 
     if not any(entry.nodes for entry in asked.runs):
         return None
@@ -184,9 +188,9 @@ def around(asked: Campaign) -> Allocation | None:
     if found is None:
         return None
     try:
-        beside.me(found.hosts, os.environ, door.name())
+        fanout.me(found.hosts, os.environ, door.name())
     except CannotMeasure as error:
-        common.say(f"shakedown: not in the allocation {found.job}: {error.what}")
+        terminal.say(f"shakedown: not in the allocation {found.job}: {error.what}")
         return None
     return found
 
@@ -213,32 +217,40 @@ def _plan_into(
 ) -> RunDirectory:
     import msgspec
 
-    from .. import __version__, beside, machine, plan, store
-    from ..host import RealHost
+    from .. import __version__, machine
+    from ..campaign import plan
+    from ..hosts.access import RealHost
+    from ..results import run_directory
+    from ..run.multihost import fanout
 
     door = RealHost()
     found = machine.machine(door)
     if allocation:
-        hosts = beside.machines(path, found.hosts[0], allocation)
+        hosts = fanout.machines(path, found.hosts[0], allocation)
         found = msgspec.structs.replace(found, hosts=hosts)
-    history = plan.learn(store.durations(path.parent))
+    history = plan.learn(run_directory.durations(path.parent))
     made = plan.make(asked, found, where=where, history=history, version=__version__, shape=shape)
     if not made.runs:
         reasons = "; ".join(f"{names}: {why}" for names, why in plan.by_reason(made.skipped))
         raise CannotMeasure("nothing in this campaign can run here", where=where, hint=reasons)
-    manifest = store.Manifest(
-        schema=store.SCHEMA, campaign=asked.name, created_ns=door.now_ns(), version=__version__, host=door.name()
+    manifest = run_directory.Manifest(
+        schema=run_directory.SCHEMA,
+        campaign=asked.name,
+        created_ns=door.now_ns(),
+        version=__version__,
+        host=door.name(),
     )
-    return store.RunDirectory.create(path, manifest=manifest, campaign_toml=text, machine=found, plan=made)
+    return run_directory.RunDirectory.create(path, manifest=manifest, campaign_toml=text, machine=found, plan=made)
 
 
 def allocation_to_go_on(opened: RunDirectory, named: Allocation | None) -> Allocation | None:
     """The allocation to go on in: that of hosts by name, of the engine around this process, else what it had by name."""
-    from .. import beside, campaign
+    from .. import campaign
+    from ..run.multihost import fanout
 
     path = opened.path
     found = named or around(campaign.parse((path / "campaign.toml").read_text("utf-8"), str(path / "campaign.toml")))
-    before = beside.allocation_of(path)
+    before = fanout.allocation_of(path)
     if found is None and before is not None and not before.engine:
         found = before
     return found
@@ -255,22 +267,24 @@ def carry_out(
 ) -> list[Measurement]:
     """Execute the plan with live progress, meters read meanwhile; Ctrl-C leaves a directory that can be resumed, and says
     how: by ``back``, where that is not `shakedown run`."""
-    from .. import beside, execute, metering
-    from ..host import RealHost
-    from ..plan import by_reason, total_s
+    from ..campaign.plan import by_reason, total_s
+    from ..hosts.access import RealHost
+    from ..metering import campaign_meters
+    from ..run import loop
+    from ..run.multihost import fanout
     from ..units import show_seconds
     from .progress import Live
 
     door = RealHost()
     if allocation:
-        beside.machines(opened.path, opened.machine().hosts[0], allocation)  # of hosts that are new since the plan
+        fanout.machines(opened.path, opened.machine().hosts[0], allocation)  # of hosts that are new since the plan
     number = f"{len(plan.runs)} run{'s' * (len(plan.runs) != 1)}"
-    common.say(f"{plan.title}: {number}, about {show_seconds(total_s(plan))}, into {opened.path}")
+    terminal.say(f"{plan.title}: {number}, about {show_seconds(total_s(plan))}, into {opened.path}")
     for names, why in by_reason(plan.skipped):
-        common.say(f"  not here     {names}: {why}")
+        terminal.say(f"  not here     {names}: {why}")
     try:
-        with metering.beside(opened.path, metered, door, common.say) as rest, Live() as live:
-            measurements = execute.execute(
+        with campaign_meters.beside(opened.path, metered, door, terminal.say) as rest, Live() as live:
+            measurements = loop.execute(
                 opened,
                 plan,
                 opened.machine(),
@@ -281,7 +295,7 @@ def carry_out(
                 allocation=allocation,
             )
     except KeyboardInterrupt:
-        common.say(
+        terminal.say(
             f"shakedown: stopped; what is whole was kept\n  next: {back or f'shakedown run --resume {opened.path}'}"
         )
         sys.exit(130)
@@ -294,7 +308,7 @@ def remember_durations(opened: RunDirectory, plan: Plan, measurements: list[Meas
     import msgspec
 
     from ..errors import StoreFailed
-    from ..store import write
+    from ..files.atomic import write
 
     estimates = {run.id: run.estimate_s for run in plan.runs}
     taken = [
@@ -305,7 +319,7 @@ def remember_durations(opened: RunDirectory, plan: Plan, measurements: list[Meas
     try:
         write(opened.path / "durations.json", msgspec.json.encode(taken))
     except StoreFailed as error:
-        common.say(f"shakedown: {error}")  # estimates only: the measurements are kept
+        terminal.say(f"shakedown: {error}")  # estimates only: the measurements are kept
 
 
 def code_of_states(measurements: list[Measurement]) -> int:

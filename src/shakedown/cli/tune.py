@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, BadInput
 from . import common
 
@@ -90,14 +91,16 @@ def command(
         raise BadInput(f"--budget-min {budget_min:g} leaves no time", hint="give minutes above zero")
     opened = session.open_folder(directory, asked)
     try:
-        common.say(f"tuning HPL, N = {opened.setup.n:,} ({opened.setup.n_reason}), into {opened.folder}")
+        terminal.say(f"tuning HPL, N = {opened.setup.n:,} ({opened.setup.n_reason}), into {opened.folder}")
         for notice in opened.journal.notices:
-            common.say(f"  note: {notice.text}")
+            terminal.say(f"  note: {notice.text}")
         try:
             told = Told(session.told(opened))
             result = session.run(opened, budget_s=60 * budget_min, progress=told)
         except KeyboardInterrupt:
-            common.say(f"shakedown: stopped; every run that ended was kept\n  next: shakedown tune hpl {opened.folder}")
+            terminal.say(
+                f"shakedown: stopped; every run that ended was kept\n  next: shakedown tune hpl {opened.folder}"
+            )
             sys.exit(130)
     finally:
         opened.journal.close()
@@ -109,10 +112,10 @@ def _show(result: Result, folder: Path, *, json: bool) -> None:
     from ..tuning import explain
 
     if json:
-        common.print_json(result)
+        terminal.print_json(result)
     else:
         print(explain.text(result))
-    common.say(f"report: {folder / 'report.html'}")
+    terminal.say(f"report: {folder / 'report.html'}")
 
 
 class Told:
@@ -128,10 +131,10 @@ class Told:
         from ..tuning.records import Trial
         from ..tuning.space import words
         from ..units import show, show_seconds
-        from ..workloads._hpl import flop
+        from ..workloads.common.hpl import flop
 
         assert isinstance(trial, Trial)
         left = "" if self._left_s is None else f", {show_seconds(max(0.0, self._left_s - trial.cost_s))} left"
         what = show(flop(trial.n) / trial.seconds, "flop/s") if trial.seconds else f"{trial.state}: {trial.reason}"
         took = f"({show_seconds(trial.cost_s)}{left})"
-        common.say(f"  {self._number:>3} {trial.stage:<10} {what:<14} {words(trial.point, self._axes)} {took}")
+        terminal.say(f"  {self._number:>3} {trial.stage:<10} {what:<14} {words(trial.point, self._axes)} {took}")

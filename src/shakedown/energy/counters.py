@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput
-from ..meters import Channel, Place, Status, channel_key
+from ..metering.meters import Channel, Place, Status, channel_key
+from ..metering.trace import Floats, Ints, Trace
 from ..records import Notice
-from .trace import Floats, Ints, Trace
 
 #: The most power taken as possible where neither the caller nor the channel says: generous for what stands at that place,
 #: so that a wrap is called ambiguous too often rather than too seldom.

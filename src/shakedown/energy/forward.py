@@ -18,15 +18,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import BadInput, CannotMeasure
+from ..metering.character import Character
+from ..metering.trace import Floats, Ints, Trace
 from ..records import Notice, Phase, Record
-from .budget import calibration_terms
-from .character import Character
-from .correlated import tau_int
+from .deduplicate import ordered, refreshed
 from .integrate import watts
-from .pace import ordered, refreshed
-from .quantity import Quantity, Term, quantity, scaled
 from .response import Response, response_of, step_answer
-from .trace import Floats, Ints, Trace
+from .uncertainty.budget import calibration_terms
+from .uncertainty.correlated import tau_int
+from .uncertainty.quantity import Quantity, Term, quantity, scaled
 
 MOST_CONDITION = 100.0
 MOST_U = 0.05

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CannotMeasure
-from ..meters import Status
+from ..metering.meters import Status
+from ..metering.trace import Floats, Ints, Trace
 from . import edges
-from .pace import ordered, refreshed
+from .deduplicate import ordered, refreshed
 from .refresh import STOOD
 from .response import GAP, OFTEN, SETTLED_TAUS, Response, cadence_s
-from .trace import Floats, Ints, Trace
 
 if TYPE_CHECKING:
     from .counters import Unrolled

@@ -9,15 +9,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..errors import BadInput, CannotMeasure
-from ..meters import Channel
+from ..metering.meters import Channel
+from ..metering.trace import Floats, Trace
 from ..records import Notice
 from ..units import show_seconds
-from . import budget, integrate
+from . import integrate
 from .integrate import Integral, Tiles
 from .padded import Window, padded_energy
-from .quantity import Term
 from .response import Response, cadence_s, caught
-from .trace import Floats, Trace
+from .uncertainty import budget
+from .uncertainty.quantity import Term
 
 #: Windows before and after the phase in which the nodes were idle (Unix ns); either may be None.
 Idle = tuple[Window | None, Window | None]

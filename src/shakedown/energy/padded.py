@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import CannotMeasure
-from .correlated import mean_of
+from ..metering.trace import Floats, Trace
+from .deduplicate import ordered, refreshed
 from .integrate import Gap, Tiles, gaps_of, inside, integrate, step_tiles, watts
-from .pace import ordered, refreshed
 from .response import Response, scatter
-from .trace import Floats, Trace
+from .uncertainty.correlated import mean_of
 
 Window = tuple[int, int]  # begin and end, Unix ns
 

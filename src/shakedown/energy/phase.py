@@ -18,18 +18,19 @@ import msgspec
 import numpy as np
 
 from ..errors import BadInput, CannotMeasure, unknown
-from ..meters import Channel, Status
+from ..metering.character import Character
+from ..metering.meters import Channel, Status
+from ..metering.trace import Trace
 from ..records import Notice
-from . import budget, integrate
-from . import quantity as quantities
-from .character import Character
+from . import integrate
+from .anomalies.signs import warnings_of
 from .methods import Asked, Idle, Made, Refused, made_by
-from .quantity import Quantity, Term
-from .ratios import Check, cross_check, duration, edp, efficiency
 from .response import Response, response_of
-from .signs import warnings_of
 from .steady import Steady, steady_of
-from .trace import Trace
+from .uncertainty import budget
+from .uncertainty import quantity as quantities
+from .uncertainty.quantity import Quantity, Term
+from .uncertainty.ratios import Check, cross_check, duration, edp, efficiency
 
 __all__ = [
     "Check",

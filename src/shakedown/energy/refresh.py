@@ -15,10 +15,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..meters import Status
+from ..metering.character import Estimate
+from ..metering.meters import Status
+from ..metering.trace import Floats, Ints, Trace
 from ..records import Notice
-from .character import Estimate
-from .trace import Floats, Ints, Trace
 
 FEWEST = 8  # changes, below which no period is told
 _MOST_CHANGES = 20_000  # taken into the fit

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..meters import Channel, Scope, channel_key
-from .character import Character, Estimate
+from ..metering.character import Character, Estimate
+from ..metering.meters import Channel, Scope, channel_key
+from ..metering.trace import Floats, Trace
 from .refresh import counter_step, decimal_step, least_step, spacing_s
-from .trace import Floats, Trace
 
 #: How many time constants until an exponential's rest does not count: e^-7 = 0.1 %.
 SETTLED_TAUS = 7.0

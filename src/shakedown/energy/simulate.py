@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..meters import Channel, Status
-from .trace import Floats, Trace, trace
-from .truth import Truth, count_j, mean_w, power_shown, stamp_s, stepped
+from ..metering.meter_model import Truth, count_j, mean_w, power_shown, stamp_s, stepped
+from ..metering.meters import Channel, Status
+from ..metering.trace import Floats, Trace, trace
 
 __all__ = ["Load", "Truth", "filtered_w", "observe", "refreshes"]
 

@@ -17,11 +17,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..errors import BadInput, unknown
+from ..metering.trace import Floats, Trace
 from ..records import Record
-from .correlated import Mean, blocks, mean_of, mser, slope, tau_int
-from .pace import ordered, refreshed
+from .deduplicate import ordered, refreshed
 from .response import response_of
-from .trace import Floats, Trace
+from .uncertainty.correlated import Mean, blocks, mean_of, mser, slope, tau_int
 
 Preset = Literal["auto", "prace2013", "hpl-core"]
 PRESETS: tuple[Preset, ...] = ("auto", "prace2013", "hpl-core")

@@ -26,9 +26,21 @@ from .. import plugins, programs
 from ..errors import BadInput, Unavailable, unknown
 from ..records import Host, Software
 from ..schedulers import Allocation
-from ..workloads import Command
 
 Started = tuple[tuple[str, ...], dict[str, str]]
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """What to start. With ``ranks`` the launcher of the site's MPI goes in front."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    ranks: int = 0
+    stdin: str = ""
+    files: dict[str, str] = {}  # name -> text, written into the run's own folder, which is the working directory
+    output: str = ""  # the file that the program leaves its result in, where that is not standard output
+    starts_itself: bool = False  # begun once, on the first host of its job, it starts what it needs on the others
+    site_mpi: bool = False  # an existing program, started by the mpirun on PATH rather than by the MPI of our programs
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):

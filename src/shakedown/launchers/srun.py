@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 
-from .. import hostlist
 from ..errors import BadInput
+from ..hosts import hostlist
 from ..machine import mpi as flavours
 from . import Launcher, Start, Started
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from .. import __version__
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Absent, Cpu, Host, Machine, Memory
 from . import cgroup, cpu, gpu_settings, gpus, memory, network, numa, peaks, settings, software, virtualisation
 from .kernel import read_word

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Software, Value
 
 

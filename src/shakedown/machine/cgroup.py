@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Absent
 from .kernel import Reader, read_word
 

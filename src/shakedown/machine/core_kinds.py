@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..host import format_cpu_list
+from ..hosts.access import format_cpu_list
 from ..records import Absent, Cache, Core
 from . import microarchitecture
 from .clocks import base_hz, highest_hz

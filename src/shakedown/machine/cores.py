@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Absent, Core
 from .kernel import Reader, parse_int
 from .numa import distances, node_cpus, node_numbers

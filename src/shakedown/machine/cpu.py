@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Absent, Cpu
 from . import core_kinds, microarchitecture
 from .caches import caches

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from ..demonstrations._emit import Emitter, Words, run
 from ..errors import Unavailable
-from ..host import RealHost
+from ..hosts.access import RealHost
+from ..programs.emitter import Emitter, Words, run
 from .accelerators import lanes_of, multiprocessors
 from .gpu_query import Queried, Query, query
 

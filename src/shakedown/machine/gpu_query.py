@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import Unavailable
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Absent, Gpu, Peak, Record, Setting, Value
 from .accelerators import multiprocessors, peaks_of, table
 from .gpu_settings import gpu_settings, reasons

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Absent, Gpu, Value
 from . import pci
 from .gpu_smi import parse_nvidia_smi

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from ..host import Door, format_cpu_list, parse_cpu_list
+from ..hosts.access import Door, format_cpu_list, parse_cpu_list
 from ..records import Absent
 
 

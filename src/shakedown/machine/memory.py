@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..host import Door, parse_cpu_list
+from ..hosts.access import Door, parse_cpu_list
 from ..records import Absent, Memory, MemoryModule
 from . import cgroup
 from .kernel import parse_meminfo, read_int, read_word

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Software
 
 OPEN_MPI = "Open MPI"

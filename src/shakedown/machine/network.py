@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Absent, Network, Value
 from .kernel import read_int, read_word
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Absent, Cache, NumaNode
 from .kernel import Reader, online_cpus, parse_meminfo, read_int
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ..host import Door
+from ..hosts.access import Door
 from .kernel import read_int, read_word
 
 _DEVICES = "/sys/bus/pci/devices"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..host import format_cpu_list
+from ..hosts.access import format_cpu_list
 from ..records import Absent, Core, Cpu, Host, Memory, Peak
 from . import microarchitecture
 from .accelerators import gpu_peaks, peak_units

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..host import Door, RecordedHost, Result
+from ..hosts.access import Door, RecordedHost, Result
 from .gpus import NVML
 
 #: Written in the place of what differs from one installation of Shakedown to the next.

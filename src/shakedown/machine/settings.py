@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Cpu, Setting
 from ..units import show_bytes
 from . import settings_cpu, settings_limits

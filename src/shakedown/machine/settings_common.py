@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Setting
 from .kernel import read_int
 

@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Callable
 
-from ..host import Door, format_cpu_list
+from ..hosts.access import Door, format_cpu_list
 from ..records import Cpu, Setting
 from . import virtualisation
 from .kernel import read_int, read_word

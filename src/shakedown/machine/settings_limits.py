@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..host import Door, format_cpu_list
+from ..hosts.access import Door, format_cpu_list
 from ..records import Cpu, Setting
 from ..units import show_bytes
 from . import cgroup

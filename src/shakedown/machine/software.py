@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Absent, Software
 from . import blas, mpi
 from .together import together

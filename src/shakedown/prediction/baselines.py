@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import BadInput
-from ..workloads._hpl import flop
+from ..workloads.common.hpl import flop
 from .setup import Row
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..units import show
-from ..workloads._hpl import flop
+from ..workloads.common.hpl import flop
 from . import model
 from .model import SHARES, Run
 from .priors import Array, Sample, machine

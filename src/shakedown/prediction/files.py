@@ -13,8 +13,9 @@ import msgspec
 
 from ..errors import BadInput
 from ..records import Case
-from ..workloads import Garbage, _hpl_dat, xhpl
-from ..workloads._hpl_dat import HplDat
+from ..workloads import Garbage, xhpl
+from ..workloads.common import hpl_dat
+from ..workloads.common.hpl_dat import HplDat
 from .inputs import Config, netlib
 from .setup import Row, RunAs, check_ranks, on_gpus
 
@@ -37,7 +38,7 @@ def read(paths: Iterable[Path], ranks_per_node: int, threads: int = 1) -> Files:
         if "T/V " in text:
             rows += _rows(text, path, ranks_per_node, threads)
         elif "HPLinpack benchmark input file" in text or "output file name" in text:
-            dats.append((str(path), _hpl_dat.read(text, where=str(path))))
+            dats.append((str(path), hpl_dat.read(text, where=str(path))))
         else:
             raise BadInput(
                 "is neither an output of HPL nor an HPL.dat",

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..records import Record
-from ..workloads._hpl import flop, grid
+from ..workloads.common.hpl import flop, grid
 from .calibration import Fit, calibrate, effective, evaluate, quantiles, rate_of
 from .model import SHARES
 from .priors import Array, Sample, draw

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..records import Case, Measurement, Record
-from ..store import RunDirectory
+from ..results.run_directory import RunDirectory
 from . import probed
 from .files import run_as
 from .inputs import Config, Rates, netlib

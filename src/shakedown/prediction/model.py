@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..workloads._hpl import flop
+from ..workloads.common.hpl import flop
 from .inputs import Config, Estimate, Rates
 from .network import Geometry, Numbers, bandwidth, geometry, latency
 

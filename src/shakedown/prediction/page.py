@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..report._document import Axis, Column, Document, Facts, Figures, Lines, Point, Section, Series, Table, Text
+from ..document.model import Axis, Column, Document, Facts, Figures, Lines, Point, Section, Series, Table, Text
 from ..units import show, show_seconds
 from .forecast import LEVEL, Calibrated, Forecast, Moves, Predicted, summary
 from .numbers import interval, percent, signed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..report._document import Column, Table
+from ..document.model import Column, Table
 from ..units import show
 from .numbers import percent, signed
 from .ranking import Ranked

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..records import Record
-from ..workloads._hpl import flop
+from ..workloads.common.hpl import flop
 from .calibration import calibrate, evaluate, quantiles
 from .forecast import DRAWS, doublings, model_error
 from .inputs import Config

@@ -27,7 +27,7 @@ from .. import strict
 from ..errors import BadInput, unknown
 from ..records import Record
 from ..units import UnknownUnit, parse_bytes, parse_quantity, show_bytes
-from ..workloads._hpl import grid
+from ..workloads.common.hpl import grid
 from .inputs import Broadcast, Config, Mapping, Swap
 from .inputs import netlib as as_netlib
 from .priors import DEFAULTS, GPU_DEFAULTS, Prior, known

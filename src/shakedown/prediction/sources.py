@@ -10,7 +10,7 @@ import msgspec
 
 from .. import published as systems
 from ..errors import BadInput
-from ..workloads._hpl_dat import HplDat
+from ..workloads.common.hpl_dat import HplDat
 from . import files, measured, priors, publications
 from . import setup as setups
 from . import targets as wanted

@@ -10,7 +10,7 @@ from itertools import product
 
 from ..errors import BadInput
 from ..units import show_bytes
-from ..workloads._hpl_dat import HplDat
+from ..workloads.common.hpl_dat import HplDat
 from . import setup as setups
 from .inputs import Config, netlib
 from .setup import Row, Setup

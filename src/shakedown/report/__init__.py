@@ -36,13 +36,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 def names() -> tuple[str, ...]:
     """The names of all formats."""
-    return plugins.names("report")
+    return plugins.names("report.formats")
 
 
 def get(name: str) -> Report:
     """The format of that name or suffix. Raises BadInput with the nearest name."""
     if name in names():
-        found = plugins.load("report", "REPORT", name)
+        found = plugins.load("report.formats", "REPORT", name)
         assert isinstance(found, Report)
         return found
     for other in map(get, names()):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..document.model import FOLD_FROM, MOST_ROWS, Block, Column, Log, Logs, Section, Table, Text
+from ..document.text import count, rest
 from ..records import Analysis
 from ..units import show
-from ._document import FOLD_FROM, MOST_ROWS, Block, Column, Log, Logs, Section, Table, Text
-from ._text import count, rest
 
 MOST_LOGS = 50
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from ..document import heat_map
+from ..document.model import Axis, Dots, Figures, Heat, Histogram, Lines, Mark, Point, Region, Rule, Series
+from ..document.text import natural, params_of, ranges, title_of, value_of, value_with_interval
 from ..records import Beside, Curve, Finding, Metric, Value
 from ..units import scale_for, show
-from . import _choose, _heat
+from . import _choose
 from ._choose import Choice, Row
-from ._document import Axis, Dots, Figures, Heat, Histogram, Lines, Mark, Point, Region, Rule, Series
-from ._text import natural, params_of, ranges, title_of, value_of, value_with_interval
 
 LOG_FROM = 12.0  # a ratio of the greatest to the least value from which a logarithmic scale shows more
 MOST_MARKS = 6
@@ -330,7 +331,7 @@ def _matrix(choice: Choice) -> Heat | None:
     values = sorted(cell[2] for cell in cells)
     words = tuple(value_of(choice.axis, value) for value in labels)
     block = ""
-    if len(labels) > _heat.MOST:
+    if len(labels) > heat_map.MOST:
         words, cells, block = _in_blocks(words, cells, metric.better, what)
     conditions = _caption(choice, [])
     return Heat(
@@ -354,7 +355,7 @@ def _in_blocks(
     import numpy as np
 
     a, b, values = (np.array([cell[at] for cell in cells]) for at in range(3))
-    size, kept = _heat.worst(a, b, values.astype(float), better, len(labels))
+    size, kept = heat_map.worst(a, b, values.astype(float), better, len(labels))
     chosen = [cells[row] for row in kept.tolist()]
     return (
         tuple(ranges(labels[begin : begin + size]) for begin in range(0, len(labels), size)),

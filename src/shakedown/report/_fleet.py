@@ -13,11 +13,11 @@ import msgspec
 
 from ..analysis.statistics import MAD_TO_SIGMA, OUTLIER_DEVIATIONS
 from ..analysis.stragglers import SLOW_AT_LEAST
+from ..document.model import Block, Column, Figures, Histogram, Section, Table, Text
+from ..document.text import FEW_HOSTS, count, kinds_of, limit_title, listed, natural, params_of, ranked
 from ..records import Analysis, Finding, Fraction, Metric, Notice
 from ..units import show
 from ._choose import HOST, NODES, rows_of, varying
-from ._document import Block, Column, Figures, Histogram, Section, Table, Text
-from ._text import FEW_HOSTS, count, kinds_of, limit_title, listed, natural, params_of, ranked
 
 MOST_NAMED = 12
 MOST_BINS = 40

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..host import format_cpu_list
+from ..document.model import Block, Column, Facts, Section, Table, Text
+from ..document.text import count, listed, ranges
+from ..hosts.access import format_cpu_list
 from ..records import Analysis, Host, Peak
 from ..units import show, show_bytes
-from ._document import Block, Column, Facts, Section, Table, Text
-from ._text import count, listed, ranges
 
 ORDER = {"warn": 0, "unknown": 1, "info": 2, "good": 3}
 ASKING = ("warn",)

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
+from ..document.model import MOST_ROWS, Block, Column, Facts, Section, Table, Text
+from ..document.text import count, day, listed, natural, rest
 from ..records import Analysis, Metric, Outcome
 from ..units import show
-from ._document import MOST_ROWS, Block, Column, Facts, Section, Table, Text
-from ._text import count, day, listed, natural, rest
 
 
 def sections(analysis: Analysis) -> tuple[Section, Section]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..energy.quantity import advice
+from ..document.model import Axis, Block, Column, Figures, Lines, Point, Region, Section, Series, Table, Text
+from ..energy.uncertainty.quantity import advice
 from ..records import (
     Analysis,
     MeterFit,
@@ -19,7 +20,6 @@ from ..records import (
     SteadyWindow,
 )
 from ..units import round_to, scale_for, show, show_seconds
-from ._document import Axis, Block, Column, Figures, Lines, Point, Region, Section, Series, Table, Text
 
 #: Runs that a time line can name without their names running into each other.
 MOST_REGIONS = 14

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..analysis import circumstances
+from ..document.model import Bar, Bars, Block, Column, Table
+from ..document.text import interval_of, params_of, value_with_interval, with_half
 from ..records import Beside, Finding, Metric
 from ..units import round_to, show
 from . import _choose
-from ._document import Bar, Bars, Block, Column, Table
-from ._text import interval_of, params_of, value_with_interval, with_half
 
 #: Metrics that have a figure of bars: those of most systems.
 MOST_BARS = 4

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..document.model import Document
+from ..document.text import count, day
 from ..records import Analysis, Finding
-from . import _failures, _first, _fleet, _machine, _methods, _pairs, _power, _workload
-from ._document import Document
-from ._text import count, day
+from . import _failures, _first_page, _fleet, _machine, _methods, _power, _workload
+from . import pairs as _pairs
 
 _made: list[tuple[Analysis, Document]] = []  # the last one: every format of a report asks for the same
 
@@ -24,7 +25,7 @@ def _document(analysis: Analysis) -> Document:
     metrics = {metric.name: metric for metric in analysis.metrics}
     fleet = _fleet.fleet(analysis)
     findings: Sequence[Finding] = [group.condensed for group in fleet.groups] if fleet else analysis.findings
-    sections = [_first.section(analysis, findings), _machine.section(analysis)]
+    sections = [_first_page.section(analysis, findings), _machine.section(analysis)]
     if fleet:
         sections.append(_fleet.section(fleet, metrics))
     workloads: dict[str, list[Finding]] = {}
@@ -45,7 +46,7 @@ def _document(analysis: Analysis) -> Document:
         subtitle=f"{where} · campaign {analysis.campaign} · {day(analysis.created_ns)}",
         state=state,
         counts=counts,
-        lead=_first.lead(analysis),
+        lead=_first_page.lead(analysis),
         sections=tuple(sections),
         footer=f"Made by Shakedown {analysis.version} from the run directory {analysis.name}.",
         rows_in="the CSV and JSON files",

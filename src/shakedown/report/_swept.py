@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..analysis.values import is_figure, is_headline
+from ..document.model import Bar, Bars, Block, Dots, Figures, Heat
+from ..document.text import better, interval_of, natural, params_of, title_of, value_of, value_with_interval
 from ..records import Beside, Curve, Finding, Metric, Value
 from ..units import scale_for, show
 from . import _choose, _figures
 from ._choose import Choice, Row
-from ._document import Bar, Bars, Block, Dots, Figures, Heat
-from ._text import better, interval_of, natural, params_of, title_of, value_of, value_with_interval
 
 GRID = ("p", "q")
 MOST_BARS = 12

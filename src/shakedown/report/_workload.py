@@ -10,11 +10,8 @@ import msgspec
 from ..analysis.advice import NO_FIGURE
 from ..analysis.checks import share_of, words
 from ..analysis.values import is_figure, is_share
-from ..records import Analysis, Check, Finding, Metric
-from ..units import show
-from . import _choose, _fleet, _published, _swept
-from ._document import FOLD_FROM, Alert, Bar, Bars, Block, Column, Section, Table
-from ._text import (
+from ..document.model import FOLD_FROM, Alert, Bar, Bars, Block, Column, Section, Table
+from ..document.text import (
     better,
     count,
     interval_of,
@@ -26,6 +23,9 @@ from ._text import (
     value_of,
     why_not,
 )
+from ..records import Analysis, Check, Finding, Metric
+from ..units import show
+from . import _choose, _fleet, _published, _swept
 
 MOST_BARS = 4  # best values that are shown; further ones are folded
 

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from .. import plugins
-from ..host import Door, Result
+from ..hosts.access import Door, Result
 from ..records import HostNames, Record
 
 JobState = Literal[

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import BadInput, CannotMeasure
-from ..host import Door, Result
-from ..hostlist import expand
+from ..hosts.access import Door, Result
+from ..hosts.hostlist import expand
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from ._words import body, checked, label, minutes, place
+from .common.words import body, checked, label, minutes, place
 
 _LIVE: dict[str, JobState] = {
     "NEW": "queued",

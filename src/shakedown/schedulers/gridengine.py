@@ -27,9 +27,9 @@ from xml.etree import ElementTree
 import msgspec
 
 from ..errors import BadInput, CannotMeasure
-from ..host import Door, Result
+from ..hosts.access import Door, Result
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from ._words import CARRIED, body, checked, clock, label, place
+from .common.words import CARRIED, body, checked, clock, label, place
 
 _UTC = ("env", "TZ=UTC", "LC_ALL=C")
 #: Fields of a line of the accounting file (accounting(5)), counted from 0.

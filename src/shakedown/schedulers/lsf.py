@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import BadInput, CannotMeasure
-from ..host import Door, Result
+from ..hosts.access import Door, Result
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from ._words import body, checked, label, minutes, place
+from .common.words import body, checked, label, minutes, place
 
 _STATES: dict[str, JobState] = {
     "PEND": "queued",

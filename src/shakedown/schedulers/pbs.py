@@ -22,13 +22,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import BadInput, CannotMeasure
-from ..host import Door, Result
+from ..hosts.access import Door, Result
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from ._pbs_resources import Gpus as Gpus
-from ._pbs_resources import asked_cpus as asked_cpus
-from ._pbs_resources import cpus_of as cpus_of
-from ._pbs_resources import gpus_of as gpus_of
-from ._words import CARRIED, body, checked, clock, label, place
+from .common.pbs_resources import Gpus as Gpus
+from .common.pbs_resources import asked_cpus as asked_cpus
+from .common.pbs_resources import cpus_of as cpus_of
+from .common.pbs_resources import gpus_of as gpus_of
+from .common.words import CARRIED, body, checked, clock, label, place
 
 _UTC = ("env", "TZ=UTC", "LC_ALL=C")
 _STATES: dict[str, JobState] = {

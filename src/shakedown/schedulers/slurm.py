@@ -22,11 +22,11 @@ import re
 from collections.abc import Mapping
 
 from ..errors import BadInput, CannotMeasure
-from ..host import Door, Result
-from ..hostlist import counts, expand
+from ..hosts.access import Door, Result
+from ..hosts.hostlist import counts, expand
 from . import Allocation, JobRecord, Scheduler
-from ._slurm_rows import UNIT, hosts_of, jobs_of, rows, seconds_of, state_of, status_of, told, tres_of
-from ._slurm_script import overriding, script
+from .common.slurm_rows import UNIT, hosts_of, jobs_of, rows, seconds_of, state_of, status_of, told, tres_of
+from .common.slurm_script import overriding, script
 
 _EPOCHS = ("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C")
 #: Columns of squeue and sacct. The free text (name, reason) never stands last.

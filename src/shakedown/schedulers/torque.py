@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from ..host import Door, Result
+from ..hosts.access import Door, Result
 from . import JobRecord, Request, Scheduler, pbs
-from ._words import body, checked
+from .common.words import body, checked
 
 
 def attributes(text: str) -> dict[str, dict[str, Any]]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from .known import Known
+from .history import Known
 from .paired import Comparison, interval_of, joint_factor
 from .records import Effect, Interaction, Interval, Level, Point, Trial, name_of
 from .space import AXES, differing

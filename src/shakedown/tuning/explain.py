@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..units import round_to, show, show_seconds
-from ..workloads._hpl import flop
+from ..workloads.common.hpl import flop
 from .records import Effect, Interval, Result
 from .space import say, words
 

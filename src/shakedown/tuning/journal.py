@@ -13,8 +13,8 @@ from typing import IO
 
 import msgspec
 
-from .. import store
 from ..errors import CannotMeasure, StoreFailed
+from ..files import atomic
 from ..records import Notice, Value
 from .records import Trial
 
@@ -54,7 +54,7 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
             self._file: IO[bytes] = open(folder / TRIALS, "a+b")  # noqa: SIM115 - closed by close()
         except OSError as error:
-            raise store.failed(error, folder / TRIALS, "open") from None
+            raise atomic.failed(error, folder / TRIALS, "open") from None
         self._lock()
         self.trials = self._read()
         self.session = 1 + max((trial.session for trial in self.trials), default=0)
@@ -106,7 +106,7 @@ class Journal:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise store.failed(error, self.folder / TRIALS, "write") from None
+            raise atomic.failed(error, self.folder / TRIALS, "write") from None
 
     def spent_s(self) -> float:
         """What all runs took so far, start-up included."""
@@ -123,10 +123,10 @@ class Journal:
                     hint="restore it, or choose a new folder",
                 )
             return None
-        return store.read_record(path, Setup)
+        return atomic.read_record(path, Setup)
 
     def keep_setup(self, setup: Setup) -> None:
-        store.write_record(self.folder / PROBLEM, setup)
+        atomic.write_record(self.folder / PROBLEM, setup)
 
     def close(self) -> None:
         self._file.close()

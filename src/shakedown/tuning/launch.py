@@ -9,7 +9,7 @@ from .. import launchers, workloads
 from ..errors import ShakedownError
 from ..records import Host, Params, Value
 from ..schedulers import Allocation
-from ..workloads import _hpl_dat
+from ..workloads.common import hpl_dat as _hpl_dat
 from .records import Point
 from .space import pair
 

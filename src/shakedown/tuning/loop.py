@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from .known import Known, Problem
+from .history import Known, Problem
 from .records import Request, Trial
 from .search import search
 

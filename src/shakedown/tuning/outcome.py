@@ -6,10 +6,10 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from ..workloads._hpl import flop
+from ..workloads.common.hpl import flop
 from . import search
 from .effects import effects, interactions
-from .known import DISTURBED, Known
+from .history import DISTURBED, Known
 from .loop import Ended
 from .paired import ratio_interval
 from .records import Candidate, Failure, Interval, Kind, Result, SizePoint, Trial, name_of

@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from ..records import Value
-from ..report._document import (
+from ..document.model import (
     Axis,
     Block,
     Column,
@@ -26,10 +25,11 @@ from ..report._document import (
     Table,
     Text,
 )
-from ..report._document import Log as LogBlock
-from ..report.html import render_document
+from ..document.model import Log as LogBlock
+from ..records import Value
+from ..report.formats.html import render_document
 from ..units import round_to, show, show_seconds
-from ..workloads._hpl import flop
+from ..workloads.common.hpl import flop
 from .explain import interval, percent, title
 from .records import Candidate, Effect, Level, Result, Trial
 from .space import say, words

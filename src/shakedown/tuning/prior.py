@@ -20,7 +20,7 @@ import msgspec
 from ..launchers.mpirun import cores
 from ..prediction import Config, Rates, seconds
 from ..records import Case, Host, Value
-from .known import Learn, Predict
+from .history import Learn, Predict
 from .records import Point, Trial
 from .space import pair
 

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from .. import execute, workloads
+from .. import workloads
 from ..errors import ShakedownError
-from ..host import Door
+from ..hosts.access import Door
 from ..records import Case, Host, Machine, Measurement, Params, Run, Value
+from ..results.run_directory import RunDirectory
+from ..run import loop
 from ..schedulers import Allocation
-from ..store import RunDirectory
-from ..workloads import _hpl
+from ..workloads.common import hpl
 from .loop import Asked, Measure, blank, failed
 from .records import Request, Trial, Window
 from .space import pair, words
@@ -92,7 +93,7 @@ def measure(
             params = resolved(request, machine, hosts)
         except ShakedownError as error:
             return failed(asked, state="unavailable", reason=error.what, cost_s=0.0, begin_ns=door.now_ns())
-        step = execute.Step(
+        step = loop.Step(
             Run(
                 id=request.key.replace(",", "_"),
                 workload="hpl",
@@ -104,7 +105,7 @@ def measure(
             ),
             request.repeat,
         )
-        return trial(asked, execute.run_once(directory, step, machine, door, advance, allocation=allocation))
+        return trial(asked, loop.run_once(directory, step, machine, door, advance, allocation=allocation))
 
     return run
 
@@ -176,10 +177,10 @@ def largest(
 ) -> int:
     """N by memory and time for all hosts together. Raises BadInput where not one block fits."""
     host = machine.hosts[0]
-    n = _hpl.largest_order(host, (nb,), *grid, threads, share=share, limit_s=0, where="tune: n")
+    n = hpl.largest_order(host, (nb,), *grid, threads, share=share, limit_s=0, where="tune: n")
     n = int(n * hosts**0.5) // nb * nb
     if limit_s:
-        rate = _hpl.rate_guess(n, threads, host) * hosts
+        rate = hpl.rate_guess(n, threads, host) * hosts
         n = min(n, int((1.5 * rate * limit_s) ** (1 / 3)) // nb * nb)
     return max(nb, n)
 

@@ -23,7 +23,7 @@ import random
 from collections.abc import Generator, Iterable, Sequence
 
 from . import space as spaces
-from .known import DISTURBED, Known, Problem
+from .history import DISTURBED, Known, Problem
 from .records import Kind, Point, Request, Trial, name_of
 
 Search = Generator[Request, Trial | None, Known]

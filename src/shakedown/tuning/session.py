@@ -8,17 +8,23 @@ from pathlib import Path
 
 import msgspec
 
-from .. import __version__, beside, events, execute, hostlist, machine, schedulers, store, strict, workloads
+from .. import __version__, machine, schedulers, strict, workloads
 from ..errors import BadInput, CannotMeasure, ShakedownError
-from ..host import Door, RealHost
+from ..files import atomic
+from ..hosts import hostlist
+from ..hosts.access import Door, RealHost
 from ..launchers.mpirun import cores
+from ..programs import events
 from ..records import Host, Machine, Notice, Record, Value
+from ..results import run_directory
+from ..run import loop as execute
+from ..run.multihost import fanout
 from ..schedulers import Allocation
-from ..workloads import _blas
+from ..workloads.common import blas
 from . import explain, launch, loop, outcome, page, prior, program
 from . import space as spaces
+from .history import Problem, Windows
 from .journal import Journal, Setup
-from .known import Problem, Windows
 from .records import Request, Result
 from .space import Space
 
@@ -67,7 +73,7 @@ def open_folder(folder: Path | None, asked: Asked) -> Opened:
         given[name] = tuple(values)
     hosts, names = _hosts(asked.nodes)
     allocation = _allocation(hosts, names, door)
-    path = folder or Path("runs") / store.new_name("tune-hpl", door.now_ns())
+    path = folder or Path("runs") / run_directory.new_name("tune-hpl", door.now_ns())
     if path.exists() and not path.is_dir():
         raise BadInput("is a file", where=str(path), hint="give a folder")
     found = machine.machine(door)
@@ -80,10 +86,10 @@ def open_folder(folder: Path | None, asked: Asked) -> Opened:
             setup = _again(kept, setup, asked, path)
         journal.keep_setup(setup)
         if not (path / "machine.json").exists():
-            store.write_record(path / "machine.json", found)
+            atomic.write_record(path / "machine.json", found)
         if allocation:
-            found = msgspec.structs.replace(found, hosts=beside.machines(path, found.hosts[0], allocation))
-        execute.clear_leftovers(store.RunDirectory(path))
+            found = msgspec.structs.replace(found, hosts=fanout.machines(path, found.hosts[0], allocation))
+        execute.clear_leftovers(run_directory.RunDirectory(path))
     except ShakedownError:
         journal.close()
         raise
@@ -179,7 +185,7 @@ def _with_program_axes(space: Space) -> Space:
 
 def _libraries(word: str, host: Host) -> tuple[str, ...]:
     """The paths of the BLAS libraries to compare. Raises BadInput and Unavailable."""
-    chosen = [path for one in word.split(",") for path, _ in _blas.choose(one.strip(), host)]
+    chosen = [path for one in word.split(",") for path, _ in blas.choose(one.strip(), host)]
     return tuple(dict.fromkeys(chosen))
 
 
@@ -258,7 +264,7 @@ def run(opened: Opened, *, budget_s: float | None, progress: loop.Progress | Non
     """Search, then write result.json, HPL.dat and report.html."""
     door, setup = RealHost(), opened.setup
     measure = program.measure(
-        store.RunDirectory(opened.folder), opened.machine, door, hosts=setup.hosts, allocation=opened.allocation
+        run_directory.RunDirectory(opened.folder), opened.machine, door, hosts=setup.hosts, allocation=opened.allocation
     )
     ended = loop.tune(
         problem(opened, budget_s), opened.journal, measure, time.monotonic, progress, spent_s=opened.journal.spent_s()
@@ -282,13 +288,13 @@ def keep(opened: Opened, found: Result) -> Result:
         ran = next((one.ran for one in reversed(opened.journal.trials) if one.point == point and one.ran), {})
         dat = launch.hpl_dat(point, final_n, ran)
         found = msgspec.structs.replace(found, final_n=final_n, launch=_lines(opened, found, final_n))
-        store.write(opened.folder / "HPL.dat", dat)
+        atomic.write(opened.folder / "HPL.dat", dat)
     notices = (*opened.journal.notices, *_slow(found))
     found = msgspec.structs.replace(found, notices=notices)
     found = msgspec.structs.replace(found, explanation=explain.explanation(found))
-    store.write_record(opened.folder / "result.json", found)
+    atomic.write_record(opened.folder / "result.json", found)
     html = page.page(found, host=host.name, hpl_dat=dat, trials=opened.journal.trials, created_ns=time.time_ns())
-    store.write(opened.folder / "report.html", html)
+    atomic.write(opened.folder / "report.html", html)
     return found
 
 

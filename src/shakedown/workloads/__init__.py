@@ -16,6 +16,7 @@ import msgspec
 
 from .. import plugins
 from ..errors import BadInput, nearest
+from ..launchers import Command
 from ..records import Case, Host, Machine, Metric, Notice, Only, Params, Value
 
 
@@ -32,19 +33,6 @@ class Param(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[
         str, ...
     ] = ()  # words that a number may also be: "auto", "all"; of a word, some of those that it may be
-
-
-class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """What to start. With ``ranks`` the launcher of the site's MPI goes in front."""
-
-    argv: tuple[str, ...]
-    env: dict[str, str] = {}
-    ranks: int = 0
-    stdin: str = ""
-    files: dict[str, str] = {}  # name -> text, written into the run's own folder, which is the working directory
-    output: str = ""  # the file that the program leaves its result in, where that is not standard output
-    starts_itself: bool = False  # begun once, on the first host of its job, it starts what it needs on the others
-    site_mpi: bool = False  # an existing program, started by the mpirun on PATH rather than by the MPI of our programs
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):

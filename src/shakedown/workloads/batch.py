@@ -16,8 +16,9 @@ from __future__ import annotations
 import sys
 
 from ..errors import BadInput, unknown
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload
+from . import Param, Sample, Workload
 
 ENGINES = ("auto", "slurm", "gridengine", "pbs", "torque", "lsf", "flux")
 KINDS = ("submit", "fail", "array", "dependency", "gres", "cancel", "hold", "limit")
@@ -37,7 +38,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     words = [f"--{name}={params[name]}" for name in _NAMES if params[name] != ""]
-    return Command(argv=(sys.executable, "-m", "shakedown.demonstrations.batch", *words))
+    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.batch", *words))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

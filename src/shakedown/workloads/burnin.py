@@ -14,8 +14,9 @@ from __future__ import annotations
 import sys
 
 from .. import programs
+from ..launchers import Command
 from ..records import Host, Metric, Params
-from . import Command, Param, Sample, Workload
+from . import Param, Sample, Workload
 
 _SOURCE = "docs/burnin.md"
 

@@ -16,14 +16,15 @@ from __future__ import annotations
 import sys
 
 from ..errors import BadInput, unknown
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload
+from . import Param, Sample, Workload
 
 LANGUAGES = ("c", "c++", "fortran")
 SUITES = ("intel", "nvidia", "cray", "aocc", "arm", "llvm", "gnu")
 FEATURES = ("openmp", "c++20", "parallel", "fortran2008", "coarray", "interoperability")
 
-_SOURCE = "ARL-TR-7085, 3.3 (5) and (7); src/shakedown/demonstrations/sources/compilers"
+_SOURCE = "ARL-TR-7085, 3.3 (5) and (7); src/shakedown/functional_tests/sources/compilers"
 
 
 def _words(params: Params, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
@@ -43,7 +44,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     words = [word for name in ("suite", "languages", "require", "modules") for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(sys.executable, "-m", "shakedown.demonstrations.compilers", *words))
+    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.compilers", *words))
 
 
 def _label(params: Params) -> str:

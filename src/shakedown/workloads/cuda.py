@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import sys
 
+from ..launchers import Command
 from ..records import Host, Metric, Params
-from . import Command, Param, Workload
+from . import Param, Workload
 
 _SOURCE = "ARL-TR-7085, 3.3 (9) and 3.4; native/opencl/README.md"
 _NAMES = ("library", "nvcc", "bodies", "elements", "samples", "together")
@@ -22,7 +23,7 @@ _NAMES = ("library", "nvcc", "bodies", "elements", "samples", "together")
 
 def _command(params: Params, host: Host) -> Command:
     words = [word for name in _NAMES for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(sys.executable, "-m", "shakedown.demonstrations.cuda", *words))
+    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.cuda", *words))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import sys
 
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload
+from . import Param, Sample, Workload
 
-_SOURCE = "ARL-TR-7085, 3.3 (14); src/shakedown/demonstrations/dualstack.py"
+_SOURCE = "ARL-TR-7085, 3.3 (14); src/shakedown/functional_tests/dualstack.py"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
@@ -31,7 +32,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 def _command(params: Params, host: Host) -> Command:
     hosts = int(params["hosts"])
     words = [word for name in ("hosts", "interface", "names", "partners") for word in (f"--{name}", str(params[name]))]
-    argv = (sys.executable, "-m", "shakedown.demonstrations.dualstack", *words)
+    argv = (sys.executable, "-m", "shakedown.functional_tests.dualstack", *words)
     return Command(argv=argv, ranks=hosts if hosts > 1 else 0)
 
 

@@ -6,8 +6,9 @@ exercised by tests and its cost per run is known. Its only metric is the time th
 
 from __future__ import annotations
 
+from ..launchers import Command
 from ..records import Host, Metric, Params
-from . import Command, Param, Workload
+from . import Param, Workload
 
 _SCRIPTS = {
     "ok": 'printf \'{"event":"start","program":"empty","schema":1}\\n'

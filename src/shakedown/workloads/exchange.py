@@ -17,8 +17,9 @@ import sys
 from typing import NamedTuple
 
 from ..errors import BadInput, unknown
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload
+from . import Param, Sample, Workload
 
 TOOLS = ("rsync", "scp", "sftp", "cp")
 _SOURCE = "ARL-TR-7085, 3.3 (4)"
@@ -99,7 +100,7 @@ def _command(params: Params, host: Host) -> Command:
     ]
     if params["ssh_config"]:
         words += ["--ssh-config", str(params["ssh_config"])]
-    return Command(argv=(sys.executable, "-m", "shakedown.demonstrations.exchange", *words))
+    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.exchange", *words))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

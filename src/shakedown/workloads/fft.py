@@ -19,10 +19,11 @@ import re
 
 from .. import programs
 from ..errors import BadInput, unknown
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Sample, Workload, each
-from ._threads import HELP, counts
+from . import Param, Sample, Workload, each
+from .common.threads import HELP, counts
 
 _SOURCE = "5 N log2 N operations; native/fft/README.md"
 _METRICS = (

@@ -23,9 +23,10 @@ from __future__ import annotations
 
 from .. import programs
 from ..errors import BadInput, unknown
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Sample, Workload
+from . import Param, Sample, Workload
 
 KERNELS = ("features", "write", "rewrite", "read", "metadata")
 _PAGE_BYTES = 4096

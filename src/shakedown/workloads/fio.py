@@ -16,9 +16,10 @@ from datetime import timedelta
 
 import msgspec
 
+from ..launchers import Command
 from ..records import Case, Host, Metric, Params, Residual, Value
-from . import Command, Garbage, Param, Sample, Stated, Workload
-from ._printed import at
+from . import Garbage, Param, Sample, Stated, Workload
+from .common.printed import at
 
 PATTERNS = ("read", "write", "randread", "randwrite", "rw", "randrw")
 

@@ -17,10 +17,12 @@ import posixpath
 
 from .. import programs
 from ..errors import BadInput, unknown
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import ORDER, Command, Param, Sample, Workload, _blas, each
-from ._threads import HELP, counts
+from . import ORDER, Param, Sample, Workload, each
+from .common import blas
+from .common.threads import HELP, counts
 
 _SOURCE = "2 n^3 operations; native/gemm/README.md"
 _METRICS = (
@@ -97,7 +99,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
         )
     return tuple(
         {**params, "library": path, "label": label, "threads": ",".join(map(str, threads))}
-        for path, label in _blas.choose(str(params["library"]), host)
+        for path, label in blas.choose(str(params["library"]), host)
     )
 
 
@@ -150,7 +152,7 @@ WORKLOAD = Workload(
     title="Products of matrices (DGEMM, SGEMM)",
     metrics=each(_METRICS, titles=ORDER),
     params={
-        "library": Param(kind="word", default="all", help=_blas.HELP),
+        "library": Param(kind="word", default="all", help=blas.HELP),
         "sizes": Param(kind="list", default="1024,2048,4096", help="orders of the matrices between commas"),
         "threads": Param(kind="list", default="all", help=HELP),
         "precision": Param(kind="list", default="d,s", help="d (double), s (single) or both"),

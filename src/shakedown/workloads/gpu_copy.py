@@ -11,8 +11,10 @@ moved in blocks by two streams. Every word that arrives is compared with what wa
 from __future__ import annotations
 
 from .. import programs
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _gpu, each
+from . import Param, Sample, Workload, each
+from .common import gpu
 
 KERNELS = ("h2d", "d2h", "bidirectional", "peer", "latency", "triad")
 _NAME = "gpu_copy"
@@ -59,32 +61,32 @@ _METRICS = (
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    _gpu.numbers(params, _NAME, "sizes", 8)
-    _gpu.numbers(params, _NAME, "blocks", 4)
-    _gpu.words(params, _NAME, "kernels", KERNELS)
-    _gpu.words(params, _NAME, "memory", ("pinned", "pageable"))
-    return (_gpu.present(params, machine, _NAME),)
+    gpu.numbers(params, _NAME, "sizes", 8)
+    gpu.numbers(params, _NAME, "blocks", 4)
+    gpu.words(params, _NAME, "kernels", KERNELS)
+    gpu.words(params, _NAME, "memory", ("pinned", "pageable"))
+    return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
     more = {name: str(params[name]).replace(" ", "") for name in ("sizes", "kernels", "memory", "blocks")}
     more |= {"placement": str(params["placement"]), "triad-bytes": str(params["triad_bytes"])}
-    return Command(argv=(programs.path("gpu_copy"), *_gpu.options(params, **more)))
+    return Command(argv=(programs.path("gpu_copy"), *gpu.options(params, **more)))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, pinning and filling (1 GB/s and more), and for each case warm-up, samples and check, at 10 GB/s."""
-    kernels = set(_gpu.words(params, _NAME, "kernels", KERNELS))
-    memories = len(_gpu.words(params, _NAME, "memory", ("pinned", "pageable")))
-    devices = _gpu.count(params, host)
+    kernels = set(gpu.words(params, _NAME, "kernels", KERNELS))
+    memories = len(gpu.words(params, _NAME, "memory", ("pinned", "pageable")))
+    devices = gpu.count(params, host)
     pairs = devices * (devices - 1) * 3 // 2 if "peer" in kernels else 0
     total = 2.0
-    for size in _gpu.numbers(params, _NAME, "sizes", 8):
+    for size in gpu.numbers(params, _NAME, "sizes", 8):
         case_s = 0.03 + max(float(params["seconds"]), int(params["samples"]) * max(size / 1e10, 2e-3)) + 3 * size / 2e9
         total += case_s * (devices * memories * len(kernels & {"h2d", "d2h", "bidirectional"}) + pairs)
     if "triad" in kernels:
         pass_s = 3 * int(params["triad_bytes"]) / 1e10
-        blocks = len(_gpu.numbers(params, _NAME, "blocks", 4))
+        blocks = len(gpu.numbers(params, _NAME, "blocks", 4))
         total += devices * (1 + blocks * (int(params["samples"]) + 4) * pass_s)
     return total
 
@@ -92,9 +94,9 @@ def _estimate_s(params: Params, host: Host) -> float:
 WORKLOAD = Workload(
     name=_NAME,
     title="Copies between host and GPUs, and between GPUs",
-    metrics=each(_METRICS, only=_gpu.ON_GPUS),
+    metrics=each(_METRICS, only=gpu.ON_GPUS),
     params={
-        **_gpu.PARAMS,
+        **gpu.PARAMS,
         "sizes": Param(kind="list", default="4096,65536,1048576,16777216,268435456", help="bytes of a copy"),
         "kernels": Param(kind="list", default=",".join(KERNELS), help=", ".join(KERNELS)),
         "memory": Param(kind="list", default="pinned,pageable", help="the host's memory: pinned, pageable or both"),
@@ -114,7 +116,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=lambda params: "copies between host and GPUs",
-    marks=_gpu.marks,
+    marks=gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-copy-host.jsonl",

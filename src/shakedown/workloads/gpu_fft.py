@@ -16,8 +16,10 @@ import math
 
 from .. import programs
 from ..errors import BadInput
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _gpu, each
+from . import Param, Sample, Workload, each
+from .common import gpu
 from .fft import of_both, shapes
 
 _NAME = "gpu_fft"
@@ -88,17 +90,17 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     shapes(params, _NAME)
     batches(params)
     _precisions(params)
-    return (_gpu.present(params, machine, _NAME),)
+    return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = _gpu.options(
+    words = gpu.options(
         params,
         sizes=",".join("x".join(map(str, shape)) for shape in shapes(params, _NAME)),
         batch=",".join(batches(params)),
         bytes=params["bytes"],
         precision=",".join(_precisions(params)),
-        cufft=_gpu.library(params, "cufft"),
+        cufft=gpu.library(params, "cufft"),
     )
     return Command(argv=(programs.path("gpu_fft"), *words))
 
@@ -114,7 +116,7 @@ def _estimate_s(params: Params, host: Host) -> float:
                 call_s = max(4 * points * batch * point_bytes / 1e12, 2e-3)
                 samples_s = max(float(params["seconds"]), int(params["samples"]) * call_s)
                 total += 0.3 + samples_s + points * batch * 1e-7
-    return total * _gpu.count(params, host)
+    return total * gpu.count(params, host)
 
 
 def _label(params: Params) -> str:
@@ -126,9 +128,9 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="Fourier transforms (FFT) on GPUs",
-    metrics=each(_METRICS, only=_gpu.ON_GPUS, titles={"n": "points"}),
+    metrics=each(_METRICS, only=gpu.ON_GPUS, titles={"n": "points"}),
     params={
-        **_gpu.PARAMS,
+        **gpu.PARAMS,
         "sizes": Param(
             kind="list",
             default="256,1024,4096,16384,65536,262144,1048576,4096x4096,256x256x256",
@@ -139,13 +141,13 @@ WORKLOAD = Workload(
         ),
         "bytes": Param(kind="integer", default=2**28, low=1, help="what a batch that is auto reads, and writes"),
         "precision": Param(kind="list", default="d,s", help="d (double), s (single) or both"),
-        "cufft": _gpu.CUFFT,
+        "cufft": gpu.CUFFT,
     },
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    marks=_gpu.marks,
+    marks=gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-fft-host.jsonl",

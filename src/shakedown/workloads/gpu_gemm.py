@@ -13,8 +13,10 @@ that of a Python wheel. See native/gpu_gemm/README.md.
 from __future__ import annotations
 
 from .. import programs
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Only, Params
-from . import ORDER, Command, Param, Sample, Workload, _gpu, each
+from . import ORDER, Param, Sample, Workload, each
+from .common import gpu
 
 FORMATS = ("f64", "f32", "tf32", "bf16", "f16", "i8", "f8")
 DATA = ("random", "ones", "zeros")
@@ -73,19 +75,19 @@ def _condition(name: str, title: str, unit: str, per: str) -> Metric:
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    _gpu.numbers(params, _NAME, "sizes", 1)
-    _gpu.words(params, _NAME, "formats", FORMATS)
-    _gpu.words(params, _NAME, "data", DATA)
-    return (_gpu.present(params, machine, _NAME),)
+    gpu.numbers(params, _NAME, "sizes", 1)
+    gpu.words(params, _NAME, "formats", FORMATS)
+    gpu.words(params, _NAME, "data", DATA)
+    return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = _gpu.options(
+    words = gpu.options(
         params,
-        sizes=",".join(map(str, _gpu.numbers(params, _NAME, "sizes", 1))),
-        formats=",".join(_gpu.words(params, _NAME, "formats", FORMATS)),
-        data=",".join(_gpu.words(params, _NAME, "data", DATA)),
-        cublas=_gpu.cublas(params),
+        sizes=",".join(map(str, gpu.numbers(params, _NAME, "sizes", 1))),
+        formats=",".join(gpu.words(params, _NAME, "formats", FORMATS)),
+        data=",".join(gpu.words(params, _NAME, "data", DATA)),
+        cublas=gpu.cublas(params),
     )
     return Command(argv=(programs.path("gpu_gemm"), *words))
 
@@ -94,16 +96,16 @@ def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case warm-up, samples at 20 Tflop/s, and the check on the host's threads (3 ns an entry)."""
     total = 3.0
     threads = max(1, len(host.usable_cpus))
-    cases = len(_gpu.words(params, _NAME, "formats", FORMATS)) * len(_gpu.words(params, _NAME, "data", DATA))
-    for n in _gpu.numbers(params, _NAME, "sizes", 1):
+    cases = len(gpu.words(params, _NAME, "formats", FORMATS)) * len(gpu.words(params, _NAME, "data", DATA))
+    for n in gpu.numbers(params, _NAME, "sizes", 1):
         call_s = 2 * n**3 / 2e13
         samples_s = max(float(params["seconds"]), int(params["samples"]) * max(call_s, 5e-3))
         total += cases * (0.2 + samples_s + 12 * n**2 * 3e-9 / threads)
-    return total * _gpu.count(params, host)
+    return total * gpu.count(params, host)
 
 
 def _label(params: Params) -> str:
-    orders = _gpu.numbers(params, _NAME, "sizes", 1)
+    orders = gpu.numbers(params, _NAME, "sizes", 1)
     span = str(orders[0]) if len(orders) == 1 else f"{min(orders)} to {max(orders)}"
     return f"products of matrices on GPUs, {str(params['formats']).replace(',', ' ')}, {span}"
 
@@ -117,11 +119,11 @@ WORKLOAD = Workload(
             _condition("clock", "Clock of the GPU during products", "Hz", "hertz"),
             _condition("power", "Power of the GPU during products", "W", "watts"),
         ),
-        only=_gpu.ON_GPUS,
+        only=gpu.ON_GPUS,
         titles=ORDER,
     ),
     params={
-        **_gpu.PARAMS,
+        **gpu.PARAMS,
         "formats": Param(kind="list", default=",".join(FORMATS), help=", ".join(FORMATS)),
         "sizes": Param(kind="list", default="1024,2048,4096,8192,16384", help="orders of the matrices between commas"),
         "data": Param(
@@ -129,13 +131,13 @@ WORKLOAD = Workload(
             default="random,ones",
             help="random, ones, zeros: figures, and limits that name no data, are those of random",
         ),
-        "cublas": _gpu.CUBLAS,
+        "cublas": gpu.CUBLAS,
     },
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    marks=_gpu.marks,
+    marks=gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-gemm-host.jsonl",

@@ -22,9 +22,11 @@ Lorenz, A. Travesset, Journal of Computational Physics 227, 5342, 2008.
 from __future__ import annotations
 
 from .. import programs
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _gpu, each, lj
-from ._particles import counts_of
+from . import Param, Sample, Workload, each, lj
+from .common import gpu
+from .common.particles import counts_of
 
 _NAME = "gpu_lj"
 _SOURCE = "one update is one particle advanced by one step; HOOMD-blue benchmark, Comet; native/gpu_lj/README.md"
@@ -53,7 +55,7 @@ def _particles(params: Params) -> tuple[int, ...]:
 
 
 def _precisions(params: Params) -> tuple[str, ...]:
-    return _gpu.words(params, _NAME, "precision", lj.PRECISIONS)
+    return gpu.words(params, _NAME, "precision", lj.PRECISIONS)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
@@ -61,12 +63,12 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     lj.check_box(_NAME, min(particles), params)
     lj.check_step(_NAME, params)
     named = {"particles": ",".join(map(str, particles)), "precision": ",".join(precisions)}
-    return ({**_gpu.present(params, machine, _NAME), **named},)
+    return ({**gpu.present(params, machine, _NAME), **named},)
 
 
 def _command(params: Params, host: Host) -> Command:
     own = {name: params[name] for name in ("particles", "precision", *_SAME, "lanes")}
-    return Command(argv=(programs.path(_NAME), *_gpu.options(params, **own)))
+    return Command(argv=(programs.path(_NAME), *gpu.options(params, **own)))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -81,7 +83,7 @@ def _estimate_s(params: Params, host: Host) -> float:
             before = int(params["equilibrate"]) + trials * (10 if on_host else 400) + steps
             total += before * step_s + max(int(params["samples"]) * steps * step_s, float(params["seconds"]))
             total += n * 2e-6 + min(64 * n, 2**24) * 1e-8
-    return 2.0 + total * _gpu.count(params, host)
+    return 2.0 + total * gpu.count(params, host)
 
 
 def _label(params: Params) -> str:
@@ -119,11 +121,11 @@ WORKLOAD = Workload(
             _condition("clock", "Clock of the GPU during molecular dynamics", "Hz", "hertz"),
             _condition("power", "Power of the GPU during molecular dynamics", "W", "watts"),
         ),
-        only=_gpu.ON_GPUS,
+        only=gpu.ON_GPUS,
         titles={"n": "particles"},
     ),
     params={
-        **_gpu.PARAMS,
+        **gpu.PARAMS,
         "particles": Param(
             kind="list", default="64000,1000000", help="numbers of particles between commas: 64000,1000000"
         ),
@@ -140,7 +142,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    marks=_gpu.marks,
+    marks=gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-lj-host.jsonl",

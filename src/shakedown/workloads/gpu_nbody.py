@@ -23,9 +23,11 @@ from __future__ import annotations
 
 from .. import programs
 from ..errors import BadInput
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _gpu, each, nbody
-from ._particles import counts_of
+from . import Param, Sample, Workload, each, nbody
+from .common import gpu
+from .common.particles import counts_of
 
 PRECISIONS = nbody.PRECISIONS
 #: Targets of a thread and steps written out, as the kernels were compiled (native/gpu_nbody/gpu_nbody.hpp).
@@ -57,7 +59,7 @@ def _bodies(params: Params) -> tuple[int, ...]:
 
 
 def _precisions(params: Params) -> tuple[str, ...]:
-    return _gpu.words(params, _NAME, "precision", PRECISIONS)
+    return gpu.words(params, _NAME, "precision", PRECISIONS)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
@@ -70,12 +72,12 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     for bodies in _bodies(params):
         nbody.check_step(_NAME, bodies, params)
     named = {"bodies": ",".join(map(str, _bodies(params))), "precision": ",".join(_precisions(params))}
-    return ({**_gpu.present(params, machine, _NAME), **named},)
+    return ({**gpu.present(params, machine, _NAME), **named},)
 
 
 def _command(params: Params, host: Host) -> Command:
     same = {name: params[name] for name in ("bodies", "precision", "shape", "steps", "softening", "dt", "seed")}
-    words = _gpu.options(params, **same)
+    words = gpu.options(params, **same)
     return Command(argv=(programs.path(_NAME), *words, *(("--together",) if params["together"] else ())))
 
 
@@ -89,7 +91,7 @@ def _estimate_s(params: Params, host: Host) -> float:
             steps = int(params["steps"]) or max(1, round(0.02 / step_s))
             measured_s = max(int(params["samples"]) * steps * step_s, float(params["seconds"]))
             total += 0.5 + measured_s + (4 + steps) * step_s + n * 3e-6 + min(64 * n, 2**24) * 2e-8
-    return total * (1 if params["together"] else _gpu.count(params, host))
+    return total * (1 if params["together"] else gpu.count(params, host))
 
 
 def _label(params: Params) -> str:
@@ -129,11 +131,11 @@ WORKLOAD = Workload(
             _condition("clock", "Clock of the GPU during N-body", "Hz", "hertz"),
             _condition("power", "Power of the GPU during N-body", "W", "watts"),
         ),
-        only=_gpu.ON_GPUS,
+        only=gpu.ON_GPUS,
         titles={"n": "bodies"},
     ),
     params={
-        **_gpu.PARAMS,
+        **gpu.PARAMS,
         "bodies": Param(kind="list", default="1048576", help="numbers of bodies between commas: 65536,1048576"),
         "precision": Param(kind="list", default="fp32,fp64", help="fp32, fp64 or both between commas"),
         "together": Param(
@@ -163,7 +165,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    marks=_gpu.marks,
+    marks=gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-nbody-host.jsonl",

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from .. import launchers, programs
 from ..errors import Unavailable
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _gpu, each
+from . import Param, Sample, Workload, each
+from .common import gpu
 
 SIDES = ("dd", "dh", "hd", "hh")
 KERNELS = ("latency", "bandwidth")
@@ -44,38 +46,38 @@ _METRICS = (
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    _gpu.numbers(params, _NAME, "sizes", 0)
-    _gpu.words(params, _NAME, "sides", SIDES)
-    _gpu.words(params, _NAME, "kernels", KERNELS)
+    gpu.numbers(params, _NAME, "sizes", 0)
+    gpu.words(params, _NAME, "sides", SIDES)
+    gpu.words(params, _NAME, "kernels", KERNELS)
     host = machine.hosts[0]
     if len(host.usable_cpus) < 2:
         raise Unavailable(
             f"{_NAME} needs two CPUs, and {host.name} lets this process use {len(host.usable_cpus)}",
             hint="give the job or the container two CPUs or more",
         )
-    present = _gpu.present(params, machine, _NAME)
+    present = gpu.present(params, machine, _NAME)
     launchers.fitting_mpi(host.software, programs.build())
     return (present,)
 
 
 def _command(params: Params, host: Host) -> Command:
     more = {
-        "sizes": ",".join(map(str, _gpu.numbers(params, _NAME, "sizes", 0))),
-        "sides": ",".join(_gpu.words(params, _NAME, "sides", SIDES)),
-        "kernels": ",".join(_gpu.words(params, _NAME, "kernels", KERNELS)),
+        "sizes": ",".join(map(str, gpu.numbers(params, _NAME, "sizes", 0))),
+        "sides": ",".join(gpu.words(params, _NAME, "sides", SIDES)),
+        "kernels": ",".join(gpu.words(params, _NAME, "kernels", KERNELS)),
         "aware": str(params["aware"]),
         "window": str(params["window"]),
     }
-    return Command(argv=(programs.path("gpu_pingpong"), *_gpu.options(params, **more)), ranks=2)
+    return Command(argv=(programs.path("gpu_pingpong"), *gpu.options(params, **more)), ranks=2)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case the samples of a millisecond, or of one message or window at 5 GB/s."""
     total = 3.0
-    sides = len(_gpu.words(params, _NAME, "sides", SIDES))
-    for kernel in _gpu.words(params, _NAME, "kernels", KERNELS):
+    sides = len(gpu.words(params, _NAME, "sides", SIDES))
+    for kernel in gpu.words(params, _NAME, "kernels", KERNELS):
         messages = 2 if kernel == "latency" else int(params["window"])
-        for size in _gpu.numbers(params, _NAME, "sizes", 0):
+        for size in gpu.numbers(params, _NAME, "sizes", 0):
             sample_s = max(1e-3, messages * size / 5e9)
             total += sides * ((int(params["samples"]) + 12) * sample_s + 4 * size / 1e9)
     return total
@@ -84,9 +86,9 @@ def _estimate_s(params: Params, host: Host) -> float:
 WORKLOAD = Workload(
     name=_NAME,
     title="Messages from and to the memory of GPUs",
-    metrics=each(_METRICS, only=_gpu.ON_GPUS),
+    metrics=each(_METRICS, only=gpu.ON_GPUS),
     params={
-        **{name: param for name, param in _gpu.PARAMS.items() if name != "seconds"},
+        **{name: param for name, param in gpu.PARAMS.items() if name != "seconds"},
         "sizes": Param(kind="list", default="0,8,64,1024,8192,65536,1048576,4194304", help="bytes of a message"),
         "sides": Param(kind="list", default="dd,dh,hh", help="where messages start and arrive: d device, h host"),
         "kernels": Param(kind="list", default="latency,bandwidth", help="latency, bandwidth or both"),
@@ -102,7 +104,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=lambda params: f"messages between GPUs ({str(params['sides']).replace(',', ', ')})",
-    marks=_gpu.marks,
+    marks=gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-pingpong-host.jsonl",

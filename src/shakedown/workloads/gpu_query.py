@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import sys
 
+from ..launchers import Command
 from ..records import Machine, Metric, Params
-from . import Command, Sample, Workload, _gpu
+from . import Sample, Workload
+from .common import gpu
 
 _SOURCE = "CUDA driver (cuDeviceGetAttribute) and NVML, as `shakedown gpu` shows them"
 #: Name of the metric, title, unit, which is better, and what a case holds of it.
@@ -37,7 +39,7 @@ _DEVICE = (
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     if not host.gpus:
-        raise _gpu.none_shown("gpu_query needs a GPU", host)
+        raise gpu.none_shown("gpu_query needs a GPU", host)
     return (params,)
 
 

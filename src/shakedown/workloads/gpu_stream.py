@@ -11,9 +11,11 @@ go, and parts are fetched and compared by the host. Arrays that together take at
 from __future__ import annotations
 
 from .. import programs
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Sample, Workload, _gpu, each
+from . import Param, Sample, Workload, each
+from .common import gpu
 
 KERNELS = ("copy", "scale", "add", "triad", "memcpy")
 _NAME = "gpu_stream"
@@ -37,31 +39,31 @@ def _metric(kernel: str) -> Metric:
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    _gpu.numbers(params, _NAME, "sizes", 16)
-    _gpu.words(params, _NAME, "kernels", KERNELS)
-    return (_gpu.present(params, machine, _NAME),)
+    gpu.numbers(params, _NAME, "sizes", 16)
+    gpu.words(params, _NAME, "kernels", KERNELS)
+    return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    sizes = ",".join(map(str, _gpu.numbers(params, _NAME, "sizes", 16)))
-    kernels = ",".join(_gpu.words(params, _NAME, "kernels", KERNELS))
-    words = _gpu.options(params, sizes=sizes, kernels=kernels, shape=params["shape"])
+    sizes = ",".join(map(str, gpu.numbers(params, _NAME, "sizes", 16)))
+    kernels = ",".join(gpu.words(params, _NAME, "kernels", KERNELS))
+    words = gpu.options(params, sizes=sizes, kernels=kernels, shape=params["shape"])
     return Command(argv=(programs.path("gpu_stream"), *words))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each size and kernel the trial of twelve shapes, the samples and the check, at 1 TB/s."""
-    kernels = len(_gpu.words(params, _NAME, "kernels", KERNELS))
+    kernels = len(gpu.words(params, _NAME, "kernels", KERNELS))
     total = 2.0
-    for size in _gpu.numbers(params, _NAME, "sizes", 16):
+    for size in gpu.numbers(params, _NAME, "sizes", 16):
         pass_s = max(3 * size / 1e12, 5e-6)
         samples_s = max(float(params["seconds"]), int(params["samples"]) * max(pass_s, 2e-3))
         total += kernels * (12 * (0.02 + 4 * pass_s) + 0.1 + samples_s + 0.1)
-    return total * _gpu.count(params, host)
+    return total * gpu.count(params, host)
 
 
 def _label(params: Params) -> str:
-    sizes = _gpu.numbers(params, _NAME, "sizes", 16)
+    sizes = gpu.numbers(params, _NAME, "sizes", 16)
     span = show_bytes(sizes[0]) if len(sizes) == 1 else f"{show_bytes(min(sizes))} to {show_bytes(max(sizes))}"
     return f"STREAM on GPUs, arrays of {span}"
 
@@ -69,9 +71,9 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="STREAM in the memory of GPUs",
-    metrics=each((_metric(kernel) for kernel in KERNELS), only=_gpu.ON_GPUS),
+    metrics=each((_metric(kernel) for kernel in KERNELS), only=gpu.ON_GPUS),
     params={
-        **_gpu.PARAMS,
+        **gpu.PARAMS,
         "sizes": Param(
             kind="list",
             default="4194304,67108864,1073741824,4294967296",
@@ -89,7 +91,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    marks=_gpu.marks,
+    marks=gpu.marks,
     samples=(
         Sample(
             recording="gpu/gpu-stream-host.jsonl",

@@ -18,10 +18,11 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from ..errors import BadInput, Unavailable
+from ..launchers import Command
 from ..records import Case, Host, Machine, Metric, Notice, Params, Residual
-from . import Command, Garbage, Param, Sample, Stated, Workload
-from ._hpl import grid
-from ._printed import at
+from . import Garbage, Param, Sample, Stated, Workload
+from .common.hpl import grid
+from .common.printed import at
 
 
 class Figure(NamedTuple):

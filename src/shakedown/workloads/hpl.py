@@ -20,9 +20,12 @@ import itertools
 
 from .. import programs
 from ..errors import BadInput
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params, Value
-from . import CHECKED, ORDER, Command, Param, Sample, Workload, _blas, _hpl, _ranks, each
-from ._hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS
+from . import CHECKED, ORDER, Param, Sample, Workload, each
+from .common import blas, hpl
+from .common import ranks as _ranks
+from .common.hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS
 
 _README = "native/hpl/README.md"
 _AUTO = ("auto",)
@@ -37,9 +40,9 @@ SHARES = {
     "other": "elsewhere",
 }
 _METRICS = (
-    _hpl.RATE,
-    _hpl.TIME,
-    _hpl.EFFICIENCY,
+    hpl.RATE,
+    hpl.TIME,
+    hpl.EFFICIENCY,
     Metric(
         name="hpl.ceiling.rate",
         title="DGEMM with k = NB on all threads at once, beside HPL",
@@ -95,9 +98,9 @@ def _swept(params: Params) -> dict[str, tuple[Value, ...]]:
             continue
         where = f"hpl.{name}"
         if name in known:
-            found[name] = _hpl.words(text, known[name], where)
+            found[name] = hpl.words(text, known[name], where)
         else:
-            found[name] = _hpl.whole(text, where, low={"depth": 0, "ndiv": 2}.get(name, 1))
+            found[name] = hpl.whole(text, where, low={"depth": 0, "ndiv": 2}.get(name, 1))
     return found
 
 
@@ -117,14 +120,14 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     ranks = _ranks.count(params, host)
     threads = _ranks.threads(params, host, ranks, where="hpl")
-    shapes = _hpl.grids(params, ranks, "hpl")
-    nbs = (_hpl.block(host),) if params["nb"] == "auto" else _hpl.whole(str(params["nb"]), "hpl.nb")
+    shapes = hpl.grids(params, ranks, "hpl")
+    nbs = (hpl.block(host),) if params["nb"] == "auto" else hpl.whole(str(params["nb"]), "hpl.nb")
     _swept(params)
     windows(params)
     if params["n"] == "auto":
         orders: tuple[int, ...] = (
             min(
-                _hpl.largest_order(
+                hpl.largest_order(
                     host,
                     nbs,
                     p,
@@ -138,9 +141,9 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             ),
         )
     else:
-        orders = _hpl.whole(str(params["n"]), "hpl.n")
+        orders = hpl.whole(str(params["n"]), "hpl.n")
         for n, nb, (p, q) in itertools.product(orders, nbs, shapes):
-            _hpl.refuse_too_large(host, n, nb, p, q, where="hpl")
+            hpl.refuse_too_large(host, n, nb, p, q, where="hpl")
     return tuple(
         {
             **params,
@@ -154,7 +157,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             "library_path": path,
             "check": "" if float(params["threshold"]) > 0 else "not verified",
         }
-        for path, label in _blas.choose(str(params["library"]), host)
+        for path, label in blas.choose(str(params["library"]), host)
     )
 
 
@@ -206,11 +209,11 @@ def _estimate_s(params: Params, host: Host) -> float:
         if shares := windows(params):
             panels = int(params["window_panels"])
             one_s = sum(
-                2.0 * nb * panels * (share * n) ** 2 / _hpl.rate_guess(share * n, threads, host) for share in shares
+                2.0 * nb * panels * (share * n) ** 2 / hpl.rate_guess(share * n, threads, host) for share in shares
             )
             one_s += n**2 * 4e-9 / threads
         else:
-            one_s = _hpl.run_s(n, threads, host)
+            one_s = hpl.run_s(n, threads, host)
         total += times * (0.3 * bool(params["ceiling"]) + max(least_s, samples * one_s))
     return total
 
@@ -259,7 +262,7 @@ WORKLOAD = Workload(
         "swap": Param(kind="word", default="auto", choices=("auto", *SWAPS), help="exchange of rows"),
         "swap_threshold": _number("columns up to which mix exchanges rows pairwise"),
         "panel_threads": _number("threads that factor a panel beside the update; 0: chosen for each panel"),
-        "library": Param(kind="word", default="auto", help=f"the BLAS: {_blas.HELP}"),
+        "library": Param(kind="word", default="auto", help=f"the BLAS: {blas.HELP}"),
         "pages": Param(
             kind="word", default="auto", choices=("auto", "huge", "base", "hugetlb"), help="pages of the matrix"
         ),

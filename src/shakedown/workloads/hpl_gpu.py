@@ -21,9 +21,11 @@ from __future__ import annotations
 
 import math
 
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import ORDER, Command, Param, Sample, Workload, _hpl_gpu, each
-from ._hpl_dat import SWAPS
+from . import ORDER, Param, Sample, Workload, each
+from .common import hpl_gpu
+from .common.hpl_dat import SWAPS
 
 _NAME = "hpl_gpu"
 _README = "native/hpl_gpu/README.md"
@@ -125,14 +127,14 @@ _HOST_RATE = 3e7  # of the host backend, whose kernels are emulated
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    return _hpl_gpu.resolve(params, machine, _NAME, 2048, "512 to 1024")
+    return hpl_gpu.resolve(params, machine, _NAME, 2048, "512 to 1024")
 
 
 def _command(params: Params, host: Host) -> Command:
     names = {"swap_threshold": "swap-threshold", "split": "split", "panel_blocks": "panel-blocks"}
     more: dict[str, object] = {option: params[name] for name, option in names.items()}
     more["swap"] = "auto" if params["swap"] == "auto" else SWAPS.index(str(params["swap"]))
-    return _hpl_gpu.command(_NAME, params, more)
+    return hpl_gpu.command(_NAME, params, more)
 
 
 def _rate_guess(n: float, params: Params, host: Host) -> float:
@@ -145,24 +147,24 @@ def _rate_guess(n: float, params: Params, host: Host) -> float:
 
 
 def _estimate_s(params: Params, host: Host) -> float:
-    return _hpl_gpu.estimate_s(params, host, _NAME, 8, lambda n: _rate_guess(n, params, host))
+    return hpl_gpu.estimate_s(params, host, _NAME, 8, lambda n: _rate_guess(n, params, host))
 
 
 def _label(params: Params) -> str:
-    return _hpl_gpu.label(params, _NAME)
+    return hpl_gpu.label(params, _NAME)
 
 
 WORKLOAD = Workload(
     name=_NAME,
     title="High-Performance Linpack on GPUs, our own program",
-    metrics=each(_METRICS, only=_hpl_gpu.ONLY, titles=ORDER),
+    metrics=each(_METRICS, only=hpl_gpu.ONLY, titles=ORDER),
     params={
-        **_hpl_gpu.PARAMS,
+        **hpl_gpu.PARAMS,
         "nb": Param(kind="list", default="512", help="block sizes between commas, at most 2048"),
         "swap": Param(kind="word", default="auto", choices=("auto", *SWAPS), help="exchange of rows"),
-        "swap_threshold": _hpl_gpu.number_param("columns up to which mix exchanges rows pairwise"),
-        "split": _hpl_gpu.part_param("part of the columns whose row exchange hides behind the update of the rest"),
-        "panel_blocks": _hpl_gpu.number_param(
+        "swap_threshold": hpl_gpu.number_param("columns up to which mix exchanges rows pairwise"),
+        "split": hpl_gpu.part_param("part of the columns whose row exchange hides behind the update of the rest"),
+        "panel_blocks": hpl_gpu.number_param(
             "blocks of the panel's kernel, at most; 0: a quarter of the multiprocessors"
         ),
     },
@@ -170,7 +172,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    marks=_hpl_gpu.marks,
+    marks=hpl_gpu.marks,
     samples=(
         Sample(
             recording="gpu/hpl-gpu-host.jsonl",

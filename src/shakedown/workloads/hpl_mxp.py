@@ -26,8 +26,10 @@ from __future__ import annotations
 
 import math
 
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import ORDER, Command, Param, Sample, Workload, _hpl_gpu, each
+from . import ORDER, Param, Sample, Workload, each
+from .common import hpl_gpu
 
 _NAME = "hpl_mxp"
 _README = "native/hpl_mxp/README.md"
@@ -160,11 +162,11 @@ _HOST_RATE = 1e8  # of the host backend, whose kernels are emulated
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    return _hpl_gpu.resolve(params, machine, _NAME, 4096, "1024 to 2560")
+    return hpl_gpu.resolve(params, machine, _NAME, 4096, "1024 to 2560")
 
 
 def _command(params: Params, host: Host) -> Command:
-    return _hpl_gpu.command(_NAME, params, {name: params[name] for name in ("precision", "accuracy", "refinements")})
+    return hpl_gpu.command(_NAME, params, {name: params[name] for name in ("precision", "accuracy", "refinements")})
 
 
 def _rate_guess(n: float, params: Params, host: Host) -> float:
@@ -177,19 +179,19 @@ def _rate_guess(n: float, params: Params, host: Host) -> float:
 
 
 def _estimate_s(params: Params, host: Host) -> float:
-    return _hpl_gpu.estimate_s(params, host, _NAME, 4, lambda n: _rate_guess(n, params, host))
+    return hpl_gpu.estimate_s(params, host, _NAME, 4, lambda n: _rate_guess(n, params, host))
 
 
 def _label(params: Params) -> str:
-    return f"{_hpl_gpu.label(params, _NAME)}, {params['precision']}"
+    return f"{hpl_gpu.label(params, _NAME)}, {params['precision']}"
 
 
 WORKLOAD = Workload(
     name=_NAME,
     title="HPL-MxP on GPUs (mixed precision, not HPL), our own program",
-    metrics=each(_METRICS, only=_hpl_gpu.ONLY, titles=ORDER),
+    metrics=each(_METRICS, only=hpl_gpu.ONLY, titles=ORDER),
     params={
-        **_hpl_gpu.PARAMS,
+        **hpl_gpu.PARAMS,
         "nb": Param(kind="list", default="1024", help="block sizes between commas, at most 4096"),
         "precision": Param(
             kind="word", default="fp16", choices=PRECISIONS, help="format of the products' factors; sums have 32 bits"
@@ -201,7 +203,7 @@ WORKLOAD = Workload(
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    marks=_hpl_gpu.marks,
+    marks=hpl_gpu.marks,
     samples=(
         Sample(
             recording="gpu/hpl-mxp-host.jsonl",

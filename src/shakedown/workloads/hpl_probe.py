@@ -16,9 +16,12 @@ from __future__ import annotations
 
 from .. import programs
 from ..errors import BadInput, unknown
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload, _blas, _hpl, _ranks
-from ._hpl_dat import FACTS
+from . import Param, Sample, Workload
+from .common import blas, hpl
+from .common import ranks as _ranks
+from .common.hpl_dat import FACTS
 
 PROBES = ("gemm", "narrow", "solve", "panel", "rows", "ring", "latency", "node")
 TRSM = ("recursive", "inverse", "blas")
@@ -64,7 +67,7 @@ def _lists(params: Params) -> dict[str, str]:
     found = {}
     for name in ("k", "nb", "panel_rows", "panel_threads", "nbmin", "sizes"):
         if params[name] != "auto":
-            values = _hpl.whole(str(params[name]), f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
+            values = hpl.whole(str(params[name]), f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
             found[name] = ",".join(map(str, values))
     for name, known in (("only", PROBES), ("pfact", FACTS), ("trsm", TRSM)):
         if params[name] != "all" and params[name] != "auto":
@@ -87,7 +90,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
         )
     return tuple(
         {**params, "ranks": ranks, "threads": threads, "library": label or path, "library_path": path}
-        for path, label in _blas.choose(str(params["library"]), host)
+        for path, label in blas.choose(str(params["library"]), host)
     )
 
 
@@ -187,7 +190,7 @@ WORKLOAD = Workload(
             kind="real", default=0, low=0, unit="s", help="for all cases: fewer samples, then fewer cases; 0: any"
         ),
         "seed": Param(kind="integer", default=1, low=0, help="of the order of the cases"),
-        "library": Param(kind="word", default="auto", help=f"the BLAS: {_blas.HELP}"),
+        "library": Param(kind="word", default="auto", help=f"the BLAS: {blas.HELP}"),
         "cpus": Param(
             kind="list",
             default="auto",

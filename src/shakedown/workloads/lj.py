@@ -24,11 +24,12 @@ import math
 
 from .. import programs
 from ..errors import BadInput, unknown
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Sample, Workload, each
-from ._particles import counts_of, words
-from ._threads import HELP, counts
+from . import Param, Sample, Workload, each
+from .common.particles import counts_of, words
+from .common.threads import HELP, counts
 
 PRECISIONS = ("mixed", "fp64")
 #: What two figures must agree in before they can be laid side by side.

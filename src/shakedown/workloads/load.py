@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from .. import programs
 from ..errors import BadInput
+from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload
+from . import Param, Sample, Workload
 
 _SOURCE = "native/load/README.md"
 _METRICS = (

@@ -14,9 +14,10 @@ import math
 import re
 
 from .. import units
+from ..launchers import Command
 from ..records import Case, Host, Metric, Notice, Params, Residual
-from . import Command, Garbage, Param, Sample, Stated, Workload
-from ._printed import NUMBER, half_place
+from . import Garbage, Param, Sample, Stated, Workload
+from .common.printed import NUMBER, half_place
 from .stream import RANKED_BY
 
 #: How many elements a kernel reads and writes for each of an array.

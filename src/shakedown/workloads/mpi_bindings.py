@@ -20,12 +20,13 @@ import sys
 import msgspec
 
 from ..errors import BadInput, Unavailable, unknown
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params, Software
-from . import Command, Param, Sample, Workload
+from . import Param, Sample, Workload
 
 LANGUAGES = ("c", "c++", "fortran")
 FEATURES = ("one-sided", "file")
-_SOURCE = "ARL-TR-7085, 3.3 (10); src/shakedown/demonstrations/sources/mpi"
+_SOURCE = "ARL-TR-7085, 3.3 (10); src/shakedown/functional_tests/sources/mpi"
 
 
 def languages(params: Params) -> tuple[str, ...]:
@@ -79,7 +80,7 @@ def _command(params: Params, host: Host) -> Command:
     for name in ("mpi", "languages", "ranks", "launcher", "require", "modules"):
         words += [f"--{name}", str(params[name])]
     return Command(
-        argv=(sys.executable, "-m", "shakedown.demonstrations.mpi_bindings", *words),
+        argv=(sys.executable, "-m", "shakedown.functional_tests.mpi_bindings", *words),
         files={"host.json": msgspec.json.encode(host).decode()},
         starts_itself=True,
     )

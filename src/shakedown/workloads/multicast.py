@@ -24,9 +24,10 @@ import ipaddress
 
 from .. import launchers, programs
 from ..errors import BadInput, unknown
+from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload
+from . import Param, Sample, Workload
 
 PATTERNS = ("one-to-many", "many-to-many")
 FAMILIES = ("ipv4", "ipv6")

@@ -22,11 +22,12 @@ import math
 
 from .. import programs
 from ..errors import BadInput, unknown
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Sample, Workload, each
-from ._particles import counts_of, words
-from ._threads import HELP, counts
+from . import Param, Sample, Workload, each
+from .common.particles import counts_of, words
+from .common.threads import HELP, counts
 
 PRECISIONS = ("fp32", "fp64")
 _SOURCE = "Nyland, Harris, Prins, GPU Gems 3, chapter 31 (20 operations each); native/nbody/README.md"

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from .. import programs
 from ..errors import BadInput, unknown
+from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from . import Command, Param, Sample, Workload
+from . import Param, Sample, Workload
 
 KINDS = ("all", "gpu", "cpu", "accelerator")
 _SOURCE = "native/opencl/README.md; ARL-TR-7085, 3.3 (8)"

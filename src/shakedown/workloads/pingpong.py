@@ -15,10 +15,11 @@ import re
 
 from .. import launchers, programs
 from ..errors import BadInput, Unavailable, unknown
+from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Sample, Workload
+from . import Param, Sample, Workload
 
 KERNELS = ("latency", "bandwidth", "bidirectional")
 ALL_SIZES = (0, *(2**power for power in range(23)))

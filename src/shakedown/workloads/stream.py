@@ -23,11 +23,12 @@ import re
 
 from .. import programs, units
 from ..errors import BadInput, Unavailable, unknown
+from ..launchers import Command
 from ..machine.virtualisation import is_virtual
 from ..records import Host, Machine, Metric, Params
 from ..units import show_bytes
-from . import Command, Param, Sample, Workload
-from ._threads import HELP, counts
+from . import Param, Sample, Workload
+from .common.threads import HELP, counts
 
 KERNELS = ("copy", "scale", "add", "triad", "read", "write")
 _SOURCE = "McCalpin, STREAM, https://www.cs.virginia.edu/stream/ref.html; native/stream/README.md"

@@ -24,10 +24,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BadInput, Unavailable
+from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Case, Host, Machine, Notice, Params, Residual, Value
-from . import CHECKED, ORDER, Command, Garbage, Param, Sample, Stated, Workload, _hpl, _hpl_dat, _printed, each
-from ._hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS, HplDat
+from . import CHECKED, ORDER, Garbage, Param, Sample, Stated, Workload, each
+from .common import hpl, hpl_dat
+from .common import printed as _printed
+from .common.hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS, HplDat
 
 _RESULT = re.compile(
     rf"^(?P<variant>W\S+) +(?P<n>\d{{1,12}}) +(?P<nb>\d{{1,9}}) +(?P<p>\d{{1,9}}) +(?P<q>\d{{1,9}}) +"
@@ -89,7 +92,7 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
             Case(
                 kernel="hpl",
                 params=told,
-                work={"flop": _hpl.flop(int(line.params["n"]))},
+                work={"flop": hpl.flop(int(line.params["n"]))},
                 seconds=(line.seconds,),
                 residual=check,
             )
@@ -187,8 +190,8 @@ def _seconds(line: str, n: int, time: str, gflops: str) -> float:
     half, rate_half = _printed.half_place(time), _printed.half_place(gflops) * 1e9
     if not (seconds > 0 and rate > rate_half and math.isfinite(rate)):
         raise Garbage(f"a result without a time or a rate: {line.strip()!r}")
-    low = max(seconds - half, _hpl.flop(n) / (rate + rate_half))
-    high = min(seconds + half, _hpl.flop(n) / (rate - rate_half))
+    low = max(seconds - half, hpl.flop(n) / (rate + rate_half))
+    high = min(seconds + half, hpl.flop(n) / (rate - rate_half))
     if low > high * (1 + 1e-6):  # numbers half-way between two places may be rounded either way
         raise Garbage(f"N, Time and Gflops do not agree (2/3 N^3 + 3/2 N^2 operations): {line.strip()!r}")
     return (low + high) / 2
@@ -224,7 +227,7 @@ def _residual(printed: str, word: str, limit: float) -> Residual:
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     text = _text(str(params["dat"])) if params["dat"] else ""
-    dat = _hpl_dat.read(text, where=str(params["dat"])) if text else None
+    dat = hpl_dat.read(text, where=str(params["dat"])) if text else None
     ranks = cores(host) if params["ranks"] == "all" else int(params["ranks"])
     if dat and params["ranks"] == "all":
         ranks = dat.ranks
@@ -240,9 +243,9 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             f"xhpl: a grid of the HPL.dat needs {dat.ranks} ranks, and {ranks} are asked for",
             hint=f"ranks = {dat.ranks}",
         )
-    if dat.device == _hpl_dat.STDERR:
+    if dat.device == hpl_dat.STDERR:
         raise BadInput("sends the result to standard error (device 7)", where=str(params["dat"]), hint="make it 6 or 8")
-    return ({**params, "ranks": ranks, "threads": threads, "dat_text": text or _hpl_dat.text(dat)},)
+    return ({**params, "ranks": ranks, "threads": threads, "dat_text": text or hpl_dat.text(dat)},)
 
 
 def _text(path: str) -> str:
@@ -256,61 +259,61 @@ def _written(params: Params, host: Host, ranks: int, threads: int) -> HplDat:
     """What the HPL.dat says that is written from the parameters."""
     if not ranks and "auto" in (params["p"], params["q"]):
         raise BadInput("xhpl.ranks = 0 leaves the grid open", hint="give p and q, or the site's HPL.dat as dat")
-    shapes = _hpl.grids(params, ranks, "xhpl")
-    nbs = (_hpl.block(host),) if params["nb"] == "auto" else _hpl.whole(str(params["nb"]), "xhpl.nb")
+    shapes = hpl.grids(params, ranks, "xhpl")
+    nbs = (hpl.block(host),) if params["nb"] == "auto" else hpl.whole(str(params["nb"]), "xhpl.nb")
     if params["n"] == "auto":
         share, limit_s = float(params["memory_share"]), float(params["time_limit_s"])
         team = max(1, ranks) * threads
         orders: tuple[int, ...] = (
             min(
-                _hpl.largest_order(host, nbs, p, q, team, share=share, limit_s=limit_s, where="xhpl.n")
+                hpl.largest_order(host, nbs, p, q, team, share=share, limit_s=limit_s, where="xhpl.n")
                 for p, q in shapes
             ),
         )
     else:
-        orders = _hpl.whole(str(params["n"]), "xhpl.n")
+        orders = hpl.whole(str(params["n"]), "xhpl.n")
         for p, q in shapes:
-            _hpl.refuse_too_large(host, max(orders), max(nbs), p, q, where="xhpl")
+            hpl.refuse_too_large(host, max(orders), max(nbs), p, q, where="xhpl")
     return HplDat(
         n=orders,
         nb=nbs,
         grids=shapes,
         mapping=str(params["mapping"]),
         threshold=float(params["threshold"]),
-        pfact=_hpl.words(str(params["pfact"]), FACTS, "xhpl.pfact"),
-        rfact=_hpl.words(str(params["rfact"]), FACTS, "xhpl.rfact"),
-        nbmin=_hpl.whole(str(params["nbmin"]), "xhpl.nbmin"),
-        ndiv=_hpl.whole(str(params["ndiv"]), "xhpl.ndiv", low=2),
-        bcast=_hpl.words(str(params["bcast"]), BCASTS, "xhpl.bcast"),
-        depth=_hpl.whole(str(params["depth"]), "xhpl.depth", low=0),
+        pfact=hpl.words(str(params["pfact"]), FACTS, "xhpl.pfact"),
+        rfact=hpl.words(str(params["rfact"]), FACTS, "xhpl.rfact"),
+        nbmin=hpl.whole(str(params["nbmin"]), "xhpl.nbmin"),
+        ndiv=hpl.whole(str(params["ndiv"]), "xhpl.ndiv", low=2),
+        bcast=hpl.words(str(params["bcast"]), BCASTS, "xhpl.bcast"),
+        depth=hpl.whole(str(params["depth"]), "xhpl.depth", low=0),
         swap=str(params["swap"]),
         swap_threshold=int(params["swap_threshold"]),
     )
 
 
 def _command(params: Params, host: Host) -> Command:
-    dat = _hpl_dat.read(str(params["dat_text"]))
+    dat = hpl_dat.read(str(params["dat_text"]))
     threads = str(params["threads"])
     return Command(
         argv=(str(params["program"]), *str(params["arguments"]).split()),
         env=dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"), threads),
         ranks=int(params["ranks"]),
         files={"HPL.dat": str(params["dat_text"])},
-        output="" if dat.device in (_hpl_dat.STDOUT, _hpl_dat.STDERR) else dat.output,
+        output="" if dat.device in (hpl_dat.STDOUT, hpl_dat.STDERR) else dat.output,
         site_mpi=True,
     )
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Every combination of the HPL.dat once, at the rate that is guessed for this machine."""
-    dat = _hpl_dat.read(str(params["dat_text"]))
+    dat = hpl_dat.read(str(params["dat_text"]))
     threads = min(cores(host), max(1, int(params["ranks"])) * int(params["threads"]))
     systems = len(dat.nb) * len(dat.grids) * dat.combinations
-    return 1.0 + systems * sum(1.2 * _hpl.run_s(n, threads, host) for n in dat.n)
+    return 1.0 + systems * sum(1.2 * hpl.run_s(n, threads, host) for n in dat.n)
 
 
 def _label(params: Params) -> str:
-    dat = _hpl_dat.read(str(params["dat_text"]))
+    dat = hpl_dat.read(str(params["dat_text"]))
     many = len(dat.nb) * len(dat.grids) * len(dat.n) * dat.combinations
     shape = f"N {','.join(map(str, dat.n))}, {' and '.join(f'{p} x {q}' for p, q in dat.grids)}"
     return f"{params['program']} {shape}" + (f", {many} systems" if many > 1 else "")
@@ -319,7 +322,7 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="xhpl",
     title="High-Performance Linpack, as the site installed it",
-    metrics=each((_hpl.RATE, _hpl.TIME, _hpl.EFFICIENCY), only=CHECKED, titles=ORDER),
+    metrics=each((hpl.RATE, hpl.TIME, hpl.EFFICIENCY), only=CHECKED, titles=ORDER),
     params={
         "program": Param(kind="word", default="xhpl", help="the site's HPL: a name on PATH or a path"),
         "arguments": Param(kind="word", default="", help="words behind it, with spaces between: --dat HPL.dat"),

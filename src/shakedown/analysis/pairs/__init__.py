@@ -10,18 +10,9 @@ What is assumed, and where it ends, stands in docs/pairs.md.
 """
 
 from .judge import FEWEST_NODES, verdict
-from .many import pairs_of
+from .pair_matrix import pairs_of
 from .read import Pairs, from_directories, from_findings
-from .records import (
-    DeadLink,
-    DeadNode,
-    Effect,
-    Noise,
-    PairVerdict,
-    SlowGroup,
-    SlowLink,
-    SlowNode,
-)
+from .records import DeadLink, DeadNode, Effect, Noise, PairVerdict, SlowGroup, SlowLink, SlowNode
 from .state import Settings
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..table import Floats, Ints
-from . import noise, partly
+from . import noise, partial_slowdown
 from .records import SlowLink
 from .state import FEWEST_PAIRS, Half, State, effect, rows_of, slower
 
@@ -84,7 +84,9 @@ def many_at_one(state: State, links: list[SlowRow], halves: list[Half]) -> list[
         shift = float(np.median(state.fit.residuals[rows[mine]]))
         u = float(np.median(state.sigma[rows[mine]])) * 1.2533 / math.sqrt(number)
         q = max(one.rate for one in links if one.row in set(rows[mine].tolist()))
-        found.append(Half(vertex, partly.Parts(0.0, shift, number / len(rows), mine.astype(float), u, q), rows))
+        found.append(
+            Half(vertex, partial_slowdown.Parts(0.0, shift, number / len(rows), mine.astype(float), u, q), rows)
+        )
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..table import Floats, Ints
-from . import noise, partly
+from . import noise, partial_slowdown
 from .records import Effect, SlowNode
 from .state import FEWEST_PAIRS, Half, State, direction_of, effect, node_dof, raw_of, rows_of, slower
 
@@ -22,7 +22,7 @@ def halves_of(state: State, grouped: set[int], inside: Ints) -> list[Half]:
         if vertex in grouped:
             continue
         rows = np.setdiff1d(rows_of(state, vertex), inside)
-        parts = partly.split(got.residuals[rows], state.sigma[rows], len(got.degrees))
+        parts = partial_slowdown.split(got.residuals[rows], state.sigma[rows], len(got.degrees))
         floor = state.settings.link_floor
         if parts is None or slower(parts.shift, state.pairs.metric.better) < floor:
             continue
@@ -41,8 +41,8 @@ def _scattered(state: State) -> Ints:
     vertices = len(got.degrees)
     squares = np.minimum(got.residuals / got.scales, _FAR_Z) ** 2
     excess = np.bincount(state.data.a, squares, vertices) + np.bincount(state.to, squares, vertices) - got.degrees
-    least = np.maximum(0.7 * partly.least_gain(vertices), _DEVIATIONS * np.sqrt(2.0 * got.degrees))
-    return np.flatnonzero((got.degrees >= 2 * partly.FEWEST) & (excess > least))
+    least = np.maximum(0.7 * partial_slowdown.least_gain(vertices), _DEVIATIONS * np.sqrt(2.0 * got.degrees))
+    return np.flatnonzero((got.degrees >= 2 * partial_slowdown.FEWEST) & (excess > least))
 
 
 def _own(state: State, halves: list[Half]) -> list[Half]:
@@ -52,7 +52,7 @@ def _own(state: State, halves: list[Half]) -> list[Half]:
     taken = np.zeros(len(state.data.y), bool)
     for half in sorted(halves, key=lambda one: -one.parts.share * len(one.rows)):
         slow = half.parts.slow > 0.5
-        if (slow & ~taken[half.rows]).sum() >= partly.FEWEST:
+        if (slow & ~taken[half.rows]).sum() >= partial_slowdown.FEWEST:
             kept.append(half)
             taken[half.rows[slow]] = True
     # one whose slow pairs nearly all lead to others of these is told there

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ... import workloads
 from ...records import Absent, Case, Finding, Metric, Params
-from ...store import RunDirectory
-from .. import derive, loose, table
+from ...results.run_directory import RunDirectory
+from .. import case_stream, derive, table
 from ..table import Floats, Ints
 from ..values import applies, is_reported, value
 from .records import DeadLink
@@ -86,7 +86,7 @@ def from_directories(directories: Sequence[RunDirectory]) -> tuple[list[Pairs], 
     gathered = Gathered()
     damaged: list[Absent] = []
     for directory in directories:
-        (cases, dead), broken = loose.read(directory, _loose)
+        (cases, dead), broken = case_stream.read(directory, _loose)
         damaged += broken
         if not len(cases) and not dead and (directory.path / table.PACKED).exists():
             cases = table.unpack([directory.path / table.PACKED])
@@ -136,7 +136,7 @@ def from_findings(findings: Iterable[Finding]) -> list[Pairs]:
 Dead = tuple[str, Metric, Params, str]  # workload, metric, parameters of the pair, why
 
 
-def _loose(measurements: Iterable[loose.Loose]) -> tuple[table.Cases, list[Dead]]:
+def _loose(measurements: Iterable[case_stream.Loose]) -> tuple[table.Cases, list[Dead]]:
     """The cases of pairs, whatever became of the run: a damaged or a dead link must not hide the others.
 
     Cases whose own check failed are dead pairs.
@@ -150,7 +150,7 @@ class _Good:
 
     state = "ok"
 
-    def __init__(self, record: loose.Loose, dead: list[Dead]) -> None:
+    def __init__(self, record: case_stream.Loose, dead: list[Dead]) -> None:
         self._record, self._dead = record, dead
         self.run, self.repeat, self.workload, self.host = record.run, record.repeat, record.workload, record.host
 

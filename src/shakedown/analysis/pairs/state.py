@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..table import Floats, Ints
-from . import fit, noise, partly, topology
+from . import fit, noise, partial_slowdown, topology
 from .read import Pairs
 from .records import Direction, Effect
 
@@ -60,7 +60,7 @@ class Half(NamedTuple):
     """A vertex that is slow to some."""
 
     vertex: int
-    parts: partly.Parts
+    parts: partial_slowdown.Parts
     rows: Ints  # the rows of the data that are its pairs
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import BadInput
-from ...hostlist import expand
+from ...hosts.hostlist import expand
 from ...strict import read_text, read_toml
 from ..statistics import MAD_TO_SIGMA
 from ..table import Floats, Ints

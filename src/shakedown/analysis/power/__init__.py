@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...records import Case, Finding, Measurement, Metric, PowerView
-from ...store import RunDirectory
+from ...results.run_directory import RunDirectory
 from ..values import applies
 from . import view as views
 from .cases import MOST_BUDGETS, Cases

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from ...energy import phase
-from ...energy.quantity import scaled
+from ...energy.uncertainty.quantity import scaled
 from ...records import Case, Finding, Metric, Notice, Params, Quantity
 from ..statistics import median_interval
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...energy import feeds, phase
-from ...energy.quantity import scaled, total
+from ...energy import phase
+from ...energy.green500 import feeds
+from ...energy.uncertainty.quantity import scaled, total
 from ...errors import ShakedownError
-from ...meters import UPSTREAM
+from ...metering.meters import UPSTREAM
 from ...records import Case, Finding, Measurement, Metric, Notice, Phase, PowerPart, Quantity
 from ...units import show_seconds
 from ..spans import disagreement

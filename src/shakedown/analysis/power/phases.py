@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from ...energy import clock, forward, phase, steady
+from ...energy import forward, phase, steady
+from ...energy.clocks import meter_clock
 from ...energy.response import cadence_s, response_of
 from ...errors import ShakedownError
-from ...meters import UPSTREAM
+from ...metering.meters import UPSTREAM
 from ...records import Measurement, MeterFit, Phase, PhaseShown, Quantity, SteadyWindow
 from .cases import LEAST_REFRESHES, MOST_PHASES, Cases, Longest
 from .readings import Read
@@ -219,7 +220,7 @@ def _fit(one: Read, longest: Longest, made: Cases, origin_ns: int) -> MeterFit |
     begin, end = longest.window
     marks = [mark for mark in made.marks_ns if begin - around <= mark <= end + around]
     least = round(max(response.refresh_s, response.boxcar_s / 4) * 1e9)
-    edges, _ = clock.edges_of([*marks, begin, end], least)
+    edges, _ = meter_clock.edges_of([*marks, begin, end], least)
     edges_ns = [int(edge) for edge in edges]
     if len(edges_ns) > MOST_PHASES:
         edges_ns = [begin, end]

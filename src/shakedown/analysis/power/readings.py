@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ... import metering, sampling
-from ...energy import clock
-from ...energy.character import Character
-from ...energy.clock import Clock
-from ...energy.intervals import refresh_s
+from ...energy.clocks import meter_clock as clock
+from ...energy.clocks.meter_clock import Clock
+from ...energy.green500.intervals import refresh_s
 from ...energy.response import has_own_stamps
-from ...energy.trace import Trace, trace
-from ...meters import channel_key
+from ...metering import campaign_meters, sampler
+from ...metering.character import Character
+from ...metering.meters import channel_key
+from ...metering.trace import Trace, trace
 from ...records import Measurement
-from ...store import RunDirectory
+from ...results.run_directory import RunDirectory
 
 
 class Read(NamedTuple):
@@ -35,10 +35,12 @@ class Read(NamedTuple):
 def read_channels(directory: RunDirectory, measurements: Sequence[Measurement]) -> list[Read]:
     """Every channel with its clock set right by the measurements' own marks. Raises StoreFailed for damaged readings."""
     traces = _traces(directory)
-    known = metering.characters_of(directory.path)
+    known = campaign_meters.characters_of(directory.path)
     characters = {channel_key(one.channel): known.get(channel_key(one.channel)) for one in traces}
     ahead_s = {
-        key: ahead for folder in metering.folders(directory.path) for key, ahead in sampling.ahead_s(folder).items()
+        key: ahead
+        for folder in campaign_meters.folders(directory.path)
+        for key, ahead in sampler.ahead_s(folder).items()
     }
     clocks = _clocks(traces, characters, marks_of(measurements), ahead_s)
     found = []
@@ -93,8 +95,8 @@ def _clocks(
 def _traces(directory: RunDirectory) -> list[Trace]:
     """The power and energy channels, what several sessions read of one channel joined."""
     parts: dict[str, list[Trace]] = defaultdict(list)
-    for folder in metering.folders(directory.path):
-        for one in sampling.collect(folder):
+    for folder in campaign_meters.folders(directory.path):
+        for one in sampler.collect(folder):
             if one.channel.quantity in ("power", "energy"):
                 parts[channel_key(one.channel)].append(one)
     return [

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...energy.counters import unroll
-from ...energy.trace import Trace
-from ...meters import channel_key
+from ...metering.meters import channel_key
+from ...metering.trace import Trace
 from ...records import Measurement, MeterSeen, PowerLine, PowerSpan, PowerView
 from ...units import show_seconds
 from . import phases

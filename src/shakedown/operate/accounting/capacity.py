@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 
 from ...errors import BadInput
-from ...host import Door
+from ...hosts.access import Door
 from ...records import Notice
-from ..availability import kernel
+from ..availability import segments as kernel
 from ..availability.contract import Contract
 from ..availability.history import OPEN_S, Builder, History
 from ..availability.reading import inventory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
 
-from ...report._document import Axis, Bar, Bars, Histogram, Lines, Point, Rule, Series
+from ...document.model import Axis, Bar, Bars, Histogram, Lines, Point, Rule, Series
 from ...units import show_seconds
 from ..availability.figures import time_axis
 from . import tables

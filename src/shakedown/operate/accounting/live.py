@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from ...errors import CannotMeasure
-from ...host import Door
+from ...hosts.access import Door
 from .loading import Store
 from .readers import get
 

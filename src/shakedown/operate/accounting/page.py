@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...report._document import Block, Column, Document, Facts, Figures, Section, Table, Text
+from ...document.model import Block, Column, Document, Facts, Figures, Section, Table, Text
 from . import figures, readers, tables, zones
 from .records import Charges, Report
 
@@ -15,7 +15,7 @@ FOLD, MANY = 20, 2000
 def render(told: Report) -> str:
     """The page as HTML. It needs no network."""
     from ... import __version__
-    from ...report import html
+    from ...report.formats import html
 
     return html.render_document(document(told, version=__version__))
 

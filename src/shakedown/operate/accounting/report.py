@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from ...errors import BadInput, CannotMeasure, Unavailable
-from ...host import Door
+from ...hosts.access import Door
 from ...records import Notice
 from . import capacity, live, overuse, readers, settle, shapes, tariff, zones
 from .loading import Store

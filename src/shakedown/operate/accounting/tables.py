@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from ...report._text import count, without_controls
+from ...document.text import count, without_controls
 from .measure import NOT_RECORDED
 from .records import Capacity, Report, Table, Use
 

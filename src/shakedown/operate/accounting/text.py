@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...packed import opened
+from ...files.packed import opened
 
 #: Between fields of a mended row: no field holds it.
 UNIT = "\x1f"

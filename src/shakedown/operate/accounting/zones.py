@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from ...energy import times
+from ... import times
 from ...errors import BadInput
 
 DAY_S = 86400

@@ -151,7 +151,7 @@ def checked(contract: Contract, file: str) -> Contract:
         seconds_of(contract.scheduled.notice, "scheduled, notice")
         for text in (contract.detection.slurmd_timeout, contract.detection.health_interval):
             seconds_of(text or "0 s", "detection")
-        from ...energy.times import checked_zone
+        from ...times import checked_zone
 
         checked_zone(contract.zone, "zone")
         for match, _ in contract.own_causes:
@@ -214,7 +214,7 @@ def seconds_of(text: str, where: str) -> int:
 
 def time_of(text: str, zone: str, where: str) -> int:
     """A moment as Unix seconds; local times are the zone's. Raises BadInput."""
-    from ...energy.times import parse
+    from ...times import parse
 
     return parse(text, zone, where) // 10**9
 

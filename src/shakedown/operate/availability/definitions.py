@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .contract import Contract
-from .course import Edges, timeline
-from .kernel import Bools, Segments
+from .cumulative_downtime import Edges, timeline
 from .records import Definition, Window
+from .segments import Bools, Segments
 
 DOE = "DOE leadership computing facilities, annual operational assessments; common targets 95 % scheduled, 90 % overall"
 HECTOR = "HECToR monthly and annual reports (EPCC, Cray): serviceability, failures a month"

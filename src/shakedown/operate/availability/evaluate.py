@@ -9,13 +9,25 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...document.text import count
 from ...records import Notice
-from ...report._text import count
 from ...schedulers import JobRecord
-from . import beside, course, definitions, delay, exclusions, explain, incidents, judging, kernel, rates, using
+from . import (
+    contract_verdict,
+    definitions,
+    detection_latency,
+    exclusions,
+    explain,
+    incidents,
+    published_comparison,
+    rates,
+    utilisation,
+)
+from . import cumulative_downtime as course
 from . import jobs as jobs_
+from . import segments as kernel
 from .contract import Contract, seconds_of
-from .course import Course, Edges, Sliding
+from .cumulative_downtime import Course, Edges, Sliding
 from .history import STATE_CODE, History, distinct
 from .records import (
     Beside,
@@ -109,8 +121,8 @@ def evaluate(
 ) -> tuple[Report, Found]:
     """The whole report of a stretch, and what it was made of."""
     found = prepare(history, contract, begin_s, end_s)
-    level = judging.judge(found.course, found.sliding, contract)
-    judged, use = using.judged(found, level, records)
+    level = contract_verdict.judge(found.course, found.sliding, contract)
+    judged, use = utilisation.judged(found, level, records)
     verdict, reasons = _together(found.course, level, judged, use, contract)
     whole = course.window(found.course, begin_s, end_s)
     jobs = None
@@ -132,7 +144,7 @@ def evaluate(
         course=course.points(found.sliding),
         use=use,
         exclusions=exclusions.moved(found.segments, found.told),
-        missing=judging.missing(found, judged) if judged else None,
+        missing=contract_verdict.missing(found, judged) if judged else None,
         incidents=_greatest(found, begin_s, end_s),
         causes=_causes(found),
         rates=_rates(found, system),
@@ -140,7 +152,7 @@ def evaluate(
         delays=delays,
         level_with_delay=with_delay,
         jobs=jobs,
-        beside=beside.compare(history, contract, begin_s, end_s) if compared else None,
+        beside=published_comparison.compare(history, contract, begin_s, end_s) if compared else None,
         explained=_explained(found, judged) if explained else None,
         sources=history.sources,
         notices=(*history.notices, *_notices(found, whole)),
@@ -161,7 +173,7 @@ def _definitions(
     return definitions.side_by_side(whole, hours, system, weight, contract, used_h), system
 
 
-def _agreed(contract: Contract, level: judging.Judged) -> dict[str, Any]:
+def _agreed(contract: Contract, level: contract_verdict.Judged) -> dict[str, Any]:
     """What the report takes over from the contract and the verdict on availability."""
     taken = ("first_met_s", "certain_first_met_s", "last", "best", "worst", "months", "attempts")
     return {
@@ -205,7 +217,7 @@ def _observed(whole: Window) -> float:
 
 
 def _together(
-    own: Course, level: judging.Judged, judged: Window | None, use: Use | None, contract: Contract
+    own: Course, level: contract_verdict.Judged, judged: Window | None, use: Use | None, contract: Contract
 ) -> tuple[Verdict, tuple[str, ...]]:
     """Availability and, where it is asked for, full use."""
     verdict, reasons = level.verdict, level.reasons
@@ -217,7 +229,7 @@ def _together(
     if judged is not None and judged != level.judged:  # the first that met and was in use, too
         sure, _ = course.decide(own, judged.begin_s, judged.end_s, contract.target)
         verdict = "met" if sure else "undecided"
-        reasons = (judging.words(judged, contract, "the first window that met in full use"),)
+        reasons = (contract_verdict.words(judged, contract, "the first window that met in full use"),)
     words = f"in use {100 * use.value:.2f} % of the operational hours, {100 * use.at_least:g} % are asked for"
     return (use.state if use.state != "met" else verdict), (*reasons, words)
 
@@ -256,11 +268,11 @@ def _causes(found: Found) -> tuple[CauseHours, ...]:
 def _rates(found: Found, system: definitions.SystemHours) -> tuple[Rate, ...]:
     """MTBF of a node and of the system, MTTI, MTTF and MTTR with intervals; of unscheduled outages that nothing excludes."""
     own, segments = found.outages, found.segments
-    excluded = delay.claimed(segments, own, found.excluded, found.forgiven)
+    excluded = detection_latency.claimed(segments, own, found.excluded, found.forgiven)
     failures = ~found.scheduled[own.record] & ~excluded if len(own) else np.zeros(0, bool)
     begun = failures & ~own.cut
     up = float((segments.seconds * (segments.seen & found.counts & (segments.lost == 0))).sum()) / 3600
-    wall = float(sum(high - low for low, high in judging.seen_within(found))) / 3600
+    wall = float(sum(high - low for low, high in contract_verdict.seen_within(found))) / 3600
     grouped = len(distinct(own.incident[begun]))
     every = system.scheduled_outages + system.unscheduled_outages
     running = system.total - system.scheduled - system.unscheduled
@@ -300,11 +312,11 @@ def _rates(found: Found, system: definitions.SystemHours) -> tuple[Rate, ...]:
 def _delays(found: Found, judged: Window | None) -> tuple[tuple[Delay, ...], tuple[float, float] | None]:
     """The delays, and the judged window's level with them."""
     own = found.outages
-    low, high, group = delay.bounds(found.history, found.contract, own)
-    weights = delay.weights_of(found.segments, own)
-    claimed = delay.claimed(found.segments, own, found.excluded, found.forgiven)
-    every = delay.told(found.history, found.contract, own, ~claimed, weights, low, high, group)
-    both = delay.measured(found.history, own)
+    low, high, group = detection_latency.bounds(found.history, found.contract, own)
+    weights = detection_latency.weights_of(found.segments, own)
+    claimed = detection_latency.claimed(found.segments, own, found.excluded, found.forgiven)
+    every = detection_latency.told(found.history, found.contract, own, ~claimed, weights, low, high, group)
+    both = detection_latency.measured(found.history, own)
     told = (*every, *((both,) if both else ()))
     if judged is None or judged.level is None or found.contract.counting == "system":
         return told, None

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from ... import hostlist
+from ...hosts import hostlist
 from .contract import Contract, ExcludeRule, months, seconds_of, time_of
 from .history import OPEN_S, STATE_CODE, History, Ints, union
-from .kernel import Bools, Claims, Segments
 from .records import Moved
+from .segments import Bools, Claims, Segments
 from .words import kind_of
 
 

@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 import msgspec
 import numpy as np
 
-from ... import hostlist
+from ...hosts import hostlist
 from .contract import Contract
 from .exclusions import Lines
 from .history import History, Ints
-from .kernel import Bools, Segments
 from .records import Explained, Line, Window
+from .segments import Bools, Segments
 
 WEIGHTS = {"processors": "processor", "nodes": "node", "gpus": "GPU", "system": "processor"}
 

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from ...report import _axes, _charts
-from ...report._document import Axis, Bar, Bars, Lines, Point, Rule, Series
-from ...report._text import count, natural
+from ...document import axes, charts
+from ...document.model import Axis, Bar, Bars, Lines, Point, Rule, Series
+from ...document.text import count, natural
 from .explain import stamp
 from .records import Report
 
@@ -133,8 +133,8 @@ def node_map(found: Found, zone: str) -> str:
     height = max(60, min(22, max(10, 620 // max(1, len(names)))) * len(names) + 40)
     text = str(vl_convert.vegalite_to_svg(_spec(rows, names, axis, height)))
     keys = "".join(
-        f'<li data-colour="{_charts.colour(colour)}"><svg class="swatch" viewBox="0 0 28 16" aria-hidden="true">'
-        f'<path d="M4 2h20v12h-20z" fill="{_charts.colour(colour)}" stroke="{_charts.colour("muted")}"/></svg>'
+        f'<li data-colour="{charts.colour(colour)}"><svg class="swatch" viewBox="0 0 28 16" aria-hidden="true">'
+        f'<path d="M4 2h20v12h-20z" fill="{charts.colour(colour)}" stroke="{charts.colour("muted")}"/></svg>'
         f"<span>{words}</span></li>"
         for name, colour, words in _LOOKS
         if any(row["k"] == name for row in rows)
@@ -221,7 +221,7 @@ def _drawn(
                 "x2": float(edges[column + 1]),
                 "at": column,
                 "k": kind,
-                "f": _charts.colour(colour),
+                "f": charts.colour(colour),
                 "o": opacity,
                 "d": f"{ordered[row]}, from {stamp(int(edges[column]), clock)}: {words}, {_part(share)} of the time",
             }
@@ -234,18 +234,18 @@ def _part(share: float) -> str:
 
 
 def _spec(rows: list[dict[str, Any]], names: list[str], axis: Axis, height: int) -> dict[str, Any]:
-    muted = _charts.colour("muted")
+    muted = charts.colour("muted")
     look = {
         "labelColor": muted,
         "titleColor": muted,
         "domainColor": muted,
         "tickColor": muted,
         "labelFontSize": 11,
-        "labelFont": _charts.FONT,
+        "labelFont": charts.FONT,
         "tickSize": 4,
     }
     every = max(1, math.ceil(len(names) / 48))
-    expression = _axes.words(axis.labels, False)
+    expression = axes.words(axis.labels, False)
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": WIDTH,
@@ -253,7 +253,7 @@ def _spec(rows: list[dict[str, Any]], names: list[str], axis: Axis, height: int)
         "autosize": {"type": "fit", "contains": "padding"},
         "background": "transparent",
         "padding": 4,
-        "config": {"view": {"stroke": muted, "strokeWidth": 0.5}, "axis": look, "font": _charts.FONT},
+        "config": {"view": {"stroke": muted, "strokeWidth": 0.5}, "axis": look, "font": charts.FONT},
         "data": {"values": rows},
         "mark": {"type": "rect"},
         "encoding": {

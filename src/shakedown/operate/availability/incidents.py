@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import hostlist
+from ...hosts import hostlist
 from .history import OPEN_S, WHOLE, History, Ints
-from .kernel import Bools, Segments
 from .records import Incident
+from .segments import Bools, Segments
 
 #: Incidents that are told one by one; all are counted.
 MOST_TOLD = 50
@@ -186,6 +186,6 @@ def told(
 
 
 def _natural(name: str) -> tuple[tuple[int, str], ...]:
-    from ...report._text import natural
+    from ...document.text import natural
 
     return natural(name)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadInput
-from ...host import Door
+from ...hosts.access import Door
 from ...records import Notice
 from ...schedulers import JobRecord
 from . import rates
@@ -48,14 +48,15 @@ _COLUMNS = (
 def read(path: Path) -> tuple[JobRecord, ...]:
     """Jobs from a file: what `sacct -P` printed, with its head (JobID, State, Start, End, NodeList, AllocCPUS and whatever
     else), or Grid Engine's accounting file. Raises BadInput."""
-    from ...schedulers import _slurm_rows, gridengine
+    from ...schedulers import gridengine
+    from ...schedulers.common import slurm_rows
 
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint="--jobs FILE") from None
     head = text.partition("\n")[0]
-    delimiter = next((one for one in (_slurm_rows.UNIT, "|") if one in head), "")
+    delimiter = next((one for one in (slurm_rows.UNIT, "|") if one in head), "")
     if delimiter and "JobID" in head.split(delimiter):
         columns = head.rstrip(delimiter).split(delimiter)
         missing = [name for name in ("State", "Start", "End") if name not in columns]
@@ -66,7 +67,7 @@ def read(path: Path) -> tuple[JobRecord, ...]:
                 hint=f"SLURM_TIME_FORMAT=%s sacct -a -D -X -P --format={','.join(_COLUMNS[1:])}",
             )
         free = "JobName" if "JobName" in columns else ""
-        return _slurm_rows.jobs_of(_slurm_rows.rows(text.partition("\n")[2], columns, delimiter, free=free))
+        return slurm_rows.jobs_of(slurm_rows.rows(text.partition("\n")[2], columns, delimiter, free=free))
     found = gridengine.accounting(text)
     if not found:
         raise BadInput(
@@ -81,20 +82,20 @@ def ask(door: Door, begin_s: int, end_s: int) -> tuple[JobRecord, ...] | None:
     """All attempts of jobs that Slurm's accounting knows of a stretch; None where it does not answer."""
     import time
 
-    from ...schedulers import _slurm_rows
+    from ...schedulers.common import slurm_rows
 
     # sacct reads local times, in which an hour comes twice: two more on both sides, which are dropped afterwards.
     low, high = (time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(one)) for one in (begin_s - 7200, end_s + 7200))
     done = door.run(
         (
             *("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "sacct", "-a", "-D", "-X", "-n", "-P"),
-            *(f"--delimiter={_slurm_rows.UNIT}", "-S", low, "-E", high, f"--format={','.join(_COLUMNS)}"),
+            *(f"--delimiter={slurm_rows.UNIT}", "-S", low, "-E", high, f"--format={','.join(_COLUMNS)}"),
         ),
         limit_s=300.0,
     )
     if not done.ok:
         return None
-    return _slurm_rows.jobs_of(_slurm_rows.rows(done.out, _COLUMNS, free="JobName"))
+    return slurm_rows.jobs_of(slurm_rows.rows(done.out, _COLUMNS, free="JobName"))
 
 
 def used(records: Iterable[JobRecord], begin_s: int, end_s: int) -> int:

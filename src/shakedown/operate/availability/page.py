@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from ...report._document import Column, Document, Figures, Section, Table, Text
+from ...document.model import Column, Document, Figures, Section, Table, Text
 from . import figures
 from .explain import stamp
 from .records import Report
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def render(told: Report, found: Found) -> str:
     """The page as HTML."""
     from ... import __version__
-    from ...report import html
+    from ...report.formats import html
 
     text = html.render_document(document(told, version=__version__))
     return figures.insert_map(text, figures.node_map(found, told.zone))

@@ -22,12 +22,12 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from ...document.text import natural
 from ...errors import BadInput, CannotMeasure, Unavailable
-from ...host import Door
-from ...hostlist import fold
+from ...files.atomic import failed as store_failed
+from ...hosts.access import Door
+from ...hosts.hostlist import fold
 from ...records import Record
-from ...report._text import natural
-from ...store import failed as store_failed
 from .heartbeat import answering
 
 MARK = "shakedown 1"

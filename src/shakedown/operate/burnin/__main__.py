@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...demonstrations._emit import Emitter, Words, run
 from ...errors import NOT_MET, CannotMeasure, ShakedownError
-from ..health.senses import Senses
-from . import asking, journal, report
+from ...programs.emitter import Emitter, Words, run
+from ..health.node_access import Senses
+from . import journal, options, report
 from .devices import usable_cpus
 
 
@@ -23,7 +23,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     words.add_argument("--periods", default="1,0.1,0.01")
     words.add_argument("--inject", default="")
     given = words.parse_args(argv)
-    asked = asking.Asked(
+    asked = options.Asked(
         time=given.time,
         devices=given.devices,
         memory=given.memory,
@@ -32,15 +32,15 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
         inject=tuple(filter(None, given.inject.split(","))),
     )
     senses = Senses()
-    planned = asking.plan(asked, senses, usable_cpus())
-    if said := asking.remark(asked, planned):
+    planned = options.plan(asked, senses, usable_cpus())
+    if said := options.remark(asked, planned):
         print(said, file=sys.stderr, flush=True)
-    folder = Path(asking.folder_name(planned))
+    folder = Path(options.folder_name(planned))
     journal.create(folder, planned)
     titles = {one.id: one.title for one in planned.devices}
     emit.start({"devices": list(titles), "titles": titles, "memory_bytes": planned.memory_bytes})
     with emit.phase("measure"):
-        found = asking.carry_out(folder, planned, senses, lambda text: print(text, file=sys.stderr, flush=True))
+        found = options.carry_out(folder, planned, senses, lambda text: print(text, file=sys.stderr, flush=True))
     report.emit(found, emit)
     if found.judgement in ("passed", "passed in part"):  # its cases name what was burnt in, and a notice what was not
         return

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from ...errors import BadInput, Unavailable
-from ...host import format_cpu_list, parse_cpu_list
-from ..health.senses import Senses
+from ...hosts.access import format_cpu_list, parse_cpu_list
+from ..health.node_access import Senses
 from .records import Device
 
 HELP = "auto (GPUs where there are any, else cores), cpu, gpu, all, or a list such as cpu:0-3,gpu:0"
@@ -37,7 +37,7 @@ def cores(senses: Senses, usable: Sequence[int]) -> tuple[Device, ...]:
 def gpus(senses: Senses) -> tuple[Device, ...]:
     """One device for each NVIDIA GPU that its driver shows, in the driver's order; none where it shows none."""
     from ..health.checks import gpus as check
-    from .sight import has_gpus
+    from .monitor import has_gpus
 
     if not has_gpus(senses):
         return ()

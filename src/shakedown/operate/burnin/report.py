@@ -10,7 +10,7 @@ from ...units import show, show_bytes, show_seconds
 from .records import DeviceVerdict, Figures, Report, Symptom
 
 if TYPE_CHECKING:
-    from ...demonstrations._emit import Emitter
+    from ...programs.emitter import Emitter
 
 #: Of the symptoms so many are shown after the first; all of them stand in the journal.
 _SHOWN = 10

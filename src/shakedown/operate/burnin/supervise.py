@@ -15,12 +15,12 @@ import msgspec
 
 from ...errors import CannotMeasure
 from ...units import show_bytes, show_seconds
-from ..health.senses import Senses
-from . import judging
-from .course import MOST_TOLD, Course, joined, rate_between
+from ..health.node_access import Senses
+from . import symptoms
 from .journal import Journal
+from .monitor import Eyes, Sight, Watts
 from .records import NODE, Begin, Device, Done, End, Figures, Minute, Plan, State, Symptom, Told, Turn
-from .sight import Eyes, Sight, Watts
+from .state import MOST_TOLD, Course, joined, rate_between
 from .workers import Worker, command
 
 Why = Literal["time", "signal", "first symptom", "nobody left"]
@@ -92,7 +92,7 @@ class Session:
         boot = self._setting.senses.word("/proc/sys/kernel/random/boot_id") or ""
         self._begun = time.monotonic() + self._setting.lead_s
         begin_ns = time.time_ns() + round(self._setting.lead_s * 1e9)
-        self._add(Begin(at_s=begin_ns * 1e-9, boot=boot, notes=judging.notes(self._sight)))
+        self._add(Begin(at_s=begin_ns * 1e-9, boot=boot, notes=symptoms.notes(self._sight)))
         # The schedule goes on where the last session left it: stages that come late come all the same.
         start_ns = begin_ns - round(self._burnt_before_s * 1e9)
         errors = self._setting.folder / "workers"
@@ -257,13 +257,13 @@ class Session:
 
     def _watch(self) -> None:
         now = self._look()
-        for symptom in judging.symptoms(self._sight, now, self._plan):
+        for symptom in symptoms.symptoms(self._sight, now, self._plan):
             self._symptom(symptom)
         # What could not be seen this time is compared with when it was last seen.
         kept = {"gpus": ("gpus", "gpu_hz"), "machine": ("memory", "machine_checks", "throttles")}
         held = {name: getattr(self._sight, name) for part in now.missing for name in kept.get(part, ())}
         self._sight = msgspec.structs.replace(now, **held)
-        for device, values in judging.figures(now, self._plan).items():
+        for device, values in symptoms.figures(now, self._plan).items():
             self._figures[device] = joined(self._figures.get(device, {}), values)
 
     def _minute(self) -> None:
@@ -277,7 +277,7 @@ class Session:
             if rate is None:
                 continue
             best = self._best[name] = max(self._best.get(name, 0.0), rate)
-            self._slow[name] = self._slow[name] + 1 if rate < judging.SLOW * best else 0
+            self._slow[name] = self._slow[name] + 1 if rate < symptoms.SLOW * best else 0
             if self._slow[name] == 2:
                 what = f"its products have slowed to {rate / best:.0%} of its best, {best / 1e9:.1f} Gflop/s"
                 action = "see its clock and heat, and what else runs there"

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from ... import events
-from ...host import inherited
+from ...hosts.access import inherited
+from ...programs import events
 from ..health import children
 from .records import Device, Done, Plan, State
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-from .senses import Timex
+from .node_access import Timex
 
 _STA_NANO = 0x2000
 

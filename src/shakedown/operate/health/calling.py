@@ -14,16 +14,16 @@ import msgspec
 
 from ...errors import BadInput, ShakedownError, unknown
 from ...records import Record
-from . import children, exposure, growth, judging, plan, state
+from . import children, exposure, growth, plan, state, thresholds
 from .children import Gone, Task
+from .node_access import Replay, Senses
 from .records import Check, Finding, Kept, Look, Metric, Outcome, Report, Stuck, Verdict, worst
-from .senses import Replay, Senses
 
 FOLDER = "operate.health.checks"
 #: By then all that answers has answered; the goal is that a stuck one is reported within 5 s.
 LIMIT_S = 4.0
 #: Nearly every check needs them: imported once, before the children are made.
-_SHARED = (growth, judging)
+_SHARED = (growth, thresholds)
 #: The state and the plan lie on a local disk; they too may hang.
 _STATE = "state"
 STATE_LIMIT_S = 1.0

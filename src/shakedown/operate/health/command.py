@@ -121,7 +121,7 @@ def carry_out(asked: Asked, how: How) -> Report:
 
 def show_finding(severity: str, where: str, what: str, action: str) -> None:
     """One finding for a person, and what to do below it."""
-    from ...cli.common import print_sentence
+    from ...document.terminal import print_sentence
 
     print_sentence(f"{where}: {what}", f"{severity:9} ", f"{'':10}")
     if action:
@@ -130,7 +130,7 @@ def show_finding(severity: str, where: str, what: str, action: str) -> None:
 
 def show(report: Report, everything: bool) -> None:
     """For a person: what is wrong, or all of it, and a last line that says what was looked at."""
-    from ...cli.common import print_sentence, print_table
+    from ...document.terminal import print_sentence, print_table
 
     order = ("CRITICAL", "WARNING", "UNKNOWN", "OK")
     rows: list[tuple[str, ...]] = [

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from ...errors import CannotMeasure, unknown
-from ...host import RealHost, Result
+from ...hosts.access import RealHost, Result
 from .plan import Rules
 from .records import Drained, Finding, Kept, Report, Verdict
 

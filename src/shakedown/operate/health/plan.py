@@ -60,7 +60,7 @@ def matches(pattern: str, host: str) -> bool:
 
         return any(fnmatchcase(name, pattern) for name in names)
     if "[" in pattern or "," in pattern:
-        from ...hostlist import expand
+        from ...hosts.hostlist import expand
 
         return not names.isdisjoint(expand(pattern))
     return pattern in names

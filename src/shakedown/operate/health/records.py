@@ -10,7 +10,7 @@ import msgspec
 from ...records import Record
 
 if TYPE_CHECKING:
-    from .senses import Senses
+    from .node_access import Senses
 
 Severity = Literal["OK", "WARNING", "CRITICAL", "UNKNOWN"]
 #: From best to worst, as monitoring-plugins' max_state_alt orders them.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ....packed import opened
+from ....files.packed import opened
 from ..loading import Store
 
 _SHOWN = 120

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from ....schedulers._slurm_rows import state_of
+from ....schedulers.common.slurm_rows import state_of
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values

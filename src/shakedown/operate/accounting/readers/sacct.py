@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ....errors import BadInput
-from ....schedulers._slurm_rows import state_of
+from ....schedulers.common.slurm_rows import state_of
 from .. import text, values
 from ..loading import Store
 from . import Reader

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import BadInput
-from ....packed import opened
-from ....schedulers._slurm_rows import state_of
+from ....files.packed import opened
+from ....schedulers.common.slurm_rows import state_of
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values

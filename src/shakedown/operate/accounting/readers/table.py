@@ -16,7 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from ....errors import BadInput
-from ....packed import opened
+from ....files.packed import opened
 from ....schedulers import ENDED
 from .. import values
 from ..columns import COLUMNS

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ....errors import BadInput
-from ....host import Door
+from ....hosts.access import Door
 from ..history import Builder, History
 from . import gridengine, inventory, recorded, slurm, slurm_asked, table, watched
 

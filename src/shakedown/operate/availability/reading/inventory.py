@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from .... import hostlist
 from ....errors import BadInput
+from ....hosts import hostlist
 from ..history import OPEN_S, Builder
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from ..history import Builder
 from ..records import Source
 from ..words import State, of_slurm_word
-from .looks import Look, lay
 from .slurm_asked import gpus_of
+from .snapshots import Look, lay
 
 _LINE = re.compile(r"^(\d{9,12}) (\S+) ([A-Za-z_+]+\S*)(?: (\d+))?(?: (\S+))?(?: (.*))?$")
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from ....errors import BadInput
-from ....hostlist import expand
+from ....hosts.hostlist import expand
 from ....records import Notice
 from ..history import OPEN_S, STATE_CODE, WHOLE, Builder, Cause, Events, Ints
 from ..records import Source
@@ -238,7 +238,7 @@ def _times(texts: Sequence[str], where: str, zone: str) -> Ints:
 
 @lru_cache(maxsize=65536)
 def _local(text: str, where: str, zone: str) -> int:
-    from ....energy.times import parse
+    from ....times import parse
 
     if text.isdigit() or text in ("Unknown", ""):
         return int(text) if text.isdigit() else OPEN_S

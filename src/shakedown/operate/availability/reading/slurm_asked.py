@@ -6,8 +6,8 @@ import re
 import time
 
 from ....errors import CannotMeasure
-from ....host import Door
-from ....hostlist import expand
+from ....hosts.access import Door
+from ....hosts.hostlist import expand
 from ..history import OPEN_S, Builder, Reservation
 from .slurm import ASKED, events
 

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from .... import hostlist
 from ....errors import BadInput, unknown
+from ....hosts import hostlist
 from ..history import OPEN_S, WHOLE, Builder, Cause, History
 from ..records import Source
 from ..words import STATES, State
@@ -217,7 +217,7 @@ def write(path: Path, history: History, kinds: tuple[str, ...]) -> int:
     """A history as such a table, whole: records, inventory, for which time it speaks. Returns the number of rows."""
     import io
 
-    from .... import store
+    from ....files import atomic
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -256,5 +256,5 @@ def write(path: Path, history: History, kinds: tuple[str, ...]) -> int:
                 int(rows.late[at]) if rows.late[at] >= 0 else "",
             ]
         )
-    store.write(path, out.getvalue())
+    atomic.write(path, out.getvalue())
     return len(rows)

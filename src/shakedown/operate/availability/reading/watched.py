@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from ....hostlist import expand
+from ....hosts.hostlist import expand
 from ..history import Builder, Reservation
 from ..records import Source, notice
 from ..watching import MARK, Line
 from ..words import State, of_gridengine, of_slurm_word
-from .looks import Look, lay
+from .snapshots import Look, lay
 
 #: Looks farther apart than so many intervals leave a gap.
 LATE = 2.5

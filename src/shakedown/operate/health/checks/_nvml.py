@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._gpu import Gpu, address
+from ..gpus import Gpu, address
 
 #: Errors that mean that a GPU is out of reach, by the library's own names.
 _LOST = ("NVML_ERROR_GPU_IS_LOST", "NVML_ERROR_UNKNOWN", "NVML_ERROR_RESET_REQUIRED", "NVML_ERROR_IRQ_ISSUE")

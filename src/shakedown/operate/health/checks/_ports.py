@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..growth import HOUR_S, Counters
-from ..judging import at_most, shown
 from ..records import Finding, Metric
+from ..thresholds import at_most, shown
 
 #: Where the classic counters of InfiniBand stop (IBTA, PortCounters): they stay there until they are cleared.
 SATURATED = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..senses import Senses
+from ..node_access import Senses
 
 #: Programs of batch engines below which a job's processes live.
 STARTERS = frozenset(("slurmstepd", "sge_shepherd", "pbs_mom", "flux-shell", "flux-imp", "res"))

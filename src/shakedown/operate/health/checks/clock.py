@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ....records import Record
 from ....strict import NotNegative
-from ..judging import at_most, refused, unknown
+from ..node_access import Senses
 from ..records import Check, Finding, Look, Metric, Outcome, Severity
-from ..senses import Senses
+from ..thresholds import at_most, refused, unknown
 
 _UNSYNCHRONISED = 0x0040  # STA_UNSYNC of <sys/timex.h>
 _ACTION = "see chronyc sources, or what else should keep the clock; let its port (UDP 123) through"

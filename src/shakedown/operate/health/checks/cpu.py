@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ....records import Record
-from ..judging import equal, unknown
+from ..node_access import Senses, cpu_list
 from ..records import Check, Finding, Look, Metric, Outcome
-from ..senses import Senses, cpu_list
+from ..thresholds import equal, unknown
 
 _FOLDER = "/sys/devices/system/cpu"
 

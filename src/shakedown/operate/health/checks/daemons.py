@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from ....records import Record
-from ..judging import unknown
+from ..node_access import Senses
 from ..records import Check, Finding, Look, Outcome
-from ..senses import Senses
+from ..thresholds import unknown
 from ._proc import processes
 
 _MUNGE = "/run/munge/munge.socket.2"

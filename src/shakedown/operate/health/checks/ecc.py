@@ -10,9 +10,9 @@ from __future__ import annotations
 from ....records import Record
 from ....strict import NotNegative
 from ..growth import DAY_S, Counters, Growth
-from ..judging import at_most, refused, unknown
+from ..node_access import Senses
 from ..records import Check, Finding, Look, Metric, Outcome
-from ..senses import Senses
+from ..thresholds import at_most, refused, unknown
 
 _FOLDER = "/sys/devices/system/edac/mc"
 

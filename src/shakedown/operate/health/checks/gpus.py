@@ -13,11 +13,11 @@ from typing import Any
 from ....records import Record
 from ....strict import NotNegative
 from ..exposure import GPU_BUSY
+from ..gpus import EXIT_CODES, SLOWED, Gpu, from_xml, slowed_words
 from ..growth import DAY_S, Counters
-from ..judging import at_least, at_most, check_bytes, equal, unknown
+from ..node_access import Senses
 from ..records import Check, Finding, Look, Metric, Outcome, Severity
-from ..senses import Senses
-from ._gpu import EXIT_CODES, SLOWED, Gpu, from_xml, slowed_words
+from ..thresholds import at_least, at_most, check_bytes, equal, unknown
 
 _NVIDIA = "0x10de"
 _SMI = ("nvidia-smi", "-q", "-x")

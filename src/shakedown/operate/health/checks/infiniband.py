@@ -13,9 +13,9 @@ import msgspec
 
 from ....records import Record
 from ..growth import HOUR_S, Counters
-from ..judging import equal, refused, unknown
+from ..node_access import Senses
 from ..records import Check, Finding, Look, Metric, Outcome
-from ..senses import Senses
+from ..thresholds import equal, refused, unknown
 from ._ports import judge
 
 _FOLDER = "/sys/class/infiniband"

@@ -14,8 +14,8 @@ import msgspec
 from ....records import Record
 from .. import exposure, faults, kernellines
 from ..kernellines import Cursor, Line
+from ..node_access import Senses
 from ..records import Check, Finding, Look, Occasion, Outcome
-from ..senses import Senses
 
 
 class Plan(Record, frozen=True, kw_only=True):

@@ -10,9 +10,9 @@ import re
 
 from ....records import Record
 from ....strict import NotNegative
-from ..judging import at_most, unknown
+from ..node_access import cpu_list
 from ..records import Check, Finding, Look, Metric, Outcome
-from ..senses import cpu_list
+from ..thresholds import at_most, unknown
 
 
 class Plan(Record, frozen=True, kw_only=True):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ....records import Record
 from ..growth import DAY_S, Counters
-from ..judging import at_most
 from ..records import Check, Finding, Look, Metric, Outcome
+from ..thresholds import at_most
 
 _TAINTED_BY_MACHINE_CHECK = 1 << 4
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from ....records import Record
 from ....strict import NotNegative
-from ..judging import at_least, at_most, check_bytes, equal, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
+from ..thresholds import at_least, at_most, check_bytes, equal, unknown
 
 
 class Plan(Record, frozen=True, kw_only=True):

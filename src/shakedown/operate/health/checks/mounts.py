@@ -12,8 +12,8 @@ from typing import Any
 
 from ....records import Record
 from ....strict import NotNegative
-from ..judging import at_least, at_most, check_bytes, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
+from ..thresholds import at_least, at_most, check_bytes, unknown
 from ._mountinfo import PSEUDO, Mount, parse, worth
 
 _FULL = 0.98

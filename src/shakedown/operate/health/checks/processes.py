@@ -8,9 +8,9 @@ with slurmd, sge_execd or pbs_mom, or where the plan says so.
 from __future__ import annotations
 
 from ....records import Record
-from ..judging import at_most
+from ..node_access import Senses
 from ..records import Check, Finding, Look, Metric, Outcome
-from ..senses import Senses
+from ..thresholds import at_most
 from ._proc import Process, in_job, processes
 
 _EXECUTORS = ("slurmd", "sge_execd", "pbs_mom")

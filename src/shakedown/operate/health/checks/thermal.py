@@ -11,9 +11,9 @@ import re
 from ....records import Record
 from ....strict import NotNegative
 from ..growth import HOUR_S, Counters
-from ..judging import at_most, refused, unknown
+from ..node_access import Senses
 from ..records import Check, Finding, Look, Metric, Outcome
-from ..senses import Senses
+from ..thresholds import at_most, refused, unknown
 
 _HWMON, _ZONES, _CPU = "/sys/class/hwmon", "/sys/class/thermal", "/sys/devices/system/cpu"
 #: What no part of a computer that answers can be, in degrees Celsius.

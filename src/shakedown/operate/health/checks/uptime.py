@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ....records import Record
 from ..growth import DAY_S
-from ..judging import at_most, unknown
 from ..records import Check, Finding, Look, Metric, Outcome
+from ..thresholds import at_most, unknown
 
 
 class Plan(Record, frozen=True, kw_only=True):

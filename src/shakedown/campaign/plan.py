@@ -1,0 +1,231 @@
+"""(campaign, machine, history) -> Plan: every parameter resolved, a content hash for each run, a time estimate. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from .. import campaign as campaigns
+from .. import workloads
+from ..errors import BadInput, Unavailable, unknown
+from ..hosts import hostlist
+from ..machine.span import span
+from ..records import Absent, Limit, Machine, Metric, Params, Plan, Run
+
+#: Durations of earlier runs in seconds: by run id, and by workload as measured over estimated.
+History = Mapping[str, float]
+
+
+def make(
+    campaign: campaigns.Campaign,
+    machine: Machine,
+    *,
+    where: str = "",
+    history: History | None = None,
+    version: str = "",
+    shape: str = "",
+) -> Plan:
+    """The plan of a campaign on a machine. Raises BadInput for what is wrong in the campaign.
+
+    What this machine lacks (no MPI, no second core) is skipped and listed, unless the run says ``optional = false``.
+    With ``shape`` only what is for that kind of node, or for every kind, is planned.
+    """
+    runs: dict[str, Run] = {}
+    skipped: list[Absent] = []
+    for number, entry in enumerate(campaign.runs, 1):
+        if shape and entry.shape not in ("", shape):
+            continue
+        place = f"{where or campaign.name}: run {number} {entry.workload!r}"
+        try:
+            places, missing = _places(entry, machine, place)
+            if missing and (not places or not entry.optional):
+                raise missing[0]
+            skipped += [_absent(entry.workload, one) for one in missing]
+            for run in _runs(campaign, entry, places, place, history or {}, version):
+                runs.setdefault(run.id, run)  # two entries that resolve to the same content are one run
+        except Unavailable as error:
+            if not entry.optional:
+                raise
+            skipped.append(_absent(entry.workload, error))
+    budget_s = campaigns.seconds(campaign.budget, f"{where}: budget") if campaign.budget else None
+    return Plan(
+        campaign=campaign.name,
+        title=campaign.title,
+        runs=tuple(runs.values()),
+        budget_s=budget_s,
+        limits=_limits(campaign, where or campaign.name),
+        skipped=tuple(skipped),
+        compare_with=campaign.compare_with,
+    )
+
+
+def _absent(what: str, error: Unavailable) -> Absent:
+    return Absent(what=what, why=f"{error.what}. Next: {error.hint}" if error.hint else error.what)
+
+
+def by_reason(skipped: Sequence[Absent]) -> list[tuple[str, str]]:
+    """What cannot run, and why: a reason that several workloads share stands once, beside all their names."""
+    names: dict[str, list[str]] = {}
+    for one in skipped:
+        of = names.setdefault(one.why.removeprefix(f"{one.what} "), [])
+        if one.what not in of:
+            of.append(one.what)
+    return [(", ".join(of), why) for why, of in names.items()]
+
+
+def _runs(
+    campaign: campaigns.Campaign,
+    entry: campaigns.RunEntry,
+    places: Sequence[_Place],
+    place: str,
+    history: History,
+    version: str,
+) -> list[Run]:
+    try:
+        workload = workloads.get(entry.workload)
+    except BadInput as error:
+        raise BadInput(error.what, where=place, hint=error.hint) from None
+    repeat = entry.repeat or campaign.repeat
+    runs = []
+    for where, combination in itertools.product(places, itertools.product(*entry.sweep.values())):
+        given = {**entry.params, **dict(zip(entry.sweep, combination, strict=True))}
+        asked = workloads.check_params(workload, given, where=place)
+        try:
+            resolved = workload.resolve(asked, where.machine)
+        except BadInput as error:
+            raise BadInput(error.what, where=error.where or place, hint=error.hint) from None
+        for params in resolved:
+            run_id = content_hash(workload.name, params, version, nodes=where.nodes, each=where.each)
+            estimate_s = estimate(workload, params, where.machine, run_id, history)
+            limit_s = campaigns.seconds(entry.limit, f"{place}: limit") if entry.limit else max(30.0, 10 * estimate_s)
+            label = (workload.label(params) if workload.label else label_of(workload, params)) + where.words
+            runs.append(
+                Run(
+                    id=run_id,
+                    workload=workload.name,
+                    params=params,
+                    label=label,
+                    estimate_s=estimate_s,
+                    limit_s=limit_s,
+                    repeat_min=repeat.min,
+                    repeat_max=repeat.max,
+                    repeat_interval=repeat.interval,
+                    nodes=where.nodes,
+                    each=where.each,
+                )
+            )
+    return runs
+
+
+#: How the label of a run ends of which every host runs a copy.
+EACH = " on each host"
+
+
+class _Place(NamedTuple):
+    """Where a run goes: the machine as its workload sees it (one host, or all of a job's hosts as one)."""
+
+    machine: Machine
+    nodes: int = 0
+    each: bool = False
+    words: str = ""
+
+
+def _places(entry: campaigns.RunEntry, machine: Machine, place: str) -> tuple[list[_Place], list[Unavailable]]:
+    """Where an entry's runs go, and why some of what it asks for cannot be. Raises BadInput for words that are none."""
+    here = len(machine.hosts)
+    first = _view(machine, 1)
+    found: list[_Place] = []
+    missing: list[Unavailable] = []
+    for word in campaigns.nodes(entry, place):
+        count = here if word == "all" else 0 if word == "each" else int(word)
+        if word == "each":
+            found.append(_Place(first, each=here > 1, words=EACH if here > 1 else ""))
+        elif count > here:
+            missing.append(
+                Unavailable(
+                    f"a job over {count} hosts was asked for, and there {'are' if here > 1 else 'is'} {here}",
+                    hint=f"shakedown run ... --on slurm --nodes {count}",
+                )
+            )
+        elif all(one.nodes != count for one in found):  # [4, "all"] on four hosts is one job
+            found.append(_Place(_view(machine, count), nodes=count, words=f" over {count} host{'s' * (count > 1)}"))
+    return found if found or missing else [_Place(first)], missing
+
+
+def label_on(run: Run, host: str) -> str:
+    """How a person names a run on one host: of copies on every host, this one."""
+    return f"{run.label.removesuffix(EACH)} on {host}" if run.each else run.label
+
+
+def _view(machine: Machine, count: int) -> Machine:
+    hosts = machine.hosts[:count]
+    name = hosts[0].name if count == 1 else hostlist.fold([host.name for host in hosts])
+    return msgspec.structs.replace(machine, hosts=(span(hosts, name),))
+
+
+def content_hash(workload: str, params: Params, version: str, *, nodes: int = 0, each: bool = False) -> str:
+    """Twelve hexadecimal digits: the same workload, resolved parameters, version and place are the same run.
+
+    The order of the parameters does not matter.
+    """
+    place: list[object] = [nodes, each] if nodes or each else []
+    content = msgspec.json.encode([workload, sorted(params.items()), version, *place])
+    return hashlib.blake2b(content, digest_size=6).hexdigest()
+
+
+def estimate(workload: workloads.Workload, params: Params, machine: Machine, run_id: str, history: History) -> float:
+    """Seconds: what this very run took before; else the workload's own guess times its usual error."""
+    if run_id in history:
+        return history[run_id]
+    return workload.estimate_s(params, machine.hosts[0]) * history.get(workload.name, 1.0)
+
+
+def learn(durations: list[tuple[str, str, float, float]]) -> dict[str, float]:
+    """A History from (run id, workload, estimate, seconds) of runs that ended well."""
+    by_run: dict[str, list[float]] = {}
+    by_workload: dict[str, list[float]] = {}
+    for run_id, workload, estimate_s, measured_s in durations:
+        by_run.setdefault(run_id, []).append(measured_s)
+        if estimate_s > 0:
+            by_workload.setdefault(workload, []).append(measured_s / estimate_s)
+    return {name: statistics.median(values) for name, values in (by_workload | by_run).items()}
+
+
+def label_of(workload: workloads.Workload, params: Params) -> str:
+    """The workload's name and those of its parameters that are not their defaults."""
+    words = [
+        f"{name}={value}"
+        for name, value in params.items()
+        if name not in workload.params or value != workload.params[name].default
+    ]
+    return " ".join([workload.name, *words])
+
+
+def total_s(plan: Plan) -> float:
+    """The estimated duration in seconds: every run at least once and as often as it must, the budget kept if it can."""
+    least = sum(run.estimate_s * run.repeat_min for run in plan.runs)
+    most = sum(run.estimate_s * run.repeat_max for run in plan.runs)
+    return max(least, min(most, plan.budget_s)) if plan.budget_s is not None else most
+
+
+def metrics(names: set[str]) -> dict[str, Metric]:
+    """The metrics of the named workloads, by name."""
+    return {metric.name: metric for name in sorted(names) for metric in workloads.get(name).metrics}
+
+
+def _limits(campaign: campaigns.Campaign, where: str) -> tuple[Limit, ...]:
+    known = metrics({entry.workload for entry in campaign.runs})
+    limits = []
+    for number, entry in enumerate(campaign.limits, 1):
+        place = f"{where}: limit {number}"
+        if entry.metric not in known:
+            raise unknown("metric", entry.metric, known, where=place)
+        if entry.of:
+            campaigns.check_peak(entry.of, known[entry.metric].unit, place)
+        limits.append(campaigns.limit(entry, known[entry.metric].unit, place))
+    return tuple(limits)

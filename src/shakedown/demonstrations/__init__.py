@@ -1,3 +1,0 @@
-"""Demonstrations that are Python programs: each is started as ``python -m shakedown.demonstrations.NAME`` by the workload
-of its name, and prints the events of ``native/README.md`` through ``_emit``. Nothing here is imported by the harness.
-"""

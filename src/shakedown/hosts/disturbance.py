@@ -1,0 +1,79 @@
+"""What else the machine did while a run was under way: read before and after, from /proc and /sys. Costs under 1 ms."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..records import Disturbance
+from .access import Door
+
+_TICKS_PER_S = 100  # USER_HZ, fixed in the kernel's interface to user space on every Linux architecture in use
+
+
+class Watch(NamedTuple):
+    """The counters at the beginning."""
+
+    load: float | None
+    cpu_ticks: tuple[int, ...]  # user nice system idle iowait irq softirq steal, all CPUs together
+    throttles: int | None
+    swapped_pages: int | None
+
+    @classmethod
+    def begin(cls, door: Door) -> Watch:
+        return cls(_load(door), _cpu(door), _throttles(door), _swapped(door))
+
+    def end(self, door: Door, run_cpu_s: float) -> Disturbance:
+        """The differences since the beginning. ``run_cpu_s`` is the run's own CPU time."""
+        after = Watch.begin(door)
+        steal = other = None
+        if self.cpu_ticks and after.cpu_ticks:
+            spent = [new - old for old, new in zip(self.cpu_ticks, after.cpu_ticks, strict=True)]
+            total = sum(spent)
+            if total > 0:
+                steal = spent[7] / total
+                busy = total - spent[3] - spent[4] - spent[7]
+                other = max(0.0, busy - run_cpu_s * _TICKS_PER_S) / total
+        return Disturbance(
+            load_before=self.load,
+            load_after=after.load,
+            steal_fraction=steal,
+            other_cpu_fraction=other,
+            throttle_events=_difference(self.throttles, after.throttles),
+            swap_pages=_difference(self.swapped_pages, after.swapped_pages),
+        )
+
+
+def _difference(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
+
+
+def _load(door: Door) -> float | None:
+    text = door.read("/proc/loadavg")
+    return float(text.split()[0]) if text else None
+
+
+def _cpu(door: Door) -> tuple[int, ...]:
+    text = door.read("/proc/stat") or ""
+    words = text.partition("\n")[0].split()
+    return tuple(int(word) for word in words[1:9]) if len(words) >= 9 and words[0] == "cpu" else ()
+
+
+def _throttles(door: Door) -> int | None:
+    """Thermal throttling events of the packages and cores; None where the kernel does not count them."""
+    base = "/sys/devices/system/cpu"
+    counts = [
+        text
+        for name in door.list(base)
+        if name.startswith("cpu") and name[3:].isdigit()
+        for text in [door.read(f"{base}/{name}/thermal_throttle/core_throttle_count")]
+        if text
+    ]
+    return sum(int(text) for text in counts) if counts else None
+
+
+def _swapped(door: Door) -> int | None:
+    text = door.read("/proc/vmstat")
+    if text is None:
+        return None
+    counts = dict(line.split() for line in text.splitlines() if line.startswith("pswp"))
+    return int(counts.get("pswpin", 0)) + int(counts.get("pswpout", 0))

@@ -1,0 +1,28 @@
+"""The rehearsal cluster: a real batch engine on one machine, with nodes that can be broken.
+
+    from shakedown import cluster
+
+    with cluster.up("/tmp/lab", nodes=4) as lab:
+        lab.run(["srun", "-N4", "hostname"])
+        lab.fail("node2")
+
+Slurm with its accounting (munge, MariaDB, slurmdbd, slurmctld, one slurmd a node) or Grid Engine, or both. A node is a set
+of Linux namespaces: a network with addresses of its own behind a switch, a host name, a /dev/shm, a scratch folder, a table
+of processes. See docs/rehearsal.md.
+"""
+
+from .settings import Description, Link, Settings
+from .test_cluster import Lab, LabDoor, NodeStatus, Status, default_directory, open_, up
+
+__all__ = [
+    "Description",
+    "Lab",
+    "LabDoor",
+    "Link",
+    "NodeStatus",
+    "Settings",
+    "Status",
+    "default_directory",
+    "open_",
+    "up",
+]

@@ -1,0 +1,266 @@
+"""What a run left (exit, output) -> Measurement. Pure but for reading the output files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from .. import strict, workloads
+from ..errors import plain
+from ..programs import events
+from ..records import Case, Disturbance, Job, Measurement, Notice, Phase, Plan, Run, State
+from ..workloads.common import gpu
+
+#: How our programs end where something could not be measured (native/README.md).
+UNAVAILABLE = 3
+
+
+def measurement(
+    run: Run,
+    job: Job,
+    stdout: bytes,
+    stderr: bytes,
+    *,
+    disturbance: Disturbance | None = None,
+    harness_s: float | None = None,
+    ranks: int = 0,
+) -> Measurement:
+    """Judge what a run left. A wrong residual, a crash, a time limit and garbage are states with their reasons; what
+    was measured before stays in the record, and only an "ok" counts as a result. With ``ranks`` started over several
+    hosts, the program must have seen them all."""
+    workload = workloads.get(run.workload)
+    provenance: dict[str, object] = {}
+    phases: tuple[Phase, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    garbage = ""
+    if workload.parse is None:
+        found = events.parse(stdout)
+        cases, phases, notices, provenance = found.cases, found.phases, found.notices, found.provenance
+        garbage = found.garbage
+        if not garbage and not found.ended:
+            garbage = "the output ends before the program said that it ended" if found.started else "there is no output"
+        if not garbage and not found.ok and all(one.residual is None or one.residual.passed for one in cases):
+            garbage = "the program says at its end that a check failed, and none of its cases does"
+    else:
+        cases, notices, garbage = _parse(workload, run, stdout)
+    cases = _marked(cases, workload, run)
+    state, reason = judge(
+        job,
+        cases,
+        stderr,
+        garbage,
+        limit_s=run.limit_s,
+        missing=gpu.without_result(notices),
+        causes=causes_of(notices),
+        left_out=left_out(notices),
+    )
+    if state in ("ok", "garbage") and (why := alone(job, provenance.get("facts"), ranks)):
+        state, reason = "failed", why
+    if run.nodes:
+        cases = tuple(msgspec.structs.replace(case, params={"nodes": run.nodes, **case.params}) for case in cases)
+    return Measurement(
+        run=run.id,
+        repeat=job.repeat,
+        workload=run.workload,
+        params=run.params,
+        host=job.host,
+        state=state,
+        reason=reason,
+        cases=cases,
+        phases=phases,
+        notices=notices,
+        provenance=provenance,
+        disturbance=disturbance or Disturbance(),
+        begin_ns=job.begin_ns or 0,
+        end_ns=job.end_ns or 0,
+        harness_s=harness_s,
+    )
+
+
+def alone(job: Job, facts: object, ranks: int) -> str:
+    """Why this is not the job over several hosts that was asked for; empty where it is, or was not asked for.
+
+    A launcher that does not fit the MPI starts every rank as a world of its own, and such a job ends well: only what the
+    ranks themselves saw of their world proves it.
+    """
+    if len(job.hosts) < 2 or ranks < 2:
+        return ""
+    told = facts if isinstance(facts, dict) else {}
+    seen, size = told.get("hosts"), told.get("world_size", told.get("ranks"))
+    if isinstance(size, list):
+        size = len(size)
+    if not isinstance(seen, list) or not isinstance(size, int):
+        return "" if facts is None else "the program does not say over which hosts it ran"
+    found = {str(name).split(".")[0] for name in seen}
+    wanted = {name.split(".")[0] for name in job.hosts}
+    if size == ranks and found == wanted:
+        return ""
+    return (
+        f"asked for {ranks} ranks on {len(wanted)} hosts, and the program saw {size} on {len(found)} "
+        f"({', '.join(sorted(found)[:8])}): the launcher does not fit the MPI that it is linked to, or left hosts out"
+    )
+
+
+def _marked(cases: tuple[Case, ...], workload: workloads.Workload, run: Run) -> tuple[Case, ...]:
+    """The cases with the parameters of the run that tell them apart; what the program printed stays."""
+    names = workload.marks(run.params) if callable(workload.marks) else workload.marks
+    marks = {name: run.params[name] for name in names if run.params.get(name, "") != ""}
+    if not marks:
+        return cases
+    return tuple(msgspec.structs.replace(case, params={**marks, **case.params}) for case in cases)
+
+
+def _parse(workload: workloads.Workload, run: Run, stdout: bytes) -> tuple[tuple[Case, ...], tuple[Notice, ...], str]:
+    assert workload.parse is not None
+    text = stdout.decode("utf-8", "replace")
+    try:
+        cases = workload.parse(text, run.params)
+    except workloads.Garbage as error:
+        return (), (), str(error)
+    return cases, workload.notices(text, run.params) if workload.notices else (), ""
+
+
+def left_out(notices: Iterable[Notice]) -> str:
+    """What a program says that it left out, each once with its advice: sizes that do not fit, formats that are not there."""
+    found = [one for one in notices if one.code.endswith("-left-out")]
+    return "; ".join(dict.fromkeys(f"{one.text} (next: {one.advice})" if one.advice else one.text for one in found))
+
+
+def judge(
+    job: Job,
+    cases: tuple[Case, ...],
+    stderr: bytes,
+    garbage: str,
+    *,
+    limit_s: float,
+    missing: str = "",
+    left_out: str = "",
+    causes: Sequence[str] = (),
+) -> tuple[State, str]:
+    """The state of a run that ended, and the reason in words. The first that holds, in the order of a user's interest.
+
+    ``missing``: the devices that failed, of a program that went on with the others and came to its end. What those gave
+    counts. ``left_out``: what it told that it could not measure; where that was all, it is the reason.
+    """
+    said = last_line(stderr)
+    if job.timed_out:
+        return "timeout", f"killed after its limit of {limit_s:g} s"
+    if job.signal is not None:
+        return "crashed", f"ended by signal {job.signal} ({signal_name(job.signal)})" + (f": {said}" if said else "")
+    wrong = [case for case in cases if case.residual is not None and not case.residual.passed]
+    if wrong:
+        checked = sum(case.residual is not None for case in cases)
+        return "wrong", f"{len(wrong)} of {checked} checks failed: {in_words(wrong[0])}" + "".join(
+            f"; {cause}" for cause in causes[:_MOST_CAUSES]
+        )
+    if job.exit_code == UNAVAILABLE and missing and cases and not garbage:
+        return "partial", missing
+    if job.exit_code != 0:
+        state: State = "unavailable" if job.exit_code == UNAVAILABLE else "failed"
+        why = said or (left_out if job.exit_code == UNAVAILABLE and not cases else "")
+        return state, f"exit code {job.exit_code}" + (f": {why}" if why else "")
+    if garbage:
+        return "garbage", garbage
+    if not cases and left_out:
+        return "unavailable", left_out
+    if not cases:
+        return "garbage", "the output holds no result"
+    return "ok", ""
+
+
+#: Ends of the codes of notices by which programs say why a check failed.
+_CAUSES = ("-failed", "-wrong", "-unheard", "-lost", "-corrupt")
+_MOST_CAUSES = 3
+
+
+def causes_of(notices: Iterable[Notice]) -> tuple[str, ...]:
+    """Why checks failed, in a program's own words."""
+    return tuple(dict.fromkeys(one.text for one in notices if one.code.endswith(_CAUSES)))
+
+
+def in_words(case: Case) -> str:
+    """A check that failed: ``3 failed checks (hosts 2)``, ``scaled residual 17.2 above 16 (n 4096)``."""
+    check = case.residual
+    assert check is not None
+    value = "NaN" if check.value is None else f"{check.value:g}"
+    words = (
+        f"{check.kind} {value} above {check.limit:g}" if check.limit or check.value is None else f"{value} {check.kind}"
+    )
+    place = ", ".join(f"{name} {value}" for name, value in case.params.items())
+    return f"{words} ({case.kernel}{f', {place}' if place else ''})"
+
+
+#: What launchers and an MPI's runtime add when a program has ended: that it did, never why.
+_ADDED = re.compile(
+    r"(srun|slurmstepd): .*(Force Terminated|Terminating|Job step aborted|forcing job termination|CANCELLED AT)"
+    r"|\*\*\*|(\[[^\]]+:\d+\] )(\*\*\*|\[ ?\d+\] |Signal code:|Failing at address:|Associated errno:)"
+    r"|\[[^\]]+:\d+\] Local abort before MPI_INIT"
+)
+
+
+def last_line(text: bytes) -> str:
+    """The line of standard error that says most: the last that is not empty, with the hint in front of it.
+
+    What launchers add (that a process has ended, between rules of dashes as mpirun does, or of a step as srun does, or
+    where in the memory) counts only when there is nothing else: the program said before why. Of what stands between
+    rules, the first says most: an MPI that cannot start tells it there.
+    """
+    lines = [line.strip() for line in plain(text.decode("utf-8", "replace")).splitlines() if line.strip()]
+    own: list[str] = []
+    banners: list[list[str]] = []
+    banner = False
+    for line in lines:
+        if len(line) > 20 and set(line) == {"-"}:
+            banner = not banner
+            if banner:
+                banners.append([])
+        elif banner:
+            banners[-1].append(line)
+        elif not _ADDED.match(line):
+            own.append(line)
+    if not own and (told := next((one for one in banners if one and not one[0].startswith(_ENDED)), None)):
+        return " ".join(told)[:_TOLD_CHARS]
+    lines = own or [line for line in lines if set(line) != {"-"}]
+    if len(lines) > 1 and lines[-1].startswith("next:"):
+        return f"{lines[-2]} ({lines[-1]})"
+    return lines[-1] if lines else ""
+
+
+#: How mpirun begins to say that a program has ended.
+_ENDED = ("mpirun detected", "mpirun noticed", "Primary job", "prterun detected", "prterun noticed")
+_TOLD_CHARS = 300
+
+
+def signal_name(number: int) -> str:
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
+
+
+def recover(plan: Plan, run_id: str, repeat: int, folder: Path) -> Measurement | None:
+    """A measurement made again from the job and the output in its folder; None where those are gone too."""
+    run = next((one for one in plan.runs if one.id == run_id), None)
+    try:
+        job = msgspec.json.decode((folder / "job.json").read_bytes(), type=Job)
+        stdout, stderr = (folder / "stdout").read_bytes(), (folder / "stderr").read_bytes()
+    except (OSError, *strict.UNREADABLE):
+        return None
+    if run is None or job.end_ns is None:
+        return None
+    return measurement(run, job, result_of(job, folder, stdout), stderr)
+
+
+def result_of(job: Job, folder: Path, stdout: bytes) -> bytes:
+    """The text that holds the result: the file that the job names, where the program left it; else standard output."""
+    if job.output:
+        try:
+            return (folder / job.output).read_bytes()
+        except OSError:
+            pass  # the program ended before it wrote it: what it printed says why
+    return stdout

@@ -1,0 +1,1 @@
+"""One campaign on many hosts at once: an agent on each, told each run by a line."""

@@ -1,0 +1,167 @@
+"""What the workloads on GPUs share: which devices, where a library is, what is said where there is none. Pure but for the
+look for libraries in this Python's own folders."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ... import programs
+from ...errors import BadInput, Unavailable
+from ...records import Host, Machine, Notice, Only, Params
+from .. import Param
+
+PARAMS = {
+    "backend": Param(
+        kind="word",
+        default="cuda",
+        help="cuda; host or host:N does the same on threads of the host (for tests: its figures are the host's)",
+    ),
+    "devices": Param(kind="list", default="all", help="all, or the devices' numbers between commas"),
+    "samples": Param(kind="integer", default=10, low=1, help="at least so many samples of each case"),
+    "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
+}
+#: What became of a device, by the code of the notice that a program gives of it (native/gpu/README.md). Of these the machine
+#: is at fault; of the others whoever shares or set it up.
+FAILED = {"gpu-lost": "lost", "gpu-corrupted": "corrupted", "gpu-failed": "failed"}
+REFUSED = {
+    "gpu-busy": "busy",
+    "gpu-prohibited": "prohibited",
+    "gpu-not-ready": "not ready",
+    "gpu-out-of-memory": "out of memory",
+    "gpu-driver-too-old": "driver too old",
+}
+#: What a case must have been made on to measure a GPU; `marks` tells it of cases.
+ON_GPUS = {"backend": Only(value="cuda", why="made on the host backend, which measures no GPU")}
+#: Workloads on GPUs whose programs have no kernels of their own: they run in a build without CUDA's compiler too.
+_WITHOUT_KERNELS = ("gpu_fft", "gpu_pingpong")
+CUBLAS = Param(kind="word", default="auto", help="the path of libcublas.so; auto: the loader's, else that of a wheel")
+CUFFT = Param(kind="word", default="auto", help="the path of libcufft.so; auto: the loader's, else that of a wheel")
+
+
+def marks(params: Params) -> tuple[str, ...]:
+    """The parameters that join those of cases: the backend, where it is not that of GPUs."""
+    return () if params["backend"] == ON_GPUS["backend"].value else ("backend",)
+
+
+def present(params: Params, machine: Machine, workload: str) -> Params:
+    """The parameters as they are, where the machine has a GPU that they can mean. Raises Unavailable, BadInput."""
+    devices = [word.strip() for word in str(params["devices"]).split(",")]
+    if str(params["devices"]) != "all" and not all(word.isdigit() for word in devices):
+        raise BadInput(
+            f"{workload}.devices = {params['devices']!r} names no devices", hint='devices = "all", or numbers: "0,1"'
+        )
+    backend = str(params["backend"])
+    if backend == "host" or backend.startswith("host:"):
+        return params
+    if backend != "cuda":
+        raise BadInput(f"{workload}.backend = {backend!r} is not known", hint="cuda, host, or host:N")
+    host = machine.hosts[0]
+    if not any(gpu.vendor == "NVIDIA" for gpu in host.gpus):
+        raise none_shown(f"{workload} needs an NVIDIA GPU", host)
+    if workload not in _WITHOUT_KERNELS and (why := without_kernels()):
+        raise Unavailable(f"{workload} needs kernels for CUDA, and this build has none", hint=why)
+    return params
+
+
+def none_shown(need: str, host: Host) -> Unavailable:
+    """That a host shows no such GPU as is needed, with what could not be looked at."""
+    reasons = "; ".join(f"{gap.what}: {gap.why}" for gap in host.absent if "GPU" in gap.what)
+    return Unavailable(
+        f"{need}, and {host.name} shows none" + (f" ({reasons})" if reasons else ""),
+        hint="in a batch job ask for a GPU (--gres=gpu:1); 'shakedown gpu' shows what is known of them",
+    )
+
+
+def without_kernels() -> str:
+    """Why our programs were built without kernels for CUDA, and what to do about it; empty where they have them."""
+    built = programs.build()
+    return "" if "cuda" in built else str(built.get("cuda_absent", ""))
+
+
+def count(params: Params, host: Host) -> int:
+    """How many devices are measured."""
+    if str(params["devices"]) != "all":
+        return len(str(params["devices"]).split(","))
+    backend = str(params["backend"])
+    if backend.startswith("host"):
+        return int(backend[5:] or 1) if backend[5:].isdigit() or backend == "host" else 1
+    return max(1, len(host.gpus))
+
+
+def without_result(notices: Iterable[Notice]) -> str:
+    """The devices that gave no result or not all of theirs, each with its state and why, from a program's notices; empty
+    where all did."""
+    known = {**FAILED, **REFUSED}
+    found = [(known[one.code], one.text) for one in notices if one.code in known]
+    return "; ".join(f"{state}: {text}" for state, text in dict.fromkeys(found))
+
+
+def at_fault(notices: Iterable[Notice]) -> bool:
+    """Whether one of the devices itself failed."""
+    return any(one.code in FAILED for one in notices)
+
+
+def numbers(params: Params, workload: str, name: str, least: int) -> tuple[int, ...]:
+    """A list of whole numbers. Raises BadInput."""
+    words = [word.strip() for word in str(params[name]).split(",")]
+    if not all(word.isdigit() and int(word) >= least for word in words):
+        raise BadInput(
+            f"{workload}.{name} = {params[name]!r} is no list of whole numbers of at least {least}",
+            hint="whole numbers between commas",
+        )
+    return tuple(dict.fromkeys(map(int, words)))
+
+
+def words(params: Params, workload: str, name: str, known: Sequence[str]) -> tuple[str, ...]:
+    """A list of known words. Raises BadInput with the nearest."""
+    from ...errors import unknown
+
+    found = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",")))
+    for word in found:
+        if word not in known:
+            raise unknown(f"{name} of {workload}", word, known)
+    return found
+
+
+def options(params: Params, **more: object) -> list[str]:
+    """The common options of a program, and more."""
+    named = {"backend": params["backend"], "devices": params["devices"], "samples": params["samples"]}
+    if float(params.get("seconds", 0)) > 0:
+        named["seconds"] = params["seconds"]
+    return [word for name, value in {**named, **more}.items() for word in (f"--{name}", str(value))]
+
+
+def cublas(params: Params) -> str:
+    """The path to give to ``--cublas``; see `library`."""
+    return library(params, "cublas")
+
+
+def library(params: Params, name: str) -> str:
+    """The path to give to ``--NAME`` (cublas, cufft): what was asked for, else that of a wheel in this Python, else "auto".
+
+    The site's comes first: the program asks its loader where the answer is "auto", and the wheel's only serves where the
+    loader's own list of libraries has none.
+    """
+    if str(params[name]) != "auto" or str(params["backend"]) != "cuda":
+        return str(params[name])
+    if _loader_has(f"lib{name}.so"):
+        return "auto"
+    found = sorted(
+        path for folder in sys.path for path in Path(folder).glob(f"nvidia/*/lib/lib{name}.so.*") if path.is_file()
+    )
+    return str(found[-1]) if found else "auto"
+
+
+def _loader_has(name: str) -> bool:
+    """Whether a library of that name lies where LD_LIBRARY_PATH points, or in the loader's list."""
+    import os
+
+    folders = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    if any(any(Path(folder).glob(f"{name}*")) for folder in folders):
+        return True
+    try:
+        return f"/{name}".encode() in Path("/etc/ld.so.cache").read_bytes()
+    except OSError:
+        return False

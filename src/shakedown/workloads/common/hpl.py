@@ -1,0 +1,183 @@
+"""What the workloads that solve HPL's system share: its operations, its grid, the order that fits, the metrics. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ...errors import BadInput
+from ...launchers.mpirun import cores
+from ...records import Host, Metric, Params
+from ...units import show_bytes, show_seconds
+
+_SOURCE = "netlib HPL 2.3, HPL_pdtest.c: (2/3 N^3 + 3/2 N^2) / time, the largest wall time of any rank"
+RATE = Metric(
+    name="hpl.rate",
+    title="HPL rate",
+    unit="flop/s",
+    better="higher",
+    kernel="hpl",
+    per="flop/s",
+    limit="flops.fp64",
+    headline=True,
+    source=_SOURCE,
+)
+TIME = Metric(
+    name="hpl.time",
+    title="HPL time",
+    unit="s",
+    better="lower",
+    kernel="hpl",
+    per="s",
+    match=("n",),
+    source="netlib HPL 2.3: the largest wall time of any rank, factorization and solve",
+)
+EFFICIENCY = Metric(
+    name="hpl.efficiency",
+    title="HPL rate as a fraction of the peak",
+    unit="1",
+    better="higher",
+    kernel="hpl",
+    per="hpl.rate/flops.fp64",
+    source="Rmax / Rpeak; Rpeak is the derived peak of the cores used, at the base clock",
+)
+
+#: DGEMM's share of the peak, and the order (times the root of the cores) at which HPL reaches half of DGEMM: 75 % of it
+#: at N = 4000 on 3 cores, 85 % at 20,000 on 16. Guesses, for choosing N and estimating durations only.
+_DGEMM_SHARE, _HALF_ORDER = 0.9, 770.0
+_UNKNOWN_RATE = 2e10  # flop/s of a thread, where the peak is not known
+
+
+def flop(n: float) -> float:
+    """The operations that HPL counts for order n: 2/3 n^3 + 3/2 n^2 (HPL_pdtest.c)."""
+    return (2 / 3) * n**3 + 1.5 * n**2
+
+
+def grid(ranks: int) -> tuple[int, int]:
+    """P x Q with P the largest divisor that is at most the root of the ranks."""
+    p = math.isqrt(ranks)
+    while ranks % p:
+        p -= 1
+    return p, ranks // p
+
+
+def grids(params: Params, ranks: int, where: str) -> tuple[tuple[int, int], ...]:
+    """The grids that ``p`` and ``q`` ask for: paired, each one ``auto`` or a list. Raises BadInput."""
+    given = {name: str(params[name]) for name in ("p", "q")}
+    if set(given.values()) == {"auto"}:
+        return (grid(ranks),)
+    lists = {name: whole(text, f"{where}.{name}", once=False) for name, text in given.items() if text != "auto"}
+    if len(lists) == 1:
+        name, values = next(iter(lists.items()))
+        if any(ranks % value for value in values):
+            raise BadInput(
+                f"{where}.{name} = {given[name]} does not divide the {ranks} ranks",
+                hint=f"give p and q, or {name} = auto",
+            )
+        other = tuple(ranks // value for value in values)
+        lists["q" if name == "p" else "p"] = other
+    if len(lists["p"]) != len(lists["q"]):
+        raise BadInput(
+            f"{where}.p has {len(lists['p'])} values and {where}.q has {len(lists['q'])}: they are paired",
+            hint="give as many of one as of the other: p = '1,2', q = '4,2'",
+        )
+    found = tuple(dict.fromkeys(zip(lists["p"], lists["q"], strict=True)))
+    for p, q in found:
+        if ranks and p * q > ranks:
+            raise BadInput(
+                f"{where}: the grid {p} x {q} needs {p * q} ranks, and there are {ranks}", hint="ask for more"
+            )
+    return found
+
+
+def whole(text: str, where: str, low: int = 1, *, once: bool = True) -> tuple[int, ...]:
+    """Whole numbers between commas, each ``once`` or as they come. Raises BadInput."""
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if not word.isdecimal() or not low <= int(word) < 2**31:
+            raise BadInput(
+                f"{where}: {word!r} is no whole number from {low}", hint="write whole numbers between commas: 192,256"
+            )
+    found = tuple(int(word) for word in words)
+    return tuple(dict.fromkeys(found)) if once else found
+
+
+def words(text: str, known: Sequence[str], where: str) -> tuple[str, ...]:
+    """Words between commas, each once. Raises BadInput with the nearest known one."""
+    from ...errors import unknown
+
+    found = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
+    for word in found:
+        if word not in known:
+            raise unknown(where, word, known)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------- how large, how long
+
+
+def block(host: Host) -> int:
+    """NB to begin with: 192 on up to 8 cores, 384 on 32 cores or more with AVX-512, 256 on others."""
+    count = cores(host) // host.count
+    if count <= 8:
+        return 192
+    return 384 if count >= 32 and "avx512f" in host.cpu.isa else 256
+
+
+def need_bytes(n: int, nb: int, p: int, q: int) -> int:
+    """What all ranks together hold: the matrix and the right-hand side, two panels of L in each process column and the
+    three buffers of U in each process row, in 8-byte words."""
+    return 8 * (n * (n + 1) + 2 * n * nb * q + 3 * n * nb * p)
+
+
+def rate_guess(n: float, threads: int, host: Host) -> float:
+    """A guess of the rate in flop/s at order n with ``threads`` threads in all; from the derived peak where there is one."""
+    peaks = [peak for peak in host.peaks if peak.name == "flops.fp64" and peak.scope == "node"]
+    whole_node = max((peak.value for peak in peaks), default=_UNKNOWN_RATE / _DGEMM_SHARE * cores(host))
+    share = min(1.0, threads / cores(host))
+    return whole_node * share * _DGEMM_SHARE * n / (n + _HALF_ORDER * math.sqrt(threads))
+
+
+def run_s(n: int, threads: int, host: Host) -> float:
+    """A guess of the seconds of one run: the matrix made twice (to solve, to check), the solution, its check."""
+    return flop(n) / rate_guess(n, threads, host) + n**2 * 8e-9 / threads
+
+
+def largest_order(
+    host: Host, nbs: Sequence[int], p: int, q: int, threads: int, *, share: float, limit_s: float, where: str
+) -> int:
+    """The largest N whose memory is at most ``share`` of what is free and whose solution is guessed to end within
+    ``limit_s`` seconds (0: no limit); a multiple of the block sizes where that costs little, else of the largest.
+
+    Raises BadInput where not even one block fits.
+    """
+    room, nb = share * host.memory.room_bytes, max(nbs)
+
+    def fits(n: int) -> bool:
+        ends = not limit_s or flop(n) / rate_guess(n, threads, host) <= limit_s
+        return ends and need_bytes(n, nb, p, q) <= room
+
+    low, high = 0, math.isqrt(int(room) // 8) + 1  # low fits (an empty system), high does not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    common = math.lcm(*nbs)
+    step = common if common <= low / 50 else nb
+    n = low // step * step
+    if n == 0:
+        raise BadInput(
+            f"{where}: no order of one block of {nb} fits: {show_bytes(room)} may be used"
+            + (f", and {show_seconds(limit_s)}" if limit_s else ""),
+            hint="give n and nb, a larger memory_share, or a longer time_limit_s",
+        )
+    return n
+
+
+def refuse_too_large(host: Host, n: int, nb: int, p: int, q: int, *, where: str) -> None:
+    """Raises BadInput, with the largest order that fits, where a given N takes more memory than is free."""
+    room, need = host.memory.room_bytes, need_bytes(n, nb, p, q)
+    if need > room:
+        most = largest_order(host, (nb,), p, q, 1, share=1.0, limit_s=0, where=where)
+        raise BadInput(
+            f"{where}.n = {n} needs {show_bytes(need)}, and {show_bytes(room)} are free", hint=f"at most n = {most}"
+        )
