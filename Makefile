@@ -26,6 +26,7 @@ wheelhouse:
 
 docs: build
 	@.venv/bin/python scripts/docs.py
+	@.venv/bin/python scripts/rooms.py
 
 clean:
 	rm -rf .venv build dist wheelhouse

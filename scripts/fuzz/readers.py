@@ -115,7 +115,7 @@ def _texts() -> Iterator[Reader]:
     yield Reader("HPL.dat", (hpl_dat.text(hpl_dat.HplDat(n=(1000,), nb=(64,), grids=((1, 2),))).encode(),),
                  lambda path: hpl_dat.read(_text(path), where="HPL.dat"), share=3.0)  # fmt: skip
     yield Reader(
-        "campaign", _files("campaigns/*.toml", below=SOURCE), lambda path: campaign.parse(_text(path), "c.toml")
+        "campaign", _files("campaign/shipped/*.toml", below=SOURCE), lambda path: campaign.parse(_text(path), "c.toml")
     )
     yield Reader("acceptance plan", _files("acceptance/plans/*.toml", below=SOURCE),
                  lambda path: acceptance.parse(_text(path), "p.toml"), share=0.3)  # fmt: skip

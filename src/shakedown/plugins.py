@@ -2,7 +2,7 @@
 
 Serves the extension folders only (``workloads``, ``launchers``, ``machine``, ``report``...); everything else is an
 ordinary import. Each module holds one constant of an agreed name (``WORKLOAD``...). Other distributions join by an entry
-point in the group ``shakedown.<last part of the folder>``; what several of a folder share lies in its package ``common``.
+point in the group ``shakedown.<folder>``; what several of a folder share lies in its package ``common``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from functools import cache
 from typing import Any
 
 from .errors import unknown
+
+#: Groups that keep their name though their folder has moved.
+_GROUPS = {"metering.meters": "shakedown.meters", "report.formats": "shakedown.report"}
 
 
 @cache
@@ -31,8 +34,7 @@ def names(folder: str) -> tuple[str, ...]:
 
 
 def _group(folder: str) -> str:
-    """``shakedown.meters`` for ``metering.meters``: where a room lies is no business of other distributions."""
-    return f"shakedown.{folder.rpartition('.')[2]}"
+    return _GROUPS.get(folder, f"shakedown.{folder}")
 
 
 def load(folder: str, constant: str, name: str) -> Any:

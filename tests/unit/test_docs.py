@@ -30,6 +30,11 @@ def test_files_that_the_documents_name_are_there() -> None:
             assert (page.parent / target).exists(), f"{page.name} names {target}"
 
 
+def test_the_picture_of_the_rooms_is_what_the_imports_say() -> None:
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "rooms.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, "docs/images/rooms.svg is not what the imports say; next: make docs"
+
+
 def test_no_file_has_outgrown_itself() -> None:
     for path in (ROOT / "src").rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 600, f"{path} is long: is it still about one thing?"

@@ -150,13 +150,13 @@ def test_a_sampler_that_is_killed_leaves_what_it_had(tmp_path: Path) -> None:
 def test_it_ends_with_its_parent_and_not_with_its_thread(tmp_path: Path, thread_ends: bool) -> None:
     out = tmp_path / "out"
     target = simulated(tmp_path)
-    begin = f"sampling.start([parse_target({str(target)!r})], Path({str(out)!r}))"
+    begin = f"sampler.start([parse_target({str(target)!r})], Path({str(out)!r}))"
     if thread_ends:
         begin = f"t = threading.Thread(target=lambda: kept.append({begin})); t.start(); t.join()"
     else:
         begin = f"kept.append({begin})"
     code = (
-        "import os, threading, time; from pathlib import Path; from shakedown import sampling\n"
+        "import os, threading, time; from pathlib import Path; from shakedown.metering import sampler\n"
         f"from shakedown.metering.meters import parse_target\nkept = []\n{begin}\ntime.sleep(0.5)\n"
         "print(kept[0].pid, kept[0].alive, flush=True)\nos.kill(os.getpid(), 9)"
     )

@@ -3,7 +3,7 @@
 DIR/
   plan.toml                          the plan as it was agreed; its checksum is in the journal's first entry
   journal.jsonl  journal.head        who did what when, with the checksums of all evidence; a chain of hashes
-  runs/1, 2, ...                     run directories (store.py), one for each session
+  runs/1, 2, ...                     run directories (results/run_directory.py), one for each session
   evidence/<test>/<number>/          what commands printed, forms as filled in, attachments
   report/report.html  .pdf  .md  .json
 """

@@ -1,6 +1,6 @@
 """Forms of manual tests: what a person observed, checked against the fields, kept with what was attached.
 
-Pure but for the copying of attachments. What an answer means for the verdict is judging.py's.
+Pure but for the copying of attachments. What an answer means for the verdict is verdict.py's.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""The verbs: one a file, which parses, calls a room below and prints."""

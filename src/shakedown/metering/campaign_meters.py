@@ -1,7 +1,7 @@
 """Meters beside a campaign: which are read, how long the machine rests between runs, where the readings lie.
 
     RUN/meters.json          what was asked for: a resume reads the same
-    RUN/power/1, 2, ...      one folder of readings for each time that the campaign went on (sampling.py)
+    RUN/power/1, 2, ...      one folder of readings for each time that the campaign went on (sampler.py)
         characters.json      what was known of the meters then: a report made years later uses the same
 
 Imports nothing heavy: the harness holds this module while it measures.

@@ -2,10 +2,10 @@
 
     with sampling.start(targets, folder, cpus=spare) as sampler:    sampler.opened, sampler.refused
         ...the benchmark...
-    traces = sampling.collect(folder)
+    traces = sampler.collect(folder)
 
-Each source has a thread and a file of its own (``_sampler.py``, ``_samples.py``): one that hangs holds up neither the others
-nor the end, and a sampler that is killed leaves everything up to its last reading. Nothing is thinned: a meter that is
+Each source has a thread and a file of its own (``sampler_process.py``, ``raw_files.py``): one that hangs holds up
+neither the others nor the end, and a sampler that is killed leaves everything up to its last reading. Nothing is thinned: a meter that is
 read faster than it refreshes leaves its repeats, and a failure its status.
 
 Stamps are those of the system's clock, which the benchmark's phase marks share. Once a second CLOCK_REALTIME is laid

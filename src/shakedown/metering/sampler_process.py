@@ -1,6 +1,6 @@
 """The sampler's process: one thread a source, each at absolute times, each with a file of its own.
 
-It is started by ``sampling.start`` and ends at a word on its standard input, at SIGTERM, or when its parent is gone: the
+It is started by ``sampler.start`` and ends at a word on its standard input, at SIGTERM, or when its parent is gone: the
 input closes, and PR_SET_PDEATHSIG tells it where a fork of the parent still holds the pipe. Nothing here imports numpy.
 """
 
@@ -36,7 +36,7 @@ _LOOK_EVERY = 64  # ticks: asking for a thread's CPU time is a system call
 
 
 class Config(Record, frozen=True, kw_only=True):
-    """What ``sampling.start`` asks for."""
+    """What ``sampler.start`` asks for."""
 
     targets: tuple[Target, ...]
     folder: str

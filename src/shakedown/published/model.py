@@ -124,7 +124,7 @@ class MetricDef(_Strict, frozen=True, kw_only=True):
     unit: str
     better: Literal["lower", "higher", "none"]
     source: str
-    ranked_by: tuple[str, ...] = ("device", "nodes", "extent", "virtual")  # as of a Metric (records.py)
+    ranked_by: tuple[str, ...] = ("device", "nodes", "extent", "virtual")  # as of a Metric (records)
     exact: bool = False  # as of a Metric
 
 

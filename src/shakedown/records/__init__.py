@@ -35,7 +35,7 @@ from .machine import (
     Value,
 )
 
-#: Found here with the other records; what they are stands in hardware.py.
+#: Found here with the other records; what they are stands in machine.py.
 __all__ = [
     "Absent",
     "Cache",

@@ -1,4 +1,4 @@
-"""The records of what a machine is, and the base of all records: the lowest part of records.py, where all are found."""
+"""The records of what a machine is, and the base of all records: the lowest part of records, where all are found."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     space.py      the axes and their values here            -> Space
     prior.py      what a run should take (prediction/)      -> Predict, from Rates learnt of the trials
     search.py     which run comes next: a generator         Request -> Trial -> Request ...
-    known.py      what the trials say; costs of further runs
+    history.py    what the trials say; costs of further runs
     paired.py     comparing what ran in the same blocks     -> effects with intervals
     windows.py    parts of a run -> the whole
     loop.py       the budget, and answers from the journal  (the only place that knows the time)

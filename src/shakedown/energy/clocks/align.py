@@ -1,4 +1,4 @@
-"""Which time a stamp means: a meter's clock against a load, jumps of an hour. ``hostclock.py`` has those of two hosts.
+"""Which time a stamp means: a meter's clock against a load, jumps of an hour. ``host_clock.py`` has those of two hosts.
 
 Offsets are positive where the other clock (the server's, the meter's) is ahead of ours: subtract them from its stamps.
 A meter's clock is found through its own forward model, by a load whose edges are known: the offset with which the model

@@ -1,6 +1,6 @@
 """Sources of power, energy and temperature: one file per kind of meter, each with one constant ``METER``.
 
-    Target (what to ask)  --open-->  Source (channels; read() asks once)  --sampling.py-->  a trace on disk
+    Target (what to ask)  --open-->  Source (channels; read() asks once)  --sampler.py-->  a trace on disk
 
 A meter says what each of its channels measures, where in the power path, and what stretch of time a reading stands for:
 a number of watts without that is no measurement. What cannot be read is a status with its reason, never a zero. Nothing

@@ -10,7 +10,7 @@
      "stamped": true, "seed": 1,
      "faults": [{"kind": "gap", "begin_s": 5, "end_s": 8}, {"kind": "slow", "begin_s": 10, "end_s": 12, "seconds": 3}]}
 
-The arithmetic is that of energy/truth.py (which has the meaning of each word): a reading is
+The arithmetic is that of metering/meter_model.py (which has the meaning of each word): a reading is
 gain x (mean over the window, or the power at a point, delay_s ago) + offset + noise, anew at each refresh and repeated until
 the next; an energy channel counts from its first refresh after the load's zero and wraps at the modulus. Noise belongs to a
 refresh and its seed, so that two readers of one file see the same values.

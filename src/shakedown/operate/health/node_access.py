@@ -1,6 +1,6 @@
 """What a check reads of the machine, below a root that may be a recording.
 
-Unlike ``host.Door`` it tells "not there" (None) from "refused" (an OSError), since the second is never fine; and it notes
+Unlike ``access.Door`` it tells "not there" (None) from "refused" (an OSError), since the second is never fine; and it notes
 what it is about to touch, so that whoever watches a child that hangs can say on what.
 """
 
@@ -128,7 +128,7 @@ class Senses:
             os.unlink(path)
 
     def run(self, argv: Sequence[str], limit_s: float | None = None) -> Result:
-        """Run a command, as ``host.RealHost.run``, but in the process group of this child: what hangs there is found, and
+        """Run a command, as ``access.RealHost.run``, but in the process group of this child: what hangs there is found, and
         told of, by who watches it (children.py). Without a limit it is only that one that ends it. Never raises."""
         import subprocess
 
@@ -212,7 +212,7 @@ class Senses:
 
 
 def cpu_list(text: str) -> tuple[int, ...]:
-    """As ``host.parse_cpu_list``, whose module takes longer to import than a check takes. Raises ValueError."""
+    """As ``access.parse_cpu_list``, whose module takes longer to import than a check takes. Raises ValueError."""
     cpus: list[int] = []
     for part in text.strip().split(",") if text.strip() else ():
         low, _, high = part.partition("-")
