@@ -5,8 +5,8 @@
     traces = sampler.collect(folder)
 
 Each source has a thread and a file of its own (``sampler_process.py``, ``raw_files.py``): one that hangs holds up
-neither the others nor the end, and a sampler that is killed leaves everything up to its last reading. Nothing is thinned: a meter that is
-read faster than it refreshes leaves its repeats, and a failure its status.
+neither the others nor the end, and a sampler that is killed leaves everything up to its last reading. Nothing is
+thinned: a meter that is read faster than it refreshes leaves its repeats, and a failure its status.
 
 Stamps are those of the system's clock, which the benchmark's phase marks share. Once a second CLOCK_REALTIME is laid
 beside CLOCK_BOOTTIME, which nobody can set, and CLOCK_MONOTONIC_RAW, which nobody can steer: their difference moves only
