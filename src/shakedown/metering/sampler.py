@@ -319,7 +319,7 @@ def main() -> None:
     from . import sampler_process
 
     if len(sys.argv) != 2:
-        print("usage: python -m shakedown.metering.sampler CONFIG.json (started by sampling.start)", file=sys.stderr)
+        print("usage: python -m shakedown.metering.sampler CONFIG.json (started by sampler.start)", file=sys.stderr)
         sys.exit(2)
     sampler_process.main(sys.argv[1:])
 
