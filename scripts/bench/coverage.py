@@ -83,7 +83,7 @@ def read(run: Run, kind: str, period_s: float, spoilt: str, rng: np.random.Gener
         scope="counter" if counts else "point" if kind == "points" else "last",
         place="rack",
         refresh_s=period_s,
-        window_s=period_s if kind == "averages" else None,
+        window_s={"averages": period_s, "points": 0.0}.get(kind),
     )
     window = period_s if kind == "averages" else 0.0
     truth = Truth(period_s, window, resolution=step, phase_s=float(rng.uniform(0, period_s)))

@@ -4,6 +4,7 @@ or local times of a zone."""
 from __future__ import annotations
 
 import datetime
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -42,6 +43,28 @@ def parse(text: str, zone: str, option: str, origin_ns: int | None = None) -> in
             )
         stamp = stamp.replace(tzinfo=ZoneInfo(zone))
     return unix_ns(stamp)
+
+
+def written_s(text: str) -> float:
+    """To how many seconds a time that ``parse`` takes was written: 1 for whole seconds, 60 for whole minutes, 0.001 for
+    three figures after the point, and the same of a Unix time in its own unit. 0 for a date alone, which is midnight by
+    definition, and for no time at all."""
+    text = text.strip()
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = None
+    if number is not None and number.is_finite():
+        exponent = number.as_tuple().exponent
+        assert isinstance(exponent, int)
+        scale = 10**9 if text.startswith("+") else unix_scale(abs(float(number)))
+        return scale * 1e-9 * 10.0 ** min(exponent, 0)
+    clock = re.fullmatch(r"[^T ]+[T ](\d\d)(:?\d\d)?(:?\d\d)?(?:[.,](\d+))?(?:Z|[+-][\d:]+)?", text, re.IGNORECASE)
+    if clock is None:
+        return 0.0
+    if clock[3]:
+        return 10.0 ** -len(clock[4] or "")
+    return 60.0 if clock[2] else 3600.0
 
 
 def stamps(cells: Any, zone: str, where: str) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,11 +58,12 @@ Before = Annotated[
 ]
 After = Annotated[float, typer.Option("--idle-after", callback=common.not_negative, help="And for how many after it.")]
 Marks = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--window-u",
         callback=common.not_negative,
-        help="How exactly begin and end are known, in s: 0.29 for whole seconds.",
+        help="How exactly begin and end are known, in s (standard uncertainty). Default: by how they are written, 0.29 for "
+        "whole seconds; 0 for the marks of a run. 0: exact.",
     ),
 ]
 Clock = Annotated[
@@ -90,7 +92,7 @@ def of(
     method: Method = "auto",
     idle_before: Before = 0.0,
     idle_after: After = 0.0,
-    window_u: Marks = 0.0,
+    window_u: Marks = None,
     clock_u: Clock = 0.0,
     steady: Steady = "",
     json: Json = False,
@@ -110,12 +112,13 @@ def of(
     windows = _phases(run, phase) if run or phase else [_window(file, wanted, begin, end)]
     chosen = _around(file, wanted, windows, max(idle_before, idle_after))
     known = _character(character) if character else None
+    marks_u_s, marks = _marks_u(window_u, begin, end) if not run else (window_u or 0.0, None)
     found = []
     for one in windows:
         given = {
             "character": known,
             "idle": _idle(one.begin_ns, one.end_ns, idle_before, idle_after),
-            "window_u_s": window_u,
+            "window_u_s": marks_u_s,
             "clock_u_s": clock_u,
             "method": method,
         }
@@ -129,7 +132,8 @@ def of(
         values = [value for value in (energy, power, settled) if value is not None]
         why = soundness.dead(chosen, one.begin_ns, one.end_ns)
         found.append((one, [_not_known(value, why) for value in values] if why else values))
-    _show(chosen, found, phases.warnings_of(chosen, windows), json)
+    notices = (*([marks] if marks else []), *phases.warnings_of(chosen, windows))
+    _show(chosen, found, notices, json)
     if any(values[0].value is None for _, values in found):
         raise typer.Exit(COULD_NOT_MEASURE)
 
@@ -210,6 +214,23 @@ def _window(file: Path, channel: Channel, begin: str, end: str) -> Phase:
     return Phase(name="window", begin_ns=begin_ns, end_ns=end_ns)
 
 
+def _marks_u(stated: float | None, begin: str, end: str) -> tuple[float, Notice | None]:
+    """How exactly the marks are known, in s, and what is to be said of it: unless stated, half the last figure that they are
+    written with to either side, as likely everywhere (JCGM 100, 4.3.7). The trace's own ends are exact."""
+    from .. import times
+    from ..records import Notice
+
+    if stated is not None:
+        return stated, None
+    step_s = max(times.written_s(begin), times.written_s(end))
+    if not step_s:
+        return 0.0, None
+    u_s = step_s / math.sqrt(12)
+    text = f"begin and end are written to {step_s:g} s: each is taken as known to +-{step_s / 2:g} s (u = {u_s:.2g} s)"
+    advice = "state how exactly they are known: --window-u SECONDS, 0 where they are exact; --clock-u for another clock"
+    return u_s, Notice(code="marks", text=text, advice=advice) if step_s >= 0.01 else None
+
+
 def _phases(run: Path | None, name: str) -> list[Phase]:
     """Every phase of that name in a run directory. Raises BadInput."""
     import msgspec
@@ -275,7 +296,8 @@ def _print(value: Quantity) -> None:
         print(f"  {value.name}: not known")
         return
     share = f" ({value.expanded / abs(value.value):.2%})" if value.value else ""
-    print(f"  {value.name}: {value.value:.6g} {value.unit} +- {value.expanded:.2g} {value.unit}{share}, 95 %")
+    expanded = f"{float(f'{value.expanded:.2g}'):g}"
+    print(f"  {value.name}: {value.value:.6g} {value.unit} +- {expanded} {value.unit}{share}, 95 %")
     seen = "" if value.seen is None else f"; readings stand for {value.seen:.1%} of it"
     print(f"    {value.method}{seen}")
 

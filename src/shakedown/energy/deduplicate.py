@@ -6,7 +6,7 @@ import numpy as np
 
 from ..metering.trace import Ints, Trace
 from .refresh import changes
-from .response import GAP, OFTEN, Response
+from .response import GAP, OFTEN, Response, has_own_stamps
 
 
 def refreshed(trace: Trace, response: Response) -> Trace:
@@ -65,3 +65,12 @@ def ordered(trace: Trace) -> Trace:
     if np.any(np.diff(trace.t_ns) < 0):
         return trace.take(np.argsort(trace.t_ns, kind="stable"))
     return trace
+
+
+def once(trace: Trace) -> Trace:
+    """A device's own stamps stand once each: what was read again before it refreshed tells nothing more."""
+    if not has_own_stamps(trace):
+        return trace
+    again = np.zeros(len(trace), np.bool_)
+    again[1:] = (np.diff(trace.t_ns) == 0) & trace.ok[1:] & trace.ok[:-1]
+    return trace.take(~again) if np.any(again) else trace

@@ -13,10 +13,10 @@ from ..metering.meters import Channel
 from ..metering.trace import Floats, Trace
 from ..records import Notice
 from ..units import show_seconds
-from . import integrate
+from . import integrate, lag
 from .integrate import Integral, Tiles
-from .padded import Window, padded_energy
-from .response import Response, cadence_s, caught
+from .padded import Padded, Window, padded_energy
+from .response import Response, cadence_s
 from .uncertainty import budget
 from .uncertainty.quantity import Term
 
@@ -81,12 +81,11 @@ def made_by(trace: Trace, response: Response, asked: Asked, method: str, idle: I
         return _by(trace, response, asked, method, idle), ""
     slow = response.smear_s > 1.2 * cadence_s(trace, response)
     more: list[Notice] = []
-    if not response.timing_known and idle is not None and all(idle):
+    if not response.timing_known and idle is not None and idle[0] and idle[1]:
         # The padded window does not ask how late the readings are, as long as the idle time holds all of it.
-        wide = response._replace(window_s=_latest_s(trace, response))
         try:
-            why = f"nothing says how late its readings are: at most {wide.window_s:.3g} s is assumed"
-            return _by_padding(trace, wide, asked, idle), why
+            wide = _padded_widely(trace, response, asked, (idle[0], idle[1]))
+            return wide, "nothing says how late its readings are, and the machine was idle before and after"
         except CannotMeasure as error:  # not idle, or not for long enough: the lag has its own term below
             more = [_not_padded(error)]
     if slow and idle is not None and any(idle):
@@ -114,6 +113,8 @@ def _by(trace: Trace, response: Response, asked: Asked, method: str, idle: Idle 
             raise BadInput(
                 "the padded-window method needs idle time around the phase", hint="say when the nodes were idle"
             )
+        if not response.timing_known and idle[0] and idle[1]:
+            return _padded_widely(trace, response, asked, (idle[0], idle[1]))
         return _by_padding(trace, response, asked, idle)
     if method == "inside-mean":
         return _by_inside(trace, response, asked)
@@ -123,11 +124,14 @@ def _by(trace: Trace, response: Response, asked: Asked, method: str, idle: Idle 
 def _by_tiles(trace: Trace, response: Response, asked: Asked, method: str) -> Made:
     tiles = integrate.tiles_of(trace, response, method)
     whole = _whole(tiles, response, asked)
+    if tiles.points and whole.readings <= 2:
+        raise Refused(_unseen(tiles, response, asked))
     terms = [budget.ends_term(whole.ends_u_j, tiles.cadence_s), *_gap_terms(whole)]
     powers, t_s = _inside(tiles, asked.begin_ns, asked.end_ns)
     terms += budget.reading_terms(response, powers, t_s, tiles.cadence_s, asked.seconds, tiles.right_w)
     notices = _gap_notices(whole)
-    late_j = _averaged_away(tiles, response, asked, whole)
+    window = asked.begin_ns, asked.end_ns
+    late_j = lag.averaged_away(tiles, response.smear_s, window, whole.joules)
     if late_j:
         averaging = budget.averaging_term(response, late_j)
         terms.append(averaging)
@@ -142,42 +146,16 @@ def _by_tiles(trace: Trace, response: Response, asked: Asked, method: str) -> Ma
 
     lag_j = 0.0
     if not response.timing_known:
-        lag_j, lag = _lag(trace, tiles, response, asked, whole.joules)
-        terms.append(lag)
+        found = lag.lateness(trace, tiles, response, window, lambda a, b: integrate.window_energy(tiles, a, b))
+        lag_j = found.middle_j - whole.joules
+        if math.sqrt(2) * found.u_j > MOST_MISSING * abs(found.middle_j):
+            raise Refused(_too_late(found, asked))
+        terms += [lag.term(found, response.key)] if found.u_j else []
 
     def energy_at(begin_ns: int, end_ns: int) -> float:
         return integrate.window_energy(tiles, begin_ns, end_ns) + late_j / 2 + lag_j
 
     return Made(method, whole.joules + late_j / 2 + lag_j, terms, whole.seen, energy_at, notices)
-
-
-#: A meter of which nothing is known is taken to be late by up to this many of its refreshes, and by a second at least.
-LATE_REFRESHES, LATE_S = 2.0, 1.0
-
-
-def _latest_s(trace: Trace, response: Response) -> float:
-    return max(LATE_S, LATE_REFRESHES * cadence_s(trace, response))
-
-
-def _lag(trace: Trace, tiles: Tiles, response: Response, asked: Asked, joules: float) -> tuple[float, Term]:
-    """What the energy moves by, and its term, when nothing says how late the readings are: any lag from none to the most
-    that is assumed is as likely, so the window is moved by each."""
-    latest_s = _latest_s(trace, response)
-    lags_ns = np.round(np.linspace(0.0, latest_s, 11) * 1e9).astype(np.int64)
-    last = int(tiles.end_ns[-1])
-    moved = [
-        integrate.window_energy(tiles, asked.begin_ns + int(lag), asked.end_ns + int(lag))
-        for lag in lags_ns
-        if asked.end_ns + int(lag) <= last
-    ] or [joules]
-    term = Term(
-        name="lag",
-        u=float(np.std(moved)) if len(moved) > 1 else 0.5 * latest_s * float(np.ptp(tiles.right_w)) / math.sqrt(3),
-        common=f"lag of {response.key}",
-        text=f"nothing says how late its readings are: between 0 and {latest_s:.3g} s is assumed",
-        remedy="characterise the meter: shakedown meter characterise; or rest longer around the run",
-    )
-    return float(np.mean(moved)) - joules, term
 
 
 def _by_counter(trace: Trace, response: Response, asked: Asked) -> Made:
@@ -235,9 +213,26 @@ def _by_inside(trace: Trace, response: Response, asked: Asked) -> Made:
 
 
 def _by_padding(trace: Trace, response: Response, asked: Asked, idle: Idle) -> Made:
-    margin_s = 2 * math.hypot(asked.window_u_s, asked.clock_u_s)
-    stamp_u_s = math.hypot(response.age_u_s, float(np.median(trace.half_ns)) * 1e-9 / math.sqrt(3))
+    margin_s, stamp_u_s = _loose_s(trace, response, asked)
     found = padded_energy(trace, response, asked.begin_ns, asked.end_ns, idle, margin_s=margin_s, stamp_u_s=stamp_u_s)
+    return _of_padded(trace, response, asked, idle, found)
+
+
+def _padded_widely(trace: Trace, response: Response, asked: Asked, idle: tuple[Window, Window]) -> Made:
+    margin_s, stamp_u_s = _loose_s(trace, response, asked)
+    run = asked.begin_ns, asked.end_ns
+    wide = lag.padded_widely(trace, response, run, idle, margin_s=margin_s, stamp_u_s=stamp_u_s)
+    made = _of_padded(trace, wide.response, asked, idle, wide.found)
+    return made._replace(terms=[*made.terms, *([wide.tail] if wide.tail.u else [])])
+
+
+def _loose_s(trace: Trace, response: Response, asked: Asked) -> tuple[float, float]:
+    """How far the run may reach beyond its marks, and how exactly it is known when each value was made."""
+    margin_s = 2 * math.hypot(asked.window_u_s, asked.clock_u_s)
+    return margin_s, math.hypot(response.age_u_s, float(np.median(trace.half_ns)) * 1e-9 / math.sqrt(3))
+
+
+def _of_padded(trace: Trace, response: Response, asked: Asked, idle: Idle, found: Padded) -> Made:
     low, high = found.ends
     # The meter's noise shows in the idle readings; in the run's own it cannot be told from the tails of the averaging.
     quiet = [integrate.inside(trace, response, *window)[0] for window in idle if window is not None]
@@ -307,6 +302,25 @@ def _outside(tiles: Tiles, response: Response, asked: Asked) -> Notice:
     )
 
 
+def _too_late(found: lag.Lateness, asked: Asked) -> Notice:
+    half_j = math.sqrt(2) * found.u_j
+    return Notice(
+        code="too-short",
+        text=f"{found.text}; over a phase of {asked.seconds:.4g} s that is {found.middle_j:.4g} J +- {half_j:.4g} J",
+        advice="hold the nodes idle before and after the run and give that idle time, or characterise the meter",
+    )
+
+
+def _unseen(tiles: Tiles, response: Response, asked: Asked) -> Notice:
+    """Why readings at a point say too little of a window that holds fewer than two of them."""
+    return Notice(
+        code="too-short",
+        text=f"fewer than two readings of {response.key} lie in the {asked.seconds:.4g} s: one comes every "
+        f"{tiles.cadence_s:.4g} s",
+        advice="run for longer, or read a faster meter",
+    )
+
+
 def _where(found: Integral) -> str:
     told: dict[str, float] = {}
     for gap in found.gaps:
@@ -343,29 +357,6 @@ def _inside(tiles: Tiles, begin_ns: int, end_ns: int) -> tuple[Floats, Floats]:
     if tiles.points and first < last:  # the first stretch begins with a reading too
         powers, t_ns = np.append(tiles.left_w[first], powers), np.append(tiles.begin_ns[first], t_ns)
     return powers, (t_ns - begin_ns).astype(float) * 1e-9
-
-
-def _averaged_away(tiles: Tiles, response: Response, asked: Asked, whole: Integral) -> float:
-    """The energy in J that a meter which averages for longer than its readings are laid over shows before and after the
-    window, if the load steps at the marks: w/8 x the step at each end for a boxcar w; for a window shorter than 2 w, from
-    the share that is caught of its power above the surroundings."""
-    beyond = math.sqrt(max(response.smear_s**2 - tiles.cadence_s**2, 0.0))
-    if response.smear_s <= 0 or beyond < 0.1 * tiles.cadence_s:
-        return 0.0
-    reach = round((response.smear_s + tiles.cadence_s) * 0.5e9)
-    begin = _power_at(tiles, asked.begin_ns - reach), _power_at(tiles, asked.begin_ns + reach)
-    end = _power_at(tiles, asked.end_ns - reach), _power_at(tiles, asked.end_ns + reach)
-    if asked.seconds >= 2 * response.smear_s:
-        return beyond / 8 * (begin[1] - begin[0] + end[0] - end[1])
-    share = caught(response._replace(window_s=beyond, tau_s=0.0), asked.seconds)
-    return (whole.joules - (begin[0] + end[1]) / 2 * asked.seconds) * (1 - share) / share
-
-
-def _power_at(tiles: Tiles, at_ns: int) -> float:
-    """The power of the stretch at a time; the least of the trace where there is none."""
-    index = int(np.clip(np.searchsorted(tiles.end_ns, at_ns), 0, len(tiles.begin_ns) - 1))
-    known = tiles.begin_ns[index] <= at_ns <= tiles.end_ns[index]
-    return float(tiles.left_w[index] + tiles.right_w[index]) / 2 if known else float(tiles.left_w.min())
 
 
 def _flat(trace: Trace, response: Response, asked: Asked) -> bool:

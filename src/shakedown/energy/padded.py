@@ -70,11 +70,13 @@ def padded_energy(
     *,
     margin_s: float = 0.0,
     stamp_u_s: float = 0.0,
+    sampling_s: float | None = None,
 ) -> Padded:
     """The energy of the run between two times, with the node idle in the two windows beside it (one may be None: its power
     is then taken from the other). ``margin_s``: how far the run may reach beyond its marks; ``stamp_u_s``: how exactly it is
-    known when a value was made, each by itself. Raises CannotMeasure where the windows do not reach far enough for this
-    meter, or hold no reading that saw idle alone."""
+    known when a value was made, each by itself; ``sampling_s``: what the sum may be off by, in seconds of the load's steps,
+    where that is not the response's to say (``sampling_u_s``). Raises CannotMeasure where the windows do not reach far
+    enough for this meter, or hold no reading that saw idle alone."""
     kept = refreshed(ordered(trace), response)
     tiles = step_tiles(kept, response._replace(scope="last"), moved=False)
     margin_ns = round(margin_s * 1e9)
@@ -107,7 +109,8 @@ def padded_energy(
         idle=(first, last),
         pad_s=pads,
         drift_u_j=abs(last.watts - first.watts) / math.sqrt(12) * (pads[0] + pads[1]),
-        sampling_u_j=max(over, steps / math.sqrt(2)) * sampling_u_s(response, tiles.cadence_s),
+        sampling_u_j=max(over, steps / math.sqrt(2))
+        * (sampling_u_s(response, tiles.cadence_s) if sampling_s is None else sampling_s),
         stamps_u_j=stamp_u_s * float(np.linalg.norm(np.diff(summed))),
         gaps=gaps_of(tiles, *ends),
         gap_u_j=whole.gap_u_j,

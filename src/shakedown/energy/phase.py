@@ -24,6 +24,7 @@ from ..metering.trace import Trace
 from ..records import Notice
 from . import integrate
 from .anomalies.signs import warnings_of
+from .deduplicate import once, ordered
 from .methods import Asked, Idle, Made, Refused, made_by
 from .response import Response, response_of
 from .steady import Steady, steady_of
@@ -130,6 +131,7 @@ def series(
 
 def _answer(trace: Trace, asked: Asked, character: Character | None, method: str, idle: Idle | None) -> Quantity:
     _check(trace, asked, method)
+    trace = once(ordered(trace))
     response = response_of(trace, character)
     try:
         made, why = made_by(trace, response, asked, method, idle)
@@ -250,6 +252,7 @@ def _steady_power(trace: Trace, asked: Asked, character: Character | None, prese
     _check(trace, asked, "auto")
     if trace.channel.quantity == "energy":
         raise BadInput("a steady window needs readings of power", where=trace.channel.id, hint="name a power channel")
+    trace = once(ordered(trace))
     found = steady_of(trace, asked.begin_ns, asked.end_ns, preset)
     notice = Notice(code="steady" if found.steady else "not-steady", text=found.why)
     if found.extrapolated:

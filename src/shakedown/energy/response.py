@@ -45,7 +45,8 @@ class Response(NamedTuple):
     reference: str  # that meter's channel
     resolution: float  # the least step; 0 for a trace without a reading
     noise: float | None
-    timing_known: bool = True  # whether its window and delay are known, or its stamps are the device's own
+    timing_known: bool = True  # whether its window or its delay is known, by statement or by characterisation
+    own_stamps: bool = True  # whether the stamps are the device's own (``has_own_stamps``)
 
     @property
     def boxcar_s(self) -> float:
@@ -116,7 +117,8 @@ def response_of(trace: Trace, character: Character | None = None) -> Response:
         or channel.quantity == "energy"
         or channel.window_s is not None
         or channel.delay_s is not None
-        or has_own_stamps(trace),
+        or channel.stamped == "device",
+        own_stamps=has_own_stamps(trace),
     )
 
 
@@ -199,11 +201,10 @@ def kernel_answer(x: Floats, window: float, tau: float) -> Floats:
     return (ramp(x) - ramp(x - window)) / window
 
 
-def caught(response: Response, length_s: float) -> float:
+def caught(smear_s: float, length_s: float) -> float:
     """Of a constant load's energy above its surroundings, the share that readings show between its ends when they are moved
     back by their lag: 1 - w/(4T) for a boxcar w <= 2T, T/w for longer ones; any kernel counts as the boxcar that spreads
     as much. What is missing lies before and after."""
-    smear = response.smear_s
-    if smear <= 0 or length_s <= 0:
+    if smear_s <= 0 or length_s <= 0:
         return 1.0
-    return 1 - smear / (4 * length_s) if smear <= 2 * length_s else length_s / smear
+    return 1 - smear_s / (4 * length_s) if smear_s <= 2 * length_s else length_s / smear_s

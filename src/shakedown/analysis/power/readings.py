@@ -11,6 +11,7 @@ import numpy as np
 
 from ...energy.clocks import meter_clock as clock
 from ...energy.clocks.meter_clock import Clock
+from ...energy.deduplicate import once
 from ...energy.green500.intervals import refresh_s
 from ...energy.response import has_own_stamps
 from ...metering import campaign_meters, sampler
@@ -100,7 +101,7 @@ def _traces(directory: RunDirectory) -> list[Trace]:
             if one.channel.quantity in ("power", "energy"):
                 parts[channel_key(one.channel)].append(one)
     return [
-        _once(
+        once(
             trace(
                 same[-1].channel,
                 np.concatenate([one.t_ns for one in same]),
@@ -111,15 +112,6 @@ def _traces(directory: RunDirectory) -> list[Trace]:
         )
         for same in parts.values()
     ]
-
-
-def _once(one: Trace) -> Trace:
-    """A device's own stamps stand once each: what was read again before it refreshed tells nothing more."""
-    if not has_own_stamps(one):
-        return one
-    again = np.zeros(len(one), np.bool_)
-    again[1:] = (np.diff(one.t_ns) == 0) & one.ok[1:] & one.ok[:-1]
-    return one.take(~again)
 
 
 def idle_windows(measurements: Iterable[Measurement], channels: Sequence[Read]) -> list[tuple[int, int]]:

@@ -183,7 +183,9 @@ def reading_terms(submission: Submission, parts: Sequence[Contribution], window:
             continue
         steps += (scale * least / math.sqrt(12)) ** 2 / (len(w) if noise > least / 2 and len(w) else 1)
         if trace.channel.scope == "point" and len(w):
-            points += (scale * noise) ** 2 / len(w)
+            # A load that moves in time with the readings errs alike between any two of them (budget.reading_terms).
+            together = float(w[-1] - w[0]) / (math.sqrt(12) * len(w))
+            points += scale**2 * max(noise**2 / len(w), together**2)
     found = (
         Term(name="resolution", u=math.sqrt(steps), remedy="take a meter with a finer step"),
         Term(name="sampling", u=math.sqrt(points), text="between point readings", remedy="read more often"),

@@ -27,7 +27,7 @@ class Phase(Record, frozen=True, kw_only=True):
     end: datetime.datetime | None = None
     begin_ns: int | None = None
     end_ns: int | None = None
-    resolution_s: strict.NotNegative = 0.0  # of the clock that stamped it: 1 for HPL's lines
+    resolution_s: strict.NotNegative | None = None  # of the stamps; else as they are written: 1 for whole seconds
     ready: bool = True  # idle: ready for work, not asleep
 
 
@@ -171,11 +171,17 @@ def _window(name: str, phase: Phase) -> Window:
             "name": name,
             "begin_ns": edges[0],
             "end_ns": edges[1],
-            "resolution_s": phase.resolution_s,
+            "resolution_s": _written_s(phase) if phase.resolution_s is None else phase.resolution_s,
             "source": "the site's stamps",
         },
         Window,
     )
+
+
+def _written_s(phase: Phase) -> float:
+    """Stamps without a fraction of a second are taken as whole seconds; others, and Unix nanoseconds, as exact."""
+    told = [one for one in (phase.begin, phase.end) if one is not None]
+    return 1.0 if told and all(one.microsecond == 0 for one in told) else 0.0
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

@@ -159,8 +159,8 @@ def reading_terms(
                 name="coverage",
                 u=math.hypot(unseen, between),
                 dof=max(1.0, n / tau - 1),
-                text=f"readings see {covered:.0%} of the time; a load in step with their {cadence_s:g} s "
-                "would add more",
+                text=f"readings see {covered:.0%} of the time"
+                + ("" if covered == 0 else f"; a load in step with their {cadence_s:g} s would add more"),
                 remedy="repeat the work with random pauses, or read a meter that sees all of the time",
             )
         )
@@ -170,14 +170,17 @@ def reading_terms(
 
 
 def _steps_squared(powers: Floats, sd: float, response: Response, covered: float) -> float:
-    """The sum of the squares of the load's steps from one reading to the next. Of readings that average over a part of the
+    """The square of the load's steps from one reading to the next, added up. Of readings that average over a part of the
     time only steps that stand out count, since their scatter has its own term; between points every step does, less what
-    the meter's own noise is known to make."""
+    the meter's own noise is known to make. Between points each step may come at its own moment (the sum of the squares), or
+    all at the same one, of a load that moves in time with the readings: their sum is what the power differs by between the
+    first reading and the last, and its square counts where it is more."""
     steps = np.diff(powers)
     if covered > 0:
         steps = steps[np.abs(steps) > 5 * sd]
     noise = (response.noise or 0.0) / abs(response.gain)
-    return max(float(steps @ steps) - (0.0 if covered > 0 else 2 * noise**2 * len(steps)), 0.0)
+    alone = max(float(steps @ steps) - (0.0 if covered > 0 else 2 * noise**2 * len(steps)), 0.0)
+    return alone if covered > 0 else max(alone, float(steps.sum()) ** 2)
 
 
 def _quantisation(response: Response, sd: float, seconds: float, count: float) -> Term:
