@@ -139,9 +139,14 @@ void memory_limits() {
   const std::string nodes = "/sys/devices/system/node";
   root.write(nodes + "/has_memory", "0-2");
   for (const std::string node : {"0", "1", "2"}) {
-    root.write(nodes + "/node" + node + "/cpulist", node == "1" ? "" : node);
-    root.write(nodes + "/node" + node + "/meminfo", "Node " + node + " MemTotal: 700 kB\nNode " + node +
-                                                        " MemFree:   200 kB\nNode " + node + " Inactive(file): 50 kB");
+    const std::string prefix = "Node " + node + ' ';
+    std::string path = nodes;
+    path.append("/node").append(node);
+    std::string meminfo = prefix;
+    meminfo.append("MemTotal: 700 kB\n").append(prefix).append("MemFree:   200 kB\n");
+    meminfo.append(prefix).append("Inactive(file): 50 kB");
+    root.write(path + "/cpulist", node == "1" ? "" : node);
+    root.write(path + "/meminfo", meminfo);
   }
   expect(memory_room(root.path()).bytes == 512'000, "nodes without CPUs do not count");
   root.write("/proc/self/status", "Name:\tx\nMems_allowed_list:\t0-1");
