@@ -29,6 +29,7 @@ from shakedown.cli import run as runs
 from shakedown.errors import BadInput
 from shakedown.records import Cpu, Host, Memory
 from shakedown.results import run_directory
+from support.acceptances import TWO_REQUIREMENTS
 
 
 def host(name: str, **more: Any) -> Host:
@@ -36,24 +37,7 @@ def host(name: str, **more: Any) -> Host:
     return Host(name=name, cpu=cpu, memory=Memory(total_bytes=2**34), **more)
 
 
-PLAN = """
-name = "p"
-title = "P"
-[[requirement]]
-id = "a"
-clause = "1.1"
-text = "A."
-[[requirement]]
-id = "b"
-clause = "2.2"
-text = "B."
-[[test]]
-id = "say"
-requirements = ["a"]
-kind = "command"
-command = ["echo", "fine"]
-expect = ["fine"]
-[[test]]
+PLAN = f"""{TWO_REQUIREMENTS}[[test]]
 id = "slot"
 requirements = ["b"]
 kind = "command"

@@ -15,35 +15,9 @@ from shakedown.acceptance import directory, journal, running, sealing
 from shakedown.acceptance.journal import Tampered
 from shakedown.acceptance.plan import CommandTest, ManualTest
 from shakedown.errors import BadInput, CannotMeasure
+from support.acceptances import LOOK, TWO_REQUIREMENTS
 
-PLAN = """
-name = "p"
-title = "P"
-[[requirement]]
-id = "a"
-clause = "1.1"
-text = "A."
-[[requirement]]
-id = "b"
-clause = "2.2"
-text = "B."
-[[test]]
-id = "say"
-requirements = ["a"]
-kind = "command"
-command = ["echo", "fine"]
-expect = ["fine"]
-[[test]]
-id = "look"
-requirements = ["b"]
-kind = "manual"
-steps = ["Look."]
-[[test.field]]
-name = "seen"
-title = "Seen"
-type = "yes-no"
-expect = "yes"
-"""
+PLAN = TWO_REQUIREMENTS + LOOK % "b"
 
 
 def quiet(text: str) -> None:

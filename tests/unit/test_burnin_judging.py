@@ -62,6 +62,18 @@ def test_nothing_new_is_no_symptom() -> None:
     assert changed(temperature_c=75.0, power_w=700.0, replays=50) == ()
 
 
+def test_a_count_that_was_not_told_before_is_no_rise() -> None:
+    """A driver that gives its counters at the second look only: these may all be old."""
+    untold = msgspec.structs.replace(WELL[1], uncorrected=None, corrected=None, replays=None)
+    before = msgspec.structs.replace(BEFORE, gpus=(WELL[0], untold))
+    now = msgspec.structs.replace(
+        before,
+        at_s=NOW + 5,
+        gpus=(WELL[0], msgspec.structs.replace(untold, uncorrected=2, corrected=90, replays=10**6)),
+    )
+    assert symptoms.symptoms(before, now, PLAN) == ()
+
+
 @pytest.mark.parametrize(
     ("changes", "kind", "severity"),
     [

@@ -7,17 +7,18 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shakedown import workloads
-from shakedown.analysis import derive, table, values
-from shakedown.analysis.statistics import median_interval, outliers
+from shakedown.analysis import derive, limits, table, values
+from shakedown.analysis.statistics import median_interval, outliers, proportion_interval
 from shakedown.errors import StoreFailed
 from shakedown.programs import events
-from shakedown.records import Case, Measurement, Metric, Residual
+from shakedown.records import Case, Limit, Measurement, Metric, Residual
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 RATE = Metric(name="x.rate", title="Rate", unit="B/s", better="higher", kernel="k", per="bytes/s")
@@ -219,3 +220,58 @@ def test_residuals_pass_only_as_numbers_within_their_limit() -> None:
     assert not Residual(value=1.1, limit=1.0, kind="").passed
     assert not Residual(value=None, limit=1.0, kind="").passed
     assert not Residual(value=float("nan"), limit=1.0, kind="").passed
+
+
+# ----------------------------------------------------------------------------------------- a share of counted things
+
+COUNTED = msgspec.structs.replace(LOSS, share_of="expected")
+WORST = msgspec.structs.replace(LOSS, name="x.worst", per="worst", share_of="expected/ranks")
+
+
+def counted(lost: int, of: int, repeat: int = 1, worst: float = 0.0) -> Measurement:
+    work = {"loss": lost / of, "lost": float(lost), "expected": float(of), "worst": worst}
+    return measurement(Case(kernel="loss", params={"ranks": 4}, work=work), repeat=repeat)
+
+
+def shares(*records: Measurement) -> dict[str, derive.Finding]:
+    found = derive.findings(table.from_measurements(records), {"x": (COUNTED, WORST)})
+    return {one.metric: one for one in found}
+
+
+def test_a_loss_that_was_counted_once_has_the_interval_of_a_proportion_and_says_what_it_is_worth() -> None:
+    one = shares(counted(180, 18_000))["x.loss"]
+    assert (one.low, one.high) == proportion_interval(0.01, 18_000)
+    assert one.low is not None and one.high is not None and 0.008 < one.low < 0.01 < one.high < 0.012
+    assert [notice.code for notice in one.notices] == ["counted-once"]
+    none = shares(counted(0, 18_000))["x.loss"]
+    assert none.low == 0.0 and none.high == pytest.approx(3.69 / 18_000, rel=0.01), "nothing lost is not never"
+
+
+def test_the_worst_of_several_listeners_has_the_interval_that_holds_for_each_of_them() -> None:
+    """The worst of four of one true loss lies above it: the interval must hold it all the same."""
+    rng = np.random.default_rng(5)
+    held = 0
+    for _ in range(300):
+        lost = rng.binomial(4500, 0.01, size=4)
+        one = shares(counted(int(lost.sum()), 18_000, worst=float(lost.max()) / 4500))["x.worst"]
+        assert one.low is not None and one.high is not None
+        held += one.low <= 0.01 <= one.high
+    assert held >= 0.94 * 300
+
+
+def test_losses_in_bursts_scatter_more_than_a_proportion_and_repeats_show_it() -> None:
+    """Bursts of 200 packets: one run's interval is too narrow, and says so; that of repeats holds their scatter."""
+    lost = (0, 200, 600, 0, 400)
+    found = shares(*(counted(each, 18_000, repeat) for repeat, each in enumerate(lost, 1)))["x.loss"]
+    alone = shares(counted(200, 18_000))["x.loss"]
+    assert found.value == alone.value == 200 / 18_000 and found.notices == ()
+    assert found.low == 0.0 and found.high == pytest.approx(600 / 18_000)
+    assert alone.low and alone.high and found.high > 2 * alone.high
+
+
+def test_a_limit_on_loss_is_judged_by_its_interval() -> None:
+    bound = Limit(metric="x.loss", at_most=0.01)
+    for lost, state in ((0, "met"), (120, "met"), (175, "undecided"), (185, "undecided"), (260, "not met")):
+        one = shares(counted(lost, 18_000))["x.loss"]
+        (got,) = limits.verdicts([bound], [one], {"x.loss": COUNTED}, {})
+        assert got.state == state, lost

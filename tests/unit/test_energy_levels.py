@@ -109,6 +109,7 @@ TABLE: list[tuple[str, Change, str, int, str]] = [
     ("accuracy without a source", put("meters.0.accuracy.source", ""), "2.0", 0, "4b.documented"),
     ("accuracy of full scale", both(put("meters.0.accuracy.full_scale", 0.01), put("meters.0.range_w", 20e3)), "2.0", 1,
      "4b.accuracy"),
+    ("accuracy of a full scale that is not given", put("meters.0.accuracy.full_scale", 0.01), "2.0", 0, "4b.documented"),
 ]  # fmt: skip
 
 

@@ -259,6 +259,9 @@ def test_the_makers_class_by_its_kind() -> None:
         found = joules(400.0, 100.0, accuracy=accuracy, full_scale=1000.0)
         assert term(found, "meter class").u == pytest.approx((0.001 * 40_000 + 0.001 * 1000 * 100) / divisor, rel=1e-4)
     assert "class-unknown" in {notice.code for notice in joules(400.0, 100.0).notices}
+    of_no_range = joules(400.0, 100.0, accuracy=Accuracy(reading=0.001, full_scale=0.001))
+    assert "range-unknown" in {notice.code for notice in of_no_range.notices}
+    assert "meter class" not in {one.name for one in of_no_range.terms}, "a range that is not known is not one of 0 W"
 
 
 def test_one_meters_gain_cancels_in_a_ratio_of_its_readings() -> None:

@@ -221,6 +221,8 @@ def test_rows_of_old_kernels_are_read(node: Node) -> None:
     folder = "/sys/devices/system/edac/mc/mc0/csrow0"
     node.put({f"{folder}/ce_count": 0, f"{folder}/ue_count": 2})
     assert set(node.wrong("ecc")) == {"mc0 csrow0 uncorrected"}
+    node.put({"/sys/devices/system/edac/mc/mc0/csrow1/ue_count": 0})  # without its count of corrected errors
+    assert "csrow1" not in str(node.check("ecc")), "what tells no count has none of zero"
 
 
 def test_a_counter_that_may_not_be_read_is_unknown(node: Node) -> None:

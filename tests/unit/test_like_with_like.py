@@ -252,7 +252,16 @@ def test_compare_shows_circumstances_and_ranks_only_like_with_like(tmp_path: Pat
     assert row.cells[1] is not None and row.cells[1].circumstances == "1 node, all cores (4)"
     (row,) = [row for row in compare.side_by_side([vm, theirs], METRICS) if not row.detail]
     assert compare.winner(row) is None and row.cells[1] is not None and row.cells[1].ratio is None
-    assert compare.verdict(row, ("vm", "bsc-2")) == "other circumstances (bsc-2: machine: virtual here, bare there)"
+    assert compare.verdict(row, ("vm", "bsc-2")) == "other circumstances (machine: virtual in vm, bare in bsc-2)"
+    # of three columns "here" and "there" name none; two of one name are numbered
+    third = entry("vm", msgspec.structs.replace(one, params={"threads": 1}), setting(virtualisation="kvm"))
+    columns = [mine, vm, third]
+    assert compare.names_of(columns) == ["mine", "vm (1)", "vm (2)"]
+    (row,) = [row for row in compare.side_by_side(columns, METRICS) if not row.detail]
+    said = compare.verdict(row, compare.names_of(columns))
+    assert "machine: bare in mine, virtual in vm (1)" in said
+    assert "all cores (2) in mine, 1 core in vm (2)" in said
+    assert " here" not in said and " there" not in said
 
 
 def test_a_value_without_an_interval_says_so_whatever_the_factor() -> None:

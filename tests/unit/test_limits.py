@@ -93,8 +93,8 @@ def test_what_was_measured_is_no_limit_for_itself() -> None:
     bound = Limit(metric="m", at_least=0.7, of="memory.bandwidth")
     measured = peak(61, kind="measured", basis="STREAM read, 2 threads")
     (got,) = limits.verdicts([bound], [finding(60, 59, 61, level="memory")], METRICS, {"node1": (measured,)})
-    assert got.state == "undecided" and "what was measured is no limit for itself" in got.evidence
-    assert "61.0 B/s, measured" in got.requirement and "measured 60.0 B/s" in got.evidence
+    assert got.state == "undecided" and "a measurement is not judged by itself" in got.evidence
+    assert "known only as measured here: 61.0 B/s" in got.requirement and "measured 60.0 B/s" in got.evidence
 
 
 def test_of_two_peaks_the_verdict_says_which_and_why() -> None:
@@ -103,7 +103,7 @@ def test_of_two_peaks_the_verdict_says_which_and_why() -> None:
     peaks = (peak(100), clock, peak(61, kind="measured", basis="x"))
     (got,) = limits.verdicts([bound], [finding(60, 59, 61, level="memory")], METRICS, {"node1": peaks})
     assert got.state == "not met"
-    assert "100 B/s, derived" in got.requirement and "120 B/s at the clock that was measured" in got.requirement
+    assert "100 B/s, derived at the base clock; it would be 120 B/s at the clock that was measured" in got.requirement
     assert "not the 61.0 B/s that was measured here" in got.requirement
 
 
@@ -200,7 +200,7 @@ def test_arrays_beside_a_cache_as_large_stand_for_nothing_in_memory() -> None:
     metrics = {TRIAD.name: TRIAD}
     found = sizes.by_rule([sized(32, 90e9), sized(127, 70e9), sized(128, 40e9)], metrics, [host(2)])
     assert [one.params.get("level") for one in found] == [None, None, "memory"]
-    assert "128 MiB (STREAM's rule" in found[0].notices[0].text
+    assert "STREAM's rule asks for 128 MiB" in found[0].notices[0].text
     (limit,) = limits.measured_peaks(found, metrics)["node1"]
     assert limit.value == 40e9, "memory.bandwidth is what memory gives"
     for params in ({}, {"level": "memory"}):

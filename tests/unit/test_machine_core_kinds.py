@@ -8,7 +8,7 @@ import pytest
 
 from shakedown.cli import machine as machine_command
 from shakedown.hosts.access import format_cpu_list
-from shakedown.machine import discover
+from shakedown.machine import discover, microarchitecture
 from shakedown.records import Host, Peak
 from support import trees
 
@@ -164,6 +164,9 @@ def test_equal_base_clocks_do_not_hide_the_kinds(tmp_path: Path) -> None:
     parts = (Cluster(4, khz=2_200_000), Cluster(4, l1=32, share=4, khz=2_200_000, l3=False))
     host = discover(trees.door(tmp_path, processor(*parts, model=189)))
     assert peak(host).value == pytest.approx(8 * 16 * 2.2e9) and "Skymont" in peak(host).basis
+    assert "its units are not verified" in peak(host).basis, "of Skymont no public source could be read"
+    lion = microarchitecture.by_name("Lunar Lake")
+    assert lion and not lion.unverified and "X86SchedLunarlakeP" in lion.source
 
 
 def test_one_odd_clock_is_taken_from_the_others_of_its_kind(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from shakedown.hosts.access import RecordedHost
 from shakedown.machine import cgroup, settings_limits
 from shakedown.machine.cpu import cpu
 from shakedown.machine.settings import settings
-from shakedown.records import Setting
+from shakedown.records import Setting, Software
 from support import trees
 
 Files = dict[str, str | bytes | trees.Link]
@@ -41,6 +41,22 @@ def test_a_variable_that_holds_a_library_to_another_processor_is_named(tmp_path:
     found = changed(tmp_path, {}, environment={"OPENBLAS_CORETYPE": "Haswell"})["kernels of libraries"]
     assert found.state == "warn" and found.value == "OPENBLAS_CORETYPE=Haswell"
     assert found.advice == "unset OPENBLAS_CORETYPE"
+
+
+def test_a_variable_of_a_library_that_is_not_here_is_a_note(tmp_path: Path) -> None:
+    """NVIDIA's variable on a machine without NVPL: nothing that was found reads it."""
+    environment = {"NVPL_BLAS_DEBUG_CPU_TYPE": "ARMV8", "BLIS_ARCH_TYPE": "haswell", "MKL_DEBUG_CPU_TYPE": "5"}
+    door = trees.door(tmp_path, trees.cluster_node(), environment=environment)
+    here = [Software(kind="blas", name="aocl"), Software(kind="mpi", name="mkl")]
+    found = {one.name: one for one in settings(door, cpu(door)[0], here) if one.name.startswith("kernels")}
+    assert found["kernels of libraries"].value == "BLIS_ARCH_TYPE=haswell"
+    other = found["kernels of other libraries"]
+    assert other.state == "info" and not other.advice
+    assert other.value == "MKL_DEBUG_CPU_TYPE=5, NVPL_BLAS_DEBUG_CPU_TYPE=ARMV8"
+    (none,) = [one for one in settings(door, cpu(door)[0], []) if one.name.startswith("kernels")]
+    assert none.state == "info"
+    (unknown,) = [one for one in settings(door, cpu(door)[0]) if one.name.startswith("kernels")]
+    assert unknown.state == "warn" and "NVPL" in str(unknown.value), "what is installed is not known"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from shakedown.analysis import build
+from shakedown.energy.clocks import meter_clock
 from shakedown.energy.simulate import Load
+from shakedown.errors import BadInput
 from shakedown.metering.trace import Trace
 from shakedown.records import Analysis, Finding, Measurement, PowerView, Term
 from shakedown.report.formats import html
@@ -116,3 +118,12 @@ def test_a_clock_that_is_right_is_said_in_its_row_and_is_no_matter_to_mind(tmp_p
     _, view = analysed(tmp_path / "run", campaign(), measurements())
     assert "nothing is taken out" in view.meters[0].note
     assert not [one for one in view.notices if one.code.startswith("clock")]
+
+
+def test_runs_too_near_to_one_another_are_the_reason_not_missing_readings() -> None:
+    """Of 1,565 readings "0 lie within 60 s of the runs": it was other runs that lay within 60 s."""
+    t_ns = T0 + np.arange(0, 300 * 10**9, 2 * 10**8, dtype=np.int64)
+    readings = meter_clock._Seen("m", t_ns, np.full(len(t_ns), 200.0), 0.2, 0.0, 0.0, 0.2)
+    edges = T0 + np.array([50, 60, 70, 80, 90, 100], np.int64) * 10**9
+    with pytest.raises(BadInput, match="other runs lie within"):
+        meter_clock._found(readings, edges, 2, 4, 0.0, 60.0)

@@ -283,3 +283,43 @@ def test_runs_on_gpus_are_no_rows_of_the_processors_model() -> None:
     with pytest.raises(BadInput, match="no run of hpl"):
         measured.from_measurements([on_gpus])
     assert len(measured.from_measurements([*RUNS, on_gpus]).rows) == len(measured.from_measurements(RUNS).rows)
+
+
+def test_runs_that_do_not_count_are_named_with_the_reason() -> None:
+    """A mixed run directory: the GPU's run was dropped without a word."""
+    on_gpus = msgspec.structs.replace(measurement(1, *hpl_cases(40_000, 1, 1), workload="hpl_gpu"), run="aboard")
+    broken = msgspec.structs.replace(RUNS[0], run="broken", state="wrong")
+    found = measured.from_measurements([*RUNS, on_gpus, broken])
+    gpus, wrong = found.said
+    assert "aboard (hpl_gpu, N 40000)" in gpus and "on GPUs" in gpus
+    assert "broken (hpl: wrong)" in wrong
+    assert measured.from_measurements(RUNS).said == ()
+
+
+# ------------------------------------------------------------------------------------------------ a site's HPL: its nodes
+
+
+def of_a_site(p: int, q: int, **params: int) -> Measurement:
+    """A run of a site's HPL, which tells no hosts: ``ranks`` that the harness started, on ``nodes``."""
+    cases = tuple(one for one in hpl_cases(100_352, p, q) if one.kernel == "hpl")
+    if nodes := params.pop("nodes", 0):
+        cases = tuple(msgspec.structs.replace(one, params={"nodes": nodes, **one.params}) for one in cases)
+    one = measurement(1, *cases, workload="xhpl")
+    return msgspec.structs.replace(one, params=dict(params), provenance={})
+
+
+def test_nodes_of_a_sites_hpl_are_those_that_it_was_started_on() -> None:
+    assert [row.count for row in measured.from_measurements([of_a_site(2, 4, ranks=8, nodes=4)]).rows] == [4]
+    assert [row.count for row in measured.from_measurements([of_a_site(2, 4, ranks=8)]).rows] == [1]
+    # a grid of fewer ranks than were started takes the first of them: two hosts of four
+    (row,) = measured.from_measurements([of_a_site(2, 2, ranks=8, nodes=4)]).rows
+    assert row.count == 2 and row.config and row.config.ranks_per_node == 2
+
+
+@pytest.mark.parametrize("started", [{}, {"ranks": 0}])  # an imported log; a script that starts its own ranks
+def test_nodes_that_nothing_tells_are_asked_for(started: dict[str, int]) -> None:
+    with pytest.raises(BadInput, match="does not say on how many nodes") as refused:
+        measured.from_measurements([of_a_site(4, 8, **started)])
+    assert "--ranks-per-node" in str(refused.value.hint)
+    (row,) = measured.from_measurements([of_a_site(4, 8, **started)], ranks_per_node=8).rows
+    assert row.count == 4 and row.config and row.config.ranks_per_node == 8

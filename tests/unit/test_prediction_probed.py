@@ -44,7 +44,7 @@ def measurement(cases: list[Case], workload: str = "hpl_probe", state: str = "ok
         run="r",
         repeat=1,
         workload=workload,
-        params={},
+        params={"ranks": 2},
         host="h",
         state=state,  # type: ignore[arg-type]
         cases=tuple(cases),

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from shakedown.errors import BadInput
-from shakedown.prediction import forecast, page
+from shakedown.prediction import forecast, page, setup
 from shakedown.prediction.priors import DEFAULTS
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "bench" / "forecast.py"
@@ -78,3 +78,31 @@ def test_the_script_prints_each_series_and_the_coverage(
     bench().main()
     out = capsys.readouterr().out
     assert "Siyuan-1" in out and "held out: 1 of 1 rows" in out
+
+
+def test_intervals_of_gpus_hold_too_and_say_why_they_are_wide() -> None:
+    """1 of 5 held-out rows of GPU series lay in their intervals, which were those of processors."""
+    on_gpus = [one for one in outcomes().values() if one.series.described.counts == "gpus"]
+    rows = sum(len(one.rows) for one in on_gpus)
+    assert rows == 13 and 0.75 <= sum(one.inside for one in on_gpus) / rows <= 0.95
+    own = [one for one in on_gpus if one.series.role == "held out"]
+    assert sum(one.inside for one in own) >= 4 and sum(len(one.rows) for one in own) == 5
+    series = own[0].series
+    found = forecast.forecast(series.described, series.observed, series.held_out)
+    assert any("On GPUs the intervals are wide" in one for one in found.notices)
+
+
+def test_the_error_of_a_description_is_that_of_its_kind_where_it_says_none() -> None:
+    text = 'title = "t"\ncounts = "{}"\n[run]\nranks_per_node = 1\nnb = 256\n[error]\nnoise = 0.02\n{}'
+    gpus = setup.parse(text.format("gpus", ""), "t.toml").error
+    assert (gpus.noise, gpus.discrepancy) == (0.02, setup.GPU_DISCREPANCY)
+    assert setup.parse(text.format("gpus", "discrepancy = 0.0"), "t.toml").error.discrepancy == 0.0
+    assert setup.parse(text.format("nodes", ""), "t.toml").error.discrepancy == 0.007
+
+
+def test_the_documentation_says_how_much_the_choices_matter() -> None:
+    document = (SCRIPT.parents[2] / "docs" / "forecast.md").read_text(encoding="utf-8")
+    for one in bench().choices():
+        (line,) = (row for row in document.splitlines() if row.startswith(f"| {one.changed} |"))
+        told = [float(cell.strip().removesuffix(" %")) for cell in line.strip("|").split("|")[1:]]
+        assert told == pytest.approx([100 * one.mean, 100 * one.worst, 100 * one.last], abs=0.15), one.changed

@@ -77,3 +77,25 @@ def test_an_outlier_does_not_hide_itself() -> None:
     assert stats.outliers([10.0, 10.1, 9.9, 10.05, 50.0]) == (4,)
     assert stats.outliers([10.0, 10.1, 9.9, 10.05]) == ()
     assert stats.outliers([1.0, 1.0, 1.0, 1.0, 1.0001]) == (4,)
+
+
+@pytest.mark.parametrize(
+    ("found", "count", "low", "high"),
+    [(0, 10, 0.0, 0.3085), (1, 10, 0.0025, 0.4450), (5, 10, 0.1871, 0.8129), (10, 10, 0.6915, 1.0)],
+)
+def test_the_interval_of_a_proportion_is_that_of_the_tables(found: int, count: int, low: float, high: float) -> None:
+    got = stats.proportion_interval(found / count, count)
+    assert got.low == pytest.approx(low, abs=5e-5) and got.high == pytest.approx(high, abs=5e-5)
+
+
+@pytest.mark.parametrize("true", [1e-4, 0.003, 0.02, 0.5])
+def test_the_interval_of_a_proportion_covers_the_truth_as_often_as_it_says(true: float) -> None:
+    drawn = np.random.default_rng(3).binomial(2000, true, size=600)
+    by_count = {count: stats.proportion_interval(count / 2000, 2000) for count in set(drawn.tolist())}
+    assert np.mean([by_count[count].low <= true <= by_count[count].high for count in drawn.tolist()]) > 0.93
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.5, 0), (-0.1, 10), (1.1, 10), (float("nan"), 10)])
+def test_no_proportion_has_no_interval(share: float, count: int) -> None:
+    with pytest.raises(ValueError, match="no proportion"):
+        stats.proportion_interval(share, count)

@@ -12,7 +12,7 @@ import pytest
 from shakedown import programs, workloads
 from shakedown.errors import BadInput, CannotMeasure, StoreFailed
 from shakedown.machine import mpi as flavours
-from shakedown.records import Case, Core, Cpu, Host, Machine, Measurement, Memory, NumaNode, Peak, Residual
+from shakedown.records import Cache, Case, Core, Cpu, Host, Machine, Measurement, Memory, NumaNode, Peak, Residual
 from shakedown.schedulers import Allocation
 from shakedown.tuning import explain, launch, loop, page, prior, program, space
 from shakedown.tuning.journal import TRIALS, Journal
@@ -150,6 +150,20 @@ def test_the_default_space_has_both_sides_of_the_square_and_fitting_grids() -> N
     for point in space.combinations(made, space.PRIMARY, space.canonical(made, made.defaults)):
         p, q = space.pair(str(point["grid"]))
         assert p * q == space.pair(str(point["layout"]))[0]
+
+
+def test_sockets_that_are_not_known_are_not_one() -> None:
+    """A rank a socket is tried where the sockets are known, and first where nothing nearer is; else by what is known."""
+    one = host(16)
+    two = msgspec.structs.replace(one, numa=(), cpu=msgspec.structs.replace(one.cpu, sockets=2))
+    assert space.layouts(two)[0] == (2, 8)
+    untold = msgspec.structs.replace(one, cpu=msgspec.structs.replace(two.cpu, sockets=None, caches=four_l3(two)))
+    assert [ranks for ranks, _ in space.layouts(untold)] == [2, 4, 1, 16]  # NUMA nodes, L3, the host, cores
+
+
+def four_l3(one: Host) -> tuple[Cache, ...]:
+    groups = tuple(tuple(range(at, at + 4)) for at in range(0, 16, 4))
+    return (*one.cpu.caches[:2], Cache(level=3, kind="unified", size_bytes=2**25, groups=groups))
 
 
 def test_what_cannot_matter_is_one_configuration() -> None:

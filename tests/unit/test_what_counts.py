@@ -60,7 +60,7 @@ def test_a_limit_is_held_against_the_figure_and_not_against_what_is_faster_besid
 def test_a_limit_without_a_figure_says_what_there_is_and_how_to_mean_it() -> None:
     state, evidence = verdict(RATE, 5, ZEROS)
     assert state == "not measured"
-    assert "that of data random" in evidence and "only data zeros" in evidence and 'data = "zeros"' in evidence
+    assert "cases with data random" in evidence and "only data zeros" in evidence and 'data = "zeros"' in evidence
 
 
 def test_where_memory_was_measured_a_cache_does_not_meet_a_limit_that_names_no_level() -> None:

@@ -56,6 +56,26 @@ def test_a_cache_of_cpus_that_may_not_be_used_does_not_count() -> None:
     assert stream.last_level_bytes(one) == 64 * MIB
 
 
+def with_side_caches(size_bytes: int, *, nodes: int = 1) -> Host:
+    """Four cores whose nodes have a cache before their memory, as Xeon Phi and Xeon Max in cache mode."""
+    one = with_last_level(64 * MIB, memory_bytes=192 * GIB)
+    each = 4 // nodes
+    before = (Cache(level=1, kind="unified", size_bytes=size_bytes, line_bytes=64),)
+    numa = [NumaNode(id=at, cpus=tuple(range(at * each, at * each + each)), side_caches=before) for at in range(nodes)]
+    return msgspec.structs.replace(one, numa=tuple(numa))
+
+
+def test_a_cache_before_the_memory_is_a_last_level_cache() -> None:
+    """16 GiB of MCDRAM before the memory: arrays of four times the L3 would be arrays in MCDRAM."""
+    assert stream.rule_bytes(with_side_caches(8 * GIB)) == 32 * GIB
+    assert stream.memory_bytes(with_side_caches(8 * GIB)) == 32 * GIB
+    quarter = with_side_caches(2 * GIB, nodes=4)
+    assert stream.rule_bytes(quarter) == 32 * GIB
+    assert stream.rule_bytes(quarter, 1) == 8 * GIB, "a thread uses the cache of its node"
+    assert stream.rule_bytes(msgspec.structs.replace(quarter, usable_cpus=(0, 1))) == 16 * GIB
+    assert stream.rule_bytes(with_side_caches(1 * MIB)) == 256 * MIB, "the processors' own are more"
+
+
 def test_a_machine_without_known_caches_takes_the_least_size() -> None:
     one = host(2)
     one = msgspec.structs.replace(one, cpu=msgspec.structs.replace(one.cpu, caches=()))

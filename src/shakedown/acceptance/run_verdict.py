@@ -290,8 +290,7 @@ def _reference(entry: LimitEntry, one: Finding, findings: list[Finding], session
     if peak is None:
         return Reference(0, 0, entry.of, f"the peak {entry.of} is not known on {one.host}")
     if peak.kind == "measured":  # by programs such as the one that is judged: it would be held against itself
-        why = f"the peak {entry.of} cannot be derived here, and what was measured is no limit for itself"
-        return Reference(0, 0, entry.of, why)
+        return Reference(0, 0, entry.of, limits.only_measured(entry.of))
     return Reference(peak.value, peak.value, f"{entry.of} ({show(peak.value, peak.unit)}, {peak.kind})")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
+from ..machine import blas
 from ..records import Cause, Finding, Host, Notice, Outcome, Setting, Verdict
 
 #: Notices of a run that say that the machine did something else meanwhile.
@@ -33,14 +34,6 @@ _SETTINGS = {
     "swap": 0.02,
     "huge page compaction": 0.02,
     "clock source": 0.01,
-}
-#: Of a variable that chooses a library's kernels, what the library's name holds.
-_LIBRARY_OF = {
-    "OPENBLAS": ("openblas",),
-    "BLIS": ("blis", "aocl"),
-    "MKL": ("mkl",),
-    "NVPL": ("nvpl",),
-    "ARMPL": ("armpl",),
 }
 _ON_GPUS = ("NVLink", "PCIe width", "PCIe generation", "persistence")
 
@@ -181,6 +174,6 @@ def _bears_on(setting: Setting, finding: Finding) -> bool:
         return on_gpus
     if setting.name == "kernels of libraries":
         library = str(finding.params.get("library", "")).lower()
-        variables = re.findall(r"([A-Z]+)_\w+=", setting.value or "")
-        return any(word in library for name in variables for word in _LIBRARY_OF.get(name, ()))
+        variables = re.findall(r"([A-Z]+_\w+)=", setting.value or "")
+        return any(word in library for name in variables for word in blas.read_by(name))
     return setting.name in _SETTINGS and not on_gpus

@@ -148,17 +148,21 @@ def _number(params: Mapping[str, object], name: str) -> int | None:
 # --------------------------------------------------------------------------------------------------------- like with like
 
 
-def differences(ours: Circumstances, theirs: Circumstances, metric: Metric) -> tuple[str, ...]:
-    """What keeps a value of ours and one of theirs from being ranked, in words; empty where they are like with like."""
+def differences(
+    ours: Circumstances, theirs: Circumstances, metric: Metric, where: tuple[str, str] = ("here", "there")
+) -> tuple[str, ...]:
+    """What keeps a value of ours and one of theirs from being ranked, in words; empty where they are like with like.
+    ``where`` says whose is which: "in vm-1", "in comet"."""
     found = []
+    here, there = where
     for name in metric.ranked_by:
         if name == "extent":
             if not _same_extent(ours, theirs):
-                found.append(f"{_extent(ours) or 'cores not told'} here, {_extent(theirs) or 'not told'} there")
+                found.append(f"{_extent(ours) or 'cores not told'} {here}, {_extent(theirs) or 'not told'} {there}")
             continue
         mine, other = _facet(ours, name), _facet(theirs, name)
         if not _same(mine, other):
-            found.append(f"{_TITLES.get(name, name)}: {_word(name, mine)} here, {_word(name, other)} there")
+            found.append(f"{_TITLES.get(name, name)}: {_word(name, mine)} {here}, {_word(name, other)} {there}")
     return tuple(found)
 
 

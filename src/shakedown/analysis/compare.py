@@ -94,15 +94,24 @@ class _Valued(NamedTuple):
 _Column = list[_Valued]
 
 
+def names_of(entries: Sequence[Entry]) -> list[str]:
+    """What each column is called: its name, numbered where several have the same."""
+    names = [one.name for one in entries]
+    return [
+        f"{name} ({names[: at + 1].count(name)})" if names.count(name) > 1 else name for at, name in enumerate(names)
+    ]
+
+
 def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tuple[Row, ...]:
     """The rows in which at least two systems have a value: headlines first, then equal parameters of runs.
 
     Of a metric that has many headlines (one for each size) the best is no detail, nor are those of equal parameters where
     there is nothing else.
     """
+    names = names_of(entries)
     tops = [_grouped(entry, metrics, exact=False) for entry in entries]
     heads = [
-        _row(metrics[name], match or "best", [top.get((name, match), []) for top in tops])
+        _row(metrics[name], match or "best", [top.get((name, match), []) for top in tops], names)
         for name, match in dict.fromkeys(key for top in tops for key in top)
         if sum((name, match) in top for top in tops) > 1
     ]
@@ -113,7 +122,7 @@ def side_by_side(entries: Sequence[Entry], metrics: Mapping[str, Metric]) -> tup
     for name, text in dict.fromkeys(key for values in exact for key in values):
         found = [values.get((name, text), []) for values in exact]
         if sum(bool(one) for one in found) > 1:
-            row = _row(metrics[name], text, found)
+            row = _row(metrics[name], text, found, names)
             if (row.metric, tuple(cell and cell.value for cell in row.cells)) not in shown:
                 alike.append(msgspec.structs.replace(row, detail=bool(heads)))
     return (*heads, *(_together(alike) if heads else _few(_together(alike))))
@@ -164,7 +173,7 @@ def _text(params: Params) -> str:
     return ", ".join(f"{name}={word(value)}" for name, value in sorted(params.items()) if name not in IMPORTED)
 
 
-def _row(metric: Metric, params: str, columns: Sequence[_Column]) -> Row:
+def _row(metric: Metric, params: str, columns: Sequence[_Column], names: Sequence[str]) -> Row:
     """The first system's value that is like most of the others', of whole nodes rather than parts, at its best; beside it
     each other system's that is nearest to its circumstances."""
     columns = [_best_of_each(column, metric) for column in columns]
@@ -181,12 +190,12 @@ def _row(metric: Metric, params: str, columns: Sequence[_Column]) -> Row:
         columns[at], key=lambda one: (-likes(one), not one.circumstances.whole, _worse(metric, one.finding.value))
     )
     cells: list[Cell | None] = []
-    for column in columns:
+    for index, column in enumerate(columns):
         if not column:
             cells.append(None)
             continue
         chosen = first if column is columns[at] else min(column, key=lambda one: _far(metric, first, one))
-        cells.append(_cell(metric, first, chosen))
+        cells.append(_cell(metric, first, chosen, (f"in {names[at]}", f"in {names[index]}")))
     return Row(
         metric=metric.name,
         title=metric.title,
@@ -217,14 +226,14 @@ def _far(metric: Metric, first: _Valued, one: _Valued) -> tuple[object, ...]:
     return apart, not one.circumstances.whole, _worse(metric, one.finding.value)
 
 
-def _cell(metric: Metric, first: _Valued, one: _Valued) -> Cell:
+def _cell(metric: Metric, first: _Valued, one: _Valued, where: tuple[str, str]) -> Cell:
     finding = one.finding
     assert finding.value is not None and first.finding.value is not None
     low, _, high = interval(finding, metric)
     apart: tuple[str, ...] = ()
     rank = ratio = None
     if one is not first:
-        apart = circumstances.differences(first.circumstances, one.circumstances, metric)
+        apart = circumstances.differences(first.circumstances, one.circumstances, metric, where)
         if not apart:
             rank = compare(metric.better, interval(finding, metric), interval(first.finding, metric))
             ratio = finding.value / first.finding.value if first.finding.value else None
@@ -267,11 +276,7 @@ def winner(row: Row) -> int | None:
 
 def verdict(row: Row, names: Sequence[str]) -> str:
     """What the row shows, in words: the better system, or why none is."""
-    apart = [
-        f"{names[index]}: {'; '.join(cell.apart)}"
-        for index, cell in enumerate(row.cells)
-        if cell is not None and cell.apart
-    ]
+    apart = ["; ".join(cell.apart) for cell in row.cells if cell is not None and cell.apart]
     others = f"other circumstances ({'. '.join(apart)})" if apart else ""
     cells = ranked(row)
     if len(cells) < 2:

@@ -9,6 +9,10 @@ case, and never tells findings apart: a repeat that lost other packets is anothe
 The value of a run is the median of its samples with the bootstrap interval of statistics.median_ranks. Repeats of a run
 are other processes at other times: the value over repeats is the median of their values, and its interval the wider of
 that between the repeats and that within them.
+
+A share of counted things (packets lost of those that were sent) has the interval of a proportion, of each repeat. That
+takes each thing as counted on its own; losses come in bursts, whose scatter only repeats show, and then theirs counts where
+it is wider. One run alone says so.
 """
 
 from __future__ import annotations
@@ -20,8 +24,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..records import Finding, Metric, Params
-from .statistics import MAD_TO_SIGMA, OUTLIER_DEVIATIONS, median_interval, median_ranks, outliers
+from ..records import Finding, Metric, Notice, Params
+from .statistics import (
+    MAD_TO_SIGMA,
+    OUTLIER_DEVIATIONS,
+    Interval,
+    median_interval,
+    median_ranks,
+    outliers,
+    proportion_interval,
+)
 from .table import Cases, Floats, Ints
 from .values import applies, is_reported, value
 
@@ -117,6 +129,15 @@ def findings(cases: Cases, metrics: Mapping[str, tuple[Metric, ...]]) -> list[Fi
     return found
 
 
+#: What the interval of a share is worth that was counted in one run.
+_ONE_COUNT = Notice(
+    code="counted-once",
+    text="the interval takes each packet as lost on its own (Clopper and Pearson); losses come in bursts, and one run does "
+    "not show how far these scatter",
+    advice="repeat it, repeat=3: the interval then holds the scatter between the repeats",
+)
+
+
 class _Values(NamedTuple):
     """One entry a case: its median, and where there are times of ours the ends of its interval; extremes of all."""
 
@@ -127,7 +148,21 @@ class _Values(NamedTuple):
     extremes: list[float]
 
 
-def _values(metric: Metric, rows: list[int], works: Sequence[Work], got: Series) -> _Values:
+def _of_share(metric: Metric, work: Work, params: Params) -> Interval | None:
+    """The interval of a share of counted things; None for other metrics, and where the count is not told.
+
+    A share that is the worst of k parts has the interval that holds for all k of them at once (Bonferroni: level
+    1 - 0.05 / k), of so many things as a part has on average; the true worst then lies in it.
+    """
+    name, _, parameter = metric.share_of.partition("/")
+    count, parts = work.get(name, 0.0), params.get(parameter, 1)
+    share = work[metric.per]
+    if not name or count <= 0 or not 0 <= share <= 1 or not isinstance(parts, int) or parts < 1:
+        return None
+    return proportion_interval(share, count / parts, 1 - 0.05 / parts)
+
+
+def _values(metric: Metric, rows: list[int], works: Sequence[Work], params: Params, got: Series) -> _Values:
     """The cases that the metric applies to, as values."""
     found = _Values([], [], [], [], [])
     reported = is_reported(metric)  # its repeats are its samples
@@ -137,6 +172,9 @@ def _values(metric: Metric, rows: list[int], works: Sequence[Work], got: Series)
         found.rows.append(row)
         if reported:
             found.medians.append(work[metric.per])
+            if ends_of_share := _of_share(metric, work, params):
+                found.lows.append(ends_of_share.low)
+                found.highs.append(ends_of_share.high)
             continue
         ends = sorted(value(metric, float(t), work) for t in (got.low[row], got.high[row]))
         found.medians.append(value(metric, float(got.median[row]), work))
@@ -156,7 +194,7 @@ def _finding(
     cases: Cases,
     got: Series,
 ) -> Finding | None:
-    own = _values(metric, rows, works, got)
+    own = _values(metric, rows, works, params, got)
     medians = own.medians
     if not medians:
         return None
@@ -172,7 +210,8 @@ def _finding(
     best = None if metric.better == "none" else (max if metric.better == "higher" else min)(own.extremes or medians)
     reported = is_reported(metric)
     n_samples = len(medians) if reported else int(cases.counts[own.rows].sum())
-    if n_samples < 2:
+    of_one = reported and len(medians) == 1 and low is not None
+    if n_samples < 2 and not of_one:
         low = high = None  # one sample says nothing of its own spread
     return Finding(
         metric=metric.name,
@@ -187,6 +226,7 @@ def _finding(
         n_samples=n_samples,
         n_runs=len(medians),
         best=best,
+        notices=(_ONE_COUNT,) if of_one else (),
         outliers=len(outliers(medians)) if reported else int(got.outliers[own.rows].sum()),
         runs=tuple(dict.fromkeys(str(cases.run[row]) for row in own.rows)),
     )

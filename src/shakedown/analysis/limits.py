@@ -201,8 +201,10 @@ def _no_memory(figures: Sequence[Finding]) -> str:
     if below is not None:
         return f"{below.text}; {below.advice}"
     levels = ", ".join(dict.fromkeys(str(one.params.get("level", "between two levels")) for one in figures))
+    first = next((str(one.params["level"]) for one in figures if "level" in one.params), "l3")
     return (
-        f"its figure is that of memory, and only {levels} was measured; a limit that is meant for that names its level"
+        f"the limit is one of memory, and only {levels} was measured; to judge a cache, name its level in the limit: "
+        f'params = {{ level = "{first}" }}'
     )
 
 
@@ -232,8 +234,8 @@ def only_others(metric: Metric, real: Sequence[Finding]) -> str:
     )
     there = list(dict.fromkeys(str(one.params[name]) for one in real))
     return (
-        f"its figure is that of {name} {wanted}, and only {name} {', '.join(there)} was measured; a limit that is meant for "
-        f'that names it: params = {{ {name} = "{there[0]}" }}'
+        f"the limit is judged by cases with {name} {wanted}, and only {name} {', '.join(there)} was measured; to judge "
+        f'that, name it in the limit: params = {{ {name} = "{there[0]}" }}'
     )
 
 
@@ -258,7 +260,7 @@ def _verdict(
         if peak is None:
             missing = f"the peak {limit.of} is not known on this machine"
         elif peak.kind == "measured":
-            missing = f"the peak {limit.of} cannot be derived here, and what was measured is no limit for itself"
+            missing = only_measured(limit.of)
         else:
             bounds.append((given * peak.value, is_least))
     requirement = f"{metric.title}: {' and '.join(bound_text)}" + (f" on {host}" if many and host else "")
@@ -268,7 +270,7 @@ def _verdict(
         return Verdict(requirement=requirement, state="not measured", evidence=why or "no run of it ended well")
     shown = _apart(best.value, best.unit, [bound for bound, _ in bounds])
     if missing and not why:
-        evidence = f"measured {shown}; {missing}"
+        evidence = f"measured {shown}, but {missing}"
         return Verdict(requirement=requirement, state="undecided", evidence=evidence, finding=best)
     if best.low is not None and best.high is not None:
         ends = (_apart(end, best.unit, [bound for bound, _ in bounds]) for end in (best.low, best.high))
@@ -286,6 +288,14 @@ def _verdict(
     )
 
 
+def only_measured(peak: str) -> str:
+    """Why a limit of a peak that was only measured decides nothing."""
+    return (
+        f"the theoretical {peak} of this machine is not known, and a measurement is not judged by itself: give the limit as "
+        "a value with its unit"
+    )
+
+
 def _apart(value: float, unit: str, others: Sequence[float]) -> str:
     """The value with as many digits as tell it from the others: a bound from what is held against it."""
     return max((show_apart(value, other, unit)[0] for other in others), key=len, default=show(value, unit))
@@ -298,9 +308,11 @@ def _which(meant: Peak, peaks: Sequence[Peak]) -> str:
     for other in others:
         value = show(other.value, other.unit)
         if other.kind == "measured" and meant.kind != "measured":
-            words += f"; not the {value} that was measured here, which is no limit for itself"
+            words += f"; not the {value} that was measured here: a measurement is not judged by itself"
         elif is_at_measured_clock(other.basis) and not is_at_measured_clock(meant.basis):
-            words += f"; at the base clock: {value} at the clock that was measured"
+            words += f" at the base clock; it would be {value} at the clock that was measured"
+    if meant.kind == "measured":
+        words = f"known only as measured here: {show(meant.value, meant.unit)}"
     return f" ({words})"
 
 

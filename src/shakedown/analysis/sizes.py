@@ -45,9 +45,12 @@ def _broken(one: Finding, metric: Metric | None, host: Host) -> Notice | None:
     least = rule_bytes(host, threads if isinstance(threads, int) else None)
     if size >= least:
         return None
+    fits = not host.memory.total_bytes or 3 * least <= host.memory.total_bytes
     return Notice(
         code=BELOW_RULE,
-        text=f"arrays of {show_bytes(size)} beside last-level caches that ask for {show_bytes(least)} (STREAM's rule: four "
-        "times the caches in use): a part of them may lie in caches, so this is no figure of memory",
-        advice='sizes = "memory" follows the rule',
+        text=f"arrays of {show_bytes(size)} are too small to measure memory: STREAM's rule asks for {show_bytes(least)}, "
+        "four times the last-level caches in use, since a part of smaller arrays may be read from caches",
+        advice='sizes = "memory" follows the rule'
+        if fits
+        else f"three such arrays have no place in the memory of {host.name}: measure with the cache before the memory off",
     )

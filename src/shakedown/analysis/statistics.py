@@ -1,4 +1,4 @@
-"""Robust statistics of samples: median, its bootstrap interval, outliers. Deterministic; pure Python without numpy.
+"""Robust statistics of samples: median, its bootstrap interval, outliers; proportions. Deterministic; imports no numpy.
 
 The harness uses this module while it measures, so it imports nothing heavy; analysis.derive applies the same ranks to
 whole columns.
@@ -67,6 +67,23 @@ def median_interval(samples: Sequence[float], level: float = 0.95) -> Interval:
     ordered = sorted(samples)
     low, high = median_ranks(len(ordered), level)
     return Interval(ordered[low], ordered[high])
+
+
+def proportion_interval(share: float, count: float, level: float = 0.95) -> Interval:
+    """The interval of a proportion of which ``share`` was found among ``count`` things, each of which is counted or not on
+    its own: the exact one of Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+    binomial" (Biometrika 26, 1934, 404-413), by quantiles of the beta distribution. It covers at least ``level``.
+
+    Raises ValueError for no things, and for a share that is none.
+    """
+    from scipy.special import betaincinv
+
+    if count <= 0 or not 0 <= share <= 1:
+        raise ValueError(f"{share} of {count} is no proportion")
+    found, tail = share * count, (1 - level) / 2
+    low = 0.0 if found <= 0 else float(betaincinv(found, count - found + 1, tail))
+    high = 1.0 if found >= count else float(betaincinv(found + 1, count - found, 1 - tail))
+    return Interval(low, high)
 
 
 def relative_width(samples: Sequence[float], level: float = 0.95) -> float | None:

@@ -46,14 +46,14 @@ def command(
     entries = [entry(name, metrics) for name in systems]
     rows = compare.side_by_side(entries, metrics)
     if json:
-        terminal.print_json({"systems": [one.name for one in entries], "rows": rows})
+        terminal.print_json({"systems": compare.names_of(entries), "rows": rows})
         return
     if not rows:
         print("no metric was measured on two of them")
         return
     shown = [row for row in rows if all or not row.detail]
     table = []
-    names = [one.name for one in entries]
+    names = compare.names_of(entries)
     for row in shown:
         cells = [_cell(cell, row) for cell in row.cells]
         table.append((row.title, row.params, *cells, compare.verdict(row, names)))

@@ -78,7 +78,8 @@ def discover(door: Door, limit_s: float = LIMIT_S) -> Host:
         software=software_found,
     )
     absent += [*granted.absent, *software_absent, *virtualisation.hidden(door, layers, processor)]
-    late = together({"settings": lambda: settings.settings(door, processor)}, limit_s)["settings"]
+    known = software_found if answers["software"].value else None
+    late = together({"settings": lambda: settings.settings(door, processor, known)}, limit_s)["settings"]
     if late.value is None:
         absent.append(Absent(what="settings", why=late.why))
     found = (*(late.value or ()), *gpu_settings.gpu_settings(host.gpus))

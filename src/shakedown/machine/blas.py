@@ -74,6 +74,21 @@ _KINDS = (
         ((r"lib(?:ref)?blas", "serial"),),
     ),
 )
+#: Whose a variable of the environment is, by how its name begins.
+_READ_BY = {
+    "OPENBLAS": ("openblas",),
+    "BLIS": ("blis", "aocl"),
+    "MKL": ("mkl",),
+    "NVPL": ("nvpl",),
+    "ARMPL": ("armpl",),
+}
+
+
+def read_by(variable: str) -> tuple[str, ...]:
+    """The libraries that read a variable of the environment: ``MKL_DEBUG_CPU_TYPE`` -> mkl; none for those of others."""
+    return _READ_BY.get(variable.partition("_")[0], ())
+
+
 #: How a file or a link to one of these may be called.
 _NAMES = re.compile(
     r"lib(?:(?:scipy_)?openblas|blis|aocl|mkl_rt|nvpl_blas|armpl|sci_|flexiblas|[ts]atlas|(?:ref)?blas)\S*\.so"

@@ -70,6 +70,7 @@ class Microarchitecture(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     bits: int | None = None
     flop: int | None = None
     source: str = ""
+    unverified: bool = False
     efficient: str = ""
     low_power: str = ""
     shared_by: int = 1

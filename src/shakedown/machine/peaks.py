@@ -152,6 +152,8 @@ def _kinds(host: Host, bits: int, clock_hz: float, clock_basis: str) -> list[_Ki
         if entry is None or per_core is None:
             raise LookupError(f"how much a core of {name} does in a cycle is not in the table: measure it")
         notes = [entry.note, "" if clock_basis.startswith(_AT_MEASURED) else entry.clock]
+        if entry.unverified:
+            notes.append("its units are not verified")
         if name.endswith(OR_NEWER):
             notes.append(f"{name} by the instruction set")
         hz = own_hz or clock_hz

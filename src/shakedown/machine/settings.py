@@ -7,12 +7,12 @@ that cannot be read is "unknown", never good.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 from ..hosts.access import Door
-from ..records import Cpu, Setting
+from ..records import Cpu, Setting, Software
 from ..units import show_bytes
-from . import settings_cpu, settings_limits
+from . import blas, settings_cpu, settings_limits
 from .kernel import chosen, parse_meminfo, read_int, read_word
 from .numa import hugepages
 from .settings_common import State, from_number, setting
@@ -23,9 +23,12 @@ _VM = "/proc/sys/vm"
 Check = Callable[[Door, Cpu], tuple[Setting, ...]]
 
 
-def settings(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
-    """All settings in the order in which they are shown: memory, processor, limits, what can be observed."""
-    return tuple(found for check in CHECKS for found in check(door, cpu))
+def settings(door: Door, cpu: Cpu, software: Iterable[Software] | None = None) -> tuple[Setting, ...]:
+    """All settings in the order in which they are shown: memory, processor, limits, what can be observed, libraries.
+
+    ``software`` is what is installed; None: that is not known."""
+    checked = (found for check in CHECKS for found in check(door, cpu))
+    return (*checked, *library_overrides(door, software))
 
 
 def aslr(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
@@ -68,21 +71,42 @@ _OVERRIDES = (
 )
 
 
-def library_overrides(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
-    """Environment variables, set for reproducibility somewhere and forgotten, that hold a BLAS to an older processor."""
+def library_overrides(door: Door, software: Iterable[Software] | None) -> tuple[Setting, ...]:
+    """Environment variables, set for reproducibility somewhere and forgotten, that hold a BLAS to an older processor.
+
+    Those of libraries that are not among the ``software`` are a note: nothing that was found here reads them. None: what is
+    installed is not known.
+    """
     found = {name: value for name in _OVERRIDES if (value := door.env(name))}
-    if not found:
-        return ()
-    return (
-        setting(
-            "kernels of libraries",
-            ", ".join(f"{name}={value}" for name, value in found.items()),
-            "warn",
-            "a library held to another processor's kernels loses up to half of DGEMM: 122 instead of 214 Gflop/s with "
-            "OPENBLAS_CORETYPE=Haswell on two cores of Zen 5",
-            f"unset {' '.join(found)}",
-        ),
-    )
+    here = None if software is None else {one.name for one in software if one.kind == "blas"}
+    ours = {name: value for name, value in found.items() if here is None or here & set(blas.read_by(name))}
+    others = {name: value for name, value in found.items() if name not in ours}
+    told = []
+    if ours:
+        told.append(
+            setting(
+                "kernels of libraries",
+                _pairs(ours),
+                "warn",
+                "a library held to another processor's kernels loses up to half of DGEMM: 122 instead of 214 Gflop/s with "
+                "OPENBLAS_CORETYPE=Haswell on two cores of Zen 5",
+                f"unset {' '.join(ours)}",
+            )
+        )
+    if others:
+        told.append(
+            setting(
+                "kernels of other libraries",
+                _pairs(others),
+                "info",
+                "of libraries that were not found here; a program that brings one of its own would be held to these kernels",
+            )
+        )
+    return tuple(told)
+
+
+def _pairs(variables: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in variables.items())
 
 
 def _kernel(door: Door) -> tuple[int, ...]:
@@ -248,7 +272,6 @@ CHECKS: tuple[Check, ...] = (
     overcommit,
     shared_memory,
     cross_memory,
-    library_overrides,
     *settings_cpu.CHECKS,
     *settings_limits.CHECKS,
 )

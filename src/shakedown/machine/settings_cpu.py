@@ -70,7 +70,7 @@ def threads(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
         return (
             setting(
                 "hardware threads (SMT)",
-                f"on, {cpu.threads_per_core} to a core",
+                f"on, {cpu.threads_per_core} to a core" if cpu.threads_per_core else "on",
                 "info",
                 effect,
                 "OMP_PLACES=cores; or echo off > /sys/devices/system/cpu/smt/control",

@@ -5,7 +5,7 @@ A log does not say on how many nodes it was made: the ranks of a node are asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,20 +23,26 @@ _MOST_BYTES = 64 << 20
 
 
 class Files(NamedTuple):
-    """What files say: rows of logs in the order of their size, and HPL.dat files with their paths."""
+    """What files say: rows of logs in the order of their size, HPL.dat files with their paths, and which results of logs do
+    not count."""
 
     rows: tuple[Row, ...]
     dats: tuple[tuple[str, HplDat], ...]
+    said: tuple[str, ...] = ()
 
 
 def read(paths: Iterable[Path], ranks_per_node: int, threads: int = 1) -> Files:
     """Read logs and HPL.dat files. Raises BadInput that names the file."""
     rows: list[Row] = []
     dats: list[tuple[str, HplDat]] = []
+    said: list[str] = []
     for path in paths:
         text = _text(path)
         if "T/V " in text:
-            rows += _rows(text, path, ranks_per_node, threads)
+            cases = _cases(text, path)
+            rows += _rows(cases, path, ranks_per_node, threads)
+            if failed := sum(not _passed(case) for case in cases):
+                said.append(f"{failed} of {len(cases)} results of {path} failed their check and are not counted.")
         elif "HPLinpack benchmark input file" in text or "output file name" in text:
             dats.append((str(path), hpl_dat.read(text, where=str(path))))
         else:
@@ -45,7 +51,7 @@ def read(paths: Iterable[Path], ranks_per_node: int, threads: int = 1) -> Files:
                 where=str(path),
                 hint="give a run directory, a log with HPL's table 'T/V  N  NB  P  Q  Time  Gflops', or an HPL.dat",
             )
-    return Files(tuple(sorted(rows, key=lambda row: (row.count, row.n))), tuple(dats))
+    return Files(tuple(sorted(rows, key=lambda row: (row.count, row.n))), tuple(dats), tuple(said))
 
 
 def _text(path: Path) -> str:
@@ -59,12 +65,20 @@ def _text(path: Path) -> str:
         ) from None
 
 
-def _rows(text: str, path: Path, ranks_per_node: int, threads: int) -> list[Row]:
-    """The runs of a log that passed their check. Raises BadInput for a log that is cut, of GPUs, or without such a run."""
+def _cases(text: str, path: Path) -> tuple[Case, ...]:
+    """The results of a log. Raises BadInput for a log that is cut."""
     try:
-        cases = xhpl.parse(text, {})
+        return xhpl.parse(text, {})
     except Garbage as error:
         raise BadInput(str(error), where=str(path), hint="give the whole log of a run that ended") from None
+
+
+def _passed(case: Case) -> bool:
+    return case.residual is None or case.residual.passed
+
+
+def _rows(cases: Sequence[Case], path: Path, ranks_per_node: int, threads: int) -> list[Row]:
+    """The runs of a log that passed their check. Raises BadInput for a log of GPUs, or without such a run."""
     if any(_on_gpus(case, ranks_per_node) for case in cases):
         raise BadInput(
             "these runs were made on GPUs, and the forecast would take them for nodes of processors",
@@ -79,7 +93,7 @@ def _rows(text: str, path: Path, ranks_per_node: int, threads: int) -> list[Row]
         )
     rows = []
     for case in cases:
-        if case.residual is not None and not case.residual.passed:
+        if not _passed(case):
             continue
         known = {name: value for name, value in case.params.items() if name in Config.__struct_fields__ and value != ""}
         try:

@@ -32,16 +32,19 @@ _LARGE_BYTES = 1 << 20
 
 
 class Measured(Record, frozen=True, kw_only=True):
-    """``run`` is how the largest run was made; ``memory_bytes`` is that of the smallest node."""
+    """``run`` is how the largest run was made; ``memory_bytes`` is that of the smallest node; ``said`` names the runs of
+    HPL that do not count, and why."""
 
     rows: tuple[Row, ...]
     run: RunAs
     priors: dict[str, Prior]
     memory_bytes: int | None = None
+    said: tuple[str, ...] = ()
 
 
-def from_runs(paths: Iterable[Path]) -> Measured:
-    """Read run directories. Raises BadInput where no run of ``hpl`` in them was whole, StoreFailed for unreadable ones."""
+def from_runs(paths: Iterable[Path], *, ranks_per_node: int = 0) -> Measured:
+    """Read run directories. ``ranks_per_node`` holds for runs that do not say on how many nodes they were made (0: not
+    given). Raises BadInput where no run of ``hpl`` in them was whole, StoreFailed for unreadable ones."""
     measurements: list[Measurement] = []
     memory: list[int] = []
     for path in paths:
@@ -49,15 +52,18 @@ def from_runs(paths: Iterable[Path]) -> Measured:
         measurements += opened.load().measurements
         for host in opened.machine().hosts:
             memory += [one for one in (host.memory.total_bytes, host.memory.limit_bytes) if one]
-    return from_measurements(measurements, memory_bytes=min(memory, default=None))
+    return from_measurements(measurements, memory_bytes=min(memory, default=None), ranks_per_node=ranks_per_node)
 
 
-def from_measurements(measurements: Sequence[Measurement], *, memory_bytes: int | None = None) -> Measured:
+def from_measurements(
+    measurements: Sequence[Measurement], *, memory_bytes: int | None = None, ranks_per_node: int = 0
+) -> Measured:
     """The same from measurements that were read; those that are not "ok" do not count. Raises BadInput."""
     whole = [one for one in measurements if one.state == "ok"]
-    pairs = [(_row(case, one), one) for one in whole for case in one.cases if _is_run(case) and not _on_gpus(case, one)]
+    runs = [(case, one) for one in whole for case in one.cases if _is_run(case)]
+    pairs = [(_row(case, one, ranks_per_node), one) for case, one in runs if not _on_gpus(case, one, ranks_per_node)]
     if not pairs:
-        if any(_is_run(case) and _on_gpus(case, one) for one in whole for case in one.cases):
+        if runs:
             raise BadInput(
                 "there is no run of hpl on processors: all of these were made on GPUs",
                 where="run directories",
@@ -82,8 +88,47 @@ def from_measurements(measurements: Sequence[Measurement], *, memory_bytes: int 
     if "dgemm" in priors:
         priors |= _shares(its, largest, priors["dgemm"])
     return Measured(
-        rows=merged([row for row, _ in pairs]), run=run_as(largest.config), priors=priors, memory_bytes=memory_bytes
+        rows=merged([row for row, _ in pairs]),
+        run=run_as(largest.config),
+        priors=priors,
+        memory_bytes=memory_bytes,
+        said=_not_counted(measurements, ranks_per_node),
     )
+
+
+def _not_counted(measurements: Sequence[Measurement], ranks_per_node: int) -> tuple[str, ...]:
+    """A sentence for the runs of HPL on GPUs, and one for those that did not end well: which, and why they do not count."""
+    gpus, others = [], []
+    for one in measurements:
+        if one.workload not in _HPL:
+            continue
+        if one.state != "ok":
+            others.append(f"{one.run} ({one.workload}: {one.state})")
+        elif found := [case for case in one.cases if _is_run(case) and _on_gpus(case, one, ranks_per_node)]:
+            sizes = ", ".join(dict.fromkeys(f"N {case.params['n']}" for case in found))
+            gpus.append(f"{one.run} ({one.workload}, {sizes})")
+    said = []
+    if gpus:
+        said.append(
+            f"{_counted(gpus)} on GPUs and not counted: {_listed(gpus)}. The forecast is that of nodes of processors; for "
+            'one of the GPUs describe them with --model FILE (counts = "gpus", the runs as [[measured]]).'
+        )
+    if others:
+        said.append(f"{_counted(others)} not counted, for they did not end well: {_listed(others)}.")
+    return tuple(said)
+
+
+_HPL = ("hpl", "hpl_gpu", "xhpl")
+_MOST_NAMED = 6
+
+
+def _counted(names: Sequence[str]) -> str:
+    return "1 run of HPL was" if len(names) == 1 else f"{len(names)} runs of HPL were"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def merged(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -101,17 +146,25 @@ def _is_run(case: Case) -> bool:
     return case.kernel == "hpl" and "host" not in case.params and {"n", "nb", "p", "q"} <= set(case.params)
 
 
-def _on_gpus(case: Case, one: Measurement) -> bool:
+def _on_gpus(case: Case, one: Measurement, ranks_per_node: int) -> bool:
     """Whether a run was made on GPUs: the model of these rows is that of processors."""
+    if one.workload == "hpl_gpu" or case.params.get("gpus"):
+        return True
     rate = case.work["flop"] / statistics.median(case.seconds)
-    return one.workload == "hpl_gpu" or bool(case.params.get("gpus")) or on_gpus(rate, nodes_of(one))
+    return on_gpus(rate, nodes_of(case, one, ranks_per_node) or int(case.params["p"]) * int(case.params["q"]))
 
 
-def _row(case: Case, one: Measurement) -> Row:
-    """A run as a row. Raises BadInput for parameters that are none of HPL's."""
-    nodes = nodes_of(one)
+def _row(case: Case, one: Measurement, ranks_per_node: int) -> Row:
+    """A run as a row. Raises BadInput for parameters that are none of HPL's, and where its nodes are not known."""
+    nodes = nodes_of(case, one, ranks_per_node)
     params = {name: value for name, value in case.params.items() if name in Config.__struct_fields__}
     p, q = int(case.params["p"]), int(case.params["q"])
+    if nodes is None:
+        raise BadInput(
+            f"this run of {one.workload} on a grid of {p} x {q} does not say on how many nodes it was made",
+            where=f"run {one.run}",
+            hint="say how many ranks ran on a node: --ranks-per-node 2 (or in the file of --model)",
+        )
     try:
         config = msgspec.convert({**params, "ranks_per_node": math.ceil(p * q / nodes)}, Config, strict=False)
     except msgspec.ValidationError as error:
@@ -125,13 +178,25 @@ def _row(case: Case, one: Measurement) -> Row:
     return Row(count=nodes, n=config.n, p=p, q=q, rate=rate, where=f"run {one.run}", config=config)
 
 
-def nodes_of(one: Measurement) -> int:
-    """Distinct hosts among the ranks of a run, by its fact ``grid``; one where it tells of none."""
+def nodes_of(case: Case, one: Measurement, ranks_per_node: int = 0) -> int | None:
+    """Nodes that a run of HPL was made on; None where nothing tells.
+
+    The distinct hosts among its ranks, where the program tells them (the fact ``grid``). A site's HPL tells none: of one
+    that the harness started with so many ``ranks`` it is known over how many hosts these were laid, one host after the
+    other, and the grid has the first P x Q of them. A log that was imported, and a script that starts its own ranks
+    (``ranks = 0``), leave it open: there ``ranks_per_node`` says it, where it is given.
+    """
     facts = one.provenance.get("facts")
     places = facts.get("grid") if isinstance(facts, dict) else None
-    if not isinstance(places, list):
-        return 1
-    return max(1, len({place["host"] for place in places if isinstance(place, dict) and "host" in place}))
+    if isinstance(places, list):
+        hosts = {place["host"] for place in places if isinstance(place, dict) and "host" in place}
+        if hosts:
+            return len(hosts)
+    used = int(case.params["p"]) * int(case.params["q"])
+    started, asked = one.params.get("ranks"), case.params.get("nodes", 1)
+    if isinstance(started, int) and started >= used and isinstance(asked, int):
+        return math.ceil(used / math.ceil(started / max(1, asked)))
+    return math.ceil(used / ranks_per_node) if ranks_per_node else None
 
 
 # ------------------------------------------------------------------------------------------------------ measured ranges

@@ -18,12 +18,14 @@ from .setup import Row, Setup
 
 
 class Sources(NamedTuple):
-    """``observed`` calibrates; ``known`` are all runs that were measured, among them what may be held out."""
+    """``observed`` calibrates; ``known`` are all runs that were measured, among them what may be held out; ``said`` is what
+    a reader must know of runs that do not count."""
 
     setup: Setup
     observed: tuple[Row, ...]
     known: tuple[Row, ...] = ()
     dats: tuple[tuple[str, HplDat], ...] = ()
+    said: tuple[str, ...] = ()
 
 
 def of_published(name: str, counts: Sequence[int], model: Path | None) -> Sources:
@@ -50,7 +52,8 @@ def of_paths(paths: Sequence[Path], model: Path | None, ranks_per_node: int) -> 
             "tsubame",
         )
     folders = [path for path in paths if path.is_dir()]
-    found = measured.from_runs(folders) if folders else None
+    asked = ranks_per_node or (described.run.ranks_per_node if described else 0)
+    found = measured.from_runs(folders, ranks_per_node=asked) if folders else None
     run = described.run if described else found.run if found else None
     each = ranks_per_node or (run.ranks_per_node if run else 0)
     read = files.read([path for path in paths if path not in folders], each, run.threads if run else 1)
@@ -73,7 +76,8 @@ def of_paths(paths: Sequence[Path], model: Path | None, ranks_per_node: int) -> 
             priors={**described.priors, **found.priors},
             memory_bytes=described.memory_bytes or found.memory_bytes,
         )
-    return Sources(described, (*described.measured, *rows), (), read.dats)
+    said = (*(found.said if found else ()), *read.said)
+    return Sources(described, (*described.measured, *rows), (), read.dats, said)
 
 
 def targets(
@@ -88,7 +92,7 @@ def targets(
     what to say of it. Raises BadInput where that is nothing."""
     made = tuple(row for where, dat in found.dats for row in wanted.candidates(setup, dat, where))
     if made and not counts:
-        return made, ()
+        return made, found.said
     counts = counts or wanted.held_out_counts(found.known, observed, setup)
     rows, said = wanted.rows(setup, counts, found.known, observed, n=n, grids=grids)
-    return (*made, *rows), said
+    return (*made, *rows), (*found.said, *said)

@@ -237,6 +237,9 @@ class Metric(Record, frozen=True, kw_only=True):
     # devices that worked), or parameters.
     ranked_by: tuple[str, ...] = ("device", "nodes", "extent", "virtual")
     published_as: str = ""  # the metric in which documents publish what accelerators reach of it: "hpl.rate"
+    # The value is a share of so many counted things: the case's work of that name ("expected"), or that over a parameter
+    # ("expected/ranks"), where the value is the worst of so many parts.
+    share_of: str = ""
     exact: bool = False  # a count or a size by definition: it has no interval, and two are equal or they are not
     # Parameters of cases -> with which value a case gives its figure.
     only: dict[str, Only] = msgspec.field(default_factory=dict)

@@ -90,7 +90,7 @@ class NumaNode(Record, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     distances: tuple[int, ...] = ()
     hugepages: dict[str, int] = {}  # page size in bytes as text -> pages reserved
-    side_caches: tuple[Cache, ...] = ()  # caches before the memory; level 1 is the nearest to the memory's reader
+    side_caches: tuple[Cache, ...] = ()  # caches before the memory; level 1 is the nearest to the memory (numaperf)
 
 
 class MemoryModule(Record, frozen=True, kw_only=True):

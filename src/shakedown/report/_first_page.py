@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..analysis import causes, summary
 from ..analysis.advice import NO_FIGURE
+from ..analysis.power.case_values import OF_OTHER_WORK
 from ..analysis.values import is_figure, is_headline, is_share
 from ..document.model import Alert, Block, Column, Section, Table, Text
 from ..document.text import better, count, interval_of, listed, params_of, value_with_interval
@@ -141,10 +142,14 @@ def _is_of_power(finding: Finding, group: Sequence[Finding]) -> bool:
     return "meter" in finding.params and (word in _OF_POWER or word.startswith("part_"))
 
 
-def _beside(finding: Finding, word: str, group: Sequence[Finding]) -> str:
-    """The power or efficiency during a rate's own cases, by the meter that sees most of the machine; empty without one."""
-    name = f"{finding.metric.rpartition('.')[0]}.{word}"
-    power = f"{finding.metric.rpartition('.')[0]}.power"
+def _beside(finding: Finding, word: str, group: Sequence[Finding], metrics: Mapping[str, Metric]) -> str:
+    """The power or efficiency during a value's own cases, by the meter that sees most of the machine; empty without one.
+
+    An efficiency that is not the rate over the power says why: fewer repeats lasted long enough for the meter, or their
+    energy holds other work.
+    """
+    stem = finding.metric.rpartition(".")[0]
+    name, power = f"{stem}.{word}", f"{stem}.power"
 
     def of(metric: str) -> dict[object, Finding]:
         return {
@@ -160,8 +165,23 @@ def _beside(finding: Finding, word: str, group: Sequence[Finding]) -> str:
     if not seen:
         return ""
     meter = max(seen, key=lambda one: seen[one].value or 0.0)
-    found = of(name).get(meter)
-    return show(found.value, found.unit) if found else ""
+    found, efficiency = of(name).get(meter), of(f"{stem}.energy_efficiency").get(meter)
+    if found is None or (efficiency and not _same_cases(finding, efficiency.unit, stem, metrics)):
+        return ""
+    notes = []
+    if word == "energy_efficiency":
+        if found.n_runs < finding.n_runs:
+            notes.append(f"of {found.n_runs} of {finding.n_runs} repeats")
+        notes += [one.text.removeprefix("the case's energy ") for one in found.notices if one.code == OF_OTHER_WORK]
+    return "\n".join(filter(None, (show(found.value, found.unit), "; ".join(notes))))
+
+
+def _same_cases(finding: Finding, per_joule: str, stem: str, metrics: Mapping[str, Metric]) -> bool:
+    """Whether a value is of the cases whose energy was measured: a latency is not of those that gave the message rate."""
+    mine = metrics.get(finding.metric)
+    rate = per_joule.removesuffix("/J") + "/s"
+    kernels = {one.kernel for one in metrics.values() if one.name.rpartition(".")[0] == stem and one.unit == rate}
+    return mine is None or not kernels or mine.kernel in kernels
 
 
 def _table(
@@ -185,8 +205,8 @@ def _table(
                 "\n".join(filter(None, (metrics[one.metric].title, ", ".join(filter(None, (detail, where)))))),
                 "\n".join(filter(None, (show(one.value, one.unit), interval_of(one)))),
                 f"{show(most.fraction, '%')}\nof {show(most.value, one.unit)}, {most.kind}" if most else "",
-                _beside(one, "power", group),
-                _beside(one, "energy_efficiency", group),
+                _beside(one, "power", group, metrics),
+                _beside(one, "energy_efficiency", group, metrics),
                 next((again[run] for run in one.runs if again.get(run)), ""),
             )
         )

@@ -303,6 +303,15 @@ def _meters(meters: Sequence[MeterSeen]) -> Table:
     )
 
 
+def _over_idle(part: PowerPart) -> str:
+    """How much more than idle; what the power's own uncertainty hides is said to be so."""
+    if part.over_idle_w is None:
+        return ""
+    if part.power.expanded is not None and abs(part.over_idle_w) <= part.power.expanded:
+        return f"none beyond ± {show(part.power.expanded, 'W', 2)}"
+    return show(part.over_idle_w, "W")
+
+
 def _parts(parts: Sequence[PowerPart]) -> Table:
     rows = tuple(
         (
@@ -311,7 +320,7 @@ def _parts(parts: Sequence[PowerPart]) -> Table:
             one.within,
             show(one.power.value, "W"),
             "" if one.power.expanded is None else f"± {show(one.power.expanded, 'W', 2)}",
-            "" if one.over_idle_w is None else show(one.over_idle_w, "W"),
+            _over_idle(one),
         )
         for one in parts
     )

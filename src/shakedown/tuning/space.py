@@ -110,7 +110,8 @@ def first_values(axes: Mapping[str, tuple[Value, ...]], hosts: int) -> Point:
 
 
 def layouts(host: Host) -> list[tuple[int, int]]:
-    """(ranks, threads) on one host, all its cores busy: one rank a NUMA node, a socket, an L3, a host, a core.
+    """(ranks, threads) on one host, all its cores busy: one rank a NUMA node, a socket, an L3, as far as these are known, a
+    host, a core.
 
     With up to 8 cores every divisor is taken: it is cheap there, and rules of thumb are about larger hosts.
     """
@@ -118,7 +119,7 @@ def layouts(host: Host) -> list[tuple[int, int]]:
     usable = set(host.usable_cpus)
     l3 = next((len(one.groups) for one in host.cpu.caches if one.level == 3 and one.groups), 0)
     numa = sum(1 for node in host.numa if not usable or usable & set(node.cpus))
-    wanted = [max(1, numa), host.cpu.sockets or 1, l3 or 1, 1, count]
+    wanted = [parts for parts in (numa, host.cpu.sockets, l3) if parts] + [1, count]
     if count <= 8:
         wanted += [ranks for ranks in range(1, count + 1) if count % ranks == 0]
     return list(dict.fromkeys((ranks, count // ranks) for ranks in wanted if ranks <= count))

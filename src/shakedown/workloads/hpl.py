@@ -73,18 +73,7 @@ _METRICS = (
         match=("order",),
         source=_README,
     ),
-    *(
-        Metric(
-            name=f"hpl.share.{word}",
-            title=f"Share of HPL's thread-seconds {words}",
-            unit="1",
-            better="none",
-            kernel=word,
-            per="value",
-            source=_README,
-        )
-        for word, words in SHARES.items()
-    ),
+    *hpl.shares("hpl", "HPL's thread-seconds", SHARES, _README),
 )
 
 

@@ -24,7 +24,7 @@ import math
 from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
 from . import ORDER, Param, Sample, Workload, each
-from .common import hpl_gpu
+from .common import hpl, hpl_gpu
 from .common.hpl_dat import SWAPS
 
 _NAME = "hpl_gpu"
@@ -99,27 +99,8 @@ _METRICS = (
         per="hpl_gpu.rate/hpl_gpu.ceiling.rate",
         source=f"{_README}: the rate over that of the DGEMM with k = NB of the same run",
     ),
-    Metric(
-        name="hpl_gpu.panel.busy",
-        title="Share of HPL's time in which a panel was factored",
-        unit="1",
-        better="none",
-        kernel="panel_busy",
-        per="value",
-        source=_README,
-    ),
-    *(
-        Metric(
-            name=f"hpl_gpu.share.{word}",
-            title=f"Share of HPL's time on GPUs {words}",
-            unit="1",
-            better="none",
-            kernel=word,
-            per="value",
-            source=_README,
-        )
-        for word, words in SHARES.items()
-    ),
+    hpl.panel_busy("hpl_gpu", "Share of HPL's time in which a panel was factored", _README),
+    *hpl.shares("hpl_gpu", "HPL's time on GPUs", SHARES, _README),
 )
 #: For guesses of durations alone: flop/s of a device whose peak is not known, and the order at which half is reached.
 _UNKNOWN_RATE, _HALF_ORDER = 1e13, 8000.0

@@ -29,7 +29,7 @@ import math
 from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
 from . import ORDER, Param, Sample, Workload, each
-from .common import hpl_gpu
+from .common import hpl, hpl_gpu
 
 _NAME = "hpl_mxp"
 _README = "native/hpl_mxp/README.md"
@@ -134,27 +134,8 @@ _METRICS = (
         per="hpl_mxp.rate/hpl_mxp.ceiling.rate",
         source=f"{_README}: the rate over that of the product with k = NB of the same run",
     ),
-    Metric(
-        name="hpl_mxp.panel.busy",
-        title="Share of HPL-MxP's time in which a panel was made",
-        unit="1",
-        better="none",
-        kernel="panel_busy",
-        per="value",
-        source=_README,
-    ),
-    *(
-        Metric(
-            name=f"hpl_mxp.share.{word}",
-            title=f"Share of HPL-MxP's time {words}",
-            unit="1",
-            better="none",
-            kernel=word,
-            per="value",
-            source=_README,
-        )
-        for word, words in SHARES.items()
-    ),
+    hpl.panel_busy("hpl_mxp", "Share of HPL-MxP's time in which a panel was made", _README),
+    *hpl.shares("hpl_mxp", "HPL-MxP's time", SHARES, _README),
 )
 #: For guesses of durations alone: flop/s of a device whose peak is not known, and the order at which half is reached.
 _UNKNOWN_RATE, _HALF_ORDER = 1e14, 30000.0

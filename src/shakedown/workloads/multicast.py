@@ -9,7 +9,9 @@ which nothing passes fails the run. Then, for groups of 2, 4, 8 ... and all rank
   from MPI messages, with its uncertainty as a metric of its own;
 - packets delivered to each listener in a second at the rate offered, and what was lost of them: at a receiver's socket
   (the kernel counts those), in a sender's kernel, or on the way; duplicates and packets out of order are counted. What is
-  offered is a number of packets, or a share of the link (``share``), and each case says how much of the link it was;
+  offered is a number of packets, or a share of the link (``share``), and each case says how much of the link it was. A loss
+  has the interval of a proportion (Clopper and Pearson 1934) and, with repeats, at least that of their scatter: losses come
+  in bursts, so that limits on them are judged better with repeats;
 - the highest rate at which nothing is lost (RFC 2544, section 26.1), in three trials in a row. Where there is none, there is
   no such value; a loss fails no run.
 
@@ -67,6 +69,7 @@ _METRICS = (
         better="lower",
         kernel="loss",
         per="loss",
+        share_of="expected",
         match=(*_GROUP, "offered"),
         source=_SOURCE,
     ),
@@ -77,6 +80,7 @@ _METRICS = (
         better="lower",
         kernel="loss",
         per="loss_worst",
+        share_of="expected/ranks",  # one-to-many has a listener less than ranks: fewer packets, and never too narrow
         match=(*_GROUP, "offered"),
         source=_SOURCE,
     ),
@@ -87,6 +91,7 @@ _METRICS = (
         better="lower",
         kernel="loss",
         per="loss_network",
+        share_of="expected",
         match=(*_GROUP, "offered"),
         source=_SOURCE,
     ),
@@ -97,6 +102,7 @@ _METRICS = (
         better="lower",
         kernel="loss",
         per="loss_receivers",
+        share_of="expected",
         match=(*_GROUP, "offered"),
         source=f"{_SOURCE}; SO_MEMINFO of the Linux kernel",
     ),

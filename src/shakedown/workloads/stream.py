@@ -7,11 +7,11 @@ stores past the caches (``nt``) need no fetch. A sample is one pass, or as many 
 thread's end. The loop is the fastest of several in a short trial; the program names it. Every element is checked
 against its closed form, which is exact in a double, after NaN was put where results go. See native/stream/README.md.
 
-``sizes = "memory"`` follows STREAM's rule, each array at least four times the last-level caches in use, as long as the
-three arrays stay below 60 % of the memory that is free. A virtual machine often shows the caches of its whole host;
-there the array is 1 GiB where the rule asks for more, and the program says so. ``sizes = "sweep"`` doubles from 4 KiB a
-thread to that size. The level that a case's arrays lie in (l1, l2, l3, memory) is the program's judgement from the cache
-sizes; between levels there is none, and no limit to stand beside.
+``sizes = "memory"`` follows STREAM's rule, each array at least four times the last-level caches in use (a cache before the
+memory, such as MCDRAM or HBM in cache mode, is one), as long as the three arrays stay below 60 % of the memory that is
+free. A virtual machine often shows the caches of its whole host; there the array is 1 GiB where the rule asks for more, and
+the program says so. ``sizes = "sweep"`` doubles from 4 KiB a thread to that size. The level that a case's arrays lie in (l1,
+l2, l3, memory) is the program's judgement from the cache sizes; between levels there is none, and no limit to stand beside.
 
 Sources: J. D. McCalpin, "Memory Bandwidth and Machine Balance in Current High Performance Computers", IEEE TCCA
 Newsletter, December 1995; STREAM, https://www.cs.virginia.edu/stream/ref.html (kernels, counting, rule for the size).
@@ -90,28 +90,36 @@ def _metrics() -> tuple[Metric, ...]:
     return tuple(found)
 
 
-def last_level_bytes(host: Host) -> int:
-    """The bytes of all last-level caches that serve the usable CPUs; 0 where none is known."""
+def _last_level(host: Host) -> list[int]:
+    """The bytes of each last-level cache that serves the usable CPUs: of the processors', or of those before the memory of
+    these CPUs' nodes (MCDRAM or HBM in cache mode), whichever are more together. Empty where none is known."""
     caches = [cache for cache in host.cpu.caches if cache.kind != "instruction"]
     level = max((cache.level for cache in caches), default=0)
     usable = set(host.usable_cpus)
-    return sum(
-        cache.size_bytes * max(1, sum(1 for group in cache.groups if not usable or usable & set(group)))
+    ours = [
+        cache.size_bytes
         for cache in caches
         if cache.level == level
-    )
+        for _ in range(max(1, sum(1 for group in cache.groups if not usable or usable & set(group))))
+    ]
+    side = [
+        max(cache.size_bytes for cache in node.side_caches)
+        for node in host.numa
+        if node.side_caches and (not usable or usable & set(node.cpus))
+    ]
+    return max(ours, side, key=sum)
+
+
+def last_level_bytes(host: Host, threads: int | None = None) -> int:
+    """The bytes of all last-level caches that serve the usable CPUs, of as many as ``threads`` can use; 0 where none is
+    known."""
+    return sum(sorted(_last_level(host), reverse=True)[:threads])
 
 
 def rule_bytes(host: Host, threads: int | None = None) -> int:
     """STREAM's rule: the bytes that each array has at least, four times the last-level caches in use; 0 where no cache is
     known. ``threads`` use as many of the caches at most. A virtual machine is asked for no more than 1 GiB."""
-    caches = [cache for cache in host.cpu.caches if cache.kind != "instruction"]
-    level = max((cache.level for cache in caches), default=0)
-    largest = max((cache.size_bytes for cache in caches if cache.level == level), default=0)
-    in_use = last_level_bytes(host)
-    if threads is not None:
-        in_use = min(in_use, threads * largest)
-    rule = 4 * in_use
+    rule = 4 * last_level_bytes(host, threads)
     return min(rule, _VIRTUAL_BYTES) if is_virtual(host.virtualisation) else rule
 
 

@@ -26,6 +26,8 @@ Window = tuple[int, int]
 BUSY = 0.9
 #: ... and below which it says nothing of them.
 LEAST_BUSY = 0.4
+#: The notice of an energy that holds other work.
+OF_OTHER_WORK = "energy-of-more"
 #: Spans of samples that are looked at one by one.
 MOST_SPANS = 64
 
@@ -175,5 +177,5 @@ def _spread(known: Sequence[tuple[float, Figure]], singles: Sequence[float]) -> 
 def of_other_work(energy: Quantity, busy: float) -> Quantity:
     """The energy with a notice of the share of other work that it holds."""
     text = f"the case's energy holds {1 - busy:.0%} of other work: filling, checking, waiting"
-    notice = Notice(code="energy-of-more", text=text, advice="ask for more samples or seconds in a case")
+    notice = Notice(code=OF_OTHER_WORK, text=text, advice="ask for more samples or seconds in a case")
     return msgspec.structs.replace(energy, notices=(*energy.notices, notice))

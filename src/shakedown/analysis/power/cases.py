@@ -255,7 +255,7 @@ class Cases:
                     code="too-short",
                     text=f"{key}: {len(lengths)} case{'s' * (len(lengths) != 1)} of {show_seconds(min(lengths))} to "
                     f"{show_seconds(max(lengths))} lasted less than two of its readings and have no energy",
-                    advice="let each case last: params = { seconds = 30 }",
+                    advice="let each case last longer (more samples or seconds), or take a meter with new values more often",
                 )
             )
         for key, reasons in self._failed.items():

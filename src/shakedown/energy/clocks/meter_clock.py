@@ -251,6 +251,12 @@ def _found(seen: _Seen, edges_ns: Ints, low: int, high: int, at_s: float, reach_
     wide = reach_s + memory + 20 * seen.cadence_s
     inside = (t_s > max(before, edges_s[0] - wide)) & (t_s < min(after, edges_s[-1] + wide))
     t_s, w = t_s[inside], seen.w[inside]
+    if len(t_s) < _FEWEST_READINGS and before >= after:
+        raise BadInput(
+            f"other runs lie within {show_seconds(reach_s)} of these: by so much the clock may be off, and it cannot be "
+            "told which edge is whose",
+            hint="rest longer between the runs (--rest)",
+        )
     if len(t_s) < _FEWEST_READINGS:
         raise BadInput(
             f"{len(t_s)} readings lie within {show_seconds(reach_s)} of the runs", hint="see whether its clock is set"

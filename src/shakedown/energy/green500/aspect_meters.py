@@ -73,7 +73,13 @@ def accuracy(case: Case, level: int) -> tuple[list[str], list[Failure]]:
         watts = case.core.metered_w(feed.name)
         error = level_budget.accuracy_w(case.submission, feed, watts)
         if stated is None or error is None or not stated.source:
-            lack = "no stated accuracy" if stated is None else "an accuracy without its source"
+            lack = (
+                "no stated accuracy"
+                if stated is None
+                else "an accuracy of a full scale that is not given (range_w)"
+                if error is None
+                else "an accuracy without its source"
+            )
             found.fail("4b.documented", f"the meter of {feed.name} has {lack}", "a documented accuracy of every meter")
             continue
         relative[feed.name] = error / watts if watts > 0 else stated.reading

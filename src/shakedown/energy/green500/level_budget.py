@@ -105,15 +105,18 @@ def extrapolation_u(one: NodeSet, units: Sequence[tuple[float, int]]) -> float |
 
 
 def accuracy_w(submission: Submission, feed: MeteredFeed, watts: float) -> float | None:
-    """What the maker states for a feed's meter at a power, in W, as stated (bound, sigma or width); None: nothing."""
+    """What the maker states for a feed's meter at a power, in W, as stated (bound, sigma or width); None: nothing, or a
+    part of a range that is not known."""
     stated = submission.accuracy(feed)
     if stated is None:
         return None
     channel = submission.traces[feed.channel].channel
     model = submission.meter(feed)
-    scale = (model.range_w if model else None) or channel.full_scale or 0.0
+    scale = (model.range_w if model else None) or channel.full_scale
+    if stated.full_scale and scale is None:
+        return None
     absolute = stated.absolute if channel.quantity == "power" else 0.0
-    return abs(watts) * stated.reading + scale * stated.full_scale + absolute
+    return abs(watts) * stated.reading + (scale or 0.0) * stated.full_scale + absolute
 
 
 def meter_terms(submission: Submission, parts: Sequence[Contribution]) -> list[Term]:

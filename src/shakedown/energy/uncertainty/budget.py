@@ -44,6 +44,15 @@ def calibration_terms(
     """
     if response.calibrated:
         return _calibrated(response, value, seconds, reference)
+    if channel.accuracy is not None and channel.accuracy.full_scale and _range_w(channel) is None:
+        return [], [
+            Notice(
+                code="range-unknown",
+                text=f"the maker states {channel.accuracy.full_scale:.3g} of the range of {response.key}, and that "
+                "is not known: how true it reads is not known",
+                advice="give the range with the accuracy, or characterise the channel against a better meter",
+            )
+        ]
     if channel.accuracy is None:
         return [], [
             Notice(
@@ -56,18 +65,25 @@ def calibration_terms(
     return [class_term(channel, value, seconds)], []
 
 
+def _range_w(channel: Channel) -> float | None:
+    """The power that a class of the full scale is a part of; None where it is not known."""
+    return channel.most_w if channel.quantity == "energy" else channel.full_scale
+
+
 def class_term(channel: Channel, value: float, seconds: float) -> Term:
     """What the maker states, of an energy in J over ``seconds`` (or of a power with ``seconds`` 1): wholly correlated in
     time, so that it never shrinks with more readings. The channel must state an accuracy."""
     accuracy = channel.accuracy
     assert accuracy is not None
     counter = channel.quantity == "energy"
-    span = (channel.most_w if counter else channel.full_scale) or 0.0
+    span = _range_w(channel) or 0.0
     fixed = (accuracy.full_scale * span) * seconds + accuracy.absolute * (1.0 if counter else seconds)
     u = (accuracy.reading * abs(value) + fixed) / divisor(accuracy)
     parts = [
         f"{accuracy.reading:.3g} of reading" if accuracy.reading else "",
-        f"{accuracy.full_scale:.3g} of {span:g} W" if accuracy.full_scale else "",
+        f"{accuracy.full_scale:.3g} of {f'{span:g} W' if span else 'a range that is not known'}"
+        if accuracy.full_scale
+        else "",
         f"{accuracy.absolute:g} {channel.unit}" if accuracy.absolute else "",
     ]
     return Term(

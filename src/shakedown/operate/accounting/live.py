@@ -11,8 +11,8 @@ from ...hosts.access import Door
 from .loading import Store
 from .readers import get
 
-#: No column that users write: their words could look like rows.
-FORMAT = (
+#: What any site asks sacct for; no column that users write: their words could look like rows.
+COLUMNS = (
     *(
         "JobID",
         "JobIDRaw",
@@ -27,20 +27,10 @@ FORMAT = (
         "Start",
         "End",
     ),
-    *(
-        "ElapsedRaw",
-        "Suspended",
-        "State",
-        "ExitCode",
-        "NNodes",
-        "AllocCPUS",
-        "AllocTRES",
-        "ReqMem",
-        "TotalCPU",
-        "NTasks",
-    ),
-    *("MaxRSS", "TRESUsageInTot", "ConsumedEnergyRaw", "NodeList", "TimelimitRaw"),
+    *("ElapsedRaw", "Suspended", "State", "ExitCode", "NNodes", "AllocCPUS", "AllocTRES", "ReqMem", "TotalCPU"),
+    *("MaxRSS", "ConsumedEnergyRaw", "NodeList", "TimelimitRaw"),
 )
+FORMAT = (*COLUMNS, "NTasks", "TRESUsageInTot")
 _LIMIT_S = 1800.0
 _DAY_S = 86400
 

@@ -19,37 +19,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from .live import COLUMNS
+
 Ints = NDArray[np.int64]
 #: The columns that are written, as a site would ask for them.
-FORMAT = (
-    *(
-        "JobID",
-        "JobIDRaw",
-        "Cluster",
-        "User",
-        "Account",
-        "Group",
-        "Partition",
-        "QOS",
-        "Submit",
-        "Eligible",
-        "Start",
-        "End",
-    ),
-    *(
-        "ElapsedRaw",
-        "Suspended",
-        "State",
-        "ExitCode",
-        "NNodes",
-        "AllocCPUS",
-        "AllocTRES",
-        "ReqMem",
-        "TotalCPU",
-        "MaxRSS",
-    ),
-    *("ConsumedEnergyRaw", "NodeList", "TimelimitRaw", "JobName"),
-)
+FORMAT = (*COLUMNS, "JobName")
 STATES = ("COMPLETED", "FAILED", "CANCELLED by 4711", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "RUNNING")
 _SHARES = (0.80, 0.08, 0.06, 0.04, 0.01, 0.005, 0.005)
 _EXITS = ("0:0", "1:0", "0:15", "0:0", "0:125", "0:0", "0:0", "0:0")

@@ -67,12 +67,9 @@ def _gpus(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
 
 
 def _gpu(now: Sight, device: str, old: Gpu, new: Gpu) -> Iterator[Symptom]:
-    rises: tuple[tuple[str, Severity, int], ...] = (
-        ("uncorrected", "critical", (new.uncorrected or 0) - (old.uncorrected or 0)),
-        ("corrected", "warning", (new.corrected or 0) - (old.corrected or 0)),
-    )
-    for word, severity, rise in rises:
-        if rise > 0:
+    counts: tuple[tuple[str, Severity], ...] = (("uncorrected", "critical"), ("corrected", "warning"))
+    for word, severity in counts:
+        if (rise := _rise(getattr(old, word), getattr(new, word))) > 0:
             what = f"{new.label}: {rise} {word} ECC error{'s' if rise > 1 else ''} since the last look"
             yield _one(now, device, f"ecc-{word}", severity, what, _DRAIN)
     slowed = new.slowed & ~old.slowed & sum(SLOWED)
@@ -90,10 +87,14 @@ def _gpu(now: Sight, device: str, old: Gpu, new: Gpu) -> Iterator[Symptom]:
     for name, severity, what in states:
         if getattr(new, name) and not getattr(old, name):
             yield _one(now, device, name.replace("_", "-"), severity, f"{new.label}: {what}", _DRAIN)
-    replays = (new.replays or 0) - (old.replays or 0)
-    if replays > _REPLAYS:
+    if (replays := _rise(old.replays, new.replays)) > _REPLAYS:
         what = f"{new.label}: {replays} replays of its PCI Express link since the last look"
         yield _one(now, device, "pcie-replays", "warning", what, "reseat the card or its riser")
+
+
+def _rise(old: int | None, new: int | None) -> int:
+    """How much a count rose between two looks; 0 where one of them did not tell it: all of it may be old."""
+    return 0 if old is None or new is None else new - old
 
 
 def _node(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...errors import BadInput
 from ...launchers.mpirun import cores
@@ -41,6 +41,36 @@ EFFICIENCY = Metric(
     per="hpl.rate/flops.fp64",
     source="Rmax / Rpeak; Rpeak is the derived peak of the cores used, at the base clock",
 )
+
+
+def shares(workload: str, of: str, words: Mapping[str, str], source: str) -> tuple[Metric, ...]:
+    """The shares of a solver's time, a metric each: ``words`` maps the kernel of a case to what it stands for."""
+    return tuple(
+        Metric(
+            name=f"{workload}.share.{kernel}",
+            title=f"Share of {of} {what}",
+            unit="1",
+            better="none",
+            kernel=kernel,
+            per="value",
+            source=source,
+        )
+        for kernel, what in words.items()
+    )
+
+
+def panel_busy(workload: str, title: str, source: str) -> Metric:
+    """The share of a solver's time in which a panel was factored, beside everything else."""
+    return Metric(
+        name=f"{workload}.panel.busy",
+        title=title,
+        unit="1",
+        better="none",
+        kernel="panel_busy",
+        per="value",
+        source=source,
+    )
+
 
 #: DGEMM's share of the peak, and the order (times the root of the cores) at which HPL reaches half of DGEMM: 75 % of it
 #: at N = 4000 on 3 cores, 85 % at 20,000 on 16. Guesses, for choosing N and estimating durations only.

@@ -39,7 +39,8 @@ def counters(senses: Senses, controller: str) -> dict[str, tuple[int, int]]:
         for name in senses.names(folder):
             if name.startswith("csrow"):
                 pair = (senses.number(f"{folder}/{name}/ce_count"), senses.number(f"{folder}/{name}/ue_count"))
-                found[f"{controller} {name}"] = (pair[0] or 0, pair[1] or 0)
+                if pair[0] is not None:
+                    found[f"{controller} {name}"] = (pair[0], pair[1] or 0)
     for label, kind in (("without a module", "noinfo_count"), *(() if found else (("whole", "count"),))):
         pair = (senses.number(f"{folder}/ce_{kind}"), senses.number(f"{folder}/ue_{kind}"))
         if pair[0] is not None:
