@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import mutate
 import readers
+from seeds import Reader
 
 from shakedown.errors import ShakedownError
 from shakedown.workloads import Garbage
@@ -75,7 +76,7 @@ def _late(signal_: int, frame: FrameType | None) -> None:
 
 
 def _try(
-    one: readers.Reader,
+    one: Reader,
     numbers: range,
     folder: Path,
     findings: dict[tuple[str, str, str], tuple[int, str]],

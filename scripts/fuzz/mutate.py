@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 #: Words that stand where a number or a name is expected.
 NASTY = (
-    b"", b"0", b"-1", b"-0", b"nan", b"NaN", b"inf", b"-inf", b"1e400", b"-1e400", b"1e-400", b"0x10", b"1_000", b"1.2.3",
+    b"", b"0", b"-1", b"-0", b"nan", b"NaN", b"inf", b"-inf", b"1e400", b"-1e400", b"1e-400", b"1e-99999999",
+    b"0x10", b"1_000", b"1.2.3",
     b"9" * 19, b"9" * 400, b"9" * 5000, b"\xc2\xb2", b"\xd9\xa3", b"\xff\xfe", b"\x00", b"null", b"true", b"[]", b"{}", b'"',
     b"'", b"../../x", b"/", b"%s%n", b"{0}", b"\x1b]0;x\x07", b"-", b"--", b"=", b",", b"|", b":", b"\n", b" ", b"\r\n",
     b"Unknown", b"None", b"N/A", b"2026-11-20T15:14:00", b"9999-12-31T23:59:59", b"0001-01-01", b"1969-12-31T23:59:59",

@@ -7,37 +7,29 @@ import contextlib
 import gzip
 import lzma
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-RECORDINGS = ROOT / "tests" / "recordings"
-SOURCE = ROOT / "src" / "shakedown"
-_LARGEST_SEED = 200_000
-
-
-class Reader(NamedTuple):
-    """What is called with the path of a spoiled file, and the sound ones; ``share`` of all inputs is for slow ones less."""
-
-    name: str
-    seeds: tuple[bytes, ...]
-    read: Callable[[Path], object]
-    suffix: str = ""
-    share: float = 1.0
+import devices
+import journals
+from seeds import RECORDINGS, ROOT, SOURCE, Reader, files
 
 
 def readers() -> tuple[Reader, ...]:
     """All of them."""
-    return (*_logs(), *_texts(), *_records(), *_packed(), *_tables(), *_power(), *_machines())
-
-
-def _files(*patterns: str, below: Path = RECORDINGS) -> tuple[bytes, ...]:
-    found = [path.read_bytes()[:_LARGEST_SEED] for pattern in patterns for path in sorted(below.glob(pattern))]
-    if not found:
-        raise FileNotFoundError(f"nothing is {patterns} below {below}")
-    return tuple(found)
+    return (
+        *_logs(),
+        *_texts(),
+        *_records(),
+        *_packed(),
+        *_tables(),
+        *_power(),
+        *_machines(),
+        *devices.readers(),
+        *journals.readers(),
+    )
 
 
 def _documented(page: str) -> tuple[bytes, ...]:
@@ -78,9 +70,7 @@ def _logs() -> Iterator[Reader]:
         if one.parse is None and name not in native:
             continue
         seeds = (
-            _files(*(sample.recording for sample in one.samples))
-            if one.parse
-            else _files(f"native/{native[name]}.jsonl")
+            files(*(sample.recording for sample in one.samples)) if one.parse else files(f"native/{native[name]}.jsonl")
         )
         run = Run(id="r", workload=name, params={}, label="", estimate_s=1, limit_s=1)
         job = Job(run="r", repeat=1, argv=(), exit_code=0)
@@ -115,13 +105,13 @@ def _texts() -> Iterator[Reader]:
     yield Reader("HPL.dat", (hpl_dat.text(hpl_dat.HplDat(n=(1000,), nb=(64,), grids=((1, 2),))).encode(),),
                  lambda path: hpl_dat.read(_text(path), where="HPL.dat"), share=3.0)  # fmt: skip
     yield Reader(
-        "campaign", _files("campaign/shipped/*.toml", below=SOURCE), lambda path: campaign.parse(_text(path), "c.toml")
+        "campaign", files("campaign/shipped/*.toml", below=SOURCE), lambda path: campaign.parse(_text(path), "c.toml")
     )
-    yield Reader("acceptance plan", _files("acceptance/plans/*.toml", below=SOURCE),
+    yield Reader("acceptance plan", files("acceptance/plans/*.toml", below=SOURCE),
                  lambda path: acceptance.parse(_text(path), "p.toml"), share=0.3)  # fmt: skip
-    yield Reader("contract", _files("operate/availability/contracts/*.toml", below=SOURCE),
+    yield Reader("contract", files("operate/availability/contracts/*.toml", below=SOURCE),
                  lambda path: contract.load(str(path)), ".toml")  # fmt: skip
-    yield Reader("prediction setup", _files("prediction/clusters/*.toml", below=SOURCE),
+    yield Reader("prediction setup", files("prediction/clusters/*.toml", below=SOURCE),
                  lambda path: setup.parse(_text(path), "s.toml"))  # fmt: skip
     yield Reader("tariff", (_TARIFF,), tariff.load, ".toml")
     yield Reader("space of the tuner", (b"nb = [128, 192]\np = [1, 2]\nn = 1000\n",), space.read, ".toml")
@@ -191,12 +181,10 @@ def _tables() -> Iterator[Reader]:
 
     seeds = tuple(
         one[:6000]
-        for one in _files(
-            "accounting/*-*", "accounting/lsf", "accounting/*pbs", "accounting/torque", "accounting/*.csv"
-        )
+        for one in files("accounting/*-*", "accounting/lsf", "accounting/*pbs", "accounting/torque", "accounting/*.csv")
     )
     yield Reader("accounting", seeds, jobs, share=0.02)
-    yield Reader("history of outages", tuple(one[:20000] for one in _files("availability/*-*")), outages, share=0.2)
+    yield Reader("history of outages", tuple(one[:20000] for one in files("availability/*-*")), outages, share=0.2)
 
 
 def _power() -> Iterator[Reader]:
@@ -207,9 +195,9 @@ def _power() -> Iterator[Reader]:
 
     simulation = (b'{"load": {"t_s": [0, 10, 40], "w": [100, 300, 100]}, "channels": '
                   b'[{"id": "simulated/node", "truth": {"refresh_s": 1, "window_s": 1, "noise": 0.5}}]}')  # fmt: skip
-    seeds = tuple(one[:8000] for one in _files("meters/csv/*"))
+    seeds = tuple(one[:8000] for one in files("meters/csv/*"))
     yield Reader("power CSV", seeds, lambda path: csv.load(path, {"zone": "UTC"}), ".csv", share=0.3)
-    yield Reader("core phase in HPL's log", _files("hpl/*-2.3-*.log"), lambda path: stamps.hpl_log(_text(path)))
+    yield Reader("core phase in HPL's log", files("hpl/*-2.3-*.log"), lambda path: stamps.hpl_log(_text(path)))
     yield Reader(
         "feeds of a site",
         (b'[[feeds]]\nname = "hall"\n[[feeds]]\nname = "rack"\nwithin = "hall"\nload = "n[1-4]"\n',),
@@ -217,7 +205,7 @@ def _power() -> Iterator[Reader]:
         ".toml",
     )
     yield Reader("submission", _documented("green500"), submission.read, ".toml")
-    yield Reader("plant", _documented("facility"), plant.load, ".toml")
+    yield Reader("plant", files("energy/facility/coolmuc.toml", below=SOURCE), plant.load, ".toml")
 
     def open_simulation(path: Path) -> None:
         get("simulated").open(Target(meter="simulated", address=str(path)), RealHost()).close()

@@ -16,6 +16,8 @@ import re
 from collections.abc import Iterable
 from typing import ClassVar
 
+#: What JSON that cannot be decoded raises: msgspec's own errors, which are ValueErrors, and depth.
+UNREADABLE = (ValueError, RecursionError)
 MET, NOT_MET, USAGE, COULD_NOT_MEASURE, UNDECIDED = range(5)
 
 

@@ -9,15 +9,19 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
+from .errors import UNREADABLE as UNREADABLE
 from .errors import BadInput, unknown
 
 _T = TypeVar("_T", bound=msgspec.Struct)
+#: Keys of tables and, from 0, places in lists.
+_Path = tuple[str | int, ...]
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 #: Numbers of files and what they may be: ``convert`` names the one that is not, with its place. None may be NaN or infinite.
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -42,8 +46,6 @@ def read_text(path: Path, *, hint: str = "give the path of a file that can be re
 MOST_TOML_BYTES = 8 * 2**20
 #: How deep tables and lists may nest, and how many parts a dotted key may have.
 MOST_DEPTH = 64
-#: What JSON that cannot be decoded raises: msgspec's own errors, which are ValueErrors, and depth.
-UNREADABLE = (ValueError, RecursionError)
 _LONG_KEY = re.compile(rf"(?<![\w.-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{MOST_DEPTH}}}")
 _LARGEST = 2**63
 
@@ -68,7 +70,6 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
     except ValueError as error:  # a number of thousands of digits
         raise BadInput(f"is not TOML: {error}", where=file, hint="write a number that can be one") from None
     check_numbers(tables, file)
-    _refuse_not_finite(tables, msgspec.Struct, file)
     return tables
 
 
@@ -76,29 +77,41 @@ def _too_deep(file: str) -> BadInput:
     return BadInput(f"nests deeper than {MOST_DEPTH} levels", where=file, hint="nothing that is read here is so deep")
 
 
-def check_numbers(value: object, file: str) -> None:
-    """Raises BadInput where a whole number does not fit 64 bits, or where tables and lists nest too deep."""
-    waiting: list[tuple[object, str, int]] = [(value, "", 0)]
+def check_numbers(value: object, file: str, to: type[msgspec.Struct] = msgspec.Struct) -> None:
+    """Raises BadInput where a number is NaN, infinite or a whole one beyond 64 bits, or where tables and lists nest too
+    deep. ``to`` names the places of what will become one."""
+    waiting: list[tuple[object, _Path]] = [(value, ())]
     while waiting:
-        one, path, depth = waiting.pop()
-        if depth > MOST_DEPTH:
+        one, path = waiting.pop()
+        if len(path) > MOST_DEPTH:
             raise _too_deep(file)
         if isinstance(one, Mapping):
-            waiting += [(held, f"{path}.{key}" if path else str(key), depth + 1) for key, held in one.items()]
-        elif isinstance(one, (list, tuple)):
-            waiting += [(held, f"{path}[{index + 1}]", depth + 1) for index, held in enumerate(one)]
-        elif isinstance(one, int) and not -_LARGEST <= one < _LARGEST:
-            raise BadInput(f"{path} is beyond 64 bits", where=file, hint="write a number between -2^63 and 2^63")
+            waiting += [(held, (*path, str(key))) for key, held in reversed(list(one.items()))]
+        elif isinstance(one, list | tuple):
+            waiting += [(held, (*path, index)) for index, held in reversed(list(enumerate(one)))]
+        elif wrong := _no_entry(one):
+            where, _ = _resolve(value, to, path)
+            raise BadInput(wrong, where=f"{file}: {where}", hint=_FITTING)
+
+
+_FITTING = "give a finite one, a whole one between -2^63 and 2^63"
+
+
+def _no_entry(value: object) -> str:
+    """A number that no entry can have, in words; empty for everything else."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value} is no number that an entry can have"
+    return "a whole number is beyond 64 bits" if isinstance(value, int) and not -_LARGEST <= value < _LARGEST else ""
 
 
 def convert(raw: object, to: type[_T], file: str, *, hint: str) -> _T:
     """``raw`` as a struct. Raises BadInput that says which entry of ``file`` is wrong and names the nearest right key."""
     try:
-        _refuse_not_finite(raw, to, file)
+        check_numbers(raw, file, to)
         return msgspec.convert(raw, to)
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$")
-        where, keys = _resolve(raw, to, path.rstrip("`"))
+        where, keys = _resolve(raw, to, _path(path))
         place = f"{file}: {where}" if where else file
         if found := re.fullmatch(r"Object contains unknown field `(.*)`", what):
             raise unknown("key", found[1], keys, where=place) from None
@@ -107,7 +120,7 @@ def convert(raw: object, to: type[_T], file: str, *, hint: str) -> _T:
         elif (found := re.fullmatch(r"Invalid enum value '(.*)'", what)) and (words := _words(to, path)):
             raise unknown("word", found[1], words, where=place) from None
         elif found := re.fullmatch(r"Expected `(?:int|float)` (>=|>|<=|<) (\S+)", what):
-            held = _held(raw, path.rstrip("`"))
+            held = _held(raw, _path(path))
             what = f"{held!r} is not {_BOUNDS[found[1]]} {float(found[2]):g}"
         raise BadInput(in_words(what), where=place, hint=hint) from None
     except RecursionError:
@@ -130,56 +143,41 @@ def finite(value: float, what: str, where: str, *, least: float = -math.inf) -> 
     return value
 
 
-def _refuse_not_finite(raw: object, to: type[msgspec.Struct], file: str) -> None:
-    for path, value in _not_finite(raw, "$"):
-        where, _ = _resolve(raw, to, path)
-        raise BadInput(
-            f"{value} is no number that an entry can have", where=f"{file}: {where}", hint="give a finite one"
-        )
+def _path(text: str) -> _Path:
+    """The place that msgspec writes as ``$.runs[2].params``."""
+    return tuple(name or int(index) for name, index in _STEP.findall(text))
 
 
-def _not_finite(raw: object, path: str) -> Iterator[tuple[str, float]]:
-    """Floats that are NaN or infinite, each with its place as msgspec would write it."""
-    if isinstance(raw, float) and not math.isfinite(raw):
-        yield path, raw
-    elif isinstance(raw, dict):
-        for key, value in raw.items():
-            yield from _not_finite(value, f"{path}.{key}")
-    elif isinstance(raw, list | tuple):
-        for index, value in enumerate(raw):
-            yield from _not_finite(value, f"{path}[{index}]")
-
-
-def _held(raw: Any, path: str) -> Any:
-    """What stands at msgspec's ``path``."""
-    for name, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
-        if name and isinstance(raw, dict):
-            raw = raw.get(name)
-        elif index.isdigit() and isinstance(raw, list | tuple) and int(index) < len(raw):
-            raw = raw[int(index)]
+def _held(raw: Any, path: _Path) -> Any:
+    """What stands at a place."""
+    for step in path:
+        if isinstance(step, str) and isinstance(raw, dict):
+            raw = raw.get(step)
+        elif isinstance(step, int) and isinstance(raw, list | tuple) and step < len(raw):
+            raw = raw[step]
     return raw
 
 
-def _resolve(raw: Any, struct: type[msgspec.Struct], path: str) -> tuple[str, list[str]]:
-    """Where msgspec's ``path`` leads, in words (``run 3 "stream", params``), and the keys that are known there."""
+def _resolve(raw: Any, struct: type[msgspec.Struct], path: _Path) -> tuple[str, list[str]]:
+    """Where a place is, in words (``run 3 "stream", params``), and the keys that are known there."""
     words: list[str] = []
     known = [field.encode_name for field in msgspec.structs.fields(struct)]
-    for name, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
-        if name:
-            words.append(name)
-            raw = raw.get(name) if isinstance(raw, dict) else None
-            held = next((field.type for field in msgspec.structs.fields(struct) if field.encode_name == name), None)
+    for step in path:
+        if isinstance(step, str):
+            words.append(step)
+            raw = raw.get(step) if isinstance(raw, dict) else None
+            held = next((field.type for field in msgspec.structs.fields(struct) if field.encode_name == step), None)
             kind = next((one for one in (held, *get_args(held)) if _is_struct(one)), None)
             if kind is not None:
                 struct = kind
                 known = [field.encode_name for field in msgspec.structs.fields(struct)]
-        elif index.isdigit():
-            raw = raw[int(index)] if isinstance(raw, list) and int(index) < len(raw) else None
+        else:
+            raw = raw[step] if isinstance(raw, list) and step < len(raw) else None
             label = next(
                 (raw[key] for key in ("where", "name", "workload", "metric") if isinstance(raw, dict) and key in raw),
                 None,
             )
-            words[-1] += f" {int(index) + 1}" + (f' "{label}"' if label else "")
+            words.append(f"{words.pop() if words else 'entry'} {step + 1}" + (f' "{label}"' if label else ""))
     return ", ".join(words), known
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import BadInput
+from .units import exact_number
 
 Ints = NDArray[np.int64]
 
@@ -21,14 +22,13 @@ def parse(text: str, zone: str, option: str, origin_ns: int | None = None) -> in
     """One time of an option, in Unix nanoseconds: a Unix time, ISO 8601, or ``+90`` for seconds after the origin where there
     is one. A local time is one of the zone; without a zone it is refused, since a guess may be an hour off. Raises BadInput.
     """
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = None
-    if number is not None and number.is_finite():
-        if text.strip().startswith("+") and origin_ns is not None:
-            return origin_ns + round(number * 10**9)
-        return round(number * unix_scale(abs(float(number))))
+    number = exact_number(text)
+    if number is not None:
+        relative = text.strip().startswith("+") and origin_ns is not None
+        scale = 10**9 if relative or abs(number) >= 2**63 else unix_scale(abs(float(number)))
+        if abs(number) * scale >= 2**63:
+            raise BadInput(f"{text[:40]!r} is beyond any time", where=option, hint="give Unix seconds")
+        return round(number * scale) + (origin_ns if relative and origin_ns is not None else 0)
     try:
         stamp = datetime.datetime.fromisoformat(text)
     except ValueError:
@@ -70,14 +70,14 @@ def written_s(text: str) -> float:
 def stamps(cells: Any, zone: str, where: str) -> Ints:
     """Unix nanoseconds. Raises BadInput for what is no time."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iuf":
-        return _scaled(np.ma.filled(cells))
+        return _scaled(np.ma.filled(cells), where)
     texts = [str(cell).strip() for cell in cells]
     try:
-        return _scaled(np.array(texts, np.int64))
-    except ValueError:
+        return _scaled(np.array(texts, np.int64), where)
+    except (ValueError, OverflowError):
         pass
     try:
-        return _scaled(np.array(texts, np.float64))
+        return _scaled(np.array(texts, np.float64), where)
     except ValueError:
         pass
     return np.array(_iso(texts, zone, where), np.int64)
@@ -92,9 +92,13 @@ def checked_zone(zone: str, where: str) -> str:
     return zone
 
 
-def _scaled(numbers: NDArray[Any]) -> Ints:
-    """Seconds, milliseconds, microseconds or nanoseconds since 1970."""
+def _scaled(numbers: NDArray[Any], where: str) -> Ints:
+    """Seconds, milliseconds, microseconds or nanoseconds since 1970. Raises BadInput where one is no time of 64 bits."""
     factor = unix_scale(float(np.median(np.abs(numbers))) if len(numbers) else 0.0)
+    if len(wrong := np.flatnonzero(~(np.abs(numbers.astype(np.float64)) * factor < 2.0**63))):
+        raise BadInput(
+            f"{numbers[wrong[0]]:g} in row {wrong[0] + 2} is no time", where=where, hint="Unix seconds, or ISO 8601"
+        )
     if numbers.dtype.kind in "iu":
         return numbers.astype(np.int64) * factor
     return np.round(numbers * factor).astype(np.int64)
@@ -102,7 +106,7 @@ def _scaled(numbers: NDArray[Any]) -> Ints:
 
 def unix_scale(size: float) -> int:
     """Nanoseconds in the unit of a Unix time: which, its size tells for dates after 1973."""
-    return next(factor for below, factor in ((1e11, 10**9), (1e14, 10**6), (1e17, 10**3), (np.inf, 1)) if size < below)
+    return next((factor for below, factor in ((1e11, 10**9), (1e14, 10**6), (1e17, 10**3)) if size < below), 1)
 
 
 def _iso(texts: list[str], zone: str, where: str) -> list[int]:

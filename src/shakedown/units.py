@@ -9,6 +9,10 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 DECIMAL = {
     "p": 1e-12,
@@ -26,6 +30,9 @@ DECIMAL = {
     "P": 1e15,
     "E": 1e18,
 }
+_EXACT = re.compile(r"[+-]?(?:[0-9]+/[0-9]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)")
+_LEADING = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_WHOLE = re.compile(r"-?[0-9]{1,40}")
 BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
 #: Units of one word that take prefixes, each with its SI unit and factor.
@@ -207,6 +214,42 @@ def round_to(value: float, digits: int) -> str:
     if "." in text and digits > 3:
         text = text.rstrip("0").rstrip(".")
     return text
+
+
+#: Of processors, slots, devices, exit codes: no machine has a thousandth of it, and sums of many stay exact in 64 bits.
+MOST_COUNT = 10**9
+
+
+def whole_number(text: str | None, least: int = 0, most: int = 2**63 - 1) -> int | None:
+    """A whole number from a text that others wrote: ASCII digits, with a minus where ``least`` is below 0.
+
+    None for everything else and for what is below ``least`` or above ``most``. ``str.isdigit`` is no such check: it takes
+    "²", which ``int`` refuses, and digits without end, which ``int`` refuses or which fit no column.
+    """
+    if text is None or not _WHOLE.fullmatch(text):
+        return None
+    number = int(text)
+    return number if least <= number <= most else None
+
+
+def leading_number(text: str, most: float = 1e12) -> float | None:
+    """The number that a text such as ``350.00 W`` begins with; None where it begins with none, or one above ``most``."""
+    found = _LEADING.match(text.strip())
+    value = float(found[0]) if found else math.inf
+    return value if value <= most else None
+
+
+def exact_number(text: str) -> Fraction | None:
+    """A decimal number or ``1/4`` from a text that others wrote, exactly; None for everything else, and for one of more
+    than 100 characters or an exponent of more than three digits: 1e-99999999 would fill the memory."""
+    from fractions import Fraction
+
+    if not _EXACT.fullmatch(text.strip()) or len(text) > 100:
+        return None
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        return None
 
 
 def parse_quantity(text: str) -> tuple[float, str]:

@@ -173,3 +173,12 @@ def test_a_job_that_runs_has_not_used_what_is_to_come() -> None:
     )
     told = evaluate.evaluate(seen, SMALL, BEGIN, BEGIN + 40 * 86400, records=(running,), jobs_source="t")[0]
     assert told.jobs is not None and told.jobs.used_h == 4 * 2 * 24
+
+
+def test_rows_of_no_job_are_counted_and_named() -> None:
+    seen = history([], seen=((0, 10 * 86400),))
+    for unread, text in ((("|FAILED|1",), "1 row without"), (("|FAILED|1", "half"), "2 rows without")):
+        told = evaluate.evaluate(seen, SMALL, BEGIN, BEGIN + 86400, records=(), jobs_source="t", jobs_unread=unread)[0]
+        assert told.jobs is not None
+        found = [one.text for one in told.jobs.notices if one.code == "jobs-unread"]
+        assert len(found) == 1 and found[0].startswith(text) and "'|FAILED|1'" in found[0]

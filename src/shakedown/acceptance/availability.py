@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from .. import strict
 from ..document.text import day
 from ..errors import COULD_NOT_MEASURE, BadInput, StoreFailed
 from ..files import atomic
@@ -91,7 +92,7 @@ def points(test: AvailabilityTest, exit_code: int | None, timed_out: bool, folde
         told = msgspec.json.decode((folder / "stdout").read_bytes(), type=Report)
     except OSError as error:
         raise StoreFailed(f"cannot be read: {error.strerror}", where=str(folder / "stdout")) from None
-    except msgspec.DecodeError:
+    except strict.UNREADABLE:
         why = f"it did not end within {test.time_limit}" if timed_out else _last(folder / "stderr")
         return (Point(criterion=criterion, found=why or f"exit code {exit_code}", state="not measured"),)
     if exit_code == COULD_NOT_MEASURE or not told.nodes:

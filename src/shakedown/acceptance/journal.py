@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
+from .. import strict
 from ..errors import NOT_MET, CannotMeasure, ShakedownError
 from ..files import atomic
 
@@ -205,7 +206,7 @@ def chain(lines: list[bytes], where: str) -> Read:
     for number, line in enumerate(lines, 1):
         try:
             entry = _DECODER.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except strict.UNREADABLE as error:
             raise _broken(f"entry {number} cannot be read: {error}", where) from None
         if entry.number != number or entry.previous != previous:
             raise _broken(
@@ -231,7 +232,7 @@ def _read_head(folder: Path) -> Head | None:
         return msgspec.json.decode(path.read_bytes(), type=Head)
     except FileNotFoundError:
         raise Tampered("it is missing", where=str(path), hint="restore it from a copy of the directory") from None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, *strict.UNREADABLE) as error:
         raise Tampered(f"cannot be read: {error}", where=str(path), hint="restore it from a copy") from None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from ..errors import BadInput
+from ..units import whole_number
 from . import forms
 from .plan import FieldEntry, ManualTest
 
@@ -61,8 +62,8 @@ def _choice(question: str, choices: tuple[str, ...]) -> str:
         answer = _line(question, required=True)
         if answer in choices:
             return answer
-        if answer.isdigit() and 1 <= int(answer) <= len(choices):
-            return choices[int(answer) - 1]
+        if (place := whole_number(answer, 1, len(choices))) is not None:
+            return choices[place - 1]
         _say(f"  a number from 1 to {len(choices)}")
 
 

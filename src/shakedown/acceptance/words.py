@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..units import show, si
 from . import checking, hosts
 from .plan import AvailabilityTest, CommandTest, FieldEntry, LimitEntry, ManualTest, RunTest, Test, ValueEntry
@@ -30,7 +32,7 @@ def bounds(entry: ValueEntry | FieldEntry) -> str:
     parts = []
     for word, given in (("at least", entry.at_least), ("at most", entry.at_most)):
         if given is not None:
-            bare = not isinstance(given, str) or given.strip().replace(".", "").lstrip("+-").isdigit()
+            bare = not isinstance(given, str) or re.fullmatch(r"[+-]*[0-9.]*[0-9][0-9.]*", given.strip()) is not None
             unit = f" {entry.unit}" if bare and entry.unit not in ("", "1") else ""
             parts.append(f"{word} {given if isinstance(given, str) else format(given, 'g')}{unit}")
     return " and ".join(parts)

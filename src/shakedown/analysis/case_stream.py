@@ -60,7 +60,7 @@ class Loose:
         try:
             for text in texts:
                 yield decoder.decode(text)
-        except msgspec.DecodeError as error:
+        except strict.UNREADABLE as error:
             raise StoreFailed(f"is damaged: {error}") from None
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..hosts.access import RealHost
     from ..operate.availability.evaluate import Found
     from ..operate.availability.history import History
+    from ..operate.availability.jobs import JobTable
     from ..operate.availability.records import Report
-    from ..schedulers import JobRecord
 
 app = typer.Typer(
     name="availability",
@@ -74,9 +74,17 @@ def report(
     history = _history(source, door, low, high, zone, nodes)  # a local time is not read in a zone that nobody named
     low, high = _stretch(history, low, high)
     live = "slurm" in source
-    records, jobs_source = _jobs(jobs, live, door, low, high)
+    table = _jobs(jobs, live, door, low, high)
     told, found = evaluate.evaluate(
-        history, agreed, low, high, records=records, jobs_source=jobs_source, explained=explain, compared=live
+        history,
+        agreed,
+        low,
+        high,
+        records=table.records if table else None,
+        jobs_source=table.source if table else "",
+        jobs_unread=table.unread if table else (),
+        explained=explain,
+        compared=live,
     )
     if live and told.beside:
         told = evaluate.with_beside(told, published_comparison.ask(door, told.beside))
@@ -232,15 +240,15 @@ def _stretch(history: History, low: int | None, high: int | None) -> tuple[int, 
     return begin, end
 
 
-def _jobs(asked: str, live: bool, door: RealHost, low: int, high: int) -> tuple[tuple[JobRecord, ...] | None, str]:
+def _jobs(asked: str, live: bool, door: RealHost, low: int, high: int) -> JobTable | None:
     """Jobs of a file, or of the engine that was asked for its nodes."""
     from ..operate.availability import jobs
 
     if asked and asked != "none":
-        return jobs.read(Path(asked)), asked
+        return jobs.read(Path(asked))
     if live and not asked:
-        return jobs.ask(door, low, high), "sacct"
-    return None, ""
+        return jobs.ask(door, low, high)
+    return None
 
 
 # ------------------------------------------------------------------------------------------------------------- printing

@@ -111,7 +111,7 @@ def of(
     wanted = _chosen(traces.channels(file), channel, str(file))
     windows = _phases(run, phase) if run or phase else [_window(file, wanted, begin, end)]
     chosen = _around(file, wanted, windows, max(idle_before, idle_after))
-    known = _character(character) if character else None
+    known = character_of(character) if character else None
     marks_u_s, marks = _marks_u(window_u, begin, end) if not run else (window_u or 0.0, None)
     found = []
     for one in windows:
@@ -185,7 +185,8 @@ def _not_known(value: Quantity, why: str) -> Quantity:
     return not_known(value.name, value.unit, Notice(code="dead", text=f"{why} in this window", advice=advice))
 
 
-def _character(path: Path) -> Character:
+def character_of(path: Path) -> Character:
+    """What `meter characterise` left. Raises BadInput."""
     import msgspec
 
     from .. import strict

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from ..records import Finding, Fraction, Value
-from ..units import round_to, scale_for, show, show_bytes
+from ..units import round_to, scale_for, show, show_bytes, whole_number
 
 #: Above this many hosts a report shows the distribution over them, and names the slowest.
 FEW_HOSTS = 8
@@ -24,7 +24,8 @@ _NATURAL = re.compile(r"(\d+)")
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """A key that sorts node2 before node10."""
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in _NATURAL.split(text) if part)
+    parts = ((whole_number(part), part) for part in _NATURAL.split(text) if part)
+    return tuple((-1, part) if number is None else (number, "") for number, part in parts)
 
 
 def without_controls(text: str) -> str:

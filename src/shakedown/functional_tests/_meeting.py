@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..errors import CannotMeasure
+from ..units import whole_number
 
 #: By which a process knows its rank: Open MPI, PMIx, PMI, Intel MPI, Slurm, Flux, PALS, jsrun.
 RANKS = (
@@ -81,4 +82,4 @@ def _file(stage: str, rank: int) -> str:
 
 def launched_rank(environment: dict[str, str]) -> int:
     """The rank that the launcher gave this process; 0 where none did."""
-    return next((int(environment[name]) for name in RANKS if environment.get(name, "").isdigit()), 0)
+    return next((rank for name in RANKS if (rank := whole_number(environment.get(name))) is not None), 0)

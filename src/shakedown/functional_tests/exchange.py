@@ -19,6 +19,7 @@ from typing import NamedTuple
 from ..errors import BadInput, CannotMeasure, ShakedownError, Unavailable
 from ..programs.emitter import Emitter, Words, run
 from ..records import Residual
+from ..units import whole_number
 from ..workloads.exchange import TOOLS, Target, is_plain, parse_target
 from . import _exchange_tree as trees
 from . import _work
@@ -116,9 +117,10 @@ _TREES_BYTES = 256 * 2**20
 
 
 def _refuse_full(target: Target, free_kib: str, need: int) -> None:
-    if free_kib.isdigit() and int(free_kib) * 1024 < need:
+    free = whole_number(free_kib)
+    if free is not None and free * 1024 < need:
         raise CannotMeasure(
-            f"{int(free_kib) // 1024} MiB are free at {target.place or 'this end'}, and {need >> 20} MiB are needed",
+            f"{free // 1024} MiB are free at {target.place or 'this end'}, and {need >> 20} MiB are needed",
             hint="free some space there, or choose a smaller `large`",
         )
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from .. import launchers, schedulers
+from .. import launchers, schedulers, strict
 from ..errors import BadInput, ShakedownError, Unavailable
 from ..hosts import hostlist
 from ..hosts.access import RealHost
@@ -25,6 +25,7 @@ from ..machine import mpi as flavours
 from ..programs.emitter import Emitter, Words, run
 from ..records import Host, Residual, Software
 from ..schedulers import Allocation
+from ..units import whole_number
 from . import _modules, _work
 
 _COMPILE_S = 300.0
@@ -94,12 +95,12 @@ def parse(text: str) -> Printed:
     done = 0
     for line in text.splitlines():
         match line.split():
-            case ["world", number] if number.isdigit():
-                worlds.append(int(number))
-            case ["rank", number, host] if number.isdigit():
-                hosts[int(number)] = host
-            case ["check", name, failed] if failed.isdigit():
-                checks[name] = checks.get(name, 0) + int(failed)
+            case ["world", word] if (number := whole_number(word)) is not None:
+                worlds.append(number)
+            case ["rank", word, host] if (number := whole_number(word)) is not None:
+                hosts[number] = host
+            case ["check", name, word] if (number := whole_number(word)) is not None:
+                checks[name] = checks.get(name, 0) + number
             case ["absent", name, *words]:
                 absent[name] = " ".join(words)
             case ["fact", name, *words]:
@@ -334,7 +335,7 @@ def read_host(path: str) -> Host:
     """The host that the harness left. Raises BadInput."""
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=Host)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *strict.UNREADABLE) as error:
         raise BadInput(
             f"there is no host in this file: {error}", where=path, hint="it is written by the harness"
         ) from None
@@ -353,7 +354,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     words.add_argument("--modules", default="", help="environment modules to load first, between commas")
     asked = words.parse_args(argv)
     languages = _work.words(asked.languages, LANGUAGES, "language")
-    if asked.ranks != "auto" and not asked.ranks.isdigit():
+    if asked.ranks != "auto" and whole_number(asked.ranks) is None:
         raise BadInput(f"--ranks {asked.ranks!r} is no number", hint="a number, or auto")
     host = read_host(asked.host)
     modules = [one.strip() for one in asked.modules.split(",") if one.strip()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..records import Disturbance
+from ..units import whole_number
 from .access import Door
 
 _TICKS_PER_S = 100  # USER_HZ, fixed in the kernel's interface to user space on every Linux architecture in use
@@ -64,7 +65,7 @@ def _throttles(door: Door) -> int | None:
     counts = [
         text
         for name in door.list(base)
-        if name.startswith("cpu") and name[3:].isdigit()
+        if name.startswith("cpu") and whole_number(name[3:]) is not None
         for text in [door.read(f"{base}/{name}/thermal_throttle/core_throttle_count")]
         if text
     ]

@@ -15,23 +15,25 @@ _NAME = re.compile(r"(?![-.]*$)[^-/\\\s\x00-\x1f\x7f-\x9f][^/\\\s\x00-\x1f\x7f-\
 
 #: A list that would expand to more hosts is refused: Slurm's own limit (MAX_RANGE).
 MOST_HOSTS = 65536
+#: The same for the description of a whole system, which is no job: the largest that stood had 158,976 nodes (Fugaku).
+MOST_NODES = 2**20
 
 
-def expand(text: str) -> tuple[str, ...]:
+def expand(text: str, *, most: int = MOST_HOSTS) -> tuple[str, ...]:
     """The hosts of a list, in the order in which Slurm counts them (``scontrol show hostnames``).
 
     A range has the width of its first number: ``07-09`` is 07, 08, 09. Of several brackets in one name the last varies
     fastest, then the first, the second and so on: Slurm expands the prefix by itself. Raises BadInput for a text that
-    is no such list.
+    is no such list, or one of more than ``most`` hosts.
     """
     found: list[str] = []
     for word in _words(text):
-        names = list(itertools.islice(_names(word), MOST_HOSTS + 1))
+        names = list(itertools.islice(_names(word, most), most + 1))
         if wrong := next((name for name in names if not _NAME.fullmatch(name)), None):
             raise _bad(text, f"{wrong[:40]!r} is no name of a host")
         found.extend(names)
-        if len(found) > MOST_HOSTS:
-            raise _bad(text, f"it unfolds into more than {MOST_HOSTS} hosts")
+        if len(found) > most:
+            raise _bad(text, f"it unfolds into more than {most} hosts")
     return tuple(found)
 
 
@@ -63,9 +65,9 @@ def _words(text: str) -> list[str]:
     return [one for one in (*words, word) if one]
 
 
-def _names(word: str) -> Iterator[str]:
+def _names(word: str, most: int) -> Iterator[str]:
     parts = re.split(r"\[([^\]]*)\]", word)
-    fixed, ranges = parts[0::2], [_numbers(part, word) for part in parts[1::2]]
+    fixed, ranges = parts[0::2], [_numbers(part, word, most) for part in parts[1::2]]
     if not ranges:
         yield word
         return
@@ -76,13 +78,15 @@ def _names(word: str) -> Iterator[str]:
         yield "".join(text + number.get(place, "") for place, text in enumerate(fixed))
 
 
-def _numbers(text: str, word: str) -> list[str]:
+def _numbers(text: str, word: str, most: int) -> list[str]:
     found: list[str] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?", part)
         low, high = (match[1], match[2] or match[1]) if match else ("1", "0")
-        if not 0 <= int(high) - int(low) < MOST_HOSTS:
-            raise _bad(word, f"{part!r} is no number and no range")
+        if int(high) < int(low):
+            raise _bad(word, f"{part[:40]!r} is no number and no range")
+        if len(found) + int(high) - int(low) >= most:
+            raise _bad(word, f"it unfolds into more than {most} hosts")
         found.extend(f"{number:0{len(low)}d}" for number in range(int(low), int(high) + 1))
     return found
 

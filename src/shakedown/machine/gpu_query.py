@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..errors import Unavailable
+from .. import strict
+from ..errors import BadInput, Unavailable
 from ..hosts.access import Door
 from ..records import Absent, Gpu, Peak, Record, Setting, Value
 from .accelerators import multiprocessors, peaks_of, table
@@ -39,7 +40,7 @@ def query(door: Door) -> Query:
     found, absent = gpus(door)
     said, why = _driver(door, any(gpu.vendor == "NVIDIA" for gpu in found))
     gaps = (*absent, Absent(what="what the CUDA driver says", why=why)) if why else absent
-    return Query(gpus=tuple(_joined(gpu, said) for gpu in found), absent=gaps)
+    return Query(gpus=tuple(joined(gpu, said) for gpu in found), absent=gaps)
 
 
 def _driver(door: Door, wanted: bool) -> tuple[dict[str, dict[str, Any]], str]:
@@ -56,16 +57,23 @@ def _driver(door: Door, wanted: bool) -> tuple[dict[str, dict[str, Any]], str]:
     if not answer.ok:
         lines = (answer.err or answer.out).strip().splitlines()
         return {}, lines[0] if lines else "no answer"
-    return parse(answer.out), ""
+    try:
+        return parse(answer.out), ""
+    except ValueError as error:
+        return {}, str(error)
 
 
 def parse(text: str) -> dict[str, dict[str, Any]]:
     """The devices in the output of ``gpu_query`` by PCI address. Raises ValueError where it is something else."""
+    import msgspec
+
     try:
         devices = json.loads(text)["devices"]
-        return {_address(str(device.get("pci", device["index"]))): device for device in devices}
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"gpu_query printed no devices: {error}") from error
+        strict.check_numbers(devices, "gpu_query")
+        kind = dict[str, Value | list[int] | None]
+        return {_address(str(one.get("pci", one["index"]))): one for one in msgspec.convert(devices, list[kind])}
+    except (LookupError, TypeError, ValueError, RecursionError, BadInput) as error:
+        raise ValueError(f"gpu_query printed no devices: {str(error)[:200]}") from None
 
 
 def _address(pci: str) -> str:
@@ -77,11 +85,14 @@ def _address(pci: str) -> str:
 _SAME = ("index", "name", "pci", "memory_bytes", "ecc", "compute_mode", "reaches", "cuda", "error", "memory_bus_bits")
 
 
-def _joined(gpu: Gpu, said: dict[str, dict[str, Any]]) -> Queried:
+def joined(gpu: Gpu, said: dict[str, dict[str, Any]]) -> Queried:
+    """A GPU with what the driver says of it."""
     import msgspec
 
     device = said.get(_address(gpu.pci), {})
-    more: dict[str, Value] = {key: value for key, value in device.items() if key not in _SAME}
+    more: dict[str, Value] = {
+        key: value for key, value in device.items() if key not in _SAME and isinstance(value, int | float | str)
+    }
     for key in ("ecc", "compute_mode", "memory_bus_bits"):
         if key in device and key not in gpu.facts:
             more[key] = device[key]
@@ -89,11 +100,11 @@ def _joined(gpu: Gpu, said: dict[str, dict[str, Any]]) -> Queried:
         if key not in gpu.facts and isinstance(device.get(hz), int | float):
             more[key] = round(device[hz] / 1e6)
     gpu = msgspec.structs.replace(gpu, facts={**more, **gpu.facts})
-    reaches = device.get("reaches")
+    index, reaches = device.get("index"), device.get("reaches")
     return Queried(
         gpu=gpu,
-        cuda_index=device.get("index"),
-        reaches=None if reaches is None else tuple(reaches),
+        cuda_index=index if isinstance(index, int) else None,
+        reaches=tuple(reaches) if isinstance(reaches, list) else None,
         peaks=tuple(peaks_of(gpu, gpu.name)),
         findings=gpu_settings([gpu]),
     )

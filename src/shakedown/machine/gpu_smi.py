@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..records import Gpu, Value
+from ..units import leading_number
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -100,8 +101,8 @@ def parse_nvidia_smi(text: str) -> tuple[Gpu, ...]:
 
 def _number(gpu: Element, paths: Sequence[str]) -> float | None:
     for path in paths:
-        if match := re.match(r"\d+(?:\.\d+)?", gpu.findtext(path, "").strip()):
-            return float(match[0])
+        if (number := leading_number(gpu.findtext(path, ""))) is not None:
+            return number
     return None
 
 

@@ -12,8 +12,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from .. import strict
+from ..errors import BadInput
 from ..hosts.access import Door
 from ..records import Absent, Gpu, Value
+from ..units import leading_number, whole_number
 from . import pci
 from .gpu_smi import parse_nvidia_smi
 from .kernel import read_int, read_word
@@ -110,14 +115,20 @@ def _nvidia(door: Door) -> _Found:
         return (), ()
     reasons: list[str] = []
     answer = door.run(NVML, limit_s=LIMIT_S)
-    if answer.ok:
-        return parse_nvml(answer.out)
-    reasons.append(f"NVML: {_why(answer.out, answer.err)}")
+    try:
+        if answer.ok:
+            return parse_nvml(answer.out)
+        reasons.append(f"NVML: {_why(answer.out, answer.err)}")
+    except ValueError as error:
+        reasons.append(f"NVML: {error}")
     if door.which("nvidia-smi"):
         printed = door.run(NVIDIA_SMI, limit_s=LIMIT_S)
-        if printed.ok:
-            return parse_nvidia_smi(printed.out), ()
-        reasons.append(f"nvidia-smi: {_why(printed.out, printed.err)}")
+        try:
+            if printed.ok:
+                return parse_nvidia_smi(printed.out), ()
+            reasons.append(f"nvidia-smi: {_why(printed.out, printed.err)}")
+        except ValueError as error:
+            reasons.append(str(error))
     found = _proc_nvidia(door, version or "")
     return found, (Absent(what="NVIDIA GPUs" if not found else "facts of the NVIDIA GPUs", why="; ".join(reasons)),)
 
@@ -125,36 +136,30 @@ def _nvidia(door: Door) -> _Found:
 def _why(out: str, err: str) -> str:
     try:
         return str(json.loads(out)["error"])
-    except (ValueError, KeyError, TypeError):
+    except (KeyError, TypeError, *strict.UNREADABLE):
         lines = (err or out).strip().splitlines()
         return lines[-1] if lines else "no answer"
 
 
 def parse_nvml(text: str) -> _Found:
     """What ``nvml`` printed. Raises ValueError where it is something else."""
-    printed = json.loads(text)
-    driver = str(printed["driver"])
-    found: list[Gpu] = []
-    absent: list[Absent] = []
-    for gpu in printed["gpus"]:
-        if "error" in gpu:
-            absent.append(Absent(what=f"NVIDIA GPU {gpu['index']}", why=str(gpu["error"])))
-            continue
-        facts: dict[str, Value] = {
-            key: value for key, value in gpu.items() if key not in ("index", "name", "memory_bytes", "pci")
-        }
-        found.append(
-            Gpu(
-                index=gpu["index"],
-                name=gpu["name"],
-                vendor="NVIDIA",
-                memory_bytes=gpu.get("memory_bytes"),
-                pci=gpu.get("pci", ""),
-                driver=driver,
-                facts={**facts, "cuda": str(printed["cuda"])},
-            )
+    try:
+        printed = json.loads(text)
+        strict.check_numbers(printed, "NVML")
+        told = [(gpu, str(printed["driver"]), str(printed["cuda"])) for gpu in printed["gpus"]]
+        gone = tuple(
+            Absent(what=f"NVIDIA GPU {gpu['index']}", why=str(gpu["error"])) for gpu, *_ in told if "error" in gpu
         )
-    return tuple(found), tuple(absent)
+        return tuple(_of_nvml(*one) for one in told if "error" not in one[0]), gone
+    except (LookupError, TypeError, AttributeError, RecursionError, BadInput):
+        raise ValueError(f"{text[:40]!r} is not what it prints") from None
+
+
+def _of_nvml(gpu: dict[str, Any], driver: str, cuda: str) -> Gpu:
+    named = {key: gpu[key] for key in ("index", "name", "memory_bytes", "pci") if key in gpu}
+    facts = {key: value for key, value in gpu.items() if key not in named}
+    own: dict[str, Any] = {"vendor": "NVIDIA", "driver": driver, "facts": {**facts, "cuda": cuda}}
+    return msgspec.convert(named | own, Gpu)
 
 
 def _proc_nvidia(door: Door, version: str) -> tuple[Gpu, ...]:
@@ -186,35 +191,39 @@ def _amd(door: Door, devices: tuple[pci.Device, ...]) -> _Found:
     why = "rocm-smi is not installed"
     if door.which("rocm-smi"):
         printed = door.run(ROCM_SMI, limit_s=LIMIT_S)
-        found = parse_rocm_smi(printed.out) if printed.ok and printed.out.strip() else ()
-        if found:
-            return found, ()
         why = f"rocm-smi: {_why(printed.out, printed.err)}"
+        try:
+            if printed.ok and printed.out.strip() and (found := parse_rocm_smi(printed.out)):
+                return found, ()
+        except ValueError as error:
+            why = f"rocm-smi: {error}"
     found = _amd_sysfs(door, devices)
     return found, (Absent(what="facts of the AMD GPUs" if found else "AMD GPUs", why=why),)
 
 
 def parse_rocm_smi(text: str) -> tuple[Gpu, ...]:
     """The GPUs in the output of ``rocm-smi --json``. Raises ValueError where it is not that."""
-    printed: dict[str, dict[str, Any]] = json.loads(text[text.index("{") :])  # warnings may stand before it
+    try:
+        plain = json.loads(text[text.index("{") :])  # warnings may stand before it
+        printed = msgspec.convert(plain, dict[str, dict[str, str | int | float | bool | None]])
+    except RecursionError:
+        raise ValueError(f"{text[:40]!r} is not what it prints") from None
     driver = str(printed.get("system", {}).get("Driver version", ""))
     found: list[Gpu] = []
-    for key in sorted((key for key in printed if re.fullmatch(r"card\d+", key)), key=lambda key: int(key[4:])):
+    for key in sorted((key for key in printed if re.fullmatch(r"card[0-9]{1,6}", key)), key=lambda key: int(key[4:])):
         card = {name.lower(): str(value) for name, value in printed[key].items()}
         facts: dict[str, Value] = {"device_id": card.get("device id", card.get("gpu id", ""))}
-        power = re.match(r"[\d.]+", card.get("max graphics package power (w)", ""))
-        if power:
-            facts["power_limit_w"] = float(power[0])
-        if card.get("(topology) numa node", "").isdigit():
-            facts["numa_node"] = int(card["(topology) numa node"])
-        memory = card.get("vram total memory (b)", "")
+        if (power := leading_number(card.get("max graphics package power (w)", ""))) is not None:
+            facts["power_limit_w"] = power
+        if (node := whole_number(card.get("(topology) numa node"))) is not None:
+            facts["numa_node"] = node
         name = next((card[name] for name in ("card series", "card model") if card.get(name, "N/A") != "N/A"), "")
         found.append(
             Gpu(
                 index=int(key[4:]),
                 name=name,
                 vendor="AMD",
-                memory_bytes=int(memory) if memory.isdigit() else None,
+                memory_bytes=whole_number(card.get("vram total memory (b)")),
                 pci=card.get("pci bus", "").lower(),
                 driver=driver,
                 facts=facts,

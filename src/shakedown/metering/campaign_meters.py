@@ -20,6 +20,7 @@ from ..errors import BadInput, CannotMeasure
 from ..files.atomic import read_record, write, write_record
 from ..hosts.access import Door
 from ..records import Record
+from ..units import whole_number
 from . import character_store as characters
 from . import sampler as sampling
 from .character import Character
@@ -63,7 +64,7 @@ def remember(run: Path, asked: Metered | None) -> Metered | None:
 def folders(run: Path) -> list[Path]:
     """The folders of readings of a run directory, in their order."""
     base = run / FOLDER
-    found = [path for path in base.iterdir() if path.name.isdigit()] if base.is_dir() else []
+    found = [path for path in base.iterdir() if whole_number(path.name) is not None] if base.is_dir() else []
     return sorted(found, key=lambda path: int(path.name))
 
 

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import msgspec
-
+from .. import strict
 from ..errors import StoreFailed
 from ..files import atomic
 from ..records import Notice
@@ -69,7 +68,7 @@ def find(channel: Channel, at: Path | None = None) -> Known:
     for path in sorted(where.glob("*.json")) if where.is_dir() else []:
         try:
             one = atomic.read_record(path, Character)
-        except (StoreFailed, msgspec.DecodeError, OSError) as error:
+        except (StoreFailed, OSError, *strict.UNREADABLE) as error:
             notices.append(Notice(code="character-damaged", text=f"{path}: {error}", advice="remove it"))
             continue
         if channel_key(one.channel) == channel_key(channel):

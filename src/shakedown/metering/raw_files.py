@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from ..errors import StoreFailed
+from ..errors import UNREADABLE, StoreFailed
 from ..records import Absent, Record
 from .meters import Channel, Reading, Status
 
@@ -33,6 +33,7 @@ CLOCK = struct.Struct("<qqqqd")
 STAMPED = 1
 CLOCK_FILE, BEGUN_FILE, ENDED_FILE = "clock.raw", "sampler.json", "ended.json"
 _NAN = float("nan")
+_STATES = frozenset(map(int, Status))
 _TICKS = 2**32 - 1
 _T = TypeVar("_T")
 
@@ -124,12 +125,13 @@ def pack(tick: int, reading: Reading, raw_ns: int) -> bytes:
 
 
 def unpack(data: bytes) -> list[tuple[Reading, int]]:
-    """The readings of whole records, each with its CLOCK_MONOTONIC_RAW."""
+    """The readings of whole records, each with its CLOCK_MONOTONIC_RAW. A record with a status that is none is damaged, and
+    left out as a hole is."""
     out = []
     for tick, channel, status, flags, before, after, device, raw, value in RECORD.iter_unpack(
         data[: len(data) // RECORD.size * RECORD.size]
     ):
-        if tick:
+        if tick and status in _STATES:
             state = Status(status)
             out.append(
                 (
@@ -177,5 +179,5 @@ def read(path: Path, kind: type[_T]) -> _T:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
         raise StoreFailed(f"cannot be read: {error.strerror}", where=str(path)) from None
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise StoreFailed(f"is damaged: {error}", where=str(path)) from None

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import strict
 from ..errors import BadInput, StoreFailed
 from .meters import Channel, Status, channel_key
 
@@ -139,7 +140,7 @@ def channels(path: Path) -> tuple[Channel, ...]:
         if _CHANNELS not in told:
             raise BadInput("the Parquet file holds no channels of Shakedown's", where=str(path), hint=own)
         return tuple(msgspec.json.decode(told[_CHANNELS], type=list[Channel]))
-    except (duckdb.Error, msgspec.DecodeError, UnicodeDecodeError):
+    except (duckdb.Error, *strict.UNREADABLE):
         raise BadInput("the trace is damaged", where=str(path), hint="record or import it anew") from None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from ..errors import BadInput
-from ..units import show_bytes
+from ..units import MOST_COUNT, show_bytes, whole_number
 from ..workloads.common.hpl_dat import HplDat
 from . import setup as setups
 from .inputs import Config, netlib
@@ -22,8 +22,10 @@ def counts_of(text: str, option: str) -> tuple[int, ...]:
     """Numbers of nodes between commas, each once. Raises BadInput."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
-        if not word.isdecimal() or len(word) > 18 or int(word) < 1:
-            raise BadInput(f"{word!r} is no number of nodes", where=option, hint="whole numbers with commas: 64,128")
+        if whole_number(word, 1) is None:
+            raise BadInput(
+                f"{word[:40]!r} is no number of nodes", where=option, hint="whole numbers with commas: 64,128"
+            )
     if not words:
         raise BadInput("there is no number of nodes", where=option, hint="whole numbers with commas: 64,128")
     return tuple(dict.fromkeys(int(word) for word in words))
@@ -33,12 +35,12 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
     """P x Q between commas, such as 8x8,4x16. Raises BadInput."""
     found = []
     for word in text.split(","):
-        p, _, q = word.lower().partition("x")
-        if not (p.strip().isdecimal() and q.strip().isdecimal() and len(word) < 30 and int(p) and int(q)):
+        p, q = (whole_number(side.strip(), 1, MOST_COUNT) for side in word.lower().partition("x")[::2])
+        if p is None or q is None:
             raise BadInput(
-                f"{word.strip()!r} is no grid", where="--grid", hint="write P x Q as 36x144, several with commas"
+                f"{word.strip()[:40]!r} is no grid", where="--grid", hint="write P x Q as 36x144, several with commas"
             )
-        found.append((int(p), int(q)))
+        found.append((p, q))
     return tuple(dict.fromkeys(found))
 
 
@@ -148,10 +150,11 @@ def without(observed: Sequence[Row], text: str, option: str) -> tuple[Row, ...]:
     """The rows without those that ``text`` names: 2 (nodes) or 2@142080 (with that N), with commas. Raises BadInput."""
     left = tuple(observed)
     for word in (one.strip() for one in text.split(",")):
-        count, at, n = word.partition("@")
-        if not count.isdecimal() or (at and not n.isdecimal()):
-            raise BadInput(f"{word!r} names no run", where=option, hint="write nodes, or nodes@N: 2@142080")
-        kept = tuple(row for row in left if not (row.count == int(count) and (not at or row.n == int(n))))
+        named, at, size = word.partition("@")
+        count, n = whole_number(named), whole_number(size)
+        if count is None or (at and n is None):
+            raise BadInput(f"{word[:40]!r} names no run", where=option, hint="write nodes, or nodes@N: 2@142080")
+        kept = tuple(row for row in left if not (row.count == count and (not at or row.n == n)))
         if len(kept) == len(left):
             there = ", ".join(f"{row.count}@{row.n}" for row in left)
             raise BadInput(f"there is no measured run {word}", where=option, hint=f"there are {there}")

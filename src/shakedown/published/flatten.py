@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -108,7 +109,9 @@ def _number(text: str, unit: str, where: str, problems: list[Problem]) -> _Numbe
     except units.UnknownUnit as error:
         problems.append(Problem(where, str(error), "units are written as in GB/s, MiB/s, Gflop/s, us, kW, %"))
     else:
-        return _Number(float(value) * factor, si, float(half) * factor)
+        with contextlib.suppress(OverflowError):
+            return _Number(float(value) * factor, si, float(half) * factor)
+        problems.append(Problem(where, f"{text[:40]!r} is too large a number", "write it as it is printed"))
     return None
 
 

@@ -21,6 +21,7 @@ import stat
 from pathlib import Path
 
 from ..errors import BadInput, CannotMeasure, Unavailable
+from ..units import whole_number
 from . import namespaces, slurm, ssh
 from .settings import CONTROLLER, USERS, Description, address4, address6, node_names
 
@@ -187,7 +188,7 @@ def _devices(directory: Path, description: Description) -> None:
 def _free_major() -> int:
     """A number that no driver of this machine holds: behind a dummy there must be no real GPU."""
     text = Path("/proc/devices").read_text().partition("Block devices")[0]
-    held = {int(line.split()[0]) for line in text.splitlines() if line.strip()[:1].isdigit()}
+    held = {whole_number(line.split()[0]) for line in text.splitlines() if line.strip()}
     free: list[int] = [number for number in _MAJORS if number not in held]
     return free[0] if free else _MAJORS[-1]
 

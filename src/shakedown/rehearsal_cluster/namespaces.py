@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..hosts import process
 from ..hosts.access import RealHost
+from ..units import whole_number
 from .settings import CONTROLLER, Layout
 
 INIT = Path(__file__).parent / "init.py"
@@ -76,7 +77,7 @@ def process_1(directory: Path, host: str) -> int:
 
 def pids() -> list[int]:
     """The ids of all processes that this one sees."""
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [pid for name in os.listdir("/proc") if (pid := whole_number(name)) is not None]
 
 
 def namespace(pid: int, kind: str = "pid") -> int:

@@ -27,6 +27,7 @@ from ..records import SCORED, Host, Job, Machine, Measurement, Notice, Plan, Run
 from ..results.outcome import measurement, result_of
 from ..results.run_directory import RunDirectory
 from ..schedulers import Allocation
+from ..units import whole_number
 from . import fallback_store
 from .multihost import fanout
 
@@ -222,8 +223,8 @@ def clear_leftovers(directory: RunDirectory) -> None:
         if job.pid is None or job.host != os.uname().nodename:
             continue
         owner = job.env.get("SHAKEDOWN_HARNESS", "")
-        pid, _, start = owner.partition(":")
-        if pid.isdigit() and int(pid) != os.getpid() and alive(int(pid), int(start or 0)):
+        pid, start = (whole_number(word) for word in owner.partition(":")[::2])
+        if pid is not None and pid != os.getpid() and alive(pid, start or 0):
             raise CannotMeasure(
                 f"another harness (process {pid}) is at work in this run directory",
                 where=str(directory.path),

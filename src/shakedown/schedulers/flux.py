@@ -11,9 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from .. import strict
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
 from ..hosts.hostlist import expand
+from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
 from .common.words import body, checked, label, minutes, place
 
@@ -40,7 +42,7 @@ def _asked(result: Result) -> tuple[JobRecord, ...] | None:
         return None
     try:
         read = json.loads(result.out) if result.out.strip() else {}
-    except ValueError:
+    except strict.UNREADABLE:
         return None
     jobs = read.get("jobs", [read] if "id" in read else []) if isinstance(read, dict) else []
     return tuple(_record(one) for one in jobs if isinstance(one, dict))
@@ -84,7 +86,7 @@ def _record(job: Mapping[str, Any]) -> JobRecord:
         eligible_s=_time(job.get("t_depend")),
         begin_s=_time(job.get("t_run")),
         end_s=_time(job.get("t_inactive")) if over else None,
-        cpus=int(job["ncores"]) if str(job.get("ncores", "")).isdigit() and hosts else None,
+        cpus=whole_number(str(job.get("ncores", "")), most=MOST_COUNT) if hosts else None,
     )
 
 
@@ -98,8 +100,12 @@ def _status(value: Any) -> tuple[int | None, int | None]:
     return code, code - 128 if 128 < code <= 192 else None
 
 
+#: Unix times after the year 9999 are none.
+_LAST_S = 253_402_300_800
+
+
 def _time(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and value > 0 else None
+    return float(value) if isinstance(value, int | float) and 0 < value < _LAST_S else None
 
 
 def script(request: Request) -> str:
@@ -166,13 +172,13 @@ def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
     if not hosts.ok:
         return None
     left = door.run(("flux", "job", "timeleft"), limit_s=20.0)
-    seconds = left.out.strip() if left.ok else ""
+    seconds = whole_number(left.out.strip(), most=10**9 - 1) if left.ok else None
     pmix = door.run(("flux", "module", "list"), limit_s=20.0)
     return Allocation(
         engine="flux",
         job=environment["FLUX_ENCLOSING_ID"].replace("ƒ", "f"),
         hosts=tuple(dict.fromkeys(expand(hosts.out.strip()))),
-        end_s=door.now_ns() * 1e-9 + int(seconds) if seconds.isdigit() and int(seconds) < 10**9 else None,
+        end_s=door.now_ns() * 1e-9 + seconds if seconds is not None else None,
         mpi=("pmi1", "pmix") if "pmix" in pmix.out else ("pmi1",),
     )
 

@@ -28,6 +28,7 @@ import msgspec
 
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
+from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
 from .common.words import CARRIED, body, checked, clock, label, place
 
@@ -88,7 +89,7 @@ def _tasks(text: str) -> list[str]:
     """The tasks of an array that one line stands for: ``1-3:2,7`` -> 1, 3, 7; an empty one for a job that is no array."""
     found: list[str] = []
     for part in filter(None, text.split(",")):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?(?::(\d+))?", part)
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([0-9]{1,9}))?", part)
         if match:
             numbers = range(int(match[1]), int(match[2] or match[1]) + 1, max(1, int(match[3] or 1)))
             found.extend(str(number) for number in numbers[:100_000])
@@ -128,14 +129,17 @@ def _accounted(result: Result) -> tuple[JobRecord, ...] | None:
     return accounting(result.out) if result.ok else None
 
 
-def accounting(text: str) -> tuple[JobRecord, ...]:
-    """The attempts of jobs from lines of the accounting file, in its order. Lines of slaves come before their master's."""
+def accounting(text: str, odd: list[str] | None = None) -> tuple[JobRecord, ...]:
+    """The attempts of jobs from lines of the accounting file, in its order. Lines of slaves come before their master's.
+    ``odd`` gets the lines that are no job's."""
     found: list[JobRecord] = []
     slaves: dict[str, list[str]] = {}
     count: dict[str, int] = {}
     for line in text.splitlines():
         fields = line.split(":")
-        if line.startswith("#") or len(fields) < _FIELDS or not fields[_NUMBER].isdigit():
+        if line.startswith("#") or len(fields) < _FIELDS or whole_number(fields[_NUMBER]) is None:
+            if odd is not None and line.strip() and not line.startswith("#"):
+                odd.append(line)
             continue
         task = fields[_TASK]
         name = fields[_NUMBER] + (f".{task}" if task not in ("0", "") else "")
@@ -191,8 +195,8 @@ def _ended(failed: int, status: int, requests: str, begin_s: float | None, end_s
 
 
 def _number(text: str) -> int:
-    match = re.match(r"-?\d+", text)
-    return int(match[0]) if match else 0
+    match = re.match(r"-?[0-9]+", text)
+    return (whole_number(match[0], -(2**63)) if match else None) or 0
 
 
 def epoch(text: str) -> float | None:
@@ -309,11 +313,11 @@ def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
         raise CannotMeasure("the list of hosts cannot be read", where=environment["PE_HOSTFILE"], hint="ask the site")
     for line in (listed or "").splitlines():
         words = line.split()
-        if len(words) >= 2 and words[1].isdigit():
-            hosts[words[0]] = hosts.get(words[0], 0) + int(words[1])
+        if len(words) >= 2 and (slots := whole_number(words[1], most=MOST_COUNT)) is not None:
+            hosts[words[0]] = hosts.get(words[0], 0) + slots
     if not hosts:
-        slots = environment.get("NSLOTS", "1")
-        hosts = {environment.get("HOSTNAME") or door.name(): int(slots) if slots.isdigit() else 1}
+        slots = whole_number(environment.get("NSLOTS"), most=MOST_COUNT)
+        hosts = {environment.get("HOSTNAME") or door.name(): 1 if slots is None else slots}
     task = environment.get("SGE_TASK_ID", "undefined")
     return Allocation(
         engine="gridengine",
@@ -332,10 +336,10 @@ def _end_s(job: str, door: Door) -> float | None:
     try:
         entries = ElementTree.fromstring(shown.out).iter("job_list") if shown.ok else ()
         for entry in entries:
-            limits = [one.text or "" for one in entry.iter("hard_request") if one.get("name") == "h_rt"]
+            limits = [whole_number(one.text) for one in entry.iter("hard_request") if one.get("name") == "h_rt"]
             begun = _utc(entry.findtext("JAT_start_time") or "")
-            if entry.findtext("JB_job_number") == job and begun and limits and limits[0].isdigit():
-                return begun + int(limits[0])
+            if entry.findtext("JB_job_number") == job and begun and limits and limits[0] is not None:
+                return begun + limits[0]
     except ElementTree.ParseError:
         return None
     return None

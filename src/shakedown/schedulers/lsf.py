@@ -14,8 +14,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from .. import strict
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
+from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
 from .common.words import body, checked, label, minutes, place
 
@@ -61,7 +63,7 @@ def _asked(result: Result) -> tuple[JobRecord, ...] | None:
     """What ``bjobs -json`` said. A job that it does not know is an entry with an error."""
     try:
         read = json.loads(result.out, strict=False)
-    except ValueError:
+    except strict.UNREADABLE:
         return () if re.search(r"is not found|No (matching |unfinished )?job found", result.err) else None
     entries = read.get("RECORDS", []) if isinstance(read, dict) else []
     return tuple(_record(one) for one in entries if isinstance(one, dict) and "STAT" in one)
@@ -77,7 +79,7 @@ def _record(job: Mapping[str, Any]) -> JobRecord:
     state = _STATES.get(word, "unknown")
     over = state in ("done", "failed")
     why = str(job.get("EXIT_REASON", "") or "")
-    code = int(job["EXIT_CODE"]) if over and re.fullmatch(r"\d+", str(job.get("EXIT_CODE", ""))) else None
+    code = whole_number(str(job.get("EXIT_CODE", "")), most=MOST_COUNT) if over else None
     term = re.search(r"TERM_\w+", why)
     if word == "EXIT" and term:
         state = _TERMS.get(term[0], "failed")
@@ -182,7 +184,10 @@ def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
     """The hosts of ``LSB_MCPU_HOSTS`` (``node1 4 node2 4``). On machines with jsrun the first one only launches."""
     job = environment.get("LSB_JOBID", "")
     words = environment.get("LSB_MCPU_HOSTS", "").split()
-    pairs = [(name, int(count)) for name, count in zip(words[::2], words[1::2], strict=False) if count.isdigit()]
+    stated = [
+        (name, whole_number(count, most=MOST_COUNT)) for name, count in zip(words[::2], words[1::2], strict=False)
+    ]
+    pairs = [(name, count) for name, count in stated if count is not None]
     if not job or not pairs:
         return None
     jsm = door.which("jsrun") is not None

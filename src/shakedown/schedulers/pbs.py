@@ -21,8 +21,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from .. import strict
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
+from ..units import whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
 from .common.pbs_resources import Gpus as Gpus
 from .common.pbs_resources import asked_cpus as asked_cpus
@@ -54,7 +56,7 @@ def attributes(text: str) -> dict[str, dict[str, Any]]:
     try:
         jobs = json.loads(text, strict=False).get("Jobs", {})
         return {name: _flat(values) for name, values in jobs.items() if isinstance(values, dict)}
-    except (ValueError, AttributeError):
+    except (AttributeError, *strict.UNREADABLE):
         pass
     found: dict[str, dict[str, Any]] = {}
     inner = job = ""
@@ -144,12 +146,12 @@ def ended(status: int | None, values: Mapping[str, Any]) -> tuple[JobState, int 
 
 
 def _whole(value: Any) -> int | None:
-    return int(value) if re.fullmatch(r"-?[0-9]{1,18}", str(value)) else None
+    return whole_number(str(value), -(2**63))
 
 
 def _seconds(value: Any) -> float | None:
     words = str(value).split(":")
-    if not all(re.fullmatch(r"[0-9]{1,12}", word) for word in words):
+    if len(words) > 4 or not all(re.fullmatch(r"[0-9]{1,12}", word) for word in words):
         return None
     return float(sum(int(word) * 60**place_ for place_, word in enumerate(reversed(words))))
 
@@ -157,8 +159,8 @@ def _seconds(value: Any) -> float | None:
 def utc(value: Any) -> float | None:
     """``Tue Oct  5 10:00:00 2021`` (of UTC), or Unix seconds."""
     text = str(value or "")
-    if text.isdigit():
-        return float(text) or None
+    if (seconds := whole_number(text)) is not None:
+        return float(seconds) or None
     try:
         return float(calendar.timegm(time.strptime(text, "%a %b %d %H:%M:%S %Y")))
     except ValueError:

@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
 from ..hosts.hostlist import counts, expand
+from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, Scheduler
 from .common.slurm_rows import UNIT, hosts_of, jobs_of, rows, seconds_of, state_of, status_of, told, tres_of
 from .common.slurm_script import overriding, script
@@ -61,7 +62,7 @@ def _queued(result: Result) -> tuple[JobRecord, ...] | None:
             JobRecord(
                 engine="slurm",
                 id=row["JobArrayID"],
-                attempt=int(row["RestartCnt"]) if row["RestartCnt"].isdigit() else 0,
+                attempt=whole_number(row["RestartCnt"], most=MOST_COUNT) or 0,
                 state=state,
                 word=row["State"],
                 source="queue",
@@ -76,7 +77,7 @@ def _queued(result: Result) -> tuple[JobRecord, ...] | None:
                 eligible_s=seconds_of(row["EligibleTime"]),
                 begin_s=begin_s,
                 end_s=None if live else seconds_of(row["EndTime"]),  # of one that runs: its limit
-                cpus=int(row["NumCPUs"]) if row["NumCPUs"].isdigit() and begin_s else None,
+                cpus=whole_number(row["NumCPUs"], most=MOST_COUNT) if begin_s else None,
                 tres=tres_of(row["tres-alloc"]) if begin_s else {},
             )
         )
@@ -112,12 +113,17 @@ def _absent(door: Door) -> str:
     return f"its controller does not answer: {said}" if said else "its controller does not answer"
 
 
+#: Of a job of several kinds of nodes (slurm.conf: MAX_HET_JOB_COMPS).
+_MOST_COMPONENTS = 128
+
+
 def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
     job = environment.get("SLURM_JOB_ID", "")
     lists = [environment.get("SLURM_JOB_NODELIST", environment.get("SLURM_NODELIST", ""))]
     cpus = [environment.get("SLURM_JOB_CPUS_PER_NODE", "")]
-    if environment.get("SLURM_HET_SIZE", "").isdigit():
-        parts = range(int(environment["SLURM_HET_SIZE"]))
+    components = whole_number(environment.get("SLURM_HET_SIZE"), most=_MOST_COMPONENTS)
+    if components is not None:
+        parts = range(components)
         lists = [environment.get(f"SLURM_JOB_NODELIST_HET_GROUP_{part}", "") for part in parts]
         cpus = [environment.get(f"SLURM_JOB_CPUS_PER_NODE_HET_GROUP_{part}", "") for part in parts]
     try:
@@ -138,7 +144,7 @@ def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
         cpus=granted if len(granted) == len(hosts) else (),
         gpus=_gpus(environment, fields, len(hosts)),
         partition=environment.get("SLURM_JOB_PARTITION", ""),
-        attempt=int(restarts) if restarts.isdigit() else 0,
+        attempt=whole_number(restarts, most=MOST_COUNT) or 0,
         end_s=seconds_of(environment.get("SLURM_JOB_END_TIME", "") or fields.get("EndTime", "")),
         mpi=interfaces(listed.out + listed.err),
     )
@@ -146,12 +152,13 @@ def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
 
 def _gpus(environment: Mapping[str, str], fields: Mapping[str, str], hosts: int) -> tuple[int, ...]:
     """GPUs on each host, where they are known: of one host from the environment, of several where they share evenly."""
-    whole = tres_of(fields.get("AllocTRES", "") or fields.get("TRES", "")).get("gres/gpu", "")
-    here = environment.get("SLURM_GPUS_ON_NODE", "")
-    if hosts == 1 and here.isdigit():
-        return (int(here),)
-    if whole.isdigit() and int(whole) % hosts == 0:
-        return (int(whole) // hosts,) * hosts
+    allocated = tres_of(fields.get("AllocTRES", "") or fields.get("TRES", "")).get("gres/gpu")
+    here = whole_number(environment.get("SLURM_GPUS_ON_NODE"), most=MOST_COUNT)
+    if hosts == 1 and here is not None:
+        return (here,)
+    whole = whole_number(allocated, most=MOST_COUNT)
+    if whole is not None and whole % hosts == 0:
+        return (whole // hosts,) * hosts
     return ()
 
 

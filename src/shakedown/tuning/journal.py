@@ -13,6 +13,7 @@ from typing import IO
 
 import msgspec
 
+from .. import strict
 from ..errors import CannotMeasure, StoreFailed
 from ..files import atomic
 from ..records import Notice, Value
@@ -40,7 +41,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 def _decoded(line: bytes) -> Trial | None:
     try:
         return msgspec.json.decode(line, type=Trial)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except strict.UNREADABLE:
         return None
 
 

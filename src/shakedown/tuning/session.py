@@ -20,6 +20,7 @@ from ..results import run_directory
 from ..run import loop as execute
 from ..run.multihost import fanout
 from ..schedulers import Allocation
+from ..units import whole_number
 from ..workloads.common import blas
 from . import explain, launch, loop, outcome, page, prior, program
 from . import space as spaces
@@ -108,10 +109,10 @@ def _rates(probes: Path | None, host: Host) -> prior.Base:
 
 def _hosts(text: str) -> tuple[int, tuple[str, ...]]:
     """How many hosts, and their names where they were given. Raises BadInput."""
-    if text.isdigit():
-        if not int(text):
+    if (count := whole_number(text, most=hostlist.MOST_HOSTS)) is not None:
+        if not count:
             raise BadInput("--nodes 0: there must be one", hint="give a number from 1, or names with commas between")
-        return int(text), ()
+        return count, ()
     names = tuple(dict.fromkeys(hostlist.expand(text)))
     if text and not names:
         raise BadInput(f"--nodes {text!r} names no host", hint="write names with commas between")
@@ -209,9 +210,10 @@ def _check(space: Space, n: int, found: Machine) -> None:
 
 def _order(asked: Asked, found: Machine, hosts: int) -> tuple[int, str]:
     if asked.n != "auto":
-        if not asked.n.isdigit() or not 64 <= int(asked.n) < 2**31:
-            raise BadInput(f"--n {asked.n!r} is no order from 64", hint="give a whole number, or auto")
-        return int(asked.n), "as asked"
+        n = whole_number(asked.n, 64, 2**31 - 1)
+        if n is None:
+            raise BadInput(f"--n {asked.n[:40]!r} is no order from 64", hint="give a whole number, or auto")
+        return n, "as asked"
     if not 0 < asked.memory_share <= 1:
         raise BadInput(f"--memory-share {asked.memory_share:g} is not between 0 and 1", hint="0.8 is usual")
     host = found.hosts[0]

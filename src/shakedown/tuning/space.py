@@ -24,6 +24,7 @@ from .. import strict
 from ..errors import BadInput, unknown
 from ..launchers.mpirun import cores
 from ..records import Host, Record, Value
+from ..units import whole_number
 from .records import Point
 
 FOUNDATION = ("library", "binding")  # tried first: everything else is compared on top of them
@@ -65,13 +66,18 @@ class Space(Record, frozen=True, kw_only=True):
         return tuple(str(grid) for grid in self.axes["grid"] if math.prod(pair(str(grid))) == ranks)
 
 
+#: Of ranks and threads.
+_MOST = 10**9
+
+
 @cache
 def pair(text: str) -> tuple[int, int]:
     """ "4x2" -> (4, 2). Raises BadInput."""
     left, _, right = text.partition("x")
-    if not (left.isdigit() and right.isdigit() and int(left) and int(right)):
-        raise BadInput(f"{text!r} is not two numbers with an x between", hint="write it as 2x4")
-    return int(left), int(right)
+    p, q = whole_number(left, 1, _MOST), whole_number(right, 1, _MOST)
+    if p is None or q is None:
+        raise BadInput(f"{text[:40]!r} is not two numbers with an x between", hint="write it as 2x4")
+    return p, q
 
 
 def default(host: Host, *, hosts: int = 1, n: int, libraries: Sequence[str] = (), known: Iterable[str] = AXES) -> Space:

@@ -25,7 +25,7 @@ from .. import programs
 from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from ..units import show_bytes
+from ..units import show_bytes, whole_number
 from . import Param, Sample, Workload
 
 KERNELS = ("features", "write", "rewrite", "read", "metadata")
@@ -117,7 +117,7 @@ def _words(params: Params, name: str) -> tuple[str, ...]:
 def numbers(params: Params, name: str) -> tuple[int, ...]:
     """``blocks`` or ``threads`` as numbers. Raises BadInput."""
     words = _words(params, name)
-    if not words or not all(word.isdigit() and int(word) > 0 for word in words):
+    if not words or any(whole_number(word, 1) is None for word in words):
         raise BadInput(
             f"filesystem.{name} = {params[name]!r} is not a list of whole numbers above 0",
             hint="numbers between commas, such as " + ("4096,1048576" if name == "blocks" else "1,4"),

@@ -16,6 +16,7 @@ from datetime import timedelta
 
 import msgspec
 
+from .. import strict
 from ..launchers import Command
 from ..records import Case, Host, Metric, Params, Residual, Value
 from . import Garbage, Param, Sample, Stated, Workload
@@ -82,7 +83,7 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     found = re.search(r"^\{", text, re.MULTILINE)  # warnings may come first, and other words behind
     try:
         answer = msgspec.json.decode(text[found.start() : text.rfind("}") + 1] if found else "", type=_Answer)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except strict.UNREADABLE as error:
         raise Garbage(f"this is no JSON output of one run of fio ({error})") from None
     cases: list[Case] = []
     for job in answer.jobs:

@@ -19,7 +19,7 @@ from .. import programs
 from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
-from ..units import show_bytes
+from ..units import show_bytes, whole_number
 from . import ORDER, Param, Sample, Workload, each
 from .common import blas
 from .common.threads import HELP, counts
@@ -68,7 +68,7 @@ def sizes(params: Params) -> tuple[int, ...]:
     """The orders of the matrices. Raises BadInput."""
     words = [word.strip() for word in str(params["sizes"]).split(",")]
     for word in words:
-        if not word.isdigit() or not 1 <= int(word) < 2**31:
+        if whole_number(word, 1, 2**31 - 1) is None:
             raise BadInput(
                 f"gemm.sizes: {word!r} is no order of a matrix", hint="write whole numbers between commas: 1024,4096"
             )

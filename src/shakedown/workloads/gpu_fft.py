@@ -18,6 +18,7 @@ from .. import programs
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
+from ..units import whole_number
 from . import Param, Sample, Workload, each
 from .common import gpu
 from .fft import of_both, shapes
@@ -74,7 +75,7 @@ _METRICS = (
 def batches(params: Params) -> tuple[str, ...]:
     """Numbers of transforms and "auto". Raises BadInput."""
     words = tuple(dict.fromkeys(word.strip() for word in str(params["batch"]).split(",")))
-    if not all(word == "auto" or (word.isdigit() and 0 < int(word) < 10**9) for word in words):
+    if any(word != "auto" and whole_number(word, 1, 10**9 - 1) is None for word in words):
         raise BadInput(
             f"{_NAME}.batch = {params['batch']!r} is no list of numbers of transforms",
             hint="numbers of at least 1 between commas; auto: as many as read gpu_fft.bytes",

@@ -29,6 +29,7 @@ from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Metric, Params
+from ..units import whole_number
 from . import Param, Sample, Workload
 
 PATTERNS = ("one-to-many", "many-to-many")
@@ -176,7 +177,7 @@ def sizes(params: Params) -> tuple[int, ...]:
     if text == "auto":
         return (*(2**power for power in range(1, ranks.bit_length()) if 2**power < ranks), ranks)
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and 2 <= int(word) <= ranks for word in words):
+    if any(whole_number(word, 2, ranks) is None for word in words):
         raise BadInput(
             f"multicast.sizes = {text!r} is not a list of groups of 2 to {ranks} ranks",
             hint="write auto, or numbers between commas: 2,4,8; ranks says how many there are",

@@ -14,6 +14,7 @@ from .. import programs
 from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Metric, Params
+from ..units import whole_number
 from . import Param, Sample, Workload
 
 KINDS = ("all", "gpu", "cpu", "accelerator")
@@ -27,7 +28,7 @@ def _words(params: Params, name: str) -> tuple[str, ...]:
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     devices = _words(params, "devices")
     for word in devices:
-        if word not in KINDS and not word.isdigit():
+        if word not in KINDS and whole_number(word) is None:
             raise unknown("device of opencl", word, KINDS)
     precisions = _words(params, "precision")
     for word in precisions:

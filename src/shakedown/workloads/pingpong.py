@@ -18,7 +18,7 @@ from ..errors import BadInput, Unavailable, unknown
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Metric, Params
-from ..units import show_bytes
+from ..units import show_bytes, whole_number
 from . import Param, Sample, Workload
 
 KERNELS = ("latency", "bandwidth", "bidirectional")
@@ -87,7 +87,7 @@ def sizes(params: Params) -> tuple[int, ...]:
     if text == "all":
         return ALL_SIZES
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and int(word) < 2**31 for word in words):
+    if any(whole_number(word, most=2**31 - 1) is None for word in words):
         raise BadInput(
             f"pingpong.sizes = {text!r} is not a list of sizes in bytes",
             hint="write all, or whole numbers below 2 GiB between commas: 8,65536",

@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import times
 from ...errors import BadInput
+from ...hosts import hostlist
 from ...metering.trace import Floats, Ints
 
 _NAMES = {
@@ -25,6 +26,8 @@ _NAMES = {
     "end": ("end", "end_ns", "stop", "end_time"),
     "weight": ("weight", "cores", "cpus", "ncpus", "alloccpus"),
 }
+#: A job on a node is one place; so many take some 3 GB.
+_MOST_PLACES = 20_000_000
 _OPEN = ("", "unknown", "none", "nan", "running")
 
 
@@ -107,7 +110,7 @@ def read(path: Path, *, zone: str = "", until_ns: int | None = None) -> Jobs:
         [cell for cell, open_ in zip(found["end"] or [], still, strict=True) if not open_], zone, f"{where}, end"
     )
     weights = _weights(found["weight"], len(ids), where)
-    rows = []
+    rows: list[tuple[str, str, int, int, float]] = []
     for number, (name, text) in enumerate(zip(ids, found["nodes"] or [], strict=True)):
         begin, end = int(begins[number]), int(ends[number])
         if end < begin:
@@ -115,6 +118,12 @@ def read(path: Path, *, zone: str = "", until_ns: int | None = None) -> Jobs:
                 f"job {name} ends before it begins", where=f"{where}, row {number + 2}", hint="mend that row"
             )
         names = expand(str(text), f"{where}, row {number + 2}")
+        if len(rows) + len(names) > _MOST_PLACES:
+            raise BadInput(
+                f"its jobs have more than {_MOST_PLACES:,} nodes in all",
+                where=where,
+                hint="give the jobs of a shorter period",
+            )
         rows += [(name, node, begin, end, float(weights[number])) for node in names]
     made = jobs(rows)
     return made._replace(open_ids=tuple(name for name, open_ in zip(ids, still, strict=True) if open_))
@@ -174,24 +183,10 @@ def _pick(columns: dict[str, list[Any]], key: str, path: Path) -> list[Any] | No
 
 def expand(text: str, where: str = "") -> list[str]:
     """``n[001-003,7],m4`` as names, each once. Raises BadInput."""
-    names: list[str] = []
-    for word in re.findall(r"(?:[^\s,;+\[\]]|\[[^\]]*\])+", text):
-        names += _word(word, where or text)
-    if not names or text.count("[") != text.count("]"):
+    try:
+        names = hostlist.expand(re.sub(r"[;+]", ",", text), most=hostlist.MOST_NODES)
+    except BadInput as error:
+        raise BadInput(error.what, where=where, hint=error.hint) from None
+    if not names:
         raise BadInput(f"{text!r} names no nodes", where=where, hint="n[001-003,7],m4, or names with spaces between")
     return list(dict.fromkeys(names))
-
-
-def _word(word: str, where: str) -> list[str]:
-    """One word of such a list; several brackets in it multiply."""
-    found = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", word)
-    if found is None:
-        return [word]
-    head, inner, tail = found.groups()
-    numbers: list[str] = []
-    for item in inner.split(","):
-        low, dash, high = item.strip().partition("-")
-        if not low.isdigit() or (dash and not high.isdigit()) or (dash and int(high) < int(low)):
-            raise BadInput(f"{word!r} is no range of nodes", where=where, hint="n[001-003,7]")
-        numbers += [f"{n:0{len(low)}d}" for n in range(int(low), int(high) + 1)] if dash else [low]
-    return [head + number + rest for number in numbers for rest in _word(tail, where)]

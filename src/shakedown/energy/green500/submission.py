@@ -9,7 +9,6 @@ an example.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -19,6 +18,7 @@ import numpy as np
 
 from ... import strict
 from ...errors import BadInput, unknown
+from ...hosts import hostlist
 from ...metering.meters import UPSTREAM, Accuracy, channel_key
 from ...metering.trace import Trace, channels, trace
 from ...metering.trace import read as read_traces
@@ -332,25 +332,6 @@ def _rate(text: str) -> float:
     return value
 
 
-_RANGE = re.compile(r"\[([^\[\]]+)\]")
-
-
-_COUNT = re.compile(r"[0-9]{1,9}")
-
-
 def expand(names: Sequence[str]) -> tuple[str, ...]:
     """``cn[001-003,7]`` as cn001, cn002, cn003, cn7; several brackets multiply. Raises BadInput."""
-    out: list[str] = []
-    for name in names:
-        found = _RANGE.search(name)
-        if found is None:
-            out.append(name)
-            continue
-        inner: list[str] = []
-        for part in found[1].split(","):
-            low, dash, high = part.strip().partition("-")
-            if not _COUNT.fullmatch(low) or (dash and not (_COUNT.fullmatch(high) and int(high) >= int(low))):
-                raise BadInput(f"{name!r} is no range of node names", hint="write it as cn[001-632]")
-            inner += (str(i).zfill(len(low)) for i in range(int(low), int(high or low) + 1))
-        out += expand([name[: found.start()] + one + name[found.end() :] for one in inner])
-    return tuple(out)
+    return hostlist.expand(",".join(names), most=hostlist.MOST_NODES)

@@ -19,6 +19,7 @@ from typing import NamedTuple, cast, get_args
 
 from ... import units
 from ...errors import BadInput, unknown
+from ...units import whole_number
 from . import Channel, Place, Quantity, Scope, Status
 from ._csv_time import Clock, Spec, Stamp, spec
 
@@ -299,7 +300,7 @@ def _unit_word(cell: str) -> str | None:
         units.si(word)
     except units.UnknownUnit:
         return None
-    return word if word and not word.isdigit() else None
+    return word if word and whole_number(word) is None else None
 
 
 def _pick(word: str, names: Sequence[str], option: str, where: str) -> int:
@@ -308,8 +309,8 @@ def _pick(word: str, names: Sequence[str], option: str, where: str) -> int:
         return list(names).index(word)
     if word.lower() in lowered:
         return lowered.index(word.lower())
-    if word.isdigit() and 1 <= int(word) <= len(names):
-        return int(word) - 1
+    if (number := whole_number(word, 1, len(names))) is not None:
+        return number - 1
     raise unknown(f"column (option {option})", word, names, where=where)
 
 

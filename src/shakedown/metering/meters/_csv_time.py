@@ -27,7 +27,8 @@ _EARLIEST_S, _LATEST_S = 3.1e8, 9.9e9
 _SLOP_NS = 60 * _S
 _BUCKET_NS = 900 * _S  # offsets from UTC change on quarters of an hour
 
-_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d*)?(?:[eE][-+]?\d+)?")
+_SECONDS = re.compile(r"[0-9]{2}(?:[.,][0-9]+)?")
+_NUMBER = re.compile(r"[-+]?[0-9]{1,30}(?:[.,][0-9]*)?(?:[eE][-+]?[0-9]{1,2})?")
 _STAMP = re.compile(
     r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})[T ,;]\s*(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,:](\d{1,9}))?)?\s*([AaPp][Mm])?"
     r"\s*(Z|UTC|GMT|[-+]\d\d:?\d\d)?"
@@ -146,18 +147,13 @@ class Clock:
             return self._formatted(text)
         if not _NUMBER.fullmatch(text):
             return None
-        return Stamp(how.start_ns + _scaled(text, how.scale), 0, _digits(text, how.scale))
+        ns = how.start_ns + _scaled(text, how.scale)
+        return Stamp(ns, 0, _digits(text, how.scale)) if abs(ns) < 2**63 else None
 
     def _stamp(self, text: str) -> Stamp | None:
         known = self._minutes.get(text[:17])
         rest = text[17:]
-        if (
-            known is not None
-            and len(rest) > 1
-            and rest.isascii()
-            and rest[:2].isdigit()
-            and (len(rest) == 2 or (rest[2] in ".," and rest[3:].isdigit()))
-        ):
+        if known is not None and _SECONDS.fullmatch(rest):
             fraction = rest[3:12]
             return Stamp(known + int(rest[:2]) * _S + int(fraction.ljust(9, "0")), None, len(fraction))
         found = _parse_stamp(text, self._how.order)

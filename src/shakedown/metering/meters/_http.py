@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ...errors import BadInput
+from ...errors import UNREADABLE, BadInput
 from . import Status, Target
 from ._network import Lost, endpoint, library, switch
 
@@ -76,7 +76,7 @@ class Http:
             return Answer(said.status_code, said.headers, None)
         try:
             return Answer(said.status_code, said.headers, msgspec.json.decode(said.content))
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise Lost(f"{path}: sent no valid JSON ({error})", broken=False) from None
 
     def close(self) -> None:

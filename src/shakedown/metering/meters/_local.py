@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ...errors import BadInput, unknown
 from ...hosts.access import Door, RealHost
+from ...units import whole_number
 from . import Channel, Reading, Status, Target
 
 _UNSUPPORTED = (errno.ENODATA, errno.EOPNOTSUPP, errno.ENXIO)
@@ -93,7 +94,7 @@ class FileSource:
             if isinstance(said, bytes):
                 try:
                     out.append(Reading(index, before, after, None, int(said) * scale))
-                except ValueError:  # cut short or not a number
+                except (ValueError, OverflowError):  # cut short or not a number
                     out.append(Reading(index, before, after, None, None, Status.GAP))
             else:
                 out.append(Reading(index, before, after, None, None, said))
@@ -154,10 +155,7 @@ def text(door: Door, path: str) -> str:
 
 def number(door: Door, path: str) -> int | None:
     """A file's whole number, or None."""
-    try:
-        return int(text(door, path))
-    except ValueError:
-        return None
+    return whole_number(text(door, path), -(2**63))
 
 
 def slug(words: str) -> str:

@@ -42,13 +42,14 @@ class Spot(NamedTuple):
 
 
 def number(raw: Any) -> float | None:
-    """A JSON number, or a text that is one; None for all else, true and false included."""
-    if isinstance(raw, str):
-        try:
-            return float(raw)
-        except ValueError:
-            return None
-    return float(raw) if isinstance(raw, int | float) and not isinstance(raw, bool) else None
+    """A finite JSON number, or a text that is one; None for all else, true and false included."""
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+        return None
+    try:
+        value = float(raw)
+    except (ValueError, OverflowError):
+        return None
+    return value if math.isfinite(value) else None
 
 
 def duration_s(raw: Any) -> float | None:

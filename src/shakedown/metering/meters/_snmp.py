@@ -12,6 +12,7 @@ import msgspec
 
 from ...errors import BadInput
 from ...hosts.access import Door
+from ...units import whole_number
 from . import Status, Target, secret
 from ._network import Lost, choice, endpoint, library
 
@@ -66,7 +67,8 @@ def table() -> Table:
 def parse_oid(text: str) -> Oid:
     """``1.3.6.1.4.1`` or ``.1.3.6.1.4.1`` as numbers. Raises BadInput."""
     parts = text.strip().lstrip(".").split(".")
-    if len(parts) < 2 or not all(part.isdigit() for part in parts):
+    numbers = tuple(whole_number(part, most=2**32 - 1) for part in parts)  # RFC 2578: a sub-identifier has 32 bits
+    if len(parts) < 2 or None in numbers:
         raise BadInput(
             f"{text!r} is no object identifier", hint="write it in numbers: 1.3.6.1.4.1.318.1.1.26.4.3.1.5.1"
         )

@@ -22,6 +22,7 @@ from typing import Any
 
 from ...errors import Unavailable
 from ...hosts.access import Door
+from ...units import whole_number
 from . import Channel, Meter, Place, Reading, Sample, Source, Status, Target, secret
 from ._ipmi import (
     APP,
@@ -244,7 +245,7 @@ def _open(target: Target, door: Door) -> Source:
 
 
 def _find(door: Door) -> tuple[Target, ...]:
-    here = any(name.startswith("ipmi") and name[4:].isdigit() for name in door.list("/dev"))
+    here = any(name.startswith("ipmi") and whole_number(name[4:]) is not None for name in door.list("/dev"))
     return (Target(meter="ipmi"),) if here and door.which("ipmitool") else ()
 
 

@@ -328,7 +328,7 @@ def _blocks(registers: list[Register]) -> list[list[int]]:
     return [[index] for index in range(len(registers))]
 
 
-def _profile(target: Target) -> Profile:
+def profile_of(target: Target) -> Profile:
     """What to read: a shipped profile, a user's file, or the registers in the target. Raises BadInput."""
     given = {key: parse_register(target.options[key]) for key in ("power", "energy") if key in target.options}
     name = target.options.get("profile")
@@ -353,7 +353,7 @@ def _profile(target: Target) -> Profile:
 
 def _open(target: Target, door: Door) -> Source:
     limit = limit_s(target, 2.0)
-    profile = _profile(target)
+    profile = profile_of(target)
     client = _Client(target, limit)
     device = _Transducer(client, profile, target, door)
     thread = Bounded(f"modbus {target.address}")

@@ -24,6 +24,7 @@ import msgspec
 
 from ...errors import Unavailable
 from ...hosts.access import Door
+from ...units import whole_number
 from . import Accuracy, Channel, Meter, Reading, Source, Status, Target
 from ._local import no_address, seconds
 from ._network import Bounded, Guarded
@@ -84,7 +85,7 @@ def average(architecture: int, name: str) -> Meaning:
 
 def usage(architecture: int, name: str, driver: str) -> Meaning:
     """nvmlDeviceGetPowerUsage, whose meaning changed with chip and driver."""
-    major = int(driver.partition(".")[0]) if driver.partition(".")[0].isdigit() else 0
+    major = whole_number(driver.partition(".")[0]) or 0
     if architecture < _AMPERE or (architecture == _AMPERE and name_has(name, _GA100)):
         return instant(architecture, name)
     if major == 530:

@@ -64,7 +64,7 @@ def parse_matrix(body: Any) -> list[Series]:
             )
             for one in body["data"]["result"]
         ]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise Lost(f"no answer of Prometheus: {error!r}", broken=False) from None
 
 

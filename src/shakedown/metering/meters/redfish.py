@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from ...errors import BadInput
+from ...errors import UNREADABLE, BadInput
 from ...hosts.access import Door
 from . import Channel, Meter, Reading, Sample, Source, Status, Target, secret
 from ._http import OPTIONS as HTTP_OPTIONS
@@ -122,7 +122,7 @@ class _Recorded:
             if data is not None:
                 try:
                     return msgspec.json.decode(data)
-                except msgspec.DecodeError as error:
+                except UNREADABLE as error:
                     raise Lost(f"{name}: no valid JSON ({error})", broken=False) from None
         raise Lost(f"{names[0]} is not there", Status.UNSUPPORTED, broken=False)
 

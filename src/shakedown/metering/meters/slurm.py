@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from ...errors import BadInput, CannotMeasure, Unavailable
 from ...hosts.access import Door, Result
+from ...units import whole_number
 from . import Channel, Meter, Place, Reading, Sample, Source, Status, Target
 from ._local import seconds
 
@@ -41,11 +42,8 @@ _HINT = "Slurm's commands must be on PATH and its controller must answer: try sc
 
 def value_of(word: str) -> tuple[float | None, Status]:
     """A field's text as a number. ``n/s``, ``n/a``, nothing, zero and Slurm's "no value" are UNSUPPORTED."""
-    try:
-        found = int(word)
-    except ValueError:
-        return None, Status.UNSUPPORTED
-    if found <= 0 or found in _NOT_KNOWN:
+    found = whole_number(word, 1, 2**64)
+    if found is None or found in _NOT_KNOWN:
         return None, Status.UNSUPPORTED
     return float(found), Status.OK
 
@@ -58,7 +56,7 @@ def parse_node(text: str) -> dict[str, str]:
 def parse_config(text: str) -> tuple[str, float | None]:
     """The energy plug-in's name (empty for none) and how often it looks, from ``scontrol show config``."""
     kind = re.search(r"^AcctGatherEnergyType\s*=\s*(\S+)", text, re.MULTILINE)
-    every = re.search(r"^AcctGatherNodeFreq\s*=\s*(\d+)", text, re.MULTILINE)
+    every = re.search(r"^AcctGatherNodeFreq\s*=\s*([0-9]{1,9})\b", text, re.MULTILINE)
     name = kind[1].rpartition("/")[2] if kind else ""
     return ("" if name in ("none", "(null)") else name), float(every[1]) if every and int(every[1]) else None
 

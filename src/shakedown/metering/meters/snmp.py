@@ -22,6 +22,7 @@ import msgspec
 
 from ...errors import BadInput
 from ...hosts.access import Door
+from ...units import whole_number
 from . import Channel, Meter, Quantity, Reading, Source, Status, Target
 from ._network import OPTIONS, Bounded, Lost, Polled, choice, connect, limit_s, measured, place, switch
 from ._snmp import MISSING, MODULI, PORT, Agent, Column, Oid, Spot, Vendor, parse_oid, table, value_of
@@ -114,7 +115,8 @@ class _Pdu:
         oids = [parse_oid(text) for text in options["oid"].split(",")]
         kinds = _each(options.get("quantity", "power"), len(oids), "quantity", self._target)
         scales = _each(options.get("scale", "1"), len(oids), "scale", self._target)
-        absent = tuple(int(word) for word in options.get("absent", "-1").split(",") if word.lstrip("-").isdigit())
+        stated = (whole_number(word, -(2**63)) for word in options.get("absent", "-1").split(","))
+        absent = tuple(number for number in stated if number is not None)
         for oid, kind, scale in zip(oids, kinds, scales, strict=True):
             if kind not in _UNITS:
                 raise BadInput(

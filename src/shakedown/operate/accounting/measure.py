@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import BadInput, unknown
+from ...units import whole_number
 from . import zones
 from .loading import Store
 from .records import Table, Use
@@ -268,7 +269,8 @@ def _columns(names: Sequence[str]) -> list[str]:
 
 def _class_order(name: str) -> float:
     word = name.split(" ")[0].replace(",", "")
-    return float(word) if word.isdigit() else 1e9 if name == "more" else 2e9
+    number = whole_number(word)
+    return 1e9 if name == "more" else 2e9 if number is None else number
 
 
 def use(

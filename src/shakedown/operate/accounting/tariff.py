@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -40,7 +39,7 @@ from ... import strict
 from ...errors import BadInput, unknown
 from ...records import Notice
 from ...schedulers import ENDED
-from ...units import UnknownUnit, parse_quantity
+from ...units import UnknownUnit, exact_number, parse_quantity
 from .measure import DIMENSIONS, NOT_RECORDED, Measure
 from .records import Bill, Charges, Line
 from .sums import upto
@@ -115,13 +114,10 @@ def load(path: Path) -> Tariff:
 def exact(word: Money, what: str) -> Fraction:
     """A number as it is written; ``10 %`` is 1/10. Raises BadInput."""
     text = str(word).strip()
-    try:
-        value = Decimal(text.removesuffix("%").strip())
-        if not value.is_finite():
-            raise InvalidOperation
-    except InvalidOperation:
-        raise BadInput(f"{what} {word!r} is no number", where="the tariff", hint='write it as "0.012"') from None
-    return Fraction(value) / (100 if text.endswith("%") else 1)
+    value = exact_number(text.removesuffix("%").strip())
+    if value is None:
+        raise BadInput(f"{what} {str(word)[:40]!r} is no number", where="the tariff", hint='write it as "0.012"')
+    return value / (100 if text.endswith("%") else 1)
 
 
 def step_s(tariff: Tariff) -> int:

@@ -8,7 +8,7 @@ import re
 #: Words that engines write where there is no time.
 _NEVER = ("Unknown", "None", "N/A", "NONE", "INVALID", "", "-/-")
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?")
-_MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMgGtTpP]?)[iI]?[bBwW]?")
+_MEMORY = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?)\s*([kKmMgGtTpP]?)[iI]?[bBwW]?")
 _UNITS = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T", "P"))}
 
 
@@ -25,9 +25,9 @@ def is_stamp(text: str) -> bool:
 
 def seconds(text: str) -> float | None:
     """``1-02:03:04.5``, ``02:03:04``, ``03:04.5`` as seconds (sacct(1), PBS's walltime)."""
-    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)", text.strip())
+    match = re.fullmatch(r"(?:([0-9]{1,9})-)?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{1,9}(?:\.[0-9]+)?)", text.strip())
     if not match:
-        return float(text) if re.fullmatch(r"\d+(\.\d+)?", text.strip()) else None
+        return float(text) if re.fullmatch(r"[0-9]{1,18}(\.[0-9]+)?", text.strip()) else None
     days, hours, minutes, rest = (float(part or 0) for part in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + rest
 
@@ -105,7 +105,7 @@ def gpus_of(text: str) -> tuple[int | None, str]:
     ``gpu:2(IDX:0-1)``); None where the text names none."""
     typed: dict[str, int] = {}
     plain = None
-    for name, number in re.findall(r"(?:gres[/:])?\bgpu(?::([\w.-]*[A-Za-z_][\w.-]*))?[=:](\d+)", text):
+    for name, number in re.findall(r"(?:gres[/:])?\bgpu(?::([\w.-]*[A-Za-z_][\w.-]*))?[=:]([0-9]{1,9})(?![0-9])", text):
         if name:
             typed[name] = typed.get(name, 0) + int(number)
         else:

@@ -116,6 +116,7 @@ def evaluate(
     *,
     records: Sequence[JobRecord] | None = None,
     jobs_source: str = "",
+    jobs_unread: Sequence[str] = (),
     explained: bool = False,
     compared: bool = False,
 ) -> tuple[Report, Found]:
@@ -127,7 +128,8 @@ def evaluate(
     whole = course.window(found.course, begin_s, end_s)
     jobs = None
     if records is not None:
-        jobs = jobs_.judged(records, history, found.outages, begin_s, end_s, jobs_source)
+        table = jobs_.JobTable(tuple(records), jobs_source, tuple(jobs_unread))
+        jobs = jobs_.judged(table, history, found.outages, begin_s, end_s)
     side_by_side, system = _definitions(found, whole, jobs)
     delays, with_delay = _delays(found, judged)
     report = Report(

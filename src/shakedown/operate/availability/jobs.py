@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,8 @@ NEAR_S = 300
 #: States that say whose fault it was.
 _USERS = ("timeout", "oom", "cancelled", "preempted")
 _SYSTEM_REASONS = ("prolog", "launch failed", "launch_failed", "node fail", "boot", "node_fail")
+#: Of a line that is told.
+_SHOWN = 80
 _COLUMNS = (
     *(
         "JobIDRaw",
@@ -45,7 +48,15 @@ _COLUMNS = (
 )
 
 
-def read(path: Path) -> tuple[JobRecord, ...]:
+class JobTable(NamedTuple):
+    """Attempts of jobs, where they are from, and the lines there that are no record of a job."""
+
+    records: tuple[JobRecord, ...]
+    source: str
+    unread: tuple[str, ...] = ()
+
+
+def read(path: Path) -> JobTable:
     """Jobs from a file: what `sacct -P` printed, with its head (JobID, State, Start, End, NodeList, AllocCPUS and whatever
     else), or Grid Engine's accounting file. Raises BadInput."""
     from ...schedulers import gridengine
@@ -55,6 +66,7 @@ def read(path: Path) -> tuple[JobRecord, ...]:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint="--jobs FILE") from None
+    odd: list[str] = []
     head = text.partition("\n")[0]
     delimiter = next((one for one in (slurm_rows.UNIT, "|") if one in head), "")
     if delimiter and "JobID" in head.split(delimiter):
@@ -67,18 +79,19 @@ def read(path: Path) -> tuple[JobRecord, ...]:
                 hint=f"SLURM_TIME_FORMAT=%s sacct -a -D -X -P --format={','.join(_COLUMNS[1:])}",
             )
         free = "JobName" if "JobName" in columns else ""
-        return slurm_rows.jobs_of(slurm_rows.rows(text.partition("\n")[2], columns, delimiter, free=free))
-    found = gridengine.accounting(text)
+        table = slurm_rows.rows(text.partition("\n")[2], columns, delimiter, free=free, odd=odd)
+        return JobTable(slurm_rows.jobs_of(table), str(path), tuple(odd))
+    found = gridengine.accounting(text, odd)
     if not found:
         raise BadInput(
             "tells of no job",
             where=str(path),
             hint="what sacct -P printed, with its head, or Grid Engine's accounting file",
         )
-    return found
+    return JobTable(found, str(path), tuple(odd))
 
 
-def ask(door: Door, begin_s: int, end_s: int) -> tuple[JobRecord, ...] | None:
+def ask(door: Door, begin_s: int, end_s: int) -> JobTable | None:
     """All attempts of jobs that Slurm's accounting knows of a stretch; None where it does not answer."""
     import time
 
@@ -95,7 +108,9 @@ def ask(door: Door, begin_s: int, end_s: int) -> tuple[JobRecord, ...] | None:
     )
     if not done.ok:
         return None
-    return slurm_rows.jobs_of(slurm_rows.rows(done.out, _COLUMNS, free="JobName"))
+    odd: list[str] = []
+    found = slurm_rows.jobs_of(slurm_rows.rows(done.out, _COLUMNS, free="JobName", odd=odd))
+    return JobTable(found, "sacct", tuple(odd))
 
 
 def used(records: Iterable[JobRecord], begin_s: int, end_s: int) -> int:
@@ -109,12 +124,18 @@ def used(records: Iterable[JobRecord], begin_s: int, end_s: int) -> int:
     return total
 
 
-def _unread(records: Sequence[JobRecord]) -> list[Notice]:
-    """What of the records could not be used, each with how many and the first."""
+def _unread(table: JobTable) -> list[Notice]:
+    """What of a table could not be used, each with how many and the first."""
+    records = table.records
+    lost = len(table.unread)
+    notices = []
+    if lost:
+        what = f"{lost} row{'s' * (lost != 1)} without a job's id or cut short, such as {table.unread[0][:_SHOWN]!r}"
+        notices.append(notice("jobs-unread", f"{what}: left out", "compare with what the engine prints now"))
     ran = [one for one in records if one.state in ("done", "failed", "timeout", "oom", "node_fail")]
     timeless = [one.id for one in ran if one.begin_s is None or one.end_s is None]
     sizeless = [one.id for one in ran if one.begin_s is not None and not one.cpus]
-    return [
+    return notices + [
         notice(code, f"{len(ids)} job{'s' * (len(ids) != 1)} {what}, such as {ids[0]}: {then}")
         for code, ids, what, then in (
             ("jobs-without-times", timeless, "ended and named no start and end that can be read", "left out"),
@@ -129,8 +150,9 @@ def _observed_until(history: History, end_s: int) -> int:
     return min(end_s, int(history.seen[-1][1])) if history.seen else end_s
 
 
-def judged(records: Sequence[JobRecord], history: History, own: Outages, begin_s: int, end_s: int, source: str) -> Jobs:
+def judged(table: JobTable, history: History, own: Outages, begin_s: int, end_s: int) -> Jobs:
     """Jobs that ended within a stretch, by cause, with intervals, and the nodes on which more fail than elsewhere."""
+    records = table.records
     inside = [
         one for one in records if one.ended and one.end_s is not None and begin_s <= one.end_s < end_s and one.begin_s
     ]
@@ -170,9 +192,9 @@ def judged(records: Sequence[JobRecord], history: History, own: Outages, begin_s
         notices.append(
             notice("no-hosts", "the records do not say where jobs ran, so no node can be held against others")
         )
-    notices += _unread(records)
+    notices += _unread(table)
     return Jobs(
-        source=source,
+        source=table.source,
         jobs=len(records),
         ended=len(inside),
         causes=tuple(told),

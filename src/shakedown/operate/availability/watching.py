@@ -28,6 +28,7 @@ from ...files.atomic import failed as store_failed
 from ...hosts.access import Door
 from ...hosts.hostlist import fold
 from ...records import Record
+from ...units import MOST_COUNT, whole_number
 from .heartbeat import answering
 
 MARK = "shakedown 1"
@@ -185,7 +186,7 @@ def _slurm(door: Door) -> Seen:
             continue  # a reason with a line break goes on
         name, word, cpus, gres, address, reason = fields
         states[name] = word.strip()
-        sizes[name] = (int(cpus) if cpus.isdigit() else 1, gpus_of(gres))
+        sizes[name] = (whole_number(cpus, most=MOST_COUNT) or 1, gpus_of(gres))
         addresses[name] = address.strip() or name
         if reason.strip() not in ("none", ""):
             reasons[name] = reason.strip()
@@ -199,14 +200,14 @@ def _reservations(door: Door) -> tuple[Reserved, ...]:
     found = []
     for row in done.out.splitlines() if done.ok else ():
         fields = dict(re.findall(r"(\w+)=(\S*)", row))
-        begin, end = fields.get("StartTime", ""), fields.get("EndTime", "")
-        if fields.get("ReservationName") and begin.isdigit() and end.isdigit():
+        begin, end = whole_number(fields.get("StartTime")), whole_number(fields.get("EndTime"))
+        if fields.get("ReservationName") and begin is not None and end is not None:
             nodes = fields.get("Nodes", "")
             found.append(
                 Reserved(
                     name=fields["ReservationName"],
-                    begin_s=int(begin),
-                    end_s=int(end),
+                    begin_s=begin,
+                    end_s=end,
                     nodes="" if nodes == "(null)" else nodes,
                     flags=tuple(fields.get("Flags", "").split(",")),
                 )
@@ -233,10 +234,9 @@ def _gridengine(door: Door) -> Seen:
     for entry in tree.iter("Queue-List"):
         host = (entry.findtext("name") or "").partition("@")[2]
         state = (entry.findtext("state") or "").strip()
-        total = entry.findtext("slots_total") or "0"
         if not host:
             continue
-        slots[host] = max(slots.get(host, 0), int(total) if total.isdigit() else 0)
+        slots[host] = max(slots.get(host, 0), whole_number(entry.findtext("slots_total"), most=MOST_COUNT) or 0)
         if host not in letters or order.index(of_gridengine(state)) < order.index(of_gridengine(letters[host])):
             letters[host] = state
     if not letters:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from ...errors import BadInput, CannotMeasure
+from ...errors import UNREADABLE, BadInput, CannotMeasure
 from .records import Entry, Plan
 
 PLAN, ENTRIES = "plan.json", "journal.jsonl"
@@ -54,7 +54,7 @@ def read_plan(folder: Path) -> Plan:
     """What was asked for. Raises BadInput where the folder holds no burn-in."""
     try:
         return msgspec.json.decode((folder / PLAN).read_bytes(), type=Plan)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise BadInput(
             f"is no burn-in: {error}", where=str(folder), hint="name the folder that `burnin run` made"
         ) from None
@@ -72,7 +72,7 @@ def entries(folder: Path) -> Iterator[Entry]:
                     continue
                 try:
                     yield _decoder.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                except UNREADABLE as error:
                     if line.endswith(b"\x00\n") or not line.startswith(b"{"):
                         continue  # the torn end of an earlier session, closed by the next
                     raise BadInput(

@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from ...units import whole_number
+
 #: So many children work at once, beside those that have shown that they wait rather than work.
 AT_ONCE = 4
 #: A child without an answer after this time no longer counts among them.
@@ -205,8 +207,9 @@ def _left_in(group: int) -> int:
     except (ProcessLookupError, PermissionError):
         return 0
     for word in os.listdir("/proc"):
-        if word.isdigit() and (fields := _stat(int(word))) and fields[0] not in "ZX" and fields[2] == str(group):
-            return int(word)
+        pid = whole_number(word)
+        if pid is not None and (fields := _stat(pid)) and fields[0] not in "ZX" and fields[2] == str(group):
+            return pid
     return 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...records import Record
+from ...units import leading_number
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -105,8 +106,8 @@ class _Fields:
 
     def number(self, *paths: str) -> float | None:
         for path in paths:
-            if found := re.match(r"\d+(?:\.\d+)?", self._gpu.findtext(path, "").strip()):
-                return float(found[0])
+            if (number := leading_number(self._gpu.findtext(path, ""))) is not None:
+                return number
         return None
 
     def whole(self, *paths: str) -> int | None:

@@ -13,12 +13,15 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-_KMSG = re.compile(r"(\d+),(\d+),(\d+),[^;]*;(.*)")
-_DMESG = re.compile(r"(?:<\d+>)?\[ *(\d+)\.(\d{6})\](?:\[ *[TC]\d+\])? (.*)")
+from ...errors import UNREADABLE
+from ...units import whole_number
+
+_KMSG = re.compile(r"([0-9]{1,9}),([0-9]{1,18}),([0-9]{1,18}),[^;]*;(.*)")
+_DMESG = re.compile(r"(?:<\d+>)?\[ *([0-9]{1,12})\.([0-9]{6})\](?:\[ *[TC]\d+\])? (.*)")
 _CTIME = re.compile(r"\[(\w{3} \w{3} +\d+ [\d:]{8} \d{4})\] (.*)")
 _SYSLOG = re.compile(r"(\w{3} +\d+ [\d:]{8}) \S+ kernel: (?:\[ *\d+\.\d+\] )?(.*)")
 _ISO = re.compile(r"(\d{4}-\d\d-\d\dT[\d:]{8}(?:[.,]\d+)?)(Z|[+-]\d\d:?\d\d) \S+ kernel: (?:\[ *\d+\.\d+\] )?(.*)")
@@ -91,15 +94,15 @@ def text_log(text: str, boot_s: float | None = None, now_s: float | None = None)
 
 def _journal(raw: str) -> Line | None:
     try:
-        held = msgspec.json.decode(raw)
-    except msgspec.DecodeError:
+        held = msgspec.json.decode(raw, type=dict[str, Any])
+    except UNREADABLE:
         return None
     message = held.get("MESSAGE", "")
     if isinstance(message, list):  # the journal writes what is no UTF-8 as numbers
-        message = bytes(message).decode("utf-8", "replace")
-    micros = int(held.get("_SOURCE_MONOTONIC_TIMESTAMP", held.get("__MONOTONIC_TIMESTAMP", -1)))
-    at_us = held.get("__REALTIME_TIMESTAMP")
-    return Line(str(message), None if at_us is None else int(at_us) * 1e-6, -1, micros)
+        message = bytes(one for one in message if isinstance(one, int) and 0 <= one < 256).decode("utf-8", "replace")
+    at_us = whole_number(str(held.get("__REALTIME_TIMESTAMP")))
+    micros = whole_number(str(held.get("_SOURCE_MONOTONIC_TIMESTAMP", held.get("__MONOTONIC_TIMESTAMP"))))
+    return Line(str(message), None if at_us is None else at_us * 1e-6, -1, -1 if micros is None else micros)
 
 
 def _stamp(text: str, shape: str) -> float | None:

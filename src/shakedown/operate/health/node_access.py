@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...units import whole_number
+
 if TYPE_CHECKING:
     from ...hosts.access import Result
 
@@ -42,6 +44,10 @@ class Timex(NamedTuple):
     offset_s: float
     maximum_error_s: float
     estimated_error_s: float
+
+
+#: Of a file's number, in characters: the kernel's have 64 bits.
+_LONGEST_NUMBER = 40
 
 
 class Senses:
@@ -80,6 +86,8 @@ class Senses:
     def number(self, path: str) -> int | None:
         """A file's whole number; None where it is not there. Raises OSError, and ValueError for what is none."""
         word = self.word(path)
+        if word is not None and len(word) > _LONGEST_NUMBER:
+            raise ValueError(f"{word[:40]!r} is not a whole number")
         return None if word is None else int(word, 0)
 
     def names(self, path: str) -> list[str]:
@@ -211,12 +219,19 @@ class Senses:
         return pynvml
 
 
+#: More than any kernel is built for.
+_MOST_CPUS = 1 << 16
+
+
 def cpu_list(text: str) -> tuple[int, ...]:
     """As ``access.parse_cpu_list``, whose module takes longer to import than a check takes. Raises ValueError."""
     cpus: list[int] = []
     for part in text.strip().split(",") if text.strip() else ():
-        low, _, high = part.partition("-")
-        cpus.extend(range(int(low), int(high or low) + 1))
+        first, _, last = part.partition("-")
+        low, high = whole_number(first, most=_MOST_CPUS), whole_number(last or first, most=_MOST_CPUS)
+        if low is None or high is None:
+            raise ValueError(f"{text[:40]!r} is not a list of CPUs such as 0-3,8")
+        cpus.extend(range(low, high + 1))
     return tuple(cpus)
 
 

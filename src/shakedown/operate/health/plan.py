@@ -20,9 +20,12 @@ import msgspec
 
 from ...errors import BadInput, unknown
 from ...records import Record
+from ...units import whole_number
 
 #: Where a plan is looked for unless one is named.
 PLACES = ("/etc/shakedown/health.toml",)
+#: A name of a host has at most 253 characters, and fnmatch takes time with the square of a pattern's length.
+_LONGEST_PATTERN = 1000
 _OWN = ("match", "skip", "drain")
 
 
@@ -36,10 +39,12 @@ class Rules(Record, frozen=True, kw_only=True):
     @property
     def counts(self) -> tuple[int, int]:
         """k and n. Raises BadInput."""
-        found = re.fullmatch(r"(\d+)/(\d+)", self.confirm)
-        if found is None or not 1 <= int(found[1]) <= int(found[2]) <= 100:
-            raise BadInput(f"{self.confirm!r} is no k/n", where="drain, confirm", hint="as in 2/3, with n at most 100")
-        return int(found[1]), int(found[2])
+        k, n = (whole_number(word, 1, 100) for word in self.confirm.partition("/")[::2])
+        if k is None or n is None or k > n:
+            raise BadInput(
+                f"{self.confirm[:40]!r} is no k/n", where="drain, confirm", hint="as in 2/3, with n at most 100"
+            )
+        return k, n
 
 
 class Plan(Record, frozen=True, kw_only=True):
@@ -110,6 +115,10 @@ def _check(table: Mapping[str, Any], names: set[str], where: str) -> tuple[list[
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise BadInput(f"{key!r} must be a list of texts", where=where, hint='as in match = ["node*"]')
         lists.append(value)
+    if long := [one for one in lists[0] if len(one) > _LONGEST_PATTERN and any(sign in one for sign in "*?")]:
+        raise BadInput(
+            f"the pattern {long[0][:40]!r}... has {len(long[0])} characters", where=where, hint="use several"
+        )
     for name in lists[1]:
         if name not in names:
             raise unknown("check", name, names, where=f"{where}, skip")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ...errors import BadInput, CannotMeasure
+from ...errors import UNREADABLE, BadInput, CannotMeasure
 from .records import Kept
 
 #: How long a call waits for another to finish before it goes on without keeping anything.
@@ -62,7 +62,7 @@ def read(file: str) -> Kept | None:
         data = opened.read(MOST_BYTES)
     try:
         kept = msgspec.json.decode(data, type=Kept)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise ValueError(f"is damaged: {error}") from None
     if kept.schema != 1:
         raise ValueError(f"has schema {kept.schema}, this version reads 1")

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import msgspec
 
-from ... import schedulers
+from ... import schedulers, strict
 from ...errors import BadInput, CannotMeasure, StoreFailed, Unavailable
 from ...files.atomic import failed, read_record, write, write_record
 from ...hosts import hostlist
@@ -32,6 +32,7 @@ from ...hosts.access import Door
 from ...records import Measurement, Plan, Record
 from ...results.run_directory import RunDirectory
 from ...schedulers import JobRecord, Request
+from ...units import whole_number
 from .. import fallback_store, loop
 from ..multihost import fanout
 from . import job_monitor
@@ -109,7 +110,7 @@ def refuse_open(path: Path) -> None:
 def folders(path: Path) -> list[Path]:
     """The folders of the jobs of a run directory, in their order."""
     base = path / JOBS
-    found = [one for one in base.iterdir() if one.name.isdigit()] if base.is_dir() else []
+    found = [one for one in base.iterdir() if whole_number(one.name) is not None] if base.is_dir() else []
     return sorted(found, key=lambda one: int(one.name))
 
 
@@ -193,7 +194,7 @@ def ended(folder: Path) -> tuple[JobRecord, ...]:
     """What became of a job, attempt by attempt; empty while nobody knows."""
     try:
         return msgspec.json.decode((folder / "ended.json").read_bytes(), type=tuple[JobRecord, ...])
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *strict.UNREADABLE):
         return ()  # not yet; what is damaged is asked of the engine again
 
 

@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ...units import MOST_COUNT, whole_number
+
 _CHUNKS = ("Resource_List.select", "Resource_List.nodes", "Resource_List.neednodes")
 _CPUS = re.compile(r"(?:ncpus|ppn)=(\d+)")
 #: Of one chunk: OpenPBS's, Torque's, Cray's word, and a generic resource of Moab's.
@@ -39,8 +41,7 @@ def _word(told: Mapping[str, Any], name: str) -> str:
 
 def _count(told: Mapping[str, Any], name: str) -> int:
     """A number above zero; 0 where there is none."""
-    word = _word(told, name)
-    return int(word) if word.isascii() and word.isdigit() else 0
+    return whole_number(_word(told, name), most=MOST_COUNT) or 0
 
 
 def slots(text: str) -> int:
@@ -48,18 +49,18 @@ def slots(text: str) -> int:
     total = 0
     for part in filter(None, text.split("+")):
         place = part.partition("/")[2]
-        if times := re.fullmatch(r"\d+\*(\d+)", place):
+        if times := re.fullmatch(r"[0-9]+\*([0-9]{1,9})", place):
             total += int(times[1])
             continue
         for word in place.split(","):
-            low, _, high = word.partition("-")
-            total += int(high) - int(low) + 1 if low.isdigit() and high.isdigit() else 1
+            low, high = (whole_number(one, most=MOST_COUNT) for one in word.partition("-")[::2])
+            total += max(1, high - low + 1) if low is not None and high is not None else 1
     return total
 
 
 def cpus_of(told: Mapping[str, Any]) -> int | None:
     """CPUs that were given, else those that were asked for; None where nothing tells."""
-    chunks = [int(count) for count in re.findall(r"\bncpus=(\d+)", _word(told, "exec_vnode"))]
+    chunks = [int(count) for count in re.findall(r"\bncpus=([0-9]{1,9})\b", _word(told, "exec_vnode"))]
     if chunks:
         return sum(chunks)
     if given := slots(_word(told, "exec_host")):
@@ -82,7 +83,7 @@ def _of_chunks(text: str, pattern: re.Pattern[str], *, unless: int) -> int:
     """The sum over a request's chunks of the pattern's number, ``unless`` where a chunk has none."""
     total = 0
     for part in filter(None, text.partition("#")[0].split("+")):
-        times = re.match(r"(\d+)(?=:|$)", part)
+        times = re.match(r"([0-9]{1,9})(?=:|$)", part)
         found = next((one for word in part.split(":") if (one := pattern.fullmatch(word))), None)
         total += (int(found[1]) if found else unless) * (int(times[1]) if times else 1)
     return total
@@ -92,7 +93,7 @@ def gpus_of(told: Mapping[str, Any]) -> Gpus:
     """GPUs that were given, else those that were asked for; zero where nothing names any (whether the site records them
     at all is decided later)."""
     kind = next((found[1] for value in told.values() if (found := _KIND.search(str(value)))), None)
-    given = re.findall(r"\bngpus=(\d+)", _word(told, "exec_vnode"))
+    given = re.findall(r"\bngpus=([0-9]{1,9})\b", _word(told, "exec_vnode"))
     if given:
         return Gpus(sum(map(int, given)), kind, True)
     if given_gpus := slots(_word(told, "exec_gpus")):

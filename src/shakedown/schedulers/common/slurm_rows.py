@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import BadInput
 from ...hosts.hostlist import expand
+from ...units import MOST_COUNT, whole_number
 from .. import JobRecord, JobState, JobStep
 
 #: Between the fields: no name holds it unless somebody means harm.
@@ -60,11 +61,14 @@ def state_of(word: str) -> JobState:
 
 def seconds_of(word: str) -> float | None:
     """A time as Unix seconds; None for ``Unknown``, ``None``, ``N/A`` and 0. A local time is read as this host's."""
-    if re.fullmatch(r"\d+", word):
-        return float(word) or None
-    if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", word):
+    if (seconds := whole_number(word)) is not None:
+        return float(seconds) or None
+    if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", word):
+        return None
+    try:
         return time.mktime(time.strptime(word, "%Y-%m-%dT%H:%M:%S"))
-    return None
+    except (ValueError, OverflowError):  # no day of a calendar, or none that this host's clock can show
+        return None
 
 
 def tres_of(word: str) -> dict[str, str]:
@@ -74,29 +78,45 @@ def tres_of(word: str) -> dict[str, str]:
 
 
 def rows(
-    text: str, columns: Sequence[str], delimiter: str = UNIT, *, free: str = "", key: str = "JobID"
+    text: str,
+    columns: Sequence[str],
+    delimiter: str = UNIT,
+    *,
+    free: str = "",
+    key: str = "JobID",
+    odd: list[str] | None = None,
 ) -> list[dict[str, str]]:
     """Records of a text without a head, whatever line breaks and delimiters the ``free`` column holds. The ``key`` column
     holds a job's id.
 
-    A line with too few fields goes on in the next one, unless that one is a whole record.
+    A line with too few fields goes on in the next one, unless that one is a whole record. ``odd`` gets what is no record:
+    rows without a job's id, and lines with too few fields that nothing completes.
     """
     found: list[dict[str, str]] = []
+    lost: list[str] = [] if odd is None else odd
     held = ""
     last = len(columns) - 1
     id_at = columns.index(key)
     for line in text.split("\n"):
         fields = line.split(delimiter)
         whole = len(fields) > last and _ID.fullmatch(fields[id_at]) is not None
+        if whole and held.strip():
+            lost.append(held)
         held = line if whole or not held else f"{held}\n{line}"
         fields = held.split(delimiter)
         if len(fields) > last:
             if free and len(fields) > last + 1:
                 at, more = columns.index(free), len(fields) - last - 1
                 fields[at : at + more + 1] = [delimiter.join(fields[at : at + more + 1])]
-            found.append(dict(zip(columns, fields, strict=False)))
+            row = dict(zip(columns, fields, strict=False))
+            if _ID.fullmatch(row[key]):
+                found.append(row)
+            else:
+                lost.append(held)
             held = ""
-    return [row for row in found if _ID.fullmatch(row[key])]
+    if held.strip():
+        lost.append(held)
+    return found
 
 
 def hosts_of(word: str) -> tuple[str, ...]:
@@ -111,17 +131,16 @@ def hosts_of(word: str) -> tuple[str, ...]:
 
 def ended_by(word: str, state: JobState) -> tuple[int | None, int | None]:
     """Exit code and signal of ``code:signal``. A zero means something only of a job that ended by itself."""
-    match = re.fullmatch(r"(\d+):(\d+)", word)
-    if not match:
+    code, number = (whole_number(one, most=MOST_COUNT) for one in word.partition(":")[::2])
+    if code is None or number is None:
         return None, None
-    code, number = int(match[1]), int(match[2])
     own = state in ("done", "failed", "oom") and not number
     return (code if own or code else None), (number or None)
 
 
 def status_of(word: str, state: JobState) -> tuple[int | None, int | None]:
     """Exit code and signal of squeue's column, which is what wait(2) gave."""
-    number = int(word) if word.isdigit() else 0
+    number = whole_number(word, most=MOST_COUNT) or 0
     return ended_by(f"{number >> 8 & 255}:{number & 127}", state)
 
 
@@ -184,7 +203,7 @@ def _job(row: Mapping[str, str], attempt: int, steps: tuple[JobStep, ...]) -> Jo
         eligible_s=seconds_of(row.get("Eligible", "")),
         begin_s=begin_s,
         end_s=seconds_of(row.get("End", "")),
-        cpus=int(row["AllocCPUS"]) if row.get("AllocCPUS", "").isdigit() and begin_s else None,
+        cpus=whole_number(row.get("AllocCPUS"), most=MOST_COUNT) if begin_s else None,
         tres=tres_of(row.get("AllocTRES", "")),
         steps=steps,
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from ... import programs
 from ...errors import BadInput, Unavailable
 from ...records import Host, Machine, Notice, Only, Params
+from ...units import whole_number
 from .. import Param
 
 PARAMS = {
@@ -48,7 +49,7 @@ def marks(params: Params) -> tuple[str, ...]:
 def present(params: Params, machine: Machine, workload: str) -> Params:
     """The parameters as they are, where the machine has a GPU that they can mean. Raises Unavailable, BadInput."""
     devices = [word.strip() for word in str(params["devices"]).split(",")]
-    if str(params["devices"]) != "all" and not all(word.isdigit() for word in devices):
+    if str(params["devices"]) != "all" and any(whole_number(word) is None for word in devices):
         raise BadInput(
             f"{workload}.devices = {params['devices']!r} names no devices", hint='devices = "all", or numbers: "0,1"'
         )
@@ -86,7 +87,7 @@ def count(params: Params, host: Host) -> int:
         return len(str(params["devices"]).split(","))
     backend = str(params["backend"])
     if backend.startswith("host"):
-        return int(backend[5:] or 1) if backend[5:].isdigit() or backend == "host" else 1
+        return whole_number(backend[5:]) or 1
     return max(1, len(host.gpus))
 
 
@@ -106,7 +107,7 @@ def at_fault(notices: Iterable[Notice]) -> bool:
 def numbers(params: Params, workload: str, name: str, least: int) -> tuple[int, ...]:
     """A list of whole numbers. Raises BadInput."""
     words = [word.strip() for word in str(params[name]).split(",")]
-    if not all(word.isdigit() and int(word) >= least for word in words):
+    if any(whole_number(word, least) is None for word in words):
         raise BadInput(
             f"{workload}.{name} = {params[name]!r} is no list of whole numbers of at least {least}",
             hint="whole numbers between commas",

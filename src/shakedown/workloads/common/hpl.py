@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ...errors import BadInput
 from ...launchers.mpirun import cores
 from ...records import Host, Metric, Params
-from ...units import show_bytes, show_seconds
+from ...units import show_bytes, show_seconds, whole_number
 
 _SOURCE = "netlib HPL 2.3, HPL_pdtest.c: (2/3 N^3 + 3/2 N^2) / time, the largest wall time of any rank"
 RATE = Metric(
@@ -124,7 +124,7 @@ def whole(text: str, where: str, low: int = 1, *, once: bool = True) -> tuple[in
     """Whole numbers between commas, each ``once`` or as they come. Raises BadInput."""
     words = [word.strip() for word in text.split(",")]
     for word in words:
-        if not word.isdecimal() or not low <= int(word) < 2**31:
+        if whole_number(word, low, 2**31 - 1) is None:
             raise BadInput(
                 f"{where}: {word!r} is no whole number from {low}", hint="write whole numbers between commas: 192,256"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...errors import BadInput
 from ...records import Value
+from ...units import whole_number
 
 
 def words(value: Value) -> tuple[str, ...]:
@@ -15,7 +16,7 @@ def counts_of(text: str, *, where: str, low: int, high: int) -> tuple[int, ...]:
     """Whole numbers between commas, each once. Raises BadInput."""
     found = [word.strip() for word in text.split(",")]
     for word in found:
-        if not (word.isascii() and word.isdigit()) or not low <= int(word) <= high:
+        if whole_number(word, low, high) is None:
             raise BadInput(
                 f"{where}: {word!r} is no number from {low} to {high}",
                 hint="write whole numbers between commas: 16384,65536",

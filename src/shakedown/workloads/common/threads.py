@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...errors import BadInput
 from ...launchers.mpirun import cores
 from ...records import Host
+from ...units import whole_number
 
 HELP = "threads: all (one for each core), sweep (1, 2, 4 ... to all), or numbers and all between commas"
 
@@ -23,7 +24,7 @@ def counts(text: str, host: Host, *, where: str) -> tuple[int, ...]:
     words = [str(most) if word.strip() == "all" else word.strip() for word in text.split(",")]
     usable = len(host.usable_cpus) or most
     for word in words:
-        if not word.isdigit() or not 1 <= int(word) <= usable:
+        if whole_number(word, 1, usable) is None:
             raise BadInput(
                 f"{where}: {word!r} is no number of threads from 1 to {usable}, the CPUs that may be used",
                 hint="write all, sweep, or numbers between commas: 1,2,4",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from ....files.packed import opened
+from ....units import whole_number
 from ..loading import Store
 
 _SHOWN = 120
@@ -19,14 +19,9 @@ def lines(path: Path) -> Iterator[str]:
             yield line.decode("utf-8", "replace").replace("\0", "").rstrip("\r\n")
 
 
-def whole(text: str | None) -> int | None:
-    """A number without a sign or fraction."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
-
-
 def signed(text: str | None) -> int | None:
     """A number without a fraction. One below zero goes into the table, where it is counted and taken out (``plausible``)."""
-    return int(text) if text is not None and re.fullmatch(r"-?[0-9]+", text) else None
+    return whole_number(text, -(2**63))
 
 
 class Tally:

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from ....schedulers.gridengine import _SLAVE, _ended, _number, epoch
+from ....units import whole_number
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values
-from ._lines import Tally, lines, signed, whole
+from ._lines import Tally, lines, signed
 
 #: Places of the fields that come before the request, which may hold colons.
 _QUEUE, _HOST, _GROUP, _OWNER, _NAME, _NUMBER, _ACCOUNT = range(7)
@@ -66,7 +67,7 @@ def _jobs(path: Path, gpus_per: str, tally: Tally) -> Iterator[dict[str, Any]]:
         tally.rows += 1
         fields = line.split(":")
         tail = _tail(fields)
-        if tail is None or not fields[_NUMBER].isdigit():
+        if tail is None or whole_number(fields[_NUMBER]) is None:
             tally.lose(line)
             continue
         key = (fields[_NUMBER], fields[_TASK])
@@ -172,7 +173,7 @@ def _whole_s(value: float | None) -> int | None:
 def _gpus(request: str, times: int) -> tuple[int, str | None]:
     found = _GPUS.findall(request)
     kinds = sorted({kind for kind, _ in found if kind})
-    return sum(whole(number) or 0 for _, number in found) * times, "+".join(kinds) or None
+    return sum(whole_number(number) or 0 for _, number in found) * times, "+".join(kinds) or None
 
 
 READER = Reader(

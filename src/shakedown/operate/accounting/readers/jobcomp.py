@@ -13,10 +13,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from ....schedulers.common.slurm_rows import state_of
+from ....units import whole_number
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values
-from ._lines import Tally, lines, signed, whole
+from ._lines import Tally, lines, signed
 
 #: The keys in the order in which Slurm writes them (jobcomp_filetxt.c); some came later.
 _KEYS = (
@@ -113,14 +114,14 @@ def _job(line: str, zone: ZoneInfo, tally: Tally) -> Iterator[dict[str, Any]]:
     tres = values.tres(told.get("Tres", ""))
     gpus, kind = values.gpus_of(told.get("Tres", ""))
     code, _, signal = told.get("ExitCode", "").partition(":")
-    limit = whole(told.get("TimeLimit"))
-    array = told.get("ArrayTaskId", "")
-    job = f"{told['ArrayJobId']}_{array}" if array.isdigit() and "ArrayJobId" in told else told["JobId"]
+    limit = whole_number(told.get("TimeLimit"))
+    array = whole_number(told.get("ArrayTaskId"))
+    job = f"{told['ArrayJobId']}_{array}" if array is not None and "ArrayJobId" in told else told["JobId"]
     yield attempt_values(
         {
             "cluster": told.get("Cluster") if told.get("Cluster") not in ("unknown", "") else None,
             "job": job,
-            "task": array if array.isdigit() else None,
+            "task": None if array is None else str(array),
             "user": told.get("UserId", "").partition("(")[0] or None,
             "project": told.get("Account") or None,
             "unix_group": told.get("GroupId", "").partition("(")[0] or None,
@@ -134,8 +135,8 @@ def _job(line: str, zone: ZoneInfo, tally: Tally) -> Iterator[dict[str, Any]]:
             "ran_s": 0 if never else None,
             "state": _state(told["JobState"], never),
             "word": told["JobState"],
-            "exit_code": whole(code),
-            "signal": whole(signal) or None,
+            "exit_code": whole_number(code),
+            "signal": whole_number(signal) or None,
             "nodes": None if never else nodes,
             "cpus": None if never else signed(tres.get("cpu")) or signed(told.get("ProcCnt")),
             "gpus": 0 if never else (gpus or 0) if tres else None,
@@ -155,8 +156,8 @@ def _state(word: str, never: bool) -> str:
 
 
 def _unix(text: str, zone: ZoneInfo, *, later: bool = False) -> int | None:
-    if text.isdigit():
-        return int(text) or None
+    if (seconds := whole_number(text)) is not None:
+        return seconds or None
     try:
         stamp = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S")
     except ValueError:

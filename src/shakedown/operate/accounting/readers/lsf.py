@@ -24,8 +24,8 @@ _TOKEN = re.compile(r'"((?:[^"]|"")*)"|(\S+)')
 _DONE, _EXIT = 64, 32
 _RUSAGE = 19
 #: A host of the short form: ``16*host`` for 16 slots.
-_TIMES = re.compile(r"(\d+)\*(.+)")
-_GPUS = re.compile(r"\bngpus(?:_physical|_excl_p|_excl_t|_shared)?\s*=\s*(\d+(?:\.\d+)?)\s*(/task)?")
+_TIMES = re.compile(r"([0-9]{1,9})\*(.+)")
+_GPUS = re.compile(r"\bngpus(?:_physical|_excl_p|_excl_t|_shared)?\s*=\s*([0-9]{1,9}(?:\.[0-9]+)?)(?![0-9])\s*(/task)?")
 
 
 class _Field(NamedTuple):

@@ -17,10 +17,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from ....schedulers.pbs import Gpus, asked_cpus, cpus_of, ended, gpus_of, hosts_of
+from ....units import whole_number
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values
-from ._lines import Tally, lines, whole
+from ._lines import Tally, lines
 
 _LINE = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);([A-Za-z]);([^;]*);?(.*)")
 _PAIR = re.compile(r'(?:^|\s)([A-Za-z][\w.]*)=("[^"]*"|\S*)')
@@ -99,7 +100,7 @@ def _never(job: str, stamp: str, told: Mapping[str, str], zone: ZoneInfo) -> dic
         "word": "deleted",
         "ran_s": 0,
         "gpus": 0,
-        "submit_s": whole(told.get("ctime")) or whole(told.get("qtime")),
+        "submit_s": whole_number(told.get("ctime")) or whole_number(told.get("qtime")),
         "end_s": int(at.timestamp()),
         "open": False,
     }
@@ -107,7 +108,7 @@ def _never(job: str, stamp: str, told: Mapping[str, str], zone: ZoneInfo) -> dic
 
 def _run(job: str, kind: str, told: dict[str, str], tally: Tally) -> dict[str, Any] | None:
     """One run; None where its times are not told, and for an array as a whole."""
-    start, end = whole(told.get("start")), whole(told.get("end"))
+    start, end = whole_number(told.get("start")), whole_number(told.get("end"))
     if not start or not end or (_ARRAY.match(job) and not told.get("exec_host")):
         return None
     status = told.get("Exit_status", "")
@@ -126,8 +127,8 @@ def _run(job: str, kind: str, told: dict[str, str], tally: Tally) -> dict[str, A
             "project": _project(told),
             "unix_group": told.get("group"),
             "partition": told.get("queue"),
-            "submit_s": whole(told.get("ctime")) or whole(told.get("qtime")),
-            "eligible_s": whole(told.get("etime")),
+            "submit_s": whole_number(told.get("ctime")) or whole_number(told.get("qtime")),
+            "eligible_s": whole_number(told.get("etime")),
             "start_s": start,
             "end_s": end,
             "open": False,
@@ -135,7 +136,9 @@ def _run(job: str, kind: str, told: dict[str, str], tally: Tally) -> dict[str, A
             "word": f"exit {status}" if status else "run again" if kind == "R" else "",
             "exit_code": code,
             "signal": signal,
-            "nodes": len(hosts) or whole(told.get("unique_node_count")) or whole(told.get("Resource_List.nodect")),
+            "nodes": len(hosts)
+            or whole_number(told.get("unique_node_count"))
+            or whole_number(told.get("Resource_List.nodect")),
             "cpus": given,
             "gpus": held.number,
             "gpu_type": held.kind,

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ....errors import BadInput
 from ....schedulers.common.slurm_rows import state_of
+from ....units import whole_number
 from .. import text, values
 from ..loading import Store
 from . import Reader
@@ -166,9 +167,7 @@ def _learn(store: Store, table: str, column: str, of: Callable[[str], tuple[obje
 def _tres_row(word: str) -> tuple[int | None, int | None, int | None, str, int | None]:
     named = values.tres(word)
     gpus, kind = values.gpus_of(word)
-    cpus, nodes = (
-        int(word) if len(word := named.get(name, "")) < 10 and word.isdigit() else None for name in ("cpu", "node")
-    )
+    cpus, nodes = (whole_number(named.get(name), most=10**9 - 1) for name in ("cpu", "node"))
     memory = values.memory_bytes(named.get("mem", ""))
     return cpus, nodes, gpus, kind, memory or None  # mem=0: all of the nodes, whatever that is
 

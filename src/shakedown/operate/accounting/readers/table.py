@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from ....errors import BadInput
 from ....files.packed import opened
 from ....schedulers import ENDED
+from ....units import whole_number
 from .. import values
 from ..columns import COLUMNS
 from ..loading import Store
@@ -38,7 +39,10 @@ _Localised = Callable[[datetime.datetime], datetime.datetime]
 
 
 def _columns(head: str) -> list[str]:
-    words = next(csv.reader([head.lstrip("\ufeff")]), [])
+    try:
+        words = next(csv.reader([head.lstrip("\ufeff")]), [])
+    except csv.Error:  # a line break within: no head of a table
+        return []
     return [_ALIASES.get(word.strip().lower(), word.strip().lower()) for word in words]
 
 
@@ -135,12 +139,12 @@ def _value(name: str, text: str, localised: _Localised, where: str) -> Any:
 
 
 def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", text) else None
+    return float(text) if re.fullmatch(r"-?[0-9]{1,30}(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?", text) else None
 
 
 def _unix(text: str, localised: _Localised, where: str) -> int:
-    if text.isdigit():
-        return int(text)
+    if (seconds := whole_number(text)) is not None:
+        return seconds
     try:
         stamp = datetime.datetime.fromisoformat(text)
     except ValueError:

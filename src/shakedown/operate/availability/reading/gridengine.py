@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ....units import whole_number
 from ..history import OPEN_S, Builder, Cause
 from ..records import Source, notice
 from ..words import State, of_gridengine
@@ -38,8 +39,8 @@ def read(builder: Builder, path: Path, zone: str) -> None:
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             stamp = line.partition(":")[0]
-            if stamp.isdigit():
-                last = int(stamp) // (1000 if len(stamp) > 11 else 1)
+            if (number := whole_number(stamp)) is not None:
+                last = number // (1000 if len(stamp) > 11 else 1)
                 first = last if first is None else first
             match = _LINE.match(line)
             if not match:

@@ -25,6 +25,7 @@ import numpy as np
 from ....errors import BadInput
 from ....hosts.hostlist import expand
 from ....records import Notice
+from ....units import whole_number
 from ..history import OPEN_S, STATE_CODE, WHOLE, Builder, Cause, Events, Ints
 from ..records import Source
 from ..words import of_slurm_number, of_slurm_word
@@ -33,6 +34,8 @@ FIRST = ("Cluster", "NodeName", "TimeStart", "TimeEnd")
 #: The columns that are asked for; the free text stands last.
 ASKED = "Cluster,NodeName,TimeStart,TimeEnd,StateRaw,State,TRES,ClusterNodes,User,Reason"
 #: Flags of a raw state (slurm.h).
+#: A node's state has 32 bits (slurm.h).
+_MOST_FLAGS = 2**32 - 1
 MAINT_FLAG, CLOUD_FLAG, POWERED_DOWN_FLAG, FUTURE = 1 << 15, 1 << 7, 1 << 12, 6
 _EARLIER_NAMES = {"cluster nodes": "ClusterNodes"}
 
@@ -186,8 +189,9 @@ def _one_cluster(own: str, name: str, where: str) -> str:
 
 def _cause(builder: Builder, word: str, reason: str, *, raw: bool) -> tuple[int, int]:
     """The code of the state and the number of the cause of a record."""
-    number = int(word) if raw and word.isdigit() else MAINT_FLAG * ("$" in word)
-    state = of_slurm_number(number) if raw and word.isdigit() else of_slurm_word(word)
+    stated = whole_number(word, most=_MOST_FLAGS) if raw else None
+    number = MAINT_FLAG * ("$" in word) if stated is None else stated
+    state = of_slurm_word(word) if stated is None else of_slurm_number(stated)
     told = reason or {"silent": "Not responding"}.get(state, "")
     cause = Cause(what=told, engine="slurm", raw=number, kind="maintenance" if number & MAINT_FLAG else "")
     return STATE_CODE[state], builder.cause(cause)
@@ -240,8 +244,10 @@ def _times(texts: Sequence[str], where: str, zone: str) -> Ints:
 def _local(text: str, where: str, zone: str) -> int:
     from ....times import parse
 
-    if text.isdigit() or text in ("Unknown", ""):
-        return int(text) if text.isdigit() else OPEN_S
+    if text in ("Unknown", ""):
+        return OPEN_S
+    if (seconds := whole_number(text)) is not None:
+        return seconds
     if not zone:
         raise BadInput(
             f"{text!r} is a local time without a zone",

@@ -8,6 +8,7 @@ import time
 from ....errors import CannotMeasure
 from ....hosts.access import Door
 from ....hosts.hostlist import expand
+from ....units import whole_number
 from ..history import OPEN_S, Builder, Reservation
 from .slurm import ASKED, events
 
@@ -48,14 +49,14 @@ def _sizes(door: Door) -> dict[str, tuple[int, int]]:
     found = {}
     for line in done.out.splitlines() if done.ok else ():
         name, cpus, gres = (*line.split("|"), "", "")[:3]
-        if cpus.isdigit():
-            found[name] = (int(cpus), gpus_of(gres))
+        if (count := whole_number(cpus)) is not None:
+            found[name] = (count, gpus_of(gres))
     return found
 
 
 def gpus_of(gres: str) -> int:
     """GPUs in a GRES column: ``gpu:h200:4(S:0-1)`` -> 4."""
-    return sum(int(count) for count in re.findall(r"\bgpu(?::[^:,(]+)?:(\d+)", gres))
+    return sum(int(count) for count in re.findall(r"\bgpu(?::[^:,(]+)?:([0-9]{1,9})(?![0-9])", gres))
 
 
 def _reservations(builder: Builder, door: Door, which: tuple[str, ...]) -> None:
@@ -65,14 +66,13 @@ def _reservations(builder: Builder, door: Door, which: tuple[str, ...]) -> None:
     known = set(builder.names)
     for line in done.out.splitlines() if done.ok else ():
         fields = line.split("|")
-        if len(fields) < 5 or not fields[-4].lstrip("-").isdigit():
+        begin = whole_number(fields[-4], -(2**63)) if len(fields) >= 5 else None
+        if begin is None:
             continue
-        name, begin, end, flags, nodes = "|".join(fields[:-4]), *fields[-4:]
+        name, end, flags, nodes = "|".join(fields[:-4]), *fields[-3:]
         members = tuple(builder.node(one) for one in expand(nodes) if one in known) if nodes else ()
-        finish = int(end) if end.isdigit() and int(end) else OPEN_S
-        builder.reservations.append(
-            Reservation(name, int(begin), finish, members, tuple(flags.split(",")) if flags else ())
-        )
+        finish = whole_number(end) or OPEN_S
+        builder.reservations.append(Reservation(name, begin, finish, members, tuple(flags.split(",")) if flags else ()))
 
 
 def _settings(builder: Builder, door: Door) -> tuple[str, ...]:

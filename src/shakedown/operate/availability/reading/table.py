@@ -26,6 +26,7 @@ from zoneinfo import ZoneInfo
 
 from ....errors import BadInput, unknown
 from ....hosts import hostlist
+from ....units import exact_number, whole_number
 from ..history import OPEN_S, WHOLE, Builder, Cause, History
 from ..records import Source
 from ..words import STATES, State
@@ -166,8 +167,8 @@ def _span(row: Mapping[str, str], where: str, zone: str, *, needs_start: bool = 
 @lru_cache(maxsize=65536)
 def _time(text: str, zone: str, where: str, *, second: bool = False) -> int:
     """A time as Unix seconds. A local time that comes twice is the first one, unless ``second``."""
-    if text.isdigit():
-        return int(text)
+    if (seconds := whole_number(text)) is not None:
+        return seconds
     try:
         stamp = datetime.datetime.fromisoformat(text)
     except ValueError:
@@ -184,29 +185,28 @@ def _time(text: str, zone: str, where: str, *, second: bool = False) -> int:
 def _count(text: str, name: str, where: str) -> int | None:
     if not text:
         return None
-    if not text.isdigit():
-        raise BadInput(f"{name} {text!r} is no number", where=where, hint="a whole number")
-    return int(text)
+    if (number := whole_number(text)) is None:
+        raise BadInput(f"{name} {text[:40]!r} is no number", where=where, hint="a whole number")
+    return number
 
 
 def _mask(text: str, where: str) -> int:
     """``0,2`` as bits."""
     mask = 0
     for word in filter(None, (one.strip() for one in text.replace(";", ",").split(","))):
-        if not word.isdigit() or int(word) > 63:
-            raise BadInput(f"{word!r} is no number of a GPU", where=where, hint="their numbers from 0, as 0,2")
-        mask |= 1 << int(word)
+        if (number := whole_number(word, most=63)) is None:
+            raise BadInput(f"{word[:40]!r} is no number of a GPU", where=where, hint="their numbers from 0, as 0,2")
+        mask |= 1 << number
     return mask
 
 
 def _share(text: str, where: str) -> int:
     """A share in ten-thousandths of a node."""
-    try:
-        value = Fraction(text.rstrip("% ")) / (100 if text.endswith("%") else 1)
-    except (ValueError, ZeroDivisionError):
-        value = Fraction(-1)
-    if not 0 < value <= 1:
-        raise BadInput(f"share {text!r} is none of a node", where=where, hint="25 %, 1/4 or 0.25")
+    value = exact_number(text.rstrip("% "))
+    if value is not None and text.endswith("%"):
+        value /= 100
+    if value is None or not 0 < value <= 1:
+        raise BadInput(f"share {text[:40]!r} is none of a node", where=where, hint="25 %, 1/4 or 0.25")
     return round(value * WHOLE)
 
 

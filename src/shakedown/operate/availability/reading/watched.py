@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from .... import strict
 from ....hosts.hostlist import expand
 from ..history import Builder, Reservation
 from ..records import Source, notice
@@ -69,7 +70,7 @@ def _lines(path: Path, damaged: list[int]) -> Iterator[Line]:
                 continue
             try:
                 yield decoder.decode(text)
-            except msgspec.DecodeError:
+            except strict.UNREADABLE:
                 damaged.append(number)
 
 

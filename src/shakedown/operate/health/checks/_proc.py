@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ....units import whole_number
 from ..node_access import Senses
 
 #: Programs of batch engines below which a job's processes live.
@@ -26,7 +27,7 @@ def processes(senses: Senses) -> dict[int, Process]:
     """By process id. One that ends meanwhile is left out."""
     found: dict[int, Process] = {}
     for word in senses.names("/proc"):
-        if not word.isdigit():
+        if whole_number(word) is None:
             continue
         try:
             text = senses.text(f"/proc/{word}/stat")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ....records import Record
 from ....strict import NotNegative
+from ....units import whole_number
 from ..growth import DAY_S, Counters, Growth
 from ..node_access import Senses
 from ..records import Check, Finding, Look, Metric, Outcome
@@ -28,7 +29,7 @@ def counters(senses: Senses, controller: str) -> dict[str, tuple[int, int]]:
     folder = f"{_FOLDER}/{controller}"
     found: dict[str, tuple[int, int]] = {}
     for name in senses.names(folder):
-        if name.startswith(("dimm", "rank")) and name[4:].isdigit():
+        if name.startswith(("dimm", "rank")) and whole_number(name[4:]) is not None:
             corrected = senses.number(f"{folder}/{name}/dimm_ce_count")
             uncorrected = senses.number(f"{folder}/{name}/dimm_ue_count")
             if corrected is None:
@@ -52,7 +53,7 @@ def counters(senses: Senses, controller: str) -> dict[str, tuple[int, int]]:
 
 def run(look: Look) -> Outcome:
     senses, plan = look.senses, look.plan
-    controllers = [name for name in senses.names(_FOLDER) if name[:2] == "mc" and name[2:].isdigit()]
+    controllers = [name for name in senses.names(_FOLDER) if name[:2] == "mc" and whole_number(name[2:]) is not None]
     if not controllers and plan.controllers is None:
         return Outcome(absent=f"no memory controller below {_FOLDER}: no ECC memory, or its EDAC driver is not loaded")
     findings: list[Finding] = []

@@ -7,6 +7,7 @@ that one has happened since the start. What they were about is in the kernel's l
 from __future__ import annotations
 
 from ....records import Record
+from ....units import whole_number
 from ..growth import DAY_S, Counters
 from ..records import Check, Finding, Look, Metric, Outcome
 from ..thresholds import at_most
@@ -26,9 +27,9 @@ def interrupts(text: str) -> dict[str, int]:
         if name in ("MCE", "DFR", "THR"):
             numbers = []
             for word in rest.split():
-                if not word.isdigit():
+                if (number := whole_number(word)) is None:
                     break
-                numbers.append(int(word))
+                numbers.append(number)
             found[name] = sum(numbers)
     return found
 

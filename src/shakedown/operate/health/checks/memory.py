@@ -6,6 +6,7 @@ from typing import Any
 
 from ....records import Record
 from ....strict import NotNegative
+from ....units import whole_number
 from ..records import Check, Finding, Look, Metric, Outcome
 from ..thresholds import at_least, at_most, check_bytes, equal, unknown
 
@@ -26,8 +27,8 @@ def meminfo(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for line in text.splitlines():
         words = line.split()
-        if len(words) > 1 and words[0].endswith(":") and words[1].isdigit():
-            found[words[0][:-1]] = int(words[1]) * (1024 if words[-1] == "kB" else 1)
+        if len(words) > 1 and words[0].endswith(":") and (number := whole_number(words[1])) is not None:
+            found[words[0][:-1]] = number * (1024 if words[-1] == "kB" else 1)
     return found
 
 
@@ -70,7 +71,7 @@ def run(look: Look) -> Outcome:
             unit="B",
         )
     )
-    nodes = [name for name in look.senses.names("/sys/devices/system/node") if name[4:].isdigit()]
+    nodes = [name for name in look.senses.names("/sys/devices/system/node") if whole_number(name[4:]) is not None]
     if plan.numa_nodes is not None:
         action = "drain; a processor's memory is not there: see the firmware's log"
         findings.append(equal("memory", "NUMA nodes", len(nodes) or None, plan.numa_nodes, action, item="numa"))
