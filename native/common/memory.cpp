@@ -235,6 +235,11 @@ void Buffer::map_hugetlb() {
   data_ = mapped_;
 }
 
+void Buffer::trim() const {
+  const std::size_t whole = bytes_ / kHugePage * kHugePage;
+  if (whole < bytes_) madvise(static_cast<char*>(data_) + whole, kHugePage, MADV_NOHUGEPAGE);
+}
+
 void Buffer::set_policy(const Placement& placement) {
   constexpr unsigned long kBind = 2, kInterleave = 3;  // <linux/mempolicy.h>, absent where only libc is installed
   CpuMask nodes(placement.nodes);                      // the kernel's node masks have the layout of its CPU masks

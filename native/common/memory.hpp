@@ -68,6 +68,9 @@ class Buffer {
 
   [[nodiscard]] void* data() const { return data_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  /// Take no huge page for the last part of one: less memory than a whole one, some more entries of the TLB. For memory
+  /// that must be little; before the first write.
+  void trim() const;
   template <class T>
   [[nodiscard]] std::span<T> as() const {
     return {static_cast<T*>(data_), bytes_ / sizeof(T)};

@@ -10,9 +10,7 @@ namespace shakedown::hpl {
 namespace {
 constexpr int kSamples = 3;
 constexpr int kWarm = 1;
-// In one product: large enough. By rows its factors stay in the caches; by columns a BLAS packs all the rows of it at
-// once, in memory that a large N needs for the matrix.
-constexpr Index kRowsAtOnce[2] = {4096, 1024};
+constexpr Index kRowsAtOnce = 1024;  // where threads share the rows: their factors stay in the caches
 constexpr double kEnoughSeconds = 6;
 }  // namespace
 
@@ -20,16 +18,21 @@ Ceiling measure_ceiling(const Grid& grid, const Blas& blas, Team& team, System& 
   Panel& panel = system.panels.front();
   const Index depth = std::min(system.nb, system.n);
   panel.shape(0, depth, system.height, 0);
-  const RowGenerator generator(system.n);
-  team.run([&](int thread) {  // any random left factor
-    for (Index j = thread; j < depth; j += team.size()) {
-      generator.fill(generator.state(0, j), system.height, panel.local() + j * panel.ld);
-    }
-  });
+  // The left factor lies where HPL has it: in the matrix' first columns, or in a panel, with any random numbers.
+  const Index first_column = panel.in_place() ? depth : 0;
+  const Index width = system.width - first_column;
+  if (!panel.in_place()) {
+    const RowGenerator generator(system.n);
+    team.run([&](int thread) {
+      for (Index j = thread; j < depth; j += team.size()) {
+        generator.fill(generator.state(0, j), system.height, panel.local() + j * panel.ld);
+      }
+    });
+  }
   const int workers = team.size() - first_thread;
   const Index rows = system.height - std::min(depth, system.height);
   Ceiling ceiling;
-  ceiling.flop = 2.0 * static_cast<double>(rows * system.width * depth);
+  ceiling.flop = 2.0 * static_cast<double>(rows * width * depth);
   if (rows == 0) ceiling.flop = 0;
   // Two ways to share the product: each thread some columns of all rows, or some rows of all columns. A BLAS has a
   // faster and a slower one; what counts is the faster.
@@ -48,13 +51,21 @@ Ceiling measure_ceiling(const Grid& grid, const Blas& blas, Team& team, System& 
           const auto edge = [&](int i) { return i == workers ? all : all * i / workers / 8 * 8; };
           return std::pair{edge(worker), edge(worker + 1)};
         };
-        const auto [left, right] = way == 0 ? range(system.width) : std::pair<Index, Index>{0, system.width};
+        const auto [left, right] = way == 0 ? range(width) : std::pair<Index, Index>{0, width};
         const auto [top, bottom] = way == 1 ? range(rows) : std::pair<Index, Index>{0, rows};
         if (left >= right || top >= bottom) return;
-        const Index step = kRowsAtOnce[way];
+        const Index step = way == 0 ? most_rows_at_once(system.height) : kRowsAtOnce;
         for (Index at = top; at < bottom; at += step) {
-          blas.gemm('N', 'T', right - left, std::min(step, bottom - at), depth, -1, system.row(0) + left, system.lda,
-                    panel.local() + at, panel.ld, 1, system.row(depth + at) + left, system.lda);
+          const Index columns = right - left, some = std::min(step, bottom - at), column = first_column + left;
+          const double* u = system.row(0) + column;
+          double* c = system.row(depth + at) + column;
+          if (panel.in_place()) {
+            blas.gemm('N', 'N', columns, some, depth, -1, u, system.lda, system.row(depth + at), system.lda, 1, c,
+                      system.lda);
+          } else {
+            blas.gemm('N', 'T', columns, some, depth, -1, u, system.lda, panel.local() + at, panel.ld, 1, c,
+                      system.lda);
+          }
         }
       });
       double passed = now_s() - begin;

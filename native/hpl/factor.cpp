@@ -56,6 +56,7 @@ Index Factorization::first_row(Index k) const {
 void Factorization::shape_panel(Index k) {
   const bool top = system_.row_map.owner(k * config_.nb) == grid_.row;
   panel(k).shape(k, columns_of(k), system_.height - first_row(k), top ? columns_of(k) : 0);
+  if (mine(k)) panel(k).place(system_.row(first_row(k)) + system_.column_map.local(k * config_.nb), system_.lda);
 }
 
 /// The first local column that panel k updates by sides: those of the next `depth` panels are the gang's.
@@ -235,6 +236,7 @@ void Factorization::factor_panel(Index k, int member, int members, Seat& seat) {
   const Index left = system_.column_map.local(k * config_.nb);
   const auto mine = Factorizer::slice(next.rows, member, members);
   const auto fill = [&] {
+    if (next.in_place()) return;
     loops_.transpose(mine.second - mine.first, columns, system_.row(begin + mine.first) + left, system_.lda,
                      next.local() + mine.first, next.ld);
   };
@@ -274,7 +276,7 @@ void Factorization::look_ahead(Index k, Index earlier, int member, int members, 
   const auto [u, ldu] = u_rows(from, exchange, begin);
   Panel& next = panel(k);
   const auto [first, last] = Factorizer::slice(next.rows, member, members);
-  if (earlier + 1 == k) {
+  if (earlier + 1 == k && !next.in_place()) {
     fill();
     if (first < last) {
       blas_.gemm('N', 'T', last - first, end - begin, from.columns, -1, from.l2() + first, from.ld, u, ldu, 1,
@@ -403,7 +405,8 @@ Index Factorization::rows_at_once(const Side& side, int thread) const {
   if (thread == 0 && !alone_) {
     rows = std::min(rows, kPollFlop / static_cast<double>(2 * (side.end - side.begin) * config_.nb));
   }
-  const Index whole = std::max(kLeastRows, round_up(static_cast<Index>(rows), 8));
+  const Index most = most_rows_at_once(system_.height);
+  const Index whole = std::max(kLeastRows, round_up(std::min(static_cast<Index>(rows), most), 8));
   return remaining - whole < kLeastRows / 2 ? remaining : whole;
 }
 
@@ -460,6 +463,11 @@ void Factorization::update(const Panel& from, const double* u, Index ldu, Index 
                            Index row_end) {
   if (row_begin >= row_end || begin >= end) return;
   double* c = system_.row(first_row(from.k + 1) + row_begin) + begin;
+  if (from.in_place()) {
+    blas_.gemm('N', 'N', end - begin, row_end - row_begin, from.columns, -1, u, ldu, from.row(from.top + row_begin),
+               from.stride(), 1, c, system_.lda);
+    return;
+  }
   blas_.gemm('N', 'T', end - begin, row_end - row_begin, from.columns, -1, u, ldu, from.l2() + row_begin, from.ld, 1, c,
              system_.lda);
 }

@@ -88,6 +88,20 @@ void memory(Checks& checks) {
   const double matrix = 8.0 * 100'000 * 100'001;
   auto bytes = static_cast<double>(System::bytes(config));
   checks.that(bytes > matrix && bytes < 1.02 * matrix, "the matrix and some panels");
+  config.n = 8000;
+  config.nb = 192;
+  const double small = 8.0 * 8000 * 8000;
+  for (const int p : {1, 2}) {
+    config.p = p;
+    const auto run = static_cast<double>(run_bytes(config, 2)) * p;
+    checks.that(run > small && run < (p == 1 ? 1.02 : 1.2) * small, "no copy of a panel with one process column");
+  }
+  checks.that(run_bytes(config, 2) > run_bytes(config, 1), "each thread's copies for its products");
+  config.p = 1;
+  config.q = 2;
+  checks.that(2 * static_cast<double>(System::bytes(config)) > 1.1 * small, "panels that travel need room");
+  config.n = 100'000;
+  config.nb = 256;
   config.p = config.q = 2;
   bytes = static_cast<double>(System::bytes(config));
   checks.that(bytes > matrix / 4 && bytes < 1.1 * matrix / 4, "a quarter of it, and the rows on their way");

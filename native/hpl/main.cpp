@@ -37,11 +37,12 @@ void do_run(Bench& bench, const Variant& variant, Scribe* scribe) {
   }
   const Report& own = reports.front().second;
   if (bench.system != nullptr)
-    bench.emitter.facts(Object().add("pages", bench.system->pages()).add("memory_bytes", System::bytes(bench.shape)));
+    bench.emitter.facts(
+        Object().add("pages", bench.system->pages()).add("memory_bytes", run_bytes(bench.shape, bench.team.size())));
   if (own.seconds.empty()) return;
   const int on_host = std::min(world.host_size, config.p * config.q);
   const Circumstances around{(bench.team.size() - first) * config.p * config.q,
-                             System::bytes(config) * static_cast<std::uint64_t>(on_host), free_bytes,
+                             run_bytes(config, bench.team.size()) * static_cast<std::uint64_t>(on_host), free_bytes,
                              bench.system->pages(), bench.options.pages != Pages::base};
   for (const auto& finding : diagnose(own, config, bench.blas, around)) {
     bench.emitter.notice("diagnosis", finding.text, finding.advice);
@@ -66,7 +67,7 @@ int sweep(Bench& bench, Options& options, Scribe* scribe) {
       if (!roomy || !fits(*roomy, config)) {
         bench.system.reset();  // first: both might not fit
         roomy.reset();
-        require_room(bench.world, config);
+        require_room(bench.world, config, bench.team.size());
         roomy = config;
       }
       do_run(bench, variant, scribe);

@@ -9,14 +9,29 @@ namespace {
 /// Products of so many columns or less go to our own loops: a BLAS copies the long factor first, which is then most of
 /// its work.
 constexpr Index kNarrow = 32;
+/// Columns that are factored in the window: enough for products of the rest that a BLAS does well, few enough that the
+/// window is small beside the panel.
+constexpr Index kWindow = 32;
+
+constexpr Index kRowsPutBack = 32;  // at a time, so that their pages stay at hand
 
 }  // namespace
+
+Index window_columns(const Config& config) { return std::min(config.nb, std::max(kWindow, config.nbmin)); }
 
 std::size_t Panel::bytes(Index width, Index height) {
   return static_cast<std::size_t>(width + width * width + width * padded(height)) * sizeof(double);
 }
 
-Panel::Panel(Index width, Index height, Pages pages) : memory_(bytes(width, height), pages) {}
+std::size_t Panel::bytes_in_place(Index width) {
+  return static_cast<std::size_t>(width + width * width) * sizeof(double);
+}
+
+Panel::Panel(Index width, Index height, Pages pages) : memory_(bytes(width, height), pages) { memory_.trim(); }
+
+Panel::Panel(Index width, double* window, Pages pages) : memory_(bytes_in_place(width), pages), window_(window) {
+  memory_.trim();
+}
 
 void Panel::shape(Index panel, Index width, Index height, Index in_top) {
   k = panel;
@@ -50,12 +65,36 @@ void Factorizer::run(Panel& panel, int member, int members) {
   }
   barrier_.wait(members);
   const auto [begin, end] = slice(panel.rows, member, members);
-  Seat seat{panel, member, members, begin, end, std::vector<double>(static_cast<std::size_t>(panel.columns))};
+  Seat seat{panel, member, members, begin, end, std::vector<double>(static_cast<std::size_t>(panel.columns)), 0, 0};
+  if (!panel.in_place()) seat.close = panel.columns;
   recurse(seat, 0, panel.columns);
   barrier_.wait(members);
 }
 
+/// Take my rows of some columns out of the matrix, factor them, and put back what is L.
+void Factorizer::through_window(Seat& seat, Index from, Index width) {
+  const Panel& panel = seat.panel;
+  seat.open = from;
+  seat.close = from + width;
+  const auto rows_from = [&](Index done) {
+    return std::min(seat.end, std::max(seat.begin, first_active(panel, done)));
+  };
+  const Index first = rows_from(from);
+  loops_.transpose(seat.end - first, width, panel.row(first) + from, panel.stride(), panel.local() + first, panel.ld);
+  recurse(seat, from, width);
+  const Index below = rows_from(from + width);
+  for (Index row = below; row < seat.end; row += kRowsPutBack) {
+    loops_.transpose(width, std::min(kRowsPutBack, seat.end - row), panel.local() + row, panel.ld,
+                     panel.row(row) + from, panel.stride());
+  }
+  seat.open = seat.close = 0;
+}
+
 void Factorizer::recurse(Seat& seat, Index from, Index width) {
+  if (seat.open == seat.close && width <= window_columns(config_)) {
+    through_window(seat, from, width);
+    return;
+  }
   if (width <= config_.nbmin) {
     base(seat, from, width);
     return;
@@ -100,9 +139,15 @@ void Factorizer::multiply(Seat& seat, Index from, Index depth, Index begin, Inde
   const Index first = std::max(seat.begin, first_active(panel, from + depth));
   const Index rows = seat.end - first;
   if (rows <= 0 || depth == 0) return;
-  const double* a = panel.local() + first + from * panel.ld;
   const double* b = panel.l1() + from + begin * panel.columns;
-  double* c = panel.local() + first + begin * panel.ld;
+  if (!seat.lies_by_columns(from)) {  // as all of the update, by rows
+    double* row = panel.row(first);
+    blas_.gemm('T', 'N', columns, rows, depth, -1, b, panel.columns, row + from, panel.stride(), 1, row + begin,
+               panel.stride());
+    return;
+  }
+  const double* a = seat.column(from) + first;
+  double* c = seat.column(begin) + first;
   if (depth <= kNarrow || columns <= kNarrow) {
     loops_.update(rows, columns, depth, a, panel.ld, b, panel.columns, c, panel.ld);
   } else {
@@ -120,7 +165,7 @@ void Factorizer::base(Seat& seat, Index from, Index width) {
   }
   // The last column has no successor that would scale it on the way.
   const Index last = from + width - 1;
-  double* entries = panel.local() + last * panel.ld;
+  double* entries = seat.column(last);
   for (Index i = std::max(seat.begin, first_active(panel, last + 1)); i < seat.end; ++i) entries[i] *= scale_;
 }
 
@@ -139,15 +184,15 @@ void Factorizer::column(Seat& seat, Index from, Index width, Index j) {
     }
   }
   const Index first = std::max(seat.begin, first_active(panel, j));
-  double* local = panel.local() + first;
   Largest largest;
   if (first < seat.end) {
+    const double* before = seat.column(begin) + first;
     largest =
-        loops_.column(seat.end - first, depth, local + begin * panel.ld, panel.ld, u, scale_, local + j * panel.ld);
+        loops_.column(seat.end - first, depth, seat.column(begin) + first, panel.ld, u, scale_, seat.column(j) + first);
     if (largest.row >= 0) largest.row += first;
     if (config_.pfact == Looking::right && depth > 0) {
-      loops_.update(seat.end - first, from + width - j - 1, 1, local + begin * panel.ld, panel.ld,
-                    l1 + begin + (j + 1) * ld, ld, local + (j + 1) * panel.ld, panel.ld);
+      loops_.update(seat.end - first, from + width - j - 1, 1, before, panel.ld, l1 + begin + (j + 1) * ld, ld,
+                    seat.column(j + 1) + first, panel.ld);
     }
   }
   found_[static_cast<std::size_t>(seat.member)].largest = largest;
@@ -165,9 +210,9 @@ void Factorizer::choose_pivot(Seat& seat, Index from, Index width, Index j) {
     if (other.magnitude > best.magnitude) best = other;
   }
   if (config_.p == 1) {
-    take_local_pivot(panel, j, best.row < 0 ? j : best.row);
+    take_local_pivot(seat, j, best.row < 0 ? j : best.row);
   } else {
-    take_pivot(panel, j, best);
+    take_pivot(seat, j, best);
   }
   if (config_.pfact == Looking::crout) {
     loops_.update(1, from + width - j - 1, j - from, l1 + j + from * ld, ld, l1 + from + (j + 1) * ld, ld,
@@ -177,28 +222,28 @@ void Factorizer::choose_pivot(Seat& seat, Index from, Index width, Index j) {
   scale_ = pivot != 0 ? 1 / pivot : 1;
 }
 
-void Factorizer::take_local_pivot(Panel& panel, Index j, Index row) {
+void Factorizer::take_local_pivot(const Seat& seat, Index j, Index row) {
+  const Panel& panel = seat.panel;
   double* l1 = panel.l1();
-  double* local = panel.local();
   for (Index c = 0; c < panel.columns; ++c) {
-    double* entries = local + c * panel.ld;
-    l1[j + c * panel.columns] = entries[row];
-    entries[row] = entries[j];
+    double& chosen = seat.entry(row, c);
+    l1[j + c * panel.columns] = chosen;
+    chosen = seat.entry(j, c);
   }
   panel.pivots()[j] = panel.k * config_.nb + row;
 }
 
-void Factorizer::take_pivot(Panel& panel, Index j, const Largest& mine) {
+void Factorizer::take_pivot(const Seat& seat, Index j, const Largest& mine) {
+  const Panel& panel = seat.panel;
   const Index width = panel.columns;
   const Index first = row_map_.count(panel.k * config_.nb, grid_.row);
   const auto global = [&](Index row) { return row_map_.global(first + row, grid_.row); };
-  double* local = panel.local();
   auto& message = message_;
   message[0] = mine.row < 0 ? -1 : mine.magnitude;
   message[1] = mine.row < 0 ? 9e15 : static_cast<double>(global(mine.row));
   message[2] = panel.top > 0 ? 1 : 0;
   const auto copy_row = [&](Index row, Index to) {
-    for (Index c = 0; c < width; ++c) message[static_cast<std::size_t>(to + c)] = local[row + c * panel.ld];
+    for (Index c = 0; c < width; ++c) message[static_cast<std::size_t>(to + c)] = seat.entry(row, c);
   };
   if (mine.row >= 0) copy_row(mine.row, kPivotHead);
   if (panel.top > 0) copy_row(j, kPivotHead + width);
@@ -212,7 +257,7 @@ void Factorizer::take_pivot(Panel& panel, Index j, const Largest& mine) {
   if (pivot != here && row_map_.owner(pivot) == grid_.row) {
     const Index row = row_map_.local(pivot) - first;
     for (Index c = 0; c < width; ++c) {
-      local[row + c * panel.ld] = message[static_cast<std::size_t>(kPivotHead + width + c)];
+      seat.entry(row, c) = message[static_cast<std::size_t>(kPivotHead + width + c)];
     }
   }
 }

@@ -184,9 +184,9 @@ Report run(Bench& bench, const Config& config) {
   return report;
 }
 
-void require_room(const World& world, const Config& config) {
+void require_room(const World& world, const Config& config, int threads) {
   const bool inside = world.group_rank < config.p * config.q;
-  const double bytes = sum(inside ? static_cast<double>(System::bytes(config)) : 0, world.host);
+  const double bytes = sum(inside ? static_cast<double>(run_bytes(config, threads)) : 0, world.host);
   together(world.all, [&] {
     if (world.host_rank == 0) {
       require_memory(static_cast<std::uint64_t>(std::min(bytes, kMostBytes)),
@@ -203,7 +203,8 @@ Index choose_n(Bench& bench, const Config& config) {
   const auto bytes_at = [&](Index n) {
     Config trial = config;
     trial.n = n;
-    return static_cast<double>(System::bytes(trial)) * std::min(bench.world.host_size, config.p * config.q);
+    return static_cast<double>(run_bytes(trial, bench.team.size())) *
+           std::min(bench.world.host_size, config.p * config.q);
   };
   auto units = static_cast<Index>(std::sqrt(room / 8 * std::max(1.0, static_cast<double>(config.p * config.q))) /
                                   static_cast<double>(unit)) +

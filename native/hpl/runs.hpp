@@ -51,7 +51,7 @@ bool fits(const Config& made, const Config& wanted);
 Report run(Bench& bench, const Config& config);
 
 /// Throw "could not measure", on every rank of the world alike, where the run does not fit the memory of a host.
-void require_room(const World& world, const Config& config);
+void require_room(const World& world, const Config& config, int threads);
 
 /// The largest N that the options allow, on every rank alike.
 Index choose_n(Bench& bench, const Config& config);

@@ -29,6 +29,10 @@ void each_generated(const RowGenerator& generator, const Cyclic& map, int me, In
   });
 }
 
+std::size_t window_bytes(const Config& config, Index height) {
+  return static_cast<std::size_t>(std::min(config.n, window_columns(config)) * padded(height)) * sizeof(double);
+}
+
 /// What the right side has at most: when the rest is divided anew, its part is rounded up by other columns.
 Index right_columns(Index left, Index width) { return std::min(width, width - left + 8); }
 
@@ -49,13 +53,27 @@ std::uint64_t System::bytes(const Config& config) {
   const Index height = Cyclic{config.nb, config.p}.count(config.n, 0);
   const Index width = Cyclic{config.nb, config.q}.count(config.n + 1, 0);
   auto total = static_cast<std::uint64_t>(height * padded(width)) * sizeof(double);
-  total += static_cast<std::uint64_t>(panel_slots(config)) * Panel::bytes(std::min(config.nb, config.n), height);
+  const auto slots = static_cast<std::uint64_t>(panel_slots(config));
+  const Index nb = std::min(config.nb, config.n);
+  if (config.q == 1) {
+    total += slots * Panel::bytes_in_place(nb) + window_bytes(config, height);
+  } else {
+    total += slots * Panel::bytes(nb, height);
+  }
   if (config.p > 1) {
     const Index left = split_column(config, width);
     for (const Index columns : {left, right_columns(left, width), config.nb})
       total += RowExchange::bytes(config.nb, columns);
   }
   return total;
+}
+
+std::uint64_t run_bytes(const Config& config, int threads) {
+  constexpr Index kMostDepth = 1024;  // a BLAS cuts longer products
+  const Index height = Cyclic{config.nb, config.p}.count(config.n, 0);
+  const Index rows = std::min(height, most_rows_at_once(height));
+  const Index packed = rows * std::min({config.nb, config.n, kMostDepth}) * static_cast<Index>(sizeof(double));
+  return System::bytes(config) + static_cast<std::uint64_t>(threads) * static_cast<std::uint64_t>(packed);
 }
 
 System::System(const Config& config, const Grid& grid, Pages pages)
@@ -70,7 +88,18 @@ System::System(const Config& config, const Grid& grid, Pages pages)
       lda(padded(width)),
       memory_(static_cast<std::size_t>(std::max<Index>(1, height) * lda) * sizeof(double), pages),
       a_(static_cast<double*>(memory_.data())) {
-  for (int slot = 0; slot < panel_slots(config); ++slot) panels.emplace_back(std::min(nb, n), height, pages);
+  memory_.trim();
+  if (config.q == 1) {
+    window_ = Buffer(window_bytes(config, height), pages);
+    window_.trim();
+  }
+  for (int slot = 0; slot < panel_slots(config); ++slot) {
+    if (config.q == 1) {
+      panels.emplace_back(std::min(nb, n), static_cast<double*>(window_.data()), pages);
+    } else {
+      panels.emplace_back(std::min(nb, n), height, pages);
+    }
+  }
   if (config.p > 1) {
     const Index left = split_column(config, width);
     int slot = 0;

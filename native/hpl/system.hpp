@@ -40,12 +40,20 @@ class System {
  private:
   [[nodiscard]] double largest_column(Team& team, const Grid& grid) const;
 
-  Buffer memory_;
+  Buffer memory_, window_;
   double* a_ = nullptr;
 };
 
 /// How many panels a rank keeps: the one in use, those ahead, and with several ranks one whose last readers may lag.
 inline int panel_slots(const Config& config) { return config.depth + (config.p * config.q == 1 ? 1 : 2); }
+
+/// The most rows of L that a thread gives the BLAS at once, of so many: it packs a copy of them, which with few threads
+/// would be much beside a small matrix.
+inline Index most_rows_at_once(Index height) { return std::clamp<Index>(height / 5, 2048, 4096); }
+
+/// What a run takes on the rank that has most: its system, and what the BLAS packs in each of so many threads. Not the
+/// program with its libraries and MPI, which are there before: 20 to 30 MB.
+std::uint64_t run_bytes(const Config& config, int threads);
 
 /// Of so many local columns, the first of those whose rows are exchanged second; all are the first with one process
 /// row.

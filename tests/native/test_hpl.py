@@ -15,6 +15,7 @@ from shakedown.errors import Unavailable
 from shakedown.programs import events
 from shakedown.programs.events import Events
 from shakedown.workloads import xhpl
+from shakedown.workloads.common import hpl
 from support.natives import LIMIT_S, end, run_ranks, start
 from support.systems import all_pass, dat, solved
 
@@ -164,6 +165,26 @@ def test_n_is_chosen_from_memory_and_time() -> None:
     all_pass(found, 1)
     n = int(solved(found)[0].params["n"])
     assert n >= 8 and n % 8 == 0 and 8 * n * n < 0.001 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_the_peak_of_memory_is_the_matrix_and_little_more() -> None:
+    """Of N = 8,000 the first panels, at which all of the memory is in use; the program, its BLAS and its MPI included."""
+    code, found, err = _run(0, "--n", "8000", "--nb", "192", "--windows", "1", "--window-panels", "2", threads=2)
+    assert code == 0, err
+    matrix, peak = 8 * 8000**2, found.provenance["max_rss_bytes"]
+    stated = found.provenance["facts"]["memory_bytes"]
+    assert matrix < stated < 1.02 * matrix
+    assert peak < 1.06 * matrix
+    assert 0 < peak - stated < hpl.PROGRAM_BYTES, "the program and the plan state it as it is"
+
+
+@pytest.mark.parametrize(("p", "q", "depth"), [(1, 1, 1), (1, 1, 3), (2, 1, 1), (1, 2, 1), (1, 2, 2), (2, 2, 0)])
+def test_what_a_plan_reckons_with_is_what_the_program_takes(p: int, q: int, depth: int) -> None:
+    grid = ("--p", str(p), "--q", str(q), "--depth", str(depth))
+    code, found, err = _run(p * q, "--n", "2304", "--nb", "96", *grid, "--no-ceiling", "--threshold", "0")
+    assert code == 0, err
+    stated = found.provenance["facts"]["memory_bytes"] * p * q
+    assert stated == pytest.approx(hpl.run_bytes(2304, 96, p, q, p * q, depth), rel=0.01)
 
 
 @pytest.mark.parametrize(("ranks", "kind"), [(0, "entry"), (0, "nan"), (0, "singular"), (4, "entry"), (4, "nan")])

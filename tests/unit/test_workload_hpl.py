@@ -103,7 +103,16 @@ def test_the_largest_order_fits_and_one_block_more_would_not(cores: int, gib: in
     n, p, q = (int(str(params[name])) for name in ("n", "p", "q"))
     assert n > 0 and n % 128 == 0
     room = share * (on.memory.available_bytes or 0)
-    assert _hpl.need_bytes(n, 128, p, q) <= room < _hpl.need_bytes(n + 128, 128, p, q)
+    assert _hpl.need_bytes(n, 128, p, q, cores) <= room < _hpl.need_bytes(n + 128, 128, p, q, cores)
+
+
+def test_one_process_column_needs_little_beside_the_matrix() -> None:
+    matrix = 8 * 8000 * 8001
+    assert 1.04 * matrix < _hpl.need_bytes(8000, 192, 1, 1, 2) < 1.08 * matrix
+    assert _hpl.run_bytes(8000, 192, 1, 1, 2) < 1.02 * matrix
+    assert _hpl.run_bytes(8000, 192, 1, 2, 2) > 1.1 * matrix, "panels travel between process columns"
+    deeper = _hpl.run_bytes(8000, 192, 1, 2, 2, depth=2) - _hpl.run_bytes(8000, 192, 1, 2, 2)
+    assert deeper == 8 * (8000 + 192) * 192 * 2, "a panel more for each process column"
 
 
 def test_the_control_group_bounds_the_order() -> None:

@@ -111,7 +111,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     threads = _ranks.threads(params, host, ranks, where="hpl")
     shapes = hpl.grids(params, ranks, "hpl")
     nbs = (hpl.block(host),) if params["nb"] == "auto" else hpl.whole(str(params["nb"]), "hpl.nb")
-    _swept(params)
+    depth = max(int(each) for each in _swept(params).get("depth", (1,)))
     windows(params)
     if params["n"] == "auto":
         orders: tuple[int, ...] = (
@@ -125,6 +125,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
                     share=float(params["memory_share"]),
                     limit_s=float(params["time_limit_s"]),
                     where="hpl.n",
+                    depth=depth,
                 )
                 for p, q in shapes
             ),
@@ -132,7 +133,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     else:
         orders = hpl.whole(str(params["n"]), "hpl.n")
         for n, nb, (p, q) in itertools.product(orders, nbs, shapes):
-            hpl.refuse_too_large(host, n, nb, p, q, where="hpl")
+            hpl.refuse_too_large(host, n, nb, p, q, ranks * threads, where="hpl", depth=depth)
     return tuple(
         {
             **params,

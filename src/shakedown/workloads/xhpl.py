@@ -273,7 +273,7 @@ def _written(params: Params, host: Host, ranks: int, threads: int) -> HplDat:
     else:
         orders = hpl.whole(str(params["n"]), "xhpl.n")
         for p, q in shapes:
-            hpl.refuse_too_large(host, max(orders), max(nbs), p, q, where="xhpl")
+            hpl.refuse_too_large(host, max(orders), max(nbs), p, q, max(1, ranks) * threads, where="xhpl")
     return HplDat(
         n=orders,
         nb=nbs,

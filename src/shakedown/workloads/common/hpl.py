@@ -154,10 +154,30 @@ def block(host: Host) -> int:
     return 384 if count >= 32 and "avx512f" in host.cpu.isa else 256
 
 
-def need_bytes(n: int, nb: int, p: int, q: int) -> int:
-    """What all ranks together hold: the matrix and the right-hand side, two panels of L in each process column and the
-    three buffers of U in each process row, in 8-byte words."""
-    return 8 * (n * (n + 1) + 2 * n * nb * q + 3 * n * nb * p)
+#: Of each rank before it has a matrix: the program, its BLAS and its MPI (measured: 20 to 30 MB).
+PROGRAM_BYTES = 30_000_000
+_WINDOW = 32  #: columns of a panel that are factored outside the matrix where nobody else wants the panel
+_MOST_DEPTH = 1024  #: a BLAS cuts longer products
+
+
+def run_bytes(n: int, nb: int, p: int, q: int, threads: int, depth: int = 1) -> int:
+    """What ``native/hpl`` takes on all ranks together for its run, ``threads`` in all, as its fact ``memory_bytes`` says
+    it for one rank (run_bytes() in native/hpl/system.cpp).
+
+    That is the matrix with the right-hand side; the panels of L, which with one process column stay in the matrix but for
+    a window; three buffers of the rows of U with several process rows; and what the BLAS packs in each thread.
+    """
+    slots = depth + (1 if p * q == 1 else 2)
+    panels = slots * p * q * min(nb, n) ** 2 + (min(n, nb, _WINDOW) * n if q == 1 else slots * q * min(nb, n) * n)
+    exchanges = 3 * nb * (n + nb * q) * p if p > 1 else 0
+    height = -(-n // p)
+    packed = threads * min(height, 4096, max(2048, height // 5)) * min(nb, n, _MOST_DEPTH)
+    return 8 * (n * (n + 1) + panels + exchanges + packed)
+
+
+def need_bytes(n: int, nb: int, p: int, q: int, threads: int, depth: int = 1) -> int:
+    """Memory that p x q ranks with ``threads`` threads in all need for a system of order n, programs and MPI included."""
+    return run_bytes(n, nb, p, q, threads, depth) + p * q * PROGRAM_BYTES
 
 
 def rate_guess(n: float, threads: int, host: Host) -> float:
@@ -174,7 +194,16 @@ def run_s(n: int, threads: int, host: Host) -> float:
 
 
 def largest_order(
-    host: Host, nbs: Sequence[int], p: int, q: int, threads: int, *, share: float, limit_s: float, where: str
+    host: Host,
+    nbs: Sequence[int],
+    p: int,
+    q: int,
+    threads: int,
+    *,
+    share: float,
+    limit_s: float,
+    where: str,
+    depth: int = 1,
 ) -> int:
     """The largest N whose memory is at most ``share`` of what is free and whose solution is guessed to end within
     ``limit_s`` seconds (0: no limit); a multiple of the block sizes where that costs little, else of the largest.
@@ -185,7 +214,7 @@ def largest_order(
 
     def fits(n: int) -> bool:
         ends = not limit_s or flop(n) / rate_guess(n, threads, host) <= limit_s
-        return ends and need_bytes(n, nb, p, q) <= room
+        return ends and need_bytes(n, nb, p, q, threads, depth) <= room
 
     low, high = 0, math.isqrt(int(room) // 8) + 1  # low fits (an empty system), high does not
     while high - low > 1:
@@ -203,11 +232,11 @@ def largest_order(
     return n
 
 
-def refuse_too_large(host: Host, n: int, nb: int, p: int, q: int, *, where: str) -> None:
+def refuse_too_large(host: Host, n: int, nb: int, p: int, q: int, threads: int, *, where: str, depth: int = 1) -> None:
     """Raises BadInput, with the largest order that fits, where a given N takes more memory than is free."""
-    room, need = host.memory.room_bytes, need_bytes(n, nb, p, q)
+    room, need = host.memory.room_bytes, need_bytes(n, nb, p, q, threads, depth)
     if need > room:
-        most = largest_order(host, (nb,), p, q, 1, share=1.0, limit_s=0, where=where)
+        most = largest_order(host, (nb,), p, q, threads, share=1.0, limit_s=0, where=where, depth=depth)
         raise BadInput(
             f"{where}.n = {n} needs {show_bytes(need)}, and {show_bytes(room)} are free", hint=f"at most n = {most}"
         )
