@@ -1,14 +1,15 @@
-"""What can be run: one file per workload, each with one constant ``WORKLOAD``.
+"""What can be run: one module per workload with one constant ``WORKLOAD``, and beside it a table, ``NAME.toml``.
 
-A workload says which parameters it takes, how they are resolved against a machine, how it is started, how what it prints
-becomes cases (samples, work, residual), and which metrics those give. All of it is pure: nothing here runs anything. A
-workload with a program of its own prints native events (``native/README.md``) and needs no parser; one around an
-existing program brings ``parse``. Each module's docstring is its entry in the methods page.
+The table says which parameters a workload takes and which metrics it gives, a line each (``common/table.py``). The module
+says how parameters are resolved against a machine, how the workload is started, and how what it prints becomes cases
+(samples, work, residual). All of it is pure: nothing here runs anything. A workload with a program of its own prints native
+events (``native/README.md``) and needs no parser; one around an existing program brings ``parse``. Each module's docstring
+is its entry in the methods page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -20,7 +21,7 @@ from ..launchers import Command
 from ..records import Case, Host, Machine, Metric, Notice, Only, Params, Value
 
 
-class Param(msgspec.Struct, frozen=True, kw_only=True):
+class Param(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One parameter of a workload. ``default`` may be a word that ``resolve`` replaces ("auto", "all")."""
 
     kind: Literal["integer", "real", "word", "flag", "list"]  # list: words or numbers between commas, kept as text
@@ -33,6 +34,7 @@ class Param(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[
         str, ...
     ] = ()  # words that a number may also be: "auto", "all"; of a word, some of those that it may be
+    option: str | None = None  # what its program calls it; None: by its name, with - for _; empty: the program has none
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +65,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
-    metrics: tuple[Metric, ...]
+    metrics: Sequence[Metric]
     params: Mapping[str, Param]
     command: Callable[[Params, Host], Command]
     """Parameters (resolved) and the host -> what to start. Raises Unavailable where the program is not there."""

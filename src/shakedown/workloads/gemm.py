@@ -18,48 +18,15 @@ import posixpath
 from .. import programs
 from ..errors import BadInput, unknown
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import ORDER, Param, Sample, Workload, each
+from . import Sample, Workload
 from .common import blas
-from .common.threads import HELP, counts
+from .common.table import beside
+from .common.threads import counts
 
-_SOURCE = "2 n^3 operations; native/gemm/README.md"
-_METRICS = (
-    Metric(
-        name="gemm.dgemm.rate",
-        title="DGEMM rate",
-        unit="flop/s",
-        better="higher",
-        kernel="dgemm",
-        per="flop/s",
-        limit="flops.fp64",
-        headline=True,
-        source=_SOURCE,
-    ),
-    Metric(
-        name="gemm.sgemm.rate",
-        title="SGEMM rate",
-        unit="flop/s",
-        better="higher",
-        kernel="sgemm",
-        per="flop/s",
-        limit="flops.fp32",
-        source=_SOURCE,
-    ),
-    *(
-        Metric(
-            name=f"gemm.{kernel}.efficiency",
-            title=f"{kernel.upper()} rate as a fraction of the peak",
-            unit="1",
-            better="higher",
-            kernel=kernel,
-            per=f"gemm.{kernel}.rate/{peak}",
-            source="rate / derived peak of the cores used, at the base clock; PRACE D9.3.4, Tables 5 and 6",
-        )
-        for kernel, peak in (("dgemm", "flops.fp64"), ("sgemm", "flops.fp32"))
-    ),
-)
+TABLE = beside(__file__)
+
 #: Of the memory that is free, what the three matrices may take.
 _SHARE = 0.9
 
@@ -150,19 +117,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="gemm",
     title="Products of matrices (DGEMM, SGEMM)",
-    metrics=each(_METRICS, titles=ORDER),
-    params={
-        "library": Param(kind="word", default="all", help=blas.HELP),
-        "sizes": Param(kind="list", default="1024,2048,4096", help="orders of the matrices between commas"),
-        "threads": Param(kind="list", default="all", help=HELP),
-        "precision": Param(kind="list", default="d,s", help="d (double), s (single) or both"),
-        "samples": Param(kind="integer", default=5, low=1, help="at least so many samples of each case"),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
-        "alpha": Param(kind="real", default=1, low=-1e6, high=1e6, help="factor of the product"),
-        "beta": Param(kind="real", default=0, low=-1, high=1, help="factor of C; 0: C is not read"),
-        "pages": Param(kind="word", default="huge", choices=("huge", "base", "hugetlb"), help="pages of the matrices"),
-        "label": Param(kind="word", default="", help="what the results call the library; filled in"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

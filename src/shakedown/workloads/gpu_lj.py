@@ -23,31 +23,20 @@ from __future__ import annotations
 
 from .. import programs
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload, each, lj
+from ..records import Host, Machine, Params
+from . import Sample, Workload, lj
 from .common import gpu
 from .common.particles import counts_of
+from .common.table import beside
+
+TABLE = beside(__file__)
 
 _NAME = "gpu_lj"
-_SOURCE = "one update is one particle advanced by one step; HOOMD-blue benchmark, Comet; native/gpu_lj/README.md"
 #: Parameters that mean what they mean for ``lj``, and stand in its words.
 _SAME = ("density", "cutoff", "temperature", "dt", "start", "equilibrate", "skin", "steps", "seed")
 #: Particle steps a second of a GPU, for a first guess; the store's own history replaces it.
 _RATES = {"mixed": 1e9, "fp64": 3e8}
 _HOST_RATE = 2e5
-
-
-def _condition(name: str, title: str, unit: str, per: str) -> Metric:
-    return Metric(
-        name=f"{_NAME}.{name}",
-        title=title,
-        unit=unit,
-        better="none",
-        kernel="conditions",
-        per=per,
-        match=lj.MATCH,
-        source="NVML: nvmlDeviceGetClockInfo, nvmlDeviceGetPowerUsage; the mean over a case, read every 20 ms",
-    )
 
 
 def _particles(params: Params) -> tuple[int, ...]:
@@ -95,49 +84,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="Molecular dynamics on GPUs (Lennard-Jones fluid)",
-    metrics=each(
-        (
-            Metric(
-                name="gpu_lj.rate",
-                title="Lennard-Jones particle steps on a GPU",
-                unit="update/s",
-                better="higher",
-                kernel="lj",
-                per="particle_steps/s",
-                headline=True,
-                match=lj.MATCH,
-                source=_SOURCE,
-            ),
-            Metric(
-                name="gpu_lj.step",
-                title="Time of a step of the Lennard-Jones fluid on a GPU",
-                unit="s",
-                better="lower",
-                kernel="lj",
-                per="s/steps",
-                match=lj.MATCH,
-                source="lists of neighbours included; native/gpu_lj/README.md",
-            ),
-            _condition("clock", "Clock of the GPU during molecular dynamics", "Hz", "hertz"),
-            _condition("power", "Power of the GPU during molecular dynamics", "W", "watts"),
-        ),
-        only=gpu.ON_GPUS,
-        titles={"n": "particles"},
-    ),
-    params={
-        **gpu.PARAMS,
-        "particles": Param(
-            kind="list", default="64000,1000000", help="numbers of particles between commas: 64000,1000000"
-        ),
-        "precision": lj.WORKLOAD.params["precision"],
-        **{name: lj.WORKLOAD.params[name] for name in _SAME},
-        "lanes": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", "1", "2", "4", "8"),
-            help="threads that share a particle; auto: the fastest in a trial",
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

@@ -12,37 +12,16 @@ from __future__ import annotations
 from .. import launchers, programs
 from ..errors import Unavailable
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload, each
+from ..records import Host, Machine, Params
+from . import Sample, Workload
 from .common import gpu
+from .common.table import beside
+
+TABLE = beside(__file__)
 
 SIDES = ("dd", "dh", "hd", "hh")
 KERNELS = ("latency", "bandwidth")
 _NAME = "gpu_pingpong"
-_SOURCE = "native/gpu_pingpong/README.md; the method is that of osu_latency and osu_bw with device buffers"
-_METRICS = (
-    Metric(
-        name="gpu_pingpong.latency",
-        title="Message latency from and to GPUs",
-        unit="s",
-        better="lower",
-        kernel="latency",
-        per="s/messages",
-        headline=True,
-        match=("bytes", "sides", "path"),
-        source=_SOURCE,
-    ),
-    Metric(
-        name="gpu_pingpong.bandwidth",
-        title="Message bandwidth from and to GPUs",
-        unit="B/s",
-        better="higher",
-        kernel="bandwidth",
-        per="bytes/s",
-        match=("bytes", "sides", "path"),
-        source=_SOURCE,
-    ),
-)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
@@ -86,20 +65,8 @@ def _estimate_s(params: Params, host: Host) -> float:
 WORKLOAD = Workload(
     name=_NAME,
     title="Messages from and to the memory of GPUs",
-    metrics=each(_METRICS, only=gpu.ON_GPUS),
-    params={
-        **{name: param for name, param in gpu.PARAMS.items() if name != "seconds"},
-        "sizes": Param(kind="list", default="0,8,64,1024,8192,65536,1048576,4194304", help="bytes of a message"),
-        "sides": Param(kind="list", default="dd,dh,hh", help="where messages start and arrive: d device, h host"),
-        "kernels": Param(kind="list", default="latency,bandwidth", help="latency, bandwidth or both"),
-        "aware": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", "yes", "no"),
-            help="whether MPI takes addresses of devices; no: copy through the host; auto: ask the MPI",
-        ),
-        "window": Param(kind="integer", default=64, low=1, high=4096, help="messages under way at once in bandwidth"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

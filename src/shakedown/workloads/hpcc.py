@@ -19,10 +19,13 @@ from typing import Literal, NamedTuple
 
 from ..errors import BadInput, Unavailable
 from ..launchers import Command
-from ..records import Case, Host, Machine, Metric, Notice, Params, Residual
-from . import Garbage, Param, Sample, Stated, Workload
+from ..records import Case, Host, Machine, Notice, Params, Residual
+from . import Garbage, Sample, Stated, Workload
 from .common.hpl import grid
 from .common.printed import at
+from .common.table import beside
+
+TABLE = beside(__file__)
 
 
 class Figure(NamedTuple):
@@ -297,25 +300,8 @@ def _float(word: str) -> float:
 WORKLOAD = Workload(
     name="hpcc",
     title="HPC Challenge, as the site installed it",
-    metrics=tuple(
-        Metric(
-            name=one.metric,
-            title=one.title,
-            unit=one.unit,
-            better=one.better,
-            kernel=one.key,
-            per="value",
-            limit=one.limit,
-            source="HPC Challenge 1.5, README",
-        )
-        for one in FIGURES
-    ),
-    params={
-        "program": Param(kind="word", default="hpcc", help="the site's hpcc: a name on PATH or a path"),
-        "n": Param(kind="integer", default=4000, low=100, help="HPL's N"),
-        "nb": Param(kind="integer", default=160, low=1, help="HPL's NB"),
-        "ranks": Param(kind="integer", default="all", words=("all",), low=1, help="MPI ranks"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     parse=parse,
     notices=notices,

@@ -17,49 +17,17 @@ from __future__ import annotations
 from .. import programs
 from ..errors import BadInput, unknown
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload
+from ..records import Host, Machine, Params
+from . import Sample, Workload
 from .common import blas, hpl
 from .common import ranks as _ranks
 from .common.hpl_dat import FACTS
+from .common.table import beside
+
+TABLE = beside(__file__)
 
 PROBES = ("gemm", "narrow", "solve", "panel", "rows", "ring", "latency", "node")
 TRSM = ("recursive", "inverse", "blas")
-_SOURCE = "native/hpl_probe/README.md"
-
-
-def _rate(probe: str, title: str, match: tuple[str, ...], work: str = "flop", unit: str = "flop/s") -> Metric:
-    return Metric(
-        name=f"hpl_probe.{probe}.{'bandwidth' if unit == 'B/s' else 'rate'}",
-        title=title,
-        unit=unit,
-        better="higher",
-        kernel=f"probe.{probe}",
-        per=f"{work}/s",
-        match=match,
-        source=_SOURCE,
-    )
-
-
-_METRICS = (
-    _rate("gemm", "HPL's update, a rank's DGEMM with all ranks at work", ("k", "threads", "ranks")),
-    _rate("narrow", "HPL's update in few rows or columns", ("m", "n", "k", "threads", "ranks")),
-    _rate("solve", "HPL's triangular solve of a rank", ("nb", "trsm", "threads", "ranks")),
-    _rate("panel", "HPL's panel factorization of a rank", ("rows", "nb", "threads", "busy", "ranks")),
-    _rate("rows", "HPL's rows moved in memory by a rank", ("nb", "threads", "ranks"), "bytes", "B/s"),
-    _rate("ring", "Messages of a rank to its neighbour", ("bytes", "scope", "contended", "busy"), "bytes", "B/s"),
-    Metric(
-        name="hpl_probe.latency",
-        title="Message latency between neighbours",
-        unit="s",
-        better="lower",
-        kernel="probe.latency",
-        per="s/messages",
-        match=("scope", "busy"),
-        source=_SOURCE,
-    ),
-    _rate("node", "DGEMM of a whole host, all hosts at once", ("k", "threads", "ranks")),
-)
 
 
 def _lists(params: Params) -> dict[str, str]:
@@ -145,63 +113,11 @@ def _label(params: Params) -> str:
     return f"hpl_probe{which}, {team}, {params['library']}"
 
 
-def _list(help: str) -> Param:
-    return Param(kind="list", default="auto", words=("auto",), help=f"{help}; auto: as the program chooses")
-
-
 WORKLOAD = Workload(
     name="hpl_probe",
     title="The pieces of HPL, one by one",
-    metrics=_METRICS,
-    params={
-        "only": Param(
-            kind="list", default="all", words=("all",), help=f"what to measure between commas: {', '.join(PROBES)}; all"
-        ),
-        "ranks": Param(kind="integer", default="auto", low=1, words=("auto", "all"), help=_ranks.HELP),
-        "threads": Param(
-            kind="integer",
-            default="auto",
-            low=1,
-            words=("auto",),
-            help="threads of a rank; auto: its share of the cores",
-        ),
-        "k": _list("depths of the products"),
-        "nb": _list("block sizes of solves, panels and rows; the middle one is that of the narrow products"),
-        "panel_rows": _list("rows of the panels"),
-        "panel_threads": _list("threads that factor a panel"),
-        "pfact": _list(f"factorization of a panel: {', '.join(FACTS)}"),
-        "nbmin": _list("width at which its recursion ends"),
-        "trsm": _list(f"how the rows of U are solved: {', '.join(TRSM)}"),
-        "sizes": Param(
-            kind="list", default="auto", unit="B", words=("auto",), help="message sizes; auto: 64 KiB to 64 MiB"
-        ),
-        "rows": Param(
-            kind="integer", default="auto", low=1, words=("auto",), help="rows of each thread's product; auto: 1536"
-        ),
-        "columns": Param(
-            kind="integer",
-            default="auto",
-            low=8,
-            words=("auto",),
-            help="columns of the matrix; auto: 3072, or 256 for each thread",
-        ),
-        "samples": Param(kind="integer", default=7, low=1, help="samples of each case"),
-        "seconds_total": Param(
-            kind="real", default=0, low=0, unit="s", help="for all cases: fewer samples, then fewer cases; 0: any"
-        ),
-        "seed": Param(kind="integer", default=1, low=0, help="of the order of the cases"),
-        "library": Param(kind="word", default="auto", help=f"the BLAS: {blas.HELP}"),
-        "cpus": Param(
-            kind="list",
-            default="auto",
-            words=("auto",),
-            help="the CPUs of the host, dealt to its ranks in order: 0-7,16-23; auto: as the program chooses",
-        ),
-        "pages": Param(
-            kind="word", default="auto", choices=("auto", "huge", "base", "hugetlb"), help="pages of the matrix"
-        ),
-        "library_path": Param(kind="word", default="", help="where that library lies; filled in"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

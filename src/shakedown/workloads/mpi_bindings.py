@@ -21,12 +21,14 @@ import msgspec
 
 from ..errors import BadInput, Unavailable, unknown
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params, Software
-from . import Param, Sample, Workload
+from ..records import Host, Machine, Params, Software
+from . import Sample, Workload
+from .common.table import beside
+
+TABLE = beside(__file__)
 
 LANGUAGES = ("c", "c++", "fortran")
 FEATURES = ("one-sided", "file")
-_SOURCE = "ARL-TR-7085, 3.3 (10); src/shakedown/functional_tests/sources/mpi"
 
 
 def languages(params: Params) -> tuple[str, ...]:
@@ -94,57 +96,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="mpi_bindings",
     title="MPI bindings (C, C++, Fortran)",
-    metrics=(
-        Metric(
-            name="mpi_bindings.languages",
-            title="Languages with an MPI binding that is right",
-            unit="1",
-            better="higher",
-            kernel="mpi",
-            per="languages",
-            headline=True,
-            source=_SOURCE,
-        ),
-        Metric(
-            name="mpi_bindings.bindings",
-            title="MPI bindings that are right",
-            unit="1",
-            better="higher",
-            kernel="mpi",
-            per="bindings",
-            source=_SOURCE,
-        ),
-        Metric(
-            name="mpi_bindings.time",
-            title="Time of a binding's program from its start to its end",
-            unit="s",
-            better="lower",
-            kernel="binding",
-            per="s",
-            source=_SOURCE,
-        ),
-    ),
-    params={
-        "mpi": Param(
-            kind="word", default="auto", help="auto (the first of the site), all, a name such as MPICH, or a path"
-        ),
-        "languages": Param(
-            kind="list", default=",".join(LANGUAGES), help=f"languages between commas: {', '.join(LANGUAGES)}"
-        ),
-        "ranks": Param(
-            kind="integer", default="auto", low=2, words=("auto",), help="ranks in all; auto: two for each host"
-        ),
-        "launcher": Param(
-            kind="word", default="auto", help="what starts the ranks: auto (the first that can), srun, mpirun"
-        ),
-        "require": Param(
-            kind="list",
-            default="",
-            help=f"what must not be refused, between commas: {', '.join(FEATURES)}; empty: nothing",
-        ),
-        "modules": Param(kind="list", default="", help="environment modules to load first, between commas"),
-        "label": Param(kind="word", default="", help="what the results call the MPI; filled in"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=lambda params, host: 15.0 + 2.0 * host.count,
     resolve=_resolve,

@@ -17,68 +17,18 @@ from .. import launchers, programs
 from ..errors import BadInput, Unavailable, unknown
 from ..launchers import Command
 from ..launchers.mpirun import cores
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Param, Sample, Workload
+from . import Sample, Workload
+from .common.table import beside
+
+TABLE = beside(__file__)
 
 KERNELS = ("latency", "bandwidth", "bidirectional")
 ALL_SIZES = (0, *(2**power for power in range(23)))
 #: Ranks beyond which "cores" measures all pairs one at a time no further: their number grows with the square.
 MOST_ALONE = 128
 _SAMPLES = {"first": 100, "all": 20}
-
-_SOURCE = "native/pingpong/README.md; the method is that of the OSU micro-benchmarks"
-#: Where the messages lie and what they go through; two ranks are two ranks.
-_RANKED_BY = ("device", "link", "virtual")
-_METRICS = (
-    Metric(
-        name="pingpong.latency",
-        title="Message latency",
-        unit="s",
-        better="lower",
-        kernel="latency",
-        headline=True,
-        per="s/messages",
-        measures="core_to_core.latency",
-        match=("bytes",),
-        ranked_by=_RANKED_BY,
-        source=_SOURCE,
-    ),
-    Metric(
-        name="pingpong.bandwidth",
-        title="Message bandwidth",
-        unit="B/s",
-        better="higher",
-        kernel="bandwidth",
-        per="bytes/s",
-        measures="core_to_core.bandwidth",
-        match=("bytes",),
-        ranked_by=_RANKED_BY,
-        source=f"{_SOURCE} (osu_bw)",
-    ),
-    Metric(
-        name="pingpong.message_rate",
-        title="Message rate",
-        unit="message/s",
-        better="higher",
-        kernel="bandwidth",
-        per="messages/s",
-        match=("bytes",),
-        ranked_by=_RANKED_BY,
-        source=_SOURCE,
-    ),
-    Metric(
-        name="pingpong.bidirectional.bandwidth",
-        title="Message bandwidth, both ways at once",
-        unit="B/s",
-        better="higher",
-        kernel="bidirectional",
-        per="bytes/s",
-        match=("bytes",),
-        ranked_by=_RANKED_BY,
-        source=f"{_SOURCE} (osu_bibw)",
-    ),
-)
 
 
 def sizes(params: Params) -> tuple[int, ...]:
@@ -212,60 +162,8 @@ WORKLOAD = Workload(
     name="pingpong",
     title="Messages between ranks (latency, bandwidth, both ways)",
     network=True,
-    metrics=_METRICS,
-    params={
-        "kernels": Param(kind="list", default=",".join(KERNELS), help=f"what to measure: {', '.join(KERNELS)}"),
-        "sizes": Param(
-            kind="list",
-            default="all",
-            unit="B",
-            words=("all",),
-            help="message sizes in bytes between commas; all: 0 and the powers of two to 4 MiB",
-        ),
-        "ranks": Param(
-            kind="integer",
-            default=2,
-            low=2,
-            words=("cores", "hosts"),
-            help="how many ranks, at least 2; cores: one on each physical core; hosts: one on each host",
-        ),
-        "pairs": Param(
-            kind="list",
-            default="first",
-            words=("first", "all"),
-            help="which ranks: first (0 and 1), all, or a list such as 0-1,0-3",
-        ),
-        "rounds": Param(
-            kind="word",
-            default="one",
-            choices=("one", "tournament"),
-            help="one pair at a time, or a tournament of disjoint pairs at the same time",
-        ),
-        "between": Param(
-            kind="word",
-            default="ranks",
-            choices=("ranks", "hosts"),
-            help="in a tournament of all pairs: every rank takes part, or one of each host",
-        ),
-        "passes": Param(kind="integer", default=1, low=1, help="so many tournaments, each in another order"),
-        "both_directions": Param(kind="flag", default=False, help="bandwidth also from the higher rank to the lower"),
-        "most_rounds": Param(kind="integer", default=0, low=0, help="the first rounds of each tournament; 0: all"),
-        "limit_s": Param(kind="real", default=0, low=0, unit="s", help="no round begins after so long; 0: no limit"),
-        "silent_s": Param(
-            kind="real", default=0, low=0, unit="s", help="a pair that takes so much longer is dead; 0: 60 s"
-        ),
-        "skip": Param(kind="list", default="", help="pairs of ranks that are left out, as 3-9,4-5"),
-        "window": Param(kind="integer", default=64, low=1, high=65536, help="messages under way at once"),
-        "samples": Param(
-            kind="integer",
-            default="auto",
-            low=1,
-            words=("auto",),
-            help="samples of each case; auto: 100, and 20 where all pairs are measured",
-        ),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
-        "cores": Param(kind="integer", default=0, low=0, help="physical cores of the host; filled in"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
