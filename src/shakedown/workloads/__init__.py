@@ -9,7 +9,7 @@ is its entry in the methods page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -18,7 +18,7 @@ import msgspec
 from .. import plugins
 from ..errors import BadInput, nearest
 from ..launchers import Command
-from ..records import Case, Host, Machine, Metric, Notice, Only, Params, Value
+from ..records import Case, Host, Machine, Metric, Notice, Params, Value
 
 
 class Param(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,6 +34,7 @@ class Param(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     words: tuple[
         str, ...
     ] = ()  # words that a number may also be: "auto", "all"; of a word, some of those that it may be
+    of: tuple[str, ...] = ()  # what the words of a list may be; "all" (and of two "both") are all of them
     option: str | None = None  # what its program calls it; None: by its name, with - for _; empty: the program has none
 
 
@@ -92,22 +93,6 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     network: bool = False
     """Whether what it measures or shows is a network between hosts: within one host its figures are those of the kernel, and
     an acceptance takes no fewer than two hosts for it."""
-
-
-#: What a run must have checked to count: `marks` tells it of cases where its check was switched off.
-CHECKED = {"check": Only(value="", why="not verified: its check was switched off")}
-#: What ``n`` is beside products of matrices and systems of equations.
-ORDER = {"n": "order of the matrix"}
-
-
-def each(
-    metrics: Iterable[Metric], *, only: Mapping[str, Only] | None = None, titles: Mapping[str, str] | None = None
-) -> tuple[Metric, ...]:
-    """The metrics, each with what all of a workload's have alike."""
-    return tuple(
-        msgspec.structs.replace(one, only={**one.only, **(only or {})}, titles={**one.titles, **(titles or {})})
-        for one in metrics
-    )
 
 
 class Garbage(ValueError):

@@ -13,9 +13,6 @@ nodes its jobs wait until they are given up, and the run is unavailable. Jobs th
 
 from __future__ import annotations
 
-import sys
-
-from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
@@ -23,24 +20,13 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-ENGINES = ("auto", "slurm", "gridengine", "pbs", "torque", "lsf", "flux")
-KINDS = ("submit", "fail", "array", "dependency", "gres", "cancel", "hold", "limit")
-_NAMES = ("engine", "kinds", "gres", "partition", "account", "qos", "options", "samples", "jobs", "wait")
-
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    kinds = tuple(dict.fromkeys(word.strip() for word in str(params["kinds"]).split(",") if word.strip()))
-    for word in kinds:
-        if word not in (*KINDS, "all"):
-            raise unknown("kind of job of batch", word, (*KINDS, "all"))
-    if not kinds:
-        raise BadInput("batch.kinds is empty", hint=f"known: all, {', '.join(KINDS)}")
-    return ({**params, "kinds": ",".join(KINDS if "all" in kinds else kinds)},)
+    return ({**params, "kinds": ",".join(TABLE.words(params, "kinds"))},)
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = [f"--{name}={params[name]}" for name in _NAMES if params[name] != ""]
-    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.batch", *words))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

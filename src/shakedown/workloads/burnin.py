@@ -11,8 +11,6 @@ with: docs/burnin.md.
 
 from __future__ import annotations
 
-import sys
-
 from .. import programs
 from ..launchers import Command
 from ..records import Host, Params
@@ -24,10 +22,7 @@ TABLE = beside(__file__)
 
 def _command(params: Params, host: Host) -> Command:
     programs.path("burnin")  # said here where it was not built, not by the run
-    words = ["--time", f"{float(params['seconds']):g}s"]
-    for name in ("devices", "memory", "periods", "stop"):
-        words += [f"--{name}", str(params[name])]
-    return Command(argv=(sys.executable, "-m", "shakedown.operate.burnin", *words))
+    return Command(argv=TABLE.argv(params, seconds=f"{float(params['seconds']):g}s"))
 
 
 WORKLOAD = Workload(

@@ -13,9 +13,6 @@ not counted, and a notice says why; a feature that is not there neither, unless 
 
 from __future__ import annotations
 
-import sys
-
-from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
@@ -23,29 +20,14 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-LANGUAGES = ("c", "c++", "fortran")
-SUITES = ("intel", "nvidia", "cray", "aocc", "arm", "llvm", "gnu")
-FEATURES = ("openmp", "c++20", "parallel", "fortran2008", "coarray", "interoperability")
-
-
-def _words(params: Params, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
-    for word in found:
-        if word not in known:
-            raise unknown(f"word of compilers.{name}", word, known)
-    return found
-
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    languages = _words(params, "languages", LANGUAGES)
-    if not languages:
-        raise BadInput("compilers.languages is empty", hint=f"known: {', '.join(LANGUAGES)}")
-    return ({**params, "languages": ",".join(languages), "require": ",".join(_words(params, "require", FEATURES))},)
+    languages, require = TABLE.words(params, "languages"), TABLE.words(params, "require", none=True)
+    return ({**params, "languages": ",".join(languages), "require": ",".join(require)},)
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = [word for name in ("suite", "languages", "require", "modules") for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.compilers", *words))
+    return Command(argv=TABLE.argv(params, left_out=()))
 
 
 def _label(params: Params) -> str:

@@ -11,8 +11,6 @@ throughout. Without a driver or a device the run is unavailable, and says which 
 
 from __future__ import annotations
 
-import sys
-
 from ..launchers import Command
 from ..records import Host, Params
 from . import Workload
@@ -20,12 +18,9 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-_NAMES = ("library", "nvcc", "bodies", "elements", "samples", "together")
-
 
 def _command(params: Params, host: Host) -> Command:
-    words = [word for name in _NAMES for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.cuda", *words))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

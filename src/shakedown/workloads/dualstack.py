@@ -15,8 +15,6 @@ Source: ARL-TR-7085, 3.3 (14), "dual stack functionality", which says no more; w
 
 from __future__ import annotations
 
-import sys
-
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
@@ -32,9 +30,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     hosts = int(params["hosts"])
-    words = [word for name in ("hosts", "interface", "names", "partners") for word in (f"--{name}", str(params[name]))]
-    argv = (sys.executable, "-m", "shakedown.functional_tests.dualstack", *words)
-    return Command(argv=argv, ranks=hosts if hosts > 1 else 0)
+    return Command(argv=TABLE.argv(params), ranks=hosts if hosts > 1 else 0)
 
 
 def _estimate_s(params: Params, host: Host) -> float:

@@ -13,7 +13,6 @@ nothing asks for a password, and none is taken. Both sides are cleaned up, also 
 from __future__ import annotations
 
 import re
-import sys
 from typing import NamedTuple
 
 from ..errors import BadInput, unknown
@@ -97,12 +96,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = [
-        word for name in ("target", "tools", "large", "samples", "folder") for word in (f"--{name}", str(params[name]))
-    ]
-    if params["ssh_config"]:
-        words += ["--ssh-config", str(params["ssh_config"])]
-    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.exchange", *words))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

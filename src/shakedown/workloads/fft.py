@@ -17,7 +17,6 @@ import platform
 import posixpath
 import re
 
-from .. import programs
 from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params
@@ -54,24 +53,6 @@ def shapes(params: Params, workload: str = "fft") -> tuple[tuple[int, ...], ...]
     return tuple(dict.fromkeys(found))
 
 
-def of_both(params: Params, workload: str, name: str, known: tuple[str, str]) -> tuple[str, ...]:
-    """Words between commas, each once; "both" is all that are known. Raises BadInput."""
-    words = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",")))
-    for word in words:
-        if word not in (*known, "both"):
-            raise unknown(f"{name} of {workload}", word, (*known, "both"))
-    return known if "both" in words else words
-
-
-def _cases(params: Params) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Precisions, batches and data. Raises BadInput."""
-    return (
-        of_both(params, "fft", "precision", ("d", "s")),
-        of_both(params, "fft", "batch", ("together", "each")),
-        of_both(params, "fft", "data", ("warm", "cold")),
-    )
-
-
 def _library(word: str, host: Host) -> tuple[str, str]:
     """What the program is to load, and its label. Raises BadInput."""
     if "/" in word:
@@ -96,7 +77,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     _check_wisdom(str(params["wisdom"]), host)
     threads = counts(str(params["threads"]), host, where="fft.threads")
-    precisions, batches, _ = _cases(params)
+    precisions, batches = TABLE.words(params, "precision"), TABLE.words(params, "batch")
     point_bytes = 16 if "d" in precisions else 8
     largest = max(math.prod(shape) for shape in shapes(params))
     need = 2 * largest * point_bytes * (max(threads) if "each" in batches else 1)
@@ -114,24 +95,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    precisions, batches, data = _cases(params)
-    options = {
-        "library": params["library"],
-        "label": params["label"],
-        "sizes": ",".join("x".join(map(str, shape)) for shape in shapes(params)),
-        "threads": params["threads"],
-        "precision": ",".join(precisions),
-        "batch": ",".join(batches),
-        "data": ",".join(data),
-        "plan": params["plan"],
-        "plan-limit": params["plan_limit"],
-        "wisdom": params["wisdom"],
-        "samples": params["samples"],
-        "seconds": params["seconds"],
-        "pages": params["pages"],
-    }
-    words = [word for name, value in options.items() if value != "" for word in (f"--{name}", str(value))]
-    return Command(argv=(programs.path("fft"), *words))
+    sizes = tuple("x".join(map(str, shape)) for shape in shapes(params))
+    return Command(argv=TABLE.argv(params, sizes=sizes))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -140,7 +105,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     The rate is guessed as 5 Gflop/s a thread and 5 us for threads to meet, the planner as 300 transforms and at least
     0.3 s. A sample is a call, or as many as do 5e8 operations within half a second.
     """
-    precisions, batches, data = _cases(params)
+    precisions, batches, data = (TABLE.words(params, name) for name in ("precision", "batch", "data"))
     total = 0.3
     for threads in map(int, str(params["threads"]).split(",")):
         for shape in shapes(params):

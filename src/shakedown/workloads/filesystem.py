@@ -21,8 +21,7 @@ Free space is checked before; whatever ends the run, its files are removed. See 
 
 from __future__ import annotations
 
-from .. import programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
@@ -31,7 +30,6 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-KERNELS = ("features", "write", "rewrite", "read", "metadata")
 _PAGE_BYTES = 4096
 _SLOW_B_S = 200e6  # of a first guess of the duration
 _SLOW_OP_S = 2000.0
@@ -54,12 +52,7 @@ def numbers(params: Params, name: str) -> tuple[int, ...]:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    kernels = _words(params, "kernels")
-    for word in kernels:
-        if word not in KERNELS:
-            raise unknown("kernel of filesystem", word, KERNELS)
-    if not kernels:
-        raise BadInput("filesystem.kernels is empty", hint=f"known: {', '.join(KERNELS)}")
+    kernels = TABLE.words(params, "kernels")
     size = int(params["size"])
     for block in numbers(params, "blocks"):
         if block % _PAGE_BYTES or size % block:
@@ -82,30 +75,13 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     ranks = int(params["ranks"])
-    options = {
-        name: params[name]
-        for name in (
-            "directory",
-            "kernels",
-            "require",
-            "blocks",
-            "threads",
-            "size",
-            "files",
-            "samples",
-            "cache",
-            "ranks",
-        )
-    }
-    options["seconds"] = f"{float(params['seconds']):g}"
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     # A job of several is brought together by its launcher; by MPI it says nothing.
-    return Command(argv=(programs.path("filesystem"), *words), ranks=ranks if ranks > 1 else 0)
+    return Command(argv=TABLE.argv(params), ranks=ranks if ranks > 1 else 0)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, the features, and for each pattern its samples and the reading that compares."""
-    kernels = _words(params, "kernels")
+    kernels = TABLE.words(params, "kernels")
     samples = int(params["samples"])
     seconds = 3.0 * ("features" in kernels)
     for threads in numbers(params, "threads"):
@@ -123,7 +99,7 @@ def _label(params: Params) -> str:
     where = "the run's folder" if params["directory"] == "." else str(params["directory"])
     of = (
         f", {show_bytes(int(params['size']))} a thread"
-        if {"write", "rewrite", "read"} & set(_words(params, "kernels"))
+        if {"write", "rewrite", "read"} & set(TABLE.words(params, "kernels"))
         else ""
     )
     ranks = f", {params['ranks']} ranks" if int(params["ranks"]) > 1 else ""

@@ -24,8 +24,6 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-PATTERNS = ("read", "write", "randread", "randwrite", "rw", "randrw")
-
 
 def _command(params: Params, host: Host) -> Command:
     argv = [

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import posixpath
 
-from .. import programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
@@ -42,19 +41,10 @@ def sizes(params: Params) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(word) for word in words))
 
 
-def precisions(params: Params) -> tuple[str, ...]:
-    """ "d", "s" or both. Raises BadInput."""
-    words = tuple(dict.fromkeys(word.strip() for word in str(params["precision"]).split(",")))
-    for word in words:
-        if word not in ("d", "s"):
-            raise unknown("precision of gemm", word, ("d", "s"))
-    return words
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     threads = counts(str(params["threads"]), host, where="gemm.threads")
-    entry_bytes = 8 if "d" in precisions(params) else 4
+    entry_bytes = 8 if "d" in TABLE.words(params, "precision") else 4
     need = 3 * max(sizes(params)) ** 2 * entry_bytes
     room = host.memory.room_bytes
     if need > _SHARE * room:
@@ -71,20 +61,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    options = {
-        "library": params["library"],
-        "label": params["label"],
-        "sizes": ",".join(map(str, sizes(params))),
-        "threads": params["threads"],
-        "precision": ",".join(precisions(params)),
-        "samples": params["samples"],
-        "seconds": params["seconds"],
-        "alpha": params["alpha"],
-        "beta": params["beta"],
-        "pages": params["pages"],
-    }
-    words = [word for name, value in options.items() if value != "" for word in (f"--{name}", str(value))]
-    return Command(argv=(programs.path("gemm"), *words))
+    return Command(argv=TABLE.argv(params, sizes=sizes(params)))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -97,7 +74,7 @@ def _estimate_s(params: Params, host: Host) -> float:
         for n in sizes(params):
             fill_s = 4 * n**2 * 3e-9 / threads
             check_s = (max(2 * n**2, min(2**26, n**3)) + 4 * n**2) * 2e-9 / threads
-            for precision in precisions(params):
+            for precision in TABLE.words(params, "precision"):
                 call_s = 2 * n**3 / (threads * (2e10 if precision == "d" else 4e10))
                 sample_s = max(call_s, 2e9 / (threads * 2e10))
                 total += fill_s + check_s + max(0.15, 2 * call_s)
@@ -106,7 +83,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    words = "+".join({"d": "dgemm", "s": "sgemm"}[one] for one in precisions(params))
+    words = "+".join({"d": "dgemm", "s": "sgemm"}[one] for one in TABLE.words(params, "precision"))
     orders = sizes(params)
     span = str(orders[0]) if len(orders) == 1 else f"{min(orders)} to {max(orders)}"
     threads = str(params["threads"])

@@ -10,7 +10,6 @@ moved in blocks by two streams. Every word that arrives is compared with what wa
 
 from __future__ import annotations
 
-from .. import programs
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
@@ -19,28 +18,26 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-KERNELS = ("h2d", "d2h", "bidirectional", "peer", "latency", "triad")
 _NAME = "gpu_copy"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 8)
     gpu.numbers(params, _NAME, "blocks", 4)
-    gpu.words(params, _NAME, "kernels", KERNELS)
-    gpu.words(params, _NAME, "memory", ("pinned", "pageable"))
+    TABLE.words(params, "kernels")
+    TABLE.words(params, "memory")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    more = {name: str(params[name]).replace(" ", "") for name in ("sizes", "kernels", "memory", "blocks")}
-    more |= {"placement": str(params["placement"]), "triad-bytes": str(params["triad_bytes"])}
-    return Command(argv=(programs.path("gpu_copy"), *gpu.options(params, **more)))
+    lists = {name: gpu.numbers(params, _NAME, name, 1) for name in ("sizes", "blocks")}
+    return Command(argv=TABLE.argv(params, **lists))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, pinning and filling (1 GB/s and more), and for each case warm-up, samples and check, at 10 GB/s."""
-    kernels = set(gpu.words(params, _NAME, "kernels", KERNELS))
-    memories = len(gpu.words(params, _NAME, "memory", ("pinned", "pageable")))
+    kernels = set(TABLE.words(params, "kernels"))
+    memories = len(TABLE.words(params, "memory"))
     devices = gpu.count(params, host)
     pairs = devices * (devices - 1) * 3 // 2 if "peer" in kernels else 0
     total = 2.0

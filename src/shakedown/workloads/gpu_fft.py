@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import math
 
-from .. import programs
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
 from .common import gpu
 from .common.table import beside
-from .fft import of_both, shapes
+from .fft import shapes
 
 TABLE = beside(__file__)
 
@@ -39,33 +38,23 @@ def batches(params: Params) -> tuple[str, ...]:
     return words
 
 
-def _precisions(params: Params) -> tuple[str, ...]:
-    return of_both(params, _NAME, "precision", ("d", "s"))
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     shapes(params, _NAME)
     batches(params)
-    _precisions(params)
+    TABLE.words(params, "precision")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = gpu.options(
-        params,
-        sizes=",".join("x".join(map(str, shape)) for shape in shapes(params, _NAME)),
-        batch=",".join(batches(params)),
-        bytes=params["bytes"],
-        precision=",".join(_precisions(params)),
-        cufft=gpu.library(params, "cufft"),
-    )
-    return Command(argv=(programs.path("gpu_fft"), *words))
+    sizes = tuple("x".join(map(str, shape)) for shape in shapes(params, _NAME))
+    cufft = gpu.library(params, "cufft")
+    return Command(argv=TABLE.argv(params, sizes=sizes, batch=batches(params), cufft=cufft))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case a plan, warm-up, samples at 1 TB/s, and the host's check at 10 million points a second."""
     total = 3.0
-    for point_bytes in (16 if word == "d" else 8 for word in _precisions(params)):
+    for point_bytes in (16 if word == "d" else 8 for word in TABLE.words(params, "precision")):
         for shape in shapes(params, _NAME):
             points = math.prod(shape)
             filling = max(1, int(params["bytes"]) // (points * point_bytes))

@@ -12,7 +12,6 @@ that of a Python wheel. See native/gpu_gemm/README.md.
 
 from __future__ import annotations
 
-from .. import programs
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
@@ -21,34 +20,27 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-FORMATS = ("f64", "f32", "tf32", "bf16", "f16", "i8", "f8")
-DATA = ("random", "ones", "zeros")
 _NAME = "gpu_gemm"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 1)
-    gpu.words(params, _NAME, "formats", FORMATS)
-    gpu.words(params, _NAME, "data", DATA)
+    TABLE.words(params, "formats")
+    TABLE.words(params, "data")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = gpu.options(
-        params,
-        sizes=",".join(map(str, gpu.numbers(params, _NAME, "sizes", 1))),
-        formats=",".join(gpu.words(params, _NAME, "formats", FORMATS)),
-        data=",".join(gpu.words(params, _NAME, "data", DATA)),
-        cublas=gpu.cublas(params),
+    return Command(
+        argv=TABLE.argv(params, sizes=gpu.numbers(params, _NAME, "sizes", 1), cublas=gpu.library(params, "cublas"))
     )
-    return Command(argv=(programs.path("gpu_gemm"), *words))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case warm-up, samples at 20 Tflop/s, and the check on the host's threads (3 ns an entry)."""
     total = 3.0
     threads = max(1, len(host.usable_cpus))
-    cases = len(gpu.words(params, _NAME, "formats", FORMATS)) * len(gpu.words(params, _NAME, "data", DATA))
+    cases = len(TABLE.words(params, "formats")) * len(TABLE.words(params, "data"))
     for n in gpu.numbers(params, _NAME, "sizes", 1):
         call_s = 2 * n**3 / 2e13
         samples_s = max(float(params["seconds"]), int(params["samples"]) * max(call_s, 5e-3))

@@ -21,7 +21,6 @@ Lorenz, A. Travesset, Journal of Computational Physics 227, 5342, 2008.
 
 from __future__ import annotations
 
-from .. import programs
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload, lj
@@ -32,8 +31,6 @@ from .common.table import beside
 TABLE = beside(__file__)
 
 _NAME = "gpu_lj"
-#: Parameters that mean what they mean for ``lj``, and stand in its words.
-_SAME = ("density", "cutoff", "temperature", "dt", "start", "equilibrate", "skin", "steps", "seed")
 #: Particle steps a second of a GPU, for a first guess; the store's own history replaces it.
 _RATES = {"mixed": 1e9, "fp64": 3e8}
 _HOST_RATE = 2e5
@@ -43,12 +40,8 @@ def _particles(params: Params) -> tuple[int, ...]:
     return counts_of(str(params["particles"]), where=f"{_NAME}.particles", low=100, high=2**31)
 
 
-def _precisions(params: Params) -> tuple[str, ...]:
-    return gpu.words(params, _NAME, "precision", lj.PRECISIONS)
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    particles, precisions = _particles(params), _precisions(params)
+    particles, precisions = _particles(params), TABLE.words(params, "precision")
     lj.check_box(_NAME, min(particles), params)
     lj.check_step(_NAME, params)
     named = {"particles": ",".join(map(str, particles)), "precision": ",".join(precisions)}
@@ -56,8 +49,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    own = {name: params[name] for name in ("particles", "precision", *_SAME, "lanes")}
-    return Command(argv=(programs.path(_NAME), *gpu.options(params, **own)))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -66,7 +58,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     trials = 12 * (str(params["lanes"]) == "auto") + 18 * (float(params["skin"]) == 0)
     total = 0.0
     for n in _particles(params):
-        for precision in _precisions(params):
+        for precision in TABLE.words(params, "precision"):
             step_s = max(n / (_HOST_RATE if on_host else _RATES[precision]), 1e-5)
             steps = int(params["steps"]) or max(100, round(0.1 / step_s))
             before = int(params["equilibrate"]) + trials * (10 if on_host else 400) + steps

@@ -21,7 +21,6 @@ memory, 20 operations); ARL-TR-7085, 3.3 (16) and (17).
 
 from __future__ import annotations
 
-from .. import programs
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
@@ -32,7 +31,6 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-PRECISIONS = nbody.PRECISIONS
 #: Targets of a thread and steps written out, as the kernels were compiled (native/gpu_nbody/gpu_nbody.hpp).
 SHAPES = {"fp32": ("r2u8", "r4u4", "r4u8", "r6u4", "r8u2"), "fp64": ("r1u8", "r2u4", "r4u4")}
 _NAME = "gpu_nbody"
@@ -46,34 +44,28 @@ def _bodies(params: Params) -> tuple[int, ...]:
     return counts_of(str(params["bodies"]), where=f"{_NAME}.bodies", low=2, high=_MOST)
 
 
-def _precisions(params: Params) -> tuple[str, ...]:
-    return gpu.words(params, _NAME, "precision", PRECISIONS)
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     shape = str(params["shape"])
-    for precision in _precisions(params):
+    for precision in TABLE.words(params, "precision"):
         if shape not in ("auto", *SHAPES[precision]):
             raise BadInput(
                 f"{_NAME}.shape = {shape!r} is no shape of {precision}", hint=f"auto, {', '.join(SHAPES[precision])}"
             )
     for bodies in _bodies(params):
         nbody.check_step(_NAME, bodies, params)
-    named = {"bodies": ",".join(map(str, _bodies(params))), "precision": ",".join(_precisions(params))}
+    named = {"bodies": ",".join(map(str, _bodies(params))), "precision": ",".join(TABLE.words(params, "precision"))}
     return ({**gpu.present(params, machine, _NAME), **named},)
 
 
 def _command(params: Params, host: Host) -> Command:
-    same = {name: params[name] for name in ("bodies", "precision", "shape", "steps", "softening", "dt", "seed")}
-    words = gpu.options(params, **same)
-    return Command(argv=(programs.path(_NAME), *words, *(("--together",) if params["together"] else ())))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case the bodies, warm-up of half a second, three fields beside the samples, and the checks."""
     total = 2.0
     for n in _bodies(params):
-        for precision in _precisions(params):
+        for precision in TABLE.words(params, "precision"):
             rate = _HOST_RATE if str(params["backend"]).startswith("host") else _RATES[precision]
             step_s = max(n**2 / rate, 1e-5)
             steps = int(params["steps"]) or max(1, round(0.02 / step_s))

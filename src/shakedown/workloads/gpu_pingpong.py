@@ -19,15 +19,13 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-SIDES = ("dd", "dh", "hd", "hh")
-KERNELS = ("latency", "bandwidth")
 _NAME = "gpu_pingpong"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 0)
-    gpu.words(params, _NAME, "sides", SIDES)
-    gpu.words(params, _NAME, "kernels", KERNELS)
+    TABLE.words(params, "sides")
+    TABLE.words(params, "kernels")
     host = machine.hosts[0]
     if len(host.usable_cpus) < 2:
         raise Unavailable(
@@ -40,21 +38,14 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    more = {
-        "sizes": ",".join(map(str, gpu.numbers(params, _NAME, "sizes", 0))),
-        "sides": ",".join(gpu.words(params, _NAME, "sides", SIDES)),
-        "kernels": ",".join(gpu.words(params, _NAME, "kernels", KERNELS)),
-        "aware": str(params["aware"]),
-        "window": str(params["window"]),
-    }
-    return Command(argv=(programs.path("gpu_pingpong"), *gpu.options(params, **more)), ranks=2)
+    return Command(argv=TABLE.argv(params, sizes=gpu.numbers(params, _NAME, "sizes", 0)), ranks=2)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case the samples of a millisecond, or of one message or window at 5 GB/s."""
     total = 3.0
-    sides = len(gpu.words(params, _NAME, "sides", SIDES))
-    for kernel in gpu.words(params, _NAME, "kernels", KERNELS):
+    sides = len(TABLE.words(params, "sides"))
+    for kernel in TABLE.words(params, "kernels"):
         messages = 2 if kernel == "latency" else int(params["window"])
         for size in gpu.numbers(params, _NAME, "sizes", 0):
             sample_s = max(1e-3, messages * size / 5e9)

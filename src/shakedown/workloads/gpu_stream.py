@@ -10,7 +10,6 @@ go, and parts are fetched and compared by the host. Arrays that together take at
 
 from __future__ import annotations
 
-from .. import programs
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
@@ -20,26 +19,22 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-KERNELS = ("copy", "scale", "add", "triad", "memcpy")
 _NAME = "gpu_stream"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 16)
-    gpu.words(params, _NAME, "kernels", KERNELS)
+    TABLE.words(params, "kernels")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    sizes = ",".join(map(str, gpu.numbers(params, _NAME, "sizes", 16)))
-    kernels = ",".join(gpu.words(params, _NAME, "kernels", KERNELS))
-    words = gpu.options(params, sizes=sizes, kernels=kernels, shape=params["shape"])
-    return Command(argv=(programs.path("gpu_stream"), *words))
+    return Command(argv=TABLE.argv(params, sizes=gpu.numbers(params, _NAME, "sizes", 16)))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each size and kernel the trial of twelve shapes, the samples and the check, at 1 TB/s."""
-    kernels = len(gpu.words(params, _NAME, "kernels", KERNELS))
+    kernels = len(TABLE.words(params, "kernels"))
     total = 2.0
     for size in gpu.numbers(params, _NAME, "sizes", 16):
         pass_s = max(3 * size / 1e12, 5e-6)

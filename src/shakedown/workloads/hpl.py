@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import itertools
 
-from .. import programs
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params, Value
@@ -29,17 +28,6 @@ from .common.hpl_dat import BCASTS, FACTS, SWAPS
 from .common.table import beside
 
 TABLE = beside(__file__)
-
-#: Parts of the thread-seconds, in the words of the program.
-SHARES = {
-    "update": "in the DGEMM of the trailing matrix",
-    "panel": "in panels",
-    "solve": "in triangular solves",
-    "rows": "moving rows in memory",
-    "messages": "in MPI",
-    "wait": "with nothing to do",
-    "other": "elsewhere",
-}
 
 
 def _swept(params: Params) -> dict[str, tuple[Value, ...]]:
@@ -120,34 +108,15 @@ def _text(values: tuple[int, ...]) -> str:
 
 
 def _command(params: Params, host: Host) -> Command:
-    options: dict[str, object] = {name: params[name] for name in ("n", "nb", "p", "q", "mapping", "threads")}
-    for name, values in _swept(params).items():
-        options[name] = ",".join(str(BCASTS.index(str(one)) if name == "bcast" else one) for one in values)
+    made: dict[str, object] = {**_swept(params)}
+    if "bcast" in made:
+        made["bcast"] = tuple(BCASTS.index(str(one)) for one in _swept(params)["bcast"])
     if params["swap"] != "auto":
-        options["swap"] = SWAPS.index(str(params["swap"]))
-    names = {
-        "cpus": "cpus",
-        "swap_threshold": "swap-threshold",
-        "panel_threads": "panel-threads",
-        "trsm": "trsm",
-        "split": "split",
-        "segment_bytes": "segment",
-        "pages": "pages",
-    }
-    options |= {option: params[name] for name, option in names.items() if params[name] != "auto"}
-    options |= {"library": params["library_path"], "threshold": float(params["threshold"])}
-    options |= {"samples": params["samples"], "seconds": params["seconds"]}
-    if windows(params):
-        options |= {"windows": params["windows"], "window-panels": params["window_panels"]}
-    flags = ("progress_thread", "per_host", "repeat_in_place")
-    argv = [
-        programs.path("hpl"),
-        *(word for name, value in options.items() for word in (f"--{name}", str(value))),
-        *(f"--{name.replace('_', '-')}" for name in flags if params[name]),
-        *(() if params["ceiling"] else ("--no-ceiling",)),
-    ]
+        made["swap"] = SWAPS.index(str(params["swap"]))
+    if not windows(params):
+        made["window_panels"] = None
     ranks = int(params["ranks"])
-    return Command(argv=tuple(argv), ranks=ranks if ranks > 1 else 0)
+    return Command(argv=TABLE.argv(params, left_out=("", "auto"), **made), ranks=ranks if ranks > 1 else 0)
 
 
 def _estimate_s(params: Params, host: Host) -> float:

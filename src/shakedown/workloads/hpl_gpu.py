@@ -52,10 +52,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    names = {"swap_threshold": "swap-threshold", "split": "split", "panel_blocks": "panel-blocks"}
-    more: dict[str, object] = {option: params[name] for name, option in names.items()}
-    more["swap"] = "auto" if params["swap"] == "auto" else SWAPS.index(str(params["swap"]))
-    return hpl_gpu.command(_NAME, params, more)
+    swap = None if params["swap"] == "auto" else SWAPS.index(str(params["swap"]))
+    return hpl_gpu.command(TABLE, params, swap=swap)
 
 
 def _rate_guess(n: float, params: Params, host: Host) -> float:

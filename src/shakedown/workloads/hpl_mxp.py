@@ -35,7 +35,6 @@ from .common.table import beside
 TABLE = beside(__file__)
 
 _NAME = "hpl_mxp"
-PRECISIONS = ("fp16", "bf16")
 #: What a device's lane of updates was doing, in the words of the program.
 SHARES = {
     "update": "in products",
@@ -58,7 +57,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    return hpl_gpu.command(_NAME, params, {name: params[name] for name in ("precision", "accuracy", "refinements")})
+    return hpl_gpu.command(TABLE, params)
 
 
 def _rate_guess(n: float, params: Params, host: Host) -> float:

@@ -14,36 +14,26 @@ assumptions.
 
 from __future__ import annotations
 
-from .. import programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
 from .common import blas, hpl
 from .common import ranks as _ranks
-from .common.hpl_dat import FACTS
 from .common.table import beside
 
 TABLE = beside(__file__)
 
-PROBES = ("gemm", "narrow", "solve", "panel", "rows", "ring", "latency", "node")
-TRSM = ("recursive", "inverse", "blas")
 
-
-def _lists(params: Params) -> dict[str, str]:
-    """The options that are lists. Raises BadInput."""
-    found = {}
+def _lists(params: Params) -> dict[str, tuple[object, ...]]:
+    """The lists that are not left to the program. Raises BadInput."""
+    found: dict[str, tuple[object, ...]] = {}
     for name in ("k", "nb", "panel_rows", "panel_threads", "nbmin", "sizes"):
         if params[name] != "auto":
-            values = hpl.whole(str(params[name]), f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
-            found[name] = ",".join(map(str, values))
-    for name, known in (("only", PROBES), ("pfact", FACTS), ("trsm", TRSM)):
-        if params[name] != "all" and params[name] != "auto":
-            chosen = tuple(word.strip() for word in str(params[name]).split(","))
-            for word in chosen:
-                if word not in known:
-                    raise unknown(f"hpl_probe.{name}", word, known)
-            found[name] = ",".join(dict.fromkeys(chosen))
+            found[name] = hpl.whole(str(params[name]), f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
+    for name in ("only", "pfact", "trsm"):
+        if params[name] not in ("all", "auto"):
+            found[name] = TABLE.words(params, name)
     return found
 
 
@@ -51,8 +41,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     ranks = _ranks.count(params, host)
     threads = _ranks.threads(params, host, ranks, where="hpl_probe")
-    chosen = _lists(params).get("only", "").split(",")
-    if ranks == 1 and set(chosen) <= {"ring", "latency"}:
+    _lists(params)
+    if ranks == 1 and set(TABLE.words(params, "only")) <= {"ring", "latency"}:
         raise BadInput(
             f"hpl_probe.only = {params['only']} needs two ranks, and there is one", hint="give ranks = 2 or more"
         )
@@ -63,15 +53,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    options: dict[str, object] = {"threads": params["threads"], "library": params["library_path"]}
-    options |= {name.replace("_", "-"): value for name, value in _lists(params).items()}
-    options |= {name: params[name] for name in ("rows", "columns", "cpus", "pages") if params[name] != "auto"}
-    options |= {"samples": params["samples"], "seconds-total": float(params["seconds_total"]), "seed": params["seed"]}
-    argv = (
-        programs.path("hpl_probe"),
-        *(word for name, value in options.items() for word in (f"--{name}", str(value))),
-    )
     ranks = int(params["ranks"])
+    argv = TABLE.argv(params, left_out=("", "auto", "all"), **_lists(params))
     return Command(argv=argv, ranks=ranks if ranks > 1 else 0)
 
 
@@ -82,7 +65,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     chosen = _lists(params)
 
     def length(name: str, otherwise: int) -> int:
-        return len(chosen[name].split(",")) if name in chosen else otherwise
+        return len(chosen[name]) if name in chosen else otherwise
 
     gangs = 2 * threads.bit_length() - 1  # alone and beside products, which all of a rank's threads leave to nobody
     scopes = 0 if ranks == 1 else 2
@@ -100,7 +83,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     columns = max(3072, 256 * threads) if params["columns"] == "auto" else int(params["columns"])
     product_s = 2.0 * 1536 * columns * 256 / 2e10
     one_s = {"gemm": product_s, "narrow": 0.03, "panel": 0.06, "node": 0.1 + product_s}
-    probes = chosen["only"].split(",") if "only" in chosen else PROBES
+    probes = TABLE.words(params, "only")
     total = sum(cases[name] * one_s.get(name, 0.02) for name in probes) * 2 * (int(params["samples"]) + 2)
     limit_s = float(params["seconds_total"])
     return 0.5 + 0.01 * ranks + (min(total, limit_s) if limit_s > 0 else total)

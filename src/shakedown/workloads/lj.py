@@ -22,21 +22,17 @@ from __future__ import annotations
 
 import math
 
-from .. import programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
 from . import Sample, Workload
-from .common.particles import counts_of, words
+from .common.particles import counts_of
 from .common.table import beside
 from .common.threads import counts
 
 TABLE = beside(__file__)
 
-PRECISIONS = ("mixed", "fp64")
-#: What two figures must agree in before they can be laid side by side.
-MATCH = ("n", "precision", "density", "cutoff")
 _NAME = "lj"
 #: Bytes of each particle beside its list (columns, places, the host's copy), and the largest skin that is tried.
 _BYTES, _SKIN = 450, 0.8
@@ -85,12 +81,7 @@ def check_step(workload: str, params: Params) -> None:
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     particles = counts_of(str(params["particles"]), where="lj.particles", low=100, high=2**31)
-    precisions = words(params["precision"])
-    for word in precisions:
-        if word not in PRECISIONS:
-            raise unknown("precision of lj", word, PRECISIONS)
-    if not precisions:
-        raise BadInput("lj.precision names none", hint=f"write one of {', '.join(PRECISIONS)}, or both between commas")
+    precisions = TABLE.words(params, "precision")
     check_box(_NAME, min(particles), params)
     check_step(_NAME, params)
     need, room = int(_bytes(max(particles), params)), host.memory.room_bytes
@@ -112,8 +103,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    given = [word for name in WORKLOAD.params if params[name] != "" for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(programs.path("lj"), *given))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -121,7 +111,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     total = 0.2
     for threads in map(int, str(params["threads"]).split(",")):
         for n in map(int, str(params["particles"]).split(",")):
-            for precision in words(params["precision"]):
+            for precision in TABLE.words(params, "precision"):
                 step_s = n / (threads * (1e7 if precision == "mixed" else 5e6))
                 steps = int(params["steps"]) or max(100, round(0.1 / step_s))
                 before = int(params["equilibrate"]) + (0 if float(params["skin"]) else 700) + steps

@@ -15,31 +15,15 @@ notice with its reason, and fails only where ``require`` names it. ``mpi_binding
 
 from __future__ import annotations
 
-import sys
-
 import msgspec
 
-from ..errors import BadInput, Unavailable, unknown
+from ..errors import Unavailable, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params, Software
 from . import Sample, Workload
 from .common.table import beside
 
 TABLE = beside(__file__)
-
-LANGUAGES = ("c", "c++", "fortran")
-FEATURES = ("one-sided", "file")
-
-
-def languages(params: Params) -> tuple[str, ...]:
-    """The languages asked for. Raises BadInput."""
-    words = tuple(dict.fromkeys(word.strip() for word in str(params["languages"]).split(",") if word.strip()))
-    for word in words:
-        if word not in LANGUAGES:
-            raise unknown("language of mpi_bindings", word, LANGUAGES)
-    if not words:
-        raise BadInput("mpi_bindings.languages is empty", hint=f"known: {', '.join(LANGUAGES)}")
-    return words
 
 
 def choose(word: str, host: Host) -> tuple[Software, ...]:
@@ -64,11 +48,8 @@ def choose(word: str, host: Host) -> tuple[Software, ...]:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    require = [word.strip() for word in str(params["require"]).split(",") if word.strip()]
-    for word in require:
-        if word not in FEATURES:
-            raise unknown("feature of mpi_bindings", word, FEATURES)
-    given = {**params, "languages": ",".join(languages(params)), "require": ",".join(require)}
+    languages, require = TABLE.words(params, "languages"), TABLE.words(params, "require", none=True)
+    given = {**params, "languages": ",".join(languages), "require": ",".join(require)}
     if params["modules"]:  # what they bring is found out when they are loaded
         return ({**given, "label": str(params["mpi"])},)
     return tuple(
@@ -78,11 +59,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = ["--host", "host.json"]
-    for name in ("mpi", "languages", "ranks", "launcher", "require", "modules"):
-        words += [f"--{name}", str(params[name])]
     return Command(
-        argv=(sys.executable, "-m", "shakedown.functional_tests.mpi_bindings", *words),
+        argv=(*TABLE.argv(params, left_out=()), "--host", "host.json"),
         files={"host.json": msgspec.json.encode(host).decode()},
         starts_itself=True,
     )

@@ -23,7 +23,7 @@ from __future__ import annotations
 import ipaddress
 
 from .. import launchers, programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
@@ -32,22 +32,9 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-PATTERNS = ("one-to-many", "many-to-many")
-FAMILIES = ("ipv4", "ipv6")
-KERNELS = ("join", "latency", "rate", "lossless")
 #: Ranks on one host where none were asked for: a rank has a thread that sends and one that listens.
 MOST_ALONE = 4
 _TRIALS = 16  # that a search for the rate without loss takes
-
-
-def _chosen(params: Params, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    words = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
-    for word in words:
-        if word not in known:
-            raise unknown(f"word of multicast.{name}", word, known)
-    if not words:
-        raise BadInput(f"multicast.{name} is empty", hint=f"known: {', '.join(known)}")
-    return words
 
 
 def sizes(params: Params) -> tuple[int, ...]:
@@ -76,7 +63,7 @@ def _check_interface(params: Params) -> None:
             f"multicast.interface = {text!r} is no network: {error}", hint="such as 10.77.0.0/24, fd77::/64, or eth1"
         ) from None
     family = f"ipv{network.version}"
-    if _chosen(params, "family", FAMILIES) != (family,):
+    if TABLE.words(params, "family") != (family,):
         raise BadInput(
             f"multicast.interface = {text!r} is a network of {family} alone",
             hint=f"family = {family!r}, or the interface's name, which fits both",
@@ -92,9 +79,9 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     resolved = {
         **params,
         "ranks": int(ranks),
-        "pattern": ",".join(_chosen(params, "pattern", PATTERNS)),
-        "family": ",".join(_chosen(params, "family", FAMILIES)),
-        "kernels": ",".join(_chosen(params, "kernels", KERNELS)),
+        "pattern": ",".join(TABLE.words(params, "pattern")),
+        "family": ",".join(TABLE.words(params, "family")),
+        "kernels": ",".join(TABLE.words(params, "kernels")),
     }
     resolved["sizes"] = ",".join(map(str, sizes(resolved)))
     _check_interface(resolved)
@@ -102,31 +89,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    options = {
-        "patterns": params["pattern"],
-        "families": params["family"],
-        "kernels": params["kernels"],
-        "sizes": params["sizes"],
-        "interface": params["interface"],
-        "ttl": params["ttl"],
-        "groups": params["groups"],
-        "bytes": params["payload"],
-        "rate": f"{float(params['rate']):g}",
-        "share": f"{float(params['share']):g}",
-        "seconds": f"{float(params['seconds']):g}",
-        "samples": params["samples"],
-        "echoes": params["echoes"],
-        "buffer": params["buffer"],
-        "segments": params["segments"],
-        "wait": params["wait"],
-        "latency": params["latency"],
-    }
-    if params["group"]:
-        options["group"] = params["group"]
-    if params["port"]:
-        options["port"] = params["port"]
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return Command(argv=(programs.path("multicast"), *words), ranks=int(params["ranks"]))
+    return Command(argv=TABLE.argv(params, port=params["port"] or None), ranks=int(params["ranks"]))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

@@ -20,19 +20,17 @@ from __future__ import annotations
 
 import math
 
-from .. import programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
 from . import Sample, Workload
-from .common.particles import counts_of, words
+from .common.particles import counts_of
 from .common.table import beside
 from .common.threads import counts
 
 TABLE = beside(__file__)
 
-PRECISIONS = ("fp32", "fp64")
 #: Bytes for each body: the program's columns, and the host's in double precision.
 _BYTES = {"fp32": 180, "fp64": 208}
 _MOST = 2**30
@@ -59,14 +57,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     bodies = counts_of(str(params["bodies"]), where="nbody.bodies", low=2, high=_MOST)
     for one in bodies:
         check_step("nbody", one, params)
-    precisions = words(params["precision"])
-    for word in precisions:
-        if word not in PRECISIONS:
-            raise unknown("precision of nbody", word, PRECISIONS)
-    if not precisions:
-        raise BadInput(
-            "nbody.precision names none", hint=f"write one of {', '.join(PRECISIONS)}, or both between commas"
-        )
+    precisions = TABLE.words(params, "precision")
     need, room = max(bodies) * max(_BYTES[word] for word in precisions), host.memory.room_bytes
     if need > room:
         raise BadInput(
@@ -85,8 +76,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    given = [word for name in WORKLOAD.params if params[name] != "" for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(programs.path("nbody"), *given))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -94,7 +84,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     total = 0.2
     for threads in map(int, str(params["threads"]).split(",")):
         for n in map(int, str(params["bodies"]).split(",")):
-            for precision in words(params["precision"]):
+            for precision in TABLE.words(params, "precision"):
                 step_s = n**2 / (threads * (4e9 if precision == "fp32" else 1e9))
                 steps = int(params["steps"]) or max(1, round(0.02 / step_s))
                 measured_s = max(int(params["samples"]) * steps * step_s, float(params["seconds"]))

@@ -10,7 +10,6 @@ a loader, a driver or a device the run is unavailable, and says which of them is
 
 from __future__ import annotations
 
-from .. import programs
 from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params
@@ -31,19 +30,14 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     for word in devices:
         if word not in KINDS and not word.isdigit():
             raise unknown("device of opencl", word, KINDS)
-    precisions = _words(params, "precision")
-    for word in precisions:
-        if word not in ("s", "d"):
-            raise unknown("precision of opencl", word, ("s", "d"))
-    if not devices or not precisions:
-        raise BadInput("opencl: no device or no precision is asked for", hint='devices = "all", precision = "s,d"')
+    precisions = TABLE.words(params, "precision")
+    if not devices:
+        raise BadInput("opencl.devices is empty", hint='devices = "all"')
     return ({**params, "devices": ",".join(devices), "precision": ",".join(precisions)},)
 
 
 def _command(params: Params, host: Host) -> Command:
-    names = ("devices", "precision", "bodies", "elements", "samples", "seconds", "together", "library")
-    words = [word for name in names if params[name] != "" for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(programs.path("opencl"), *words))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from .. import launchers, programs
-from ..errors import BadInput, Unavailable, unknown
+from ..errors import BadInput, Unavailable
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
@@ -24,7 +24,6 @@ from .common.table import beside
 
 TABLE = beside(__file__)
 
-KERNELS = ("latency", "bandwidth", "bidirectional")
 ALL_SIZES = (0, *(2**power for power in range(23)))
 #: Ranks beyond which "cores" measures all pairs one at a time no further: their number grows with the square.
 MOST_ALONE = 128
@@ -43,15 +42,6 @@ def sizes(params: Params) -> tuple[int, ...]:
             hint="write all, or whole numbers below 2 GiB between commas: 8,65536",
         )
     return tuple(int(word) for word in words)
-
-
-def kernels(params: Params) -> tuple[str, ...]:
-    """What is measured. Raises BadInput with the nearest name."""
-    words = tuple(word.strip() for word in str(params["kernels"]).split(","))
-    for word in words:
-        if word not in KERNELS:
-            raise unknown("kernel of pingpong", word, KERNELS)
-    return words
 
 
 def pairs(params: Params) -> int:
@@ -99,36 +89,23 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             hint=f"at most ranks = {usable}",
         )
     samples = params["samples"]
-    resolved = {**params, "ranks": int(ranks), "cores": found}
+    kernels = ",".join(TABLE.words(params, "kernels"))
+    resolved = {**params, "kernels": kernels, "ranks": int(ranks), "cores": found}
     if samples == "auto":
         resolved["samples"] = _SAMPLES.get(str(params["pairs"]), _SAMPLES["first"])
     sizes(resolved)
-    kernels(resolved)
     pairs(resolved)
     return (resolved,)
 
 
-#: Parameters of a tournament that are only said where they are set, and their options.
-_LIMITS = {"most_rounds": "most-rounds", "limit_s": "limit-s", "silent_s": "silent-s", "skip": "skip"}
+#: Parameters of a tournament of all pairs.
+_OF_TOURNAMENTS = ("between", "passes", "most_rounds", "limit_s", "silent_s", "skip")
 
 
 def _command(params: Params, host: Host) -> Command:
-    options = {
-        "sizes": ",".join(map(str, sizes(params))),
-        "kernels": ",".join(kernels(params)),
-        "window": params["window"],
-        "samples": params["samples"],
-        "seconds": params["seconds"],
-        "pairs": params["pairs"],
-        "rounds": params["rounds"],
-    }
-    if params["rounds"] == "tournament" and params["pairs"] == "all":
-        options |= {"passes": params["passes"]}
-        options |= {option: params[name] for name, option in _LIMITS.items() if params[name]}
-        options |= {"between": params["between"]} if params["between"] != "ranks" else {}
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    flags = ("--both-directions",) if params["both_directions"] else ()
-    return Command(argv=(programs.path("pingpong"), *words, *flags), ranks=int(params["ranks"]))
+    tournament = params["rounds"] == "tournament" and params["pairs"] == "all"
+    made = {} if tournament else dict.fromkeys(_OF_TOURNAMENTS)
+    return Command(argv=TABLE.argv(params, sizes=sizes(params), **made), ranks=int(params["ranks"]))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -137,7 +114,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     alone = params["rounds"] == "one"
     rounds = pairs(params) if alone else max(1, -(-pairs(params) // max(1, ranks // 2))) * int(params["passes"])
     case_s = 0.0
-    for kernel in kernels(params):
+    for kernel in TABLE.words(params, "kernels"):
         messages = 2 if kernel == "latency" else int(params["window"]) * (2 if kernel == "bidirectional" else 1)
         for size in sizes(params):
             sample_s = max(1.2e-4, messages * size / 8e9)
@@ -155,7 +132,7 @@ def _label(params: Params) -> str:
         str(params["pairs"]), f"ranks {params['pairs']}"
     )
     together = ", disjoint pairs at once" if params["rounds"] == "tournament" else ""
-    return f"pingpong {'+'.join(kernels(params))}, {span}, {which}{together}"
+    return f"pingpong {str(params['kernels']).replace(',', '+')}, {span}, {which}{together}"
 
 
 WORKLOAD = Workload(

@@ -11,7 +11,6 @@ What is found here stands beside the peaks that are derived from the clock that 
 
 from __future__ import annotations
 
-from .. import programs
 from ..errors import BadInput
 from ..launchers import Command
 from ..launchers.mpirun import cores
@@ -34,10 +33,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    options = ("threads", "isa", "samples", "seconds")
-    return Command(
-        argv=(programs.path("probe"), *(word for name in options for word in (f"--{name}", str(params[name]))))
-    )
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

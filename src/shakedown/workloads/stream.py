@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 
-from .. import programs, units
+from .. import units
 from ..errors import BadInput, Unavailable, unknown
 from ..launchers import Command
 from ..machine.virtualisation import is_virtual
@@ -33,9 +33,6 @@ from .common.threads import counts
 
 TABLE = beside(__file__)
 
-KERNELS = ("copy", "scale", "add", "triad", "read", "write")
-#: Before two are ranked, they must be of one level and of memory that lies alike among NUMA nodes, too.
-RANKED_BY = ("device", "nodes", "extent", "virtual", "level", "placement")
 #: Of the memory that is free, what the three arrays may take when the size is ours to choose, and when it is asked for.
 _SHARE, _MOST = 0.6, 0.95
 _VIRTUAL_BYTES = 2**30
@@ -110,15 +107,6 @@ def _sizes(text: str, host: Host, threads: tuple[int, ...]) -> tuple[int, ...]:
     return sizes
 
 
-def kernels(text: str) -> tuple[str, ...]:
-    """``all`` or names between commas. Raises BadInput."""
-    words = KERNELS if text == "all" else tuple(dict.fromkeys(word.strip() for word in text.split(",")))
-    for word in words:
-        if word not in KERNELS:
-            raise unknown("kernel of stream", word, KERNELS)
-    return words
-
-
 def _check_placement(word: str, host: Host) -> None:
     """Raises BadInput for a word that is none, Unavailable for a node that this machine lacks."""
     nodes = [node.id for node in host.numa if node.memory_bytes != 0] or [0]
@@ -149,14 +137,13 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             **params,
             "threads": ",".join(map(str, threads)),
             "sizes": ",".join(map(str, sizes)),
-            "kernels": ",".join(kernels(str(params["kernels"]))),
+            "kernels": ",".join(TABLE.words(params, "kernels")),
         },
     )
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = [word for name in WORKLOAD.params if params[name] != "" for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(programs.path("stream"), *words))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

@@ -27,8 +27,7 @@ from typing import Any, TypeVar, overload
 import msgspec
 
 from ... import programs, strict
-from ...errors import BadInput
-from ...launchers import Command
+from ...errors import BadInput, unknown
 from ...records import Metric, Params
 from .. import Param
 
@@ -83,6 +82,19 @@ class Table:
     def program(self) -> Program | None:
         return self.read.file.program
 
+    def words(self, params: Params, name: str, *, none: bool = False) -> tuple[str, ...]:
+        """The words of a list, each once; "all", and of two "both", are all of them. Raises BadInput for one that is not
+        among the parameter's ``of``, and where there is none, unless there may be."""
+        known = self.params[name].of
+        every = ("all", "both") if len(known) == 2 else ("all",)
+        found = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
+        for word in found:
+            if word not in known and word not in every:
+                raise unknown(f"word of {self.path.stem}.{name}", word, (*known, *every))
+        if not found and not none:
+            raise BadInput(f"{self.path.stem}.{name} is empty", hint=f"known: {', '.join((*known, *every))}")
+        return known if set(found) & set(every) - set(known) else found
+
     def option(self, name: str) -> str:
         """What the program calls a parameter; empty where it takes none of that meaning."""
         given = self.params[name].option
@@ -92,7 +104,8 @@ class Table:
         """The words of a command line: ``--option value`` for each parameter, in the order of the table.
 
         ``made`` are values in place of those of ``params``; None leaves the option out, as do those of ``left_out`` where
-        they stand in ``params``. A flag is an option alone, given where it is set; one called ``no-...``, where it is not.
+        they stand in ``params``. Tuples are lists between commas. A flag is an option alone, given where it is set; one
+        called ``no-...``, where it is not.
         """
         words: list[str] = []
         for name, param in self.params.items():
@@ -101,20 +114,18 @@ class Table:
                 continue
             if param.kind == "flag":
                 words += [f"--{option}"] if bool(value) is not option.startswith("no-") else []
-            else:
-                words += [f"--{option}", str(value)]
+                continue
+            if param.of and name not in made:
+                value = self.words(params, name, none=True)
+            words += [f"--{option}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
         return words
 
-    def command(
-        self, params: Params, *, ranks: int = 0, left_out: Collection[object] = ("",), **made: object
-    ) -> Command:
-        """How the program is started with these parameters; one rank is started without MPI. Raises Unavailable where a
-        native program was not built."""
+    def argv(self, params: Params, *, left_out: Collection[object] = ("",), **made: object) -> tuple[str, ...]:
+        """The program with its `options`. Raises Unavailable where a native program was not built."""
         assert self.program is not None, self.path
         name, module = self.program.name, self.program.module
         start = (programs.path(name),) if name else (sys.executable, "-m", module)
-        words = self.options(params, left_out=left_out, **made)
-        return Command(argv=(*start, *words), ranks=ranks if ranks > 1 else 0)
+        return (*start, *self.options(params, left_out=left_out, **made))
 
 
 class _Metrics(Sequence[Metric]):
