@@ -53,6 +53,11 @@ def shapes(params: Params, workload: str = "fft") -> tuple[tuple[int, ...], ...]
     return tuple(dict.fromkeys(found))
 
 
+def _cases(params: Params) -> tuple[tuple[str, ...], ...]:
+    """Precisions, batches and data. Raises BadInput."""
+    return tuple(TABLE.words(params, name) for name in ("precision", "batch", "data"))
+
+
 def _library(word: str, host: Host) -> tuple[str, str]:
     """What the program is to load, and its label. Raises BadInput."""
     if "/" in word:
@@ -77,7 +82,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     _check_wisdom(str(params["wisdom"]), host)
     threads = counts(str(params["threads"]), host, where="fft.threads")
-    precisions, batches = TABLE.words(params, "precision"), TABLE.words(params, "batch")
+    precisions, batches, _ = _cases(params)
     point_bytes = 16 if "d" in precisions else 8
     largest = max(math.prod(shape) for shape in shapes(params))
     need = 2 * largest * point_bytes * (max(threads) if "each" in batches else 1)
@@ -105,7 +110,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     The rate is guessed as 5 Gflop/s a thread and 5 us for threads to meet, the planner as 300 transforms and at least
     0.3 s. A sample is a call, or as many as do 5e8 operations within half a second.
     """
-    precisions, batches, data = (TABLE.words(params, name) for name in ("precision", "batch", "data"))
+    precisions, batches, data = _cases(params)
     total = 0.3
     for threads in map(int, str(params["threads"]).split(",")):
         for shape in shapes(params):

@@ -31,7 +31,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     lists = {name: gpu.numbers(params, _NAME, name, 1) for name in ("sizes", "blocks")}
-    return Command(argv=TABLE.argv(params, **lists))
+    return Command(argv=gpu.argv(TABLE, params, **lists))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

@@ -47,8 +47,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     sizes = tuple("x".join(map(str, shape)) for shape in shapes(params, _NAME))
-    cufft = gpu.library(params, "cufft")
-    return Command(argv=TABLE.argv(params, sizes=sizes, batch=batches(params), cufft=cufft))
+    return Command(argv=gpu.argv(TABLE, params, sizes=sizes, batch=batches(params)))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

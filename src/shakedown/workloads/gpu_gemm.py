@@ -31,9 +31,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    return Command(
-        argv=TABLE.argv(params, sizes=gpu.numbers(params, _NAME, "sizes", 1), cublas=gpu.library(params, "cublas"))
-    )
+    return Command(argv=gpu.argv(TABLE, params, sizes=gpu.numbers(params, _NAME, "sizes", 1)))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

@@ -58,7 +58,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
+    return Command(argv=gpu.argv(TABLE, params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:

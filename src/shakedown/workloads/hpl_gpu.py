@@ -31,16 +31,6 @@ from .common.table import beside
 TABLE = beside(__file__)
 
 _NAME = "hpl_gpu"
-#: What a device's lane of updates was doing, in the words of the program.
-SHARES = {
-    "update": "in the DGEMM of the trailing matrix",
-    "panel": "in panels that no update hid",
-    "solve": "solving for the rows of U",
-    "rows": "moving rows on the device",
-    "messages": "in messages that no update hid",
-    "wait": "with nothing to do",
-    "other": "in the back substitution",
-}
 _GPU_PEAK = "gpu.flops.fp64.matrix"
 #: For guesses of durations alone: flop/s of a device whose peak is not known, and the order at which half is reached.
 _UNKNOWN_RATE, _HALF_ORDER = 1e13, 8000.0

@@ -35,16 +35,6 @@ from .common.table import beside
 TABLE = beside(__file__)
 
 _NAME = "hpl_mxp"
-#: What a device's lane of updates was doing, in the words of the program.
-SHARES = {
-    "update": "in products",
-    "panel": "in diagonal blocks that no product hid",
-    "triangles": "in triangular solves that no product hid",
-    "casts": "in casts and copies that no product hid",
-    "messages": "in messages that no product hid",
-    "wait": "with nothing to do",
-    "refinement": "in solving with the factors and refining",
-}
 #: Matrix units multiply both 16-bit formats at the same rate (NVIDIA's white papers; machine/accelerators.toml).
 _GPU_PEAK = "gpu.flops.fp16"
 #: For guesses of durations alone: flop/s of a device whose peak is not known, and the order at which half is reached.

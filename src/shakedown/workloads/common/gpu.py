@@ -10,6 +10,7 @@ from pathlib import Path
 from ... import programs
 from ...errors import BadInput, Unavailable
 from ...records import Host, Machine, Notice, Params
+from .table import Table
 
 #: What became of a device, by the code of the notice that a program gives of it (native/gpu/README.md). Of these the machine
 #: is at fault; of the others whoever shares or set it up.
@@ -97,6 +98,12 @@ def numbers(params: Params, workload: str, name: str, least: int) -> tuple[int, 
             hint="whole numbers between commas",
         )
     return tuple(dict.fromkeys(map(int, words)))
+
+
+def argv(table: Table, params: Params, **made: object) -> tuple[str, ...]:
+    """What is started: the program with its options, and the libraries that it is to load."""
+    libraries = {name: library(params, name) for name in ("cublas", "cufft") if name in params}
+    return table.argv(params, **{"seconds": params.get("seconds") or None, **libraries, **made})
 
 
 def library(params: Params, name: str) -> str:

@@ -92,7 +92,9 @@ class Table:
             if word not in known and word not in every:
                 raise unknown(f"word of {self.path.stem}.{name}", word, (*known, *every))
         if not found and not none:
-            raise BadInput(f"{self.path.stem}.{name} is empty", hint=f"known: {', '.join((*known, *every))}")
+            raise BadInput(
+                f"{self.path.stem}.{name} is empty: it names none", hint=f"known: {', '.join((*known, *every))}"
+            )
         return known if set(found) & set(every) - set(known) else found
 
     def option(self, name: str) -> str:
@@ -104,21 +106,24 @@ class Table:
         """The words of a command line: ``--option value`` for each parameter, in the order of the table.
 
         ``made`` are values in place of those of ``params``; None leaves the option out, as do those of ``left_out`` where
-        they stand in ``params``. Tuples are lists between commas. A flag is an option alone, given where it is set; one
-        called ``no-...``, where it is not.
+        they stand in ``params``. Tuples are lists between commas. Flags come last, each an option alone: given where it
+        is set, or where it is not if it is called ``no-...``.
         """
         words: list[str] = []
+        flags: list[str] = []
         for name, param in self.params.items():
             option, value = self.option(name), made.get(name, params[name])
             if not option or value is None or (name not in made and value in left_out):
                 continue
             if param.kind == "flag":
-                words += [f"--{option}"] if bool(value) is not option.startswith("no-") else []
+                flags += [f"--{option}"] if bool(value) is not option.startswith("no-") else []
                 continue
             if param.of and name not in made:
                 value = self.words(params, name, none=True)
-            words += [f"--{option}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
-        return words
+            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            # What begins with a dash would be taken for an option of its own.
+            words += [f"--{option}={text}"] if text.startswith("-") else [f"--{option}", text]
+        return words + flags
 
     def argv(self, params: Params, *, left_out: Collection[object] = ("",), **made: object) -> tuple[str, ...]:
         """The program with its `options`. Raises Unavailable where a native program was not built."""
