@@ -121,7 +121,7 @@ def _workloads_json() -> list[dict[str, Any]]:
 
 
 def _workload(one: Workload) -> dict[str, Any]:
-    return {"name": one.name, "title": one.title, "parameters": dict(one.params), "metrics": one.metrics}
+    return {"name": one.name, "title": one.title, "parameters": dict(one.params), "metrics": tuple(one.metrics)}
 
 
 def _published() -> Table:

@@ -12,6 +12,7 @@ On one machine messages go through shared memory: what is measured is the MPI's 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from .. import launchers, programs
 from ..errors import BadInput, Unavailable
@@ -104,7 +105,7 @@ _OF_TOURNAMENTS = ("between", "passes", "most_rounds", "limit_s", "silent_s", "s
 
 def _command(params: Params, host: Host) -> Command:
     tournament = params["rounds"] == "tournament" and params["pairs"] == "all"
-    made = {} if tournament else dict.fromkeys(_OF_TOURNAMENTS)
+    made: dict[str, Any] = {} if tournament else dict.fromkeys(_OF_TOURNAMENTS)
     return Command(argv=TABLE.argv(params, sizes=sizes(params), **made), ranks=int(params["ranks"]))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ... import programs
 from ...errors import BadInput, Unavailable
@@ -102,8 +103,9 @@ def numbers(params: Params, workload: str, name: str, least: int) -> tuple[int, 
 
 def argv(table: Table, params: Params, **made: object) -> tuple[str, ...]:
     """What is started: the program with its options, and the libraries that it is to load."""
-    libraries = {name: library(params, name) for name in ("cublas", "cufft") if name in params}
-    return table.argv(params, **{"seconds": params.get("seconds") or None, **libraries, **made})
+    own: dict[str, Any] = {name: library(params, name) for name in ("cublas", "cufft") if name in params}
+    own["seconds"] = params.get("seconds") or None
+    return table.argv(params, **{**own, **made})
 
 
 def library(params: Params, name: str) -> str:
