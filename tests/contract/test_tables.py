@@ -11,6 +11,9 @@ import pytest
 
 from shakedown import programs, workloads
 from shakedown.errors import BadInput, Unavailable
+from shakedown.launchers import Command
+from shakedown.records import Metric
+from shakedown.workloads import Param, Workload
 from shakedown.workloads.common.table import Table
 
 FOLDER = Path(workloads.__file__).parent
@@ -141,3 +144,18 @@ def test_a_program_has_the_options_that_its_table_names(name: str) -> None:
     by_hand = set(one.program.by_hand)
     assert not given & by_hand, "an option of a parameter is for use by hand, too"
     assert options_of(*start) == given | by_hand
+
+
+def test_a_workload_of_another_distribution_may_give_them_in_python() -> None:
+    metric = Metric(name="x.time", title="Time", unit="s", better="lower", kernel="x", per="s", source="here")
+    one = Workload(
+        name="x",
+        title="X",
+        metrics=(metric,),
+        params={"n": Param(kind="integer", default=1, low=1, help="how many")},
+        command=lambda params, host: Command(argv=("x", str(params["n"]))),
+        estimate_s=lambda params, host: 1.0,
+    )
+    assert workloads.check_params(one, {"n": 3}) == {"n": 3} and one.metrics[0] is metric
+    with pytest.raises(BadInput, match="below 1"):
+        workloads.check_params(one, {"n": 0})
