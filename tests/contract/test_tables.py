@@ -34,7 +34,7 @@ source = "here"
 
 [params]
 sizes = { kind = "list", default = "1,2", help = "sizes" }
-kernels = { kind = "list", default = "copy", of = ["copy", "add"], help = "kernels" }
+kernels = { kind = "list", default = "copy", items = ["copy", "add"], help = "kernels" }
 seconds = { kind = "real", default = 0, low = 0, help = "how long" }
 quick = { kind = "flag", default = false, help = "quick" }
 check = { kind = "flag", default = true, option = "no-check", help = "check" }
@@ -62,7 +62,7 @@ def test_a_line_is_a_metric_or_a_parameter(tmp_path: Path) -> None:
     assert (rate.better, each.better, rate.source, each.source) == ("higher", "lower", "here", "here")
     assert set(rate.only) == {"check"} and set(each.only) == {"check", "data"}
     assert one.params["threads"].default == "sweep" and one.params["threads"].help.startswith("threads: all")
-    assert one.params["seconds"].low == 0 and one.params["sizes"].of == ()
+    assert one.params["seconds"].low == 0 and one.params["sizes"].items == ()
 
 
 def test_a_table_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
@@ -79,20 +79,22 @@ def test_a_command_line_has_the_options_that_the_table_names(tmp_path: Path) -> 
     plain = ["--sizes", "1,2", "--kernels", "copy", "--seconds", "0"]
     assert one.options(params) == [*plain, "--inner-size", "auto", "--threads", "sweep"]
     given = {**params, "quick": True, "check": False, "kernels": " add,copy,", "label": "l", "sizes": "-1"}
-    words = one.options(given, left_out=("auto",), seconds=None, threads=(1, 2))
+    words = one.options(given, omit=("auto",), seconds=None, threads=(1, 2))
     assert words == ["--sizes=-1", "--kernels", "add,copy", "--threads", "1,2", "--quick", "--no-check"]
 
 
 def test_words_are_those_of_the_table(tmp_path: Path) -> None:
     one = table(tmp_path, SOUND)
-    assert one.words({"kernels": " add, copy ,add"}, "kernels") == ("add", "copy")
-    assert one.words({"kernels": "both"}, "kernels") == one.words({"kernels": "all"}, "kernels") == ("copy", "add")
-    assert one.words({"kernels": ""}, "kernels", none=True) == ()
+    assert one.selection({"kernels": " add, copy ,add"}, "kernels") == ("add", "copy")
+    assert (
+        one.selection({"kernels": "both"}, "kernels") == one.selection({"kernels": "all"}, "kernels") == ("copy", "add")
+    )
+    assert one.selection({"kernels": ""}, "kernels", allow_empty=True) == ()
     with pytest.raises(BadInput) as error:
-        one.words({"kernels": "copy,ad"}, "kernels")
+        one.selection({"kernels": "copy,ad"}, "kernels")
     assert error.value.what == "unknown word of x.kernels 'ad'" and "did you mean 'add'" in error.value.hint
     with pytest.raises(BadInput, match=r"x\.kernels is empty"):
-        one.words({"kernels": ","}, "kernels")
+        one.selection({"kernels": ","}, "kernels")
 
 
 @pytest.mark.parametrize(
@@ -141,9 +143,9 @@ def test_a_program_has_the_options_that_its_table_names(name: str) -> None:
     except Unavailable as error:
         pytest.skip(str(error))
     given = {one.option(param) for param in one.params} - {""}
-    by_hand = set(one.program.by_hand)
-    assert not given & by_hand, "an option of a parameter is for use by hand, too"
-    assert options_of(*start) == given | by_hand
+    other_options = set(one.program.other_options)
+    assert not given & other_options, "an option of a parameter is for use by hand, too"
+    assert options_of(*start) == given | other_options
 
 
 def test_a_workload_of_another_distribution_may_give_them_in_python() -> None:

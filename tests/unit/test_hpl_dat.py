@@ -19,7 +19,7 @@ def test_the_tables_of_workloads_have_hpls_words() -> None:
     ours, theirs, probe = hpl.TABLE.params, xhpl.TABLE.params, hpl_probe.TABLE.params
     assert ours["mapping"].choices == theirs["mapping"].choices == MAPPINGS
     assert ours["swap"].choices == ("auto", *theirs["swap"].choices) == ("auto", *SWAPS)
-    assert ours["pfact"].of == ours["rfact"].of == probe["pfact"].of == FACTS
+    assert ours["pfact"].items == ours["rfact"].items == probe["pfact"].items == FACTS
     for one in (ours, theirs, hpl_gpu.TABLE.params):
         assert ", ".join(BCASTS) in one["bcast"].help
 

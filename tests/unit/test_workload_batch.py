@@ -61,7 +61,7 @@ def test_what_is_wrong_with_a_record_is_named(found: JobRecord, words: str) -> N
 
 def test_every_engine_of_the_workload_has_its_words() -> None:
     assert set(workload.TABLE.params["engine"].choices) == {"auto", *DIALECTS}
-    assert workload.TABLE.params["kinds"].of == batch.KINDS
+    assert workload.TABLE.params["kinds"].items == batch.KINDS
     for name, dialect in DIALECTS.items():
         assert dialect.release("12.srv")[-1] in ("12.srv", "default"), name
         for words in (dialect.hold, dialect.after and dialect.after("12")):

@@ -50,8 +50,8 @@ def test_a_compiler_belongs_to_the_suite_that_it_says(text: str, suite: str, ver
 def test_the_workload_knows_the_suites_and_features_of_the_demonstration() -> None:
     params = workload.TABLE.params
     assert params["suite"].choices == ("any", "all", *_suites.SUITES)
-    assert tuple(sorted(compilers.FEATURES)) == tuple(sorted(params["require"].of))
-    assert params["languages"].of == _suites.LANGUAGES
+    assert tuple(sorted(compilers.FEATURES)) == tuple(sorted(params["require"].items))
+    assert params["languages"].items == _suites.LANGUAGES
 
 
 def test_what_is_expected_is_what_arithmetic_gives() -> None:

@@ -86,6 +86,6 @@ def test_the_label_names_what_runs() -> None:
 
 
 def test_every_probe_has_a_metric() -> None:
-    probes = hpl_probe.TABLE.params["only"].of
+    probes = hpl_probe.TABLE.params["only"].items
     assert {metric.kernel for metric in hpl_probe.TABLE.metrics} == {f"probe.{one}" for one in probes}
     assert all(units.si(metric.unit) for metric in hpl_probe.WORKLOAD.metrics)

@@ -79,8 +79,8 @@ def _says(param: Param) -> str:
     words = [param.help]
     if param.choices and not all(one in param.help for one in param.choices):
         words.append(f"one of {', '.join(param.choices)}")
-    if param.of and not all(one in param.help for one in param.of):
-        words.append(f"of {', '.join(param.of)}")
+    if param.items and not all(one in param.help for one in param.items):
+        words.append(f"of {', '.join(param.items)}")
     unit = f" {param.unit}" if param.unit else ""
     if param.low is not None and param.high is not None:
         words.append(f"{param.low:g} to {param.high:g}{unit}")

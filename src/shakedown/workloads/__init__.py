@@ -31,11 +31,12 @@ class Param(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
-    words: tuple[
-        str, ...
-    ] = ()  # words that a number may also be: "auto", "all"; of a word, some of those that it may be
-    of: tuple[str, ...] = ()  # what the words of a list may be; "all" (and of two "both") are all of them
-    option: str | None = None  # what its program calls it; None: by its name, with - for _; empty: the program has none
+    #: Words that a number may also be: "auto", "all"; of a word, some of those that it may be.
+    words: tuple[str, ...] = ()
+    #: What the items of a list may be; "all", and of two "both", is all of them (`Table.selection`).
+    items: tuple[str, ...] = ()
+    #: What its program calls it; None: by its name, with - for _; empty: the program has none of that meaning.
+    option: str | None = None
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):

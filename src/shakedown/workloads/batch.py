@@ -16,13 +16,13 @@ from __future__ import annotations
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    return ({**params, "kinds": ",".join(TABLE.words(params, "kinds"))},)
+    return ({**params, "kinds": ",".join(TABLE.selection(params, "kinds"))},)
 
 
 def _command(params: Params, host: Host) -> Command:

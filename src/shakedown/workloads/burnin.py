@@ -15,9 +15,9 @@ from .. import programs
 from ..launchers import Command
 from ..records import Host, Params
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 
 def _command(params: Params, host: Host) -> Command:

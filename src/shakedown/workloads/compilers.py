@@ -16,18 +16,18 @@ from __future__ import annotations
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    languages, require = TABLE.words(params, "languages"), TABLE.words(params, "require", none=True)
+    languages, require = TABLE.selection(params, "languages"), TABLE.selection(params, "require", allow_empty=True)
     return ({**params, "languages": ",".join(languages), "require": ",".join(require)},)
 
 
 def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params, left_out=()))
+    return Command(argv=TABLE.argv(params, omit=()))
 
 
 def _label(params: Params) -> str:

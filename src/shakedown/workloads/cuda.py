@@ -14,9 +14,9 @@ from __future__ import annotations
 from ..launchers import Command
 from ..records import Host, Params
 from . import Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 
 def _command(params: Params, host: Host) -> Command:

@@ -18,9 +18,9 @@ from __future__ import annotations
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:

@@ -19,9 +19,9 @@ from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 TOOLS = ("rsync", "scp", "sftp", "cp")
 #: Signs that no remote shell reads: the folder's name goes through one on its way.

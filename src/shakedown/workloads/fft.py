@@ -22,10 +22,10 @@ from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 from .common.threads import counts
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 #: Longest dimension, which libraries count in int, and most points in all, as in native/fft/fft.hpp.
 _MOST_LENGTH, _MOST_POINTS = 2**31 - 1, 2**40
@@ -55,7 +55,7 @@ def shapes(params: Params, workload: str = "fft") -> tuple[tuple[int, ...], ...]
 
 def _cases(params: Params) -> tuple[tuple[str, ...], ...]:
     """Precisions, batches and data. Raises BadInput."""
-    return tuple(TABLE.words(params, name) for name in ("precision", "batch", "data"))
+    return tuple(TABLE.selection(params, name) for name in ("precision", "batch", "data"))
 
 
 def _library(word: str, host: Host) -> tuple[str, str]:

@@ -26,9 +26,9 @@ from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _PAGE_BYTES = 4096
 _SLOW_B_S = 200e6  # of a first guess of the duration
@@ -52,7 +52,7 @@ def numbers(params: Params, name: str) -> tuple[int, ...]:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    kernels = TABLE.words(params, "kernels")
+    kernels = TABLE.selection(params, "kernels")
     size = int(params["size"])
     for block in numbers(params, "blocks"):
         if block % _PAGE_BYTES or size % block:
@@ -81,7 +81,7 @@ def _command(params: Params, host: Host) -> Command:
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, the features, and for each pattern its samples and the reading that compares."""
-    kernels = TABLE.words(params, "kernels")
+    kernels = TABLE.selection(params, "kernels")
     samples = int(params["samples"])
     seconds = 3.0 * ("features" in kernels)
     for threads in numbers(params, "threads"):
@@ -99,7 +99,7 @@ def _label(params: Params) -> str:
     where = "the run's folder" if params["directory"] == "." else str(params["directory"])
     of = (
         f", {show_bytes(int(params['size']))} a thread"
-        if {"write", "rewrite", "read"} & set(TABLE.words(params, "kernels"))
+        if {"write", "rewrite", "read"} & set(TABLE.selection(params, "kernels"))
         else ""
     )
     ranks = f", {params['ranks']} ranks" if int(params["ranks"]) > 1 else ""

@@ -20,9 +20,9 @@ from ..launchers import Command
 from ..records import Case, Host, Params, Residual, Value
 from . import Garbage, Sample, Stated, Workload
 from .common.printed import at
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 
 def _command(params: Params, host: Host) -> Command:

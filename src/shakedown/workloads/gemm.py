@@ -21,10 +21,10 @@ from ..records import Host, Machine, Params
 from ..units import show_bytes
 from . import Sample, Workload
 from .common import blas
-from .common.table import beside
+from .common.table import table_of
 from .common.threads import counts
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 #: Of the memory that is free, what the three matrices may take.
 _SHARE = 0.9
@@ -44,7 +44,7 @@ def sizes(params: Params) -> tuple[int, ...]:
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     threads = counts(str(params["threads"]), host, where="gemm.threads")
-    entry_bytes = 8 if "d" in TABLE.words(params, "precision") else 4
+    entry_bytes = 8 if "d" in TABLE.selection(params, "precision") else 4
     need = 3 * max(sizes(params)) ** 2 * entry_bytes
     room = host.memory.room_bytes
     if need > _SHARE * room:
@@ -74,7 +74,7 @@ def _estimate_s(params: Params, host: Host) -> float:
         for n in sizes(params):
             fill_s = 4 * n**2 * 3e-9 / threads
             check_s = (max(2 * n**2, min(2**26, n**3)) + 4 * n**2) * 2e-9 / threads
-            for precision in TABLE.words(params, "precision"):
+            for precision in TABLE.selection(params, "precision"):
                 call_s = 2 * n**3 / (threads * (2e10 if precision == "d" else 4e10))
                 sample_s = max(call_s, 2e9 / (threads * 2e10))
                 total += fill_s + check_s + max(0.15, 2 * call_s)
@@ -83,7 +83,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    words = "+".join({"d": "dgemm", "s": "sgemm"}[one] for one in TABLE.words(params, "precision"))
+    words = "+".join({"d": "dgemm", "s": "sgemm"}[one] for one in TABLE.selection(params, "precision"))
     orders = sizes(params)
     span = str(orders[0]) if len(orders) == 1 else f"{min(orders)} to {max(orders)}"
     threads = str(params["threads"])

@@ -14,9 +14,9 @@ from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
 from .common import gpu
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _NAME = "gpu_copy"
 
@@ -24,8 +24,8 @@ _NAME = "gpu_copy"
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 8)
     gpu.numbers(params, _NAME, "blocks", 4)
-    TABLE.words(params, "kernels")
-    TABLE.words(params, "memory")
+    TABLE.selection(params, "kernels")
+    TABLE.selection(params, "memory")
     return (gpu.present(params, machine, _NAME),)
 
 
@@ -36,8 +36,8 @@ def _command(params: Params, host: Host) -> Command:
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, pinning and filling (1 GB/s and more), and for each case warm-up, samples and check, at 10 GB/s."""
-    kernels = set(TABLE.words(params, "kernels"))
-    memories = len(TABLE.words(params, "memory"))
+    kernels = set(TABLE.selection(params, "kernels"))
+    memories = len(TABLE.selection(params, "memory"))
     devices = gpu.count(params, host)
     pairs = devices * (devices - 1) * 3 // 2 if "peer" in kernels else 0
     total = 2.0

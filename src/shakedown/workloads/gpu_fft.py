@@ -19,10 +19,10 @@ from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
 from .common import gpu
-from .common.table import beside
+from .common.table import table_of
 from .fft import shapes
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _NAME = "gpu_fft"
 
@@ -41,7 +41,7 @@ def batches(params: Params) -> tuple[str, ...]:
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     shapes(params, _NAME)
     batches(params)
-    TABLE.words(params, "precision")
+    TABLE.selection(params, "precision")
     return (gpu.present(params, machine, _NAME),)
 
 
@@ -53,7 +53,7 @@ def _command(params: Params, host: Host) -> Command:
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case a plan, warm-up, samples at 1 TB/s, and the host's check at 10 million points a second."""
     total = 3.0
-    for point_bytes in (16 if word == "d" else 8 for word in TABLE.words(params, "precision")):
+    for point_bytes in (16 if word == "d" else 8 for word in TABLE.selection(params, "precision")):
         for shape in shapes(params, _NAME):
             points = math.prod(shape)
             filling = max(1, int(params["bytes"]) // (points * point_bytes))

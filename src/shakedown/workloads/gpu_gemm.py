@@ -16,17 +16,17 @@ from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
 from .common import gpu
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _NAME = "gpu_gemm"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 1)
-    TABLE.words(params, "formats")
-    TABLE.words(params, "data")
+    TABLE.selection(params, "formats")
+    TABLE.selection(params, "data")
     return (gpu.present(params, machine, _NAME),)
 
 
@@ -38,7 +38,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case warm-up, samples at 20 Tflop/s, and the check on the host's threads (3 ns an entry)."""
     total = 3.0
     threads = max(1, len(host.usable_cpus))
-    cases = len(TABLE.words(params, "formats")) * len(TABLE.words(params, "data"))
+    cases = len(TABLE.selection(params, "formats")) * len(TABLE.selection(params, "data"))
     for n in gpu.numbers(params, _NAME, "sizes", 1):
         call_s = 2 * n**3 / 2e13
         samples_s = max(float(params["seconds"]), int(params["samples"]) * max(call_s, 5e-3))

@@ -26,9 +26,9 @@ from ..records import Host, Machine, Params
 from . import Sample, Workload, lj
 from .common import gpu
 from .common.particles import counts_of
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _NAME = "gpu_lj"
 #: Particle steps a second of a GPU, for a first guess; the store's own history replaces it.
@@ -41,7 +41,7 @@ def _particles(params: Params) -> tuple[int, ...]:
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    particles, precisions = _particles(params), TABLE.words(params, "precision")
+    particles, precisions = _particles(params), TABLE.selection(params, "precision")
     lj.check_box(_NAME, min(particles), params)
     lj.check_step(_NAME, params)
     named = {"particles": ",".join(map(str, particles)), "precision": ",".join(precisions)}
@@ -58,7 +58,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     trials = 12 * (str(params["lanes"]) == "auto") + 18 * (float(params["skin"]) == 0)
     total = 0.0
     for n in _particles(params):
-        for precision in TABLE.words(params, "precision"):
+        for precision in TABLE.selection(params, "precision"):
             step_s = max(n / (_HOST_RATE if on_host else _RATES[precision]), 1e-5)
             steps = int(params["steps"]) or max(100, round(0.1 / step_s))
             before = int(params["equilibrate"]) + trials * (10 if on_host else 400) + steps

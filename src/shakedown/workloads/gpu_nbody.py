@@ -27,9 +27,9 @@ from ..records import Host, Machine, Params
 from . import Sample, Workload, nbody
 from .common import gpu
 from .common.particles import counts_of
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 #: Targets of a thread and steps written out, as the kernels were compiled (native/gpu_nbody/gpu_nbody.hpp).
 SHAPES = {"fp32": ("r2u8", "r4u4", "r4u8", "r6u4", "r8u2"), "fp64": ("r1u8", "r2u4", "r4u4")}
@@ -46,14 +46,14 @@ def _bodies(params: Params) -> tuple[int, ...]:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     shape = str(params["shape"])
-    for precision in TABLE.words(params, "precision"):
+    for precision in TABLE.selection(params, "precision"):
         if shape not in ("auto", *SHAPES[precision]):
             raise BadInput(
                 f"{_NAME}.shape = {shape!r} is no shape of {precision}", hint=f"auto, {', '.join(SHAPES[precision])}"
             )
     for bodies in _bodies(params):
         nbody.check_step(_NAME, bodies, params)
-    named = {"bodies": ",".join(map(str, _bodies(params))), "precision": ",".join(TABLE.words(params, "precision"))}
+    named = {"bodies": ",".join(map(str, _bodies(params))), "precision": ",".join(TABLE.selection(params, "precision"))}
     return ({**gpu.present(params, machine, _NAME), **named},)
 
 
@@ -65,7 +65,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case the bodies, warm-up of half a second, three fields beside the samples, and the checks."""
     total = 2.0
     for n in _bodies(params):
-        for precision in TABLE.words(params, "precision"):
+        for precision in TABLE.selection(params, "precision"):
             rate = _HOST_RATE if str(params["backend"]).startswith("host") else _RATES[precision]
             step_s = max(n**2 / rate, 1e-5)
             steps = int(params["steps"]) or max(1, round(0.02 / step_s))

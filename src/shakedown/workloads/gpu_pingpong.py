@@ -15,17 +15,17 @@ from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
 from .common import gpu
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _NAME = "gpu_pingpong"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 0)
-    TABLE.words(params, "sides")
-    TABLE.words(params, "kernels")
+    TABLE.selection(params, "sides")
+    TABLE.selection(params, "kernels")
     host = machine.hosts[0]
     if len(host.usable_cpus) < 2:
         raise Unavailable(
@@ -44,8 +44,8 @@ def _command(params: Params, host: Host) -> Command:
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case the samples of a millisecond, or of one message or window at 5 GB/s."""
     total = 3.0
-    sides = len(TABLE.words(params, "sides"))
-    for kernel in TABLE.words(params, "kernels"):
+    sides = len(TABLE.selection(params, "sides"))
+    for kernel in TABLE.selection(params, "kernels"):
         messages = 2 if kernel == "latency" else int(params["window"])
         for size in gpu.numbers(params, _NAME, "sizes", 0):
             sample_s = max(1e-3, messages * size / 5e9)

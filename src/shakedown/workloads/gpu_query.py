@@ -15,9 +15,9 @@ from ..launchers import Command
 from ..records import Machine, Params
 from . import Sample, Workload
 from .common import gpu
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:

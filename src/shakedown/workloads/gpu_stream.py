@@ -15,16 +15,16 @@ from ..records import Host, Machine, Params
 from ..units import show_bytes
 from . import Sample, Workload
 from .common import gpu
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _NAME = "gpu_stream"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 16)
-    TABLE.words(params, "kernels")
+    TABLE.selection(params, "kernels")
     return (gpu.present(params, machine, _NAME),)
 
 
@@ -34,7 +34,7 @@ def _command(params: Params, host: Host) -> Command:
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each size and kernel the trial of twelve shapes, the samples and the check, at 1 TB/s."""
-    kernels = len(TABLE.words(params, "kernels"))
+    kernels = len(TABLE.selection(params, "kernels"))
     total = 2.0
     for size in gpu.numbers(params, _NAME, "sizes", 16):
         pass_s = max(3 * size / 1e12, 5e-6)

@@ -22,9 +22,9 @@ from ..records import Case, Host, Machine, Notice, Params, Residual
 from . import Garbage, Sample, Stated, Workload
 from .common.hpl import grid
 from .common.printed import at
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 #: Of scaled residuals, in the input that is written; a text that states its own is held against that.
 THRESHOLD = 16.0

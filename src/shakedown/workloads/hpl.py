@@ -25,9 +25,9 @@ from . import Sample, Workload
 from .common import blas, hpl
 from .common import ranks as _ranks
 from .common.hpl_dat import BCASTS, FACTS, SWAPS
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 
 def _swept(params: Params) -> dict[str, tuple[Value, ...]]:
@@ -116,7 +116,7 @@ def _command(params: Params, host: Host) -> Command:
     if not windows(params):
         made["window_panels"] = None
     ranks = int(params["ranks"])
-    return Command(argv=TABLE.argv(params, left_out=("", "auto"), **made), ranks=ranks if ranks > 1 else 0)
+    return Command(argv=TABLE.argv(params, omit=("", "auto"), **made), ranks=ranks if ranks > 1 else 0)
 
 
 def _estimate_s(params: Params, host: Host) -> float:

@@ -26,9 +26,9 @@ from ..records import Host, Machine, Params
 from . import Sample, Workload
 from .common import hpl_gpu
 from .common.hpl_dat import SWAPS
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _NAME = "hpl_gpu"
 _GPU_PEAK = "gpu.flops.fp64.matrix"

@@ -30,9 +30,9 @@ from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
 from .common import hpl_gpu
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _NAME = "hpl_mxp"
 #: Matrix units multiply both 16-bit formats at the same rate (NVIDIA's white papers; machine/accelerators.toml).

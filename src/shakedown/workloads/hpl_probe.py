@@ -20,9 +20,9 @@ from ..records import Host, Machine, Params
 from . import Sample, Workload
 from .common import blas, hpl
 from .common import ranks as _ranks
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 
 def _lists(params: Params) -> dict[str, tuple[object, ...]]:
@@ -33,7 +33,7 @@ def _lists(params: Params) -> dict[str, tuple[object, ...]]:
             found[name] = hpl.whole(str(params[name]), f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
     for name in ("only", "pfact", "trsm"):
         if params[name] not in ("all", "auto"):
-            found[name] = TABLE.words(params, name)
+            found[name] = TABLE.selection(params, name)
     return found
 
 
@@ -42,7 +42,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     ranks = _ranks.count(params, host)
     threads = _ranks.threads(params, host, ranks, where="hpl_probe")
     _lists(params)
-    if ranks == 1 and set(TABLE.words(params, "only")) <= {"ring", "latency"}:
+    if ranks == 1 and set(TABLE.selection(params, "only")) <= {"ring", "latency"}:
         raise BadInput(
             f"hpl_probe.only = {params['only']} needs two ranks, and there is one", hint="give ranks = 2 or more"
         )
@@ -54,7 +54,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     ranks = int(params["ranks"])
-    argv = TABLE.argv(params, left_out=("", "auto", "all"), **_lists(params))
+    argv = TABLE.argv(params, omit=("", "auto", "all"), **_lists(params))
     return Command(argv=argv, ranks=ranks if ranks > 1 else 0)
 
 
@@ -83,7 +83,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     columns = max(3072, 256 * threads) if params["columns"] == "auto" else int(params["columns"])
     product_s = 2.0 * 1536 * columns * 256 / 2e10
     one_s = {"gemm": product_s, "narrow": 0.03, "panel": 0.06, "node": 0.1 + product_s}
-    probes = TABLE.words(params, "only")
+    probes = TABLE.selection(params, "only")
     total = sum(cases[name] * one_s.get(name, 0.02) for name in probes) * 2 * (int(params["samples"]) + 2)
     limit_s = float(params["seconds_total"])
     return 0.5 + 0.01 * ranks + (min(total, limit_s) if limit_s > 0 else total)

@@ -28,10 +28,10 @@ from ..records import Host, Machine, Params
 from ..units import show_bytes
 from . import Sample, Workload
 from .common.particles import counts_of
-from .common.table import beside
+from .common.table import table_of
 from .common.threads import counts
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _NAME = "lj"
 #: Bytes of each particle beside its list (columns, places, the host's copy), and the largest skin that is tried.
@@ -81,7 +81,7 @@ def check_step(workload: str, params: Params) -> None:
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     particles = counts_of(str(params["particles"]), where="lj.particles", low=100, high=2**31)
-    precisions = TABLE.words(params, "precision")
+    precisions = TABLE.selection(params, "precision")
     check_box(_NAME, min(particles), params)
     check_step(_NAME, params)
     need, room = int(_bytes(max(particles), params)), host.memory.room_bytes
@@ -111,7 +111,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     total = 0.2
     for threads in map(int, str(params["threads"]).split(",")):
         for n in map(int, str(params["particles"]).split(",")):
-            for precision in TABLE.words(params, "precision"):
+            for precision in TABLE.selection(params, "precision"):
                 step_s = n / (threads * (1e7 if precision == "mixed" else 5e6))
                 steps = int(params["steps"]) or max(100, round(0.1 / step_s))
                 before = int(params["equilibrate"]) + (0 if float(params["skin"]) else 700) + steps

@@ -13,9 +13,9 @@ from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _MARKERS_S = 662.0  # of the pattern at scale 1
 _LEVELS = 5  # of the staircase, which goes up and down

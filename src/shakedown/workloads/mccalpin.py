@@ -18,9 +18,9 @@ from ..launchers import Command
 from ..records import Case, Host, Notice, Params, Residual
 from . import Garbage, Sample, Stated, Workload
 from .common.printed import NUMBER, half_place
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 #: How many elements a kernel reads and writes for each of an array.
 WORDS_MOVED = {"copy": 2, "scale": 2, "add": 3, "triad": 3}

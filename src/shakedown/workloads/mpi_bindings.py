@@ -21,9 +21,9 @@ from ..errors import Unavailable, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params, Software
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 
 def choose(word: str, host: Host) -> tuple[Software, ...]:
@@ -48,7 +48,7 @@ def choose(word: str, host: Host) -> tuple[Software, ...]:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    languages, require = TABLE.words(params, "languages"), TABLE.words(params, "require", none=True)
+    languages, require = TABLE.selection(params, "languages"), TABLE.selection(params, "require", allow_empty=True)
     given = {**params, "languages": ",".join(languages), "require": ",".join(require)}
     if params["modules"]:  # what they bring is found out when they are loaded
         return ({**given, "label": str(params["mpi"])},)
@@ -60,7 +60,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     return Command(
-        argv=(*TABLE.argv(params, left_out=()), "--host", "host.json"),
+        argv=(*TABLE.argv(params, omit=()), "--host", "host.json"),
         files={"host.json": msgspec.json.encode(host).decode()},
         starts_itself=True,
     )

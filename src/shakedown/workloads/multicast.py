@@ -28,9 +28,9 @@ from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 #: Ranks on one host where none were asked for: a rank has a thread that sends and one that listens.
 MOST_ALONE = 4
@@ -63,7 +63,7 @@ def _check_interface(params: Params) -> None:
             f"multicast.interface = {text!r} is no network: {error}", hint="such as 10.77.0.0/24, fd77::/64, or eth1"
         ) from None
     family = f"ipv{network.version}"
-    if TABLE.words(params, "family") != (family,):
+    if TABLE.selection(params, "family") != (family,):
         raise BadInput(
             f"multicast.interface = {text!r} is a network of {family} alone",
             hint=f"family = {family!r}, or the interface's name, which fits both",
@@ -79,9 +79,9 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     resolved = {
         **params,
         "ranks": int(ranks),
-        "pattern": ",".join(TABLE.words(params, "pattern")),
-        "family": ",".join(TABLE.words(params, "family")),
-        "kernels": ",".join(TABLE.words(params, "kernels")),
+        "pattern": ",".join(TABLE.selection(params, "pattern")),
+        "family": ",".join(TABLE.selection(params, "family")),
+        "kernels": ",".join(TABLE.selection(params, "kernels")),
     }
     resolved["sizes"] = ",".join(map(str, sizes(resolved)))
     _check_interface(resolved)

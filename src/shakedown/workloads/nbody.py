@@ -26,10 +26,10 @@ from ..records import Host, Machine, Params
 from ..units import show_bytes
 from . import Sample, Workload
 from .common.particles import counts_of
-from .common.table import beside
+from .common.table import table_of
 from .common.threads import counts
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 #: Bytes for each body: the program's columns, and the host's in double precision.
 _BYTES = {"fp32": 180, "fp64": 208}
@@ -57,7 +57,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     bodies = counts_of(str(params["bodies"]), where="nbody.bodies", low=2, high=_MOST)
     for one in bodies:
         check_step("nbody", one, params)
-    precisions = TABLE.words(params, "precision")
+    precisions = TABLE.selection(params, "precision")
     need, room = max(bodies) * max(_BYTES[word] for word in precisions), host.memory.room_bytes
     if need > room:
         raise BadInput(
@@ -84,7 +84,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     total = 0.2
     for threads in map(int, str(params["threads"]).split(",")):
         for n in map(int, str(params["bodies"]).split(",")):
-            for precision in TABLE.words(params, "precision"):
+            for precision in TABLE.selection(params, "precision"):
                 step_s = n**2 / (threads * (4e9 if precision == "fp32" else 1e9))
                 steps = int(params["steps"]) or max(1, round(0.02 / step_s))
                 measured_s = max(int(params["samples"]) * steps * step_s, float(params["seconds"]))

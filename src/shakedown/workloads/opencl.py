@@ -14,9 +14,9 @@ from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 KINDS = ("all", "gpu", "cpu", "accelerator")
 
@@ -30,7 +30,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     for word in devices:
         if word not in KINDS and not word.isdigit():
             raise unknown("device of opencl", word, KINDS)
-    precisions = TABLE.words(params, "precision")
+    precisions = TABLE.selection(params, "precision")
     if not devices:
         raise BadInput("opencl.devices is empty", hint='devices = "all"')
     return ({**params, "devices": ",".join(devices), "precision": ",".join(precisions)},)

@@ -21,9 +21,9 @@ from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
 from ..units import show_bytes
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 ALL_SIZES = (0, *(2**power for power in range(23)))
 #: Ranks beyond which "cores" measures all pairs one at a time no further: their number grows with the square.
@@ -90,7 +90,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             hint=f"at most ranks = {usable}",
         )
     samples = params["samples"]
-    kernels = ",".join(TABLE.words(params, "kernels"))
+    kernels = ",".join(TABLE.selection(params, "kernels"))
     resolved = {**params, "kernels": kernels, "ranks": int(ranks), "cores": found}
     if samples == "auto":
         resolved["samples"] = _SAMPLES.get(str(params["pairs"]), _SAMPLES["first"])
@@ -115,7 +115,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     alone = params["rounds"] == "one"
     rounds = pairs(params) if alone else max(1, -(-pairs(params) // max(1, ranks // 2))) * int(params["passes"])
     case_s = 0.0
-    for kernel in TABLE.words(params, "kernels"):
+    for kernel in TABLE.selection(params, "kernels"):
         messages = 2 if kernel == "latency" else int(params["window"]) * (2 if kernel == "bidirectional" else 1)
         for size in sizes(params):
             sample_s = max(1.2e-4, messages * size / 8e9)

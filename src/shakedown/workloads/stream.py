@@ -28,10 +28,10 @@ from ..machine.virtualisation import is_virtual
 from ..records import Host, Machine, Params
 from ..units import show_bytes
 from . import Sample, Workload
-from .common.table import beside
+from .common.table import table_of
 from .common.threads import counts
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 #: Of the memory that is free, what the three arrays may take when the size is ours to choose, and when it is asked for.
 _SHARE, _MOST = 0.6, 0.95
@@ -137,7 +137,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             **params,
             "threads": ",".join(map(str, threads)),
             "sizes": ",".join(map(str, sizes)),
-            "kernels": ",".join(TABLE.words(params, "kernels")),
+            "kernels": ",".join(TABLE.selection(params, "kernels")),
         },
     )
 

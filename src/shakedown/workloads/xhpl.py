@@ -31,9 +31,9 @@ from . import Garbage, Sample, Stated, Workload
 from .common import hpl, hpl_dat
 from .common import printed as _printed
 from .common.hpl_dat import BCASTS, FACTS, HplDat
-from .common.table import beside
+from .common.table import table_of
 
-TABLE = beside(__file__)
+TABLE = table_of(__file__)
 
 _RESULT = re.compile(
     rf"^(?P<variant>W\S+) +(?P<n>\d{{1,12}}) +(?P<nb>\d{{1,9}}) +(?P<p>\d{{1,9}}) +(?P<q>\d{{1,9}}) +"

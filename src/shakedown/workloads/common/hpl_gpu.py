@@ -74,7 +74,7 @@ def command(table: Table, params: Params, **made: object) -> Command:
         made |= {"memory_share": None, "time_limit_s": None}
     made |= {"n": params["n"], "cublas": _gpu.library(params, "cublas")}
     count = int(params["ranks"])
-    return Command(argv=table.argv(params, left_out=("", "auto"), **made), ranks=count if count > 1 else 0)
+    return Command(argv=table.argv(params, omit=("", "auto"), **made), ranks=count if count > 1 else 0)
 
 
 def order_guess(params: Params, host: Host, entry_bytes: int, rate: Callable[[float], float]) -> float:

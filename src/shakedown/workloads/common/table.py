@@ -1,15 +1,15 @@
 """The table beside a workload, ``NAME.toml``: its metrics and parameters, one line each, and the program that takes them.
 
     [program]
-    name = "gpu_stream"       our native program; or module = "shakedown.functional_tests.batch", one in Python
-    by_hand = ["no-verify"]   its options that no parameter gives (the contract tests hold both against its --help)
+    name = "gpu_stream"               our native program; or module = "shakedown.functional_tests.batch", one in Python
+    other_options = ["no-verify"]     those that no parameter gives (the contract tests hold both against its --help)
     [every_metric]
-    better = "higher"         what all metrics have alike, where their line says nothing else
+    better = "higher"                 what all metrics have alike, where their line says nothing else
     [metrics]
     "gpu_stream.copy.bandwidth" = { title = "...", unit = "B/s", kernel = "copy", per = "bytes/s", source = "..." }
     [params]
     shape = { kind = "word", default = "auto", help = "..." }
-    samples = { like = "gpu", default = 5 }      that of gpu.toml, there or in this folder, and what differs
+    samples = { like = "gpu", default = 5 }     the line of that name in gpu.toml, there or in this folder, and what differs
 
 A metric's keys are the fields of `records.Metric`, a parameter's those of `Param`. A table is read when it is first asked
 for, strictly: what is wrong in it is named with its file and line.
@@ -41,10 +41,10 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str = ""
     module: str = ""
-    by_hand: tuple[str, ...] = ()
+    other_options: tuple[str, ...] = ()
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table as it is written."""
 
     program: Program | None = None
@@ -53,16 +53,16 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     params: dict[str, _Line] = {}
 
 
-class _Read(msgspec.Struct, frozen=True):
+class _Contents(msgspec.Struct, frozen=True):
     """A table with what its lines are like, as it is written and as records."""
 
-    file: _File
+    source: _Source
     metrics: tuple[Metric, ...]
     params: dict[str, Param]
 
 
-def beside(module_file: str) -> Table:
-    """The table of a workload: ``beside(__file__)``."""
+def table_of(module_file: str) -> Table:
+    """The table of a workload: ``table_of(__file__)``."""
     return Table(Path(module_file).with_suffix(".toml"))
 
 
@@ -75,23 +75,23 @@ class Table:
         self.params: Mapping[str, Param] = _Params(self)
 
     @cached_property
-    def read(self) -> _Read:
+    def contents(self) -> _Contents:
         return _read(self.path)
 
     @property
     def program(self) -> Program | None:
-        return self.read.file.program
+        return self.contents.source.program
 
-    def words(self, params: Params, name: str, *, none: bool = False) -> tuple[str, ...]:
+    def selection(self, params: Params, name: str, *, allow_empty: bool = False) -> tuple[str, ...]:
         """The words of a list, each once; "all", and of two "both", are all of them. Raises BadInput for one that is not
-        among the parameter's ``of``, and where there is none, unless there may be."""
-        known = self.params[name].of
+        among the parameter's ``items``, and where there is none, unless there may be."""
+        known = self.params[name].items
         every = ("all", "both") if len(known) == 2 else ("all",)
         found = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
         for word in found:
             if word not in known and word not in every:
                 raise unknown(f"word of {self.path.stem}.{name}", word, (*known, *every))
-        if not found and not none:
+        if not found and not allow_empty:
             raise BadInput(
                 f"{self.path.stem}.{name} is empty: it names none", hint=f"known: {', '.join((*known, *every))}"
             )
@@ -102,35 +102,35 @@ class Table:
         given = self.params[name].option
         return name.replace("_", "-") if given is None else given
 
-    def options(self, params: Params, *, left_out: Collection[object] = ("",), **made: object) -> list[str]:
+    def options(self, params: Params, *, omit: Collection[object] = ("",), **instead: object) -> list[str]:
         """The words of a command line: ``--option value`` for each parameter, in the order of the table.
 
-        ``made`` are values in place of those of ``params``; None leaves the option out, as do those of ``left_out`` where
-        they stand in ``params``. Tuples are lists between commas. Flags come last, each an option alone: given where it
-        is set, or where it is not if it is called ``no-...``.
+        ``instead`` has values that take the place of those in ``params``; None leaves the option out, as do those of
+        ``omit`` where they stand in ``params``. Tuples are lists between commas. Flags come last, each an option alone:
+        given where it is set, or where it is not if it is called ``no-...``.
         """
         words: list[str] = []
         flags: list[str] = []
         for name, param in self.params.items():
-            option, value = self.option(name), made.get(name, params[name])
-            if not option or value is None or (name not in made and value in left_out):
+            option, value = self.option(name), instead.get(name, params[name])
+            if not option or value is None or (name not in instead and value in omit):
                 continue
             if param.kind == "flag":
                 flags += [f"--{option}"] if bool(value) is not option.startswith("no-") else []
                 continue
-            if param.of and name not in made:
-                value = self.words(params, name, none=True)
+            if param.items and name not in instead:
+                value = self.selection(params, name, allow_empty=True)
             text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
             # What begins with a dash would be taken for an option of its own.
             words += [f"--{option}={text}"] if text.startswith("-") else [f"--{option}", text]
         return words + flags
 
-    def argv(self, params: Params, *, left_out: Collection[object] = ("",), **made: object) -> tuple[str, ...]:
+    def argv(self, params: Params, *, omit: Collection[object] = ("",), **instead: object) -> tuple[str, ...]:
         """The program with its `options`. Raises Unavailable where a native program was not built."""
         assert self.program is not None, self.path
         name, module = self.program.name, self.program.module
         start = (programs.path(name),) if name else (sys.executable, "-m", module)
-        return (*start, *self.options(params, left_out=left_out, **made))
+        return (*start, *self.options(params, omit=omit, **instead))
 
 
 class _Metrics(Sequence[Metric]):
@@ -142,10 +142,10 @@ class _Metrics(Sequence[Metric]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Metric]: ...
     def __getitem__(self, index: int | slice) -> Metric | Sequence[Metric]:
-        return self._table.read.metrics[index]
+        return self._table.contents.metrics[index]
 
     def __len__(self) -> int:
-        return len(self._table.read.metrics)
+        return len(self._table.contents.metrics)
 
 
 class _Params(Mapping[str, Param]):
@@ -153,20 +153,20 @@ class _Params(Mapping[str, Param]):
         self._table = table
 
     def __getitem__(self, name: str) -> Param:
-        return self._table.read.params[name]
+        return self._table.contents.params[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._table.read.params)
+        return iter(self._table.contents.params)
 
     def __len__(self) -> int:
-        return len(self._table.read.params)
+        return len(self._table.contents.params)
 
 
 @cache
-def _read(path: Path) -> _Read:
+def _read(path: Path) -> _Contents:
     """A table, each line with what it is like. Raises BadInput, naming the file and the line."""
     text = strict.read_text(path, hint="a workload's metrics and parameters stand beside its module")
-    given = strict.convert(strict.read_toml(text, str(path)), _File, str(path), hint=_HINT)
+    given = strict.convert(strict.read_toml(text, str(path)), _Source, str(path), hint=_HINT)
 
     def record(section: str, name: str, line: _Line, to: type[_T]) -> _T:
         try:
@@ -182,20 +182,20 @@ def _read(path: Path) -> _Read:
         likes = line.get("like", [])
         for table in [likes] if isinstance(likes, str) else likes:
             other = next((one for one in _named(path, str(table)) if one.exists()), None)
-            lines = getattr(_read(other).file, section) if other else {}
+            lines = getattr(_read(other).source, section) if other else {}
             if other is None or (name and name not in lines):
                 what = f"has no line {name!r}" if other else "is no table of a workload"
                 raise BadInput(f"{table}.toml {what}", where=_place(path, text, section, name), hint=_HINT)
-            found = _joined(found, lines[name] if name else lines)
-        return _joined(found, {key: value for key, value in line.items() if key != "like"})
+            found = _merged(found, lines[name] if name else lines)
+        return _merged(found, {key: value for key, value in line.items() if key != "like"})
 
     every = whole("every_metric", "", given.every_metric)
     # What is wrong in the part that all have is said of it, not of a metric.
     record("every_metric", "", {"name": "", "title": "", "unit": "1", "better": "none", **every}, Metric)
-    metrics = {name: _joined(every, whole("metrics", name, line)) for name, line in given.metrics.items()}
+    metrics = {name: _merged(every, whole("metrics", name, line)) for name, line in given.metrics.items()}
     params = {name: whole("params", name, line) for name, line in given.params.items()}
-    return _Read(
-        file=_File(program=given.program, every_metric=every, metrics=metrics, params=params),
+    return _Contents(
+        source=_Source(program=given.program, every_metric=every, metrics=metrics, params=params),
         metrics=tuple(record("metrics", name, {"name": name, **line}, Metric) for name, line in metrics.items()),
         params={name: record("params", name, line, Param) for name, line in params.items()},
     )
@@ -207,7 +207,7 @@ def _named(path: Path, table: str) -> tuple[Path, ...]:
     return tuple(folder / f"{table}.toml" for folder in (path.parent, here.parent, here))
 
 
-def _joined(every: _Line, line: _Line) -> _Line:
+def _merged(every: _Line, line: _Line) -> _Line:
     """A line with what all have; tables within (``only``, ``titles``) are joined, too."""
     both = [
         name for name in every.keys() & line.keys() if isinstance(every[name], dict) and isinstance(line[name], dict)
