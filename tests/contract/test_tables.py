@@ -97,6 +97,13 @@ def test_words_are_those_of_the_table(tmp_path: Path) -> None:
         one.selection({"kernels": ","}, "kernels")
 
 
+def test_tables_that_are_like_each_other_end(tmp_path: Path) -> None:
+    one = table(tmp_path, '[params]\nn = { like = "y" }\n')
+    table(tmp_path, '[params]\nn = { like = "x" }\n', "y")
+    with pytest.raises(BadInput, match="in a circle"):
+        len(one.params)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "what"),
     [

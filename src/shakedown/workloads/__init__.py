@@ -67,7 +67,9 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
-    metrics: Sequence[Metric]
+    metrics: Sequence[
+        Metric
+    ]  # those of its table, which is read when they are asked for, or plain ones; parameters too
     params: Mapping[str, Param]
     command: Callable[[Params, Host], Command]
     """Parameters (resolved) and the host -> what to start. Raises Unavailable where the program is not there."""

@@ -76,7 +76,10 @@ class Table:
 
     @cached_property
     def contents(self) -> _Contents:
-        return _read(self.path)
+        try:
+            return _read(self.path)
+        except RecursionError:
+            raise BadInput("tables are like each other in a circle", where=str(self.path), hint=_HINT) from None
 
     @property
     def program(self) -> Program | None:
