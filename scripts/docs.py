@@ -18,7 +18,7 @@ from shakedown.metering import meters
 
 HEAD = """# Methods
 
-How each number is made. This page is generated from the docstrings (`make docs`); edit those.
+How each number is made. This page is generated from docstrings and workloads' tables (`make docs`); edit those.
 
 A program emits samples (seconds), the work that each sample did, and the check of its result; the value is derived from
 them in one place. The value of a run is the median of its samples. Values over repeats of a run (new processes, spread over

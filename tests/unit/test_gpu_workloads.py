@@ -108,17 +108,17 @@ def test_cublas_of_a_wheel_serves_where_the_loader_has_none(tmp_path: Path, monk
     params: Params = {"cublas": "auto", "backend": "cuda"}
     monkeypatch.setattr(gpu, "_loader_has", lambda name: False)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    assert gpu.cublas(params) == "auto", "the program then says that there is none"
+    assert gpu.library(params, "cublas") == "auto", "the program then says that there is none"
     wheel = tmp_path / "nvidia/cu13/lib/libcublas.so.13"
     wheel.parent.mkdir(parents=True)
     wheel.touch()
-    assert gpu.cublas(params) == str(wheel)
+    assert gpu.library(params, "cublas") == str(wheel)
     assert (
-        gpu.cublas({**params, "cublas": "/opt/x.so"}) == "/opt/x.so"
-        and gpu.cublas({**params, "backend": "host"}) == "auto"
+        gpu.library({**params, "cublas": "/opt/x.so"}, "cublas") == "/opt/x.so"
+        and gpu.library({**params, "backend": "host"}, "cublas") == "auto"
     )
     monkeypatch.setattr(gpu, "_loader_has", lambda name: True)
-    assert gpu.cublas(params) == "auto", "the site's comes first"
+    assert gpu.library(params, "cublas") == "auto", "the site's comes first"
 
 
 def test_the_loader_is_asked_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

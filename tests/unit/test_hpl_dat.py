@@ -7,11 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from shakedown.errors import BadInput
+from shakedown.workloads import hpl, hpl_gpu, hpl_probe, xhpl
 from shakedown.workloads.common import hpl_dat
 from shakedown.workloads.common.hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS, HplDat
 
 SMALL = HplDat(n=(1000,), nb=(64,), grids=((1, 2),))
 COUNTS = some.lists(some.integers(1, 10**6), min_size=1, max_size=20).map(tuple)
+
+
+def test_the_tables_of_workloads_have_hpls_words() -> None:
+    ours, theirs, probe = hpl.TABLE.params, xhpl.TABLE.params, hpl_probe.TABLE.params
+    assert ours["mapping"].choices == theirs["mapping"].choices == MAPPINGS
+    assert ours["swap"].choices == ("auto", *theirs["swap"].choices) == ("auto", *SWAPS)
+    assert ours["pfact"].items == ours["rfact"].items == probe["pfact"].items == FACTS
+    for one in (ours, theirs, hpl_gpu.TABLE.params):
+        assert ", ".join(BCASTS) in one["bcast"].help
 
 
 def some_words(words: tuple[str, ...]) -> some.SearchStrategy[tuple[str, ...]]:

@@ -24,3 +24,13 @@ def test_the_harness_loads_nothing_heavy() -> None:
     assert not {"numpy", "duckdb", "vl_convert", "jinja2"} & loaded(
         "import shakedown.run.loop, shakedown.cli.run, shakedown.campaign.plan"
     )
+
+
+def test_workloads_are_listed_without_reading_their_tables() -> None:
+    code = """
+from shakedown import workloads
+from shakedown.workloads.common import table
+table.strict.read_text = None
+assert all(workloads.get(name).title for name in workloads.names())
+"""
+    assert "shakedown.workloads.stream" in loaded(code)

@@ -19,7 +19,7 @@ from shakedown.records import Params, Value
 from shakedown.schedulers import JobRecord, JobState, Request, Scheduler
 from shakedown.workloads import batch as workload
 from support.machines import host, machine
-from support.workloads import params_of
+from support.workloads import options, params_of
 
 WORKLOAD = workload.WORKLOAD
 
@@ -60,8 +60,8 @@ def test_what_is_wrong_with_a_record_is_named(found: JobRecord, words: str) -> N
 
 
 def test_every_engine_of_the_workload_has_its_words() -> None:
-    assert set(workload.ENGINES) == {"auto", *DIALECTS}
-    assert workload.KINDS == batch.KINDS
+    assert set(workload.TABLE.params["engine"].choices) == {"auto", *DIALECTS}
+    assert workload.TABLE.params["kinds"].items == batch.KINDS
     for name, dialect in DIALECTS.items():
         assert dialect.release("12.srv")[-1] in ("12.srv", "default"), name
         for words in (dialect.hold, dialect.after and dialect.after("12")):
@@ -75,7 +75,8 @@ def resolve(**given: Value) -> Params:
 def test_kinds_are_named_or_all() -> None:
     assert resolve()["kinds"] == ",".join(batch.KINDS)
     argv = WORKLOAD.command(resolve(kinds="submit, fail", partition="short"), host()).argv
-    assert "--kinds=submit,fail" in argv and "--partition=short" in argv
+    said = options(argv[2:])
+    assert said["--kinds"] == "submit,fail" and said["--partition"] == "short"
     assert not any(word.startswith("--account") for word in argv)
     for wrong in ({"kinds": "sumbit"}, {"kinds": ""}, {"engine": "slrum"}, {"wait": 0}):
         with pytest.raises(BadInput):

@@ -48,9 +48,10 @@ def test_a_compiler_belongs_to_the_suite_that_it_says(text: str, suite: str, ver
 
 
 def test_the_workload_knows_the_suites_and_features_of_the_demonstration() -> None:
-    assert tuple(_suites.SUITES) == workload.SUITES
-    assert tuple(sorted(compilers.FEATURES)) == tuple(sorted(workload.FEATURES))
-    assert _suites.LANGUAGES == workload.LANGUAGES
+    params = workload.TABLE.params
+    assert params["suite"].choices == ("any", "all", *_suites.SUITES)
+    assert tuple(sorted(compilers.FEATURES)) == tuple(sorted(params["require"].items))
+    assert params["languages"].items == _suites.LANGUAGES
 
 
 def test_what_is_expected_is_what_arithmetic_gives() -> None:

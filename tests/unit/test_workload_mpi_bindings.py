@@ -65,7 +65,7 @@ def test_what_the_mpi_refuses_is_wrong_only_where_it_is_required() -> None:
     assert bindings.judge(C, got, 4, ()) == () and bindings.judge(C, got, 4, (), ("file",)) == ()
     wrong = bindings.judge(C, got, 4, (), ("one-sided",))
     assert wrong[0] == "put_get was refused: MPI_ERR_WIN: invalid window" and len(wrong) == 2
-    assert set(bindings.FEATURES.values()) == set(workload.FEATURES)
+    assert set(bindings.FEATURES.values()) == set(workload.TABLE.params["require"].items)
     with pytest.raises(BadInput):
         resolve(OPEN_MPI, require="onesided")
 

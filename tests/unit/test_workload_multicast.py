@@ -91,7 +91,7 @@ def test_the_command_line_says_all_that_was_resolved(built: Path) -> None:
     said = options(command.argv)
     assert command.ranks == 3 and command.argv[0] == str(built / "multicast")
     assert said["--sizes"] == "2,3" and said["--families"] == "ipv6" and said["--patterns"] == "many-to-many"
-    assert said["--rate"] == "2500" and said["--interface"] == "fd77::/64"
+    assert float(said["--rate"]) == 2500 and said["--interface"] == "fd77::/64"
     assert said["--group"] == "ff15::7" and said["--port"] == "7000"
     assert "--group" not in WORKLOAD.command(resolve(), here).argv
     argv, _ = wrap(command, here, root=False)

@@ -97,7 +97,7 @@ def _middle(ordered: Floats) -> Floats:
     return middle
 
 
-def findings(cases: Cases, metrics: Mapping[str, tuple[Metric, ...]]) -> list[Finding]:
+def findings(cases: Cases, metrics: Mapping[str, Sequence[Metric]]) -> list[Finding]:
     """All findings of the cases, in the order of their first case. ``metrics`` maps a workload to its metrics."""
     got = series(cases.counts, cases.seconds)
     groups: dict[tuple[str, str, str, str], list[int]] = {}

@@ -8,14 +8,14 @@ What it is laid over must be there: without it there is no value. Limits and fra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..machine.peaks import is_at_measured_clock
 from ..records import Finding, Metric
 from .table import key
 
 
-def ratios(findings: Iterable[Finding], metrics: Mapping[str, tuple[Metric, ...]]) -> list[Finding]:
+def ratios(findings: Iterable[Finding], metrics: Mapping[str, Sequence[Metric]]) -> list[Finding]:
     """The findings with every ratio behind the last value that it is made of. ``metrics`` is by workload.
 
     The interval of a ratio of two values reaches from low over high to high over low; a peak has none.

@@ -79,6 +79,8 @@ def _says(param: Param) -> str:
     words = [param.help]
     if param.choices and not all(one in param.help for one in param.choices):
         words.append(f"one of {', '.join(param.choices)}")
+    if param.items and not all(one in param.help for one in param.items):
+        words.append(f"of {', '.join(param.items)}")
     unit = f" {param.unit}" if param.unit else ""
     if param.low is not None and param.high is not None:
         words.append(f"{param.low:g} to {param.high:g}{unit}")
@@ -121,7 +123,7 @@ def _workloads_json() -> list[dict[str, Any]]:
 
 
 def _workload(one: Workload) -> dict[str, Any]:
-    return {"name": one.name, "title": one.title, "parameters": dict(one.params), "metrics": one.metrics}
+    return {"name": one.name, "title": one.title, "parameters": dict(one.params), "metrics": tuple(one.metrics)}
 
 
 def _published() -> Table:

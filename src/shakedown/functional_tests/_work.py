@@ -17,10 +17,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ..errors import BadInput, CannotMeasure, unknown
+from ..programs.emitter import Words
 from ..results.outcome import last_line
+from ..workloads.common.table import Table
 
 SOURCES = Path(__file__).parent / "sources"
 #: What is kept of an output: a program that prints without end must not fill the memory.
@@ -155,6 +157,16 @@ def ended_by_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def add_options(to: Words, table: Table, **other: dict[str, Any]) -> None:
+    """The options that a workload's table has, with its defaults and its help; ``other`` is what differs here."""
+    types = {"integer": int, "real": float}
+    for name, param in table.params.items():
+        if option := table.option(name):
+            own: dict[str, Any] = {"default": param.default, "choices": param.choices or None}
+            own |= {"type": str if param.words else types.get(param.kind, str), "help": param.help.replace("%", "%%")}
+            to.add_argument(f"--{option}", **{**own, **other.get(name, {})})
 
 
 def words(text: str, known: Sequence[str], where: str) -> tuple[str, ...]:

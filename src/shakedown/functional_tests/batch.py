@@ -19,6 +19,7 @@ from ..programs.emitter import Emitter, Words, run
 from ..records import Residual
 from ..run.batch import job_monitor
 from ..schedulers import JobRecord, Request, Scheduler
+from ..workloads.batch import TABLE
 from . import _work
 from ._batch_jobs import Site, nothing_left, send, until, watched, with_, written
 from ._batch_words import DIALECTS
@@ -289,18 +290,7 @@ def generic_resource(word: str, engine: Scheduler, door: Door) -> str:
 
 def body(argv: Sequence[str], emit: Emitter) -> None:
     words = Words("batch", "a batch engine at work: jobs that end in every way, latency, throughput")
-    words.add_argument("--engine", default="auto", help=f"auto, {', '.join(DIALECTS)}")
-    words.add_argument("--kinds", default=",".join(KINDS), help="kinds of jobs between commas")
-    words.add_argument("--gres", default="auto", help="generic resources of one job, as gpu:1; auto; none")
-    words.add_argument("--partition", default="", help="partition or queue")
-    words.add_argument("--account", default="", help="account or project")
-    words.add_argument("--qos", default="", help="quality of service")
-    words.add_argument("--options", default="", help="further words for the engine's command, between blanks")
-    words.add_argument("--samples", type=int, default=5, help="jobs of the latency test; 0: none")
-    words.add_argument("--jobs", type=int, default=50, help="jobs of the throughput test; 0: none")
-    words.add_argument(
-        "--wait", type=float, default=600.0, help="seconds after which a job that has not ended is given up"
-    )
+    _work.add_options(words, TABLE, kinds={"default": ",".join(KINDS)})
     given = words.parse_args(argv)
     if given.samples < 0 or given.jobs < 0 or not given.wait > 0:
         raise BadInput("--samples and --jobs begin at 0, --wait above it", hint="--samples 5 --jobs 50 --wait 600")

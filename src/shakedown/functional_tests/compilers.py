@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import BadInput, Unavailable
+from ..errors import Unavailable
 from ..programs.emitter import Emitter, Words, run
 from ..records import Residual
+from ..workloads.compilers import TABLE
 from . import _modules, _suites, _work
 from ._expected import expected
 from ._suites import LANGUAGES, SUITES, Compiler, Suite
@@ -248,13 +249,8 @@ def choose(word: str, languages: tuple[str, ...]) -> dict[str, _suites.Found]:
 
 def body(argv: Sequence[str], emit: Emitter) -> None:
     words = Words("compilers", "compilers of a suite: present, and their results right")
-    words.add_argument("--suite", default="any", help=f"any, all, {', '.join(SUITES)}")
-    words.add_argument("--languages", default=",".join(LANGUAGES), help="languages between commas")
-    words.add_argument("--require", default="openmp", help=f"features that must be there: {', '.join(FEATURES)}")
-    words.add_argument("--modules", default="", help="environment modules to load first, between commas")
+    _work.add_options(words, TABLE)
     asked = words.parse_args(argv)
-    if asked.suite not in ("any", "all", *SUITES):
-        raise BadInput(f"unknown suite {asked.suite!r}", hint=f"known: any, all, {', '.join(SUITES)}")
     languages = _work.words(asked.languages, LANGUAGES, "language")
     require = _work.words(asked.require, FEATURES, "feature") if asked.require.strip() else ()
     loaded = _modules.load([one.strip() for one in asked.modules.split(",") if one.strip()])

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import BadInput, Unavailable
 from ..programs.emitter import Emitter, Words, run
 from ..records import Residual
+from ..workloads.cuda import TABLE
 from . import _work
 from ._cuda_driver import Context, CudaError, Device, Driver
 
@@ -337,12 +338,7 @@ def demonstrate(driver: Driver, devices: Sequence[Device], nvcc: str, asked: Ask
 
 def body(argv: Sequence[str], emit: Emitter) -> None:
     words = Words("cuda", "two kernels on every CUDA device, one after another and all at once, verified")
-    words.add_argument("--library", default="libcuda.so.1", help="the driver's library")
-    words.add_argument("--nvcc", default="auto", help="auto, off, or the path of nvcc")
-    words.add_argument("--bodies", type=int, default=65536, help="bodies of the N-body kernel")
-    words.add_argument("--elements", type=int, default=2**26, help="elements of the triad's arrays, as they fit")
-    words.add_argument("--samples", type=int, default=10, help="at least so many samples of each case")
-    words.add_argument("--together", type=float, default=10.0, help="seconds for which all devices work at once")
+    _work.add_options(words, TABLE)
     given = words.parse_args(argv)
     asked = Asked(given.bodies, given.elements, given.samples, given.together)
     if asked.bodies < 1 or asked.elements < 1 or asked.samples < 1 or asked.together_s < 0:

@@ -21,7 +21,8 @@ import msgspec
 from ..errors import BadInput
 from ..programs.emitter import Emitter, Words, run
 from ..records import Residual
-from . import _addresses
+from ..workloads.dualstack import TABLE
+from . import _addresses, _work
 from ._addresses import FAMILIES, Address, Chosen, Family
 from ._meeting import Meeting, launched_rank
 from ._servers import TOKEN_BYTES, Member, Servers, Wrong, ask_mtu, ask_tcp, ask_udp, serving
@@ -207,12 +208,9 @@ class Asked(NamedTuple):
 
 def _words(argv: Sequence[str]) -> Asked:
     words = Words("dualstack", "IPv4 and IPv6 between the hosts of a job, or within this one.")
-    words.add_argument("--hosts", type=int, default=1, help="processes of the job, one on each host (1)")
-    words.add_argument("--interface", default="auto", help="auto, or its name, alike on all hosts")
-    words.add_argument(
-        "--names", default="hosts", choices=("hosts", "localhost", "none"), help="which names to resolve"
+    _work.add_options(
+        words, TABLE, hosts={"type": int, "default": 1, "help": "processes of the job, one on each host (1)"}
     )
-    words.add_argument("--partners", type=int, default=16, help="how many others each host asks (16)")
     words.add_argument("--wait", type=float, default=120.0, help="seconds that all processes have to come (120)")
     words.add_argument(
         "--folder", type=Path, default=Path(), help="where the processes meet: a folder that all see (.)"

@@ -20,7 +20,7 @@ from ..errors import BadInput, CannotMeasure, ShakedownError, Unavailable
 from ..programs.emitter import Emitter, Words, run
 from ..records import Residual
 from ..units import whole_number
-from ..workloads.exchange import TOOLS, Target, is_plain, parse_target
+from ..workloads.exchange import TABLE, TOOLS, Target, is_plain, parse_target
 from . import _exchange_tree as trees
 from . import _work
 
@@ -317,12 +317,7 @@ def demonstrate(far: Far, folder: Path, asked: Asked, emit: Emitter) -> None:
 
 def body(argv: Sequence[str], emit: Emitter) -> None:
     words = Words("exchange", "files to another system and back, verified")
-    words.add_argument("--target", required=True, help="[user@]host:folder, or a folder of this host")
-    words.add_argument("--tools", default=",".join(TOOLS), help="tools between commas")
-    words.add_argument("--large", type=int, default=256 * 2**20, help="bytes of the large file")
-    words.add_argument("--samples", type=int, default=3, help="journeys of the large file")
-    words.add_argument("--folder", default=".", help="the folder here; the other end of the exchange")
-    words.add_argument("--ssh-config", default="", help="a configuration file for ssh")
+    _work.add_options(words, TABLE, target={"required": True}, tools={"default": ",".join(TOOLS)})
     given = words.parse_args(argv)
     target = parse_target(given.target)
     asked = Asked(_work.words(given.tools, TOOLS, "tool"), given.large, given.samples)

@@ -26,6 +26,7 @@ from ..programs.emitter import Emitter, Words, run
 from ..records import Host, Residual, Software
 from ..schedulers import Allocation
 from ..units import whole_number
+from ..workloads.mpi_bindings import TABLE
 from . import _modules, _work
 
 _COMPILE_S = 300.0
@@ -344,14 +345,7 @@ def read_host(path: str) -> Host:
 def body(argv: Sequence[str], emit: Emitter) -> None:
     words = Words("mpi_bindings", "the bindings of an MPI: compiled by its wrappers, run by its launcher, verified")
     words.add_argument("--host", required=True, help="file that holds the host as JSON")
-    words.add_argument("--mpi", required=True, help="path of the MPI's launcher, or its name")
-    words.add_argument("--languages", default=",".join(LANGUAGES), help="languages between commas")
-    words.add_argument("--ranks", default="auto", help="ranks in all; auto: two for each host")
-    words.add_argument(
-        "--require", default="", help=f"what must not be refused: {', '.join(sorted(set(FEATURES.values())))}"
-    )
-    words.add_argument("--launcher", default="auto", help="auto, srun, mpirun...: what starts the ranks")
-    words.add_argument("--modules", default="", help="environment modules to load first, between commas")
+    _work.add_options(words, TABLE, mpi={"required": True, "help": "path of the MPI's launcher, or its name"})
     asked = words.parse_args(argv)
     languages = _work.words(asked.languages, LANGUAGES, "language")
     if asked.ranks != "auto" and whole_number(asked.ranks) is None:

@@ -1,14 +1,15 @@
-"""What can be run: one file per workload, each with one constant ``WORKLOAD``.
+"""What can be run: one module per workload with one constant ``WORKLOAD``, and beside it a table, ``NAME.toml``.
 
-A workload says which parameters it takes, how they are resolved against a machine, how it is started, how what it prints
-becomes cases (samples, work, residual), and which metrics those give. All of it is pure: nothing here runs anything. A
-workload with a program of its own prints native events (``native/README.md``) and needs no parser; one around an
-existing program brings ``parse``. Each module's docstring is its entry in the methods page.
+The table says which parameters a workload takes and which metrics it gives, a line each (``common/table.py``). The module
+says how parameters are resolved against a machine, how the workload is started, and how what it prints becomes cases
+(samples, work, residual). All of it is pure: nothing here runs anything. A workload with a program of its own prints native
+events (``native/README.md``) and needs no parser; one around an existing program brings ``parse``. Each module's docstring
+is its entry in the methods page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -17,10 +18,10 @@ import msgspec
 from .. import plugins
 from ..errors import BadInput, nearest
 from ..launchers import Command
-from ..records import Case, Host, Machine, Metric, Notice, Only, Params, Value
+from ..records import Case, Host, Machine, Metric, Notice, Params, Value
 
 
-class Param(msgspec.Struct, frozen=True, kw_only=True):
+class Param(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One parameter of a workload. ``default`` may be a word that ``resolve`` replaces ("auto", "all")."""
 
     kind: Literal["integer", "real", "word", "flag", "list"]  # list: words or numbers between commas, kept as text
@@ -30,9 +31,12 @@ class Param(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
-    words: tuple[
-        str, ...
-    ] = ()  # words that a number may also be: "auto", "all"; of a word, some of those that it may be
+    #: Words that a number may also be: "auto", "all"; of a word, some of those that it may be.
+    words: tuple[str, ...] = ()
+    #: What the items of a list may be; "all", and of two "both", is all of them (`Table.selection`).
+    items: tuple[str, ...] = ()
+    #: What its program calls it; None: by its name, with - for _; empty: the program has none of that meaning.
+    option: str | None = None
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +67,9 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
-    metrics: tuple[Metric, ...]
+    metrics: Sequence[
+        Metric
+    ]  # those of its table, which is read when they are asked for, or plain ones; parameters too
     params: Mapping[str, Param]
     command: Callable[[Params, Host], Command]
     """Parameters (resolved) and the host -> what to start. Raises Unavailable where the program is not there."""
@@ -90,22 +96,6 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     network: bool = False
     """Whether what it measures or shows is a network between hosts: within one host its figures are those of the kernel, and
     an acceptance takes no fewer than two hosts for it."""
-
-
-#: What a run must have checked to count: `marks` tells it of cases where its check was switched off.
-CHECKED = {"check": Only(value="", why="not verified: its check was switched off")}
-#: What ``n`` is beside products of matrices and systems of equations.
-ORDER = {"n": "order of the matrix"}
-
-
-def each(
-    metrics: Iterable[Metric], *, only: Mapping[str, Only] | None = None, titles: Mapping[str, str] | None = None
-) -> tuple[Metric, ...]:
-    """The metrics, each with what all of a workload's have alike."""
-    return tuple(
-        msgspec.structs.replace(one, only={**one.only, **(only or {})}, titles={**one.titles, **(titles or {})})
-        for one in metrics
-    )
 
 
 class Garbage(ValueError):

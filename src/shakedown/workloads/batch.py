@@ -13,32 +13,20 @@ nodes its jobs wait until they are given up, and the run is unavailable. Jobs th
 
 from __future__ import annotations
 
-import sys
-
-from ..errors import BadInput, unknown
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload
+from ..records import Host, Machine, Params
+from . import Sample, Workload
+from .common.table import table_of
 
-ENGINES = ("auto", "slurm", "gridengine", "pbs", "torque", "lsf", "flux")
-KINDS = ("submit", "fail", "array", "dependency", "gres", "cancel", "hold", "limit")
-_SOURCE = "ARL-TR-7085, 3.3 (6)"
-_NAMES = ("engine", "kinds", "gres", "partition", "account", "qos", "options", "samples", "jobs", "wait")
+TABLE = table_of(__file__)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    kinds = tuple(dict.fromkeys(word.strip() for word in str(params["kinds"]).split(",") if word.strip()))
-    for word in kinds:
-        if word not in (*KINDS, "all"):
-            raise unknown("kind of job of batch", word, (*KINDS, "all"))
-    if not kinds:
-        raise BadInput("batch.kinds is empty", hint=f"known: all, {', '.join(KINDS)}")
-    return ({**params, "kinds": ",".join(KINDS if "all" in kinds else kinds)},)
+    return ({**params, "kinds": ",".join(TABLE.selection(params, "kinds"))},)
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = [f"--{name}={params[name]}" for name in _NAMES if params[name] != ""]
-    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.batch", *words))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -52,44 +40,11 @@ def _estimate_s(params: Params, host: Host) -> float:
     )
 
 
-def _metric(name: str, title: str, unit: str, better: str, kernel: str, per: str, headline: bool = False) -> Metric:
-    return Metric(
-        name=f"batch.{name}",
-        title=title,
-        unit=unit,
-        better="lower" if better == "lower" else "higher",
-        kernel=kernel,
-        per=per,
-        headline=headline,
-        source=_SOURCE,
-    )
-
-
 WORKLOAD = Workload(
     name="batch",
     title="Batch engine (jobs, latency, throughput)",
-    metrics=(
-        _metric("jobs", "Kinds of jobs that the engine handles right", "1", "higher", "jobs", "kinds", headline=True),
-        _metric("latency", "Time from submission to start", "s", "lower", "latency", "s"),
-        _metric("submission", "Time to submit a job", "s", "lower", "submission", "s"),
-        _metric("throughput", "Small jobs begun in a second", "op/s", "higher", "throughput", "jobs/s"),
-    ),
-    params={
-        "engine": Param(
-            kind="word", default="auto", choices=ENGINES, help="which engine; auto: the first that answers"
-        ),
-        "kinds": Param(kind="list", default="all", help=f"kinds of jobs between commas: all, {', '.join(KINDS)}"),
-        "gres": Param(
-            kind="word", default="auto", help="generic resources of one job, as gpu:1; auto: what is shown; none"
-        ),
-        "partition": Param(kind="word", default="", help="partition or queue; empty: the engine's default"),
-        "account": Param(kind="word", default="", help="account or project; empty: the user's default"),
-        "qos": Param(kind="word", default="", help="quality of service; empty: the engine's default"),
-        "options": Param(kind="word", default="", help="further words for the engine's command, between blanks"),
-        "samples": Param(kind="integer", default=5, low=0, high=1000, help="jobs of the latency test; 0: none"),
-        "jobs": Param(kind="integer", default=50, low=0, high=100_000, help="jobs of the throughput test; 0: none"),
-        "wait": Param(kind="real", default=600, low=1, unit="s", help="a job that has not ended by then is given up"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

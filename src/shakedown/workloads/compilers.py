@@ -13,38 +13,21 @@ not counted, and a notice says why; a feature that is not there neither, unless 
 
 from __future__ import annotations
 
-import sys
-
-from ..errors import BadInput, unknown
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload
+from ..records import Host, Machine, Params
+from . import Sample, Workload
+from .common.table import table_of
 
-LANGUAGES = ("c", "c++", "fortran")
-SUITES = ("intel", "nvidia", "cray", "aocc", "arm", "llvm", "gnu")
-FEATURES = ("openmp", "c++20", "parallel", "fortran2008", "coarray", "interoperability")
-
-_SOURCE = "ARL-TR-7085, 3.3 (5) and (7); src/shakedown/functional_tests/sources/compilers"
-
-
-def _words(params: Params, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
-    for word in found:
-        if word not in known:
-            raise unknown(f"word of compilers.{name}", word, known)
-    return found
+TABLE = table_of(__file__)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    languages = _words(params, "languages", LANGUAGES)
-    if not languages:
-        raise BadInput("compilers.languages is empty", hint=f"known: {', '.join(LANGUAGES)}")
-    return ({**params, "languages": ",".join(languages), "require": ",".join(_words(params, "require", FEATURES))},)
+    languages, require = TABLE.selection(params, "languages"), TABLE.selection(params, "require", allow_empty=True)
+    return ({**params, "languages": ",".join(languages), "require": ",".join(require)},)
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = [word for name in ("suite", "languages", "require", "modules") for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.compilers", *words))
+    return Command(argv=TABLE.argv(params, omit=()))
 
 
 def _label(params: Params) -> str:
@@ -55,46 +38,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="compilers",
     title="Compilers (present and right)",
-    metrics=(
-        Metric(
-            name="compilers.languages",
-            title="Languages with a compiler that is right",
-            unit="1",
-            better="higher",
-            kernel="suite",
-            per="languages",
-            headline=True,
-            source=_SOURCE,
-        ),
-        Metric(
-            name="compilers.features",
-            title="Features of the languages that are there and right",
-            unit="1",
-            better="higher",
-            kernel="suite",
-            per="features",
-            source=_SOURCE,
-        ),
-        Metric(
-            name="compilers.compile_time",
-            title="Time to compile and link a small program",
-            unit="s",
-            better="lower",
-            kernel="compile",
-            per="s/programs",
-            source=_SOURCE,
-        ),
-    ),
-    params={
-        "suite": Param(kind="word", default="any", choices=("any", "all", *SUITES), help="which compilers"),
-        "languages": Param(
-            kind="list", default=",".join(LANGUAGES), help=f"languages between commas: {', '.join(LANGUAGES)}"
-        ),
-        "require": Param(
-            kind="list", default="openmp", help=f"features that must be there: {', '.join(FEATURES)}; empty: none"
-        ),
-        "modules": Param(kind="list", default="", help="environment modules to load first, between commas"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=lambda params, host: 15.0 * (4 if params["suite"] == "all" else 1),
     resolve=_resolve,

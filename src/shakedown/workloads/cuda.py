@@ -11,19 +11,16 @@ throughout. Without a driver or a device the run is unavailable, and says which 
 
 from __future__ import annotations
 
-import sys
-
 from ..launchers import Command
-from ..records import Host, Metric, Params
-from . import Param, Workload
+from ..records import Host, Params
+from . import Workload
+from .common.table import table_of
 
-_SOURCE = "ARL-TR-7085, 3.3 (9) and 3.4; native/opencl/README.md"
-_NAMES = ("library", "nvcc", "bodies", "elements", "samples", "together")
+TABLE = table_of(__file__)
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = [word for name in _NAMES for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.cuda", *words))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -34,48 +31,8 @@ def _estimate_s(params: Params, host: Host) -> float:
 WORKLOAD = Workload(
     name="cuda",
     title="CUDA (two kernels on every device)",
-    metrics=(
-        Metric(
-            name="cuda.devices",
-            title="CUDA devices that are right, alone and together",
-            unit="1",
-            better="higher",
-            kernel="devices",
-            per="devices",
-            headline=True,
-            source=_SOURCE,
-        ),
-        Metric(
-            name="cuda.rate",
-            title="CUDA N-body rate",
-            unit="flop/s",
-            better="higher",
-            kernel="nbody",
-            per="flop/s",
-            match=("pattern", "n"),
-            source=f"20 operations a pair; {_SOURCE}",
-        ),
-        Metric(
-            name="cuda.bandwidth",
-            title="CUDA triad bandwidth",
-            unit="B/s",
-            better="higher",
-            kernel="triad",
-            per="bytes/s",
-            match=("pattern",),
-            source=_SOURCE,
-        ),
-    ),
-    params={
-        "library": Param(kind="word", default="libcuda.so.1", help="the driver's library"),
-        "nvcc": Param(kind="word", default="auto", help="auto (where one is found), off, or the path of nvcc"),
-        "bodies": Param(kind="integer", default=65536, low=256, high=2**22, help="bodies of the N-body kernel"),
-        "elements": Param(kind="integer", default=2**26, low=1, help="elements of the triad's arrays, as they fit"),
-        "samples": Param(kind="integer", default=10, low=1, help="at least so many samples of each case"),
-        "together": Param(
-            kind="real", default=10, low=0, unit="s", help="how long all devices work at the same time; 0: not at all"
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     label=lambda params: "cuda, all devices",

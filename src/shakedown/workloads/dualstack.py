@@ -15,13 +15,12 @@ Source: ARL-TR-7085, 3.3 (14), "dual stack functionality", which says no more; w
 
 from __future__ import annotations
 
-import sys
-
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload
+from ..records import Host, Machine, Params
+from . import Sample, Workload
+from .common.table import table_of
 
-_SOURCE = "ARL-TR-7085, 3.3 (14); src/shakedown/functional_tests/dualstack.py"
+TABLE = table_of(__file__)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
@@ -31,9 +30,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     hosts = int(params["hosts"])
-    words = [word for name in ("hosts", "interface", "names", "partners") for word in (f"--{name}", str(params[name]))]
-    argv = (sys.executable, "-m", "shakedown.functional_tests.dualstack", *words)
-    return Command(argv=argv, ranks=hosts if hosts > 1 else 0)
+    return Command(argv=TABLE.argv(params), ranks=hosts if hosts > 1 else 0)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -50,33 +47,8 @@ WORKLOAD = Workload(
     name="dualstack",
     title="IPv4 and IPv6 (dual stack)",
     network=True,
-    metrics=(
-        Metric(
-            name="dualstack.checks",
-            title="Dual-stack checks that passed",
-            unit="1",
-            better="higher",
-            kernel="checks",
-            per="passed",
-            match=("hosts",),
-            source=_SOURCE,
-        ),
-    ),
-    params={
-        "hosts": Param(
-            kind="integer", default="all", low=1, words=("all",), help="how many hosts take part; all: those of the job"
-        ),
-        "interface": Param(
-            kind="word", default="auto", help="its name, alike on all hosts; auto: that of a network which all share"
-        ),
-        "names": Param(
-            kind="word",
-            default="hosts",
-            choices=("hosts", "localhost", "none"),
-            help="which names must resolve to both families",
-        ),
-        "partners": Param(kind="integer", default=16, low=1, help="how many others each host asks"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

@@ -7,8 +7,11 @@ exercised by tests and its cost per run is known. Its only metric is the time th
 from __future__ import annotations
 
 from ..launchers import Command
-from ..records import Host, Metric, Params
-from . import Param, Workload
+from ..records import Host, Params
+from . import Workload
+from .common.table import table_of
+
+TABLE = table_of(__file__)
 
 _SCRIPTS = {
     "ok": 'printf \'{"event":"start","program":"empty","schema":1}\\n'
@@ -35,22 +38,8 @@ def _command(params: Params, host: Host) -> Command:
 WORKLOAD = Workload(
     name="empty",
     title="Empty run (measures the harness)",
-    metrics=(
-        Metric(
-            name="empty.time",
-            title="Time asked for",
-            unit="s",
-            better="none",
-            kernel="empty",
-            per="s",
-            source="the harness's own fake",
-        ),
-    ),
-    params={
-        "behaviour": Param(kind="word", default="ok", choices=tuple(_SCRIPTS), help="what the run does"),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="how long it sleeps before it ends"),
-        "tag": Param(kind="integer", default=0, help="makes otherwise equal runs different ones"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=lambda params, host: 0.01 + float(params["seconds"]),
 )

@@ -13,16 +13,17 @@ nothing asks for a password, and none is taken. Both sides are cleaned up, also 
 from __future__ import annotations
 
 import re
-import sys
 from typing import NamedTuple
 
 from ..errors import BadInput, unknown
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload
+from ..records import Host, Machine, Params
+from . import Sample, Workload
+from .common.table import table_of
+
+TABLE = table_of(__file__)
 
 TOOLS = ("rsync", "scp", "sftp", "cp")
-_SOURCE = "ARL-TR-7085, 3.3 (4)"
 #: Signs that no remote shell reads: the folder's name goes through one on its way.
 _PLAIN = re.compile(r"[A-Za-z0-9_./~+@%=,-]*")
 _LOGIN = re.compile(
@@ -95,12 +96,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = [
-        word for name in ("target", "tools", "large", "samples", "folder") for word in (f"--{name}", str(params[name]))
-    ]
-    if params["ssh_config"]:
-        words += ["--ssh-config", str(params["ssh_config"])]
-    return Command(argv=(sys.executable, "-m", "shakedown.functional_tests.exchange", *words))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -113,46 +109,12 @@ def _label(params: Params) -> str:
     return f"exchange with {params['target']} by {str(params['tools']).replace(',', ', ')}"
 
 
-def _metric(name: str, title: str, unit: str, better: str, kernel: str, per: str, headline: bool = False) -> Metric:
-    return Metric(
-        name=f"exchange.{name}",
-        title=title,
-        unit=unit,
-        better="lower" if better == "lower" else "higher",
-        kernel=kernel,
-        per=per,
-        headline=headline,
-        match=("tool", "direction"),
-        source=_SOURCE,
-    )
-
-
 WORKLOAD = Workload(
     name="exchange",
     title="Files exchanged with another system",
     network=True,
-    metrics=(
-        _metric("bandwidth", "Bandwidth of one large file", "B/s", "higher", "large", "bytes/s", headline=True),
-        _metric("files", "Rate of small files", "op/s", "higher", "tree", "files/s"),
-        _metric("setup", "Time to reach the other system", "s", "lower", "setup", "s"),
-        _metric("tools", "Tools by which files came back as they were", "1", "higher", "exchange", "tools"),
-    ),
-    params={
-        "target": Param(
-            kind="word", default="", help="[user@]host:folder, or the absolute path of a folder of this host"
-        ),
-        "tools": Param(
-            kind="list", default="auto", help="rsync, scp, sftp, cp between commas; auto: all that go to the target"
-        ),
-        "large": Param(
-            kind="integer", default=256 * 2**20, low=1, high=2**44, unit="B", help="size of the large file in bytes"
-        ),
-        "samples": Param(
-            kind="integer", default=3, low=1, high=1000, help="how often the large file goes there and back"
-        ),
-        "folder": Param(kind="word", default=".", help="the end here: a folder; '.' is the run's own"),
-        "ssh_config": Param(kind="word", default="", help="a configuration file for ssh; empty: the user's own"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

@@ -17,47 +17,16 @@ import platform
 import posixpath
 import re
 
-from .. import programs
 from ..errors import BadInput, unknown
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Param, Sample, Workload, each
-from .common.threads import HELP, counts
+from . import Sample, Workload
+from .common.table import table_of
+from .common.threads import counts
 
-_SOURCE = "5 N log2 N operations; native/fft/README.md"
-_METRICS = (
-    Metric(
-        name="euroben.mod2f.rate",
-        title="FFT rate, one dimension, double (EuroBen mod2f)",
-        unit="flop/s",
-        better="higher",
-        kernel="mod2f",
-        per="flop/s",
-        limit="flops.fp64",
-        ranked_by=("device", "nodes", "extent", "virtual", "n"),
-        headline=True,
-        source=f"{_SOURCE}; EuroBen, mod2f; PRACE D9.3.4, section 3.1.1",
-    ),
-    Metric(
-        name="fft.rate",
-        title="FFT rate, other shapes, precisions and batches",
-        unit="flop/s",
-        better="higher",
-        kernel="fft",
-        per="flop/s",
-        source=_SOURCE,
-    ),
-    Metric(
-        name="fft.plan.time",
-        title="Time to plan a transform",
-        unit="s",
-        better="lower",
-        kernel="fft_plan",
-        per="s",
-        source="the call of the planner; native/fft/README.md",
-    ),
-)
+TABLE = table_of(__file__)
+
 #: Longest dimension, which libraries count in int, and most points in all, as in native/fft/fft.hpp.
 _MOST_LENGTH, _MOST_POINTS = 2**31 - 1, 2**40
 #: Of the memory that is free, what the arrays may take.
@@ -84,22 +53,9 @@ def shapes(params: Params, workload: str = "fft") -> tuple[tuple[int, ...], ...]
     return tuple(dict.fromkeys(found))
 
 
-def of_both(params: Params, workload: str, name: str, known: tuple[str, str]) -> tuple[str, ...]:
-    """Words between commas, each once; "both" is all that are known. Raises BadInput."""
-    words = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",")))
-    for word in words:
-        if word not in (*known, "both"):
-            raise unknown(f"{name} of {workload}", word, (*known, "both"))
-    return known if "both" in words else words
-
-
-def _cases(params: Params) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def _cases(params: Params) -> tuple[tuple[str, ...], ...]:
     """Precisions, batches and data. Raises BadInput."""
-    return (
-        of_both(params, "fft", "precision", ("d", "s")),
-        of_both(params, "fft", "batch", ("together", "each")),
-        of_both(params, "fft", "data", ("warm", "cold")),
-    )
+    return tuple(TABLE.selection(params, name) for name in ("precision", "batch", "data"))
 
 
 def _library(word: str, host: Host) -> tuple[str, str]:
@@ -144,24 +100,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    precisions, batches, data = _cases(params)
-    options = {
-        "library": params["library"],
-        "label": params["label"],
-        "sizes": ",".join("x".join(map(str, shape)) for shape in shapes(params)),
-        "threads": params["threads"],
-        "precision": ",".join(precisions),
-        "batch": ",".join(batches),
-        "data": ",".join(data),
-        "plan": params["plan"],
-        "plan-limit": params["plan_limit"],
-        "wisdom": params["wisdom"],
-        "samples": params["samples"],
-        "seconds": params["seconds"],
-        "pages": params["pages"],
-    }
-    words = [word for name, value in options.items() if value != "" for word in (f"--{name}", str(value))]
-    return Command(argv=(programs.path("fft"), *words))
+    sizes = tuple("x".join(map(str, shape)) for shape in shapes(params))
+    return Command(argv=TABLE.argv(params, sizes=sizes))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -198,38 +138,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="fft",
     title="Fourier transforms (FFT)",
-    metrics=each(_METRICS, titles={"n": "points"}),
-    params={
-        "library": Param(
-            kind="list",
-            default="auto",
-            help="auto (the first that is there), fftw, mkl, armpl, nvpl or a path; between commas for one run each",
-        ),
-        "sizes": Param(
-            kind="list",
-            default="256,1024,4096,16384,65536,262144,1048576",
-            help="lengths between commas, with x between dimensions: 1048576,1024x1024,128x128x128",
-        ),
-        "threads": Param(kind="list", default="all", help=HELP),
-        "precision": Param(kind="list", default="d", help="d (double), s (single) or both"),
-        "batch": Param(
-            kind="list", default="together", help="together: by all threads; each: one of its own on each; both"
-        ),
-        "data": Param(
-            kind="list", default="warm", help="warm: the same arrays again; cold: such as no cache holds; both"
-        ),
-        "plan": Param(
-            kind="word", default="measure", choices=("estimate", "measure", "patient"), help="effort of the planner"
-        ),
-        "plan_limit": Param(
-            kind="real", default=0, low=0, unit="s", help="the planner's time for one plan; 0: its own"
-        ),
-        "wisdom": Param(kind="word", default="", help="file of plans found before, as fftw-wisdom makes"),
-        "samples": Param(kind="integer", default=5, low=1, help="at least so many samples of each case"),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
-        "pages": Param(kind="word", default="huge", choices=("huge", "base", "hugetlb"), help="pages of the arrays"),
-        "label": Param(kind="word", default="", help="what the results call the library; filled in by the program"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

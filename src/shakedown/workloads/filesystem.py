@@ -21,93 +21,18 @@ Free space is checked before; whatever ends the run, its files are removed. See 
 
 from __future__ import annotations
 
-from .. import programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import show_bytes, whole_number
-from . import Param, Sample, Workload
+from . import Sample, Workload
+from .common.table import table_of
 
-KERNELS = ("features", "write", "rewrite", "read", "metadata")
+TABLE = table_of(__file__)
+
 _PAGE_BYTES = 4096
 _SLOW_B_S = 200e6  # of a first guess of the duration
 _SLOW_OP_S = 2000.0
-
-_SOURCE = "native/filesystem/README.md"
-_SAME = ("block", "threads", "ranks", "cache")
-#: Hosts that ask, how many processes do so at once, in blocks of which size, past the page cache or not.
-_RANKED_BY = ("nodes", "virtual", "application", *_SAME)
-
-
-def _bandwidth(kernel: str, words: str) -> tuple[Metric, ...]:
-    return (
-        Metric(
-            name=f"filesystem.{kernel}.bandwidth",
-            headline=kernel != "rewrite",
-            title=f"File system, {words}",
-            unit="B/s",
-            better="higher",
-            kernel=kernel,
-            per="bytes/s",
-            match=_SAME,
-            ranked_by=_RANKED_BY,
-            source=_SOURCE,
-        ),
-        Metric(
-            name=f"filesystem.{kernel}.operations",
-            title=f"File system, {words}, blocks",
-            unit="op/s",
-            better="higher",
-            kernel=kernel,
-            per="op/s",
-            match=_SAME,
-            ranked_by=_RANKED_BY,
-            source=_SOURCE,
-        ),
-    )
-
-
-def _small(kernel: str, words: str) -> Metric:
-    return Metric(
-        name=f"filesystem.{kernel}.rate",
-        title=f"Small files {words}",
-        unit="op/s",
-        better="higher",
-        kernel=kernel,
-        per="op/s",
-        match=("threads", "ranks", "files"),
-        source=_SOURCE,
-    )
-
-
-_METRICS = (
-    Metric(
-        name="filesystem.features",
-        title="File system features that hold",
-        unit="1",
-        better="higher",
-        kernel="features",
-        per="features",
-        match=("ranks",),
-        source=f"{_SOURCE}; POSIX.1-2017 and Linux manual pages",
-    ),
-    Metric(
-        name="filesystem.features_absent",
-        title="File system features that are absent",
-        unit="1",
-        better="lower",
-        kernel="features",
-        per="absent",
-        match=("ranks",),
-        source=_SOURCE,
-    ),
-    *_bandwidth("write", "writing new files"),
-    *_bandwidth("rewrite", "writing files over"),
-    *_bandwidth("read", "reading"),
-    _small("create", "made"),
-    _small("stat", "looked at"),
-    _small("unlink", "removed"),
-)
 
 
 def _words(params: Params, name: str) -> tuple[str, ...]:
@@ -127,12 +52,7 @@ def numbers(params: Params, name: str) -> tuple[int, ...]:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    kernels = _words(params, "kernels")
-    for word in kernels:
-        if word not in KERNELS:
-            raise unknown("kernel of filesystem", word, KERNELS)
-    if not kernels:
-        raise BadInput("filesystem.kernels is empty", hint=f"known: {', '.join(KERNELS)}")
+    kernels = TABLE.selection(params, "kernels")
     size = int(params["size"])
     for block in numbers(params, "blocks"):
         if block % _PAGE_BYTES or size % block:
@@ -155,30 +75,13 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 def _command(params: Params, host: Host) -> Command:
     ranks = int(params["ranks"])
-    options = {
-        name: params[name]
-        for name in (
-            "directory",
-            "kernels",
-            "require",
-            "blocks",
-            "threads",
-            "size",
-            "files",
-            "samples",
-            "cache",
-            "ranks",
-        )
-    }
-    options["seconds"] = f"{float(params['seconds']):g}"
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     # A job of several is brought together by its launcher; by MPI it says nothing.
-    return Command(argv=(programs.path("filesystem"), *words), ranks=ranks if ranks > 1 else 0)
+    return Command(argv=TABLE.argv(params), ranks=ranks if ranks > 1 else 0)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, the features, and for each pattern its samples and the reading that compares."""
-    kernels = _words(params, "kernels")
+    kernels = TABLE.selection(params, "kernels")
     samples = int(params["samples"])
     seconds = 3.0 * ("features" in kernels)
     for threads in numbers(params, "threads"):
@@ -196,7 +99,7 @@ def _label(params: Params) -> str:
     where = "the run's folder" if params["directory"] == "." else str(params["directory"])
     of = (
         f", {show_bytes(int(params['size']))} a thread"
-        if {"write", "rewrite", "read"} & set(_words(params, "kernels"))
+        if {"write", "rewrite", "read"} & set(TABLE.selection(params, "kernels"))
         else ""
     )
     ranks = f", {params['ranks']} ranks" if int(params["ranks"]) > 1 else ""
@@ -206,40 +109,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="filesystem",
     title="File system (features, bandwidth, small files)",
-    metrics=_METRICS,
-    params={
-        "directory": Param(
-            kind="word",
-            default=".",
-            help="a folder on the file system; '.' is the run's own folder, where all hosts see it",
-        ),
-        "kernels": Param(kind="list", default=",".join(KERNELS), help=f"what to do: {', '.join(KERNELS)}"),
-        "require": Param(
-            kind="list",
-            default="posix",
-            help="features that must hold: none, posix, all, or names between commas (the program's --help and README)",
-        ),
-        "blocks": Param(kind="list", default="1048576", unit="B", help="block sizes, multiples of 4096"),
-        "threads": Param(kind="list", default="1", help="numbers of threads of each rank, each with a file of its own"),
-        "size": Param(kind="integer", default=256 << 20, low=_PAGE_BYTES, unit="B", help="size of each thread's file"),
-        "files": Param(kind="integer", default=5000, low=1, high=10_000_000, help="small files of each thread"),
-        "samples": Param(kind="integer", default=3, low=1, high=10_000, help="samples of each case"),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
-        "cache": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", "direct", "dropped", "kept"),
-            help="the page cache: direct (O_DIRECT), dropped before reading, kept; auto: direct where it works",
-        ),
-        "ranks": Param(
-            kind="integer",
-            default="hosts",
-            low=1,
-            high=100_000,
-            words=("hosts",),
-            help="processes; hosts: one on each host of the job, which then see each other's files",
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

@@ -18,11 +18,12 @@ import msgspec
 
 from .. import strict
 from ..launchers import Command
-from ..records import Case, Host, Metric, Params, Residual, Value
-from . import Garbage, Param, Sample, Stated, Workload
+from ..records import Case, Host, Params, Residual, Value
+from . import Garbage, Sample, Stated, Workload
 from .common.printed import at
+from .common.table import table_of
 
-PATTERNS = ("read", "write", "randread", "randwrite", "rw", "randrw")
+TABLE = table_of(__file__)
 
 
 def _command(params: Params, host: Host) -> Command:
@@ -138,69 +139,11 @@ def stated(text: str) -> Stated:
     return Stated(host=host[1] if host else "", begin=begin, end=end)
 
 
-def _metrics(direction: str) -> tuple[Metric, ...]:
-    source = "fio's documentation, JSON output"
-    return (
-        Metric(
-            name=f"fio.{direction}.bandwidth",
-            title=f"fio {direction} bandwidth",
-            unit="B/s",
-            better="higher",
-            kernel=direction,
-            per="bytes/s",
-            source=source,
-            match=("pattern", "block"),
-        ),
-        Metric(
-            name=f"fio.{direction}.operations",
-            title=f"fio {direction} operations",
-            unit="op/s",
-            better="higher",
-            kernel=direction,
-            per="op/s",
-            source=source,
-            match=("pattern", "block"),
-        ),
-        Metric(
-            name=f"fio.{direction}.latency",
-            title=f"fio {direction} completion latency, mean",
-            unit="s",
-            better="lower",
-            kernel=direction,
-            per="latency_mean_s",
-            source=source,
-            match=("pattern", "block"),
-        ),
-        Metric(
-            name=f"fio.{direction}.latency_p99",
-            title=f"fio {direction} completion latency, 99th percentile",
-            unit="s",
-            better="lower",
-            kernel=direction,
-            per="latency_p99_s",
-            source=source,
-            match=("pattern", "block"),
-        ),
-    )
-
-
 WORKLOAD = Workload(
     name="fio",
     title="fio: file-system bandwidth, operations and latency",
-    metrics=(*_metrics("read"), *_metrics("write")),
-    params={
-        "directory": Param(kind="word", default=".", help="where the test file lies; '.' is the run's own folder"),
-        "pattern": Param(kind="word", default="write", choices=PATTERNS, help="fio's rw"),
-        "block": Param(kind="word", default="1m", help="block size in fio's words: 4k, 1m"),
-        "size": Param(kind="word", default="256m", help="file size of each job in fio's words"),
-        "jobs": Param(kind="integer", default=1, low=1, help="processes at once"),
-        "depth": Param(
-            kind="integer", default=1, low=1, help="operations in flight of each job (asynchronous engines)"
-        ),
-        "engine": Param(kind="word", default="psync", help="fio's ioengine: psync, libaio, io_uring"),
-        "direct": Param(kind="flag", default=False, help="leave the page cache out (O_DIRECT)"),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="go on for so long; 0: once over the size"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     parse=parse,
     stated=stated,

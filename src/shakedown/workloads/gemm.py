@@ -15,51 +15,17 @@ from __future__ import annotations
 
 import posixpath
 
-from .. import programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import show_bytes, whole_number
-from . import ORDER, Param, Sample, Workload, each
+from . import Sample, Workload
 from .common import blas
-from .common.threads import HELP, counts
+from .common.table import table_of
+from .common.threads import counts
 
-_SOURCE = "2 n^3 operations; native/gemm/README.md"
-_METRICS = (
-    Metric(
-        name="gemm.dgemm.rate",
-        title="DGEMM rate",
-        unit="flop/s",
-        better="higher",
-        kernel="dgemm",
-        per="flop/s",
-        limit="flops.fp64",
-        headline=True,
-        source=_SOURCE,
-    ),
-    Metric(
-        name="gemm.sgemm.rate",
-        title="SGEMM rate",
-        unit="flop/s",
-        better="higher",
-        kernel="sgemm",
-        per="flop/s",
-        limit="flops.fp32",
-        source=_SOURCE,
-    ),
-    *(
-        Metric(
-            name=f"gemm.{kernel}.efficiency",
-            title=f"{kernel.upper()} rate as a fraction of the peak",
-            unit="1",
-            better="higher",
-            kernel=kernel,
-            per=f"gemm.{kernel}.rate/{peak}",
-            source="rate / derived peak of the cores used, at the base clock; PRACE D9.3.4, Tables 5 and 6",
-        )
-        for kernel, peak in (("dgemm", "flops.fp64"), ("sgemm", "flops.fp32"))
-    ),
-)
+TABLE = table_of(__file__)
+
 #: Of the memory that is free, what the three matrices may take.
 _SHARE = 0.9
 
@@ -75,19 +41,10 @@ def sizes(params: Params) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(word) for word in words))
 
 
-def precisions(params: Params) -> tuple[str, ...]:
-    """ "d", "s" or both. Raises BadInput."""
-    words = tuple(dict.fromkeys(word.strip() for word in str(params["precision"]).split(",")))
-    for word in words:
-        if word not in ("d", "s"):
-            raise unknown("precision of gemm", word, ("d", "s"))
-    return words
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     threads = counts(str(params["threads"]), host, where="gemm.threads")
-    entry_bytes = 8 if "d" in precisions(params) else 4
+    entry_bytes = 8 if "d" in TABLE.selection(params, "precision") else 4
     need = 3 * max(sizes(params)) ** 2 * entry_bytes
     room = host.memory.room_bytes
     if need > _SHARE * room:
@@ -104,20 +61,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    options = {
-        "library": params["library"],
-        "label": params["label"],
-        "sizes": ",".join(map(str, sizes(params))),
-        "threads": params["threads"],
-        "precision": ",".join(precisions(params)),
-        "samples": params["samples"],
-        "seconds": params["seconds"],
-        "alpha": params["alpha"],
-        "beta": params["beta"],
-        "pages": params["pages"],
-    }
-    words = [word for name, value in options.items() if value != "" for word in (f"--{name}", str(value))]
-    return Command(argv=(programs.path("gemm"), *words))
+    return Command(argv=TABLE.argv(params, sizes=sizes(params)))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -130,7 +74,7 @@ def _estimate_s(params: Params, host: Host) -> float:
         for n in sizes(params):
             fill_s = 4 * n**2 * 3e-9 / threads
             check_s = (max(2 * n**2, min(2**26, n**3)) + 4 * n**2) * 2e-9 / threads
-            for precision in precisions(params):
+            for precision in TABLE.selection(params, "precision"):
                 call_s = 2 * n**3 / (threads * (2e10 if precision == "d" else 4e10))
                 sample_s = max(call_s, 2e9 / (threads * 2e10))
                 total += fill_s + check_s + max(0.15, 2 * call_s)
@@ -139,7 +83,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    words = "+".join({"d": "dgemm", "s": "sgemm"}[one] for one in precisions(params))
+    words = "+".join({"d": "dgemm", "s": "sgemm"}[one] for one in TABLE.selection(params, "precision"))
     orders = sizes(params)
     span = str(orders[0]) if len(orders) == 1 else f"{min(orders)} to {max(orders)}"
     threads = str(params["threads"])
@@ -150,19 +94,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="gemm",
     title="Products of matrices (DGEMM, SGEMM)",
-    metrics=each(_METRICS, titles=ORDER),
-    params={
-        "library": Param(kind="word", default="all", help=blas.HELP),
-        "sizes": Param(kind="list", default="1024,2048,4096", help="orders of the matrices between commas"),
-        "threads": Param(kind="list", default="all", help=HELP),
-        "precision": Param(kind="list", default="d,s", help="d (double), s (single) or both"),
-        "samples": Param(kind="integer", default=5, low=1, help="at least so many samples of each case"),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
-        "alpha": Param(kind="real", default=1, low=-1e6, high=1e6, help="factor of the product"),
-        "beta": Param(kind="real", default=0, low=-1, high=1, help="factor of C; 0: C is not read"),
-        "pages": Param(kind="word", default="huge", choices=("huge", "base", "hugetlb"), help="pages of the matrices"),
-        "label": Param(kind="word", default="", help="what the results call the library; filled in"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

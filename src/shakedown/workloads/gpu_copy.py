@@ -10,74 +10,34 @@ moved in blocks by two streams. Every word that arrives is compared with what wa
 
 from __future__ import annotations
 
-from .. import programs
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload, each
+from ..records import Host, Machine, Params
+from . import Sample, Workload
 from .common import gpu
+from .common.table import table_of
 
-KERNELS = ("h2d", "d2h", "bidirectional", "peer", "latency", "triad")
+TABLE = table_of(__file__)
+
 _NAME = "gpu_copy"
-_SOURCE = "native/gpu_copy/README.md"
-
-
-def _bandwidth(kernel: str, title: str, match: tuple[str, ...], limit: str = "", headline: bool = False) -> Metric:
-    return Metric(
-        name=f"gpu_copy.{kernel}.bandwidth",
-        title=title,
-        unit="B/s",
-        better="higher",
-        kernel=kernel,
-        per="bytes/s",
-        limit=limit,
-        headline=headline,
-        match=match,
-        source=_SOURCE,
-    )
-
-
-def _latency(kernel: str, title: str) -> Metric:
-    return Metric(
-        name=f"gpu_copy.{kernel}.latency",
-        title=title,
-        unit="s",
-        better="lower",
-        kernel=kernel,
-        per="s/trips",
-        source=_SOURCE,
-    )
-
-
-_METRICS = (
-    _bandwidth("h2d", "Copy from host to GPU", ("memory", "bytes"), "gpu.pcie.payload", headline=True),
-    _bandwidth("d2h", "Copy from GPU to host", ("memory", "bytes"), "gpu.pcie.payload"),
-    _bandwidth("bidirectional", "Copies between host and GPU, both ways at once", ("memory", "bytes")),
-    _bandwidth("peer", "Copy from GPU to GPU", ("path", "bytes")),
-    _bandwidth("peer_bidirectional", "Copies between GPUs, both ways at once", ("path", "bytes")),
-    _bandwidth("triad", "SHOC triad from the host's memory", ("block_bytes",)),
-    _latency("launch", "Start of an empty kernel and waiting for it"),
-    _latency("echo", "Eight bytes to the GPU and back"),
-)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 8)
     gpu.numbers(params, _NAME, "blocks", 4)
-    gpu.words(params, _NAME, "kernels", KERNELS)
-    gpu.words(params, _NAME, "memory", ("pinned", "pageable"))
+    TABLE.selection(params, "kernels")
+    TABLE.selection(params, "memory")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    more = {name: str(params[name]).replace(" ", "") for name in ("sizes", "kernels", "memory", "blocks")}
-    more |= {"placement": str(params["placement"]), "triad-bytes": str(params["triad_bytes"])}
-    return Command(argv=(programs.path("gpu_copy"), *gpu.options(params, **more)))
+    lists = {name: gpu.numbers(params, _NAME, name, 1) for name in ("sizes", "blocks")}
+    return Command(argv=gpu.argv(TABLE, params, **lists))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, pinning and filling (1 GB/s and more), and for each case warm-up, samples and check, at 10 GB/s."""
-    kernels = set(gpu.words(params, _NAME, "kernels", KERNELS))
-    memories = len(gpu.words(params, _NAME, "memory", ("pinned", "pageable")))
+    kernels = set(TABLE.selection(params, "kernels"))
+    memories = len(TABLE.selection(params, "memory"))
     devices = gpu.count(params, host)
     pairs = devices * (devices - 1) * 3 // 2 if "peer" in kernels else 0
     total = 2.0
@@ -94,24 +54,8 @@ def _estimate_s(params: Params, host: Host) -> float:
 WORKLOAD = Workload(
     name=_NAME,
     title="Copies between host and GPUs, and between GPUs",
-    metrics=each(_METRICS, only=gpu.ON_GPUS),
-    params={
-        **gpu.PARAMS,
-        "sizes": Param(kind="list", default="4096,65536,1048576,16777216,268435456", help="bytes of a copy"),
-        "kernels": Param(kind="list", default=",".join(KERNELS), help=", ".join(KERNELS)),
-        "memory": Param(kind="list", default="pinned,pageable", help="the host's memory: pinned, pageable or both"),
-        "placement": Param(
-            kind="word", default="near", choices=("near", "any"), help="the host's memory on the NUMA node of the GPU"
-        ),
-        "triad_bytes": Param(
-            kind="integer", default=2**28, low=4, unit="B", help="each of the triad's arrays in the host's memory"
-        ),
-        "blocks": Param(
-            kind="list",
-            default="65536,262144,1048576,4194304,16777216",
-            help="bytes of the blocks that the triad moves",
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

@@ -14,62 +14,18 @@ from __future__ import annotations
 
 import math
 
-from .. import programs
 from ..errors import BadInput
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import whole_number
-from . import Param, Sample, Workload, each
+from . import Sample, Workload
 from .common import gpu
-from .fft import of_both, shapes
+from .common.table import table_of
+from .fft import shapes
+
+TABLE = table_of(__file__)
 
 _NAME = "gpu_fft"
-_SOURCE = "5 N log2 N operations; native/gpu_fft/README.md"
-_METRICS = (
-    Metric(
-        name="gpu_fft.mod2f.rate",
-        title="FFT rate on a GPU, one dimension, double, one by one (EuroBen mod2f)",
-        unit="flop/s",
-        better="higher",
-        kernel="mod2f",
-        per="flop/s",
-        limit="gpu.flops.fp64",
-        match=("shape",),
-        source=f"{_SOURCE}; EuroBen, mod2f; PRACE D9.3.4, section 3.1.1",
-    ),
-    Metric(
-        name="gpu_fft.rate",
-        title="FFT rate on a GPU",
-        unit="flop/s",
-        better="higher",
-        kernel="fft",
-        per="flop/s",
-        headline=True,
-        match=("shape", "precision", "batch"),
-        source=_SOURCE,
-    ),
-    Metric(
-        name="gpu_fft.bandwidth",
-        title="FFT on a GPU: input read and output written once, a second",
-        unit="B/s",
-        better="higher",
-        kernel="fft",
-        per="bytes/s",
-        limit="gpu.{level}.bandwidth",
-        match=("shape", "precision", "batch"),
-        source="2 x the bytes of the data, what any transform must move; native/gpu_fft/README.md",
-    ),
-    Metric(
-        name="gpu_fft.plan.time",
-        title="Time to plan a transform on a GPU",
-        unit="s",
-        better="lower",
-        kernel="fft_plan",
-        per="s",
-        match=("shape", "precision", "batch"),
-        source="cufftMakePlanMany64; native/gpu_fft/README.md",
-    ),
-)
 
 
 def batches(params: Params) -> tuple[str, ...]:
@@ -83,33 +39,22 @@ def batches(params: Params) -> tuple[str, ...]:
     return words
 
 
-def _precisions(params: Params) -> tuple[str, ...]:
-    return of_both(params, _NAME, "precision", ("d", "s"))
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     shapes(params, _NAME)
     batches(params)
-    _precisions(params)
+    TABLE.selection(params, "precision")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = gpu.options(
-        params,
-        sizes=",".join("x".join(map(str, shape)) for shape in shapes(params, _NAME)),
-        batch=",".join(batches(params)),
-        bytes=params["bytes"],
-        precision=",".join(_precisions(params)),
-        cufft=gpu.library(params, "cufft"),
-    )
-    return Command(argv=(programs.path("gpu_fft"), *words))
+    sizes = tuple("x".join(map(str, shape)) for shape in shapes(params, _NAME))
+    return Command(argv=gpu.argv(TABLE, params, sizes=sizes, batch=batches(params)))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case a plan, warm-up, samples at 1 TB/s, and the host's check at 10 million points a second."""
     total = 3.0
-    for point_bytes in (16 if word == "d" else 8 for word in _precisions(params)):
+    for point_bytes in (16 if word == "d" else 8 for word in TABLE.selection(params, "precision")):
         for shape in shapes(params, _NAME):
             points = math.prod(shape)
             filling = max(1, int(params["bytes"]) // (points * point_bytes))
@@ -129,21 +74,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="Fourier transforms (FFT) on GPUs",
-    metrics=each(_METRICS, only=gpu.ON_GPUS, titles={"n": "points"}),
-    params={
-        **gpu.PARAMS,
-        "sizes": Param(
-            kind="list",
-            default="256,1024,4096,16384,65536,262144,1048576,4096x4096,256x256x256",
-            help="lengths between commas, with x between dimensions; what does not fit is left out and told",
-        ),
-        "batch": Param(
-            kind="list", default="1,auto", help="transforms of one call, between commas; auto: as many as read bytes"
-        ),
-        "bytes": Param(kind="integer", default=2**28, low=1, help="what a batch that is auto reads, and writes"),
-        "precision": Param(kind="list", default="d,s", help="d (double), s (single) or both"),
-        "cufft": gpu.CUFFT,
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

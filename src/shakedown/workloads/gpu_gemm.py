@@ -12,91 +12,33 @@ that of a Python wheel. See native/gpu_gemm/README.md.
 
 from __future__ import annotations
 
-from .. import programs
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Only, Params
-from . import ORDER, Param, Sample, Workload, each
+from ..records import Host, Machine, Params
+from . import Sample, Workload
 from .common import gpu
+from .common.table import table_of
 
-FORMATS = ("f64", "f32", "tf32", "bf16", "f16", "i8", "f8")
-DATA = ("random", "ones", "zeros")
-#: Data of one value switch few wires: those cases stand beside the figure.
-_FIGURE = {"data": Only(value="random")}
+TABLE = table_of(__file__)
+
 _NAME = "gpu_gemm"
-_SOURCE = "2 n^3 operations; native/gpu_gemm/README.md"
-_TITLES = {
-    "f64": "DGEMM on a GPU",
-    "f32": "SGEMM on a GPU",
-    "tf32": "GEMM in TF32 on a GPU",
-    "bf16": "GEMM in bfloat16 on a GPU",
-    "f16": "GEMM in half precision on a GPU",
-    "i8": "GEMM in 8-bit integers on a GPU",
-    "f8": "GEMM in 8-bit floating point on a GPU",
-}
-_LIMITS = {
-    "f64": "gpu.flops.fp64.matrix",
-    "f32": "gpu.flops.fp32",
-    "tf32": "gpu.flops.tf32",
-    "bf16": "gpu.flops.bf16",
-    "f16": "gpu.flops.fp16",
-    "i8": "gpu.ops.int8",
-    "f8": "gpu.flops.fp8",
-}
-
-
-def _metric(format_: str) -> Metric:
-    return Metric(
-        name=f"gpu_gemm.{format_}.rate",
-        title=_TITLES[format_],
-        unit="op/s" if format_ == "i8" else "flop/s",
-        better="higher",
-        kernel=f"gemm_{format_}",
-        per="flop/s",
-        limit=_LIMITS[format_],
-        headline=format_ in ("f64", "bf16"),
-        match=("n", "data"),
-        only=_FIGURE,
-        source=_SOURCE,
-    )
-
-
-def _condition(name: str, title: str, unit: str, per: str) -> Metric:
-    return Metric(
-        name=f"gpu_gemm.{name}",
-        title=title,
-        unit=unit,
-        better="none",
-        kernel="conditions",
-        per=per,
-        match=("format", "n", "data"),
-        only=_FIGURE,
-        source="NVML: nvmlDeviceGetClockInfo, nvmlDeviceGetPowerUsage; the mean over a case, read every 20 ms",
-    )
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 1)
-    gpu.words(params, _NAME, "formats", FORMATS)
-    gpu.words(params, _NAME, "data", DATA)
+    TABLE.selection(params, "formats")
+    TABLE.selection(params, "data")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = gpu.options(
-        params,
-        sizes=",".join(map(str, gpu.numbers(params, _NAME, "sizes", 1))),
-        formats=",".join(gpu.words(params, _NAME, "formats", FORMATS)),
-        data=",".join(gpu.words(params, _NAME, "data", DATA)),
-        cublas=gpu.cublas(params),
-    )
-    return Command(argv=(programs.path("gpu_gemm"), *words))
+    return Command(argv=gpu.argv(TABLE, params, sizes=gpu.numbers(params, _NAME, "sizes", 1)))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case warm-up, samples at 20 Tflop/s, and the check on the host's threads (3 ns an entry)."""
     total = 3.0
     threads = max(1, len(host.usable_cpus))
-    cases = len(gpu.words(params, _NAME, "formats", FORMATS)) * len(gpu.words(params, _NAME, "data", DATA))
+    cases = len(TABLE.selection(params, "formats")) * len(TABLE.selection(params, "data"))
     for n in gpu.numbers(params, _NAME, "sizes", 1):
         call_s = 2 * n**3 / 2e13
         samples_s = max(float(params["seconds"]), int(params["samples"]) * max(call_s, 5e-3))
@@ -113,26 +55,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="Products of matrices on GPUs",
-    metrics=each(
-        (
-            *(_metric(one) for one in FORMATS),
-            _condition("clock", "Clock of the GPU during products", "Hz", "hertz"),
-            _condition("power", "Power of the GPU during products", "W", "watts"),
-        ),
-        only=gpu.ON_GPUS,
-        titles=ORDER,
-    ),
-    params={
-        **gpu.PARAMS,
-        "formats": Param(kind="list", default=",".join(FORMATS), help=", ".join(FORMATS)),
-        "sizes": Param(kind="list", default="1024,2048,4096,8192,16384", help="orders of the matrices between commas"),
-        "data": Param(
-            kind="list",
-            default="random,ones",
-            help="random, ones, zeros: figures, and limits that name no data, are those of random",
-        ),
-        "cublas": gpu.CUBLAS,
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

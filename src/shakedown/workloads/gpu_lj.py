@@ -21,45 +21,27 @@ Lorenz, A. Travesset, Journal of Computational Physics 227, 5342, 2008.
 
 from __future__ import annotations
 
-from .. import programs
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload, each, lj
+from ..records import Host, Machine, Params
+from . import Sample, Workload, lj
 from .common import gpu
 from .common.particles import counts_of
+from .common.table import table_of
+
+TABLE = table_of(__file__)
 
 _NAME = "gpu_lj"
-_SOURCE = "one update is one particle advanced by one step; HOOMD-blue benchmark, Comet; native/gpu_lj/README.md"
-#: Parameters that mean what they mean for ``lj``, and stand in its words.
-_SAME = ("density", "cutoff", "temperature", "dt", "start", "equilibrate", "skin", "steps", "seed")
 #: Particle steps a second of a GPU, for a first guess; the store's own history replaces it.
 _RATES = {"mixed": 1e9, "fp64": 3e8}
 _HOST_RATE = 2e5
-
-
-def _condition(name: str, title: str, unit: str, per: str) -> Metric:
-    return Metric(
-        name=f"{_NAME}.{name}",
-        title=title,
-        unit=unit,
-        better="none",
-        kernel="conditions",
-        per=per,
-        match=lj.MATCH,
-        source="NVML: nvmlDeviceGetClockInfo, nvmlDeviceGetPowerUsage; the mean over a case, read every 20 ms",
-    )
 
 
 def _particles(params: Params) -> tuple[int, ...]:
     return counts_of(str(params["particles"]), where=f"{_NAME}.particles", low=100, high=2**31)
 
 
-def _precisions(params: Params) -> tuple[str, ...]:
-    return gpu.words(params, _NAME, "precision", lj.PRECISIONS)
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    particles, precisions = _particles(params), _precisions(params)
+    particles, precisions = _particles(params), TABLE.selection(params, "precision")
     lj.check_box(_NAME, min(particles), params)
     lj.check_step(_NAME, params)
     named = {"particles": ",".join(map(str, particles)), "precision": ",".join(precisions)}
@@ -67,8 +49,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    own = {name: params[name] for name in ("particles", "precision", *_SAME, "lanes")}
-    return Command(argv=(programs.path(_NAME), *gpu.options(params, **own)))
+    return Command(argv=gpu.argv(TABLE, params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -77,7 +58,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     trials = 12 * (str(params["lanes"]) == "auto") + 18 * (float(params["skin"]) == 0)
     total = 0.0
     for n in _particles(params):
-        for precision in _precisions(params):
+        for precision in TABLE.selection(params, "precision"):
             step_s = max(n / (_HOST_RATE if on_host else _RATES[precision]), 1e-5)
             steps = int(params["steps"]) or max(100, round(0.1 / step_s))
             before = int(params["equilibrate"]) + trials * (10 if on_host else 400) + steps
@@ -95,49 +76,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="Molecular dynamics on GPUs (Lennard-Jones fluid)",
-    metrics=each(
-        (
-            Metric(
-                name="gpu_lj.rate",
-                title="Lennard-Jones particle steps on a GPU",
-                unit="update/s",
-                better="higher",
-                kernel="lj",
-                per="particle_steps/s",
-                headline=True,
-                match=lj.MATCH,
-                source=_SOURCE,
-            ),
-            Metric(
-                name="gpu_lj.step",
-                title="Time of a step of the Lennard-Jones fluid on a GPU",
-                unit="s",
-                better="lower",
-                kernel="lj",
-                per="s/steps",
-                match=lj.MATCH,
-                source="lists of neighbours included; native/gpu_lj/README.md",
-            ),
-            _condition("clock", "Clock of the GPU during molecular dynamics", "Hz", "hertz"),
-            _condition("power", "Power of the GPU during molecular dynamics", "W", "watts"),
-        ),
-        only=gpu.ON_GPUS,
-        titles={"n": "particles"},
-    ),
-    params={
-        **gpu.PARAMS,
-        "particles": Param(
-            kind="list", default="64000,1000000", help="numbers of particles between commas: 64000,1000000"
-        ),
-        "precision": lj.WORKLOAD.params["precision"],
-        **{name: lj.WORKLOAD.params[name] for name in _SAME},
-        "lanes": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", "1", "2", "4", "8"),
-            help="threads that share a particle; auto: the fastest in a trial",
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

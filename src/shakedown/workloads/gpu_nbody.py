@@ -21,71 +21,51 @@ memory, 20 operations); ARL-TR-7085, 3.3 (16) and (17).
 
 from __future__ import annotations
 
-from .. import programs
 from ..errors import BadInput
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload, each, nbody
+from ..records import Host, Machine, Params
+from . import Sample, Workload, nbody
 from .common import gpu
 from .common.particles import counts_of
+from .common.table import table_of
 
-PRECISIONS = nbody.PRECISIONS
+TABLE = table_of(__file__)
+
 #: Targets of a thread and steps written out, as the kernels were compiled (native/gpu_nbody/gpu_nbody.hpp).
 SHAPES = {"fp32": ("r2u8", "r4u4", "r4u8", "r6u4", "r8u2"), "fp64": ("r1u8", "r2u4", "r4u4")}
 _NAME = "gpu_nbody"
-_SOURCE = "Nyland, Harris, Prins, GPU Gems 3, chapter 31 (20 operations each); native/gpu_nbody/README.md"
-_MATCH = ("n", "precision", "mode")
 _MOST = 2**30
 #: Interactions a second of a GPU, for a first guess; the store's own history replaces it.
 _RATES = {"fp32": 1e12, "fp64": 3e11}
 _HOST_RATE = 1e8
 
 
-def _condition(name: str, title: str, unit: str, per: str) -> Metric:
-    return Metric(
-        name=f"{_NAME}.{name}",
-        title=title,
-        unit=unit,
-        better="none",
-        kernel="conditions",
-        per=per,
-        match=_MATCH,
-        source="NVML: nvmlDeviceGetClockInfo, nvmlDeviceGetPowerUsage; the mean over a case, read every 20 ms",
-    )
-
-
 def _bodies(params: Params) -> tuple[int, ...]:
     return counts_of(str(params["bodies"]), where=f"{_NAME}.bodies", low=2, high=_MOST)
 
 
-def _precisions(params: Params) -> tuple[str, ...]:
-    return gpu.words(params, _NAME, "precision", PRECISIONS)
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     shape = str(params["shape"])
-    for precision in _precisions(params):
+    for precision in TABLE.selection(params, "precision"):
         if shape not in ("auto", *SHAPES[precision]):
             raise BadInput(
                 f"{_NAME}.shape = {shape!r} is no shape of {precision}", hint=f"auto, {', '.join(SHAPES[precision])}"
             )
     for bodies in _bodies(params):
         nbody.check_step(_NAME, bodies, params)
-    named = {"bodies": ",".join(map(str, _bodies(params))), "precision": ",".join(_precisions(params))}
+    named = {"bodies": ",".join(map(str, _bodies(params))), "precision": ",".join(TABLE.selection(params, "precision"))}
     return ({**gpu.present(params, machine, _NAME), **named},)
 
 
 def _command(params: Params, host: Host) -> Command:
-    same = {name: params[name] for name in ("bodies", "precision", "shape", "steps", "softening", "dt", "seed")}
-    words = gpu.options(params, **same)
-    return Command(argv=(programs.path(_NAME), *words, *(("--together",) if params["together"] else ())))
+    return Command(argv=gpu.argv(TABLE, params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case the bodies, warm-up of half a second, three fields beside the samples, and the checks."""
     total = 2.0
     for n in _bodies(params):
-        for precision in _precisions(params):
+        for precision in TABLE.selection(params, "precision"):
             rate = _HOST_RATE if str(params["backend"]).startswith("host") else _RATES[precision]
             step_s = max(n**2 / rate, 1e-5)
             steps = int(params["steps"]) or max(1, round(0.02 / step_s))
@@ -104,63 +84,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="N-body on GPUs, all pairs",
-    metrics=each(
-        (
-            Metric(
-                name="gpu_nbody.rate",
-                title="N-body rate on a GPU, 20 operations an interaction",
-                unit="flop/s",
-                better="higher",
-                kernel="nbody",
-                per="flop/s",
-                limit="gpu.flops.{precision}",
-                headline=True,
-                match=_MATCH,
-                source=_SOURCE,
-            ),
-            Metric(
-                name="gpu_nbody.interactions",
-                title="N-body interactions on a GPU",
-                unit="interaction/s",
-                better="higher",
-                kernel="nbody",
-                per="interactions/s",
-                match=_MATCH,
-                source="n^2 interactions a step; native/nbody/README.md",
-            ),
-            _condition("clock", "Clock of the GPU during N-body", "Hz", "hertz"),
-            _condition("power", "Power of the GPU during N-body", "W", "watts"),
-        ),
-        only=gpu.ON_GPUS,
-        titles={"n": "bodies"},
-    ),
-    params={
-        **gpu.PARAMS,
-        "bodies": Param(kind="list", default="1048576", help="numbers of bodies between commas: 65536,1048576"),
-        "precision": Param(kind="list", default="fp32,fp64", help="fp32, fp64 or both between commas"),
-        "together": Param(
-            kind="flag",
-            default=False,
-            help="all GPUs at the same time instead of one after another; each its own bodies",
-        ),
-        "samples": Param(
-            kind="integer", default=5, low=1, high=1_000_000, help="at least so many samples of each case"
-        ),
-        "steps": Param(
-            kind="integer", default=0, low=0, high=1_000_000, help="steps of a sample; 0: as many as last 20 ms"
-        ),
-        "shape": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", *sorted({word for words in SHAPES.values() for word in words})),
-            help="targets of a thread (r) and steps written out (u) in the loop; auto: the fastest in a trial",
-        ),
-        "softening": Param(
-            kind="real", default=0.05, low=1e-6, high=1e6, help="length that softens the force; the sphere's is 0.59"
-        ),
-        "dt": Param(kind="real", default=2.0**-10, low=0, high=1, help="time of a step; the sphere's own is about 1"),
-        "seed": Param(kind="integer", default=1, low=0, help="of places and velocities"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

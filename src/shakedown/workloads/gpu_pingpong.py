@@ -12,43 +12,20 @@ from __future__ import annotations
 from .. import launchers, programs
 from ..errors import Unavailable
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload, each
+from ..records import Host, Machine, Params
+from . import Sample, Workload
 from .common import gpu
+from .common.table import table_of
 
-SIDES = ("dd", "dh", "hd", "hh")
-KERNELS = ("latency", "bandwidth")
+TABLE = table_of(__file__)
+
 _NAME = "gpu_pingpong"
-_SOURCE = "native/gpu_pingpong/README.md; the method is that of osu_latency and osu_bw with device buffers"
-_METRICS = (
-    Metric(
-        name="gpu_pingpong.latency",
-        title="Message latency from and to GPUs",
-        unit="s",
-        better="lower",
-        kernel="latency",
-        per="s/messages",
-        headline=True,
-        match=("bytes", "sides", "path"),
-        source=_SOURCE,
-    ),
-    Metric(
-        name="gpu_pingpong.bandwidth",
-        title="Message bandwidth from and to GPUs",
-        unit="B/s",
-        better="higher",
-        kernel="bandwidth",
-        per="bytes/s",
-        match=("bytes", "sides", "path"),
-        source=_SOURCE,
-    ),
-)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 0)
-    gpu.words(params, _NAME, "sides", SIDES)
-    gpu.words(params, _NAME, "kernels", KERNELS)
+    TABLE.selection(params, "sides")
+    TABLE.selection(params, "kernels")
     host = machine.hosts[0]
     if len(host.usable_cpus) < 2:
         raise Unavailable(
@@ -61,21 +38,14 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    more = {
-        "sizes": ",".join(map(str, gpu.numbers(params, _NAME, "sizes", 0))),
-        "sides": ",".join(gpu.words(params, _NAME, "sides", SIDES)),
-        "kernels": ",".join(gpu.words(params, _NAME, "kernels", KERNELS)),
-        "aware": str(params["aware"]),
-        "window": str(params["window"]),
-    }
-    return Command(argv=(programs.path("gpu_pingpong"), *gpu.options(params, **more)), ranks=2)
+    return Command(argv=gpu.argv(TABLE, params, sizes=gpu.numbers(params, _NAME, "sizes", 0)), ranks=2)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case the samples of a millisecond, or of one message or window at 5 GB/s."""
     total = 3.0
-    sides = len(gpu.words(params, _NAME, "sides", SIDES))
-    for kernel in gpu.words(params, _NAME, "kernels", KERNELS):
+    sides = len(TABLE.selection(params, "sides"))
+    for kernel in TABLE.selection(params, "kernels"):
         messages = 2 if kernel == "latency" else int(params["window"])
         for size in gpu.numbers(params, _NAME, "sizes", 0):
             sample_s = max(1e-3, messages * size / 5e9)
@@ -86,20 +56,8 @@ def _estimate_s(params: Params, host: Host) -> float:
 WORKLOAD = Workload(
     name=_NAME,
     title="Messages from and to the memory of GPUs",
-    metrics=each(_METRICS, only=gpu.ON_GPUS),
-    params={
-        **{name: param for name, param in gpu.PARAMS.items() if name != "seconds"},
-        "sizes": Param(kind="list", default="0,8,64,1024,8192,65536,1048576,4194304", help="bytes of a message"),
-        "sides": Param(kind="list", default="dd,dh,hh", help="where messages start and arrive: d device, h host"),
-        "kernels": Param(kind="list", default="latency,bandwidth", help="latency, bandwidth or both"),
-        "aware": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", "yes", "no"),
-            help="whether MPI takes addresses of devices; no: copy through the host; auto: ask the MPI",
-        ),
-        "window": Param(kind="integer", default=64, low=1, high=4096, help="messages under way at once in bandwidth"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

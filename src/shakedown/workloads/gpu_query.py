@@ -12,28 +12,12 @@ from __future__ import annotations
 import sys
 
 from ..launchers import Command
-from ..records import Machine, Metric, Params
+from ..records import Machine, Params
 from . import Sample, Workload
 from .common import gpu
+from .common.table import table_of
 
-_SOURCE = "CUDA driver (cuDeviceGetAttribute) and NVML, as `shakedown gpu` shows them"
-#: Name of the metric, title, unit, which is better, and what a case holds of it.
-_DEVICE = (
-    ("multiprocessors", "Multiprocessors of a device", "1", "higher", "multiprocessors"),
-    ("cores_per_multiprocessor", "CUDA cores of a multiprocessor", "1", "higher", "cores_per_multiprocessor"),
-    ("cores", "CUDA cores of a device", "1", "higher", "cores"),
-    ("memory.size", "Global memory of a device", "B", "higher", "memory"),
-    ("clock", "Clock of a device's cores", "Hz", "higher", "clock"),
-    ("memory.clock", "Memory clock of a device", "Hz", "higher", "memory_clock"),
-    ("memory.bus_width", "Width of a device's memory bus", "B", "higher", "bus_width"),
-    ("l2.size", "Level 2 cache of a device", "B", "higher", "l2"),
-    ("constant_memory.size", "Constant memory of a device", "B", "higher", "constant_memory"),
-    ("shared_memory_per_block.size", "Shared memory per block", "B", "higher", "shared_memory_per_block"),
-    ("registers_per_block", "Registers per block", "1", "higher", "registers_per_block"),
-    ("warp_size", "Threads of a warp", "1", "none", "warp_size"),
-    ("threads_per_block", "Most threads of a block", "1", "higher", "threads_per_block"),
-    ("texture_alignment", "Alignment of textures", "B", "none", "texture_alignment"),
-)
+TABLE = table_of(__file__)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
@@ -43,37 +27,11 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     return (params,)
 
 
-def _metric(name: str, title: str, unit: str, better: str, per: str) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        unit=unit,
-        better=better,  # type: ignore[arg-type]
-        kernel="node" if per == "devices" else "device",
-        per=per,
-        ranked_by=("device",) if name.startswith("device_query.") else ("nodes",),
-        exact=unit in ("1", "B"),
-        source=_SOURCE,
-    )
-
-
 WORKLOAD = Workload(
     name="gpu_query",
     title="Device query",
-    metrics=(
-        _metric("gpu_query.devices", "GPUs of a host that answer", "1", "higher", "devices"),
-        _metric("gpu_query.below_par", "What is below par on a GPU", "1", "lower", "below_par"),
-        _metric("gpu_query.uncorrected", "Uncorrected memory errors of a GPU ever", "1", "lower", "uncorrected"),
-        _metric(
-            "gpu_query.uncorrected.now",
-            "Uncorrected memory errors of a GPU since the driver started",
-            "1",
-            "lower",
-            "uncorrected_now",
-        ),
-        *(_metric(f"device_query.{name}", *rest) for name, *rest in _DEVICE),
-    ),
-    params={},
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=lambda params, host: Command(argv=(sys.executable, "-m", "shakedown.machine.gpu_events")),
     estimate_s=lambda params, host: 3.0,
     resolve=_resolve,

@@ -10,50 +10,31 @@ go, and parts are fetched and compared by the host. Arrays that together take at
 
 from __future__ import annotations
 
-from .. import programs
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Param, Sample, Workload, each
+from . import Sample, Workload
 from .common import gpu
+from .common.table import table_of
 
-KERNELS = ("copy", "scale", "add", "triad", "memcpy")
+TABLE = table_of(__file__)
+
 _NAME = "gpu_stream"
-_SOURCE = "STREAM's counting of bytes (McCalpin); native/gpu_stream/README.md"
-_TITLES = {"memcpy": "GPU memory copy by the driver"}
-
-
-def _metric(kernel: str) -> Metric:
-    return Metric(
-        name=f"gpu_stream.{kernel}.bandwidth",
-        title=_TITLES.get(kernel, f"GPU STREAM {kernel} bandwidth"),
-        unit="B/s",
-        better="higher",
-        kernel=kernel,
-        per="bytes/s",
-        limit="gpu.{level}.bandwidth",
-        headline=kernel == "triad",
-        match=("array_bytes",),
-        source=_SOURCE,
-    )
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     gpu.numbers(params, _NAME, "sizes", 16)
-    gpu.words(params, _NAME, "kernels", KERNELS)
+    TABLE.selection(params, "kernels")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    sizes = ",".join(map(str, gpu.numbers(params, _NAME, "sizes", 16)))
-    kernels = ",".join(gpu.words(params, _NAME, "kernels", KERNELS))
-    words = gpu.options(params, sizes=sizes, kernels=kernels, shape=params["shape"])
-    return Command(argv=(programs.path("gpu_stream"), *words))
+    return Command(argv=gpu.argv(TABLE, params, sizes=gpu.numbers(params, _NAME, "sizes", 16)))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each size and kernel the trial of twelve shapes, the samples and the check, at 1 TB/s."""
-    kernels = len(gpu.words(params, _NAME, "kernels", KERNELS))
+    kernels = len(TABLE.selection(params, "kernels"))
     total = 2.0
     for size in gpu.numbers(params, _NAME, "sizes", 16):
         pass_s = max(3 * size / 1e12, 5e-6)
@@ -71,22 +52,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="STREAM in the memory of GPUs",
-    metrics=each((_metric(kernel) for kernel in KERNELS), only=gpu.ON_GPUS),
-    params={
-        **gpu.PARAMS,
-        "sizes": Param(
-            kind="list",
-            default="4194304,67108864,1073741824,4294967296",
-            help="bytes of one array between commas; those that do not fit are left out and told",
-        ),
-        "kernels": Param(kind="list", default=",".join(KERNELS), help="copy, scale, add, triad, memcpy"),
-        "shape": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", "u1", "u2", "u4", "u1s", "u2s", "u4s"),
-            help="16-byte loads that a thread has under way; s: streamed past the caches; auto: the fastest in a trial",
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

@@ -15,57 +15,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
 
 from ..errors import BadInput, Unavailable
 from ..launchers import Command
-from ..records import Case, Host, Machine, Metric, Notice, Params, Residual
-from . import Garbage, Param, Sample, Stated, Workload
+from ..records import Case, Host, Machine, Notice, Params, Residual
+from . import Garbage, Sample, Stated, Workload
 from .common.hpl import grid
 from .common.printed import at
+from .common.table import table_of
 
-
-class Figure(NamedTuple):
-    """One line of the summary and what it becomes."""
-
-    key: str
-    metric: str
-    title: str
-    unit: str
-    factor: float  # from the printed unit to SI
-    better: Literal["higher", "lower"] = "higher"
-    limit: str = ""
-
+TABLE = table_of(__file__)
 
 #: Of scaled residuals, in the input that is written; a text that states its own is held against that.
 THRESHOLD = 16.0
 
-FIGURES = (
-    Figure("HPL_Tflops", "hpcc.hpl.rate", "HPL in hpcc", "flop/s", 1e12, limit="flops.fp64"),
-    Figure("StarDGEMM_Gflops", "hpcc.dgemm.star", "DGEMM in hpcc, each rank, all at once", "flop/s", 1e9),
-    Figure("SingleDGEMM_Gflops", "hpcc.dgemm.single", "DGEMM in hpcc, one rank alone", "flop/s", 1e9),
-    Figure("StarSTREAM_Copy", "hpcc.copy.star", "STREAM copy in hpcc, each rank, all at once", "B/s", 1e9),
-    Figure("StarSTREAM_Triad", "hpcc.triad.star", "STREAM triad in hpcc, each rank, all at once", "B/s", 1e9),
-    Figure("SingleSTREAM_Triad", "hpcc.triad.single", "STREAM triad in hpcc, one rank alone", "B/s", 1e9),
-    Figure("PTRANS_GBs", "hpcc.ptrans.bandwidth", "PTRANS in hpcc", "B/s", 1e9),
-    Figure("MPIRandomAccess_GUPs", "hpcc.random_access.rate", "RandomAccess in hpcc, all ranks", "update/s", 1e9),
-    Figure("MPIFFT_Gflops", "hpcc.fft.rate", "FFT in hpcc, all ranks", "flop/s", 1e9),
-    Figure(
-        "MinPingPongLatency_usec",
-        "hpcc.pingpong.latency",
-        "Ping-pong in hpcc, 8 B, least over pairs",
-        "s",
-        1e-6,
-        "lower",
-    ),
-    Figure(
-        "MaxPingPongBandwidth_GBytes", "hpcc.pingpong.bandwidth", "Ping-pong in hpcc, 2 MB, most over pairs", "B/s", 1e9
-    ),
-    Figure("RandomlyOrderedRingLatency_usec", "hpcc.ring.latency", "Random ring in hpcc, 8 B", "s", 1e-6, "lower"),
-    Figure(
-        "RandomlyOrderedRingBandwidth_GBytes", "hpcc.ring.bandwidth", "Random ring in hpcc, 2 MB, each rank", "B/s", 1e9
-    ),
-)
+_STREAMS = ("Copy", "Scale", "Add", "Triad")
+#: What a figure's key in the summary ends in, and its unit in SI; STREAM's are GB/s and end in their kernel.
+_UNITS = {"Tflops": 1e12, "Gflops": 1e9, "GBs": 1e9, "GBytes": 1e9, "GUPs": 1e9, "usec": 1e-6}
+_UNITS |= dict.fromkeys(_STREAMS, 1e9)
 
 _INPUT = """HPLinpack benchmark input file
 written by shakedown
@@ -145,7 +112,8 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     if len(found) > 1:
         raise Garbage(f"the text holds the summaries of {len(found)} runs; give each in a file of its own")
     lines = dict(line.split("=", 1) for line in found[0].split() if "=" in line)
-    values = {figure.key: _number(lines, figure.key) * figure.factor for figure in FIGURES}
+    keys = [metric.kernel for metric in TABLE.metrics]
+    values = {key: _number(lines, key) * _UNITS[key.rpartition("_")[2]] for key in keys}
     base: Params = {name: _whole(lines, key) for name, key in _WHERE}
     checks = _checks(text, lines)
     if _whole(lines, "Success") != 1 and all(check.passed for check in checks.values()):
@@ -182,7 +150,6 @@ def stated(text: str) -> Stated:
 
 #: Parameters of the cases, and where in the summary they stand.
 _WHERE = (("ranks", "CommWorldProcs"), ("n", "HPL_N"), ("nb", "HPL_NB"))
-_STREAMS = ("Copy", "Scale", "Add", "Triad")
 
 
 def _number(lines: Mapping[str, str], key: str) -> float:
@@ -297,25 +264,8 @@ def _float(word: str) -> float:
 WORKLOAD = Workload(
     name="hpcc",
     title="HPC Challenge, as the site installed it",
-    metrics=tuple(
-        Metric(
-            name=one.metric,
-            title=one.title,
-            unit=one.unit,
-            better=one.better,
-            kernel=one.key,
-            per="value",
-            limit=one.limit,
-            source="HPC Challenge 1.5, README",
-        )
-        for one in FIGURES
-    ),
-    params={
-        "program": Param(kind="word", default="hpcc", help="the site's hpcc: a name on PATH or a path"),
-        "n": Param(kind="integer", default=4000, low=100, help="HPL's N"),
-        "nb": Param(kind="integer", default=160, low=1, help="HPL's NB"),
-        "ranks": Param(kind="integer", default="all", words=("all",), low=1, help="MPI ranks"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     parse=parse,
     notices=notices,

@@ -18,63 +18,16 @@ from __future__ import annotations
 
 import itertools
 
-from .. import programs
 from ..errors import BadInput
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params, Value
-from . import CHECKED, ORDER, Param, Sample, Workload, each
+from ..records import Host, Machine, Params, Value
+from . import Sample, Workload
 from .common import blas, hpl
 from .common import ranks as _ranks
-from .common.hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS
+from .common.hpl_dat import BCASTS, FACTS, SWAPS
+from .common.table import table_of
 
-_README = "native/hpl/README.md"
-_AUTO = ("auto",)
-#: Parts of the thread-seconds, in the words of the program.
-SHARES = {
-    "update": "in the DGEMM of the trailing matrix",
-    "panel": "in panels",
-    "solve": "in triangular solves",
-    "rows": "moving rows in memory",
-    "messages": "in MPI",
-    "wait": "with nothing to do",
-    "other": "elsewhere",
-}
-_METRICS = (
-    hpl.RATE,
-    hpl.TIME,
-    hpl.EFFICIENCY,
-    Metric(
-        name="hpl.ceiling.rate",
-        title="DGEMM with k = NB on all threads at once, beside HPL",
-        unit="flop/s",
-        better="higher",
-        kernel="ceiling",
-        per="flop/s",
-        limit="flops.fp64",
-        source=_README,
-    ),
-    Metric(
-        name="hpl.ceiling.fraction",
-        title="HPL rate as a fraction of its own DGEMM",
-        unit="1",
-        better="higher",
-        kernel="hpl",
-        per="hpl.rate/hpl.ceiling.rate",
-        source=f"{_README}: the rate over that of the DGEMM with k = NB of the same run",
-    ),
-    Metric(
-        name="hpl.window.rate",
-        title="HPL rate of a window of panels",
-        unit="flop/s",
-        better="higher",
-        kernel="window",
-        per="flop/s",
-        limit="flops.fp64",
-        match=("order",),
-        source=_README,
-    ),
-    *hpl.shares("hpl", "HPL's thread-seconds", SHARES, _README),
-)
+TABLE = table_of(__file__)
 
 
 def _swept(params: Params) -> dict[str, tuple[Value, ...]]:
@@ -156,34 +109,15 @@ def _text(values: tuple[int, ...]) -> str:
 
 
 def _command(params: Params, host: Host) -> Command:
-    options: dict[str, object] = {name: params[name] for name in ("n", "nb", "p", "q", "mapping", "threads")}
-    for name, values in _swept(params).items():
-        options[name] = ",".join(str(BCASTS.index(str(one)) if name == "bcast" else one) for one in values)
+    made: dict[str, object] = {**_swept(params)}
+    if "bcast" in made:
+        made["bcast"] = tuple(BCASTS.index(str(one)) for one in _swept(params)["bcast"])
     if params["swap"] != "auto":
-        options["swap"] = SWAPS.index(str(params["swap"]))
-    names = {
-        "cpus": "cpus",
-        "swap_threshold": "swap-threshold",
-        "panel_threads": "panel-threads",
-        "trsm": "trsm",
-        "split": "split",
-        "segment_bytes": "segment",
-        "pages": "pages",
-    }
-    options |= {option: params[name] for name, option in names.items() if params[name] != "auto"}
-    options |= {"library": params["library_path"], "threshold": float(params["threshold"])}
-    options |= {"samples": params["samples"], "seconds": params["seconds"]}
-    if windows(params):
-        options |= {"windows": params["windows"], "window-panels": params["window_panels"]}
-    flags = ("progress_thread", "per_host", "repeat_in_place")
-    argv = [
-        programs.path("hpl"),
-        *(word for name, value in options.items() for word in (f"--{name}", str(value))),
-        *(f"--{name.replace('_', '-')}" for name in flags if params[name]),
-        *(() if params["ceiling"] else ("--no-ceiling",)),
-    ]
+        made["swap"] = SWAPS.index(str(params["swap"]))
+    if not windows(params):
+        made["window_panels"] = None
     ranks = int(params["ranks"])
-    return Command(argv=tuple(argv), ranks=ranks if ranks > 1 else 0)
+    return Command(argv=TABLE.argv(params, omit=("", "auto"), **made), ranks=ranks if ranks > 1 else 0)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -216,85 +150,11 @@ def _label(params: Params) -> str:
     return f"{kind} N {params['n']}, NB {params['nb']}, {', '.join(shapes)}, {team}, {params['library']}"
 
 
-def _list(help: str, default: str = "auto") -> Param:
-    return Param(kind="list", default=default, words=_AUTO, help=help)
-
-
-def _number(help: str, low: float = 0, **more: object) -> Param:
-    return Param(kind="integer", default="auto", words=_AUTO, low=low, help=help, **more)  # type: ignore[arg-type]
-
-
 WORKLOAD = Workload(
     name="hpl",
     title="High-Performance Linpack, our own program",
-    metrics=each(_METRICS, only=CHECKED, titles=ORDER),
-    params={
-        "n": _list("orders N between commas; auto: the largest that memory_share and time_limit_s allow"),
-        "nb": _list("block sizes between commas; auto: 192 up to 8 cores, 256, 384 from 32 cores with AVX-512"),
-        "p": _list("process rows of the grids between commas; auto: the largest divisor up to the root of the ranks"),
-        "q": _list("process columns, paired with p; auto: ranks / p"),
-        "ranks": Param(
-            kind="integer",
-            default="auto",
-            low=1,
-            words=("auto", "all"),
-            help=_ranks.HELP,
-        ),
-        "threads": _number("threads of a rank; auto: its share of the cores", 1),
-        "cpus": _list("the CPUs of the host, dealt to its ranks in order: 0-7,16-23; auto: as the program chooses"),
-        "mapping": Param(kind="word", default="row", choices=MAPPINGS, help="how ranks fill the grid"),
-        "bcast": _list(f"broadcast of panels: {', '.join(BCASTS)}; auto: as the program chooses, here and below"),
-        "depth": _list("depth of the look-ahead, 0 or more"),
-        "pfact": _list(f"factorization of a panel: {', '.join(FACTS)}"),
-        "rfact": _list(f"its recursion: {', '.join(FACTS)}"),
-        "nbmin": _list("width at which the recursion ends"),
-        "ndiv": _list("parts that the recursion divides a panel into"),
-        "swap": Param(kind="word", default="auto", choices=("auto", *SWAPS), help="exchange of rows"),
-        "swap_threshold": _number("columns up to which mix exchanges rows pairwise"),
-        "panel_threads": _number("threads that factor a panel beside the update; 0: chosen for each panel"),
-        "library": Param(kind="word", default="auto", help=f"the BLAS: {blas.HELP}"),
-        "pages": Param(
-            kind="word", default="auto", choices=("auto", "huge", "base", "hugetlb"), help="pages of the matrix"
-        ),
-        "trsm": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", "recursive", "inverse", "blas"),
-            help="how the rows of U are solved",
-        ),
-        "split": Param(
-            kind="real",
-            default="auto",
-            words=_AUTO,
-            low=0,
-            high=1,
-            help="part of the columns whose row exchange hides behind the update of the rest",
-        ),
-        "segment_bytes": _number("a panel is sent in pieces of so many bytes", 8, unit="B"),
-        "progress_thread": Param(kind="flag", default=False, help="a thread of its own for MPI on each rank"),
-        "threshold": Param(kind="real", default=16.0, help="of the scaled residual; 0 or less: no check"),
-        "samples": Param(kind="integer", default=1, low=1, help="solve at least so many times"),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="solve again for at least so long"),
-        "repeat_in_place": Param(
-            kind="flag",
-            default=False,
-            help="further samples without making the matrix again; only the first is checked",
-        ),
-        "ceiling": Param(kind="flag", default=True, help="measure the DGEMM with k = NB beside it"),
-        "memory_share": Param(kind="real", default=0.8, low=0.001, high=1, help="of the free memory, for n = auto"),
-        "time_limit_s": Param(
-            kind="real", default=0, low=0, unit="s", help="of one solution, for n = auto; 0: no limit"
-        ),
-        "per_host": Param(kind="flag", default=False, help="every host solves its own system at the same time"),
-        "windows": Param(
-            kind="list", default="", help="no whole run: time panels at these shares of N: 1,0.7,0.4,0.15"
-        ),
-        "window_panels": Param(kind="integer", default=4, low=1, help="panels of a window"),
-        "library_path": Param(kind="word", default="", help="where that library lies; filled in"),
-        "check": Param(
-            kind="word", default="", help='"not verified" where threshold switches the check off; filled in'
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

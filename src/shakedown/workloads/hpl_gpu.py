@@ -22,86 +22,16 @@ from __future__ import annotations
 import math
 
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import ORDER, Param, Sample, Workload, each
-from .common import hpl, hpl_gpu
+from ..records import Host, Machine, Params
+from . import Sample, Workload
+from .common import hpl_gpu
 from .common.hpl_dat import SWAPS
+from .common.table import table_of
+
+TABLE = table_of(__file__)
 
 _NAME = "hpl_gpu"
-_README = "native/hpl_gpu/README.md"
-#: What a device's lane of updates was doing, in the words of the program.
-SHARES = {
-    "update": "in the DGEMM of the trailing matrix",
-    "panel": "in panels that no update hid",
-    "solve": "solving for the rows of U",
-    "rows": "moving rows on the device",
-    "messages": "in messages that no update hid",
-    "wait": "with nothing to do",
-    "other": "in the back substitution",
-}
 _GPU_PEAK = "gpu.flops.fp64.matrix"
-_METRICS = (
-    Metric(
-        name="hpl_gpu.rate",
-        title="HPL rate on GPUs",
-        unit="flop/s",
-        better="higher",
-        kernel="hpl",
-        per="flop/s",
-        headline=True,
-        published_as="hpl.rate",
-        source="netlib HPL 2.3, HPL_pdtest.c: (2/3 N^3 + 3/2 N^2) / time, the largest wall time of any rank",
-    ),
-    Metric(
-        name="hpl_gpu.time",
-        title="HPL time on GPUs",
-        unit="s",
-        better="lower",
-        kernel="hpl",
-        per="s",
-        match=("n",),
-        source="netlib HPL 2.3: the largest wall time of any rank, factorization and solve",
-    ),
-    Metric(
-        name="hpl_gpu.each.rate",
-        title="HPL rate of each GPU",
-        unit="flop/s",
-        better="higher",
-        kernel="each",
-        per="flop/s",
-        limit=_GPU_PEAK,
-        source="the HPL rate over the number of GPUs",
-    ),
-    Metric(
-        name="hpl_gpu.efficiency",
-        title="HPL rate of each GPU as a fraction of its peak",
-        unit="1",
-        better="higher",
-        kernel="each",
-        per=f"hpl_gpu.each.rate/{_GPU_PEAK}",
-        source="Rmax / Rpeak of one GPU; Rpeak is the derived FP64 peak of its matrix units at the highest clock",
-    ),
-    Metric(
-        name="hpl_gpu.ceiling.rate",
-        title="cuBLAS DGEMM with k = NB beside HPL",
-        unit="flop/s",
-        better="higher",
-        kernel="ceiling",
-        per="flop/s",
-        source=_README,
-    ),
-    Metric(
-        name="hpl_gpu.ceiling.fraction",
-        title="HPL rate on GPUs as a fraction of its own DGEMM",
-        unit="1",
-        better="higher",
-        kernel="hpl",
-        per="hpl_gpu.rate/hpl_gpu.ceiling.rate",
-        source=f"{_README}: the rate over that of the DGEMM with k = NB of the same run",
-    ),
-    hpl.panel_busy("hpl_gpu", "Share of HPL's time in which a panel was factored", _README),
-    *hpl.shares("hpl_gpu", "HPL's time on GPUs", SHARES, _README),
-)
 #: For guesses of durations alone: flop/s of a device whose peak is not known, and the order at which half is reached.
 _UNKNOWN_RATE, _HALF_ORDER = 1e13, 8000.0
 _HOST_RATE = 3e7  # of the host backend, whose kernels are emulated
@@ -112,10 +42,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    names = {"swap_threshold": "swap-threshold", "split": "split", "panel_blocks": "panel-blocks"}
-    more: dict[str, object] = {option: params[name] for name, option in names.items()}
-    more["swap"] = "auto" if params["swap"] == "auto" else SWAPS.index(str(params["swap"]))
-    return hpl_gpu.command(_NAME, params, more)
+    swap = None if params["swap"] == "auto" else SWAPS.index(str(params["swap"]))
+    return hpl_gpu.command(TABLE, params, swap=swap)
 
 
 def _rate_guess(n: float, params: Params, host: Host) -> float:
@@ -138,17 +66,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="High-Performance Linpack on GPUs, our own program",
-    metrics=each(_METRICS, only=hpl_gpu.ONLY, titles=ORDER),
-    params={
-        **hpl_gpu.PARAMS,
-        "nb": Param(kind="list", default="512", help="block sizes between commas, at most 2048"),
-        "swap": Param(kind="word", default="auto", choices=("auto", *SWAPS), help="exchange of rows"),
-        "swap_threshold": hpl_gpu.number_param("columns up to which mix exchanges rows pairwise"),
-        "split": hpl_gpu.part_param("part of the columns whose row exchange hides behind the update of the rest"),
-        "panel_blocks": hpl_gpu.number_param(
-            "blocks of the panel's kernel, at most; 0: a quarter of the multiprocessors"
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

@@ -27,116 +27,16 @@ from __future__ import annotations
 import math
 
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import ORDER, Param, Sample, Workload, each
-from .common import hpl, hpl_gpu
+from ..records import Host, Machine, Params
+from . import Sample, Workload
+from .common import hpl_gpu
+from .common.table import table_of
+
+TABLE = table_of(__file__)
 
 _NAME = "hpl_mxp"
-_README = "native/hpl_mxp/README.md"
-_RULES = "hpl-mxp.org, rules"
-PRECISIONS = ("fp16", "bf16")
-#: What a device's lane of updates was doing, in the words of the program.
-SHARES = {
-    "update": "in products",
-    "panel": "in diagonal blocks that no product hid",
-    "triangles": "in triangular solves that no product hid",
-    "casts": "in casts and copies that no product hid",
-    "messages": "in messages that no product hid",
-    "wait": "with nothing to do",
-    "refinement": "in solving with the factors and refining",
-}
 #: Matrix units multiply both 16-bit formats at the same rate (NVIDIA's white papers; machine/accelerators.toml).
 _GPU_PEAK = "gpu.flops.fp16"
-_METRICS = (
-    Metric(
-        name="hpl_mxp.rate",
-        title="HPL-MxP rate",
-        unit="flop/s",
-        better="higher",
-        kernel="hpl_mxp",
-        per="flop/s",
-        headline=True,
-        source=f"{_RULES}: (2/3 N^3 + 3/2 N^2) / time of factorization and refinement, the largest wall time of any rank",
-    ),
-    Metric(
-        name="hpl_mxp.time",
-        title="HPL-MxP time",
-        unit="s",
-        better="lower",
-        kernel="hpl_mxp",
-        per="s",
-        match=("n",),
-        source=f"{_RULES}: factorization and refinement, the largest wall time of any rank",
-    ),
-    Metric(
-        name="hpl_mxp.each.rate",
-        title="HPL-MxP rate of each GPU",
-        unit="flop/s",
-        better="higher",
-        kernel="each",
-        per="flop/s",
-        limit=_GPU_PEAK,
-        source="the HPL-MxP rate over the number of GPUs",
-    ),
-    Metric(
-        name="hpl_mxp.efficiency",
-        title="HPL-MxP rate of each GPU as a fraction of its peak in 16 bits",
-        unit="1",
-        better="higher",
-        kernel="each",
-        per=f"hpl_mxp.each.rate/{_GPU_PEAK}",
-        source="the rate of one GPU over the derived peak of its matrix units in 16 bits at the highest clock",
-    ),
-    Metric(
-        name="hpl_mxp.lu.rate",
-        title="Rate of HPL-MxP's factorization",
-        unit="flop/s",
-        better="higher",
-        kernel="factorization",
-        per="flop/s",
-        source=f"{_README}: 2/3 N^3 over the time until the factors are there",
-    ),
-    Metric(
-        name="hpl_mxp.refinement.time",
-        title="Time of HPL-MxP's refinement",
-        unit="s",
-        better="lower",
-        kernel="refining",
-        per="s",
-        match=("n",),
-        source=f"{_README}: from the factors to the last residual, the first solution included",
-    ),
-    Metric(
-        name="hpl_mxp.refinement.steps",
-        title="Steps of HPL-MxP's refinement",
-        unit="1",
-        better="none",
-        kernel="steps",
-        per="value",
-        match=("n",),
-        source=f"{_README}: corrections after the first solution, the most of any repeat",
-    ),
-    Metric(
-        name="hpl_mxp.ceiling.rate",
-        title="cuBLAS' product in 16 bits with k = NB beside HPL-MxP",
-        unit="flop/s",
-        better="higher",
-        kernel="ceiling",
-        per="flop/s",
-        source=_README,
-    ),
-    Metric(
-        name="hpl_mxp.ceiling.fraction",
-        title="HPL-MxP rate as a fraction of its own product",
-        unit="1",
-        better="higher",
-        kernel="hpl_mxp",
-        per="hpl_mxp.rate/hpl_mxp.ceiling.rate",
-        source=f"{_README}: the rate over that of the product with k = NB of the same run",
-    ),
-    hpl.panel_busy("hpl_mxp", "Share of HPL-MxP's time in which a panel was made", _README),
-    *hpl.shares("hpl_mxp", "HPL-MxP's time", SHARES, _README),
-)
 #: For guesses of durations alone: flop/s of a device whose peak is not known, and the order at which half is reached.
 _UNKNOWN_RATE, _HALF_ORDER = 1e14, 30000.0
 _HOST_RATE = 1e8  # of the host backend, whose kernels are emulated
@@ -147,7 +47,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    return hpl_gpu.command(_NAME, params, {name: params[name] for name in ("precision", "accuracy", "refinements")})
+    return hpl_gpu.command(TABLE, params)
 
 
 def _rate_guess(n: float, params: Params, host: Host) -> float:
@@ -170,16 +70,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="HPL-MxP on GPUs (mixed precision, not HPL), our own program",
-    metrics=each(_METRICS, only=hpl_gpu.ONLY, titles=ORDER),
-    params={
-        **hpl_gpu.PARAMS,
-        "nb": Param(kind="list", default="1024", help="block sizes between commas, at most 4096"),
-        "precision": Param(
-            kind="word", default="fp16", choices=PRECISIONS, help="format of the products' factors; sums have 32 bits"
-        ),
-        "accuracy": Param(kind="real", default=1.0, low=0, help="refine until the scaled residual is at most so large"),
-        "refinements": Param(kind="integer", default=50, low=0, high=1000, help="steps of refinement, at most"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

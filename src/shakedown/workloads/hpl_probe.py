@@ -14,68 +14,26 @@ assumptions.
 
 from __future__ import annotations
 
-from .. import programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload
+from ..records import Host, Machine, Params
+from . import Sample, Workload
 from .common import blas, hpl
 from .common import ranks as _ranks
-from .common.hpl_dat import FACTS
+from .common.table import table_of
 
-PROBES = ("gemm", "narrow", "solve", "panel", "rows", "ring", "latency", "node")
-TRSM = ("recursive", "inverse", "blas")
-_SOURCE = "native/hpl_probe/README.md"
+TABLE = table_of(__file__)
 
 
-def _rate(probe: str, title: str, match: tuple[str, ...], work: str = "flop", unit: str = "flop/s") -> Metric:
-    return Metric(
-        name=f"hpl_probe.{probe}.{'bandwidth' if unit == 'B/s' else 'rate'}",
-        title=title,
-        unit=unit,
-        better="higher",
-        kernel=f"probe.{probe}",
-        per=f"{work}/s",
-        match=match,
-        source=_SOURCE,
-    )
-
-
-_METRICS = (
-    _rate("gemm", "HPL's update, a rank's DGEMM with all ranks at work", ("k", "threads", "ranks")),
-    _rate("narrow", "HPL's update in few rows or columns", ("m", "n", "k", "threads", "ranks")),
-    _rate("solve", "HPL's triangular solve of a rank", ("nb", "trsm", "threads", "ranks")),
-    _rate("panel", "HPL's panel factorization of a rank", ("rows", "nb", "threads", "busy", "ranks")),
-    _rate("rows", "HPL's rows moved in memory by a rank", ("nb", "threads", "ranks"), "bytes", "B/s"),
-    _rate("ring", "Messages of a rank to its neighbour", ("bytes", "scope", "contended", "busy"), "bytes", "B/s"),
-    Metric(
-        name="hpl_probe.latency",
-        title="Message latency between neighbours",
-        unit="s",
-        better="lower",
-        kernel="probe.latency",
-        per="s/messages",
-        match=("scope", "busy"),
-        source=_SOURCE,
-    ),
-    _rate("node", "DGEMM of a whole host, all hosts at once", ("k", "threads", "ranks")),
-)
-
-
-def _lists(params: Params) -> dict[str, str]:
-    """The options that are lists. Raises BadInput."""
-    found = {}
+def _lists(params: Params) -> dict[str, tuple[object, ...]]:
+    """The lists that are not left to the program. Raises BadInput."""
+    found: dict[str, tuple[object, ...]] = {}
     for name in ("k", "nb", "panel_rows", "panel_threads", "nbmin", "sizes"):
         if params[name] != "auto":
-            values = hpl.whole(str(params[name]), f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
-            found[name] = ",".join(map(str, values))
-    for name, known in (("only", PROBES), ("pfact", FACTS), ("trsm", TRSM)):
-        if params[name] != "all" and params[name] != "auto":
-            chosen = tuple(word.strip() for word in str(params[name]).split(","))
-            for word in chosen:
-                if word not in known:
-                    raise unknown(f"hpl_probe.{name}", word, known)
-            found[name] = ",".join(dict.fromkeys(chosen))
+            found[name] = hpl.whole(str(params[name]), f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
+    for name in ("only", "pfact", "trsm"):
+        if params[name] not in ("all", "auto"):
+            found[name] = TABLE.selection(params, name)
     return found
 
 
@@ -83,8 +41,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     ranks = _ranks.count(params, host)
     threads = _ranks.threads(params, host, ranks, where="hpl_probe")
-    chosen = _lists(params).get("only", "").split(",")
-    if ranks == 1 and set(chosen) <= {"ring", "latency"}:
+    _lists(params)
+    if ranks == 1 and set(TABLE.selection(params, "only")) <= {"ring", "latency"}:
         raise BadInput(
             f"hpl_probe.only = {params['only']} needs two ranks, and there is one", hint="give ranks = 2 or more"
         )
@@ -95,15 +53,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    options: dict[str, object] = {"threads": params["threads"], "library": params["library_path"]}
-    options |= {name.replace("_", "-"): value for name, value in _lists(params).items()}
-    options |= {name: params[name] for name in ("rows", "columns", "cpus", "pages") if params[name] != "auto"}
-    options |= {"samples": params["samples"], "seconds-total": float(params["seconds_total"]), "seed": params["seed"]}
-    argv = (
-        programs.path("hpl_probe"),
-        *(word for name, value in options.items() for word in (f"--{name}", str(value))),
-    )
     ranks = int(params["ranks"])
+    argv = TABLE.argv(params, omit=("", "auto", "all"), **_lists(params))
     return Command(argv=argv, ranks=ranks if ranks > 1 else 0)
 
 
@@ -114,7 +65,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     chosen = _lists(params)
 
     def length(name: str, otherwise: int) -> int:
-        return len(chosen[name].split(",")) if name in chosen else otherwise
+        return len(chosen[name]) if name in chosen else otherwise
 
     gangs = 2 * threads.bit_length() - 1  # alone and beside products, which all of a rank's threads leave to nobody
     scopes = 0 if ranks == 1 else 2
@@ -132,7 +83,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     columns = max(3072, 256 * threads) if params["columns"] == "auto" else int(params["columns"])
     product_s = 2.0 * 1536 * columns * 256 / 2e10
     one_s = {"gemm": product_s, "narrow": 0.03, "panel": 0.06, "node": 0.1 + product_s}
-    probes = chosen["only"].split(",") if "only" in chosen else PROBES
+    probes = TABLE.selection(params, "only")
     total = sum(cases[name] * one_s.get(name, 0.02) for name in probes) * 2 * (int(params["samples"]) + 2)
     limit_s = float(params["seconds_total"])
     return 0.5 + 0.01 * ranks + (min(total, limit_s) if limit_s > 0 else total)
@@ -145,63 +96,11 @@ def _label(params: Params) -> str:
     return f"hpl_probe{which}, {team}, {params['library']}"
 
 
-def _list(help: str) -> Param:
-    return Param(kind="list", default="auto", words=("auto",), help=f"{help}; auto: as the program chooses")
-
-
 WORKLOAD = Workload(
     name="hpl_probe",
     title="The pieces of HPL, one by one",
-    metrics=_METRICS,
-    params={
-        "only": Param(
-            kind="list", default="all", words=("all",), help=f"what to measure between commas: {', '.join(PROBES)}; all"
-        ),
-        "ranks": Param(kind="integer", default="auto", low=1, words=("auto", "all"), help=_ranks.HELP),
-        "threads": Param(
-            kind="integer",
-            default="auto",
-            low=1,
-            words=("auto",),
-            help="threads of a rank; auto: its share of the cores",
-        ),
-        "k": _list("depths of the products"),
-        "nb": _list("block sizes of solves, panels and rows; the middle one is that of the narrow products"),
-        "panel_rows": _list("rows of the panels"),
-        "panel_threads": _list("threads that factor a panel"),
-        "pfact": _list(f"factorization of a panel: {', '.join(FACTS)}"),
-        "nbmin": _list("width at which its recursion ends"),
-        "trsm": _list(f"how the rows of U are solved: {', '.join(TRSM)}"),
-        "sizes": Param(
-            kind="list", default="auto", unit="B", words=("auto",), help="message sizes; auto: 64 KiB to 64 MiB"
-        ),
-        "rows": Param(
-            kind="integer", default="auto", low=1, words=("auto",), help="rows of each thread's product; auto: 1536"
-        ),
-        "columns": Param(
-            kind="integer",
-            default="auto",
-            low=8,
-            words=("auto",),
-            help="columns of the matrix; auto: 3072, or 256 for each thread",
-        ),
-        "samples": Param(kind="integer", default=7, low=1, help="samples of each case"),
-        "seconds_total": Param(
-            kind="real", default=0, low=0, unit="s", help="for all cases: fewer samples, then fewer cases; 0: any"
-        ),
-        "seed": Param(kind="integer", default=1, low=0, help="of the order of the cases"),
-        "library": Param(kind="word", default="auto", help=f"the BLAS: {blas.HELP}"),
-        "cpus": Param(
-            kind="list",
-            default="auto",
-            words=("auto",),
-            help="the CPUs of the host, dealt to its ranks in order: 0-7,16-23; auto: as the program chooses",
-        ),
-        "pages": Param(
-            kind="word", default="auto", choices=("auto", "huge", "base", "hugetlb"), help="pages of the matrix"
-        ),
-        "library_path": Param(kind="word", default="", help="where that library lies; filled in"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

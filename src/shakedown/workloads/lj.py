@@ -22,20 +22,18 @@ from __future__ import annotations
 
 import math
 
-from .. import programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Param, Sample, Workload, each
-from .common.particles import counts_of, words
-from .common.threads import HELP, counts
+from . import Sample, Workload
+from .common.particles import counts_of
+from .common.table import table_of
+from .common.threads import counts
 
-PRECISIONS = ("mixed", "fp64")
-#: What two figures must agree in before they can be laid side by side.
-MATCH = ("n", "precision", "density", "cutoff")
+TABLE = table_of(__file__)
+
 _NAME = "lj"
-_SOURCE = "one update is one particle advanced by one step; HOOMD-blue benchmark, Comet; native/lj/README.md"
 #: Bytes of each particle beside its list (columns, places, the host's copy), and the largest skin that is tried.
 _BYTES, _SKIN = 450, 0.8
 _FEWEST_CELLS = 3  # along an edge of the box
@@ -83,12 +81,7 @@ def check_step(workload: str, params: Params) -> None:
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     particles = counts_of(str(params["particles"]), where="lj.particles", low=100, high=2**31)
-    precisions = words(params["precision"])
-    for word in precisions:
-        if word not in PRECISIONS:
-            raise unknown("precision of lj", word, PRECISIONS)
-    if not precisions:
-        raise BadInput("lj.precision names none", hint=f"write one of {', '.join(PRECISIONS)}, or both between commas")
+    precisions = TABLE.selection(params, "precision")
     check_box(_NAME, min(particles), params)
     check_step(_NAME, params)
     need, room = int(_bytes(max(particles), params)), host.memory.room_bytes
@@ -110,8 +103,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    given = [word for name in WORKLOAD.params if params[name] != "" for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(programs.path("lj"), *given))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -119,7 +111,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     total = 0.2
     for threads in map(int, str(params["threads"]).split(",")):
         for n in map(int, str(params["particles"]).split(",")):
-            for precision in words(params["precision"]):
+            for precision in TABLE.selection(params, "precision"):
                 step_s = n / (threads * (1e7 if precision == "mixed" else 5e6))
                 steps = int(params["steps"]) or max(100, round(0.1 / step_s))
                 before = int(params["equilibrate"]) + (0 if float(params["skin"]) else 700) + steps
@@ -138,55 +130,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name=_NAME,
     title="Molecular dynamics (Lennard-Jones fluid)",
-    metrics=each(
-        (
-            Metric(
-                name="lj.rate",
-                title="Lennard-Jones particle steps",
-                unit="update/s",
-                better="higher",
-                kernel="lj",
-                per="particle_steps/s",
-                headline=True,
-                match=MATCH,
-                source=_SOURCE,
-            ),
-        ),
-        titles={"n": "particles"},
-    ),
-    params={
-        "particles": Param(kind="list", default="64000", help="numbers of particles between commas: 64000,1000000"),
-        "precision": Param(kind="list", default="mixed,fp64", help="mixed, fp64 or both between commas"),
-        "threads": Param(kind="list", default="all", help=HELP),
-        "density": Param(kind="real", default=0.382, low=1e-3, high=1.2, help="particles in a volume of sigma^3"),
-        "cutoff": Param(kind="real", default=3.0, low=1, high=20, help="distance without force beyond, in sigma"),
-        "temperature": Param(
-            kind="real", default=1.2, low=0.01, high=100, help="that the fluid is brought to, in epsilon"
-        ),
-        "dt": Param(kind="real", default=0.005, low=0, high=0.05, help="time of a step"),
-        "start": Param(kind="word", default="fcc", choices=("fcc", "random"), help="a lattice, or random places"),
-        "equilibrate": Param(
-            kind="integer", default=1000, low=0, high=100_000_000, help="steps that bring it to its temperature first"
-        ),
-        "skin": Param(
-            kind="real", default=0, low=0, high=5, help="reach of the lists beyond the cutoff; 0: the fastest"
-        ),
-        "isa": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", "avx512", "avx2", "sve", "neon", "plain"),
-            help="instruction set of the loops; auto: the widest that runs",
-        ),
-        "samples": Param(kind="integer", default=10, low=1, high=1_000_000, help="samples of each case at least"),
-        "steps": Param(
-            kind="integer", default=0, low=0, high=100_000_000, help="steps of a sample; 0: as many as last 100 ms"
-        ),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
-        "seed": Param(kind="integer", default=1, low=0, help="of places and velocities"),
-        "cpus": Param(
-            kind="word", default="", help="pin thread i to the i-th CPU of this list (0-3,8); else cores first"
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

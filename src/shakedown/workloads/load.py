@@ -11,33 +11,12 @@ from .. import programs
 from ..errors import BadInput
 from ..launchers import Command
 from ..launchers.mpirun import cores
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload
+from ..records import Host, Machine, Params
+from . import Sample, Workload
+from .common.table import table_of
 
-_SOURCE = "native/load/README.md"
-_METRICS = (
-    Metric(
-        name="load.rate",
-        headline=True,
-        title="Multiply-adds under load",
-        unit="flop/s",
-        better="none",
-        kernel="load_work",
-        per="flop/s",
-        limit="flops.fp64",
-        source=_SOURCE,
-    ),
-    Metric(
-        name="load.lateness",
-        title="Lateness of the edges",
-        unit="s",
-        better="lower",
-        kernel="load_edges",
-        per="s",
-        source=_SOURCE,
-    ),
-)
-_PATTERNS = ("constant", "step", "square", "staircase", "markers")
+TABLE = table_of(__file__)
+
 _MARKERS_S = 662.0  # of the pattern at scale 1
 _LEVELS = 5  # of the staircase, which goes up and down
 
@@ -100,17 +79,8 @@ def _marks(params: Params) -> tuple[str, ...]:
 WORKLOAD = Workload(
     name="load",
     title="Load on command",
-    metrics=_METRICS,
-    params={
-        "pattern": Param(kind="word", default="constant", choices=_PATTERNS, help="how the load changes"),
-        "seconds": Param(kind="real", default=10, low=0.1, unit="s", help="how long in all"),
-        "level": Param(kind="real", default=1, low=0, high=1, help="share of full load, in its high parts; 0: idle"),
-        "low": Param(kind="real", default=0, low=0, high=1, help="share of full load in the low parts of a pattern"),
-        "period": Param(kind="real", default=1, low=0.002, unit="s", help="of a square wave"),
-        "threads": Param(
-            kind="integer", default="all", low=1, words=("all",), help="threads at full load; all: one for each core"
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=lambda params, host: 0.3 + float(params["seconds"]),
     resolve=_resolve,

@@ -15,10 +15,12 @@ import re
 
 from .. import units
 from ..launchers import Command
-from ..records import Case, Host, Metric, Notice, Params, Residual
-from . import Garbage, Param, Sample, Stated, Workload
+from ..records import Case, Host, Notice, Params, Residual
+from . import Garbage, Sample, Stated, Workload
 from .common.printed import NUMBER, half_place
-from .stream import RANKED_BY
+from .common.table import table_of
+
+TABLE = table_of(__file__)
 
 #: How many elements a kernel reads and writes for each of an array.
 WORDS_MOVED = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
@@ -126,24 +128,8 @@ def notices(text: str, params: Params) -> tuple[Notice, ...]:
 WORKLOAD = Workload(
     name="mccalpin",
     title="STREAM 5.10 by McCalpin, as the site compiled it",
-    metrics=tuple(
-        Metric(
-            name=f"mccalpin.{kernel}.best",
-            title=f"STREAM 5.10 {kernel}, best of its repeats",
-            unit="B/s",
-            better="higher",
-            kernel=kernel,
-            per="best_bytes_per_s",
-            limit="{level}.bandwidth",
-            ranked_by=RANKED_BY,
-            source="stream.c 5.10: bytes of the kernel over the least time, the first repeat left out",
-        )
-        for kernel in KERNELS
-    ),
-    params={
-        "program": Param(kind="word", default="stream", help="the site's compiled STREAM: a name on PATH or a path"),
-        "threads": Param(kind="integer", default="all", words=("all",), low=1, help="OpenMP threads"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     parse=parse,
     notices=notices,

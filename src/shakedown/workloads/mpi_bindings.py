@@ -15,29 +15,15 @@ notice with its reason, and fails only where ``require`` names it. ``mpi_binding
 
 from __future__ import annotations
 
-import sys
-
 import msgspec
 
-from ..errors import BadInput, Unavailable, unknown
+from ..errors import Unavailable, unknown
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params, Software
-from . import Param, Sample, Workload
+from ..records import Host, Machine, Params, Software
+from . import Sample, Workload
+from .common.table import table_of
 
-LANGUAGES = ("c", "c++", "fortran")
-FEATURES = ("one-sided", "file")
-_SOURCE = "ARL-TR-7085, 3.3 (10); src/shakedown/functional_tests/sources/mpi"
-
-
-def languages(params: Params) -> tuple[str, ...]:
-    """The languages asked for. Raises BadInput."""
-    words = tuple(dict.fromkeys(word.strip() for word in str(params["languages"]).split(",") if word.strip()))
-    for word in words:
-        if word not in LANGUAGES:
-            raise unknown("language of mpi_bindings", word, LANGUAGES)
-    if not words:
-        raise BadInput("mpi_bindings.languages is empty", hint=f"known: {', '.join(LANGUAGES)}")
-    return words
+TABLE = table_of(__file__)
 
 
 def choose(word: str, host: Host) -> tuple[Software, ...]:
@@ -62,11 +48,8 @@ def choose(word: str, host: Host) -> tuple[Software, ...]:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    require = [word.strip() for word in str(params["require"]).split(",") if word.strip()]
-    for word in require:
-        if word not in FEATURES:
-            raise unknown("feature of mpi_bindings", word, FEATURES)
-    given = {**params, "languages": ",".join(languages(params)), "require": ",".join(require)}
+    languages, require = TABLE.selection(params, "languages"), TABLE.selection(params, "require", allow_empty=True)
+    given = {**params, "languages": ",".join(languages), "require": ",".join(require)}
     if params["modules"]:  # what they bring is found out when they are loaded
         return ({**given, "label": str(params["mpi"])},)
     return tuple(
@@ -76,11 +59,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = ["--host", "host.json"]
-    for name in ("mpi", "languages", "ranks", "launcher", "require", "modules"):
-        words += [f"--{name}", str(params[name])]
     return Command(
-        argv=(sys.executable, "-m", "shakedown.functional_tests.mpi_bindings", *words),
+        argv=(*TABLE.argv(params, omit=()), "--host", "host.json"),
         files={"host.json": msgspec.json.encode(host).decode()},
         starts_itself=True,
     )
@@ -94,57 +74,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="mpi_bindings",
     title="MPI bindings (C, C++, Fortran)",
-    metrics=(
-        Metric(
-            name="mpi_bindings.languages",
-            title="Languages with an MPI binding that is right",
-            unit="1",
-            better="higher",
-            kernel="mpi",
-            per="languages",
-            headline=True,
-            source=_SOURCE,
-        ),
-        Metric(
-            name="mpi_bindings.bindings",
-            title="MPI bindings that are right",
-            unit="1",
-            better="higher",
-            kernel="mpi",
-            per="bindings",
-            source=_SOURCE,
-        ),
-        Metric(
-            name="mpi_bindings.time",
-            title="Time of a binding's program from its start to its end",
-            unit="s",
-            better="lower",
-            kernel="binding",
-            per="s",
-            source=_SOURCE,
-        ),
-    ),
-    params={
-        "mpi": Param(
-            kind="word", default="auto", help="auto (the first of the site), all, a name such as MPICH, or a path"
-        ),
-        "languages": Param(
-            kind="list", default=",".join(LANGUAGES), help=f"languages between commas: {', '.join(LANGUAGES)}"
-        ),
-        "ranks": Param(
-            kind="integer", default="auto", low=2, words=("auto",), help="ranks in all; auto: two for each host"
-        ),
-        "launcher": Param(
-            kind="word", default="auto", help="what starts the ranks: auto (the first that can), srun, mpirun"
-        ),
-        "require": Param(
-            kind="list",
-            default="",
-            help=f"what must not be refused, between commas: {', '.join(FEATURES)}; empty: nothing",
-        ),
-        "modules": Param(kind="list", default="", help="environment modules to load first, between commas"),
-        "label": Param(kind="word", default="", help="what the results call the MPI; filled in"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=lambda params, host: 15.0 + 2.0 * host.count,
     resolve=_resolve,

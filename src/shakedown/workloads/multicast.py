@@ -25,149 +25,19 @@ from __future__ import annotations
 import ipaddress
 
 from .. import launchers, programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
 from ..launchers.mpirun import cores
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import whole_number
-from . import Param, Sample, Workload
+from . import Sample, Workload
+from .common.table import table_of
 
-PATTERNS = ("one-to-many", "many-to-many")
-FAMILIES = ("ipv4", "ipv6")
-KERNELS = ("join", "latency", "rate", "lossless")
+TABLE = table_of(__file__)
+
 #: Ranks on one host where none were asked for: a rank has a thread that sends and one that listens.
 MOST_ALONE = 4
-_HEADER_BYTES = 48
 _TRIALS = 16  # that a search for the rate without loss takes
-
-_SOURCE = "native/multicast/README.md"
-_GROUP = ("pattern", "family", "receivers", "bytes")
-_METRICS = (
-    Metric(
-        name="multicast.rate",
-        title="Multicast packets delivered to each listener",
-        unit="packet/s",
-        better="higher",
-        kernel="rate",
-        per="packets/s",
-        match=(*_GROUP, "offered"),
-        source=_SOURCE,
-    ),
-    Metric(
-        name="multicast.bandwidth",
-        title="Multicast payload delivered to each listener",
-        unit="B/s",
-        better="higher",
-        kernel="rate",
-        per="bytes/s",
-        match=(*_GROUP, "offered"),
-        source=_SOURCE,
-    ),
-    Metric(
-        name="multicast.loss",
-        title="Multicast packets lost, of all deliveries",
-        unit="1",
-        better="lower",
-        kernel="loss",
-        per="loss",
-        share_of="expected",
-        match=(*_GROUP, "offered"),
-        source=_SOURCE,
-    ),
-    Metric(
-        name="multicast.loss_worst",
-        title="Multicast packets lost, of the listener that lost most",
-        unit="1",
-        better="lower",
-        kernel="loss",
-        per="loss_worst",
-        share_of="expected/ranks",  # one-to-many has a listener less than ranks: fewer packets, and never too narrow
-        match=(*_GROUP, "offered"),
-        source=_SOURCE,
-    ),
-    Metric(
-        name="multicast.loss_network",
-        title="Multicast packets lost on the way",
-        unit="1",
-        better="lower",
-        kernel="loss",
-        per="loss_network",
-        share_of="expected",
-        match=(*_GROUP, "offered"),
-        source=_SOURCE,
-    ),
-    Metric(
-        name="multicast.loss_receivers",
-        title="Multicast packets dropped at receivers' full sockets",
-        unit="1",
-        better="lower",
-        kernel="loss",
-        per="loss_receivers",
-        share_of="expected",
-        match=(*_GROUP, "offered"),
-        source=f"{_SOURCE}; SO_MEMINFO of the Linux kernel",
-    ),
-    Metric(
-        name="multicast.latency",
-        title="Multicast latency",
-        unit="s",
-        better="lower",
-        kernel="latency",
-        per="s/packets",
-        match=(*_GROUP, "method"),
-        source=_SOURCE,
-    ),
-    Metric(
-        name="multicast.clock_uncertainty",
-        title="Uncertainty of one-way latencies",
-        unit="s",
-        better="lower",
-        kernel="clock",
-        per="s",
-        source=_SOURCE,
-    ),
-    Metric(
-        name="multicast.lossless_rate",
-        headline=True,
-        title="Multicast packets delivered to each listener without loss",
-        unit="packet/s",
-        better="higher",
-        kernel="lossless",
-        per="packets/s",
-        match=_GROUP,
-        source=f"{_SOURCE}; RFC 2544, section 26.1",
-    ),
-    Metric(
-        name="multicast.lossless_bandwidth",
-        title="Multicast payload delivered to each listener without loss",
-        unit="B/s",
-        better="higher",
-        kernel="lossless",
-        per="bytes/s",
-        match=_GROUP,
-        source=f"{_SOURCE}; RFC 2544, section 26.1",
-    ),
-    Metric(
-        name="multicast.join_time",
-        title="From joining a multicast group to its first packet",
-        unit="s",
-        better="lower",
-        kernel="join",
-        per="s",
-        match=("family", "receivers"),
-        source=f"{_SOURCE}; RFC 3918, section 6.1",
-    ),
-)
-
-
-def _chosen(params: Params, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    words = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
-    for word in words:
-        if word not in known:
-            raise unknown(f"word of multicast.{name}", word, known)
-    if not words:
-        raise BadInput(f"multicast.{name} is empty", hint=f"known: {', '.join(known)}")
-    return words
 
 
 def sizes(params: Params) -> tuple[int, ...]:
@@ -196,7 +66,7 @@ def _check_interface(params: Params) -> None:
             f"multicast.interface = {text!r} is no network: {error}", hint="such as 10.77.0.0/24, fd77::/64, or eth1"
         ) from None
     family = f"ipv{network.version}"
-    if _chosen(params, "family", FAMILIES) != (family,):
+    if TABLE.selection(params, "family") != (family,):
         raise BadInput(
             f"multicast.interface = {text!r} is a network of {family} alone",
             hint=f"family = {family!r}, or the interface's name, which fits both",
@@ -212,9 +82,9 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     resolved = {
         **params,
         "ranks": int(ranks),
-        "pattern": ",".join(_chosen(params, "pattern", PATTERNS)),
-        "family": ",".join(_chosen(params, "family", FAMILIES)),
-        "kernels": ",".join(_chosen(params, "kernels", KERNELS)),
+        "pattern": ",".join(TABLE.selection(params, "pattern")),
+        "family": ",".join(TABLE.selection(params, "family")),
+        "kernels": ",".join(TABLE.selection(params, "kernels")),
     }
     resolved["sizes"] = ",".join(map(str, sizes(resolved)))
     _check_interface(resolved)
@@ -222,31 +92,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    options = {
-        "patterns": params["pattern"],
-        "families": params["family"],
-        "kernels": params["kernels"],
-        "sizes": params["sizes"],
-        "interface": params["interface"],
-        "ttl": params["ttl"],
-        "groups": params["groups"],
-        "bytes": params["payload"],
-        "rate": f"{float(params['rate']):g}",
-        "share": f"{float(params['share']):g}",
-        "seconds": f"{float(params['seconds']):g}",
-        "samples": params["samples"],
-        "echoes": params["echoes"],
-        "buffer": params["buffer"],
-        "segments": params["segments"],
-        "wait": params["wait"],
-        "latency": params["latency"],
-    }
-    if params["group"]:
-        options["group"] = params["group"]
-    if params["port"]:
-        options["port"] = params["port"]
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return Command(argv=(programs.path("multicast"), *words), ranks=int(params["ranks"]))
+    return Command(argv=TABLE.argv(params, port=params["port"] or None), ranks=int(params["ranks"]))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -271,69 +117,8 @@ WORKLOAD = Workload(
     name="multicast",
     title="Multicast (rate, loss, latency, rate without loss)",
     network=True,
-    metrics=_METRICS,
-    params={
-        "pattern": Param(kind="list", default=",".join(PATTERNS), help=f"who sends: {', '.join(PATTERNS)}"),
-        "family": Param(kind="list", default="ipv4", help="ipv4, ipv6, or both between commas"),
-        "kernels": Param(kind="list", default=",".join(KERNELS), help=f"what to measure: {', '.join(KERNELS)}"),
-        "ranks": Param(
-            kind="integer",
-            default="auto",
-            low=2,
-            words=("auto",),
-            help="how many ranks; auto: one a host, or on one host one a core, at most 4",
-        ),
-        "sizes": Param(
-            kind="list",
-            default="auto",
-            words=("auto",),
-            help="how many ranks take part, between commas; auto: 2, 4, 8 ... and all",
-        ),
-        "interface": Param(
-            kind="word",
-            default="auto",
-            help="a name (eth1) or a network (10.77.0.0/24); auto: the fastest that all hosts share; on one host its own",
-        ),
-        "payload": Param(
-            kind="integer", default=1024, low=_HEADER_BYTES, high=65507, unit="B", help="UDP payload of a packet"
-        ),
-        "rate": Param(
-            kind="real", default=10000, low=0, unit="packet/s", help="offered by each sender; 0: as fast as it can"
-        ),
-        "share": Param(
-            kind="real",
-            default=0,
-            low=0,
-            high=1,
-            help="of a listener's link that all senders together fill, in place of rate: 0.1 is a tenth; 0: rate counts",
-        ),
-        "seconds": Param(kind="real", default=0.5, low=0.01, unit="s", help="length of one trial"),
-        "samples": Param(kind="integer", default=5, low=1, high=1000, help="trials at the rate offered"),
-        "echoes": Param(kind="integer", default=200, low=1, high=1000000, help="round trips to each receiver"),
-        "latency": Param(
-            kind="word", default="echo", choices=("echo", "one-way"), help="half of a round trip, or one way by clocks"
-        ),
-        "wait": Param(
-            kind="word",
-            default="sleep",
-            choices=("sleep", "spin"),
-            help="how receivers wait: asleep, or asking on and on (a core for each rank)",
-        ),
-        "groups": Param(kind="integer", default=1, low=1, high=1024, help="groups that the senders are dealt out to"),
-        "ttl": Param(kind="integer", default=1, low=0, high=255, help="TTL or hop limit: how many routers to pass"),
-        "group": Param(kind="list", default="", help="address of the first group, one for each family; empty: drawn"),
-        "port": Param(kind="integer", default=0, low=0, high=65535, help="UDP port; 0: drawn for each run"),
-        "buffer": Param(
-            kind="integer", default=8 << 20, low=4096, high=1 << 30, unit="B", help="receive buffer asked of the kernel"
-        ),
-        "segments": Param(
-            kind="integer",
-            default=64,
-            low=1,
-            high=64,
-            help="packets that a sender's kernel may cut out of one piece (UDP_SEGMENT); 1: one at a time",
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

@@ -20,18 +20,17 @@ from __future__ import annotations
 
 import math
 
-from .. import programs
-from ..errors import BadInput, unknown
+from ..errors import BadInput
 from ..launchers import Command
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Param, Sample, Workload, each
-from .common.particles import counts_of, words
-from .common.threads import HELP, counts
+from . import Sample, Workload
+from .common.particles import counts_of
+from .common.table import table_of
+from .common.threads import counts
 
-PRECISIONS = ("fp32", "fp64")
-_SOURCE = "Nyland, Harris, Prins, GPU Gems 3, chapter 31 (20 operations each); native/nbody/README.md"
-_MATCH = ("n", "precision")
+TABLE = table_of(__file__)
+
 #: Bytes for each body: the program's columns, and the host's in double precision.
 _BYTES = {"fp32": 180, "fp64": 208}
 _MOST = 2**30
@@ -58,14 +57,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     bodies = counts_of(str(params["bodies"]), where="nbody.bodies", low=2, high=_MOST)
     for one in bodies:
         check_step("nbody", one, params)
-    precisions = words(params["precision"])
-    for word in precisions:
-        if word not in PRECISIONS:
-            raise unknown("precision of nbody", word, PRECISIONS)
-    if not precisions:
-        raise BadInput(
-            "nbody.precision names none", hint=f"write one of {', '.join(PRECISIONS)}, or both between commas"
-        )
+    precisions = TABLE.selection(params, "precision")
     need, room = max(bodies) * max(_BYTES[word] for word in precisions), host.memory.room_bytes
     if need > room:
         raise BadInput(
@@ -84,8 +76,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    given = [word for name in WORKLOAD.params if params[name] != "" for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(programs.path("nbody"), *given))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -93,7 +84,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     total = 0.2
     for threads in map(int, str(params["threads"]).split(",")):
         for n in map(int, str(params["bodies"]).split(",")):
-            for precision in words(params["precision"]):
+            for precision in TABLE.selection(params, "precision"):
                 step_s = n**2 / (threads * (4e9 if precision == "fp32" else 1e9))
                 steps = int(params["steps"]) or max(1, round(0.02 / step_s))
                 measured_s = max(int(params["samples"]) * steps * step_s, float(params["seconds"]))
@@ -111,57 +102,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="nbody",
     title="N-body, all pairs",
-    metrics=each(
-        (
-            Metric(
-                name="nbody.rate",
-                title="N-body rate, 20 operations an interaction",
-                unit="flop/s",
-                better="higher",
-                kernel="nbody",
-                per="flop/s",
-                limit="flops.{precision}",
-                headline=True,
-                match=_MATCH,
-                source=_SOURCE,
-            ),
-            Metric(
-                name="nbody.interactions",
-                title="N-body interactions",
-                unit="interaction/s",
-                better="higher",
-                kernel="nbody",
-                per="interactions/s",
-                match=_MATCH,
-                source="n^2 interactions a step; native/nbody/README.md",
-            ),
-        ),
-        titles={"n": "bodies"},
-    ),
-    params={
-        "bodies": Param(kind="list", default="65536", help="numbers of bodies between commas: 16384,1048576"),
-        "precision": Param(kind="list", default="fp32,fp64", help="fp32, fp64 or both between commas"),
-        "threads": Param(kind="list", default="all", help=HELP),
-        "isa": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", "avx512", "avx2", "sve", "neon", "plain"),
-            help="instruction set of the loops; auto: the widest that runs",
-        ),
-        "samples": Param(kind="integer", default=5, low=1, high=1_000_000, help="samples of each case at least"),
-        "steps": Param(
-            kind="integer", default=0, low=0, high=1_000_000, help="steps of a sample; 0: as many as last 20 ms"
-        ),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
-        "softening": Param(
-            kind="real", default=0.05, low=1e-6, high=1e6, help="length that softens the force; the sphere's is 0.59"
-        ),
-        "dt": Param(kind="real", default=2.0**-10, low=0, high=1, help="time of a step; the sphere's own is about 1"),
-        "seed": Param(kind="integer", default=1, low=0, help="of places and velocities"),
-        "cpus": Param(
-            kind="word", default="", help="pin thread i to the i-th CPU of this list (0-3,8); else cores first"
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

@@ -12,73 +12,23 @@ On one machine messages go through shared memory: what is measured is the MPI's 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from .. import launchers, programs
-from ..errors import BadInput, Unavailable, unknown
+from ..errors import BadInput, Unavailable
 from ..launchers import Command
 from ..launchers.mpirun import cores
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import show_bytes, whole_number
-from . import Param, Sample, Workload
+from . import Sample, Workload
+from .common.table import table_of
 
-KERNELS = ("latency", "bandwidth", "bidirectional")
+TABLE = table_of(__file__)
+
 ALL_SIZES = (0, *(2**power for power in range(23)))
 #: Ranks beyond which "cores" measures all pairs one at a time no further: their number grows with the square.
 MOST_ALONE = 128
 _SAMPLES = {"first": 100, "all": 20}
-
-_SOURCE = "native/pingpong/README.md; the method is that of the OSU micro-benchmarks"
-#: Where the messages lie and what they go through; two ranks are two ranks.
-_RANKED_BY = ("device", "link", "virtual")
-_METRICS = (
-    Metric(
-        name="pingpong.latency",
-        title="Message latency",
-        unit="s",
-        better="lower",
-        kernel="latency",
-        headline=True,
-        per="s/messages",
-        measures="core_to_core.latency",
-        match=("bytes",),
-        ranked_by=_RANKED_BY,
-        source=_SOURCE,
-    ),
-    Metric(
-        name="pingpong.bandwidth",
-        title="Message bandwidth",
-        unit="B/s",
-        better="higher",
-        kernel="bandwidth",
-        per="bytes/s",
-        measures="core_to_core.bandwidth",
-        match=("bytes",),
-        ranked_by=_RANKED_BY,
-        source=f"{_SOURCE} (osu_bw)",
-    ),
-    Metric(
-        name="pingpong.message_rate",
-        title="Message rate",
-        unit="message/s",
-        better="higher",
-        kernel="bandwidth",
-        per="messages/s",
-        match=("bytes",),
-        ranked_by=_RANKED_BY,
-        source=_SOURCE,
-    ),
-    Metric(
-        name="pingpong.bidirectional.bandwidth",
-        title="Message bandwidth, both ways at once",
-        unit="B/s",
-        better="higher",
-        kernel="bidirectional",
-        per="bytes/s",
-        match=("bytes",),
-        ranked_by=_RANKED_BY,
-        source=f"{_SOURCE} (osu_bibw)",
-    ),
-)
 
 
 def sizes(params: Params) -> tuple[int, ...]:
@@ -93,15 +43,6 @@ def sizes(params: Params) -> tuple[int, ...]:
             hint="write all, or whole numbers below 2 GiB between commas: 8,65536",
         )
     return tuple(int(word) for word in words)
-
-
-def kernels(params: Params) -> tuple[str, ...]:
-    """What is measured. Raises BadInput with the nearest name."""
-    words = tuple(word.strip() for word in str(params["kernels"]).split(","))
-    for word in words:
-        if word not in KERNELS:
-            raise unknown("kernel of pingpong", word, KERNELS)
-    return words
 
 
 def pairs(params: Params) -> int:
@@ -149,36 +90,23 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             hint=f"at most ranks = {usable}",
         )
     samples = params["samples"]
-    resolved = {**params, "ranks": int(ranks), "cores": found}
+    kernels = ",".join(TABLE.selection(params, "kernels"))
+    resolved = {**params, "kernels": kernels, "ranks": int(ranks), "cores": found}
     if samples == "auto":
         resolved["samples"] = _SAMPLES.get(str(params["pairs"]), _SAMPLES["first"])
     sizes(resolved)
-    kernels(resolved)
     pairs(resolved)
     return (resolved,)
 
 
-#: Parameters of a tournament that are only said where they are set, and their options.
-_LIMITS = {"most_rounds": "most-rounds", "limit_s": "limit-s", "silent_s": "silent-s", "skip": "skip"}
+#: Parameters of a tournament of all pairs.
+_OF_TOURNAMENTS = ("between", "passes", "most_rounds", "limit_s", "silent_s", "skip")
 
 
 def _command(params: Params, host: Host) -> Command:
-    options = {
-        "sizes": ",".join(map(str, sizes(params))),
-        "kernels": ",".join(kernels(params)),
-        "window": params["window"],
-        "samples": params["samples"],
-        "seconds": params["seconds"],
-        "pairs": params["pairs"],
-        "rounds": params["rounds"],
-    }
-    if params["rounds"] == "tournament" and params["pairs"] == "all":
-        options |= {"passes": params["passes"]}
-        options |= {option: params[name] for name, option in _LIMITS.items() if params[name]}
-        options |= {"between": params["between"]} if params["between"] != "ranks" else {}
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    flags = ("--both-directions",) if params["both_directions"] else ()
-    return Command(argv=(programs.path("pingpong"), *words, *flags), ranks=int(params["ranks"]))
+    tournament = params["rounds"] == "tournament" and params["pairs"] == "all"
+    made: dict[str, Any] = {} if tournament else dict.fromkeys(_OF_TOURNAMENTS)
+    return Command(argv=TABLE.argv(params, sizes=sizes(params), **made), ranks=int(params["ranks"]))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -187,7 +115,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     alone = params["rounds"] == "one"
     rounds = pairs(params) if alone else max(1, -(-pairs(params) // max(1, ranks // 2))) * int(params["passes"])
     case_s = 0.0
-    for kernel in kernels(params):
+    for kernel in TABLE.selection(params, "kernels"):
         messages = 2 if kernel == "latency" else int(params["window"]) * (2 if kernel == "bidirectional" else 1)
         for size in sizes(params):
             sample_s = max(1.2e-4, messages * size / 8e9)
@@ -205,67 +133,15 @@ def _label(params: Params) -> str:
         str(params["pairs"]), f"ranks {params['pairs']}"
     )
     together = ", disjoint pairs at once" if params["rounds"] == "tournament" else ""
-    return f"pingpong {'+'.join(kernels(params))}, {span}, {which}{together}"
+    return f"pingpong {str(params['kernels']).replace(',', '+')}, {span}, {which}{together}"
 
 
 WORKLOAD = Workload(
     name="pingpong",
     title="Messages between ranks (latency, bandwidth, both ways)",
     network=True,
-    metrics=_METRICS,
-    params={
-        "kernels": Param(kind="list", default=",".join(KERNELS), help=f"what to measure: {', '.join(KERNELS)}"),
-        "sizes": Param(
-            kind="list",
-            default="all",
-            unit="B",
-            words=("all",),
-            help="message sizes in bytes between commas; all: 0 and the powers of two to 4 MiB",
-        ),
-        "ranks": Param(
-            kind="integer",
-            default=2,
-            low=2,
-            words=("cores", "hosts"),
-            help="how many ranks, at least 2; cores: one on each physical core; hosts: one on each host",
-        ),
-        "pairs": Param(
-            kind="list",
-            default="first",
-            words=("first", "all"),
-            help="which ranks: first (0 and 1), all, or a list such as 0-1,0-3",
-        ),
-        "rounds": Param(
-            kind="word",
-            default="one",
-            choices=("one", "tournament"),
-            help="one pair at a time, or a tournament of disjoint pairs at the same time",
-        ),
-        "between": Param(
-            kind="word",
-            default="ranks",
-            choices=("ranks", "hosts"),
-            help="in a tournament of all pairs: every rank takes part, or one of each host",
-        ),
-        "passes": Param(kind="integer", default=1, low=1, help="so many tournaments, each in another order"),
-        "both_directions": Param(kind="flag", default=False, help="bandwidth also from the higher rank to the lower"),
-        "most_rounds": Param(kind="integer", default=0, low=0, help="the first rounds of each tournament; 0: all"),
-        "limit_s": Param(kind="real", default=0, low=0, unit="s", help="no round begins after so long; 0: no limit"),
-        "silent_s": Param(
-            kind="real", default=0, low=0, unit="s", help="a pair that takes so much longer is dead; 0: 60 s"
-        ),
-        "skip": Param(kind="list", default="", help="pairs of ranks that are left out, as 3-9,4-5"),
-        "window": Param(kind="integer", default=64, low=1, high=65536, help="messages under way at once"),
-        "samples": Param(
-            kind="integer",
-            default="auto",
-            low=1,
-            words=("auto",),
-            help="samples of each case; auto: 100, and 20 where all pairs are measured",
-        ),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
-        "cores": Param(kind="integer", default=0, low=0, help="physical cores of the host; filled in"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

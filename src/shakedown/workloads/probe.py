@@ -11,59 +11,14 @@ What is found here stands beside the peaks that are derived from the clock that 
 
 from __future__ import annotations
 
-from .. import programs
 from ..errors import BadInput
 from ..launchers import Command
 from ..launchers.mpirun import cores
-from ..records import Host, Machine, Metric, Params
-from . import Param, Sample, Workload
+from ..records import Host, Machine, Params
+from . import Sample, Workload
+from .common.table import table_of
 
-_SOURCE = "native/probe/README.md"
-_METRICS = (
-    Metric(
-        name="probe.clock.scalar",
-        title="Clock under scalar work",
-        unit="Hz",
-        better="higher",
-        kernel="clock_scalar",
-        per="cycles/s",
-        measures="clock.scalar",
-        source=_SOURCE,
-    ),
-    Metric(
-        name="probe.clock.vector",
-        headline=True,
-        title="Clock under vector work",
-        unit="Hz",
-        better="higher",
-        kernel="clock_vector",
-        per="cycles/s",
-        measures="clock.vector",
-        source=_SOURCE,
-    ),
-    Metric(
-        name="probe.fma.fp64",
-        title="Multiply-adds in double precision",
-        unit="flop/s",
-        better="higher",
-        kernel="fma_fp64",
-        per="flop/s",
-        limit="flops.fp64",
-        measures="flops.fp64",
-        source=_SOURCE,
-    ),
-    Metric(
-        name="probe.fma.fp32",
-        title="Multiply-adds in single precision",
-        unit="flop/s",
-        better="higher",
-        kernel="fma_fp32",
-        per="flop/s",
-        limit="flops.fp32",
-        measures="flops.fp32",
-        source=_SOURCE,
-    ),
-)
+TABLE = table_of(__file__)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
@@ -78,10 +33,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    options = ("threads", "isa", "samples", "seconds")
-    return Command(
-        argv=(programs.path("probe"), *(word for name in options for word in (f"--{name}", str(params[name]))))
-    )
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -98,18 +50,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="probe",
     title="Clock and multiply-adds of the cores",
-    metrics=_METRICS,
-    params={
-        "threads": Param(kind="integer", default="all", low=1, words=("all",), help="threads; all: one for each core"),
-        "isa": Param(
-            kind="list",
-            default="auto",
-            words=("auto",),
-            help="instruction sets between commas, such as avx512,avx2; auto: the widest",
-        ),
-        "samples": Param(kind="integer", default=9, low=1, help="at least so many samples of each case"),
-        "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

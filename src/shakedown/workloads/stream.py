@@ -21,73 +21,23 @@ from __future__ import annotations
 
 import re
 
-from .. import programs, units
+from .. import units
 from ..errors import BadInput, Unavailable, unknown
 from ..launchers import Command
 from ..machine.virtualisation import is_virtual
-from ..records import Host, Machine, Metric, Params
+from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Param, Sample, Workload
-from .common.threads import HELP, counts
+from . import Sample, Workload
+from .common.table import table_of
+from .common.threads import counts
 
-KERNELS = ("copy", "scale", "add", "triad", "read", "write")
-_SOURCE = "McCalpin, STREAM, https://www.cs.virginia.edu/stream/ref.html; native/stream/README.md"
-#: Before two are ranked, they must be of one level and of memory that lies alike among NUMA nodes, too.
-RANKED_BY = ("device", "nodes", "extent", "virtual", "level", "placement")
+TABLE = table_of(__file__)
+
 #: Of the memory that is free, what the three arrays may take when the size is ours to choose, and when it is asked for.
 _SHARE, _MOST = 0.6, 0.95
 _VIRTUAL_BYTES = 2**30
 _SMALLEST_BYTES = 2**26  # of an array in memory, where no cache is known
 _SWEEP_FROM_BYTES = 4096  # of each array, for each thread
-
-
-def _metrics() -> tuple[Metric, ...]:
-    found = []
-    for kernel in KERNELS:
-        found.append(
-            Metric(
-                name=f"stream.{kernel}.bandwidth",
-                title=f"STREAM {kernel}",
-                unit="B/s",
-                better="higher",
-                kernel=kernel,
-                per="bytes/s",
-                limit="{level}.bandwidth",
-                ranked_by=RANKED_BY,
-                source=_SOURCE,
-                headline=kernel == "triad",
-                measures="{level}.bandwidth" if kernel == "read" else "",
-            )
-        )
-        if kernel != "read":
-            found.append(
-                Metric(
-                    name=f"stream.{kernel}.traffic",
-                    title=f"Bytes moved by STREAM {kernel}",
-                    unit="B/s",
-                    better="higher",
-                    kernel=kernel,
-                    per="bytes_moved/s",
-                    limit="{level}.bandwidth",
-                    measures="{level}.bandwidth",
-                    ranked_by=RANKED_BY,
-                    source=_SOURCE,
-                )
-            )
-        if kernel in ("copy", "scale", "add", "triad"):
-            found.append(
-                Metric(
-                    name=f"stream.{kernel}.efficiency",
-                    title=f"STREAM {kernel}, bandwidth as a fraction of the peak",
-                    unit="1",
-                    better="higher",
-                    kernel=kernel,
-                    per=f"stream.{kernel}.bandwidth/memory.bandwidth",
-                    ranked_by=RANKED_BY,
-                    source="bandwidth / derived peak memory bandwidth; PRACE D9.3.4, Table 3",
-                )
-            )
-    return tuple(found)
 
 
 def _last_level(host: Host) -> list[int]:
@@ -165,15 +115,6 @@ def _sizes(text: str, host: Host, threads: tuple[int, ...]) -> tuple[int, ...]:
     return sizes
 
 
-def kernels(text: str) -> tuple[str, ...]:
-    """``all`` or names between commas. Raises BadInput."""
-    words = KERNELS if text == "all" else tuple(dict.fromkeys(word.strip() for word in text.split(",")))
-    for word in words:
-        if word not in KERNELS:
-            raise unknown("kernel of stream", word, KERNELS)
-    return words
-
-
 def _check_placement(word: str, host: Host) -> None:
     """Raises BadInput for a word that is none, Unavailable for a node that this machine lacks."""
     nodes = [node.id for node in host.numa if node.memory_bytes != 0] or [0]
@@ -204,14 +145,13 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             **params,
             "threads": ",".join(map(str, threads)),
             "sizes": ",".join(map(str, sizes)),
-            "kernels": ",".join(kernels(str(params["kernels"]))),
+            "kernels": ",".join(TABLE.selection(params, "kernels")),
         },
     )
 
 
 def _command(params: Params, host: Host) -> Command:
-    words = [word for name in WORKLOAD.params if params[name] != "" for word in (f"--{name}", str(params[name]))]
-    return Command(argv=(programs.path("stream"), *words))
+    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -244,53 +184,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="stream",
     title="Memory and cache bandwidth (STREAM kernels)",
-    metrics=_metrics(),
-    params={
-        "threads": Param(kind="list", default="all", help=HELP),
-        "sizes": Param(
-            kind="list",
-            default="memory",
-            unit="B",
-            help="of each of the three arrays: memory, sweep (4 KiB a thread to memory, doubling), or sizes "
-            "with units between commas: 32 KiB, 1 GiB",
-        ),
-        "kernels": Param(
-            kind="list",
-            default="copy,scale,add,triad",
-            help="all, or of copy, scale, add, triad, read, write, between commas",
-        ),
-        "variant": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", "nt", "cached", "both"),
-            help="nt: stores past the caches; cached: ordinary stores; auto: nt beyond the caches",
-        ),
-        "isa": Param(
-            kind="word",
-            default="auto",
-            choices=("auto", "avx512", "avx2", "sse2", "sve", "neon", "plain"),
-            help="instruction set of the loops; auto: the widest that runs",
-        ),
-        "loop": Param(kind="word", default="auto", help="shape of the loop (see the program); auto: the fastest"),
-        "pages": Param(kind="word", default="huge", choices=("huge", "base", "hugetlb"), help="pages of the arrays"),
-        "placement": Param(
-            kind="word",
-            default="local",
-            words=("local", "interleave", "remote"),
-            help="where the arrays lie: local, interleave, remote (another NUMA node) or node:K",
-        ),
-        "cpus": Param(
-            kind="word", default="", help="pin thread i to the i-th CPU of this list (0-3,8); else cores first"
-        ),
-        "samples": Param(kind="integer", default=20, low=1, high=1_000_000, help="samples of each case at least"),
-        "seconds": Param(
-            kind="real",
-            default=0,
-            low=0,
-            unit="s",
-            help="repeat each case's kernel for at least so long: a constant load for power meters",
-        ),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,

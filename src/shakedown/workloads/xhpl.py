@@ -27,10 +27,13 @@ from ..errors import BadInput, Unavailable
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Case, Host, Machine, Notice, Params, Residual, Value
-from . import CHECKED, ORDER, Garbage, Param, Sample, Stated, Workload, each
+from . import Garbage, Sample, Stated, Workload
 from .common import hpl, hpl_dat
 from .common import printed as _printed
-from .common.hpl_dat import BCASTS, FACTS, MAPPINGS, SWAPS, HplDat
+from .common.hpl_dat import BCASTS, FACTS, HplDat
+from .common.table import table_of
+
+TABLE = table_of(__file__)
 
 _RESULT = re.compile(
     rf"^(?P<variant>W\S+) +(?P<n>\d{{1,12}}) +(?P<nb>\d{{1,9}}) +(?P<p>\d{{1,9}}) +(?P<q>\d{{1,9}}) +"
@@ -322,51 +325,8 @@ def _label(params: Params) -> str:
 WORKLOAD = Workload(
     name="xhpl",
     title="High-Performance Linpack, as the site installed it",
-    metrics=each((hpl.RATE, hpl.TIME, hpl.EFFICIENCY), only=CHECKED, titles=ORDER),
-    params={
-        "program": Param(kind="word", default="xhpl", help="the site's HPL: a name on PATH or a path"),
-        "arguments": Param(kind="word", default="", help="words behind it, with spaces between: --dat HPL.dat"),
-        "dat": Param(
-            kind="word", default="", help="the path of a site's HPL.dat, used unchanged in place of what follows"
-        ),
-        "ranks": Param(
-            kind="integer",
-            default="all",
-            low=0,
-            words=("all",),
-            help="MPI ranks; all: one for each core, or those of dat's grid; 0: the program starts its own",
-        ),
-        "threads": Param(
-            kind="integer",
-            default="auto",
-            low=1,
-            words=("auto",),
-            help="OpenMP and BLAS threads of a rank; auto: its share",
-        ),
-        "n": Param(kind="list", default="auto", words=("auto",), help="orders N between commas; auto: as in hpl"),
-        "nb": Param(kind="list", default="auto", words=("auto",), help="block sizes between commas; auto: as in hpl"),
-        "p": Param(
-            kind="list", default="auto", words=("auto",), help="process rows between commas; auto: the squarest grid"
-        ),
-        "q": Param(kind="list", default="auto", words=("auto",), help="process columns, paired with p"),
-        "mapping": Param(kind="word", default="row", choices=MAPPINGS, help="how ranks fill the grid"),
-        "bcast": Param(kind="list", default="1ringM", help=f"broadcast of panels: {', '.join(BCASTS)}"),
-        "depth": Param(kind="list", default="1", help="depth of the look-ahead"),
-        "pfact": Param(kind="list", default="right", help=f"factorization of a panel: {', '.join(FACTS)}"),
-        "rfact": Param(kind="list", default="crout", help=f"its recursion: {', '.join(FACTS)}"),
-        "nbmin": Param(kind="list", default="4", help="width at which the recursion ends"),
-        "ndiv": Param(kind="list", default="2", help="parts that the recursion divides a panel into"),
-        "swap": Param(kind="word", default="mix", choices=SWAPS, help="exchange of rows"),
-        "swap_threshold": Param(
-            kind="integer", default=64, low=0, help="columns up to which mix exchanges rows pairwise"
-        ),
-        "threshold": Param(kind="real", default=16.0, help="of the scaled residual; 0 or less: no check"),
-        "memory_share": Param(kind="real", default=0.8, low=0.001, high=1, help="of the free memory, for n = auto"),
-        "time_limit_s": Param(
-            kind="real", default=0, low=0, unit="s", help="of one solution, for n = auto; 0: no limit"
-        ),
-        "dat_text": Param(kind="word", default="", help="the HPL.dat itself; filled in"),
-    },
+    metrics=TABLE.metrics,
+    params=TABLE.params,
     command=_command,
     parse=parse,
     notices=notices,

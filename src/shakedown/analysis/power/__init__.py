@@ -36,7 +36,7 @@ class Power(NamedTuple):
 def read(
     directory: RunDirectory,
     measurements: Sequence[Measurement],
-    metrics: Mapping[str, tuple[Metric, ...]],
+    metrics: Mapping[str, Sequence[Metric]],
     labels: Mapping[str, str],
 ) -> Power | None:
     """Everything that the meters of a run directory say of its measurements; None where none was read.

@@ -11,7 +11,6 @@ from collections import Counter
 from ...errors import Unavailable, unknown
 from ...records import Host, Software
 
-HELP = "all, auto, a name such as openblas, or the path of a library"
 #: What ``auto`` prefers, by the processor's vendor.
 _ORDER = {
     "GenuineIntel": ("mkl", "openblas", "aocl", "blis"),

@@ -4,25 +4,16 @@ look for libraries in this Python's own folders."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ... import programs
 from ...errors import BadInput, Unavailable
-from ...records import Host, Machine, Notice, Only, Params
+from ...records import Host, Machine, Notice, Params
 from ...units import whole_number
-from .. import Param
+from .table import Table
 
-PARAMS = {
-    "backend": Param(
-        kind="word",
-        default="cuda",
-        help="cuda; host or host:N does the same on threads of the host (for tests: its figures are the host's)",
-    ),
-    "devices": Param(kind="list", default="all", help="all, or the devices' numbers between commas"),
-    "samples": Param(kind="integer", default=10, low=1, help="at least so many samples of each case"),
-    "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
-}
 #: What became of a device, by the code of the notice that a program gives of it (native/gpu/README.md). Of these the machine
 #: is at fault; of the others whoever shares or set it up.
 FAILED = {"gpu-lost": "lost", "gpu-corrupted": "corrupted", "gpu-failed": "failed"}
@@ -33,17 +24,13 @@ REFUSED = {
     "gpu-out-of-memory": "out of memory",
     "gpu-driver-too-old": "driver too old",
 }
-#: What a case must have been made on to measure a GPU; `marks` tells it of cases.
-ON_GPUS = {"backend": Only(value="cuda", why="made on the host backend, which measures no GPU")}
 #: Workloads on GPUs whose programs have no kernels of their own: they run in a build without CUDA's compiler too.
 _WITHOUT_KERNELS = ("gpu_fft", "gpu_pingpong")
-CUBLAS = Param(kind="word", default="auto", help="the path of libcublas.so; auto: the loader's, else that of a wheel")
-CUFFT = Param(kind="word", default="auto", help="the path of libcufft.so; auto: the loader's, else that of a wheel")
 
 
 def marks(params: Params) -> tuple[str, ...]:
     """The parameters that join those of cases: the backend, where it is not that of GPUs."""
-    return () if params["backend"] == ON_GPUS["backend"].value else ("backend",)
+    return () if params["backend"] == "cuda" else ("backend",)
 
 
 def present(params: Params, machine: Machine, workload: str) -> Params:
@@ -115,28 +102,11 @@ def numbers(params: Params, workload: str, name: str, least: int) -> tuple[int, 
     return tuple(dict.fromkeys(map(int, words)))
 
 
-def words(params: Params, workload: str, name: str, known: Sequence[str]) -> tuple[str, ...]:
-    """A list of known words. Raises BadInput with the nearest."""
-    from ...errors import unknown
-
-    found = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",")))
-    for word in found:
-        if word not in known:
-            raise unknown(f"{name} of {workload}", word, known)
-    return found
-
-
-def options(params: Params, **more: object) -> list[str]:
-    """The common options of a program, and more."""
-    named = {"backend": params["backend"], "devices": params["devices"], "samples": params["samples"]}
-    if float(params.get("seconds", 0)) > 0:
-        named["seconds"] = params["seconds"]
-    return [word for name, value in {**named, **more}.items() for word in (f"--{name}", str(value))]
-
-
-def cublas(params: Params) -> str:
-    """The path to give to ``--cublas``; see `library`."""
-    return library(params, "cublas")
+def argv(table: Table, params: Params, **made: object) -> tuple[str, ...]:
+    """What is started: the program with its options, and the libraries that it is to load."""
+    own: dict[str, Any] = {name: library(params, name) for name in ("cublas", "cufft") if name in params}
+    own["seconds"] = params.get("seconds") or None
+    return table.argv(params, **{**own, **made})
 
 
 def library(params: Params, name: str) -> str:

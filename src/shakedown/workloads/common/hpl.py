@@ -3,74 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ...errors import BadInput
 from ...launchers.mpirun import cores
-from ...records import Host, Metric, Params
+from ...records import Host, Params
 from ...units import show_bytes, show_seconds, whole_number
-
-_SOURCE = "netlib HPL 2.3, HPL_pdtest.c: (2/3 N^3 + 3/2 N^2) / time, the largest wall time of any rank"
-RATE = Metric(
-    name="hpl.rate",
-    title="HPL rate",
-    unit="flop/s",
-    better="higher",
-    kernel="hpl",
-    per="flop/s",
-    limit="flops.fp64",
-    headline=True,
-    source=_SOURCE,
-)
-TIME = Metric(
-    name="hpl.time",
-    title="HPL time",
-    unit="s",
-    better="lower",
-    kernel="hpl",
-    per="s",
-    match=("n",),
-    source="netlib HPL 2.3: the largest wall time of any rank, factorization and solve",
-)
-EFFICIENCY = Metric(
-    name="hpl.efficiency",
-    title="HPL rate as a fraction of the peak",
-    unit="1",
-    better="higher",
-    kernel="hpl",
-    per="hpl.rate/flops.fp64",
-    source="Rmax / Rpeak; Rpeak is the derived peak of the cores used, at the base clock",
-)
-
-
-def shares(workload: str, of: str, words: Mapping[str, str], source: str) -> tuple[Metric, ...]:
-    """The shares of a solver's time, a metric each: ``words`` maps the kernel of a case to what it stands for."""
-    return tuple(
-        Metric(
-            name=f"{workload}.share.{kernel}",
-            title=f"Share of {of} {what}",
-            unit="1",
-            better="none",
-            kernel=kernel,
-            per="value",
-            source=source,
-        )
-        for kernel, what in words.items()
-    )
-
-
-def panel_busy(workload: str, title: str, source: str) -> Metric:
-    """The share of a solver's time in which a panel was factored, beside everything else."""
-    return Metric(
-        name=f"{workload}.panel.busy",
-        title=title,
-        unit="1",
-        better="none",
-        kernel="panel_busy",
-        per="value",
-        source=source,
-    )
-
 
 #: DGEMM's share of the peak, and the order (times the root of the cores) at which HPL reaches half of DGEMM: 75 % of it
 #: at N = 4000 on 3 cores, 85 % at 20,000 on 16. Guesses, for choosing N and estimating durations only.

@@ -10,65 +10,11 @@ from collections.abc import Callable
 from ... import launchers, programs
 from ...errors import BadInput
 from ...launchers import Command
-from ...records import Host, Machine, Only, Params, Value
-from .. import CHECKED, Param
+from ...records import Host, Machine, Params, Value
 from . import gpu as _gpu
 from . import hpl
-from .hpl_dat import BCASTS, MAPPINGS
-
-AUTO = ("auto",)
-
-
-def list_param(help: str, default: str = "auto") -> Param:
-    return Param(kind="list", default=default, words=AUTO, help=help)
-
-
-def number_param(help: str, low: float = 0, **more: object) -> Param:
-    return Param(kind="integer", default="auto", words=AUTO, low=low, help=help, **more)  # type: ignore[arg-type]
-
-
-def part_param(help: str) -> Param:
-    return Param(kind="real", default="auto", words=AUTO, low=0, high=1, help=help)
-
-
-PARAMS = {
-    **_gpu.PARAMS,
-    "cublas": _gpu.CUBLAS,
-    "samples": Param(kind="integer", default=1, low=1, help="solve at least so many times"),
-    "seconds": Param(kind="real", default=0, low=0, unit="s", help="solve again for at least so long"),
-    "n": list_param("orders N between commas; auto: the largest that memory_share and time_limit_s allow"),
-    "p": list_param("process rows of the grids between commas; auto: the largest divisor up to the root of the ranks"),
-    "q": list_param("process columns, paired with p; auto: ranks / p"),
-    "ranks": Param(
-        kind="integer", default="auto", low=1, words=AUTO, help="MPI ranks, one for each GPU; auto: the host's GPUs"
-    ),
-    "mapping": Param(kind="word", default="row", choices=MAPPINGS, help="how ranks fill the grid"),
-    "bcast": list_param(f"broadcast of panels: {', '.join(BCASTS)}; auto: as the program chooses"),
-    "segment_bytes": number_param("a panel is sent in pieces of so many bytes", 8, unit="B"),
-    "tail_nb": number_param("columns of a panel in the tail of a run; 0: as everywhere"),
-    "tail_share": part_param("of N, the part that is the tail"),
-    "aware": Param(
-        kind="word",
-        default="auto",
-        choices=("auto", "yes", "no"),
-        help="whether MPI takes addresses of devices; no: through pinned memory; auto: ask the MPI",
-    ),
-    "share_devices": Param(kind="flag", default=False, help="let ranks share a device: for tests, not for figures"),
-    "threshold": Param(kind="real", default=16.0, help="of the scaled residual; 0 or less: no check"),
-    "ceiling": Param(kind="flag", default=True, help="measure the product with k = NB beside it"),
-    "memory_share": Param(kind="real", default=0.95, low=0.001, high=1, help="of the free memory, for n = auto"),
-    "time_limit_s": Param(kind="real", default=0, low=0, unit="s", help="of one solution, for n = auto; 0: no limit"),
-    "per_host": Param(kind="flag", default=False, help="every host solves its own system at the same time"),
-    "check": Param(kind="word", default="", help='"not verified" where threshold switches the check off; filled in'),
-}
-
-
-#: What a case must be to measure GPUs, each with a rank of its own, and to be checked.
-ONLY = {
-    **CHECKED,
-    **_gpu.ON_GPUS,
-    "share_devices": Only(value=False, why="made with ranks that share a device, which measures none"),
-}
+from .hpl_dat import BCASTS
+from .table import Table
 
 
 def marks(params: Params) -> tuple[str, ...]:
@@ -119,28 +65,16 @@ def resolve(params: Params, machine: Machine, where: str, most_nb: int, fast: st
     )
 
 
-def command(program: str, params: Params, more: dict[str, object]) -> Command:
-    """The command line: the shared options, and ``more``, of which what is "auto" is left to the program."""
-    options: dict[str, object] = {name: params[name] for name in ("backend", "devices", "n", "nb", "p", "q", "mapping")}
-    options["cublas"] = _gpu.cublas(params)
-    if asked := bcasts(params, program):
-        options["bcast"] = ",".join(str(BCASTS.index(str(one))) for one in asked)
-    shared = {"segment_bytes": "segment", "tail_nb": "tail-nb", "tail_share": "tail-share", "aware": "aware"}
-    more = {**more, **{option: params[name] for name, option in shared.items()}}
-    options |= {option: value for option, value in more.items() if value != "auto"}
-    options["threshold"] = float(params["threshold"])
-    options |= {"samples": params["samples"], "seconds": params["seconds"]}
-    if params["n"] == "auto":
-        options |= {"memory-share": params["memory_share"], "time-limit": params["time_limit_s"]}
-    flags = ("per_host", "share_devices")
-    argv = [
-        programs.path(program),
-        *(word for name, value in options.items() for word in (f"--{name}", str(value))),
-        *(f"--{name.replace('_', '-')}" for name in flags if params[name]),
-        *(() if params["ceiling"] else ("--no-ceiling",)),
-    ]
+def command(table: Table, params: Params, **made: object) -> Command:
+    """What is started; options that are "auto" are left to the program, but for the order."""
+    asked = bcasts(params, table.path.stem)
+    if asked:
+        made["bcast"] = tuple(BCASTS.index(str(one)) for one in asked)
+    if params["n"] != "auto":
+        made |= {"memory_share": None, "time_limit_s": None}
+    made |= {"n": params["n"], "cublas": _gpu.library(params, "cublas")}
     count = int(params["ranks"])
-    return Command(argv=tuple(argv), ranks=count if count > 1 else 0)
+    return Command(argv=table.argv(params, omit=("", "auto"), **made), ranks=count if count > 1 else 0)
 
 
 def order_guess(params: Params, host: Host, entry_bytes: int, rate: Callable[[float], float]) -> float:

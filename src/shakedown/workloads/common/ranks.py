@@ -7,8 +7,6 @@ from ...errors import BadInput, Unavailable
 from ...launchers.mpirun import cores
 from ...records import Host, Params
 
-HELP = "MPI ranks; auto: one for each NUMA node (one without MPI); all: one for each core"
-
 
 def count(params: Params, host: Host) -> int:
     """How many ranks ``ranks`` asks for. Raises Unavailable where several are asked for by number and no MPI fits."""

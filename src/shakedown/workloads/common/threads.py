@@ -7,8 +7,6 @@ from ...launchers.mpirun import cores
 from ...records import Host
 from ...units import whole_number
 
-HELP = "threads: all (one for each core), sweep (1, 2, 4 ... to all), or numbers and all between commas"
-
 
 def counts(text: str, host: Host, *, where: str) -> tuple[int, ...]:
     """``all``, ``sweep`` or numbers between commas -> numbers of threads, each once. Raises BadInput.
