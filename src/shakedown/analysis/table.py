@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import StoreFailed
+from ..files import atomic
 from ..records import SCORED, Case
 
 if TYPE_CHECKING:
@@ -139,10 +140,7 @@ def pack(cases: Cases, path: Path) -> None:
 
     DuckDB takes no array of arrays: cases with equally many samples go in as columns, one a sample, and become lists there.
     """
-    import os
-
     connection = _connect(threads=1)  # each has buffers of its own
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     starts = np.cumsum(cases.counts) - cases.counts
     try:
         connection.execute(
@@ -157,12 +155,12 @@ def pack(cases: Cases, path: Path) -> None:
             for count in sizes:
                 _insert(connection, cases, part[cases.counts[part] == count], starts, count)
         order = "ORDER BY row" if mixed else ""  # without, they stay as they went in, and take half the memory
-        connection.execute(
-            f"COPY (SELECT * EXCLUDE row FROM packed {order}) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
-        )
-        os.replace(temporary, path)
+        with atomic.beside(path) as temporary:
+            connection.execute(
+                f"COPY (SELECT * EXCLUDE row FROM packed {order}) TO '{_quoted(temporary)}' "
+                "(FORMAT parquet, COMPRESSION zstd)"
+            )
     except (OSError, connection_error()) as error:
-        temporary.unlink(missing_ok=True)
         raise StoreFailed(f"cannot write: {error}", where=str(path), hint="free some space and try again") from None
 
 

@@ -233,10 +233,10 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
     import msgspec
 
     from ..errors import StoreFailed
+    from ..files import atomic
 
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with tempfile.TemporaryDirectory() as folder, duckdb.connect() as db:
+        with atomic.beside(path) as temporary, tempfile.TemporaryDirectory() as folder, duckdb.connect() as db:
             lines = Path(folder, "rows.json")
             lines.write_bytes(b"\n".join(msgspec.json.encode(row) for row in rows))
             quoted = str(temporary).replace("'", "''")
@@ -245,9 +245,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
                 f"to '{quoted}' (format parquet, compression zstd)",
                 [str(lines)],
             )
-        temporary.replace(path)
     except (OSError, duckdb.Error) as error:
-        temporary.unlink(missing_ok=True)
         why = error.strerror if isinstance(error, OSError) else "see that the disk is not full"
         raise StoreFailed(f"the table cannot be written: {why}", where=str(path)) from None
 

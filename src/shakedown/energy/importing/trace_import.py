@@ -8,7 +8,6 @@ the clock; then the trace is written, without rows that say the same twice. Memo
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 
 from ... import units
 from ...errors import BadInput, StoreFailed
+from ...files import atomic
 from ...metering.meters import Channel, Status, channel_key
 from ...metering.trace import metadata
 from ...records import Notice, Record
@@ -310,8 +310,7 @@ def _written(db: Any, sorted_: Path, series: Sequence[Series], described: Mappin
     channels = [described[one.channel.id + one.channel.host].channel for one in kept]
     db.execute("create table names (number integer, channel varchar)")
     db.executemany("insert into names values (?, ?)", [(one.number, channel_key(one.channel)) for one in kept])
-    temporary = out.with_name(f".{out.name}.tmp")
-    try:
+    with atomic.beside(out) as temporary:
         # The rows come in the file's order: what a row repeats stands right before it.
         db.execute(
             "copy (select channel, t_ns, half_ns, value, status from (select *, lag(number) over () as n0, "
@@ -321,7 +320,3 @@ def _written(db: Any, sorted_: Path, series: Sequence[Series], described: Mappin
             f"to '{_quoted(temporary)}' (format parquet, compression zstd, row_group_size 122880, "
             f"kv_metadata {{{metadata(channels)}}})"
         )
-        temporary.replace(out)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ import msgspec
 
 from ... import __version__, programs
 from ...errors import BadInput, CannotMeasure, Unavailable, unknown
+from ...files import atomic
 from ...hosts.access import RecordedHost
 from ...machine import cgroup
 from ...units import parse_bytes, show_bytes, show_seconds
@@ -231,7 +232,7 @@ def carry_out(
         kept.close()
     report = course.report()
     try:
-        journal.write(folder / "report.json", msgspec.json.format(msgspec.json.encode(report), indent=1))
+        atomic.replace(folder / "report.json", atomic.as_json(report), folder=True)
     except OSError as error:
         raise CannotMeasure(f"the report cannot be written: {error.strerror}", where=str(folder)) from None
     return report
