@@ -109,8 +109,9 @@ def _found(data: Data, begin_ns: int, end_ns: int, window: str) -> Facility:
 def _print(found: Facility) -> None:
     from zoneinfo import ZoneInfo
 
+    from .. import times
     from ..energy.facility import page
-    from ..energy.facility.figures import number, stamp
+    from ..energy.facility.figures import number
     from ..energy.uncertainty.quantity import advice
 
     clock = ZoneInfo(found.zone)
@@ -131,7 +132,8 @@ def _print(found: Facility) -> None:
         print()
         print(f"{len(found.windows)} windows, each {found.windows[0].indicators[0].label if names else ''}")
         table = [
-            [stamp(one.begin_ns, clock), *(number(other.quantity) for other in one.indicators)] for one in found.windows
+            [times.minute(one.begin_ns // 10**9, clock), *(number(other.quantity) for other in one.indicators)]
+            for one in found.windows
         ]
         terminal.print_table([f"from ({clock.key})", *names], table)
     print()

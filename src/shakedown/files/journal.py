@@ -38,15 +38,10 @@ def rows(path: Path, decoder: msgspec.json.Decoder[_T]) -> Iterator[Row[_T]]:
         for number, whole in enumerate(file, 1):
             torn = not whole.endswith(b"\n")
             line = whole if torn else whole[:-1]
-            record, error = _decoded(line, decoder)
-            yield Row(number, line, record, error, torn)
-
-
-def _decoded(line: bytes, decoder: msgspec.json.Decoder[_T]) -> tuple[_T | None, str]:
-    try:
-        return decoder.decode(line), ""
-    except strict.UNREADABLE as error:
-        return None, str(error)
+            try:
+                yield Row(number, line, decoder.decode(line), "", torn)
+            except strict.UNREADABLE as error:
+                yield Row(number, line, None, str(error), torn)
 
 
 class Appender:

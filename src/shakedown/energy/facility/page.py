@@ -8,6 +8,7 @@ import numpy as np
 
 from ...document.model import Column, Document, Figures, Section, Table, Text
 from ...records import Notice, Record
+from ...times import minute
 from ...units import show
 from ..uncertainty.quantity import Quantity, advice, shares
 from .figures import (
@@ -22,7 +23,6 @@ from .figures import (
     regression_figure,
     sheet,
     slope_words,
-    stamp,
 )
 from .plant import in_si
 from .ratios import Data, Window
@@ -87,7 +87,7 @@ def document(data: Data, found: Facility, drawn: Drawn, *, version: str) -> Docu
     ]
     return Document(
         title=found.title,
-        subtitle=f"{stamp(found.whole.begin_ns, clock)} to {stamp(found.whole.end_ns, clock)}",
+        subtitle=f"{minute(found.whole.begin_ns // 10**9, clock)} to {minute(found.whole.end_ns // 10**9, clock)}",
         state="measured",
         counts=(),
         lead=tuple(lead(found)),

@@ -9,7 +9,6 @@ Telegraf's and InfluxDB's tags (annotated CSV too: its lines of ``#datatype`` ar
 
 from __future__ import annotations
 
-import datetime
 import gzip
 import re
 import zlib
@@ -17,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ... import units
+from ... import times, units
 from ...errors import BadInput, unknown
 from ...metering.meters import csv
 from ..archive import columns as archive_columns
@@ -249,7 +248,7 @@ def _stamp_sql(seen: csv.Outline, cells: Sequence[str], zone: str, where: str) -
             hint="say which: --zone Europe/Berlin, UTC or +01:00",
         )
     naive = f"epoch_ns({_parsed(how, text, samples)})"
-    of = csv.zone(zone, where)
+    of = times.zone(zone, where)
     fixed = of.utcoffset(None)
     if fixed is not None:
         return f"({naive} - {round(fixed.total_seconds()) * 10**9})", f"taken as {zone}", "", ""
@@ -273,21 +272,11 @@ def _parsed(how: csv.Spec, text: str, samples: Sequence[str]) -> str:
 
 def transitions(zone: str, begin_ns: int, end_ns: int) -> list[tuple[int, int]]:
     """Stretches of local time, as if it were UTC in ns, that a zone has twice or never, between two such times."""
-    of = csv.zone(zone)
-    out = []
-    step = datetime.timedelta(minutes=30)
-    at = datetime.datetime.fromtimestamp(begin_ns // 10**9 - 86400, datetime.UTC)
-    last = datetime.datetime.fromtimestamp(end_ns // 10**9 + 86400, datetime.UTC)
-    while at < last:
-        before, after = (one.astimezone(of).utcoffset() or datetime.timedelta() for one in (at, at + step))
-        if before != after:
-            edge = round((at + step).timestamp()) * 10**9
-            low, high = sorted(
-                (edge + round(before.total_seconds()) * 10**9, edge + round(after.total_seconds()) * 10**9)
-            )
-            out.append((low, high))
-        at += step
-    return out
+    begin_s, end_s = begin_ns // 10**9 - times.DAY_S, end_ns // 10**9 + times.DAY_S
+    return [
+        ((one.at_s + min(one[1:])) * 10**9, (one.at_s + max(one[1:])) * 10**9)
+        for one in times.changes(times.zone(zone), begin_s, end_s)
+    ]
 
 
 # --------------------------------------------------------------------------------------------------------------- Parquet

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
 
+from ...document.axes import time_axis
 from ...document.model import Axis, Bar, Bars, Histogram, Lines, Point, Rule, Series
 from ...units import show_seconds
-from ..availability.figures import time_axis
 from . import tables
 from .records import Capacity, Course, Report
 from .shapes import OTHERS

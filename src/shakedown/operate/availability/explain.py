@@ -3,7 +3,6 @@ lines add up to the window's numbers exactly. Pure; numpy."""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
@@ -11,6 +10,7 @@ import msgspec
 import numpy as np
 
 from ...hosts import hostlist
+from ...times import stamp
 from .contract import Contract
 from .exclusions import Lines
 from .history import History, Ints
@@ -69,16 +69,6 @@ def explain(
 
 def _percent(value: float | None) -> str:
     return "not known" if value is None else f"{100 * value:.6f} %"
-
-
-def stamp(seconds: int, clock: ZoneInfo) -> str:
-    """A moment in the contract's zone, with its offset."""
-    return datetime.datetime.fromtimestamp(seconds, clock).strftime("%Y-%m-%d %H:%M:%S%z")
-
-
-def minute(seconds: int, clock: ZoneInfo) -> str:
-    """A moment to the minute, where its zone is told elsewhere."""
-    return datetime.datetime.fromtimestamp(seconds, clock).strftime("%Y-%m-%d %H:%M")
 
 
 def _summed(lines: Sequence[Line]) -> tuple[Line, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -10,9 +9,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from ...document import axes, charts
+from ...document.axes import time_axis
 from ...document.model import Axis, Bar, Bars, Lines, Point, Rule, Series
 from ...document.text import count, natural
-from .explain import stamp
+from ...times import stamp
 from .records import Report
 
 if TYPE_CHECKING:
@@ -31,29 +31,6 @@ _LOOKS = (
     ("excluded", "series3", "excluded by the contract"),
     ("absent", "grid", "not there"),
 )
-
-
-def time_axis(low: int, high: int, clock: ZoneInfo, most: int = 7) -> Axis:
-    """Marks at midnights or whole hours of the zone."""
-    labels: dict[float, str] = {}
-    if high - low < 3 * DAY_S:
-        step = next(
-            one
-            for one in (600, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600)
-            if (high - low) / one <= most or one == 43200
-        )
-        at = -(-low // step) * step
-        while at <= high:
-            labels[float(at)] = datetime.datetime.fromtimestamp(at, clock).strftime("%d %b %H:%M")
-            at += step
-    else:
-        day = datetime.datetime.fromtimestamp(low, clock).replace(hour=0, minute=0, second=0, microsecond=0)
-        every = max(1, math.ceil((high - low) / DAY_S / most))
-        while day.timestamp() <= high:
-            if day.timestamp() >= low:
-                labels[day.timestamp()] = day.strftime("%d %b" if high - low < 300 * DAY_S else "%d %b %Y")
-            day += datetime.timedelta(days=every)
-    return Axis(title="", labels=labels or {float(low): stamp(low, clock)[:16]}, low=float(low), high=float(high))
 
 
 def course(told: Report, clock: ZoneInfo) -> Lines | None:

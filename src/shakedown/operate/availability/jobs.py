@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ... import times
 from ...errors import BadInput
 from ...hosts.access import Door
 from ...records import Notice
@@ -80,12 +81,11 @@ def read(path: Path) -> tuple[JobRecord, ...]:
 
 def ask(door: Door, begin_s: int, end_s: int) -> tuple[JobRecord, ...] | None:
     """All attempts of jobs that Slurm's accounting knows of a stretch; None where it does not answer."""
-    import time
 
     from ...schedulers.common import slurm_rows
 
     # sacct reads local times, in which an hour comes twice: two more on both sides, which are dropped afterwards.
-    low, high = (time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(one)) for one in (begin_s - 7200, end_s + 7200))
+    low, high = (times.here(one) for one in (begin_s - 7200, end_s + 7200))
     done = door.run(
         (
             *("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "sacct", "-a", "-D", "-X", "-n", "-P"),

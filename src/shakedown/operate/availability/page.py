@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from ...document.model import Column, Document, Figures, Section, Table, Text
+from ...times import stamp
 from . import figures
-from .explain import stamp
 from .records import Report
 from .tables import MANY, lead, tables
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zoneinfo import ZoneInfo
 
-from .explain import minute, stamp
+from ...times import minute, stamp
 from .rates import words
 from .records import Incident, Rate, Report, Window
 

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from ... import times
+
 _KMSG = re.compile(r"(\d+),(\d+),(\d+),[^;]*;(.*)")
 _DMESG = re.compile(r"(?:<\d+>)?\[ *(\d+)\.(\d{6})\](?:\[ *[TC]\d+\])? (.*)")
 _CTIME = re.compile(r"\[(\w{3} \w{3} +\d+ [\d:]{8} \d{4})\] (.*)")
@@ -80,7 +82,7 @@ def text_log(text: str, boot_s: float | None = None, now_s: float | None = None)
             else:
                 continue
         elif found := _CTIME.match(raw):
-            at_s, message = _stamp(found[1], "%a %b %d %H:%M:%S %Y"), found[2]
+            at_s, message = times.in_form_here(found[1], "%a %b %d %H:%M:%S %Y"), found[2]
         elif found := _ISO.match(raw):
             at_s, message = _iso(found[1], found[2]), found[3]
         elif found := _SYSLOG.match(raw):
@@ -102,29 +104,18 @@ def _journal(raw: str) -> Line | None:
     return Line(str(message), None if at_us is None else int(at_us) * 1e-6, -1, micros)
 
 
-def _stamp(text: str, shape: str) -> float | None:
-    try:
-        return time.mktime(time.strptime(text, shape))
-    except ValueError:
-        return None
-
-
 def _iso(text: str, zone: str) -> float | None:
-    from datetime import datetime
-
-    try:
-        return datetime.fromisoformat(text.replace(",", ".") + zone.replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return None
+    found = times.iso(text.replace(",", ".") + zone.replace("Z", "+00:00"))
+    return None if found is None else found.timestamp()
 
 
 def _yearless(text: str, now_s: float | None) -> float | None:
     if now_s is None:
         return None
     year = time.localtime(now_s).tm_year
-    found = _stamp(f"{text} {year}", "%b %d %H:%M:%S %Y")
+    found = times.in_form_here(f"{text} {year}", "%b %d %H:%M:%S %Y")
     if found is not None and found > now_s + 86400:
-        found = _stamp(f"{text} {year - 1}", "%b %d %H:%M:%S %Y")
+        found = times.in_form_here(f"{text} {year - 1}", "%b %d %H:%M:%S %Y")
     return found
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ... import times
 from ...errors import BadInput
 from ...hosts.hostlist import expand
 from .. import JobRecord, JobState, JobStep
@@ -63,7 +63,7 @@ def seconds_of(word: str) -> float | None:
     if re.fullmatch(r"\d+", word):
         return float(word) or None
     if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", word):
-        return time.mktime(time.strptime(word, "%Y-%m-%dT%H:%M:%S"))
+        return times.in_form_here(word, "%Y-%m-%dT%H:%M:%S")
     return None
 
 

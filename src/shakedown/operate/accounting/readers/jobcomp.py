@@ -5,13 +5,13 @@ key counts as one only where Slurm writes it, in its order.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from .... import times
 from ....schedulers.common.slurm_rows import state_of
 from .. import values
 from ..loading import Store
@@ -157,11 +157,7 @@ def _state(word: str, never: bool) -> str:
 def _unix(text: str, zone: ZoneInfo, *, later: bool = False) -> int | None:
     if text.isdigit():
         return int(text) or None
-    try:
-        stamp = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S")
-    except ValueError:
-        return None
-    return int(stamp.replace(tzinfo=zone, fold=int(later)).timestamp())
+    return times.in_form(text, "%Y-%m-%dT%H:%M:%S", zone, later=later)
 
 
 READER = Reader(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from .... import times
 from ....errors import BadInput
 from ....files.packed import opened
 from ....schedulers import ENDED
@@ -139,13 +140,11 @@ def _number(text: str) -> float | None:
 
 
 def _unix(text: str, localised: _Localised, where: str) -> int:
-    if text.isdigit():
-        return int(text)
-    try:
-        stamp = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise BadInput(f"{text!r} is no time", where=where, hint="2026-11-20T10:00:00Z, or Unix seconds") from None
-    return int((stamp if stamp.tzinfo else localised(stamp)).timestamp())
+    stamp = times.iso(text)
+    if stamp is not None and stamp.tzinfo is None:
+        stamp = localised(stamp)
+        return int(stamp.timestamp())
+    return times.unix_s(text, "", where)
 
 
 READER = Reader(
