@@ -123,7 +123,11 @@ def zone(text: str, where: str = "zone=") -> datetime.tzinfo:
     try:
         return ZoneInfo(stripped)
     except (KeyError, ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError
-        raise BadInput(f"unknown time zone {text!r}", where=where, hint="write Europe/Berlin, UTC or +02:00") from None
+        raise BadInput(
+            f"unknown time zone {text!r}: there is no time zone of this name",
+            where=where,
+            hint="write Europe/Berlin, UTC or +02:00",
+        ) from None
 
 
 def checked_zone(zone: str, where: str) -> str:
