@@ -59,7 +59,7 @@ def read(path: Path) -> tuple[JobRecord, ...]:
     head = text.partition("\n")[0]
     delimiter = next((one for one in (slurm_rows.UNIT, "|") if one in head), "")
     if delimiter and "JobID" in head.split(delimiter):
-        columns = head.rstrip(delimiter).split(delimiter)
+        columns = head.rstrip("\r").split(delimiter)  # `sacct -p` ends lines with one more: a column of no name
         missing = [name for name in ("State", "Start", "End") if name not in columns]
         if missing:
             raise BadInput(

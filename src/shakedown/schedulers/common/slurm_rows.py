@@ -10,10 +10,10 @@ from ... import times
 from ...errors import BadInput
 from ...hosts.hostlist import expand
 from .. import JobRecord, JobState, JobStep
+from .delimited import UNIT, Form, Mended, mend
 
-#: Between the fields: no name holds it unless somebody means harm.
-UNIT = "\x1f"
-_ID = re.compile(r"\d+(?:_(?:\d+|\[[^\]]*\]))?(?:\+\d+)?(?:\.[\w+-]+)?")
+#: The id of a job, of one of an array, of a part of a job, of a step.
+JOB_ID = r"\d+(?:_(?:\d+|\[[^\]]*\]))?(?:\+\d+)?(?:\.[\w+-]+)?"
 
 #: Slurm's words. REQUEUED ends an attempt that the engine took back to start it again.
 STATES: dict[str, JobState] = {
@@ -74,29 +74,24 @@ def tres_of(word: str) -> dict[str, str]:
 
 
 def rows(
-    text: str, columns: Sequence[str], delimiter: str = UNIT, *, free: str = "", key: str = "JobID"
+    text: str,
+    columns: Sequence[str],
+    delimiter: str = UNIT,
+    *,
+    free: str = "",
+    key: str = "JobID",
+    odd: list[str] | None = None,
 ) -> list[dict[str, str]]:
     """Records of a text without a head, whatever line breaks and delimiters the ``free`` column holds. The ``key`` column
-    holds a job's id.
-
-    A line with too few fields goes on in the next one, unless that one is a whole record.
-    """
-    found: list[dict[str, str]] = []
-    held = ""
-    last = len(columns) - 1
-    id_at = columns.index(key)
-    for line in text.split("\n"):
-        fields = line.split(delimiter)
-        whole = len(fields) > last and _ID.fullmatch(fields[id_at]) is not None
-        held = line if whole or not held else f"{held}\n{line}"
-        fields = held.split(delimiter)
-        if len(fields) > last:
-            if free and len(fields) > last + 1:
-                at, more = columns.index(free), len(fields) - last - 1
-                fields[at : at + more + 1] = [delimiter.join(fields[at : at + more + 1])]
-            found.append(dict(zip(columns, fields, strict=False)))
-            held = ""
-    return [row for row in found if _ID.fullmatch(row[key])]
+    holds a job's id. ``odd`` gets what is no record: rows without a job's id, and lines that nothing completes."""
+    form = Form(
+        delimiter=delimiter,
+        columns=tuple(columns),
+        free=(columns.index(free),) if free else (),
+        checks={columns.index(key): JOB_ID},
+        verbatim=True,
+    )
+    return [dict(zip(columns, row, strict=True)) for row in mend(text.split("\n"), form, Mended(odd=odd))]
 
 
 def hosts_of(word: str) -> tuple[str, ...]:
