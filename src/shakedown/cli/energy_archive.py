@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .. import times
 from ..document import terminal
 from ..errors import BadInput, unknown
 
@@ -157,11 +158,10 @@ def _nodes(found: Totals) -> list[dict[str, Any]]:
 
 
 def _hours(found: Totals) -> list[dict[str, Any]]:
-    from datetime import UTC, datetime
 
     return [
         {
-            "hour": datetime.fromtimestamp(int(begin) // 10**9, UTC).isoformat(),
+            "hour": times.stamp(int(begin) // 10**9, "UTC").replace(" ", "T"),
             "energy_j": float(found.hour_j[at]) if found.hour_covered_s[at] > 0 else None,
             "covered": _share(float(found.hour_covered_s[at]), float(found.hour_span_s[at])),
             "mean_w": _mean(float(found.hour_j[at]), float(found.hour_covered_s[at])),

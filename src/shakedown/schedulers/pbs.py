@@ -14,13 +14,12 @@ What bites:
 
 from __future__ import annotations
 
-import calendar
 import json
 import re
-import time
 from collections.abc import Mapping
 from typing import Any
 
+from .. import times
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
 from . import Allocation, JobRecord, JobState, Request, Scheduler
@@ -159,10 +158,7 @@ def utc(value: Any) -> float | None:
     text = str(value or "")
     if text.isdigit():
         return float(text) or None
-    try:
-        return float(calendar.timegm(time.strptime(text, "%a %b %d %H:%M:%S %Y")))
-    except ValueError:
-        return None
+    return times.in_form(text, "%a %b %d %H:%M:%S %Y")
 
 
 def hosts_of(text: str) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -65,11 +64,11 @@ def _mark(name: str, marks: Means) -> tuple[Mark, ...]:
     return (Mark(name=f"{system}, published mean", x=None, y=value, says=says),)
 
 
-def _time_axis(stamps: Sequence[int], clock: ZoneInfo) -> Axis:
+def _time_axis(stamps: Sequence[int], clock: str) -> Axis:
     return time_axis(min(stamps) / 1e9, max(stamps) / 1e9, clock, pad=0.02)
 
 
-def indicator_figure(one: Indicator, course: Sequence[Window], clock: ZoneInfo, marks: Means) -> Lines | None:
+def indicator_figure(one: Indicator, course: Sequence[Window], clock: str, marks: Means) -> Lines | None:
     """An area's ratio, window by window, with its intervals. A COP has a figure of its own."""
     if one.name in ("COP", "ERF", "reuse/IT"):
         return None
@@ -97,9 +96,7 @@ def indicator_figure(one: Indicator, course: Sequence[Window], clock: ZoneInfo, 
     )
 
 
-def cop_figures(
-    cops: Sequence[CopCourse], whole_window: Window, clock: ZoneInfo, marks: Means, data: Data
-) -> list[Lines]:
+def cop_figures(cops: Sequence[CopCourse], whole_window: Window, clock: str, marks: Means, data: Data) -> list[Lines]:
     """Each COP over time, and below it the temperatures that it is laid over."""
     figures = []
     for one in cops:
@@ -127,7 +124,7 @@ def cop_figures(
     return figures
 
 
-def _temperatures(one: CopCourse, each: str, axis: Axis, clock: ZoneInfo, data: Data) -> Lines:
+def _temperatures(one: CopCourse, each: str, axis: Axis, clock: str, data: Data) -> Lines:
     series = []
     for name, values in one.against.items():
         title = data.plant.sensors[name].title
@@ -145,7 +142,7 @@ def _temperatures(one: CopCourse, each: str, axis: Axis, clock: ZoneInfo, data: 
     )
 
 
-def _at(ns: int, y: float, words: str, clock: ZoneInfo) -> Point:
+def _at(ns: int, y: float, words: str, clock: str) -> Point:
     return Point(ns / 1e9, y, None, None, f"{minute(ns // 10**9, clock)}: {words}")
 
 
@@ -227,7 +224,7 @@ def regression_figure(line: Line, cloud: Sequence[tuple[float, float]]) -> Lines
     )
 
 
-def power_figure(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, float]]]], clock: ZoneInfo) -> Lines:
+def power_figure(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, float]]]], clock: str) -> Lines:
     series = tuple(
         Series(name, tuple(_at(ns, w, f"{name} {show(w, 'W')}", clock) for ns, w in points))
         for name, points in rows

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from zoneinfo import ZoneInfo
-
 import numpy as np
 
 from ...document.model import Column, Document, Figures, Section, Table, Text
@@ -62,7 +60,7 @@ def step_s(length_s: float, least_s: float = 0.0) -> float:
 
 def document(data: Data, found: Facility, drawn: Drawn, *, version: str) -> Document:
     """The whole page."""
-    clock = ZoneInfo(found.zone)
+    clock = found.zone
     marks = published_means(data.plant.published)
     courses = [indicator_figure(one, drawn.course, clock, marks) for one in found.whole.indicators]
     over_time = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -33,7 +32,7 @@ _LOOKS = (
 )
 
 
-def course(told: Report, clock: ZoneInfo) -> Lines | None:
+def course(told: Report, clock: str) -> Lines | None:
     """The level of every window by its end, with the contract's line."""
     known = [one for one in told.course if one.level is not None]
     if len(known) < 2:
@@ -101,7 +100,7 @@ def node_map(found: Found, zone: str) -> str:
     """Nodes (rows) over time (columns) as SVG with its legend: in each cell what was worst in it."""
     import vl_convert
 
-    clock = ZoneInfo(zone)
+    clock = zone
     rows, names, counted = _cells(found)
     low, high = found.segments.begin_s, found.segments.end_s
     if not rows:
@@ -164,12 +163,10 @@ def _cells(found: Found) -> tuple[list[dict[str, Any]], list[str], int]:
             if not segments.seen[at]:
                 amounts["unseen"][row, span] += part * (1 - int(segments.lost[at]) / segments.parts)
     amounts["absent"] = np.where(there < 0.5 * width, width - there, 0.0)
-    return _drawn(amounts, width, edges, ordered, ZoneInfo(found.contract.zone)), ordered, len(nodes)
+    return _drawn(amounts, width, edges, ordered, found.contract.zone), ordered, len(nodes)
 
 
-def _drawn(
-    amounts: dict[str, Any], width: float, edges: Any, ordered: list[str], clock: ZoneInfo
-) -> list[dict[str, Any]]:
+def _drawn(amounts: dict[str, Any], width: float, edges: Any, ordered: list[str], clock: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     looks = {name: (colour, words) for name, colour, words in _LOOKS}
     kinds = [name for name, _, _ in _LOOKS]

@@ -18,6 +18,7 @@ from ...errors import BadInput
 from ...hosts.access import Door
 from ...records import Notice
 from ...schedulers import JobRecord
+from ...schedulers.common.delimited import UNIT
 from . import rates
 from .history import History, Ints
 from .incidents import Outages
@@ -57,7 +58,7 @@ def read(path: Path) -> tuple[JobRecord, ...]:
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint="--jobs FILE") from None
     head = text.partition("\n")[0]
-    delimiter = next((one for one in (slurm_rows.UNIT, "|") if one in head), "")
+    delimiter = next((one for one in (UNIT, "|") if one in head), "")
     if delimiter and "JobID" in head.split(delimiter):
         columns = head.rstrip("\r").split(delimiter)  # `sacct -p` ends lines with one more: a column of no name
         missing = [name for name in ("State", "Start", "End") if name not in columns]
@@ -89,7 +90,7 @@ def ask(door: Door, begin_s: int, end_s: int) -> tuple[JobRecord, ...] | None:
     done = door.run(
         (
             *("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "sacct", "-a", "-D", "-X", "-n", "-P"),
-            *(f"--delimiter={slurm_rows.UNIT}", "-S", low, "-E", high, f"--format={','.join(_COLUMNS)}"),
+            *(f"--delimiter={UNIT}", "-S", low, "-E", high, f"--format={','.join(_COLUMNS)}"),
         ),
         limit_s=300.0,
     )

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from ... import __version__, programs
+from ... import __version__, programs, times
 from ...errors import BadInput, CannotMeasure, Unavailable, unknown
 from ...files import atomic
 from ...hosts.access import RecordedHost
@@ -201,7 +201,7 @@ def remark(asked: Asked, plan: Plan) -> str:
 
 def folder_name(plan: Plan) -> str:
     """Where a burn-in goes unless it is told."""
-    return f"burnin-{plan.host}-{time.strftime('%Y%m%dT%H%M%S')}"
+    return f"burnin-{plan.host}-{times.here(time.time(), '%Y%m%dT%H%M%S')}"
 
 
 def carry_out(

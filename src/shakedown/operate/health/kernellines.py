@@ -11,7 +11,6 @@ Feb 23 16:24:18 host kernel: NVRM: ...    syslog and journalctl -k (the year is 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -112,7 +111,7 @@ def _iso(text: str, zone: str) -> float | None:
 def _yearless(text: str, now_s: float | None) -> float | None:
     if now_s is None:
         return None
-    year = time.localtime(now_s).tm_year
+    year = int(times.here(now_s, "%Y"))
     found = times.in_form_here(f"{text} {year}", "%b %d %H:%M:%S %Y")
     if found is not None and found > now_s + 86400:
         found = times.in_form_here(f"{text} {year - 1}", "%b %d %H:%M:%S %Y")

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from .... import times
 from ....schedulers.common.slurm_rows import state_of
@@ -59,12 +58,12 @@ def _mine(head: str) -> bool:
 def read(store: Store, path: Path) -> None:
     """Put the jobs of a file into the store."""
     tally = Tally()
-    store.append(_jobs(path, ZoneInfo(store.zone), tally))
+    store.append(_jobs(path, store.zone, tally))
     store.local(path.name)
     tally.done(store, path, "jobcomp")
 
 
-def _jobs(path: Path, zone: ZoneInfo, tally: Tally) -> Iterator[dict[str, Any]]:
+def _jobs(path: Path, zone: str, tally: Tally) -> Iterator[dict[str, Any]]:
     held = ""
     for line in lines(path):
         if line.startswith("JobId=") and held:
@@ -93,7 +92,7 @@ def fields(line: str) -> dict[str, str]:
     return found
 
 
-def _job(line: str, zone: ZoneInfo, tally: Tally) -> Iterator[dict[str, Any]]:
+def _job(line: str, zone: str, tally: Tally) -> Iterator[dict[str, Any]]:
     tally.rows += 1
     told = fields(line)
     if "JobId" not in told or "StartTime" not in told or "JobState" not in told:
@@ -154,7 +153,7 @@ def _state(word: str, never: bool) -> str:
     return "preempted" if state == "queued" and not never else state
 
 
-def _unix(text: str, zone: ZoneInfo, *, later: bool = False) -> int | None:
+def _unix(text: str, zone: str, *, later: bool = False) -> int | None:
     if text.isdigit():
         return int(text) or None
     return times.in_form(text, "%Y-%m-%dT%H:%M:%S", zone, later=later)
