@@ -233,18 +233,14 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
     import msgspec
 
     from ..errors import StoreFailed
-    from ..files import atomic
+    from ..files import parquet
 
     try:
-        with atomic.beside(path) as temporary, tempfile.TemporaryDirectory() as folder, duckdb.connect() as db:
+        with tempfile.TemporaryDirectory() as folder, duckdb.connect() as db:
             lines = Path(folder, "rows.json")
             lines.write_bytes(b"\n".join(msgspec.json.encode(row) for row in rows))
-            quoted = str(temporary).replace("'", "''")
-            db.execute(
-                f"copy (select * from read_json(?, format = 'newline_delimited', columns = {_types(rows)})) "
-                f"to '{quoted}' (format parquet, compression zstd)",
-                [str(lines)],
-            )
+            query = f"select * from read_json(?, format = 'newline_delimited', columns = {_types(rows)})"
+            parquet.write(db, query, path, [str(lines)])
     except (OSError, duckdb.Error) as error:
         why = error.strerror if isinstance(error, OSError) else "see that the disk is not full"
         raise StoreFailed(f"the table cannot be written: {why}", where=str(path)) from None

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput, StoreFailed
-from ..files import atomic
+from ..files import parquet
 from .meters import Channel, Status, channel_key
 
 Floats = NDArray[np.float64]
@@ -106,12 +106,13 @@ def write(path: Path, traces: Iterable[Trace]) -> None:
     told = metadata([one.channel for one in kept])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic.beside(path) as temporary, duckdb.connect() as db:
+        with duckdb.connect() as db:
             db.register("columns", columns)
-            quoted = str(temporary).replace("'", "''")
-            db.execute(
-                "copy (select channel, t_ns, half_ns, case when status = 0 then value end as value, status from columns) "
-                f"to '{quoted}' (format parquet, compression zstd, kv_metadata {{{told}}})"
+            parquet.write(
+                db,
+                "select channel, t_ns, half_ns, case when status = 0 then value end as value, status from columns",
+                path,
+                options=f"kv_metadata {{{told}}}",
             )
     except (OSError, duckdb.Error) as error:
         why = error.strerror if isinstance(error, OSError) else "see that the disk is not full"
