@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -50,6 +49,8 @@ _LARGEST = 2**63
 
 def read_toml(text: str, file: str) -> dict[str, Any]:
     """The tables of a TOML text. Raises BadInput with the line, or the place of a number that is out of range."""
+    import tomllib  # a health check's call does without
+
     if len(text) > MOST_TOML_BYTES:
         raise BadInput(
             f"has {len(text):,} characters, and at most {MOST_TOML_BYTES:,} are read", where=file, hint="split the file"

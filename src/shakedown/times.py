@@ -10,10 +10,8 @@ from __future__ import annotations
 import datetime
 import re
 import time
-from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from zoneinfo import ZoneInfo
 
 from .errors import BadInput
 
@@ -34,6 +32,8 @@ def parse(text: str, zone: str, option: str, origin_ns: int | None = None) -> in
     """One time of an option, in Unix nanoseconds: a Unix time, ISO 8601, or ``+90`` for seconds after the origin where there
     is one. A local time is one of the zone; without a zone it is refused, since a guess may be an hour off. Raises BadInput.
     """
+    from decimal import Decimal, InvalidOperation
+
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -121,7 +121,7 @@ def zone(text: str, where: str = "zone=") -> datetime.tzinfo:
     if stripped.upper() in ("UTC", "Z", "GMT"):
         return datetime.UTC
     try:
-        return ZoneInfo(stripped)
+        return _tzinfo(stripped)
     except (KeyError, ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError
         raise BadInput(
             f"unknown time zone {text!r}: there is no time zone of this name",
@@ -133,7 +133,7 @@ def zone(text: str, where: str = "zone=") -> datetime.tzinfo:
 def checked_zone(zone: str, where: str) -> str:
     """The name of a time zone, if there is one of that name. Raises BadInput."""
     try:
-        ZoneInfo(zone)
+        _tzinfo(zone)
     except (KeyError, ValueError, OSError):
         raise BadInput(f"unknown time zone {zone!r}", where=where, hint="a name such as Europe/Berlin or UTC") from None
     return zone
@@ -158,7 +158,7 @@ def unix_scale(size: float) -> int:
 
 def _iso(texts: list[str], zone: str, where: str) -> list[int]:
     """ISO 8601; a local time that comes twice, when the clocks go back, is the first one until stamps go back."""
-    local = ZoneInfo(zone) if zone else None
+    local = _tzinfo(zone) if zone else None
     out: list[int] = []
     last = None
     for row, text in enumerate(texts, start=2):
@@ -296,4 +296,8 @@ def for_name(at_s: float | None = None) -> str:
 
 
 def _tzinfo(clock: Clock) -> datetime.tzinfo:
-    return ZoneInfo(clock) if isinstance(clock, str) else clock
+    if not isinstance(clock, str):
+        return clock
+    from zoneinfo import ZoneInfo  # a health check's call does without
+
+    return ZoneInfo(clock)
