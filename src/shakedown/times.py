@@ -77,13 +77,13 @@ def iso(text: str) -> datetime.datetime | None:
         return None
 
 
-def in_form(text: str, form: str, clock: Clock = datetime.UTC, *, later: bool = False) -> int | None:
+def in_form(text: str, form: str, clock: Clock = datetime.UTC, *, later: bool = False) -> float | None:
     """A time as ``strptime`` reads it, in Unix seconds; None for anything else."""
     try:
         stamp = datetime.datetime.strptime(text, form)
     except ValueError:
         return None
-    return int((stamp if stamp.tzinfo else stamp.replace(tzinfo=_tzinfo(clock), fold=int(later))).timestamp())
+    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=_tzinfo(clock), fold=int(later))).timestamp()
 
 
 def in_form_here(text: str, form: str) -> float | None:

@@ -156,7 +156,8 @@ def _state(word: str, never: bool) -> str:
 def _unix(text: str, zone: str, *, later: bool = False) -> int | None:
     if text.isdigit():
         return int(text) or None
-    return times.in_form(text, "%Y-%m-%dT%H:%M:%S", zone, later=later)
+    found = times.in_form(text, "%Y-%m-%dT%H:%M:%S", zone, later=later)
+    return None if found is None else int(found)
 
 
 READER = Reader(

@@ -99,7 +99,7 @@ def _never(job: str, stamp: str, told: Mapping[str, str], zone: str) -> dict[str
         "ran_s": 0,
         "gpus": 0,
         "submit_s": whole(told.get("ctime")) or whole(told.get("qtime")),
-        "end_s": at_s,
+        "end_s": None if at_s is None else int(at_s),
         "open": False,
     }
 
