@@ -413,6 +413,8 @@ def test_the_library_and_the_program_tell_of_a_gpu_in_the_same_words(recordings:
     assert (state.uncorrected, state.corrected, state.remapped) == (10, 0, 2)
     assert (state.links_up, state.links, state.slowed, state.power_w) == (3, 4, 0, 345.0)
     assert state == states(nvidia.driver(WholeNvml(), whole=False))[0]
+    (printed,) = states(said)
+    assert printed.temperature_c == 40 and isinstance(printed.temperature_c, float)
     (lost,) = states({"driver": "1", "gpus": [{"index": 3, "name": "", "error": "GPU is lost"}]})
     assert lost == GpuState(index=3, pci="", lost="GPU is lost", driver="1")
 

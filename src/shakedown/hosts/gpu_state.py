@@ -79,6 +79,7 @@ def states(said: Mapping[str, Any]) -> tuple[GpuState, ...]:
 def _state(facts: Mapping[str, Any], driver: str) -> GpuState:
     named = {_NAMES.get(key, key): value for key, value in facts.items()}
     fields = {key: value for key, value in named.items() if key in GpuState.__struct_fields__}
+    fields |= {key: float(value) for key, value in fields.items() if key.endswith("_c")}
     fields |= {"pci": address(fields.get("pci", "")), "driver": driver}
     fields["slowed"] = (facts.get("slowed_bits") or 0) & sum(SLOWED)
     if not fields.get("links"):
