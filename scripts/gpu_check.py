@@ -251,7 +251,7 @@ def query(check: Check) -> None:
         ("nvidia-smi.xml", ["nvidia-smi", "-q", "-x"]),
         ("nvidia-smi-topo.txt", ["nvidia-smi", "topo", "-m"]),
         ("nvidia-smi-nvlink.txt", ["nvidia-smi", "nvlink", "-s"]),
-        ("nvml.json", [sys.executable, "-P", str(ROOT / "src/shakedown/machine/nvml.py")]),
+        ("nvml.json", [sys.executable, "-P", str(ROOT / "src/shakedown/hosts/nvidia.py")]),
         ("lspci.txt", ["lspci", "-vv", "-d", "10de:"]),
     ):
         code, out, _, _ = run(command, 60)

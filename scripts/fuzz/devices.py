@@ -188,8 +188,8 @@ def _refusing(call: Callable[[], object]) -> None:
 
 
 def _gpus() -> Iterator[Reader]:
+    from shakedown.hosts import gpu_state, nvidia_smi
     from shakedown.machine import gpu_query, gpus
-    from shakedown.operate.health import gpus as _gpu
 
     nothing = RecordedHost(Path("/nonexistent"))
     tools = {
@@ -215,7 +215,7 @@ def _gpus() -> Iterator[Reader]:
 
     def health(path: Path) -> None:
         try:
-            _whole(_gpu.from_xml(_text(path)))
+            _whole(gpu_state.states(nvidia_smi.parse(_text(path))))
         except ValueError as error:  # by contract
             str(error)
 

@@ -52,6 +52,7 @@ _LARGEST = 2**63
 
 def read_toml(text: str, file: str) -> dict[str, Any]:
     """The tables of a TOML text. Raises BadInput with the line, or the place of a number that is out of range."""
+
     if len(text) > MOST_TOML_BYTES:
         raise BadInput(
             f"has {len(text):,} characters, and at most {MOST_TOML_BYTES:,} are read", where=file, hint="split the file"

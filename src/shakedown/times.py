@@ -1,21 +1,32 @@
-"""Times as files and users write them: Unix times (in s, ms, us or ns, told apart by their size), ISO 8601 with an offset,
-or local times of a zone."""
+"""Times, as files and users write them and as they are shown: Unix times (in s, ms, us or ns, told apart by their size), ISO
+8601 with an offset, or local times of a zone; what the clocks of a zone did; and a time in writing.
+
+A local time that comes twice, when clocks go back, is its first unless told; one that never was is read on the clock from
+before.
+"""
 
 from __future__ import annotations
 
 import datetime
 import re
-from decimal import Decimal, InvalidOperation
-from typing import Any
-from zoneinfo import ZoneInfo
-
-import numpy as np
-from numpy.typing import NDArray
+import time
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .errors import BadInput
-from .units import exact_number
+from .units import exact_number, whole_number
 
-Ints = NDArray[np.int64]
+if TYPE_CHECKING:  # the run path does without numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+DAY_S = 86400
+#: A zone by its name, or as it was read.
+Clock: TypeAlias = str | datetime.tzinfo
+
+# ---------------------------------------------------------------------------------------------------------------- reading
 
 
 def parse(text: str, zone: str, option: str, origin_ns: int | None = None) -> int:
@@ -29,26 +40,64 @@ def parse(text: str, zone: str, option: str, origin_ns: int | None = None) -> in
         if abs(number) * scale >= 2**63:
             raise BadInput(f"{text[:40]!r} is beyond any time", where=option, hint="give Unix seconds")
         return round(number * scale) + (origin_ns if relative and origin_ns is not None else 0)
-    try:
-        stamp = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        after = "" if origin_ns is None else ", or +90 for seconds after the begin"
-        raise BadInput(
-            f"{text!r} is no time", where=option, hint=f"Unix seconds, 2026-11-20T10:00:00Z{after}"
-        ) from None
+    after = "" if origin_ns is None else ", or +90 for seconds after the begin"
+    return unix_ns(_stamp(text, zone, option, f"Unix seconds, 2026-11-20T10:00:00Z{after}"))
+
+
+def unix_s(text: str, zone: Clock, where: str, *, later: bool = False) -> int:
+    """One time of a file's row, in Unix seconds: such a number, or ISO 8601. A local time that comes twice is its first,
+    unless ``later``. Raises BadInput, also for a local time where no zone is given."""
+    if (seconds := whole_number(text)) is not None:
+        return seconds
+    return int(_stamp(text, zone, where, "2026-11-20T10:00:00Z, or Unix seconds", later=later).timestamp())
+
+
+def _stamp(text: str, zone: Clock, where: str, hint: str, *, later: bool = False) -> datetime.datetime:
+    stamp = iso(text)
+    if stamp is None:
+        raise BadInput(f"{text!r} is no time", where=where, hint=hint)
     if stamp.tzinfo is None:
         if not zone:
             raise BadInput(
-                f"{text!r} does not say its zone", where=option, hint=f"write {text}Z for UTC, or {text}+01:00"
+                f"{text!r} does not say its zone",
+                where=where,
+                hint=f"write {text}Z for UTC, or {text}+01:00, or give --zone where there is one",
             )
-        stamp = stamp.replace(tzinfo=ZoneInfo(zone))
-    return unix_ns(stamp)
+        stamp = stamp.replace(tzinfo=_tzinfo(zone), fold=int(later))
+    return stamp
+
+
+def iso(text: str) -> datetime.datetime | None:
+    """ISO 8601, with its offset or without; None for anything else."""
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def in_form(text: str, form: str, clock: Clock = datetime.UTC, *, later: bool = False) -> float | None:
+    """A time as ``strptime`` reads it, in Unix seconds; None for anything else."""
+    try:
+        stamp = datetime.datetime.strptime(text, form)
+    except ValueError:
+        return None
+    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=_tzinfo(clock), fold=int(later))).timestamp()
+
+
+def in_form_here(text: str, form: str) -> float | None:
+    """The same on this machine's clock."""
+    try:
+        return time.mktime(time.strptime(text, form))
+    except (ValueError, OverflowError):
+        return None
 
 
 def written_s(text: str) -> float:
     """To how many seconds a time that ``parse`` takes was written: 1 for whole seconds, 60 for whole minutes, 0.001 for
     three figures after the point, and the same of a Unix time in its own unit. 0 for a date alone, which is midnight by
     definition, and for no time at all."""
+    from decimal import Decimal, InvalidOperation
+
     text = text.strip()
     try:
         number = Decimal(text)
@@ -68,7 +117,9 @@ def written_s(text: str) -> float:
 
 
 def stamps(cells: Any, zone: str, where: str) -> Ints:
-    """Unix nanoseconds. Raises BadInput for what is no time."""
+    """A column of times as Unix nanoseconds. Raises BadInput for what is no time."""
+    import numpy as np
+
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iuf":
         return _scaled(np.ma.filled(cells), where)
     texts = [str(cell).strip() for cell in cells]
@@ -83,10 +134,28 @@ def stamps(cells: Any, zone: str, where: str) -> Ints:
     return np.array(_iso(texts, zone, where), np.int64)
 
 
+def zone(text: str, where: str = "zone=") -> datetime.tzinfo:
+    """``Europe/Berlin``, ``UTC`` or ``+02:00`` (whose plus sign a URL turns into a blank). Raises BadInput."""
+    stripped = text.strip()
+    if found := re.fullmatch(r"([-+]?)(\d\d):?(\d\d)", stripped):
+        minutes = int(found[2]) * 60 + int(found[3])
+        return datetime.timezone(datetime.timedelta(minutes=-minutes if found[1] == "-" else minutes))
+    if stripped.upper() in ("UTC", "Z", "GMT"):
+        return datetime.UTC
+    try:
+        return _tzinfo(stripped)
+    except (KeyError, ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError
+        raise BadInput(
+            f"unknown time zone {text!r}: there is no time zone of this name",
+            where=where,
+            hint="write Europe/Berlin, UTC or +02:00",
+        ) from None
+
+
 def checked_zone(zone: str, where: str) -> str:
     """The name of a time zone, if there is one of that name. Raises BadInput."""
     try:
-        ZoneInfo(zone)
+        _tzinfo(zone)
     except (KeyError, ValueError, OSError):
         raise BadInput(f"unknown time zone {zone!r}", where=where, hint="a name such as Europe/Berlin or UTC") from None
     return zone
@@ -94,6 +163,8 @@ def checked_zone(zone: str, where: str) -> str:
 
 def _scaled(numbers: NDArray[Any], where: str) -> Ints:
     """Seconds, milliseconds, microseconds or nanoseconds since 1970. Raises BadInput where one is no time of 64 bits."""
+    import numpy as np
+
     factor = unix_scale(float(np.median(np.abs(numbers))) if len(numbers) else 0.0)
     if len(wrong := np.flatnonzero(~(np.abs(numbers.astype(np.float64)) * factor < 2.0**63))):
         raise BadInput(
@@ -111,7 +182,7 @@ def unix_scale(size: float) -> int:
 
 def _iso(texts: list[str], zone: str, where: str) -> list[int]:
     """ISO 8601; a local time that comes twice, when the clocks go back, is the first one until stamps go back."""
-    local = ZoneInfo(zone) if zone else None
+    local = _tzinfo(zone) if zone else None
     out: list[int] = []
     last = None
     for row, text in enumerate(texts, start=2):
@@ -147,3 +218,110 @@ def unix_ns(stamp: datetime.datetime) -> int:
     """Unix nanoseconds of a time with a zone."""
     since = stamp.astimezone(datetime.UTC) - _EPOCH
     return (since.days * 86400 + since.seconds) * 10**9 + since.microseconds * 1000
+
+
+# ------------------------------------------------------------------------------------------------------ what clocks showed
+
+
+class Change(NamedTuple):
+    """At ``at_s`` (Unix) the clocks go from ``before_s`` ahead of UTC to ``after_s``."""
+
+    at_s: int
+    before_s: int
+    after_s: int
+
+
+def offset_s(at_s: int, clock: Clock) -> int:
+    """How far the zone's clocks are ahead of UTC at a Unix time."""
+    ahead = local(at_s, clock).utcoffset()
+    assert ahead is not None
+    return int(ahead.total_seconds())
+
+
+@cache
+def changes(clock: Clock, begin_s: int, end_s: int) -> tuple[Change, ...]:
+    """The changes in a stretch of Unix time, in order, to the second, from the system's zone data. Two within one day would
+    be missed: no zone has had that since 1970."""
+    found: list[Change] = []
+    at, ahead = begin_s, offset_s(begin_s, clock)
+    while at < end_s:
+        after = min(at + DAY_S, end_s)
+        if offset_s(after, clock) != ahead:
+            low, high = at, after
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if offset_s(middle, clock) == ahead else (low, middle)
+            found.append(Change(high, ahead, offset_s(high, clock)))
+        at, ahead = after, offset_s(after, clock)
+    return tuple(found)
+
+
+def midnight(day: datetime.date, clock: Clock) -> int:
+    """The first moment of a local day in Unix seconds, also where the clocks skip or repeat midnight."""
+    return int(datetime.datetime(day.year, day.month, day.day, tzinfo=_tzinfo(clock)).timestamp())
+
+
+def day_of(at_s: int, clock: Clock) -> datetime.date:
+    """The local day of a Unix time."""
+    return local(at_s, clock).date()
+
+
+def next_month(day: datetime.date) -> datetime.date:
+    """The first day of the month after."""
+    return (day.replace(day=28) + datetime.timedelta(days=4)).replace(day=1)
+
+
+def months(begin_s: int, end_s: int, clock: Clock) -> list[tuple[int, int]]:
+    """The calendar months of a zone that touch a stretch, as [begin, end) in Unix seconds."""
+    day = day_of(begin_s, clock).replace(day=1)
+    found: list[tuple[int, int]] = []
+    while (low := midnight(day, clock)) < end_s:
+        day = next_month(day)
+        found.append((low, midnight(day, clock)))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------ in writing
+
+
+def local(at_s: float, clock: Clock) -> datetime.datetime:
+    """A Unix time on the clocks of a zone."""
+    return datetime.datetime.fromtimestamp(at_s, _tzinfo(clock))
+
+
+def stamp(at_s: int, clock: Clock) -> str:
+    """A Unix time for a person, with the offset of its zone: ``2026-11-20 10:00:00+01:00``."""
+    return local(at_s, clock).isoformat(sep=" ", timespec="seconds")
+
+
+def minute(at_s: float, clock: Clock) -> str:
+    """A Unix time to the minute, where its zone is told elsewhere: ``2026-11-20 10:00``."""
+    return local(at_s, clock).strftime("%Y-%m-%d %H:%M")
+
+
+def utc(at_s: float) -> str:
+    """A Unix time in UTC: ``2026-11-20 09:00:00Z``."""
+    return local(at_s, datetime.UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def utc_day(at_s: float) -> str:
+    """The day of a Unix time in UTC: ``2026-11-20``."""
+    return local(at_s, datetime.UTC).date().isoformat()
+
+
+def here(at_s: float, form: str = "%Y-%m-%dT%H:%M:%S") -> str:
+    """A Unix time on this machine's clock; as it stands it is what Slurm's options take."""
+    return time.strftime(form, time.localtime(at_s))
+
+
+def for_name(at_s: float | None = None) -> str:
+    """A Unix time (now, unless told) as it stands in names of folders, on this machine's clock: ``20261120-100000``."""
+    return here(time.time() if at_s is None else at_s, "%Y%m%d-%H%M%S")
+
+
+def _tzinfo(clock: Clock) -> datetime.tzinfo:
+    if not isinstance(clock, str):
+        return clock
+    from zoneinfo import ZoneInfo  # a health check's call does without
+
+    return ZoneInfo(clock)

@@ -17,10 +17,10 @@ import msgspec
 import pytest
 
 from shakedown.errors import BadInput, CannotMeasure
+from shakedown.hosts.gpu_state import GpuState as Gpu
 from shakedown.operate.burnin import journal, options
 from shakedown.operate.burnin.records import Device, Plan, Report, Stage, Turn
 from shakedown.operate.burnin.supervise import Session
-from shakedown.operate.health.gpus import Gpu
 from shakedown.operate.health.node_access import Senses
 from shakedown.programs import events
 from support import natives

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shakedown import times
 from shakedown.errors import BadInput, CannotMeasure
 from shakedown.hosts.access import RealHost
 from shakedown.operate.accounting import capacity, page, readers, report, settle, simulate, zones
@@ -341,7 +342,7 @@ def test_utilisation_is_of_what_there_was_and_of_what_was_up(tmp_path: Path) -> 
 
 def over(rows: list[dict[str, Any]], nodes: str, days: int) -> tuple[Report, str]:
     """A report of so many days, and what it says of use above capacity: its text and its advice."""
-    begin, end = (zones.stamp(T0 + day * DAY, "UTC") for day in (0, days))
+    begin, end = (times.stamp(T0 + day * DAY, "UTC") for day in (0, days))
     with stored(rows) as store:
         told = report.make(store, report.Asked(nodes=nodes, begin=begin, end=end), RealHost())
     return told, " | ".join(f"{one.text} > {one.advice}" for one in told.notices if one.code == "over-capacity")

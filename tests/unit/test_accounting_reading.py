@@ -20,6 +20,7 @@ from shakedown.operate.accounting import export, readers, settle, text, values, 
 from shakedown.operate.accounting.columns import COLUMNS
 from shakedown.operate.accounting.loading import Store
 from shakedown.operate.accounting.readers import sacct, sacct_json
+from shakedown.schedulers.common import delimited
 
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "accounting"
 ZURICH = ZoneInfo("Europe/Zurich")
@@ -69,10 +70,10 @@ def told(tmp_path: Path) -> Callable[..., tuple[list[dict[str, Any]], dict[str, 
 
 
 def pieces(
-    path: Path, form: text.Form, monkeypatch: pytest.MonkeyPatch, block: int
-) -> tuple[list[list[str]], text.Mended]:
+    path: Path, form: delimited.Form, monkeypatch: pytest.MonkeyPatch, block: int
+) -> tuple[list[list[str]], delimited.Mended]:
     monkeypatch.setattr(text, "BLOCK_BYTES", block)
-    mended = text.Mended()
+    mended = delimited.Mended()
     found = []
     for piece in text.pieces(path, form, mended):
         lines = b"".join(piece.parts).decode().split("\n")

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from shakedown.hosts.gpu_state import GpuState as Gpu
 from shakedown.operate.burnin import symptoms
 from shakedown.operate.burnin.monitor import Eyes, Sight, Watts
 from shakedown.operate.burnin.records import NODE, Device, Plan, Stage, Symptom
-from shakedown.operate.health.gpus import Gpu
 from shakedown.operate.health.kernellines import Cursor
 from shakedown.operate.health.node_access import Senses
 from shakedown.operate.health.records import Occasion

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from shakedown.errors import Unavailable
+from shakedown.hosts import nvidia
 from shakedown.hosts.access import Result
-from shakedown.machine import accelerators, discover, gpu_query, gpus, nvml, pcie
+from shakedown.machine import accelerators, discover, gpu_query, gpus, pcie
 from shakedown.machine.gpu_settings import gpu_settings, reasons
-from shakedown.machine.gpu_smi import parse_nvidia_smi
+from shakedown.machine.gpus import parse_nvidia_smi
 from shakedown.records import Gpu, Value
 from support import trees
 
@@ -354,7 +355,7 @@ class WholeNvml:
 
 
 def test_all_that_the_library_answers() -> None:
-    (found,), absent = gpus.parse_nvml(json.dumps(nvml.driver(WholeNvml())))
+    (found,), absent = gpus.parse_nvml(json.dumps(nvidia.driver(WholeNvml())))
     expected: dict[str, Value] = {
         "compute_mode": "exclusive process",
         "busy": 0.4,
@@ -395,3 +396,38 @@ def test_the_fake_library_through_the_child(tmp_path: Path) -> None:
     found, absent = gpus.parse_nvml(done.stdout)
     assert [one.name for one in found] == ["NVIDIA H100 PCIe"] and found[0].facts["power_w"] == 310.25
     assert [gap.why for gap in absent] == ["GPU is lost"]
+
+
+def test_the_library_and_the_program_tell_of_a_gpu_in_the_same_words(recordings: Path) -> None:
+    """One vocabulary: what both readers tell stands under one name, and the state that is judged is the same."""
+    from shakedown.hosts import nvidia_smi
+    from shakedown.hosts.gpu_state import GpuState, states
+
+    said = nvidia_smi.parse((recordings / "gpu/nvidia-smi-tesla-t4.xml").read_text())
+    asked = nvidia.driver(WholeNvml())
+    assert set(said) == set(asked) == {"driver", "cuda", "gpus"}
+    printed_only = {"memory_temperature_c", "pages_retired", "reset_required"}
+    source = Path(nvidia.__file__).read_text()
+    assert {key for key in said["gpus"][0] if f'"{key}"' not in source} <= printed_only
+    (state,) = states(asked)
+    assert (state.uncorrected, state.corrected, state.remapped) == (10, 0, 2)
+    assert (state.links_up, state.links, state.slowed, state.power_w) == (3, 4, 0, 345.0)
+    assert state == states(nvidia.driver(WholeNvml(), whole=False))[0]
+    (printed,) = states(said)
+    assert printed.temperature_c == 40 and isinstance(printed.temperature_c, float)
+    (lost,) = states({"driver": "1", "gpus": [{"index": 3, "name": "", "error": "GPU is lost"}]})
+    assert lost == GpuState(index=3, pci="", lost="GPU is lost", driver="1")
+
+
+@pytest.mark.parametrize(
+    ("bus_id", "address"),
+    [("00000000:9B:00.0", "0000:9b:00"), ("0000:9b:00.0", "0000:9b:00"), (" 00010002:01:1f.7", "0002:01:1f"), ("", "")],
+)
+def test_a_pci_address_as_the_kernels_log_writes_it(bus_id: str, address: str) -> None:
+    assert nvidia.address(bus_id) == address
+
+
+def test_nothing_else_loads_the_library() -> None:
+    root = Path(nvidia.__file__).parent.parent
+    loading = [path for path in root.rglob("*.py") if "import pynvml" in path.read_text()]
+    assert loading == [Path(nvidia.__file__)]

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from shakedown.hosts import nvidia, nvidia_smi
 from shakedown.hosts.access import Result
+from shakedown.hosts.gpu_state import GpuState as Gpu
+from shakedown.hosts.gpu_state import states
 from shakedown.operate.health.checks import gpus
-from shakedown.operate.health.checks._nvml import gpus as through_nvml
-from shakedown.operate.health.gpus import Gpu, from_xml
 from shakedown.operate.health.growth import DAY_S, Counters
 from shakedown.operate.health.node_access import Senses
 from shakedown.operate.health.records import Finding, Look, Outcome
@@ -40,6 +41,10 @@ WELL = Gpu(
     links_up=18,
     links=18,
 )
+
+
+def from_xml(text: str) -> tuple[Gpu, ...]:
+    return states(nvidia_smi.parse(text))
 
 
 def wrong(plan: dict[str, Any] | None = None, **changed: Any) -> dict[str, Finding]:
@@ -264,13 +269,13 @@ def library(lost: int | None = None, start: Exception | None = None) -> Any:
 
 def test_the_library_is_asked_and_what_it_refuses_is_not_known() -> None:
     notes: list[str] = []
-    found = through_nvml(library(), notes.append)
+    found = states(nvidia.driver(library(), notes.append, whole=False))
     assert [one.pci for one in found] == [f"0000:0{n}:00" for n in range(4)]
     one = found[0]
     assert (one.power_w, one.busy, one.links_up, one.links) == (350.0, 0.9, 2, 2)
     assert (one.remapped, one.remap_pending, one.remap_failed) == (1, True, False)
     assert (one.ecc, one.width, one.uncorrected, one.persistence) == (None, None, None, None)
-    assert notes[0] == "nvmlInit" and notes[-1] == "NVML: GPU 3 0000:03:00"
+    assert notes[0] == "NVML: GPU 0" and notes[-1] == "NVML: GPU 3 0000:03:00"
 
 
 def test_the_questions_that_we_ask_are_those_of_the_library_that_is_installed() -> None:

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from shakedown.hosts import nvidia
 from shakedown.hosts.access import Result
-from shakedown.machine import gpus, nvml
+from shakedown.machine import gpus
 from shakedown.machine.accelerators import gpu_peaks
 from shakedown.machine.network import network
 from shakedown.records import Gpu
@@ -300,7 +301,7 @@ class FakeNvml:
 
 
 def test_what_the_driver_refuses_is_left_out_and_not_zero() -> None:
-    printed = nvml.driver(FakeNvml())
+    printed = nvidia.driver(FakeNvml())
     found, absent = gpus.parse_nvml(json.dumps(printed))
     assert [gpu.name for gpu in found] == ["NVIDIA H200"] and [gap.why for gap in absent] == ["GPU is lost"]
     assert found[0].facts == {

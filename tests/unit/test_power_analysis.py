@@ -235,3 +235,32 @@ def test_one_sample_states_no_interval_but_the_meter_s_part(tmp_path: Path) -> N
     assert efficiency.value is not None and efficiency.low is None and efficiency.high is None
     assert [one.code for one in efficiency.notices if one.code == "one-sample"]
     assert finding(analysis, "gemm.dgemm.power").low is not None  # the mean power is the meter's own
+
+
+@pytest.mark.parametrize("metered", [True, False])
+def test_every_file_of_a_run_directory_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metered: bool
+) -> None:
+    from shakedown.acceptance import run_verdict
+
+    both = [measured(1, 10, 70), measured(2, 80, 140)]
+    made = directory(tmp_path / "run", both, [[seen(NODE, window_s=1.0)]] if metered else [])
+    looked: list[str] = []
+    read_bytes = Path.read_bytes
+
+    def counted(path: Path) -> bytes:
+        looked.append(f"{path.parent.name}/{path.name}")
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", counted)
+    analysis, damaged = build.analyse(made)
+    assert damaged == [] and (analysis.power is not None) is metered
+    assert sorted(one for one in looked if one.endswith("measurement.json")) == [
+        "1/measurement.json",
+        "2/measurement.json",
+    ]
+    assert len(looked) == len(set(looked))
+    looked.clear()
+    session = run_verdict.load(made.path)
+    assert list(session.measurements) == both
+    assert looked.count("1/measurement.json") == 1 and looked.count("run/plan.json") == 1

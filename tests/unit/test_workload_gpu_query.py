@@ -100,5 +100,5 @@ def test_no_gpu_is_unavailable_with_the_reason() -> None:
 
 def test_each_fact_is_one_that_the_driver_or_the_library_is_asked_for() -> None:
     root = Path(__file__).parents[2]
-    asked = (root / "native/gpu/query.cpp").read_text() + (root / "src/shakedown/machine/nvml.py").read_text()
+    asked = (root / "native/gpu/query.cpp").read_text() + (root / "src/shakedown/hosts/nvidia.py").read_text()
     assert {fact for fact, _ in gpu_events.FACTS.values() if f'"{fact}"' not in asked} == set()

@@ -9,11 +9,11 @@ import re
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
+from .. import times
 from ..errors import BadInput, nearest
 from ..files import atomic
 from . import checking
@@ -91,13 +91,12 @@ def answer(field: FieldEntry, text: str) -> Answer:
                 hint = (f"did you mean {near!r}? " if near else "") + f"one of: {', '.join(field.choices)}"
                 raise refuse("is no choice of it", hint)
         case "time":
-            try:
-                when = datetime.fromisoformat(words)
-            except ValueError:
-                raise refuse("is no time", "ISO 8601 with its zone: 2026-11-20T15:45+01:00") from None
+            when = times.iso(words)
+            if when is None:
+                raise refuse("is no time", "ISO 8601 with its zone: 2026-11-20T15:45+01:00")
             if when.tzinfo is None:
                 raise refuse("has no zone", "2026-11-20T15:45+01:00, or Z for UTC")
-            return Answer(name=field.name, text=when.isoformat(), value=when.astimezone(UTC).timestamp())
+            return Answer(name=field.name, text=when.isoformat(), value=when.timestamp())
     return Answer(name=field.name, text=words)
 
 

@@ -7,19 +7,19 @@ names (sealing.py), and a head that differs from the one on the signed report.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
 from .. import strict
 from ..errors import NOT_MET, CannotMeasure, ShakedownError
 from ..files import atomic
+from ..files import journal as appended
 
 JOURNAL, HEAD = "journal.jsonl", "journal.head"
 _START = "0" * 64
@@ -164,8 +164,7 @@ class Read(msgspec.Struct, frozen=True, kw_only=True):
 
     entries: tuple[Entry, ...]
     hashes: tuple[str, ...]  # of each line
-    whole_bytes: int  # up to the end of the last whole line
-    cut: bool = False  # an entry behind that was cut short while it was written
+    cut: bool = False  # an entry behind these was cut short while it was written
 
     @property
     def head(self) -> Head:
@@ -187,39 +186,40 @@ def read(folder: Path) -> Read:
     """The journal of an acceptance directory. Raises Tampered where its chain is broken, StoreFailed where there is none."""
     path = folder / JOURNAL
     try:
-        data = path.read_bytes()
+        found = _chain(appended.rows(path, _DECODER), str(path))
     except OSError as error:
         raise atomic.failed(error, path, "read the journal") from None
-    *lines, rest = data.split(b"\n")
-    found = chain(lines, str(path))
     head = _read_head(folder)
     if head is not None:
         _against_head(found.head, found.hashes, head, str(path))
-    return msgspec.structs.replace(found, whole_bytes=len(data) - len(rest), cut=bool(rest))
+    return found
 
 
-def chain(lines: list[bytes], where: str) -> Read:
+def _chain(rows: Iterator[appended.Row[Entry]], where: str) -> Read:
     """The entries of whole lines. Raises Tampered naming the first entry that does not follow from the one before."""
     entries: list[Entry] = []
     hashes: list[str] = []
     previous = _START
-    for number, line in enumerate(lines, 1):
-        try:
-            entry = _DECODER.decode(line)
-        except strict.UNREADABLE as error:
-            raise _broken(f"entry {number} cannot be read: {error}", where) from None
+    cut = False
+    for row in rows:
+        if row.torn:
+            cut = True
+            break
+        number, entry = row.number, row.record
+        if entry is None:
+            raise _broken(f"entry {number} cannot be read: {row.error}", where)
         if entry.number != number or entry.previous != previous:
             raise _broken(
                 f"entry {number} does not follow from the one before it: entries were changed, removed or moved", where
             )
         if isinstance(entry, Begun) != (number == 1):
             raise _broken(f"entry {number} is a {type(entry).__name__}: only the first begins", where)
-        previous = line_hash(line)
+        previous = line_hash(row.line)
         entries.append(entry)
         hashes.append(previous)
     if not entries:
         raise _broken("it is empty", where)
-    return Read(entries=tuple(entries), hashes=tuple(hashes), whole_bytes=0)
+    return Read(entries=tuple(entries), hashes=tuple(hashes), cut=cut)
 
 
 def _broken(what: str, where: str) -> Tampered:
@@ -247,7 +247,7 @@ def _against_head(head: Head, hashes: tuple[str, ...], kept: Head, where: str) -
 class Journal:
     """A journal that is open for writing, by one process at a time."""
 
-    def __init__(self, folder: Path, file: Any, found: Read | None) -> None:
+    def __init__(self, folder: Path, file: appended.Appender, found: Read | None) -> None:
         self.folder = folder
         self._file = file
         self.entries: tuple[Entry, ...] = found.entries if found else ()
@@ -258,16 +258,12 @@ class Journal:
         whole = msgspec.structs.replace(
             entry, number=self._head.entries + 1, previous=self._head.sha256, time_ns=now_ns, account=_account()
         )
-        line = msgspec.json.encode(whole)
         try:
-            self._file.seek(0, os.SEEK_END)
-            self._file.write(line + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            line = self._file.append(whole)
         except OSError as error:
             raise atomic.failed(error, self.folder / JOURNAL, "write the journal") from None
         self._head = Head(entries=whole.number, sha256=line_hash(line))
-        atomic.write_record(self.folder / HEAD, self._head)
+        atomic.write_record(self.folder / HEAD, self._head, folder=True)
         self.entries = (*self.entries, whole)
         return whole
 
@@ -277,22 +273,15 @@ def writing(folder: Path, *, new: bool = False) -> Iterator[Journal]:
     """The journal, open for writing. Raises CannotMeasure when another process has it open, Tampered as ``read``."""
     path = folder / JOURNAL
     try:
-        file = open(path, "x+b" if new else "r+b")  # noqa: SIM115 - closed below
+        file = appended.Appender(path, create="new" if new else "never")
+    except BlockingIOError:
+        raise CannotMeasure(
+            "another shakedown accept is at work in this directory", where=str(folder), hint="wait for it"
+        ) from None
     except OSError as error:
         raise atomic.failed(error, path, "open the journal") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CannotMeasure(
-                "another shakedown accept is at work in this directory", where=str(folder), hint="wait for it"
-            ) from None
-        except OSError:  # a file system without locks: two at once are then the user's to avoid
-            pass
-        found = None if new else read(folder)
-        if found is not None and found.cut:
-            file.truncate(found.whole_bytes)  # what a crash left of an entry that was never whole
-        yield Journal(folder, file, found)
+    with closing(file):
+        yield Journal(folder, file, None if new else read(folder))
 
 
 def _account() -> str:

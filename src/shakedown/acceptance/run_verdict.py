@@ -37,21 +37,21 @@ class Measured(NamedTuple):
 
     plan: Plan
     analysis: Analysis
-    measurements: list[Measurement]
+    measurements: Sequence[Measurement]
     peaks: dict[str, tuple[Peak, ...]]
 
 
 def load(path: Path) -> Measured:
     """A run directory with everything that limits need. Raises StoreFailed."""
     opened = RunDirectory.open(path)
-    part = build.read(opened)
+    part = build.read(opened, whole=True)
     analysis, _ = build.from_part(opened, part)
     peaks = {host.name: host.peaks for host in analysis.machine.hosts}
     names = {one.host for one in analysis.findings}
     if len(peaks) == 1:  # a host that is unknown to the machine is of its one kind
         peaks = dict.fromkeys({*names, *peaks}, analysis.machine.hosts[0].peaks)
     peaks |= build.peaks_of_jobs(names - peaks.keys(), analysis.machine)
-    return Measured(opened.plan(), analysis, opened.load().measurements, peaks)
+    return Measured(part.plan, analysis, part.measurements, peaks)
 
 
 def points(test: RunTest, runs: Sequence[str], session: Measured) -> tuple[Point, ...]:

@@ -97,22 +97,25 @@ class Part(NamedTuple):
     damaged: list[Absent]
     power: Power | None = None
     imported: bool = False
+    measurements: Sequence[Measurement] = ()  # where they were asked for
 
 
-def read(directory: RunDirectory) -> Part:
-    """All of a run directory from its own files."""
+def read(directory: RunDirectory, *, whole: bool = False) -> Part:
+    """All of a run directory from its own files, each read once; with the measurements as records where ``whole``."""
     plan, machine, manifest = directory.plan(), directory.machine(), directory.manifest()
     labels = {run.id: run.label for run in plan.runs}
     again = {} if manifest.imported else {run.id: commands.of_run(run) for run in plan.runs}
     place = {run.id: index for index, run in enumerate(plan.runs)}  # the report follows the campaign's order
+    metered = bool(campaign_meters.folders(directory.path))
 
-    def told(measurements: list[case_stream.Loose]) -> tuple[table.Cases, tuple[Outcome, ...]]:
-        measurements.sort(key=lambda one: (place.get(one.run, len(place)), one.repeat))
-        cases = table.from_measurements(measurements)  # goes through the cases, whose checks are counted on the way
-        return cases, tuple(_outcome(directory, one, labels, machine, again.get(one.run, "")) for one in measurements)
+    def told(found: list[case_stream.Loose]) -> tuple[table.Cases, tuple[Outcome, ...], list[Measurement]]:
+        records = [one.whole() for one in found] if whole or metered else []
+        found.sort(key=lambda one: (place.get(one.run, len(place)), one.repeat))
+        cases = table.from_measurements(found)  # goes through the cases, whose checks are counted on the way
+        return cases, tuple(_outcome(directory, one, labels, machine, again.get(one.run, "")) for one in found), records
 
-    (cases, outcomes), damaged = case_stream.read(directory, told)
-    power, broken = _power(directory, labels)
+    (cases, outcomes, records), damaged = case_stream.read(directory, told)
+    power, broken = _power(directory, labels, records) if metered else (None, [])
     return Part(
         plan,
         machine,
@@ -123,16 +126,16 @@ def read(directory: RunDirectory) -> Part:
         [*damaged, *broken],
         power,
         manifest.imported,
+        records if whole else [],
     )
 
 
-def _power(directory: RunDirectory, labels: dict[str, str]) -> tuple[Power | None, list[Absent]]:
-    """What the meters saw, where any was read. Readings that are damaged cost the energy, not the rest."""
-    if not campaign_meters.folders(directory.path):
-        return None, []
+def _power(
+    directory: RunDirectory, labels: dict[str, str], measurements: list[Measurement]
+) -> tuple[Power | None, list[Absent]]:
+    """What the meters saw. Readings that are damaged cost the energy, not the rest."""
     from . import power  # scipy: only where there is power
 
-    measurements = directory.load().measurements
     metrics = {name: workloads.get(name).metrics for name in {one.workload for one in measurements}}
     try:
         return power.read(directory, measurements, metrics, labels), []

@@ -47,6 +47,12 @@ class Loose:
             yield case
         self._checks = tally.checks(self.workload, self.host)
 
+    def whole(self) -> Measurement:
+        """With all of its cases as records. Raises StoreFailed for one that is damaged."""
+        if self._texts is None:
+            return self.record
+        return msgspec.structs.replace(self.record, cases=tuple(self._decoded(self._texts)))
+
     @property
     def checks(self) -> tuple[Check, ...]:
         """The worst check of each kernel: known once the cases have been gone through. Raises StoreFailed."""

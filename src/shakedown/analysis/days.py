@@ -6,13 +6,13 @@ everywhere in the analysis over them; a job over many hosts likewise, ``node[1-4
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 import numpy as np
 
+from .. import times
 from ..errors import BadInput
 from ..hosts import hostlist
 from ..records import Finding, Host, Notice, Outcome
@@ -23,7 +23,7 @@ Named = TypeVar("Named", Host, Outcome, Finding)
 
 def day_of(created_ns: int) -> str:
     """The day of a time in ns since 1970, in UTC: ``2026-11-20``."""
-    return datetime.datetime.fromtimestamp(created_ns * 1e-9, datetime.UTC).date().isoformat()
+    return times.utc_day(created_ns * 1e-9)
 
 
 def repeated(seen: Iterable[tuple[str, Iterable[str]]]) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ import msgspec
 
 from ..files.atomic import read_record
 from ..metering import campaign_meters
-from ..records import Absent, Analysis, Limit, Machine, Notice, Outcome, Plan
+from ..records import Absent, Analysis, Machine, Notice, Outcome, Plan
 from ..results.run_directory import RunDirectory
 from . import days, table
 from .build import OUTCOMES, PACKED, build, is_packed, origin_notices, read
@@ -94,14 +94,14 @@ def _cases(parts: Sequence[_Read], apart: Collection[str]) -> table.Cases:
 
 def _merged(plans: Sequence[Plan], hosts: int) -> Plan:
     """The plans of several run directories over so many hosts as one, without its runs."""
-    limits_of = dict.fromkeys(msgspec.json.encode(limit) for plan in plans for limit in plan.limits)
+    limits_of = {msgspec.json.encode(limit): limit for plan in plans for limit in plan.limits}
     skipped = {(one.what, one.why): one for plan in plans for one in plan.skipped}
     titles = sorted({plan.title for plan in plans})
     return Plan(
         campaign=", ".join(sorted({plan.campaign for plan in plans})),
         title=f"{', '.join(titles)} on {hosts} host{'s' * (hosts != 1)}",
         runs=(),
-        limits=tuple(msgspec.json.decode(text, type=Limit) for text in limits_of),
+        limits=tuple(limits_of.values()),
         skipped=tuple(skipped.values()),
         compare_with=tuple(sorted({name for plan in plans for name in plan.compare_with})),
     )

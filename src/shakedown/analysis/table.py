@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import StoreFailed
+from ..files import parquet
 from ..records import SCORED, Case
 
 if TYPE_CHECKING:
@@ -139,10 +140,7 @@ def pack(cases: Cases, path: Path) -> None:
 
     DuckDB takes no array of arrays: cases with equally many samples go in as columns, one a sample, and become lists there.
     """
-    import os
-
     connection = _connect(threads=1)  # each has buffers of its own
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     starts = np.cumsum(cases.counts) - cases.counts
     try:
         connection.execute(
@@ -157,12 +155,8 @@ def pack(cases: Cases, path: Path) -> None:
             for count in sizes:
                 _insert(connection, cases, part[cases.counts[part] == count], starts, count)
         order = "ORDER BY row" if mixed else ""  # without, they stay as they went in, and take half the memory
-        connection.execute(
-            f"COPY (SELECT * EXCLUDE row FROM packed {order}) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
-        )
-        os.replace(temporary, path)
+        parquet.write(connection, f"SELECT * EXCLUDE row FROM packed {order}", path)
     except (OSError, connection_error()) as error:
-        temporary.unlink(missing_ok=True)
         raise StoreFailed(f"cannot write: {error}", where=str(path), hint="free some space and try again") from None
 
 
@@ -188,7 +182,7 @@ def _insert(connection: duckdb.DuckDBPyConnection, cases: Cases, rows: Ints, sta
 def unpack(paths: Sequence[Path]) -> Cases:
     """Read cases from packed files. Raises StoreFailed for one that is absent or damaged."""
     connection = _connect()
-    names = ", ".join(f"'{_quoted(path)}'" for path in paths)
+    names = ", ".join(parquet.literal(path) for path in paths)
     try:
         # Without a table between: rows come in the order of files and of rows in them (preserve_insertion_order).
         got = connection.execute(
@@ -233,7 +227,3 @@ def _connect(threads: int = 2) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     return duckdb.connect(config={"threads": threads, "memory_limit": "512MB"})
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")

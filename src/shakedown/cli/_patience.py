@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
+from .. import times
 from ..units import show_seconds
 
 #: Seconds of silence after which it is said what is waited for; after the last, every so many seconds again.
@@ -24,7 +25,7 @@ def due_s(said: int) -> float:
 
 def words(job: str, title: str, what: str, look: Sequence[str], begun_s: float, silent_s: float) -> str:
     """What is said: ``begun_s`` is the Unix time since when there is no answer. Pure but for the time zone."""
-    since = time.strftime("%H:%M:%S", time.localtime(begun_s))
+    since = times.here(begun_s, "%H:%M:%S")
     return (
         f"  {job} waits for {title} since {since} ({show_seconds(silent_s)}): {what or 'no answer yet'}\n"
         f"    look: {', or '.join(look)}; Ctrl-C leaves the job as it is"

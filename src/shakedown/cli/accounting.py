@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import times
 from ..document import terminal
 from ..errors import BadInput
 
@@ -215,9 +216,9 @@ def _formats(text: str, output: Path | None) -> tuple[str, ...]:
 
 
 def _print(told: Report) -> None:
-    from ..operate.accounting import tables, zones
+    from ..operate.accounting import tables
 
-    print(f"{zones.stamp(told.begin_s, told.zone)} to {zones.stamp(told.end_s, told.zone)} ({told.zone})\n")
+    print(f"{times.stamp(told.begin_s, told.zone)} to {times.stamp(told.end_s, told.zone)} ({told.zone})\n")
     pairs = tables.facts(told)
     terminal.print_pairs(pairs)
     for table in told.tables:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .. import times
 from ..document import terminal
 from ..errors import BadInput, unknown
 
@@ -157,11 +158,10 @@ def _nodes(found: Totals) -> list[dict[str, Any]]:
 
 
 def _hours(found: Totals) -> list[dict[str, Any]]:
-    from datetime import UTC, datetime
 
     return [
         {
-            "hour": datetime.fromtimestamp(int(begin) // 10**9, UTC).isoformat(),
+            "hour": times.stamp(int(begin) // 10**9, "UTC").replace(" ", "T"),
             "energy_j": float(found.hour_j[at]) if found.hour_covered_s[at] > 0 else None,
             "covered": _share(float(found.hour_covered_s[at]), float(found.hour_span_s[at])),
             "mean_w": _mean(float(found.hour_j[at]), float(found.hour_covered_s[at])),
@@ -233,21 +233,15 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
     import msgspec
 
     from ..errors import StoreFailed
+    from ..files import parquet
 
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
         with tempfile.TemporaryDirectory() as folder, duckdb.connect() as db:
             lines = Path(folder, "rows.json")
             lines.write_bytes(b"\n".join(msgspec.json.encode(row) for row in rows))
-            quoted = str(temporary).replace("'", "''")
-            db.execute(
-                f"copy (select * from read_json(?, format = 'newline_delimited', columns = {_types(rows)})) "
-                f"to '{quoted}' (format parquet, compression zstd)",
-                [str(lines)],
-            )
-        temporary.replace(path)
+            query = f"select * from read_json(?, format = 'newline_delimited', columns = {_types(rows)})"
+            parquet.write(db, query, path, [str(lines)])
     except (OSError, duckdb.Error) as error:
-        temporary.unlink(missing_ok=True)
         why = error.strerror if isinstance(error, OSError) else "see that the disk is not full"
         raise StoreFailed(f"the table cannot be written: {why}", where=str(path)) from None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import times
 from ..document import terminal
 
 if TYPE_CHECKING:
@@ -114,4 +114,4 @@ def _name(one: Described) -> str:
 
 
 def _utc(ns: int) -> str:
-    return datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return times.utc(ns // 10**9)[:-1]

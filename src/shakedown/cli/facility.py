@@ -107,13 +107,13 @@ def _found(data: Data, begin_ns: int, end_ns: int, window: str) -> Facility:
 
 
 def _print(found: Facility) -> None:
-    from zoneinfo import ZoneInfo
 
+    from .. import times
     from ..energy.facility import page
-    from ..energy.facility.figures import number, stamp
+    from ..energy.facility.figures import number
     from ..energy.uncertainty.quantity import advice
 
-    clock = ZoneInfo(found.zone)
+    clock = found.zone
     print(f"{found.title}\n")
     for sentence in page.lead(found):
         print(f"  {sentence}")
@@ -131,9 +131,10 @@ def _print(found: Facility) -> None:
         print()
         print(f"{len(found.windows)} windows, each {found.windows[0].indicators[0].label if names else ''}")
         table = [
-            [stamp(one.begin_ns, clock), *(number(other.quantity) for other in one.indicators)] for one in found.windows
+            [times.minute(one.begin_ns // 10**9, clock), *(number(other.quantity) for other in one.indicators)]
+            for one in found.windows
         ]
-        terminal.print_table([f"from ({clock.key})", *names], table)
+        terminal.print_table([f"from ({clock})", *names], table)
     print()
     for one in found.whole.indicators:
         if words := advice(one.quantity):

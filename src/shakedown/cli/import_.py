@@ -66,24 +66,17 @@ def command(
 
 
 def _date(text: str) -> datetime | None:
-    from datetime import datetime
+    from .. import times
 
     if not text:
         return None
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise BadInput(f"{text!r} is not a date", where="--date", hint="write it as 2026-11-20T15:14+01:00") from None
+    stamp = times.iso(text)
+    if stamp is None:
+        raise BadInput(f"{text!r} is not a date", where="--date", hint="write it as 2026-11-20T15:14+01:00")
+    return stamp
 
 
 def _zone(text: str) -> tzinfo | None:
-    from zoneinfo import ZoneInfo
+    from .. import times
 
-    if not text:
-        return None
-    try:
-        return ZoneInfo(text)
-    except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
-        raise BadInput(
-            f"{text!r} is not a time zone", where="--zone", hint="write it as Europe/Berlin or UTC"
-        ) from None
+    return times.zone(text, "--zone") if text else None

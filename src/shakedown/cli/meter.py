@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import times
 from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, BadInput
 from . import common
@@ -167,7 +168,7 @@ def record(
 
     if seconds < 0 or interval < 0:
         raise BadInput("times are not below zero", hint="--seconds 60 --interval 0.1")
-    folder = output or Path(time.strftime("meter-%Y%m%d-%H%M%S"))
+    folder = output or Path(f"meter-{times.for_name()}")
     if folder.exists() and not any(folder.glob("*.raw")) and any(folder.iterdir() if folder.is_dir() else [folder]):
         raise BadInput("is there already", where=str(folder), hint="name a folder that is new or empty")
     asked = sampling.some(targets, RealHost())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from .. import times
 from ..units import scale_for, show
 from .model import Axis
 from .palette import Spec
@@ -119,3 +121,28 @@ def y_of(scale: Scale, title: str = "") -> Spec:
             "gridOpacity": 1,
         },
     }
+
+
+def time_axis(low: float, high: float, clock: times.Clock, most: int = 7, *, pad: float = 0.0) -> Axis:
+    """An axis of Unix seconds, marked at midnights or whole hours of the zone; ``pad``: so much of its length more at both
+    ends."""
+    days = (high - low) / times.DAY_S
+    labels: dict[float, str] = {}
+    if days < 3:
+        step = next(one for one in (600, 1800, 3600, 7200, 21600, 43200) if (high - low) / one <= most or one == 43200)
+        first = math.ceil(low / step) * step
+        labels = {float(at): times.local(at, clock).strftime("%d %b %H:%M") for at in range(first, int(high) + 1, step)}
+    else:
+        day = times.local(low, clock).replace(hour=0, minute=0, second=0, microsecond=0)
+        every = max(1, math.ceil(days / most))
+        while day.timestamp() <= high:
+            if day.timestamp() >= low:
+                labels[day.timestamp()] = day.strftime("%d %b" if days < 300 else "%d %b %Y")
+            day += datetime.timedelta(days=every)
+    room = (high - low) * pad or (1.0 if pad else 0.0)
+    return Axis(
+        title="",
+        labels=labels or {float(low): times.minute(low, clock)},
+        low=float(low) - room,
+        high=float(high) + room,
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 
+from .. import times
 from ..records import Finding, Fraction, Value
 from ..units import round_to, scale_for, show, show_bytes, whole_number
 
@@ -153,7 +153,7 @@ def why_not(finding: Finding) -> str:
 
 def day(time_ns: int) -> str:
     """The time in UTC, to the minute."""
-    return datetime.fromtimestamp(time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"{times.minute(time_ns / 1e9, 'UTC')} UTC"
 
 
 def better(values: list[Finding]) -> Finding:

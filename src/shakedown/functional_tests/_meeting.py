@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..errors import CannotMeasure
+from ..files import atomic
 from ..units import whole_number
 
 #: By which a process knows its rank: Open MPI, PMIx, PMI, Intel MPI, Slurm, Flux, PALS, jsrun.
@@ -35,13 +36,8 @@ class Meeting:
     def tell(self, stage: str, mine: Any) -> None:
         """Write our part of a stage, for the user of the job alone. Raises CannotMeasure."""
         target = self._folder / _file(stage, self.rank)
-        beside = target.with_suffix(".new")
         try:
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(mine))
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(target)
+            atomic.replace(target, msgspec.json.encode(mine), mode=0o600)
         except OSError as error:
             raise CannotMeasure(f"what this host has cannot be told: {error}", where=str(self._folder)) from None
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BadInput, Unavailable
+from ..hosts import nvidia
 from ..programs.emitter import Emitter, Words, run
 from ..records import Residual
 from ..workloads.cuda import TABLE
@@ -261,27 +262,11 @@ class Health(NamedTuple):
 
 def health() -> Health | str:
     """The health of all GPUs of the host; the reason where it cannot be had."""
-    try:
-        import pynvml
-    except ImportError as error:
-        return f"nvidia-ml-py is not installed: {error}"
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        return str(error)
-    errors: dict[str, int | None] = {}
-    for index in range(pynvml.nvmlDeviceGetCount()):
-        try:
-            device = pynvml.nvmlDeviceGetHandleByIndex(index)
-            address = str(pynvml.nvmlDeviceGetPciInfo(device).busId)
-        except pynvml.NVMLError:
-            continue  # fallen off the bus
-        try:
-            errors[address] = int(pynvml.nvmlDeviceGetTotalEccErrors(device, 1, 0))  # uncorrected, volatile
-        except pynvml.NVMLError:
-            errors[address] = None  # a GPU without ECC
-    driver = pynvml.nvmlSystemGetDriverVersion()
-    return Health(driver.decode() if isinstance(driver, bytes) else str(driver), errors)
+    said = nvidia.answer(whole=False)
+    if "error" in said:
+        return str(said["error"])
+    answering = [gpu for gpu in said["gpus"] if "error" not in gpu]  # the others have fallen off the bus
+    return Health(said["driver"], {gpu["pci"]: gpu.get("ecc_uncorrected") for gpu in answering})
 
 
 def worsened(before: Health, after: Health | str) -> list[str]:

@@ -1,6 +1,6 @@
 """The GPUs: what drivers say of them, and those that are there without a driver.
 
-NVIDIA: its management library (``nvml``) in a child process; where that is absent ``nvidia-smi -q -x``, then
+NVIDIA: its management library (``hosts.nvidia``) in a child process; where that is absent ``nvidia-smi -q -x``, then
 ``/proc/driver/nvidia``. AMD: ``rocm-smi --json``, else sysfs. Last, the PCI bus is looked over for what no driver took.
 """
 
@@ -16,18 +16,21 @@ import msgspec
 
 from .. import strict
 from ..errors import BadInput
+from ..hosts import nvidia, nvidia_smi
 from ..hosts.access import Door
 from ..records import Absent, Gpu, Value
 from ..units import leading_number, whole_number
 from . import pci
-from .gpu_smi import parse_nvidia_smi
 from .kernel import read_int, read_word
 
 #: A driver that has not answered by then is taken for stuck.
 LIMIT_S = 20.0
 
-NVML = (sys.executable, "-P", str(Path(__file__).with_name("nvml.py")))
-NVIDIA_SMI = ("nvidia-smi", "-q", "-x")
+#: In a child process: a driver that hangs holds whoever asks it.
+NVML = (sys.executable, "-P", str(Path(nvidia.__file__)))
+NVIDIA_SMI = nvidia_smi.COMMAND
+#: What is said of a GPU's state that is no fact of the machine.
+_PASSING = ("index", "name", "memory_bytes", "pci", "rows_remapped_uncorrected", "pages_retired", "reset_required")
 ROCM_SMI = (
     "rocm-smi",
     "--showproductname",
@@ -125,7 +128,7 @@ def _nvidia(door: Door) -> _Found:
         printed = door.run(NVIDIA_SMI, limit_s=LIMIT_S)
         try:
             if printed.ok:
-                return parse_nvidia_smi(printed.out), ()
+                return _shown(nvidia_smi.parse(printed.out))
             reasons.append(f"nvidia-smi: {_why(printed.out, printed.err)}")
         except ValueError as error:
             reasons.append(str(error))
@@ -142,17 +145,41 @@ def _why(out: str, err: str) -> str:
 
 
 def parse_nvml(text: str) -> _Found:
-    """What ``nvml`` printed. Raises ValueError where it is something else."""
+    """What ``hosts/nvidia.py`` printed. Raises ValueError where it is something else."""
     try:
         printed = json.loads(text)
         strict.check_numbers(printed, "NVML")
-        told = [(gpu, str(printed["driver"]), str(printed["cuda"])) for gpu in printed["gpus"]]
-        gone = tuple(
-            Absent(what=f"NVIDIA GPU {gpu['index']}", why=str(gpu["error"])) for gpu, *_ in told if "error" in gpu
-        )
-        return tuple(_of_nvml(*one) for one in told if "error" not in one[0]), gone
+        return _shown(printed)
     except (LookupError, TypeError, AttributeError, RecursionError, BadInput):
         raise ValueError(f"{text[:40]!r} is not what it prints") from None
+
+
+def parse_nvidia_smi(text: str) -> tuple[Gpu, ...]:
+    """The GPUs in the output of ``nvidia-smi -q -x``. Raises ValueError where it is not that."""
+    return _shown(nvidia_smi.parse(text))[0]
+
+
+def _shown(printed: dict[str, Any]) -> _Found:
+    driver = str(printed["driver"])
+    found: list[Gpu] = []
+    absent: list[Absent] = []
+    for gpu in printed["gpus"]:
+        if "error" in gpu:
+            absent.append(Absent(what=f"NVIDIA GPU {gpu['index']}", why=str(gpu["error"])))
+            continue
+        facts: dict[str, Value] = {key: value for key, value in gpu.items() if key not in _PASSING}
+        found.append(
+            msgspec.convert(
+                {
+                    **{key: gpu[key] for key in ("index", "name", "memory_bytes", "pci") if key in gpu},
+                    "vendor": "NVIDIA",
+                    "driver": driver,
+                    "facts": {**facts, "cuda": str(printed["cuda"])},
+                },
+                Gpu,
+            )
+        )
+    return tuple(found), tuple(absent)
 
 
 def _of_nvml(gpu: dict[str, Any], driver: str, cuda: str) -> Gpu:

@@ -22,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import ShakedownError
+from ..files import atomic
 from ..hosts.access import Door, RealHost
 from ..records import Absent, Record
 from . import meters, raw_files
@@ -347,9 +348,7 @@ def _die_with_parent() -> None:
 
 
 def _write_record(path: Path, record: Record) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_bytes(msgspec.json.encode(record))
-    temporary.replace(path)
+    atomic.replace(path, msgspec.json.encode(record), flush=False)
 
 
 def main(argv: Sequence[str]) -> None:

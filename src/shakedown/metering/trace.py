@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .. import strict
 from ..errors import BadInput, StoreFailed
+from ..files import parquet
 from .meters import Channel, Status, channel_key
 
 Floats = NDArray[np.float64]
@@ -104,19 +105,17 @@ def write(path: Path, traces: Iterable[Trace]) -> None:
         "status": np.concatenate([one.status for one in kept] or [np.empty(0, np.uint8)]),
     }
     told = metadata([one.channel for one in kept])
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with duckdb.connect() as db:
             db.register("columns", columns)
-            quoted = str(temporary).replace("'", "''")
-            db.execute(
-                "copy (select channel, t_ns, half_ns, case when status = 0 then value end as value, status from columns) "
-                f"to '{quoted}' (format parquet, compression zstd, kv_metadata {{{told}}})"
+            parquet.write(
+                db,
+                "select channel, t_ns, half_ns, case when status = 0 then value end as value, status from columns",
+                path,
+                options=f"kv_metadata {{{told}}}",
             )
-        temporary.replace(path)
     except (OSError, duckdb.Error) as error:
-        temporary.unlink(missing_ok=True)
         why = error.strerror if isinstance(error, OSError) else "see that the disk is not full"
         raise StoreFailed(f"the trace cannot be written: {why}", where=str(path)) from None
 

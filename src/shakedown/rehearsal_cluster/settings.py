@@ -14,6 +14,7 @@ import msgspec
 
 from .. import strict
 from ..errors import BadInput
+from ..files import atomic
 from ..records import Record
 
 Engine = Literal["slurm", "gridengine"]
@@ -187,9 +188,7 @@ def _number(text: str) -> float | None:
 
 def save(directory: Path, description: Description) -> None:
     """Write ``cluster.json``, whole or not at all."""
-    fresh = directory / "cluster.json.new"
-    fresh.write_bytes(msgspec.json.format(msgspec.json.encode(description), indent=1) + b"\n")
-    fresh.rename(directory / "cluster.json")
+    atomic.replace(directory / "cluster.json", atomic.as_json(description) + b"\n", flush=False)
 
 
 def load(directory: Path) -> Description | None:

@@ -5,7 +5,6 @@ What was begun and not finished is ended: by an error, by Ctrl-C, and by SIGTERM
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import signal
@@ -21,6 +20,7 @@ import msgspec
 
 from .. import __version__
 from ..errors import BadInput, CannotMeasure, Unavailable
+from ..files import locks
 from . import daemons, fence, files, gridengine_start, hosts, links, needs, network, slurm, ssh, status
 from .settings import ACCOUNT, Description, Link, Settings, check, load, node_names, save
 
@@ -36,7 +36,7 @@ def locked(directory: Path) -> Iterator[None]:
         raise CannotMeasure(f"no cluster can be changed here: {error.strerror}", where=str(directory)) from None
     with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.take(file)
         except BlockingIOError:
             raise CannotMeasure(
                 "another command starts, stops or changes this cluster now", where=str(directory), hint="wait for it"

@@ -10,8 +10,6 @@ or the network: the same Analysis gives the same bytes.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -19,6 +17,7 @@ import msgspec
 
 from .. import plugins
 from ..errors import StoreFailed, unknown
+from ..files import atomic
 from ..records import Analysis
 
 FORMATS = ("html", "md", "csv", "json")
@@ -68,18 +67,10 @@ def write(analysis: Analysis, folder: Path, formats: Iterable[str] = FORMATS) ->
 
 
 def _write(path: Path, content: str | bytes) -> None:
-    data = content.encode() if isinstance(content, str) else content
-    temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            os.fchmod(file.fileno(), 0o644)
-        os.replace(temporary, path)
+        atomic.replace(path, content, mode=0o644, flush=False)
     except OSError as error:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
         raise StoreFailed(
             f"the report cannot be written: {error.strerror}",
             where=str(path),

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 import msgspec
 
-from .. import strict
+from .. import strict, times
 from ..errors import BadInput, ShakedownError, StoreFailed
 from ..files.atomic import failed, read_record, write, write_record
 from ..records import Absent, Host, HostNames, Job, Machine, Measurement, Name, Plan
@@ -242,8 +242,6 @@ def durations(parent: Path, most: int = 20) -> list[tuple[str, str, float, float
 
 def new_name(campaign: str, now_ns: int, host: str = "") -> str:
     """A name that sorts by time: ``20261120-154501-quick-node7``; of this host unless told."""
-    import time
-
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now_ns / 1e9))
+    stamp = times.for_name(now_ns / 1e9)
     host = (host or socket.gethostname()).split(".")[0]
     return "-".join([stamp, campaign, host])

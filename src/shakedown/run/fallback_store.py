@@ -21,6 +21,7 @@ import msgspec
 
 from .. import strict
 from ..errors import StoreFailed
+from ..files import atomic
 from ..files.atomic import failed, write_record
 from ..hosts import hostlist
 from ..records import Measurement, Record
@@ -116,7 +117,7 @@ def save(
     name = _name(directory, folder)
     for place in places(in_job=in_job):
         try:
-            _write(place / name, msgspec.json.encode(record))
+            atomic.replace(place / name, msgspec.json.encode(record), mode=0o600)
         except OSError:
             continue
         return ResultSaved(_unsaved(refusal, directory, folder, record, place / name))
@@ -127,24 +128,6 @@ def _unsaved(refusal: StoreFailed, directory: RunDirectory, folder: Path, record
     belongs = str((folder / "measurement.json").relative_to(directory.path))
     one = Saved(host=record.host or os.uname().nodename, file=str(file), belongs=belongs)
     return Unsaved(what=refusal.what, where=refusal.where, hint=refusal.hint, saved=(one,))
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, through nobody's link."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with contextlib.suppress(FileNotFoundError):
-        temporary.unlink()
-    try:
-        with open(os.open(temporary, flags, 0o600), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def _own(path: Path) -> bytes | None:
@@ -188,10 +171,7 @@ def bring_in(directory: RunDirectory, folder: Path) -> Measurement | None:
 
 def reserve(folder: Path, hosts: int) -> None:
     """Take the room for a note, before anything is full: blanks, which are no note. Raises OSError."""
-    with open(folder / NOTE, "wb") as file:
-        file.write(b" " * (_NOTE_BYTES + _HOST_BYTES * hosts))
-        file.flush()
-        os.fsync(file.fileno())
+    atomic.reserve(folder / NOTE, _NOTE_BYTES + _HOST_BYTES * hosts)
 
 
 def leave(folder: Path, error: StoreFailed) -> None:
@@ -210,14 +190,11 @@ def leave(folder: Path, error: StoreFailed) -> None:
 
 
 def _in_place(path: Path, note: Unsaved) -> None:
-    with open(path, "r+b") as file:
-        room = os.fstat(file.fileno()).st_size
-        saved = note.saved
-        while len(data := msgspec.json.encode(msgspec.structs.replace(note, saved=saved))) > room and saved:
-            saved = saved[:-1]
-        file.write(data[:room].ljust(room))
-        file.flush()
-        os.fsync(file.fileno())
+    room = path.stat().st_size
+    saved = note.saved
+    while len(data := msgspec.json.encode(msgspec.structs.replace(note, saved=saved))) > room and saved:
+        saved = saved[:-1]
+    atomic.fill(path, data)
 
 
 def note_in(folder: Path) -> Unsaved | None:

@@ -18,14 +18,13 @@ What bites, each seen on a real one:
 
 from __future__ import annotations
 
-import calendar
 import re
-import time
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
 import msgspec
 
+from .. import times
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
 from ..units import MOST_COUNT, whole_number
@@ -119,10 +118,7 @@ def _live(text: Mapping[str, str], task: str) -> JobRecord:
 
 
 def _utc(text: str) -> float | None:
-    try:
-        return float(calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")))
-    except ValueError:
-        return None
+    return times.in_form(text[:19], "%Y-%m-%dT%H:%M:%S")
 
 
 def _accounted(result: Result) -> tuple[JobRecord, ...] | None:

@@ -7,14 +7,12 @@ above 128 is 128 and a signal; TERM_* words say why LSF ended a job. bjobs knows
 
 from __future__ import annotations
 
-import calendar
 import json
 import re
-import time
 from collections.abc import Mapping
 from typing import Any
 
-from .. import strict
+from .. import strict, times
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
 from ..units import MOST_COUNT, whole_number
@@ -114,10 +112,7 @@ def hosts_of(text: str) -> tuple[str, ...]:
 def _time(value: Any) -> float | None:
     """``Nov 21 23:26:09 2026``, with a letter behind it for what is estimated or limited."""
     found = re.match(r"(\w{3} +\d+ \d\d:\d\d:\d\d \d{4})", str(value or ""))
-    try:
-        return float(calendar.timegm(time.strptime(found[1], "%b %d %H:%M:%S %Y"))) if found else None
-    except ValueError:
-        return None
+    return times.in_form(found[1], "%b %d %H:%M:%S %Y") if found else None
 
 
 def script(request: Request) -> str:

@@ -14,14 +14,12 @@ What bites:
 
 from __future__ import annotations
 
-import calendar
 import json
 import re
-import time
 from collections.abc import Mapping
 from typing import Any
 
-from .. import strict
+from .. import strict, times
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
 from ..units import whole_number
@@ -161,10 +159,7 @@ def utc(value: Any) -> float | None:
     text = str(value or "")
     if (seconds := whole_number(text)) is not None:
         return float(seconds) or None
-    try:
-        return float(calendar.timegm(time.strptime(text, "%a %b %d %H:%M:%S %Y")))
-    except ValueError:
-        return None
+    return times.in_form(text, "%a %b %d %H:%M:%S %Y")
 
 
 def hosts_of(text: str) -> tuple[str, ...]:

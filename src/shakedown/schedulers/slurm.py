@@ -26,7 +26,8 @@ from ..hosts.access import Door, Result
 from ..hosts.hostlist import counts, expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, Scheduler
-from .common.slurm_rows import UNIT, hosts_of, jobs_of, rows, seconds_of, state_of, status_of, told, tres_of
+from .common.delimited import UNIT
+from .common.slurm_rows import hosts_of, jobs_of, rows, seconds_of, state_of, status_of, told, tres_of
 from .common.slurm_script import overriding, script
 
 _EPOCHS = ("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C")

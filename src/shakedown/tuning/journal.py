@@ -6,16 +6,13 @@ that was under way) and the rest counts. A line that is damaged elsewhere is nam
 
 from __future__ import annotations
 
-import fcntl
-import os
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
-from .. import strict
 from ..errors import CannotMeasure, StoreFailed
 from ..files import atomic
+from ..files import journal as appended
 from ..records import Notice, Value
 from .records import Trial
 
@@ -38,11 +35,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     version: str
 
 
-def _decoded(line: bytes) -> Trial | None:
-    try:
-        return msgspec.json.decode(line, type=Trial)
-    except strict.UNREADABLE:
-        return None
+_DECODER = msgspec.json.Decoder(Trial)
 
 
 class Journal:
@@ -53,44 +46,26 @@ class Journal:
         self.notices: list[Notice] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file: IO[bytes] = open(folder / TRIALS, "a+b")  # noqa: SIM115 - closed by close()
-        except OSError as error:
-            raise atomic.failed(error, folder / TRIALS, "open") from None
-        self._lock()
-        self.trials = self._read()
-        self.session = 1 + max((trial.session for trial in self.trials), default=0)
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._file = appended.Appender(folder / TRIALS, torn="closed")  # what was cut short stays as it is
         except BlockingIOError:
-            self._file.close()
             raise CannotMeasure(
                 "another tuner is at work in this folder", where=str(self.folder), hint="wait for it, or choose another"
             ) from None
-        except OSError:  # a file system without locks: two tuners in one folder are then the user's to avoid
-            pass
+        except OSError as error:
+            raise atomic.failed(error, folder / TRIALS, "open") from None
+        self.close = self._file.close
+        self.trials = self._read()
+        self.session = 1 + max((trial.session for trial in self.trials), default=0)
 
     def _read(self) -> list[Trial]:
-        self._file.seek(0)
-        data = self._file.read()
-        lines = data.split(b"\n")
-        rest = lines.pop()  # empty where the file ends as it should
-        if rest and _decoded(rest) is not None:
-            lines, rest = [*lines, rest], b""  # only its end of line is missing
-            self._write(b"\n")
         trials: dict[str, Trial] = {}
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            trial = _decoded(line)
-            if trial is None:
-                self._notice(f"line {number} of {TRIALS} cannot be read; that run is made again")
-            else:
-                trials.setdefault(trial.key, trial)
-        if rest:
-            self._notice(f"the last line of {TRIALS} was cut short; that run is made again")
-            self._write(b"\n")  # what follows begins on a line of its own; the fragment stays as it is
+        for row in appended.rows(self.folder / TRIALS, _DECODER):
+            if row.record is not None:  # also where only its end of line is missing
+                trials.setdefault(row.record.key, row.record)
+            elif row.torn:
+                self._notice(f"the last line of {TRIALS} was cut short; that run is made again")
+            elif row.line.strip():
+                self._notice(f"line {row.number} of {TRIALS} cannot be read; that run is made again")
         return list(trials.values())
 
     def _notice(self, text: str) -> None:
@@ -98,16 +73,11 @@ class Journal:
 
     def add(self, trial: Trial) -> None:
         """Keep a trial: when this returns it is on the disk. Raises StoreFailed."""
-        self._write(msgspec.json.encode(trial) + b"\n")
-        self.trials.append(trial)
-
-    def _write(self, data: bytes) -> None:
         try:
-            self._file.write(data)
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            self._file.append(trial)
         except OSError as error:
             raise atomic.failed(error, self.folder / TRIALS, "write") from None
+        self.trials.append(trial)
 
     def spent_s(self) -> float:
         """What all runs took so far, start-up included."""
@@ -127,7 +97,4 @@ class Journal:
         return atomic.read_record(path, Setup)
 
     def keep_setup(self, setup: Setup) -> None:
-        atomic.write_record(self.folder / PROBLEM, setup)
-
-    def close(self) -> None:
-        self._file.close()
+        atomic.write_record(self.folder / PROBLEM, setup, folder=True)

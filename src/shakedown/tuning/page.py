@@ -6,9 +6,9 @@ processes x threads, broadcast, P x Q and N, here with intervals; further parame
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
+from .. import times
 from ..document.model import (
     Axis,
     Block,
@@ -50,7 +50,7 @@ def page(result: Result, *, host: str, hpl_dat: str, trials: Sequence[Trial], cr
     return render_document(
         Document(
             title=f"HPL tuned on {host}",
-            subtitle=f"N = {result.n:,} · {time.strftime('%Y-%m-%d', time.gmtime(created_ns / 1e9))}",
+            subtitle=f"N = {result.n:,} · {times.utc_day(created_ns / 1e9)}",
             state=state,
             counts=(),
             lead=result.explanation,

@@ -9,10 +9,10 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from ... import times
 from ...errors import BadInput
 from . import columns
 from .columns import Stamps, Values
@@ -162,14 +162,10 @@ def _twice(groups: Sequence[Group], stamps: Stamps, zone: str) -> Iterator[str]:
     if "taken as" not in stamps.words or zone.upper() == "UTC":
         return
     begin, end = min(one.begin_ns for one in groups), max(one.end_ns for one in groups)
-    at = datetime.datetime.fromtimestamp(begin // 10**9, ZoneInfo(zone))
-    while (later := at.astimezone(datetime.UTC) + datetime.timedelta(hours=1)) < datetime.datetime.fromtimestamp(
-        end // 10**9, datetime.UTC
-    ):
-        following = later.astimezone(ZoneInfo(zone))
-        if (following.utcoffset() or _NONE) < (at.utcoffset() or _NONE):
-            yield f"the hour that {zone} has twice on {at:%Y-%m-%d} is read once: its readings overlap there"
-        at = following
+    for change in times.changes(zone, begin // 10**9, end // 10**9):
+        if change.after_s < change.before_s:
+            day = times.day_of(change.at_s - 1, zone)
+            yield f"the hour that {zone} has twice on {day} is read once: its readings overlap there"
 
 
 def _pick(columns: dict[str, str], wanted: tuple[str, ...], file: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from itertools import pairwise
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from ...document.axes import time_axis
 from ...document.model import Axis, Lines, Mark, Point, Series
+from ...times import minute
 from ...units import show
 from ..uncertainty.quantity import Quantity
 from .ratios import Data, Indicator, Window
@@ -30,10 +30,6 @@ def number(value: Quantity, digits: int = 4) -> str:
     if value.unit == "1":
         return f"{value.value:.4g} ± {value.expanded or 0.0:.2g}"
     return f"{show(value.value, value.unit, digits)} ± {show(value.expanded, value.unit, 2)}"
-
-
-def stamp(ns: int, clock: ZoneInfo) -> str:
-    return datetime.datetime.fromtimestamp(ns // 10**9, clock).strftime("%Y-%m-%d %H:%M")
 
 
 def slope_words(value: Quantity) -> str:
@@ -68,27 +64,11 @@ def _mark(name: str, marks: Means) -> tuple[Mark, ...]:
     return (Mark(name=f"{system}, published mean", x=None, y=value, says=says),)
 
 
-def _time_axis(stamps: Sequence[int], clock: ZoneInfo) -> Axis:
-    """Days, marked at midnights of the plant's zone, or hours where it is short."""
-    low, high = min(stamps) / 1e9, max(stamps) / 1e9
-    if high - low < 3 * DAY_S:
-        step = 6 * 3600.0
-        first = np.ceil(low / step) * step
-        ticks = np.arange(first, high + 1, step)
-        labels = {float(at): datetime.datetime.fromtimestamp(at, clock).strftime("%d %b %H:%M") for at in ticks}
-    else:
-        day = datetime.datetime.fromtimestamp(low, clock).replace(hour=0, minute=0, second=0, microsecond=0)
-        every = max(1, round((high - low) / DAY_S / 7))
-        labels = {}
-        while day.timestamp() <= high:
-            if day.timestamp() >= low - 43200:
-                labels[max(day.timestamp(), low)] = day.strftime("%d %b")
-            day += datetime.timedelta(days=every)
-    pad = (high - low) * 0.02 or 1.0
-    return Axis(title="", labels=labels or {low: stamp(int(low * 1e9), clock)}, low=low - pad, high=high + pad)
+def _time_axis(stamps: Sequence[int], clock: str) -> Axis:
+    return time_axis(min(stamps) / 1e9, max(stamps) / 1e9, clock, pad=0.02)
 
 
-def indicator_figure(one: Indicator, course: Sequence[Window], clock: ZoneInfo, marks: Means) -> Lines | None:
+def indicator_figure(one: Indicator, course: Sequence[Window], clock: str, marks: Means) -> Lines | None:
     """An area's ratio, window by window, with its intervals. A COP has a figure of its own."""
     if one.name in ("COP", "ERF", "reuse/IT"):
         return None
@@ -97,7 +77,7 @@ def indicator_figure(one: Indicator, course: Sequence[Window], clock: ZoneInfo, 
         value = next(other.quantity for other in window.indicators if (other.of, other.name) == (one.of, one.name))
         if value.value is not None and value.interval is not None:
             middle = (window.begin_ns + window.end_ns) / 2e9
-            says = f"{stamp(int(middle * 1e9), clock)}: {number(value)}"
+            says = f"{minute(middle, clock)}: {number(value)}"
             points.append(Point(middle, value.value, *value.interval, says))
     if len(points) < 2:
         return None
@@ -116,9 +96,7 @@ def indicator_figure(one: Indicator, course: Sequence[Window], clock: ZoneInfo, 
     )
 
 
-def cop_figures(
-    cops: Sequence[CopCourse], whole_window: Window, clock: ZoneInfo, marks: Means, data: Data
-) -> list[Lines]:
+def cop_figures(cops: Sequence[CopCourse], whole_window: Window, clock: str, marks: Means, data: Data) -> list[Lines]:
     """Each COP over time, and below it the temperatures that it is laid over."""
     figures = []
     for one in cops:
@@ -146,7 +124,7 @@ def cop_figures(
     return figures
 
 
-def _temperatures(one: CopCourse, each: str, axis: Axis, clock: ZoneInfo, data: Data) -> Lines:
+def _temperatures(one: CopCourse, each: str, axis: Axis, clock: str, data: Data) -> Lines:
     series = []
     for name, values in one.against.items():
         title = data.plant.sensors[name].title
@@ -164,8 +142,8 @@ def _temperatures(one: CopCourse, each: str, axis: Axis, clock: ZoneInfo, data: 
     )
 
 
-def _at(ns: int, y: float, words: str, clock: ZoneInfo) -> Point:
-    return Point(ns / 1e9, y, None, None, f"{stamp(ns, clock)}: {words}")
+def _at(ns: int, y: float, words: str, clock: str) -> Point:
+    return Point(ns / 1e9, y, None, None, f"{minute(ns // 10**9, clock)}: {words}")
 
 
 def sheet(one: CopCourse, data: Data) -> Lines | None:
@@ -246,7 +224,7 @@ def regression_figure(line: Line, cloud: Sequence[tuple[float, float]]) -> Lines
     )
 
 
-def power_figure(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, float]]]], clock: ZoneInfo) -> Lines:
+def power_figure(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, float]]]], clock: str) -> Lines:
     series = tuple(
         Series(name, tuple(_at(ns, w, f"{name} {show(w, 'W')}", clock) for ns, w in points))
         for name, points in rows

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from zoneinfo import ZoneInfo
-
 import numpy as np
 
 from ...document.model import Column, Document, Figures, Section, Table, Text
 from ...records import Notice, Record
+from ...times import minute
 from ...units import show
 from ..uncertainty.quantity import Quantity, advice, shares
 from .figures import (
@@ -22,7 +21,6 @@ from .figures import (
     regression_figure,
     sheet,
     slope_words,
-    stamp,
 )
 from .plant import in_si
 from .ratios import Data, Window
@@ -62,7 +60,7 @@ def step_s(length_s: float, least_s: float = 0.0) -> float:
 
 def document(data: Data, found: Facility, drawn: Drawn, *, version: str) -> Document:
     """The whole page."""
-    clock = ZoneInfo(found.zone)
+    clock = found.zone
     marks = published_means(data.plant.published)
     courses = [indicator_figure(one, drawn.course, clock, marks) for one in found.whole.indicators]
     over_time = [
@@ -87,7 +85,7 @@ def document(data: Data, found: Facility, drawn: Drawn, *, version: str) -> Docu
     ]
     return Document(
         title=found.title,
-        subtitle=f"{stamp(found.whole.begin_ns, clock)} to {stamp(found.whole.end_ns, clock)}",
+        subtitle=f"{minute(found.whole.begin_ns // 10**9, clock)} to {minute(found.whole.end_ns // 10**9, clock)}",
         state="measured",
         counts=(),
         lead=tuple(lead(found)),

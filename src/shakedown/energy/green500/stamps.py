@@ -10,11 +10,10 @@ import datetime
 import re
 from pathlib import Path
 from typing import Literal, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
-from ... import strict
+from ... import strict, times
 from ...errors import BadInput, CannotMeasure
 from ...records import Case, Measurement, Notice, Record
 from ...records import Phase as Phase_
@@ -112,17 +111,6 @@ def _ctime(text: str) -> datetime.datetime:
         raise BadInput(f"{text!r} is no time that HPL prints: {error}") from None
 
 
-def zone(text: str) -> datetime.tzinfo:
-    """``UTC``, ``Europe/Berlin`` or ``+02:00``. Raises BadInput."""
-    if found := re.fullmatch(r"([+-])(\d\d):?(\d\d)", text):
-        minutes = int(found[2]) * 60 + int(found[3])
-        return datetime.timezone(datetime.timedelta(minutes=-minutes if found[1] == "-" else minutes))
-    try:
-        return datetime.UTC if text == "UTC" else ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise BadInput(f"unknown time zone {text!r}", where="phases, hpl_zone", hint='"UTC", "Europe/Berlin"') from None
-
-
 def windows_of(found: Phases, folder: Path) -> tuple[dict[str, Window], float | None, int | None, tuple[Notice, ...]]:
     """The windows of the phases, and rate and N where a log or a run directory tells them. Raises BadInput, StoreFailed,
     CannotMeasure."""
@@ -165,7 +153,7 @@ def _window(name: str, phase: Phase) -> Window:
             raise BadInput(
                 f"{word} has no time zone", where=f"phase {name!r}", hint="write 2026-05-04T10:00:00Z or +02:00"
             )
-        edges.append(exact if exact is not None else _unix_ns(told))
+        edges.append(times.unix_ns(told) if told is not None else exact or 0)
     return msgspec.convert(
         {
             "name": name,
@@ -182,14 +170,6 @@ def _written_s(phase: Phase) -> float:
     """Stamps without a fraction of a second are taken as whole seconds; others, and Unix nanoseconds, as exact."""
     told = [one for one in (phase.begin, phase.end) if one is not None]
     return 1.0 if told and all(one.microsecond == 0 for one in told) else 0.0
-
-
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-
-
-def _unix_ns(time: datetime.datetime | None) -> int:
-    assert time is not None
-    return (time - _EPOCH) // datetime.timedelta(microseconds=1) * 1000
 
 
 def _chosen(text: str, found: Phases) -> Solved:
@@ -213,11 +193,11 @@ def _located(chosen: Solved, found: Phases) -> tuple[Window, list[Notice]]:
         raise BadInput(
             "HPL prints local time without its zone", where="phases", hint='give the nodes\' zone: hpl_zone = "UTC"'
         )
-    at = zone(found.hpl_zone)
-    begin, end = (_unix_ns(time.replace(tzinfo=at)) for time in (chosen.begin, chosen.end))
+    at = times.zone(found.hpl_zone, "phases, hpl_zone")
+    begin, end = (times.unix_ns(time.replace(tzinfo=at)) for time in (chosen.begin, chosen.end))
     notices = []
     if chosen.seconds is not None:
-        folds = [end, _unix_ns(chosen.end.replace(tzinfo=at, fold=1))]  # the hour that comes twice in autumn
+        folds = [end, times.unix_ns(chosen.end.replace(tzinfo=at, fold=1))]  # the hour that comes twice in autumn
         end = min(folds, key=lambda one: abs((one - begin) * 1e-9 - (chosen.seconds or 0.0)))
         apart = (end - begin) * 1e-9 - chosen.seconds
         if abs(apart) > 1.5:

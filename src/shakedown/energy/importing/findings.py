@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...files.parquet import literal
 from ...metering.trace import Floats, Ints
 
 #: Rows that are looked at in one piece.
@@ -95,11 +96,11 @@ class Judged:
 def judged(db: Any, path: Path) -> dict[int, Judged]:
     """The channels of a sorted file by number; one without a row is not there."""
     out: dict[int, Judged] = {}
-    quoted = str(path).replace("'", "''")
-    rows = db.execute(f"select count(*) from read_parquet('{quoted}')").fetchone()[0]
+    file = literal(path)
+    rows = db.execute(f"select count(*) from read_parquet({file})").fetchone()[0]
     for begin in range(0, rows, PIECE):
         found = db.execute(
-            f"select number, t_ns, row, value, status from read_parquet('{quoted}', file_row_number = true) "
+            f"select number, t_ns, row, value, status from read_parquet({file}, file_row_number = true) "
             f"where file_row_number >= {begin} and file_row_number < {begin + PIECE} order by file_row_number"
         ).fetchnumpy()
         value = np.ma.filled(np.ma.asarray(found["value"]).astype(np.float64), np.nan)

@@ -9,7 +9,6 @@ Telegraf's and InfluxDB's tags (annotated CSV too: its lines of ``#datatype`` ar
 
 from __future__ import annotations
 
-import datetime
 import gzip
 import re
 import zlib
@@ -17,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ... import units
+from ... import times, units
 from ...errors import BadInput, unknown
+from ...files.parquet import literal
 from ...metering.meters import csv
 from ..archive import columns as archive_columns
 
@@ -95,7 +95,7 @@ def _text(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Table:
     relation = _read_csv(path, seen.separator, lines.index(shown[seen.first]), len(seen.names))
     cells = [f"c{index}" for index in range(len(seen.names))]
     stamp, words, zone, naive = _stamp_sql(seen, cells, options.get("zone", ""), where)
-    again = " and ".join(f"coalesce(c{i} = '{_escaped(seen.names[i])}', false)" for i in seen.stamps)
+    again = " and ".join(f"coalesce(c{i} = {literal(seen.names[i])}, false)" for i in seen.stamps)
     blank = " and ".join(f"coalesce(c{i}, '') = ''" for i in sorted({0, len(seen.names) - 1, *seen.stamps}))
     header = f"(({again}) or ({blank}) or coalesce(starts_with(c0, '#'), false))"
     values: tuple[Cell, ...]
@@ -202,14 +202,10 @@ def _read_csv(path: Path, separator: str, skip: int, columns: int) -> str:
         packed = "gzip" if file.read(2) == b"\x1f\x8b" else "none"
     kinds = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(columns))
     return (
-        f"read_csv('{_escaped(str(path))}', delim='{_escaped(separator)}', quote='\"', escape='\"', header=false, "
+        f"read_csv({literal(path)}, delim={literal(separator)}, quote='\"', escape='\"', header=false, "
         f"skip={skip}, compression='{packed}', comment='', null_padding=true, store_rejects=true, auto_detect=false, "
         f"columns={{{kinds}}})"
     )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("'", "''")
 
 
 def _stamp_sql(seen: csv.Outline, cells: Sequence[str], zone: str, where: str) -> tuple[str, str, str, str]:
@@ -249,18 +245,18 @@ def _stamp_sql(seen: csv.Outline, cells: Sequence[str], zone: str, where: str) -
             hint="say which: --zone Europe/Berlin, UTC or +01:00",
         )
     naive = f"epoch_ns({_parsed(how, text, samples)})"
-    of = csv.zone(zone, where)
+    of = times.zone(zone, where)
     fixed = of.utcoffset(None)
     if fixed is not None:
         return f"({naive} - {round(fixed.total_seconds()) * 10**9})", f"taken as {zone}", "", ""
-    local = f"epoch_ns(timezone('{_escaped(zone)}', {_parsed(how, text, samples)}))"
+    local = f"epoch_ns(timezone({literal(zone)}, {_parsed(how, text, samples)}))"
     return local, f"local time, taken as {zone}", zone, naive
 
 
 def _parsed(how: csv.Spec, text: str, samples: Sequence[str]) -> str:
     """A stamp without a zone as SQL's timestamp."""
     if how.kind == "format":
-        return f"try_strptime({text}, '{_escaped(how.format)}')"
+        return f"try_strptime({text}, {literal(how.format)})"
     if how.order == "ymd":
         return f"try_cast(replace(replace({text}, '/', '-'), ',', '.') as timestamp)"
     sign = next((one for one in "./-" if samples and one in samples[0][:3]), "-")
@@ -273,21 +269,11 @@ def _parsed(how: csv.Spec, text: str, samples: Sequence[str]) -> str:
 
 def transitions(zone: str, begin_ns: int, end_ns: int) -> list[tuple[int, int]]:
     """Stretches of local time, as if it were UTC in ns, that a zone has twice or never, between two such times."""
-    of = csv.zone(zone)
-    out = []
-    step = datetime.timedelta(minutes=30)
-    at = datetime.datetime.fromtimestamp(begin_ns // 10**9 - 86400, datetime.UTC)
-    last = datetime.datetime.fromtimestamp(end_ns // 10**9 + 86400, datetime.UTC)
-    while at < last:
-        before, after = (one.astimezone(of).utcoffset() or datetime.timedelta() for one in (at, at + step))
-        if before != after:
-            edge = round((at + step).timestamp()) * 10**9
-            low, high = sorted(
-                (edge + round(before.total_seconds()) * 10**9, edge + round(after.total_seconds()) * 10**9)
-            )
-            out.append((low, high))
-        at += step
-    return out
+    begin_s, end_s = begin_ns // 10**9 - times.DAY_S, end_ns // 10**9 + times.DAY_S
+    return [
+        ((one.at_s + min(one[1:])) * 10**9, (one.at_s + max(one[1:])) * 10**9)
+        for one in times.changes(times.zone(zone), begin_s, end_s)
+    ]
 
 
 # --------------------------------------------------------------------------------------------------------------- Parquet
@@ -330,7 +316,7 @@ def _parquet(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Tabl
     unit = next((name for name in kinds if name.lower() in _UNIT_NAMES), "")
     return Table(
         where,
-        f"read_parquet('{_escaped(where)}')",
+        f"read_parquet({literal(where)})",
         stamps.sql,
         stamps.words,
         {10**9: 0, 10**6: 500_000}.get(stamps.scale, 0),

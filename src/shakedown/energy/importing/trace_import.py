@@ -8,7 +8,6 @@ the clock; then the trace is written, without rows that say the same twice. Memo
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,8 @@ import numpy as np
 
 from ... import units
 from ...errors import BadInput, StoreFailed
+from ...files import parquet
+from ...files.parquet import literal
 from ...metering.meters import Channel, Status, channel_key
 from ...metering.trace import metadata
 from ...records import Notice, Record
@@ -71,7 +72,7 @@ def bring(files: Sequence[Path], options: Mapping[str, str], key: Sequence[str],
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".import-", dir=folder) as scratch, duckdb.connect() as db:
             db.execute(f"set memory_limit = '{_MEMORY}'")
-            db.execute(f"set temp_directory = '{_quoted(scratch)}'")
+            db.execute(f"set temp_directory = {literal(scratch)}")
             db.execute("set threads = 2")
             return _brought(db, files, options, key, out, Path(scratch))
     except OSError as error:
@@ -148,22 +149,22 @@ def _sorted(db: Any, tables: Sequence[Table], series: Sequence[Series], scratch:
         db.execute(
             f"copy (select row_number() over () as row, {table.stamp_sql} as t_ns, {picked}"
             f"{', ' + keys if keys else ''}{naive} from {table.relation} where not ({table.header_sql})) "
-            f"to '{_quoted(staged)}' (format parquet, compression snappy)"
+            f"to {literal(staged)} (format parquet, compression snappy)"
         )
-        count, stamped = db.execute(f"select count(*), count(t_ns) from read_parquet('{_quoted(staged)}')").fetchone()
+        count, stamped = db.execute(f"select count(*), count(t_ns) from read_parquet({literal(staged)})").fetchone()
         cut = _rejected(db)
         rows, foreign = rows + count + cut, foreign + count + cut - stamped
         if table.naive_sql:
             _twice_refused(db, staged, table)
         label = " || ' ' || ".join(f"coalesce(k{i}, '')" for i in range(len(table.keys)))
         for i, value in enumerate(table.values):
-            named = f"'{_quoted(value.name)}'"
+            named = literal(value.name)
             source = named if not label else f"{label} || ' ' || {named}" if len(table.values) > 1 else label
             text = f"replace(replace(trim(v{i}), '.', ''), ',', '.')" if table.comma else f"trim(v{i})"
             text = f"case when v{i} like '%,%' then {text} else trim(v{i}) end" if table.comma else text
             parts.append(
                 f"select {source} as source, t_ns, {table.half_ns} as half_ns, try_cast({text} as double) as x, "
-                f"v{i} as cell, {number}::bigint * 1000000000000 + row as row from read_parquet('{_quoted(staged)}') "
+                f"v{i} as cell, {number}::bigint * 1000000000000 + row as row from read_parquet({literal(staged)}) "
                 "where t_ns is not null"
             )
     db.execute("create table series (source varchar, number integer, factor double)")
@@ -176,7 +177,7 @@ def _sorted(db: Any, tables: Sequence[Table], series: Sequence[Series], scratch:
         f"when regexp_full_match(trim(cell), '{_OVER}', 'i') or abs(x) >= 9e37 then {int(Status.OVERRANGE)} "
         f"else {int(Status.GAP)} end)::utinyint as status, row "
         f"from ({' union all '.join(parts)}) join series using (source) order by number, t_ns, row) "
-        f"to '{_quoted(target)}' (format parquet, compression zstd)"
+        f"to {literal(target)} (format parquet, compression zstd)"
     )
     return target, rows, foreign
 
@@ -191,10 +192,6 @@ def _rejected(db: Any) -> int:
     return count
 
 
-def _quoted(path: Path | str) -> str:
-    return str(path).replace("'", "''")
-
-
 def _foreign_refused(tables: Sequence[Table], rows: int, foreign: int) -> None:
     if rows and foreign > 0.5 * rows:
         raise BadInput(
@@ -206,12 +203,12 @@ def _foreign_refused(tables: Sequence[Table], rows: int, foreign: int) -> None:
 
 def _twice_refused(db: Any, staged: Path, table: Table) -> None:
     """Local times that the zone has twice, or never, are not guessed in a table whose rows may lie in any order."""
-    low, high = db.execute(f"select min(naive), max(naive) from read_parquet('{_quoted(staged)}')").fetchone()
+    low, high = db.execute(f"select min(naive), max(naive) from read_parquet({literal(staged)})").fetchone()
     if low is None:
         return
     for begin, end in import_table.transitions(table.local_zone, low, high):
         count = db.execute(
-            f"select count(*) from read_parquet('{_quoted(staged)}') where naive >= {begin} and naive < {end}"
+            f"select count(*) from read_parquet({literal(staged)}) where naive >= {begin} and naive < {end}"
         ).fetchone()[0]
         if count:
             at = np.datetime64(begin, "ns").astype("datetime64[s]")
@@ -310,18 +307,13 @@ def _written(db: Any, sorted_: Path, series: Sequence[Series], described: Mappin
     channels = [described[one.channel.id + one.channel.host].channel for one in kept]
     db.execute("create table names (number integer, channel varchar)")
     db.executemany("insert into names values (?, ?)", [(one.number, channel_key(one.channel)) for one in kept])
-    temporary = out.with_name(f".{out.name}.tmp")
-    try:
-        # The rows come in the file's order: what a row repeats stands right before it.
-        db.execute(
-            "copy (select channel, t_ns, half_ns, value, status from (select *, lag(number) over () as n0, "
-            "lag(t_ns) over () as t0, lag(value) over () as v0, lag(status) over () as s0 "
-            f"from read_parquet('{_quoted(sorted_)}')) join names using (number) where not coalesce(number = n0 and "
-            "t_ns = t0 and v0 is not distinct from value and s0 = status, false) order by number, t_ns, row) "
-            f"to '{_quoted(temporary)}' (format parquet, compression zstd, row_group_size 122880, "
-            f"kv_metadata {{{metadata(channels)}}})"
-        )
-        temporary.replace(out)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    # The rows come in the file's order: what a row repeats stands right before it.
+    parquet.write(
+        db,
+        "select channel, t_ns, half_ns, value, status from (select *, lag(number) over () as n0, "
+        "lag(t_ns) over () as t0, lag(value) over () as v0, lag(status) over () as s0 "
+        f"from read_parquet({literal(sorted_)})) join names using (number) where not coalesce(number = n0 and "
+        "t_ns = t0 and v0 is not distinct from value and s0 = status, false) order by number, t_ns, row",
+        out,
+        options=f"row_group_size 122880, kv_metadata {{{metadata(channels)}}}",
+    )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ...errors import BadInput, Unavailable
 from ...hosts.access import Door, RealHost
+from ...times import zone as parse_zone
 from . import Reading, Status
 from . import _csv_table as table
 from . import _csv_time as times
@@ -40,7 +41,7 @@ class CsvSource:
         self._clock = times.Clock(self._shape.how)
         self.channels = tuple(one.channel for one in self._shape.columns)
         zone = self._options.get("zone", "")
-        self._local = times.Local(times.zone(zone, self._path), self._path) if zone else None
+        self._local = times.Local(parse_zone(zone, self._path), self._path) if zone else None
         sample = self._shape.stamp(self._shape.cells(whole[self._shape.first]), self._clock)
         if sample is not None and sample.offset_s is None and self._local is None:
             raise BadInput(

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from ... import times
 from ...errors import BadInput
 from ...records import Notice
 
@@ -51,23 +51,6 @@ class Stamp(NamedTuple):
     ns: int
     offset_s: int | None
     digits: int  # behind the point of the second
-
-
-def zone(text: str, where: str = "zone=") -> datetime.tzinfo:
-    """``Europe/Berlin``, ``UTC`` or ``+02:00`` (whose plus sign a URL turns into a blank). Raises BadInput."""
-    stripped = text.strip()
-    found = re.fullmatch(r"([-+]?)(\d\d):?(\d\d)", stripped)
-    if found:
-        minutes = int(found[2]) * 60 + int(found[3])
-        return datetime.timezone(datetime.timedelta(minutes=-minutes if found[1] == "-" else minutes))
-    if stripped.upper() in ("UTC", "Z", "GMT"):
-        return datetime.UTC
-    try:
-        return ZoneInfo(stripped)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise BadInput(
-            f"there is no time zone {text!r}", where=where, hint="write Europe/Berlin, UTC or +02:00"
-        ) from None
 
 
 def spec(cells: Sequence[str], *, format: str = "", start: str = "", order: str = "", where: str = "") -> Spec:
@@ -309,7 +292,7 @@ def utc(stamps: Sequence[Stamp], zone_text: str, where: str) -> tuple[list[int],
             where=where,
             hint="say which: zone=Europe/Berlin, zone=UTC or zone=+01:00",
         )
-    local = Local(zone(zone_text, where), where)
+    local = Local(times.zone(zone_text, where), where)
     found = local.all_utc_ns([stamp.ns for stamp in stamps])
     if local.twice:
         told = f"{local.twice} stamps ({local.twice / len(stamps):.2%}) lie in the hour that {zone_text} has twice"

@@ -5,12 +5,12 @@ Schemas: DSP8010; Power 1.7, EnvironmentMetrics 1.4, Sensor 1.10, MetricReport 1
 
 from __future__ import annotations
 
-import datetime
 import math
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ... import times
 from . import Accuracy, Channel, Place, Quantity, Scope, Status
 
 _KWH = 3.6e6
@@ -68,14 +68,10 @@ def device_ns(raw: Any) -> int | None:
     """An ISO 8601 time with its offset from UTC, in Unix nanoseconds; None without an offset, or before the year 2000."""
     if not isinstance(raw, str):
         return None
-    try:
-        moment = datetime.datetime.fromisoformat(raw)
-    except ValueError:
+    moment = times.iso(raw)
+    if moment is None or moment.tzinfo is None or moment.year < 2000:  # a clock that was never set says 1970
         return None
-    if moment.tzinfo is None or moment.year < 2000:  # a clock that was never set says 1970
-        return None
-    since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return ((since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
+    return times.unix_ns(moment)
 
 
 def status_of(body: Any, keys: Sequence[str | int]) -> tuple[Status, Any]:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ...errors import Unavailable
+from ...hosts import nvidia
 from ...hosts.access import Door
 from ...units import whole_number
 from . import Accuracy, Channel, Meter, Reading, Source, Status, Target
@@ -113,7 +114,7 @@ class _Gpus(Guarded):
         """Find the GPUs and what each answers. Runs in the thread of its own."""
         nvml = self._nvml
         nvml.nvmlInit()
-        driver = _text(nvml.nvmlSystemGetDriverVersion())
+        driver = nvidia.text(nvml.nvmlSystemGetDriverVersion())
         channels: list[Channel] = []
         for gpu in range(nvml.nvmlDeviceGetCount()):
             try:
@@ -221,7 +222,7 @@ def _lost(gpu: int, why: str, driver: str) -> Channel:
 def _channels(nvml: Any, handle: Any, gpu: int, asks: Sequence[Ask], driver: str) -> list[Channel]:
     board = Board(
         gpu,
-        _text(_ask(nvml, nvml.nvmlDeviceGetName, handle)[0]),
+        nvidia.text(_ask(nvml, nvml.nvmlDeviceGetName, handle)[0]),
         (_ask(nvml, nvml.nvmlDeviceGetArchitecture, handle)[0] or 0) % _NO_VALUE,  # all ones: unknown
         driver,
     )
@@ -230,8 +231,8 @@ def _channels(nvml: Any, handle: Any, gpu: int, asks: Sequence[Ask], driver: str
     capped = ""
     if cap and limits and cap < limits[1]:
         capped = f"power limit {cap * 1e-3:g} W, of at most {limits[1] * 1e-3:g} W"
-    uuid = _text(_ask(nvml, nvml.nvmlDeviceGetUUID, handle)[0])
-    firmware = _text(_ask(nvml, nvml.nvmlDeviceGetVbiosVersion, handle)[0])
+    uuid = nvidia.text(_ask(nvml, nvml.nvmlDeviceGetUUID, handle)[0])
+    firmware = nvidia.text(_ask(nvml, nvml.nvmlDeviceGetVbiosVersion, handle)[0])
     out = []
     for ask in asks:
         one = _channel(board, ask)
@@ -324,23 +325,19 @@ def _accuracy(architecture: int) -> Accuracy:
     return Accuracy(reading=0.09 if architecture <= _MAXWELL else 0.06, source=f"largest steady error in {_STUDY}")
 
 
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
-
-
 def open_(target: Target, door: Door) -> Source:
     """All GPUs of this machine. Raises Unavailable where there are none, or none that answers."""
     no_address(target)
     limit_s = seconds(target, "limit", _LIMIT_S)
     try:
-        import pynvml
+        nvml = nvidia.library()
     except ImportError:
         raise Unavailable("nvidia-ml-py is not installed", where="nvml", hint="pip install nvidia-ml-py") from None
     thread = Bounded("meter nvml")
-    gpus = _Gpus(pynvml, door, thread, limit_s)
+    gpus = _Gpus(nvml, door, thread, limit_s)
     try:
         thread.call(gpus.start, _OPEN_LIMIT_S)
-    except pynvml.NVMLError as error:
+    except nvml.NVMLError as error:
         thread.close(0.1)
         raise Unavailable(
             f"NVIDIA's library: {error}", where="nvml", hint="nvidia-smi must work: the driver brings libnvidia-ml.so.1"

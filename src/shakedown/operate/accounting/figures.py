@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from zoneinfo import ZoneInfo
 
+from ...document.axes import time_axis
 from ...document.model import Axis, Bar, Bars, Histogram, Lines, Point, Rule, Series
 from ...units import show_seconds
-from ..availability.figures import time_axis
 from . import tables
 from .records import Capacity, Course, Report
 from .shapes import OTHERS
@@ -34,7 +33,7 @@ def use(told: Report, *, gpus: bool = False) -> Lines | None:
     names = _ordered(told.courses, lambda one: one.cpu_s_of) or _ordered(told.courses, of)
     if len(told.courses) < 2 or not any(sum(of(one).values()) for one in told.courses):
         return None
-    axis = time_axis(told.begin_s, told.end_s, ZoneInfo(told.zone))
+    axis = time_axis(told.begin_s, told.end_s, told.zone)
     base = [0.0] * len(told.courses)
     series, highest = [], 0.0
     for name in names:
@@ -113,7 +112,7 @@ def utilisation(told: Report) -> Lines | None:
     if not made:
         return None
     shares = [point.y for point in made[0].points]
-    axis = time_axis(told.begin_s, told.end_s, ZoneInfo(told.zone))
+    axis = time_axis(told.begin_s, told.end_s, told.zone)
     return Lines(
         title="Utilisation",
         caption=f"Allocated over what there was, of each {told.period}.",

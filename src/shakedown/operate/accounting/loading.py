@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import CannotMeasure
 from ...records import Notice
+from ...schedulers.common import delimited
 from . import columns
 from . import text as text_
 from .records import Source
@@ -110,7 +111,7 @@ class Store:
         *,
         rows: int,
         steps: int = 0,
-        mended: text_.Mended | None = None,
+        mended: delimited.Mended | None = None,
         lost: int = 0,
         example: str = "",
     ) -> None:
@@ -190,11 +191,11 @@ class Store:
                     values[at] = None
 
     def text(
-        self, path: Path, form: text_.Form, insert: Callable[[], None], columns_: Mapping[str, str]
-    ) -> text_.Mended:
+        self, path: Path, form: delimited.Form, insert: Callable[[], None], columns_: Mapping[str, str]
+    ) -> delimited.Mended:
         """Put a file into the table ``raw``, piece by piece, and call ``insert`` after each. ``columns_`` are those of
         ``raw``: name -> SQL over the file's columns c0, c1..., all of them VARCHAR."""
-        mended = text_.Mended()
+        mended = delimited.Mended()
         for file in _ahead(self._files(text_.pieces(path, form, mended))):
             self._raw(file, len(form.columns), columns_)
             insert()

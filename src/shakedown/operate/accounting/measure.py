@@ -11,6 +11,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ... import times
 from ...errors import BadInput, unknown
 from ...units import whole_number
 from . import zones
@@ -150,7 +151,7 @@ class Measure:
         """The views ``inside_KIND`` (runs that lie in one period, which is nearly all) and ``across_KIND`` (the
         others, once for every period that they touch, with the period's edges b and e). ``place`` is the period's number."""
         found = self.periods(kind)
-        numbers = [_number(kind, zones.day_of(one.begin_s, self.zone)) for one in found]
+        numbers = [_number(kind, times.day_of(one.begin_s, self.zone)) for one in found]
         columns = {"p": numbers, "n": [one.name for one in found]}
         columns |= {"b": [one.begin_s for one in found], "e": [one.end_s for one in found]}
         self.store.db.execute(
@@ -175,9 +176,9 @@ class Measure:
 
     def _place(self, kind: str, at: str) -> str:
         """SQL: the number of the period that a Unix time lies in; times beyond the window lie in its first or last one."""
-        known = zones.changes(self.zone, self.begin_s - 86400, self.end_s + 86400)
+        known = times.changes(self.zone, self.begin_s - 86400, self.end_s + 86400)
         clipped = f"least(greatest({at}, {self.begin_s}), {self.end_s - 1})"
-        ahead = f"{known[0].before_s if known else zones.offset_s(self.begin_s, self.zone)}"
+        ahead = f"{known[0].before_s if known else times.offset_s(self.begin_s, self.zone)}"
         for one in known:
             ahead = f"CASE WHEN {clipped} >= {one.at_s} THEN {one.after_s} ELSE {ahead} END"
         day = f"(({clipped} + ({ahead})) // 86400)"

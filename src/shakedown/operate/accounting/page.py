@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ... import times
 from ...document.model import Block, Column, Document, Facts, Figures, Section, Table, Text
-from . import figures, readers, tables, zones
+from . import figures, readers, tables
 from .records import Charges, Report
 
 #: Rows from which a table is folded, and that a page shows at most.
@@ -46,7 +47,7 @@ def document(told: Report, *, version: str) -> Document:
     ]
     return Document(
         title=told.title,
-        subtitle=f"{zones.stamp(told.begin_s, told.zone)} to {zones.stamp(told.end_s, told.zone)} ({told.zone})",
+        subtitle=f"{times.stamp(told.begin_s, told.zone)} to {times.stamp(told.end_s, told.zone)} ({told.zone})",
         state="measured",
         counts=(),
         lead=lead(told),

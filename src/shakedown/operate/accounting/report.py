@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from ... import times
 from ...errors import BadInput, CannotMeasure, Unavailable
 from ...hosts.access import Door
 from ...records import Notice
@@ -56,7 +57,7 @@ def check(asked: Asked) -> None:
 def _ordered(begin_s: int, end_s: int, zone: str) -> None:
     if end_s <= begin_s:
         raise BadInput(
-            "the window ends before it begins", where="--end", hint=f"--begin is {zones.stamp(begin_s, zone)}"
+            "the window ends before it begins", where="--end", hint=f"--begin is {times.stamp(begin_s, zone)}"
         )
 
 
@@ -152,17 +153,17 @@ def window(store: Store, asked: Asked, door: Door) -> tuple[int, int]:
     if end_s > known_s:
         if begin_s >= known_s:
             raise BadInput(
-                "the window lies in the future", where="--begin", hint=f"it is {zones.stamp(now_s, asked.zone)}"
+                "the window lies in the future", where="--begin", hint=f"it is {times.stamp(now_s, asked.zone)}"
             )
         store.notice(
-            "up-to-now", f"the window ends at {zones.stamp(known_s, asked.zone)}: what is to come is not counted"
+            "up-to-now", f"the window ends at {times.stamp(known_s, asked.zone)}: what is to come is not counted"
         )
         end_s = known_s
     return begin_s, end_s
 
 
 def _future(now_s: int, zone: str) -> BadInput:
-    return BadInput("the window lies in the future", where="--begin", hint=f"it is {zones.stamp(now_s, zone)} now")
+    return BadInput("the window lies in the future", where="--begin", hint=f"it is {times.stamp(now_s, zone)} now")
 
 
 def _charged(table: Table, charges: Charges | None) -> Table:
@@ -222,7 +223,7 @@ def _notices(
     if first is not None and (measure.begin_s < first - 86400 or measure.end_s > last + 86400):
         say(
             "window-beyond-data",
-            f"the records tell of {zones.stamp(first, measure.zone)} to {zones.stamp(last, measure.zone)}; the window "
+            f"the records tell of {times.stamp(first, measure.zone)} to {times.stamp(last, measure.zone)}; the window "
             "is longer",
             "what lies beyond counts as unused",
         )

@@ -12,7 +12,8 @@
 
 from __future__ import annotations
 
-from . import plausible, zones
+from ... import times
+from . import plausible
 from .loading import Store
 
 #: How long after the end of an attempt the next may be submitted and still be the same job: a stamp may be an hour off where
@@ -174,6 +175,6 @@ def _gpus(store: Store) -> None:
             )
             store.notice(
                 "gpus-since",
-                f"partition {partition}: no run before {zones.stamp(first, store.zone)} names a GPU, and nearly "
+                f"partition {partition}: no run before {times.stamp(first, store.zone)} names a GPU, and nearly "
                 "all later ones do: the GPUs of the earlier ones were not recorded",
             )

@@ -14,16 +14,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .live import COLUMNS
+from ...times import day_of, local, midnight, next_month
+from . import live
 
 Ints = NDArray[np.int64]
 #: The columns that are written, as a site would ask for them.
-FORMAT = (*COLUMNS, "JobName")
+FORMAT = (*(name for name in live.FORMAT if name not in ("NTasks", "TRESUsageInTot")), "JobName")
 STATES = ("COMPLETED", "FAILED", "CANCELLED by 4711", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "RUNNING")
 _SHARES = (0.80, 0.08, 0.06, 0.04, 0.01, 0.005, 0.005)
 _EXITS = ("0:0", "1:0", "0:15", "0:0", "0:125", "0:0", "0:0", "0:0")
@@ -77,32 +77,25 @@ def write(
         for first in range(0, jobs, _CHUNK):
             made = _made(rng, first, min(_CHUNK, jobs - first), begin_s, end_s)
             _count(known, made, edges)
-            for part in _lines(known, made, rng, ZoneInfo(zone)):
+            for part in _lines(known, made, rng, zone):
                 file.write(part)
     return known
 
 
 def _month(year: int, month: int, zone: str) -> tuple[int, int]:
-    clock = ZoneInfo(zone)
-    after = (year + month // 12, month % 12 + 1)
-    ends = [datetime.datetime(*one, 1, tzinfo=clock).timestamp() for one in ((year, month), after)]
-    return int(ends[0]), int(ends[1])
+    first = datetime.date(year, month, 1)
+    return midnight(first, zone), midnight(next_month(first), zone)
 
 
 def _days(begin_s: int, end_s: int, zone: str) -> list[tuple[str, int, int]]:
     """The local days of the window: name, begin, end."""
-    clock = ZoneInfo(zone)
     found: list[tuple[str, int, int]] = []
-    day = datetime.datetime.fromtimestamp(begin_s, clock).date()
-    while True:
+    day = day_of(begin_s, zone)
+    while (low := midnight(day, zone)) < end_s:
         after = day + datetime.timedelta(days=1)
-        low, high = (
-            int(datetime.datetime(one.year, one.month, one.day, tzinfo=clock).timestamp()) for one in (day, after)
-        )
-        if low >= end_s:
-            return found
-        found.append((day.isoformat(), low, high))
+        found.append((day.isoformat(), low, midnight(after, zone)))
         day = after
+    return found
 
 
 # --------------------------------------------------------------------------------------------------------------- making
@@ -208,7 +201,7 @@ def _add(to: Sum, made: dict[str, Any], rows: NDArray[np.bool_], seconds: Ints, 
 class _Stamps:
     """Local stamps; the minutes that came before are kept."""
 
-    def __init__(self, clock: ZoneInfo) -> None:
+    def __init__(self, clock: str) -> None:
         self.clock = clock
         self.minutes: dict[int, str] = {}
 
@@ -216,7 +209,7 @@ class _Stamps:
         minutes, kept = self.minutes, []
         for minute, second in zip((times // 60).tolist(), (times % 60).tolist(), strict=True):
             if minute not in minutes:
-                minutes[minute] = datetime.datetime.fromtimestamp(minute * 60, self.clock).strftime("%Y-%m-%dT%H:%M:")
+                minutes[minute] = local(minute * 60, self.clock).strftime("%Y-%m-%dT%H:%M:")
             kept.append(f"{minutes[minute]}{second:02d}")
         return kept
 
@@ -238,7 +231,7 @@ def _id(number: int) -> str:
     return f"{900_000 + number // 100 * 100}_{number % 100}" if number // 100 % 10 == 0 else str(1_000_000 + number)
 
 
-def _lines(known: Known, made: dict[str, Any], rng: np.random.Generator, clock: ZoneInfo) -> Iterator[bytes]:
+def _lines(known: Known, made: dict[str, Any], rng: np.random.Generator, clock: str) -> Iterator[bytes]:
     size = len(made["number"])
     stamps = _Stamps(clock)
     never, runs_on = made["never"].tolist(), made["runs_on"].tolist()

@@ -1,8 +1,7 @@
 """A file of delimited rows -> pieces of whole rows, whatever the names in it hold.
 
-sacct quotes nothing: a name with a line break makes two lines of one row, one with a delimiter a row of too many fields, and
-bytes that are no UTF-8 come through as they are. Blocks are looked at as bytes, all at once; only what is broken is
-taken out and mended line by line, by what the fixed columns must look like. Memory is bounded by the block.
+Blocks are looked at as bytes, all at once (those that are no UTF-8 come through as they are); only what is broken is taken
+out and mended line by line (``delimited``). Memory is bounded by the block.
 
 A job's name that holds a whole forged row cannot be told from a row: ask for the JSON, or without names, where users may not
 be trusted. What cannot be mended is counted and shown, never dropped in silence.
@@ -10,39 +9,21 @@ be trusted. What cannot be mended is counted and shown, never dropped in silence
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from itertools import combinations_with_replacement
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ...files.packed import opened
+from ...schedulers.common.delimited import UNIT, Form, Mended, aligned, mend
 
-#: Between fields of a mended row: no field holds it.
-UNIT = "\x1f"
 BLOCK_BYTES = 4 << 20  # small enough for its arrays to stay in the cache
 _MENDS_BYTES = 32 << 20
 #: A broken stretch longer than this is no name: the rest of it is given up.
 _LONGEST_BYTES = 4 << 20
-#: Delimiters beyond the columns that are tried in several free columns at once: a name that the command line repeats.
-_MOST_SPREAD = 4
 _LINE, _RETURN = 10, 13
-
-
-class Form(msgspec.Struct, frozen=True, kw_only=True):
-    """What rows look like. ``free`` are the places of columns that hold anybody's words, the likeliest first;
-    ``checks`` says what a column must look like (its place -> pattern)."""
-
-    delimiter: str
-    columns: tuple[str, ...]
-    free: tuple[int, ...] = ()
-    checks: dict[int, str] = {}
-    numbered: bool = False  # every row begins with a digit
-    head: bool = True
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,15 +32,6 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[memoryview | bytes, ...]
     delimiter: str
     rows: int
-
-
-class Mended(msgspec.Struct, kw_only=True):
-    """What was not as it should be: counted while the pieces are taken."""
-
-    rows: int = 0
-    mended: int = 0
-    lost: int = 0  # lines that belong to no row
-    example: str = ""
 
 
 def first_lines(path: Path, size: int = 65536) -> str:
@@ -198,98 +170,3 @@ def _mend(
         whole += found
     mended.rows += len(whole)
     return whole
-
-
-# -------------------------------------------------------------------------------------------------------------- mending
-
-
-def mend(lines: Sequence[str], form: Form, mended: Mended) -> list[list[str]]:
-    """Rows of broken lines; a line break within a field becomes ``\\n``, in two characters."""
-    found: list[list[str]] = []
-    held: str | None = None
-    for line in lines:
-        if held is not None and _goes_on(held, line, form):
-            held = f"{held.rstrip(chr(_RETURN))}\\n{line}"
-            continue
-        if held is not None:
-            _close(held, form, mended, found)
-        held = line
-    if held is not None:
-        _close(held, form, mended, found)
-    return found
-
-
-def _close(held: str, form: Form, mended: Mended, found: list[list[str]]) -> None:
-    row = aligned(held, form)
-    if row is not None:
-        found.append([field.replace("\r", "").replace("\0", "") for field in row])
-    elif held.strip():
-        mended.lost += held.count("\\n") + 1
-        mended.example = mended.example or held[:120]
-
-
-def _goes_on(held: str, line: str, form: Form) -> bool:
-    if aligned(line, form) is not None:
-        return False
-    fields = held.count(form.delimiter) + 1
-    more = line.count(form.delimiter)
-    if fields < len(form.columns):
-        return fields + more <= len(form.columns) or aligned(f"{held}\\n{line}", form) is not None
-    return bool(form.free) and form.free[0] == len(form.columns) - 1 and not _begins(line, form)
-
-
-def _begins(line: str, form: Form) -> bool:
-    """Whether a short line looks like the beginning of a row: its fields before the first free column are right."""
-    fields = line.split(form.delimiter)
-    seen = [at for at in form.checks if at < min(len(fields) - 1, min(form.free, default=len(fields)))]
-    return bool(seen) and all(re.fullmatch(form.checks[at], fields[at]) for at in seen)
-
-
-def aligned(text: str, form: Form) -> list[str] | None:
-    """The fields of a row, those that a free column holds too many joined again; None where no way of joining makes the
-    other columns look as they must."""
-    fields = text.split(form.delimiter)
-    more = len(fields) - len(form.columns)
-    if more < 0:
-        return None
-    if not more:
-        return fields if _fits(fields, form) else None
-    for ways in _ways(form.free, more):
-        row, at = [], 0
-        for place in range(len(form.columns)):
-            extra = ways.count(place)
-            row.append(form.delimiter.join(fields[at : at + extra + 1]))
-            at += extra + 1
-        if _fits(row, form):
-            return row
-    return None
-
-
-def _fits(row: Sequence[str], form: Form) -> bool:
-    return all(re.fullmatch(pattern, row[place]) for place, pattern in form.checks.items())
-
-
-def _ways(free: Sequence[int], more: int) -> Iterator[tuple[int, ...]]:
-    """How so many extra delimiters may lie in the free columns: all in one, then in several."""
-    for place in free:
-        yield (place,) * more
-    if more <= _MOST_SPREAD:
-        yield from (ways for ways in combinations_with_replacement(free, more) if len(set(ways)) > 1)
-
-
-class Told(NamedTuple):
-    """What the head of a delimited file says."""
-
-    columns: tuple[str, ...]
-    delimiter: str
-
-
-def told(head: str, known: Sequence[str]) -> Told | None:
-    """The columns of a head line and what stands between them, where one of the known columns is among them: the delimiter
-    is what follows the first word."""
-    line = head.removeprefix("\ufeff").rstrip("\r\n")
-    match = re.match(r"(\w+)([^\w\s\"']{1,4}|[\t\x1f ])(?=\w)", line)
-    if match is None:
-        return None
-    columns = line.split(match[2])
-    return Told(tuple(columns), match[2]) if len(columns) > 1 and set(columns) & set(known) else None

@@ -1,60 +1,20 @@
-"""Local times and Unix times: what a zone's clocks did, as few numbers that DuckDB can work with, and the local days, weeks
-and months of a window. The edges of the clocks' changes are found to the second, from the system's zone data.
-"""
+"""What a zone's clocks did, as few numbers that DuckDB can work with, and the local days, weeks and months of a window."""
 
 from __future__ import annotations
 
 import datetime
 import re
-from functools import cache
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 from ... import times
 from ...errors import BadInput
-
-DAY_S = 86400
-_EPOCH = datetime.datetime(1970, 1, 1)
-
-
-class Change(NamedTuple):
-    """At ``at_s`` (Unix) the clocks go from ``before_s`` ahead of UTC to ``after_s``."""
-
-    at_s: int
-    before_s: int
-    after_s: int
-
-
-def offset_s(at_s: int, zone: str) -> int:
-    """How far the zone's clocks are ahead of UTC at a Unix time."""
-    ahead = datetime.datetime.fromtimestamp(at_s, ZoneInfo(zone)).utcoffset()
-    assert ahead is not None
-    return int(ahead.total_seconds())
-
-
-@cache
-def changes(zone: str, begin_s: int, end_s: int) -> tuple[Change, ...]:
-    """The changes in a stretch of Unix time, in order. Two within one day would be missed: no zone has had that since
-    1970."""
-    found: list[Change] = []
-    at, ahead = begin_s, offset_s(begin_s, zone)
-    while at < end_s:
-        after = min(at + DAY_S, end_s)
-        if offset_s(after, zone) != ahead:
-            low, high = at, after
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if offset_s(middle, zone) == ahead else (low, middle)
-            found.append(Change(high, ahead, offset_s(high, zone)))
-        at, ahead = after, offset_s(after, zone)
-    return tuple(found)
 
 
 def unix_sql(local: str, zone: str, begin_s: int, end_s: int, *, later: bool = False) -> str:
     """SQL: Unix seconds of ``local`` (seconds of the clock face since 1970). A time that comes twice is its first, or
     ``later`` its second; one that never was (the clocks went forward) is read on the clock from before."""
-    known = changes(zone, begin_s - 2 * DAY_S, end_s + 2 * DAY_S)
-    first = known[0].before_s if known else offset_s(begin_s, zone)
+    known = times.changes(zone, begin_s - 2 * times.DAY_S, end_s + 2 * times.DAY_S)
+    first = known[0].before_s if known else times.offset_s(begin_s, zone)
     if not known:
         return f"({local} - {first})"
     cases, ahead = [], first
@@ -71,7 +31,7 @@ def twice(zone: str, begin_s: int, end_s: int) -> tuple[tuple[int, int], ...]:
     """The stretches of the clock face, in its seconds since 1970, that come twice."""
     return tuple(
         (one.at_s + one.after_s, one.at_s + one.before_s)
-        for one in changes(zone, begin_s - 2 * DAY_S, end_s + 2 * DAY_S)
+        for one in times.changes(zone, begin_s - 2 * times.DAY_S, end_s + 2 * times.DAY_S)
         if one.after_s < one.before_s
     )
 
@@ -80,7 +40,7 @@ def skipped(zone: str, begin_s: int, end_s: int) -> tuple[tuple[int, int], ...]:
     """The stretches of the clock face that never were."""
     return tuple(
         (one.at_s + one.before_s, one.at_s + one.after_s)
-        for one in changes(zone, begin_s - 2 * DAY_S, end_s + 2 * DAY_S)
+        for one in times.changes(zone, begin_s - 2 * times.DAY_S, end_s + 2 * times.DAY_S)
         if one.after_s > one.before_s
     )
 
@@ -103,39 +63,25 @@ def parse(text: str, zone: str, option: str) -> int:
     return times.parse(text, zone, option) // 10**9
 
 
-def midnight(day: datetime.date, zone: str) -> int:
-    """The first moment of a local day, also where the clocks skip or repeat midnight."""
-    return int(datetime.datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)).timestamp())
-
-
-def day_of(at_s: int, zone: str) -> datetime.date:
-    return datetime.datetime.fromtimestamp(at_s, ZoneInfo(zone)).date()
-
-
 def periods(kind: str, begin_s: int, end_s: int, zone: str) -> tuple[Period, ...]:
     """The local days, weeks (from Monday; ISO 8601) or months that touch a window, cut at its edges. Raises BadInput."""
-    day, found = day_of(begin_s, zone), []
+    day, found = times.day_of(begin_s, zone), []
     if kind == "week":
         day -= datetime.timedelta(days=day.weekday())
     elif kind == "month":
         day = day.replace(day=1)
-    while (low := midnight(day, zone)) < end_s:
+    while (low := times.midnight(day, zone)) < end_s:
         if kind == "day":
             after, name = day + datetime.timedelta(days=1), day.isoformat()
         elif kind == "week":
             after = day + datetime.timedelta(days=7)
             name = "{}-W{:02d}".format(*day.isocalendar()[:2])
         else:
-            after, name = (day.replace(day=28) + datetime.timedelta(days=4)).replace(day=1), day.strftime("%Y-%m")
-        high = midnight(after, zone)
+            after, name = times.next_month(day), day.strftime("%Y-%m")
+        high = times.midnight(after, zone)
         if min(high, end_s) > max(low, begin_s):
             found.append(Period(name, max(low, begin_s), min(high, end_s)))
         day = after
         if len(found) > 20_000:
             raise BadInput(f"the window has more than 20,000 {kind}s", where="--by", hint="take week or month")
     return tuple(found)
-
-
-def stamp(at_s: int, zone: str) -> str:
-    """A Unix time for a person, with the offset of its zone."""
-    return datetime.datetime.fromtimestamp(at_s, ZoneInfo(zone)).isoformat(sep=" ", timespec="seconds")

@@ -4,7 +4,6 @@ them. Quantities are written with their units ("97 %", "30 d"); a misspelt key i
 
 from __future__ import annotations
 
-import datetime
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -217,20 +216,3 @@ def time_of(text: str, zone: str, where: str) -> int:
     from ...times import parse
 
     return parse(text, zone, where) // 10**9
-
-
-def months(begin_s: int, end_s: int, zone: str) -> list[tuple[int, int]]:
-    """The calendar months of a zone that touch a stretch, as [begin, end) in Unix seconds."""
-    from zoneinfo import ZoneInfo
-
-    clock = ZoneInfo(zone)
-    first = datetime.datetime.fromtimestamp(begin_s, clock)
-    year, month = first.year, first.month
-    found: list[tuple[int, int]] = []
-    while True:
-        low = int(datetime.datetime(year, month, 1, tzinfo=clock).timestamp())
-        year, month = (year + 1, 1) if month == 12 else (year, month + 1)
-        high = int(datetime.datetime(year, month, 1, tzinfo=clock).timestamp())
-        if low >= end_s:
-            return found
-        found.append((low, high))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ...times import months
 from ...units import show_apart
 from . import cumulative_downtime, exclusions, incidents
 from . import segments as kernel
-from .contract import Contract, months
+from .contract import Contract
 from .history import intersection
 from .records import Attempt, Incident, Missing, Verdict, Window
 

@@ -16,7 +16,8 @@ import msgspec
 import numpy as np
 
 from ...hosts import hostlist
-from .contract import Contract, ExcludeRule, months, seconds_of, time_of
+from ...times import months
+from .contract import Contract, ExcludeRule, seconds_of, time_of
 from .history import OPEN_S, STATE_CODE, History, Ints, union
 from .records import Moved
 from .segments import Bools, Claims, Segments

@@ -3,14 +3,13 @@ lines add up to the window's numbers exactly. Pure; numpy."""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
-from zoneinfo import ZoneInfo
 
 import msgspec
 import numpy as np
 
 from ...hosts import hostlist
+from ...times import stamp
 from .contract import Contract
 from .exclusions import Lines
 from .history import History, Ints
@@ -32,7 +31,7 @@ def explain(
 ) -> Explained:
     """The lines of a window. Amounts are weighted seconds; of a contract that counts the system as one, the nodes' own."""
     weight = WEIGHTS[contract.counting]
-    clock = ZoneInfo(contract.zone)
+    clock = contract.zone
     begin, end = np.maximum(found.begin, window.begin_s), np.minimum(found.end, window.end_s)
     seconds = np.maximum(end - begin, 0)
     full = found.weight * seconds
@@ -69,16 +68,6 @@ def explain(
 
 def _percent(value: float | None) -> str:
     return "not known" if value is None else f"{100 * value:.6f} %"
-
-
-def stamp(seconds: int, clock: ZoneInfo) -> str:
-    """A moment in the contract's zone, with its offset."""
-    return datetime.datetime.fromtimestamp(seconds, clock).strftime("%Y-%m-%d %H:%M:%S%z")
-
-
-def minute(seconds: int, clock: ZoneInfo) -> str:
-    """A moment to the minute, where its zone is told elsewhere."""
-    return datetime.datetime.fromtimestamp(seconds, clock).strftime("%Y-%m-%d %H:%M")
 
 
 def _summed(lines: Sequence[Line]) -> tuple[Line, ...]:
@@ -135,7 +124,7 @@ def _lost(
     end: Ints,
     lost: Ints,
     weight: str,
-    clock: ZoneInfo,
+    clock: str,
 ) -> tuple[Line, ...]:
     """A line for each record that something is charged to, in the order of time."""
     rows = np.flatnonzero(lost > 0)
@@ -172,7 +161,7 @@ def _lost(
 
 def text(explained: Explained, zone: str) -> str:
     """The lines for a terminal."""
-    clock = ZoneInfo(zone)
+    clock = zone
     window = explained.window
     out = [f"window {stamp(window.begin_s, clock)} to {stamp(window.end_s, clock)}, in {explained.weight}-seconds", ""]
     for title, lines, sign in (

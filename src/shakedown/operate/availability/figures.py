@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from ...document import axes, charts
+from ...document.axes import time_axis
 from ...document.model import Axis, Bar, Bars, Lines, Point, Rule, Series
 from ...document.text import count, natural
-from .explain import stamp
+from ...times import stamp
 from .records import Report
 
 if TYPE_CHECKING:
@@ -33,30 +32,7 @@ _LOOKS = (
 )
 
 
-def time_axis(low: int, high: int, clock: ZoneInfo, most: int = 7) -> Axis:
-    """Marks at midnights or whole hours of the zone."""
-    labels: dict[float, str] = {}
-    if high - low < 3 * DAY_S:
-        step = next(
-            one
-            for one in (600, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600)
-            if (high - low) / one <= most or one == 43200
-        )
-        at = -(-low // step) * step
-        while at <= high:
-            labels[float(at)] = datetime.datetime.fromtimestamp(at, clock).strftime("%d %b %H:%M")
-            at += step
-    else:
-        day = datetime.datetime.fromtimestamp(low, clock).replace(hour=0, minute=0, second=0, microsecond=0)
-        every = max(1, math.ceil((high - low) / DAY_S / most))
-        while day.timestamp() <= high:
-            if day.timestamp() >= low:
-                labels[day.timestamp()] = day.strftime("%d %b" if high - low < 300 * DAY_S else "%d %b %Y")
-            day += datetime.timedelta(days=every)
-    return Axis(title="", labels=labels or {float(low): stamp(low, clock)[:16]}, low=float(low), high=float(high))
-
-
-def course(told: Report, clock: ZoneInfo) -> Lines | None:
+def course(told: Report, clock: str) -> Lines | None:
     """The level of every window by its end, with the contract's line."""
     known = [one for one in told.course if one.level is not None]
     if len(known) < 2:
@@ -124,7 +100,7 @@ def node_map(found: Found, zone: str) -> str:
     """Nodes (rows) over time (columns) as SVG with its legend: in each cell what was worst in it."""
     import vl_convert
 
-    clock = ZoneInfo(zone)
+    clock = zone
     rows, names, counted = _cells(found)
     low, high = found.segments.begin_s, found.segments.end_s
     if not rows:
@@ -187,12 +163,10 @@ def _cells(found: Found) -> tuple[list[dict[str, Any]], list[str], int]:
             if not segments.seen[at]:
                 amounts["unseen"][row, span] += part * (1 - int(segments.lost[at]) / segments.parts)
     amounts["absent"] = np.where(there < 0.5 * width, width - there, 0.0)
-    return _drawn(amounts, width, edges, ordered, ZoneInfo(found.contract.zone)), ordered, len(nodes)
+    return _drawn(amounts, width, edges, ordered, found.contract.zone), ordered, len(nodes)
 
 
-def _drawn(
-    amounts: dict[str, Any], width: float, edges: Any, ordered: list[str], clock: ZoneInfo
-) -> list[dict[str, Any]]:
+def _drawn(amounts: dict[str, Any], width: float, edges: Any, ordered: list[str], clock: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     looks = {name: (colour, words) for name, colour, words in _LOOKS}
     kinds = [name for name, _, _ in _LOOKS]

@@ -14,10 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ... import times
 from ...errors import BadInput
 from ...hosts.access import Door
 from ...records import Notice
 from ...schedulers import JobRecord
+from ...schedulers.common.delimited import UNIT
 from . import rates
 from .history import History, Ints
 from .incidents import Outages
@@ -68,9 +70,9 @@ def read(path: Path) -> JobTable:
         raise BadInput(f"cannot be read: {error.strerror}", where=str(path), hint="--jobs FILE") from None
     odd: list[str] = []
     head = text.partition("\n")[0]
-    delimiter = next((one for one in (slurm_rows.UNIT, "|") if one in head), "")
+    delimiter = next((one for one in (UNIT, "|") if one in head), "")
     if delimiter and "JobID" in head.split(delimiter):
-        columns = head.rstrip(delimiter).split(delimiter)
+        columns = head.rstrip("\r").split(delimiter)  # `sacct -p` ends lines with one more: a column of no name
         missing = [name for name in ("State", "Start", "End") if name not in columns]
         if missing:
             raise BadInput(
@@ -93,16 +95,15 @@ def read(path: Path) -> JobTable:
 
 def ask(door: Door, begin_s: int, end_s: int) -> JobTable | None:
     """All attempts of jobs that Slurm's accounting knows of a stretch; None where it does not answer."""
-    import time
 
     from ...schedulers.common import slurm_rows
 
     # sacct reads local times, in which an hour comes twice: two more on both sides, which are dropped afterwards.
-    low, high = (time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(one)) for one in (begin_s - 7200, end_s + 7200))
+    low, high = (times.here(one) for one in (begin_s - 7200, end_s + 7200))
     done = door.run(
         (
             *("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "sacct", "-a", "-D", "-X", "-n", "-P"),
-            *(f"--delimiter={slurm_rows.UNIT}", "-S", low, "-E", high, f"--format={','.join(_COLUMNS)}"),
+            *(f"--delimiter={UNIT}", "-S", low, "-E", high, f"--format={','.join(_COLUMNS)}"),
         ),
         limit_s=300.0,
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from ...document.model import Column, Document, Figures, Section, Table, Text
+from ...times import stamp
 from . import figures
-from .explain import stamp
 from .records import Report
 from .tables import MANY, lead, tables
 
@@ -26,7 +25,7 @@ def render(told: Report, found: Found) -> str:
 
 def document(told: Report, *, version: str) -> Document:
     """The page without its map of nodes, whose place is marked."""
-    clock = ZoneInfo(told.zone)
+    clock = told.zone
     drawn = figures.course(told, clock)
     every = {
         title: Table(title=title, columns=_columns(heads), rows=tuple(rows))
@@ -77,7 +76,7 @@ def _columns(heads: tuple[str, ...]) -> tuple[Column, ...]:
     return tuple(Column(head, kinds.get(head, "number" if head.endswith(" h") else "text")) for head in heads)  # type: ignore[arg-type]
 
 
-def _arithmetic(told: Report, clock: ZoneInfo) -> tuple[Text | Table, ...]:
+def _arithmetic(told: Report, clock: str) -> tuple[Text | Table, ...]:
     explained = told.explained
     assert explained is not None
     blocks: list[Text | Table] = [Text(text=f"In {explained.weight}-seconds: level = {explained.result}")]

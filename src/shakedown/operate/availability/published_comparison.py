@@ -16,12 +16,11 @@ Ours counts a node once, by the states that the contract names.
 
 from __future__ import annotations
 
-import time
-
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import times
 from ...hosts.access import Door
 from . import segments
 from .contract import Contract
@@ -107,7 +106,7 @@ def _cpus(history: History, node: NDArray[np.int32]) -> Ints:
 def ask(door: Door, found: Beside) -> Beside:
     """With what sreport prints of the same hours; as it was where it does not answer. Hours that its rollup has not reached
     are missing from its figures, which then are not held against ours."""
-    low, high = (time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(one)) for one in (found.begin_s, found.end_s))
+    low, high = (times.here(one) for one in (found.begin_s, found.end_s))
     done = door.run(
         (
             *("env", "LC_ALL=C", "sreport", "-P", "-t", "Seconds", "-T", "cpu", "cluster", "utilization"),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from zoneinfo import ZoneInfo
-
-from .explain import minute, stamp
+from ...times import minute, stamp
 from .rates import words
 from .records import Incident, Rate, Report, Window
 
@@ -19,7 +17,7 @@ def percent(value: float | None, digits: int = 3) -> str:
 
 def lead(told: Report) -> list[str]:
     """The verdict in sentences."""
-    clock = ZoneInfo(told.zone)
+    clock = told.zone
     reasons = "; ".join(told.reasons)
     out = [f"{told.title}: {told.verdict}. {reasons[:1].upper()}{reasons[1:]}" + "." * bool(reasons)]
     sliding = told.kind == "sliding"
@@ -48,7 +46,7 @@ def lead(told: Report) -> list[str]:
 
 def tables(told: Report, most: int = FEW) -> list[tuple[str, tuple[str, ...], Rows]]:
     """Every table: title, headings, rows."""
-    clock = ZoneInfo(told.zone)
+    clock = told.zone
     return [
         ("Windows", *_windows(told, clock)),
         ("Months", *_month_rows(told, clock)),
@@ -75,7 +73,7 @@ def _unit(told: Report) -> str:
     return {"system": "system", "gpus": "GPU", "nodes": "node"}.get(told.counting, "processor")
 
 
-def _window_row(name: str, one: Window, told: Report, clock: ZoneInfo) -> tuple[str, ...]:
+def _window_row(name: str, one: Window, told: Report, clock: str) -> tuple[str, ...]:
     bounds = f"{percent(one.low)} to {percent(one.high)}" if one.unobserved > 0 else "all was observed"
     return (
         name,
@@ -103,7 +101,7 @@ def _heads(told: Report) -> tuple[str, ...]:
     )
 
 
-def _windows(told: Report, clock: ZoneInfo) -> Told:
+def _windows(told: Report, clock: str) -> Told:
     named = (
         ("judged", told.judged),
         ("best", told.best),
@@ -114,12 +112,12 @@ def _windows(told: Report, clock: ZoneInfo) -> Told:
     return _heads(told), [_window_row(name, one, told, clock) for name, one in named if one is not None]
 
 
-def _month_rows(told: Report, clock: ZoneInfo) -> Told:
+def _month_rows(told: Report, clock: str) -> Told:
     rows: Rows = [_window_row(stamp(one.begin_s, clock)[:7], one, told, clock) for one in told.months]
     return _heads(told), rows
 
 
-def _attempts(told: Report, clock: ZoneInfo) -> Told:
+def _attempts(told: Report, clock: str) -> Told:
     rows: Rows = [
         (str(number), minute(one.begin_s, clock), minute(one.end_s, clock), "met" if one.met else one.why)
         for number, one in enumerate(told.attempts, start=1)
@@ -138,7 +136,7 @@ def _use(told: Report) -> Told:
     )
 
 
-def _exclusions(told: Report, clock: ZoneInfo, most: int) -> Told:
+def _exclusions(told: Report, clock: str, most: int) -> Told:
     unit = _unit(told) if told.counting != "system" else "processor"
     rows: Rows = [
         (
@@ -176,7 +174,7 @@ def _causes(told: Report) -> Told:
     return ("kind", "lost h", "share", "outages of nodes", "scheduled"), rows
 
 
-def _incidents(rows: tuple[Incident, ...], clock: ZoneInfo) -> Told:
+def _incidents(rows: tuple[Incident, ...], clock: str) -> Told:
     found: Rows = [
         (
             minute(one.begin_s, clock),
@@ -191,7 +189,7 @@ def _incidents(rows: tuple[Incident, ...], clock: ZoneInfo) -> Told:
     return ("from", "to", "nodes", "kind", "what", "lost h"), found
 
 
-def _missing(told: Report, clock: ZoneInfo, most: int) -> Told:
+def _missing(told: Report, clock: str, most: int) -> Told:
     heads = ("rank", "from", "nodes", "kind", "what", "back h", "back so far h", "meets")
     gap = told.missing
     if gap is None or gap.short_h <= 0:
@@ -271,7 +269,7 @@ def _killers(told: Report) -> Told:
     return ("node", "failed", "expected from the others", "p (Holm)"), rows
 
 
-def _beside(told: Report, clock: ZoneInfo) -> Told:
+def _beside(told: Report, clock: str) -> Told:
     one = told.beside
     if one is None:
         return ("what", "processor-seconds"), []
@@ -286,7 +284,7 @@ def _beside(told: Report, clock: ZoneInfo) -> Told:
     return ("what", "processor-seconds"), rows
 
 
-def _sources(told: Report, clock: ZoneInfo) -> Told:
+def _sources(told: Report, clock: str) -> Told:
     rows: Rows = [
         (
             one.name,

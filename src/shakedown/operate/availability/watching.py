@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
-import os
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +22,7 @@ import msgspec
 
 from ...document.text import natural
 from ...errors import BadInput, CannotMeasure, Unavailable
+from ...files import journal
 from ...files.atomic import failed as store_failed
 from ...hosts.access import Door
 from ...hosts.hostlist import fold
@@ -105,7 +104,7 @@ def watch(
     before: Seen | None = None
     found = number = 0
     told = ""
-    with _Appender(path) as out:
+    with contextlib.closing(_Output(path)) as out:
         due = time.monotonic()
         while True:
             line, before = _line(engine, door, before, number, every_s, port, out.renewed())
@@ -248,64 +247,41 @@ def _gridengine(door: Door) -> Seen:
 # ---------------------------------------------------------------------------------------------------------------- file
 
 
-class _Appender:
-    """One file that lines are appended to, each whole; held by this process alone."""
+class _Output:
+    """The file that looks are appended to, which a rotation may take away."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = -1
-        self._inode = 0
         self._fresh = True
+        self._file = self._open()
 
-    def __enter__(self) -> _Appender:
-        self._open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._file)
-
-    def _open(self) -> None:
+    def _open(self) -> journal.Appender:
         try:
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._file = os.open(self.path, flags, 0o644)
-        except OSError as error:
-            raise store_failed(error, self.path, "open the watch's file") from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
+            return journal.Appender(self.path, torn="closed", follow=False, mode=0o644)
+        except BlockingIOError:
             raise BadInput(
                 "another watch writes this file", where=str(self.path), hint="end that one, or name another file"
             ) from None
-        held = os.fstat(self._file)
-        self._inode, self._fresh = held.st_ino, True
-        if held.st_size and os.pread(self._file, 1, held.st_size - 1) != b"\n":
-            os.write(self._file, b"\n")  # a line that was cut short stays one line
+        except OSError as error:
+            raise store_failed(error, self.path, "open the watch's file") from None
 
     def renewed(self) -> bool:
         """Whether the file begins anew: at first, and when a rotation took it away."""
-        try:
-            here = os.stat(self.path).st_ino == self._inode
-        except OSError:
-            here = False
-        if not here:
-            os.close(self._file)
-            self._open()
+        if not self._file.has_its_name():
+            self._file.close()
+            self._file, self._fresh = self._open(), True
         fresh, self._fresh = self._fresh, False
         return fresh
 
     def append(self, line: Line) -> bool:
         """Write one line and wait until it is on the disk; False where there is no room."""
-        data = msgspec.json.encode(line) + b"\n"
         try:
-            written = os.write(self._file, data)
-            os.fdatasync(self._file)
+            self._file.append(line)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
                 raise store_failed(error, self.path, "write") from None
             return False
-        if written < len(data):
-            with contextlib.suppress(OSError):
-                os.write(self._file, b"\n")
-            return False
         return True
+
+    def close(self) -> None:
+        self._file.close()

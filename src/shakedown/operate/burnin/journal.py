@@ -10,14 +10,14 @@ A line that a crash cut short is left out when the journal is read, and closed w
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from ...errors import UNREADABLE, BadInput, CannotMeasure
+from ...files import atomic, locks
+from ...files import journal as appended
 from .records import Entry, Plan
 
 PLAN, ENTRIES = "plan.json", "journal.jsonl"
@@ -33,21 +33,11 @@ def create(folder: Path, plan: Plan) -> None:
                 "is not empty", where=str(folder), hint="name a new folder; `burnin resume` goes on with one"
             )
         (folder / "workers").mkdir()
-        write(folder / PLAN, msgspec.json.format(msgspec.json.encode(plan), indent=1))
+        atomic.replace(folder / PLAN, atomic.as_json(plan), folder=True)
     except OSError as error:
         raise CannotMeasure(
             f"cannot be written: {error.strerror}", where=str(folder), hint="name another folder"
         ) from None
-
-
-def write(path: Path, data: bytes) -> None:
-    """A whole file, or none: written beside, flushed, renamed. Raises OSError."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(beside, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
 
 
 def read_plan(folder: Path) -> Plan:
@@ -64,20 +54,15 @@ def entries(folder: Path) -> Iterator[Entry]:
     """Everything that was kept, in order, one line in memory at a time. Raises BadInput for a line that is no entry."""
     path = folder / ENTRIES
     try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    return  # cut short by a crash
-                if not line.strip():
-                    continue
-                try:
-                    yield _decoder.decode(line)
-                except UNREADABLE as error:
-                    if line.endswith(b"\x00\n") or not line.startswith(b"{"):
-                        continue  # the torn end of an earlier session, closed by the next
-                    raise BadInput(
-                        f"line {number} is no entry: {error}", where=str(path), hint="restore the file from a copy"
-                    ) from None
+        for row in appended.rows(path, _decoder):
+            if row.torn:
+                return  # cut short by a crash
+            if row.record is not None:
+                yield row.record
+            elif row.line.startswith(b"{") and not row.line.endswith(b"\x00"):
+                raise BadInput(
+                    f"line {row.number} is no entry: {row.error}", where=str(path), hint="restore the file from a copy"
+                )  # else the torn end of an earlier session, closed by the next
     except FileNotFoundError:
         return
     except OSError as error:
@@ -86,14 +71,7 @@ def entries(folder: Path) -> Iterator[Entry]:
 
 def in_use(folder: Path) -> bool:
     """Whether a burn-in writes this journal now, as its lock tells."""
-    try:
-        with open(folder / ENTRIES, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # no journal yet, or a file system without locks: its entries tell what they can
-        return False
-    return False
+    return locks.taken(folder / ENTRIES)
 
 
 class Journal:
@@ -102,40 +80,19 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.path = folder / ENTRIES
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._close_torn_line()
+            self._file = appended.Appender(self.path, mode=0o644)
         except BlockingIOError:
             raise CannotMeasure(
                 "another process burns in here", where=str(folder), hint="wait for it, or stop it"
             ) from None
         except OSError as error:
             raise CannotMeasure(f"cannot be written: {error.strerror}", where=str(self.path)) from None
-
-    def _close_torn_line(self) -> None:
-        """Cut off what a crash left of a line, so that the next one begins at its own beginning."""
-        end = size = os.fstat(self._file).st_size
-        while end:
-            begin = max(0, end - 65536)
-            block = os.pread(self._file, end - begin, begin)
-            at = block.rfind(b"\n")
-            if at >= 0:
-                end = begin + at + 1
-                break
-            end = begin
-        if end != size:
-            os.ftruncate(self._file, end)
+        self.close = self._file.close
 
     def add(self, entry: Entry) -> None:
         """Kept when this returns. Raises CannotMeasure: what cannot be kept is not to be believed later."""
-        data = msgspec.json.encode(entry) + b"\n"
         try:
-            while data:
-                data = data[os.write(self._file, data) :]
-            os.fdatasync(self._file)
+            self._file.append(entry)
         except OSError as error:
             hint = "make room, then `burnin resume` goes on"
             raise CannotMeasure(f"cannot be written: {error.strerror}", where=str(self.path), hint=hint) from None
-
-    def close(self) -> None:
-        os.close(self._file)

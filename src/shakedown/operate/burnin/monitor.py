@@ -14,26 +14,25 @@ from typing import Any
 
 import msgspec
 
+from ...hosts.gpu_state import GpuState
 from ...records import Record
 from ..health import children, faults, kernellines
 from ..health.checks import ecc, kernellog, mce
 from ..health.checks import gpus as gpu_check
 from ..health.children import Gone, Task
-from ..health.gpus import Gpu
 from ..health.kernellines import Cursor
 from ..health.node_access import Senses
 from ..health.records import Occasion
 
 LIMIT_S = 4.0
 _CPU, _HWMON, _EDAC = "/sys/devices/system/cpu", "/sys/class/hwmon", "/sys/devices/system/edac/mc"
-_SM_CLOCK = 1  # NVML_CLOCK_SM
 
 
 class Sight(Record, frozen=True, kw_only=True):
     """What was seen. A part that could not be looked at is empty and named in ``missing``."""
 
     at_s: float = 0.0
-    gpus: tuple[Gpu, ...] = ()
+    gpus: tuple[GpuState, ...] = ()
     gpu_hz: dict[int, float] = msgspec.field(default_factory=dict)
     cpu_hz: dict[int, float] = msgspec.field(default_factory=dict)
     heat_c: dict[str, float] = msgspec.field(default_factory=dict)  # sensors of the node
@@ -112,12 +111,7 @@ def _gpus(senses: Senses, cursor: Cursor | None, now_s: float) -> Sight:
     found, why = gpu_check.ask(senses)
     if found is None:
         return Sight(missing={"gpus": why})
-    nvml = senses.nvml()
-    clocks: dict[int, float] = {}
-    for one in found if nvml is not None else ():
-        senses.note(f"NVML: clock of GPU {one.index}")
-        with contextlib.suppress(nvml.NVMLError, AttributeError):
-            clocks[one.index] = nvml.nvmlDeviceGetClockInfo(nvml.nvmlDeviceGetHandleByIndex(one.index), _SM_CLOCK) * 1e6
+    clocks = {one.index: one.sm_mhz * 1e6 for one in found if one.sm_mhz is not None}
     return Sight(gpus=found, gpu_hz=clocks)
 
 

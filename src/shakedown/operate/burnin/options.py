@@ -11,8 +11,9 @@ from typing import Literal
 
 import msgspec
 
-from ... import __version__, programs
+from ... import __version__, programs, times
 from ...errors import BadInput, CannotMeasure, Unavailable, unknown
+from ...files import atomic
 from ...hosts.access import RecordedHost
 from ...machine import cgroup
 from ...units import parse_bytes, show_bytes, show_seconds
@@ -200,7 +201,7 @@ def remark(asked: Asked, plan: Plan) -> str:
 
 def folder_name(plan: Plan) -> str:
     """Where a burn-in goes unless it is told."""
-    return f"burnin-{plan.host}-{time.strftime('%Y%m%dT%H%M%S')}"
+    return f"burnin-{plan.host}-{times.here(time.time(), '%Y%m%dT%H%M%S')}"
 
 
 def carry_out(
@@ -231,7 +232,7 @@ def carry_out(
         kept.close()
     report = course.report()
     try:
-        journal.write(folder / "report.json", msgspec.json.format(msgspec.json.encode(report), indent=1))
+        atomic.replace(folder / "report.json", atomic.as_json(report), folder=True)
     except OSError as error:
         raise CannotMeasure(f"the report cannot be written: {error.strerror}", where=str(folder)) from None
     return report

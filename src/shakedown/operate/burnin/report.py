@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
+from ... import times
 from ...records import Residual
 from ...units import show, show_bytes, show_seconds
 from .records import DeviceVerdict, Figures, Report, Symptom
@@ -50,7 +50,7 @@ def text(report: Report) -> str:
 
 
 def _clock(at_s: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(at_s)) if at_s else "-"
+    return times.utc(at_s) if at_s else "-"
 
 
 def _symptom(one: Symptom, *, everything: bool) -> list[str]:

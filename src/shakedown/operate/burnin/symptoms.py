@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...hosts.gpu_state import SLOWED, GpuState, slowed_words
 from ..health import faults
-from ..health.gpus import SLOWED, Gpu, slowed_words
 from .monitor import Sight
 from .records import NODE, Figures, Plan, Range, Severity, Symptom
 
@@ -66,7 +66,7 @@ def _gpus(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
             yield from _gpu(now, device, old, new)
 
 
-def _gpu(now: Sight, device: str, old: Gpu, new: Gpu) -> Iterator[Symptom]:
+def _gpu(now: Sight, device: str, old: GpuState, new: GpuState) -> Iterator[Symptom]:
     counts: tuple[tuple[str, Severity], ...] = (("uncorrected", "critical"), ("corrected", "warning"))
     for word, severity in counts:
         if (rise := _rise(getattr(old, word), getattr(new, word))) > 0:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ... import times
 from ...records import Record
 from .kernellines import Line
 from .records import Finding, Metric, Occasion, Severity
@@ -183,12 +184,12 @@ def _judge(group: Sequence[Occasion], boot: str, now_s: float) -> Finding | None
     if not standing and not again:
         return None
     shown = standing or recent
-    times = len(recent) if again else len(standing)
+    count = len(recent) if again else len(standing)
     what = rule.meaning
-    if times > 1:
-        what += f", {times} times" + (f" within {more.days:g} days" if again and more else "")
+    if count > 1:
+        what += f", {count} times" + (f" within {more.days:g} days" if again and more else "")
     lines = sum(one.lines for one in shown)
-    what += f" (last {_clock(latest.last_s)}, {lines} line{'s' if lines > 1 else ''}: {shown[-1].text})"
+    what += f" (last {times.utc(latest.last_s)}, {lines} line{'s' if lines > 1 else ''}: {shown[-1].text})"
     if shown[-1].figures:
         what += f"; the node: {shown[-1].figures}"
     code = str(latest.code) if latest.kind == "xid" else latest.kind
@@ -197,7 +198,7 @@ def _judge(group: Sequence[Occasion], boot: str, now_s: float) -> Finding | None
         item=f"{latest.item} {'Xid ' if latest.kind == 'xid' else ''}{code}".strip(),
         severity=more.severity if again and more else rule.severity,
         what=what,
-        value=times,
+        value=count,
         limit=f"{more.after} in {more.days:g} days" if again and more else "none",
         action=more.action if again and more else rule.action,
     )
@@ -205,12 +206,6 @@ def _judge(group: Sequence[Occasion], boot: str, now_s: float) -> Finding | None
 
 def _in_force(one: Occasion, rule: Rule, boot: str, now_s: float) -> bool:
     return one.last_s > now_s - rule.hours * 3600 if rule.hours else one.boot == boot
-
-
-def _clock(at_s: float) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def metrics(occasions: Iterable[Occasion]) -> tuple[Metric, ...]:

@@ -11,12 +11,12 @@ Feb 23 16:24:18 host kernel: NVRM: ...    syslog and journalctl -k (the year is 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ... import times
 from ...errors import UNREADABLE
 from ...units import whole_number
 
@@ -83,7 +83,7 @@ def text_log(text: str, boot_s: float | None = None, now_s: float | None = None)
             else:
                 continue
         elif found := _CTIME.match(raw):
-            at_s, message = _stamp(found[1], "%a %b %d %H:%M:%S %Y"), found[2]
+            at_s, message = times.in_form_here(found[1], "%a %b %d %H:%M:%S %Y"), found[2]
         elif found := _ISO.match(raw):
             at_s, message = _iso(found[1], found[2]), found[3]
         elif found := _SYSLOG.match(raw):
@@ -105,29 +105,18 @@ def _journal(raw: str) -> Line | None:
     return Line(str(message), None if at_us is None else at_us * 1e-6, -1, -1 if micros is None else micros)
 
 
-def _stamp(text: str, shape: str) -> float | None:
-    try:
-        return time.mktime(time.strptime(text, shape))
-    except ValueError:
-        return None
-
-
 def _iso(text: str, zone: str) -> float | None:
-    from datetime import datetime
-
-    try:
-        return datetime.fromisoformat(text.replace(",", ".") + zone.replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return None
+    found = times.iso(text.replace(",", ".") + zone.replace("Z", "+00:00"))
+    return None if found is None else found.timestamp()
 
 
 def _yearless(text: str, now_s: float | None) -> float | None:
     if now_s is None:
         return None
-    year = time.localtime(now_s).tm_year
-    found = _stamp(f"{text} {year}", "%b %d %H:%M:%S %Y")
+    year = int(times.here(now_s, "%Y"))
+    found = times.in_form_here(f"{text} {year}", "%b %d %H:%M:%S %Y")
     if found is not None and found > now_s + 86400:
-        found = _stamp(f"{text} {year - 1}", "%b %d %H:%M:%S %Y")
+        found = times.in_form_here(f"{text} {year - 1}", "%b %d %H:%M:%S %Y")
     return found
 
 

@@ -212,11 +212,12 @@ class Senses:
     def nvml(self) -> Any:
         """NVIDIA's management library, not yet started; None where it is not installed."""
         self.note("loading nvidia-ml-py")
+        from ...hosts import nvidia
+
         try:
-            import pynvml
+            return nvidia.library()
         except ImportError:
             return None
-        return pynvml
 
 
 #: More than any kernel is built for.

@@ -5,11 +5,11 @@ Every metric is a whole family with its HELP and TYPE, once; names begin with ``
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
+from pathlib import Path
 
 from ...errors import CannotMeasure
+from ...files import atomic
 from .records import ORDER, Metric, Report, Severity, worst
 
 _PREFIX = "shakedown_health_"
@@ -85,15 +85,9 @@ def _number(value: float) -> str:
 
 def write(file: str, words: str) -> None:
     """Whole or not at all, readable for the collector. Raises CannotMeasure."""
-    temporary = f"{file}.{os.getpid()}.tmp"  # the collector reads *.prom only
     try:
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as opened:
-            os.fchmod(opened.fileno(), 0o644)
-            opened.write(words)
-        os.replace(temporary, file)
+        atomic.replace(Path(file), words, mode=0o644, flush=False)  # the collector reads *.prom only
     except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
         raise CannotMeasure(
             f"cannot be written: {error.strerror}", where=file, hint="name a file that can be with --prometheus"
         ) from None

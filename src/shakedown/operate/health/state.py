@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import stat
-import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
 from ...errors import UNREADABLE, BadInput, CannotMeasure
+from ...files import atomic, locks
 from .records import Kept
 
 #: How long a call waits for another to finish before it goes on without keeping anything.
@@ -72,14 +72,9 @@ def read(file: str) -> Kept | None:
 def write(file: str, kept: Kept) -> None:
     """Whole or not at all. Not flushed to the disk: that takes longer than the checks, and what a power cut loses is
     counted anew from the kernel's log of the next start. Raises CannotMeasure."""
-    temporary = f"{file}.{os.getpid()}.tmp"
     try:
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as opened:
-            opened.write(msgspec.json.encode(kept))
-        os.replace(temporary, file)
+        atomic.replace(Path(file), msgspec.json.encode(kept), mode=0o600, flush=False)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
         raise CannotMeasure(
             f"cannot be written: {error.strerror}", where=file, hint="name another folder with --state"
         ) from None
@@ -94,16 +89,8 @@ def locked(file: str, limit_s: float = LOCK_S) -> Iterator[bool]:
         yield False
         return
     try:
-        deadline = time.monotonic() + limit_s
-        held = False
-        while not held:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                held = True
-            except OSError:
-                if time.monotonic() > deadline:
-                    break
-                time.sleep(0.02)
-        yield held
+        yield locks.take(descriptor, limit_s)
+    except BlockingIOError:
+        yield False
     finally:
         os.close(descriptor)

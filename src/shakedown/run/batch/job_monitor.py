@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ...errors import BadInput, CannotMeasure, StoreFailed
+from ...files import atomic
 from ...hosts.access import Door
 from ...records import Record
 from ...schedulers import JobRecord, JobState, Request, Scheduler
@@ -235,7 +235,6 @@ def submit(engine: Scheduler, request: Request, door: Door, path: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    new = path.with_name(f".{path.name}.new")
     try:
         mode = path.parent.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
@@ -244,11 +243,7 @@ def _write(path: Path, text: str) -> None:
                 where=str(path.parent),
                 hint=f"chmod o-w {path.parent}",
             )
-        new.unlink(missing_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with open(os.open(new, flags, 0o700), "w", encoding="ascii") as file:
-            file.write(text)
-        new.replace(path)
+        atomic.replace(path, text, mode=0o700)
     except OSError as error:
         raise StoreFailed(
             f"the batch script cannot be written: {error.strerror}", where=str(path), hint="choose another directory"

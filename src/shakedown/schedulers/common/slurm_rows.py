@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ... import times
 from ...errors import BadInput
 from ...hosts.hostlist import expand
 from ...units import MOST_COUNT, whole_number
 from .. import JobRecord, JobState, JobStep
+from .delimited import UNIT, Form, Mended, mend
 
-#: Between the fields: no name holds it unless somebody means harm.
-UNIT = "\x1f"
-_ID = re.compile(r"\d+(?:_(?:\d+|\[[^\]]*\]))?(?:\+\d+)?(?:\.[\w+-]+)?")
+#: The id of a job, of one of an array, of a part of a job, of a step.
+JOB_ID = r"\d+(?:_(?:\d+|\[[^\]]*\]))?(?:\+\d+)?(?:\.[\w+-]+)?"
 
 #: Slurm's words. REQUEUED ends an attempt that the engine took back to start it again.
 STATES: dict[str, JobState] = {
@@ -63,12 +63,9 @@ def seconds_of(word: str) -> float | None:
     """A time as Unix seconds; None for ``Unknown``, ``None``, ``N/A`` and 0. A local time is read as this host's."""
     if (seconds := whole_number(word)) is not None:
         return float(seconds) or None
-    if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", word):
-        return None
-    try:
-        return time.mktime(time.strptime(word, "%Y-%m-%dT%H:%M:%S"))
-    except (ValueError, OverflowError):  # no day of a calendar, or none that this host's clock can show
-        return None
+    if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", word):
+        return times.in_form_here(word, "%Y-%m-%dT%H:%M:%S")
+    return None
 
 
 def tres_of(word: str) -> dict[str, str]:
@@ -87,36 +84,15 @@ def rows(
     odd: list[str] | None = None,
 ) -> list[dict[str, str]]:
     """Records of a text without a head, whatever line breaks and delimiters the ``free`` column holds. The ``key`` column
-    holds a job's id.
-
-    A line with too few fields goes on in the next one, unless that one is a whole record. ``odd`` gets what is no record:
-    rows without a job's id, and lines with too few fields that nothing completes.
-    """
-    found: list[dict[str, str]] = []
-    lost: list[str] = [] if odd is None else odd
-    held = ""
-    last = len(columns) - 1
-    id_at = columns.index(key)
-    for line in text.split("\n"):
-        fields = line.split(delimiter)
-        whole = len(fields) > last and _ID.fullmatch(fields[id_at]) is not None
-        if whole and held.strip():
-            lost.append(held)
-        held = line if whole or not held else f"{held}\n{line}"
-        fields = held.split(delimiter)
-        if len(fields) > last:
-            if free and len(fields) > last + 1:
-                at, more = columns.index(free), len(fields) - last - 1
-                fields[at : at + more + 1] = [delimiter.join(fields[at : at + more + 1])]
-            row = dict(zip(columns, fields, strict=False))
-            if _ID.fullmatch(row[key]):
-                found.append(row)
-            else:
-                lost.append(held)
-            held = ""
-    if held.strip():
-        lost.append(held)
-    return found
+    holds a job's id. ``odd`` gets what is no record: rows without a job's id, and lines that nothing completes."""
+    form = Form(
+        delimiter=delimiter,
+        columns=tuple(columns),
+        free=(columns.index(free),) if free else (),
+        checks={columns.index(key): JOB_ID},
+        verbatim=True,
+    )
+    return [dict(zip(columns, row, strict=True)) for row in mend(text.split("\n"), form, Mended(odd=odd))]
 
 
 def hosts_of(word: str) -> tuple[str, ...]:

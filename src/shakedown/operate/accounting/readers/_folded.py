@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .... import times
 from .. import values, zones
 from ..loading import Store
 
@@ -56,7 +57,7 @@ class Stamps:
         self.some_local = True
         low, high = int(low), int(high)
         self._skipped(low, high)
-        whole = (low // zones.DAY_S * zones.DAY_S, (high // zones.DAY_S + 1) * zones.DAY_S)  # few texts: they are kept
+        whole = (low // times.DAY_S * times.DAY_S, (high // times.DAY_S + 1) * times.DAY_S)  # few texts: they are kept
 
         def unix(name: str, *, later: bool = False) -> str:
             faced = zones.unix_sql(f"{name}_l", self.store.zone, *whole, later=later)

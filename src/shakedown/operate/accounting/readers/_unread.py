@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ....schedulers.common.delimited import UNIT
 from .. import values
 from ..loading import Store
-from ..text import UNIT
 from ._folded import STAMPS
 
 NOTHING = "NULL::VARCHAR"

@@ -5,13 +5,12 @@ key counts as one only where Slurm writes it, in its order.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
+from .... import times
 from ....schedulers.common.slurm_rows import state_of
 from ....units import whole_number
 from .. import values
@@ -60,12 +59,12 @@ def _mine(head: str) -> bool:
 def read(store: Store, path: Path) -> None:
     """Put the jobs of a file into the store."""
     tally = Tally()
-    store.append(_jobs(path, ZoneInfo(store.zone), tally))
+    store.append(_jobs(path, store.zone, tally))
     store.local(path.name)
     tally.done(store, path, "jobcomp")
 
 
-def _jobs(path: Path, zone: ZoneInfo, tally: Tally) -> Iterator[dict[str, Any]]:
+def _jobs(path: Path, zone: str, tally: Tally) -> Iterator[dict[str, Any]]:
     held = ""
     for line in lines(path):
         if line.startswith("JobId=") and held:
@@ -94,7 +93,7 @@ def fields(line: str) -> dict[str, str]:
     return found
 
 
-def _job(line: str, zone: ZoneInfo, tally: Tally) -> Iterator[dict[str, Any]]:
+def _job(line: str, zone: str, tally: Tally) -> Iterator[dict[str, Any]]:
     tally.rows += 1
     told = fields(line)
     if "JobId" not in told or "StartTime" not in told or "JobState" not in told:
@@ -155,14 +154,11 @@ def _state(word: str, never: bool) -> str:
     return "preempted" if state == "queued" and not never else state
 
 
-def _unix(text: str, zone: ZoneInfo, *, later: bool = False) -> int | None:
+def _unix(text: str, zone: str, *, later: bool = False) -> int | None:
     if (seconds := whole_number(text)) is not None:
         return seconds or None
-    try:
-        stamp = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S")
-    except ValueError:
-        return None
-    return int(stamp.replace(tzinfo=zone, fold=int(later)).timestamp())
+    found = times.in_form(text, "%Y-%m-%dT%H:%M:%S", zone, later=later)
+    return None if found is None else int(found)
 
 
 READER = Reader(

@@ -9,13 +9,12 @@ allocated tells ``schedulers/_pbs_resources``.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
+from .... import times
 from ....schedulers.pbs import Gpus, asked_cpus, cpus_of, ended, gpus_of, hosts_of
 from ....units import whole_number
 from .. import values
@@ -36,11 +35,11 @@ def _mine(head: str) -> bool:
 def read(store: Store, path: Path) -> None:
     """Put the jobs of a file into the store."""
     tally = Tally()
-    store.append(_jobs(path, ZoneInfo(store.zone), tally))
+    store.append(_jobs(path, store.zone, tally))
     tally.done(store, path, "pbs")
 
 
-def _jobs(path: Path, zone: ZoneInfo, tally: Tally) -> Iterator[dict[str, Any]]:
+def _jobs(path: Path, zone: str, tally: Tally) -> Iterator[dict[str, Any]]:
     gone: dict[str, str] = {}
     queued: dict[str, dict[str, str]] = {}
     began: set[str] = set()
@@ -86,9 +85,9 @@ def _name(job: str) -> dict[str, Any]:
     return {"job": number, "cluster": server or "pbs", "task": (task[1] or task[2]) if task else None}
 
 
-def _never(job: str, stamp: str, told: Mapping[str, str], zone: ZoneInfo) -> dict[str, Any]:
+def _never(job: str, stamp: str, told: Mapping[str, str], zone: str) -> dict[str, Any]:
     """A job that was taken out of the queue; ``told`` is what was said when it came into it."""
-    at = datetime.datetime.strptime(stamp, "%m/%d/%Y %H:%M:%S").replace(tzinfo=zone)
+    at_s = times.in_form(stamp, "%m/%d/%Y %H:%M:%S", zone)
     return {
         **_name(job),
         "user": told.get("user"),
@@ -101,7 +100,7 @@ def _never(job: str, stamp: str, told: Mapping[str, str], zone: ZoneInfo) -> dic
         "ran_s": 0,
         "gpus": 0,
         "submit_s": whole_number(told.get("ctime")) or whole_number(told.get("qtime")),
-        "end_s": int(at.timestamp()),
+        "end_s": None if at_s is None else int(at_s),
         "open": False,
     }
 

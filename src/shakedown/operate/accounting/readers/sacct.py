@@ -17,7 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ....errors import BadInput
-from ....schedulers.common.slurm_rows import state_of
+from ....schedulers.common import delimited
+from ....schedulers.common.slurm_rows import JOB_ID, state_of
 from ....units import whole_number
 from .. import text, values
 from ..loading import Store
@@ -45,7 +46,7 @@ _FREE = (
 _STAMP = r"|Unknown|None|N/A|\d{9,13}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _NUMBERS = ("ElapsedRaw", "TimelimitRaw", "CPUTimeRAW", "UID", "GID", "AssocID")
 _CHECKS = {
-    "JobID": r"\d+(?:_(?:\d+|\[[^|]*\]))?(?:\+\d+)?(?:\.[\w+-]+)?|JobID",
+    "JobID": JOB_ID + "|JobID",
     "JobIDRaw": r"\d+(?:\.[\w+-]+)?|JobIDRaw",
     "State": r"|State|[A-Z][A-Z_]+\+?(?: by \S+)?",
     **dict.fromkeys(STAMPS, _STAMP + "|Submit|Eligible|Start|End"),
@@ -57,7 +58,7 @@ _ENOUGH = (
 
 
 def _mine(head: str) -> bool:
-    found = text.told(head.partition("\n")[0], _KNOWN)
+    found = delimited.told(head.partition("\n")[0], _KNOWN)
     return found is not None and len(set(found.columns) & {*_KNOWN, "Start", "End", "State"}) >= 3
 
 
@@ -75,10 +76,10 @@ class _Columns:
         return next((f"c{self.at[name]}" for name in choices if name in self.at), NOTHING)
 
 
-def form_of(path: Path) -> text.Form:
+def form_of(path: Path) -> delimited.Form:
     """What the rows of a file look like, from its head. Raises BadInput."""
     head = text.first_lines(path).partition("\n")[0]
-    found = text.told(head, _KNOWN)
+    found = delimited.told(head, _KNOWN)
     if found is None:
         raise BadInput(
             "has no head line of sacct", where=str(path), hint="run sacct without --noheader, with --parsable2"
@@ -90,7 +91,7 @@ def form_of(path: Path) -> text.Form:
         hint = f"ask sacct for {_ENOUGH},AllocTRES"
         raise BadInput(f"lacks the columns {', '.join(lacking)}", where=str(path), hint=hint)
     place = {name: at for at, name in enumerate(found.columns)}
-    return text.Form(
+    return delimited.Form(
         delimiter=found.delimiter,
         columns=found.columns,
         free=tuple(place[name] for name in _FREE if name in place),
@@ -136,11 +137,11 @@ def read(store: Store, path: Path) -> None:
     store.done(str(path), "sacct", rows=mended.rows, steps=steps_read, mended=mended)
 
 
-def _is_local(path: Path, form: text.Form) -> bool:
+def _is_local(path: Path, form: delimited.Form) -> bool:
     """Whether stamps are local times, which the first of them tells."""
     places = [at for at, name in enumerate(form.columns) if name in STAMPS]
     for line in text.first_lines(path, 1 << 20).split("\n")[1:]:
-        row = text.aligned(line, form)
+        row = delimited.aligned(line, form)
         for at in places if row else ():
             if row and len(row[at]) >= 9:
                 return values.is_local(row[at])

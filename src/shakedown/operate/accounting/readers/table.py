@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from .... import times
 from ....errors import BadInput
 from ....files.packed import opened
 from ....schedulers import ENDED
-from ....units import whole_number
 from .. import values
 from ..columns import COLUMNS
 from ..loading import Store
@@ -143,13 +143,11 @@ def _number(text: str) -> float | None:
 
 
 def _unix(text: str, localised: _Localised, where: str) -> int:
-    if (seconds := whole_number(text)) is not None:
-        return seconds
-    try:
-        stamp = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise BadInput(f"{text!r} is no time", where=where, hint="2026-11-20T10:00:00Z, or Unix seconds") from None
-    return int((stamp if stamp.tzinfo else localised(stamp)).timestamp())
+    stamp = times.iso(text)
+    if stamp is not None and stamp.tzinfo is None:
+        stamp = localised(stamp)
+        return int(stamp.timestamp())
+    return times.unix_s(text, "", where)
 
 
 READER = Reader(

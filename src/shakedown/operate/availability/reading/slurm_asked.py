@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 
+from .... import times
 from ....errors import CannotMeasure
 from ....hosts.access import Door
 from ....hosts.hostlist import expand
@@ -40,7 +41,7 @@ def ask(builder: Builder, door: Door, begin_s: int | None, end_s: int | None) ->
 def _stamp(seconds: int) -> str:
     """A time as sacctmgr reads it: it knows no Unix seconds below ten digits, and local time only. One day earlier: an event
     that lasted into the stretch is kept whatever the zone."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(max(86400, seconds - 86400)))
+    return times.here(max(86400, seconds - 86400))
 
 
 def _sizes(door: Door) -> dict[str, tuple[int, int]]:

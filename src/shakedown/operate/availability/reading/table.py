@@ -15,15 +15,14 @@ them. Times are ISO 8601 with an offset, local times of --zone, or Unix seconds.
 from __future__ import annotations
 
 import csv
-import datetime
 import difflib
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
+from .... import times
 from ....errors import BadInput, unknown
 from ....hosts import hostlist
 from ....units import exact_number, whole_number
@@ -157,29 +156,14 @@ def _span(row: Mapping[str, str], where: str, zone: str, *, needs_start: bool = 
     begin = _time(row["start"], zone, where) if row.get("start") else 0
     end = _time(row["end"], zone, where) if row.get("end") else OPEN_S
     if end < begin and row.get("end"):
-        later = _time(row["end"], zone, where, second=True)  # the hour that comes twice
+        later = _time(row["end"], zone, where, later=True)  # the hour that comes twice
         end = later if later >= begin else end
     if end < begin:
         raise BadInput("ends before it begins", where=where, hint="mend start or end")
     return begin, end
 
 
-@lru_cache(maxsize=65536)
-def _time(text: str, zone: str, where: str, *, second: bool = False) -> int:
-    """A time as Unix seconds. A local time that comes twice is the first one, unless ``second``."""
-    if (seconds := whole_number(text)) is not None:
-        return seconds
-    try:
-        stamp = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise BadInput(f"{text!r} is no time", where=where, hint="2026-11-20T10:00:00Z, or Unix seconds") from None
-    if stamp.tzinfo is None:
-        if not zone:
-            raise BadInput(
-                f"{text!r} does not say its zone", where=where, hint="add Z or +01:00, or give --zone Europe/Berlin"
-            )
-        stamp = stamp.replace(tzinfo=ZoneInfo(zone), fold=int(second))
-    return int(stamp.timestamp())
+_time = lru_cache(maxsize=65536)(times.unix_s)
 
 
 def _count(text: str, name: str, where: str) -> int | None:

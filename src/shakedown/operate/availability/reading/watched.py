@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from .... import strict
+from ....files import journal
 from ....hosts.hostlist import expand
 from ..history import Builder, Reservation
 from ..records import Source, notice
@@ -63,15 +63,11 @@ def read(builder: Builder, path: Path, zone: str) -> None:
 
 
 def _lines(path: Path, damaged: list[int]) -> Iterator[Line]:
-    decoder = msgspec.json.Decoder(Line)
-    with open(path, "rb") as file:
-        for number, text in enumerate(file, start=1):
-            if not text.strip():
-                continue
-            try:
-                yield decoder.decode(text)
-            except strict.UNREADABLE:
-                damaged.append(number)
+    for row in journal.rows(path, msgspec.json.Decoder(Line)):
+        if row.record is not None:
+            yield row.record
+        elif row.line.strip():
+            damaged.append(row.number)
 
 
 def _looks(lines: list[Line]) -> Iterator[Look]:

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....hosts import nvidia, nvidia_smi
+from ....hosts.gpu_state import SLOWED, GpuState, slowed_words, states
 from ....records import Record
 from ....strict import NotNegative
 from ..exposure import GPU_BUSY
-from ..gpus import EXIT_CODES, SLOWED, Gpu, from_xml, slowed_words
 from ..growth import DAY_S, Counters
 from ..node_access import Senses
 from ..records import Check, Finding, Look, Metric, Outcome, Severity
 from ..thresholds import at_least, at_most, check_bytes, equal, unknown
 
 _NVIDIA = "0x10de"
-_SMI = ("nvidia-smi", "-q", "-x")
 _RESET = "drain; reset the GPU (nvidia-smi --gpu-reset -i ID)"
 _POWER_CYCLE = "drain; switch the node off and on again"
 
@@ -90,22 +90,22 @@ def bus(senses: Senses) -> list[str]:
     return found
 
 
-def ask(senses: Senses) -> tuple[tuple[Gpu, ...] | None, str]:
+def ask(senses: Senses) -> tuple[tuple[GpuState, ...] | None, str]:
     """The GPUs, or None and why nobody tells of them."""
     reasons = []
     nvml = senses.nvml()
     if nvml is not None:
-        from ._nvml import gpus
-
         try:
-            return gpus(nvml, senses.note), ""
+            senses.note("nvmlInit")
+            nvml.nvmlInit()
+            return states(nvidia.driver(nvml, senses.note, whole=False)), ""
         except nvml.NVMLError as error:
             reasons.append(f"NVML: {error}")
-    if senses.which(_SMI[0]):
-        said = senses.run(_SMI)
+    if senses.which(nvidia_smi.COMMAND[0]):
+        said = senses.run(nvidia_smi.COMMAND)
         if said.ok:
-            return from_xml(said.out), ""
-        why = EXIT_CODES.get(said.code or 0) or (said.err or said.out).strip() or "no answer"
+            return states(nvidia_smi.parse(said.out)), ""
+        why = nvidia_smi.EXIT_CODES.get(said.code or 0) or (said.err or said.out).strip() or "no answer"
         reasons.append(f"nvidia-smi: {why.splitlines()[-1]}")
     return None, "; ".join(reasons) or "neither nvidia-ml-py nor nvidia-smi is installed"
 
@@ -129,7 +129,7 @@ def _count(there: int, wanted: int | None, who: str) -> Finding:
     return equal("gpus", f"GPUs that {who} shows", there, wanted, action, item=f"count by {who}")
 
 
-def _lost(one: Gpu) -> Finding:
+def _lost(one: GpuState) -> Finding:
     return Finding(
         check="gpus",
         item=one.label,
@@ -139,7 +139,7 @@ def _lost(one: Gpu) -> Finding:
     )
 
 
-def judge(one: Gpu, plan: Plan, grown: Counters) -> list[Finding]:
+def judge(one: GpuState, plan: Plan, grown: Counters) -> list[Finding]:
     """What is wrong with one GPU, or one finding that says that nothing is."""
     found = [*_as_planned(one, plan), *_link(one, plan, grown), *_memory(one, plan, grown), *_heat(one, plan)]
     if one.reset_required:
@@ -156,11 +156,11 @@ def judge(one: Gpu, plan: Plan, grown: Counters) -> list[Finding]:
     return [Finding(check="gpus", item=one.label, what=", ".join(filter(None, shown)))]
 
 
-def _ill(one: Gpu, part: str, severity: Any, what: str, action: str, value: int | float | None = None) -> Finding:
+def _ill(one: GpuState, part: str, severity: Any, what: str, action: str, value: int | float | None = None) -> Finding:
     return Finding(check="gpus", item=f"{one.label} {part}", severity=severity, what=what, value=value, action=action)
 
 
-def _as_planned(one: Gpu, plan: Plan) -> list[Finding]:
+def _as_planned(one: GpuState, plan: Plan) -> list[Finding]:
     found = []
     rows: tuple[tuple[str, str | bool | None, str | bool | None, Severity, str], ...] = (
         ("name", one.name, plan.name, "CRITICAL", "this is another GPU than planned: see what was exchanged"),
@@ -190,7 +190,7 @@ def _as_planned(one: Gpu, plan: Plan) -> list[Finding]:
     return found
 
 
-def _link(one: Gpu, plan: Plan, grown: Counters) -> list[Finding]:
+def _link(one: GpuState, plan: Plan, grown: Counters) -> list[Finding]:
     action = "drain; reseat the GPU or its riser"
     found = []
     if plan.pcie_width is not None:
@@ -218,7 +218,7 @@ def _link(one: Gpu, plan: Plan, grown: Counters) -> list[Finding]:
     return found
 
 
-def _memory(one: Gpu, plan: Plan, grown: Counters) -> list[Finding]:
+def _memory(one: GpuState, plan: Plan, grown: Counters) -> list[Finding]:
     found = []
     if one.uncorrected:
         what = f"{one.uncorrected} uncorrected ECC errors since the driver was loaded"
@@ -241,7 +241,7 @@ def _memory(one: Gpu, plan: Plan, grown: Counters) -> list[Finding]:
     return found
 
 
-def _heat(one: Gpu, plan: Plan) -> list[Finding]:
+def _heat(one: GpuState, plan: Plan) -> list[Finding]:
     found = []
     action = "check fans, filters, inlet temperature and the other GPUs of the node"
     if one.slowed & sum(SLOWED):
@@ -256,7 +256,7 @@ def _heat(one: Gpu, plan: Plan) -> list[Finding]:
     return found
 
 
-def _load(found: list[Gpu], there: int) -> dict[str, float]:
+def _load(found: list[GpuState], there: int) -> dict[str, float]:
     """What exposure.py asks for; nothing where the driver does not say what they do (MIG), or where one of those that are
     there is gone: a node that cannot use all of them is no witness of what happens when none or all work."""
     if not found or len(found) < there or any(one.busy is None for one in found):
@@ -266,7 +266,7 @@ def _load(found: list[Gpu], there: int) -> dict[str, float]:
     return {**load, "gpu_power_w": sum(powers)} if powers else load
 
 
-def _metrics(one: Gpu) -> list[Metric]:
+def _metrics(one: GpuState) -> list[Metric]:
     labels = {"gpu": str(one.index), "pci": one.pci}
     rows = (
         ("gpu_temperature_celsius", one.temperature_c, "Temperature of a GPU.", False),
@@ -285,7 +285,7 @@ def _metrics(one: Gpu) -> list[Metric]:
     ]
 
 
-def _learnt(found: list[Gpu]) -> dict[str, Any]:
+def _learnt(found: list[GpuState]) -> dict[str, Any]:
     if not found:
         return {}
     learnt: dict[str, Any] = {"count": len(found)}

@@ -1,17 +1,29 @@
-"""NVIDIA's GPUs in the output of ``nvidia-smi -q -x``: the same facts under the same names as ``nvml`` gives. Pure."""
+"""NVIDIA's GPUs in the output of ``nvidia-smi -q -x``: the same facts under the same names as ``nvidia`` gives. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..records import Gpu, Value
 from ..units import leading_number
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
+COMMAND = ("nvidia-smi", "-q", "-x")
+#: Exit codes of nvidia-smi that say what is wrong (its manual page).
+EXIT_CODES = {
+    4: "permission refused",
+    8: "the power cables of a GPU are not properly attached",
+    9: "the driver is not loaded",
+    10: "the kernel sees an interrupt problem of a GPU",
+    12: "the library NVML is not there",
+    14: "the InfoROM of a GPU is damaged",
+    15: "a GPU has fallen off the bus or is otherwise out of reach",
+}
+#: What nvidia-smi writes where a value should stand, for a GPU that does not answer.
+_LOST = re.compile(r"GPU is lost|Unknown Error|ERR!|GPU requires reset", re.IGNORECASE)
 _LINK = "pci/pci_gpu_link_info"
 _NEW, _OLD = "gpu_power_readings", "power_readings"  # the newer format moved what is about power
 #: Fact -> where it stands; the first place that holds a number counts. Units are those of the name.
@@ -46,6 +58,7 @@ _FLAGS: dict[str, tuple[str, ...]] = {
     "mig": ("mig_mode/current_mig",),
     "remap_pending": ("remapped_rows/remapped_row_pending", "retired_pages/pending_retirement"),
     "remap_failed": ("remapped_rows/remapped_row_failure",),
+    "reset_required": ("gpu_reset_status/reset_required",),
 }
 #: Counts that are sums: of the kinds of memory, and of how an error was met.
 _SUMS: dict[str, tuple[str, ...]] = {
@@ -64,7 +77,14 @@ _SUMS: dict[str, tuple[str, ...]] = {
             ),
         ),
     )
-} | {"rows_remapped": ("remapped_rows/remapped_row_corr", "remapped_rows/remapped_row_unc")}
+} | {
+    "rows_remapped": ("remapped_rows/remapped_row_corr", "remapped_rows/remapped_row_unc"),
+    "rows_remapped_uncorrected": ("remapped_rows/remapped_row_unc",),
+    "pages_retired": (
+        "retired_pages/multiple_single_bit_retirement/retired_count",
+        "retired_pages/double_bit_retirement/retired_count",
+    ),
+}
 #: Bits of NVML's reasons by the words of the XML.
 _REASONS = {
     "gpu_idle": 0x01,
@@ -85,18 +105,19 @@ _MODES = {
 }
 
 
-def parse_nvidia_smi(text: str) -> tuple[Gpu, ...]:
-    """The GPUs in the output of ``nvidia-smi -q -x``. Raises ValueError where it is not that."""
+def parse(text: str) -> dict[str, Any]:
+    """The driver and its GPUs, in the form of ``nvidia.answer``. Raises ValueError where the text is something else."""
     from xml.etree import ElementTree
 
     try:
         log = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         raise ValueError(f"nvidia-smi -q -x printed no XML: {error}") from error
-    driver = log.findtext("driver_version", "")
-    return tuple(
-        _gpu(index, gpu, driver, log.findtext("cuda_version", "")) for index, gpu in enumerate(log.findall("gpu"))
-    )
+    return {
+        "driver": log.findtext("driver_version", "").strip(),
+        "cuda": log.findtext("cuda_version", "").strip(),
+        "gpus": [{"index": index, **_gpu(gpu)} for index, gpu in enumerate(log.findall("gpu"))],
+    }
 
 
 def _number(gpu: Element, paths: Sequence[str]) -> float | None:
@@ -106,9 +127,19 @@ def _number(gpu: Element, paths: Sequence[str]) -> float | None:
     return None
 
 
-def _gpu(index: int, gpu: Element, driver: str, cuda: str) -> Gpu:
+def _gpu(gpu: Element) -> dict[str, Any]:
     memory_mib, used_mib = _number(gpu, ["fb_memory_usage/total"]), _number(gpu, ["fb_memory_usage/used"])
-    facts: dict[str, Value] = {"cuda": cuda}
+    facts: dict[str, Any] = {
+        "name": gpu.findtext("product_name", "").strip(),
+        "pci": gpu.get("id", "") or gpu.findtext("pci/pci_bus_id", "").strip(),
+    }
+    seen = [
+        gpu.findtext(path, "") for path in ("product_name", "temperature/gpu_temp", "utilization/gpu_util", "serial")
+    ]
+    if lost := next((one.strip() for one in seen if _LOST.search(one)), ""):
+        facts["error"] = lost
+    if memory_mib:
+        facts["memory_bytes"] = int(memory_mib) << 20
     facts |= {key: int(value) for key, paths in _WHOLE.items() if (value := _number(gpu, paths)) is not None}
     facts |= {key: value for key, paths in _REAL.items() if (value := _number(gpu, paths)) is not None}
     facts |= {
@@ -130,15 +161,7 @@ def _gpu(index: int, gpu: Element, driver: str, cuda: str) -> Gpu:
         facts["compute_mode"] = _MODES[mode]
     if (bits := _reasons(gpu)) is not None:
         facts["slowed_bits"] = bits
-    return Gpu(
-        index=index,
-        name=gpu.findtext("product_name", ""),
-        vendor="NVIDIA",
-        memory_bytes=int(memory_mib) << 20 if memory_mib else None,
-        pci=gpu.get("id", ""),
-        driver=driver,
-        facts=facts,
-    )
+    return facts
 
 
 _TRUTH = {"Enabled": True, "Disabled": False, "Yes": True, "No": False}
