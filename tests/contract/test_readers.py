@@ -28,7 +28,6 @@ NOT_FOREIGN = {
     "analysis/derive.py:findings": _OWN_ROWS,
     "analysis/pairs/read.py:_add": _OWN_ROWS,
     "analysis/pairs/read.py:_metric_and_work": _OWN_ROWS,
-    "analysis/several.py:_merged": _OWN_ROWS,
     "analysis/table.py:unpack": _OWN_ROWS,
     "energy/importing/trace_import.py:_twice_refused": _OWN_ROWS,
     "energy/green500/rules/__init__.py:load": _SHIPPED,

@@ -16,7 +16,7 @@ from shakedown.energy.green500 import submission
 from shakedown.errors import BadInput, ShakedownError
 from shakedown.hosts import hostlist
 from shakedown.hosts.access import RecordedHost, Result
-from shakedown.machine import gpu_query, gpu_smi, gpus
+from shakedown.machine import gpu_query, gpus
 from shakedown.metering import raw_files
 from shakedown.metering.meters import _local, _redfish
 from shakedown.operate.accounting import tariff
@@ -116,8 +116,9 @@ def test_nested_without_end_is_damaged(tmp_path: Path, name: str, read: Callable
 
 
 def test_nested_without_end_in_journals(tmp_path: Path) -> None:
+    (tmp_path / acceptance.JOURNAL).write_bytes(DEEP + b"\n")
     with pytest.raises(acceptance.Tampered, match="entry 1 cannot be read"):
-        acceptance.chain([DEEP], "journal")
+        acceptance.read(tmp_path)
     (tmp_path / "state.json").write_bytes(DEEP)
     with pytest.raises(ValueError, match="is damaged"):
         state.read(str(tmp_path / "state.json"))
@@ -146,7 +147,7 @@ def test_a_gpu_tool_that_prints_something_else_costs_itself_alone(recordings: Pa
 
 def test_a_gpus_endless_number_is_not_known(recordings: Path) -> None:
     text = (recordings / "gpu/nvidia-smi-tesla-t4.xml").read_text()
-    (one,) = gpu_smi.parse_nvidia_smi(text.replace("15360 MiB", f"{'9' * 400} MiB"))
+    (one,) = gpus.parse_nvidia_smi(text.replace("15360 MiB", f"{'9' * 400} MiB"))
     assert one.memory_bytes is None
 
 

@@ -15,7 +15,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from .. import strict
+from ..errors import UNREADABLE
 from . import atomic, locks
 
 _T = TypeVar("_T")
@@ -40,7 +40,7 @@ def rows(path: Path, decoder: msgspec.json.Decoder[_T]) -> Iterator[Row[_T]]:
             line = whole if torn else whole[:-1]
             try:
                 yield Row(number, line, decoder.decode(line), "", torn)
-            except strict.UNREADABLE as error:
+            except UNREADABLE as error:
                 yield Row(number, line, None, str(error), torn)
 
 
