@@ -15,7 +15,7 @@ from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
 from ..hosts.hostlist import expand
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from .common.words import body, checked, label, minutes, place
+from .common.words import Word, body, checked, label, minutes, place, refuse_unknown, told
 
 _LIVE: dict[str, JobState] = {
     "NEW": "queued",
@@ -102,14 +102,15 @@ def _time(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, float)) and value > 0 else None
 
 
+WORDS = {"partition": Word("--queue={}", what="queue"), "account": Word("--bank={}", what="bank")}
+
+
 def script(request: Request) -> str:
     """The batch script. Raises BadInput."""
     folder = place(request.folder)
     if set(folder) & set("{}\"'#"):
         raise BadInput(f"Flux cannot write into {folder!r}", hint="choose a folder without braces, quotes and #")
-    for name in ("qos", "reservation", "components", "parallel_environment"):
-        if getattr(request, name):
-            raise BadInput(f"Flux has no {name}", hint=f"leave {name} out; what the site has goes into extra words")
+    refuse_unknown(request, "Flux", (*WORDS, "constraint", "gres", "slots"))
     lines = [
         "#!/bin/bash",
         f"# flux: --job-name={label(request.name)}",
@@ -120,10 +121,7 @@ def script(request: Request) -> str:
     ]
     if request.time_limit_s is not None:
         lines.append(f"# flux: --time-limit={minutes(request.time_limit_s)}m")
-    if request.partition:
-        lines.append(f"# flux: --queue={checked('queue', request.partition)}")
-    if request.account:
-        lines.append(f"# flux: --bank={checked('bank', request.account)}")
+    lines += [f"# flux: {word}" for word in told(request, WORDS)]
     needs = [f"host:{','.join(checked('host', host, r'[A-Za-z0-9.-]+') for host in request.hosts)}"] * bool(
         request.hosts
     )

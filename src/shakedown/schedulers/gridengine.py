@@ -29,7 +29,7 @@ import msgspec
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from .common.words import CARRIED, body, checked, clock, label, place
+from .common.words import CARRIED, Word, body, checked, clock, label, place, refuse_unknown, told
 
 _UTC = ("env", "TZ=UTC", "LC_ALL=C")
 #: Fields of a line of the accounting file (accounting(5)), counted from 0.
@@ -204,16 +204,19 @@ def epoch(text: str) -> float | None:
 # -------------------------------------------------------------------------------------------------------------- asking
 
 
+WORDS = {
+    "partition": Word("-q {}", r"[\w.@,-]+", "queue"),
+    "account": Word("-P {}", what="project"),
+    "reservation": Word("-ar {}", r"\d+"),
+}
+
+
 def script(request: Request) -> str:
     """The batch script. Raises BadInput."""
     folder = place(request.folder)
     if set(folder) & set(':$"'):
         raise BadInput(f"Grid Engine cannot write into {folder!r}", hint='choose a folder without : $ and "')
-    for name in ("qos", "components"):
-        if getattr(request, name):
-            raise BadInput(
-                f"Grid Engine has no {name}", hint=f"leave {name} out; resources are asked for by constraint"
-            )
+    refuse_unknown(request, "Grid Engine", (*WORDS, "parallel_environment", "slots", "constraint", "gres"))
     name = label(request.name)
     lines = [
         "#!/bin/bash",
@@ -226,14 +229,7 @@ def script(request: Request) -> str:
         f"#$ -v {','.join(CARRIED)}",
         *_slots(request),
     ]
-    if request.partition:
-        queue = checked("queue", request.partition, r"[\w.@,-]+")
-        lines.append(f"#$ -q {queue}")
-    if request.account:
-        lines.append(f"#$ -P {checked('project', request.account)}")
-    if request.reservation:
-        reservation = checked("reservation", request.reservation, r"\d+")
-        lines.append(f"#$ -ar {reservation}")
+    lines += [f"#$ {word}" for word in told(request, WORDS)]
     if request.extra:
         if any(not word.isprintable() or set(word) & set("\"'\\") for word in request.extra):
             raise BadInput(

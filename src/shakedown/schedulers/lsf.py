@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from .common.words import body, checked, label, minutes, place
+from .common.words import Word, body, checked, label, minutes, place, refuse_unknown, told
 
 _STATES: dict[str, JobState] = {
     "PEND": "queued",
@@ -118,14 +118,15 @@ def _time(value: Any) -> float | None:
         return None
 
 
+WORDS = {"partition": Word("-q {}"), "account": Word("-P {}"), "reservation": Word("-U {}")}
+
+
 def script(request: Request) -> str:
     """The batch script. Raises BadInput."""
     folder = place(request.folder)
     if not re.fullmatch(r"[\w./+,=@~-]+", folder):
         raise BadInput(f"LSF cannot write into {folder!r}", hint="choose a folder of plain letters, digits and ._-")
-    for name in ("qos", "components", "parallel_environment"):
-        if getattr(request, name):
-            raise BadInput(f"LSF has no {name}", hint=f"leave {name} out; what the site has goes into extra words")
+    refuse_unknown(request, "LSF", (*WORDS, "constraint", "gres", "slots"))
     each = request.slots or 1
     lines = [
         "#!/bin/bash",
@@ -140,9 +141,7 @@ def script(request: Request) -> str:
     ]
     if request.time_limit_s is not None:
         lines.append(f"#BSUB -W {minutes(request.time_limit_s)}")
-    for flag, name in (("q", "partition"), ("P", "account"), ("U", "reservation")):
-        if value := getattr(request, name):
-            lines.append(f"#BSUB -{flag} {checked(name, value)}")
+    lines += [f"#BSUB {word}" for word in told(request, WORDS)]
     if request.hosts:
         lines.append('#BSUB -m "' + " ".join(checked("host", host, r"[\w.-]+") for host in request.hosts) + '"')
     if request.constraint:
