@@ -39,7 +39,10 @@ class JobOptions(NodeOptions, frozen=True, kw_only=True):
     them are stored are those of version 0.1.0."""
 
     nodes: Annotated[int, Option("How many nodes the job gets.", "number")] = 1
-    hosts: Annotated[tuple[str, ...], Option("These nodes and no others, as node[1-4] or a,b.", "hosts")] = ()
+    hosts: Annotated[
+        tuple[str, ...],
+        Option("These hosts, as node[1-4] or a,b: with --on the nodes of the job; without, reached by ssh.", "hosts"),
+    ] = ()
     parallel_environment: Annotated[str, Option("Grid Engine's parallel environment.")] = ""
     slots: Annotated[
         int | None, Option("Slots of each node, where the engine counts slots: Grid Engine; CPUs for PBS.", "number")
