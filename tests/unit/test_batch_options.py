@@ -169,3 +169,38 @@ def test_the_next_command_says_all_that_was_asked() -> None:
     wanted = BatchOptions(engine="slurm", nodes=2, constraint="a&b", time_limit_s=5400.0)
     text = shlex.join(options.words(wanted))
     assert text == "--on slurm --constraint 'a&b' --nodes 2 --job-limit '5400 s'"
+
+
+EXCLUDED = {
+    "slurm": '#SBATCH "--exclude=n[1-2],x"',
+    "flux": '# flux: --requires="-host:n[1-2],x"',
+    "gridengine": "#$ -l hostname=!(n1|n2|x)",
+    "lsf": "#BSUB -R \"select[hname!='n1' && hname!='n2' && hname!='x']\"",
+}
+
+
+@pytest.mark.parametrize("engine", schedulers.names())
+def test_hosts_can_be_left_out_wherever_the_engine_can(engine: str, tmp_path: Path) -> None:
+    how = said_on_a_command_line("--on", engine, "--exclude", "n[1-2],x")
+    assert how.batch is not None and "--exclude 'n[1-2],x'" in shlex.join(options.words(how.batch))
+    request = submission.request(tmp_path, tmp_path / "1", how.batch)
+    request = msgspec.structs.replace(request, time_limit_s=None)
+    script = schedulers.get(engine).script
+    if engine in EXCLUDED:
+        assert EXCLUDED[engine] in script(request).splitlines()
+    else:
+        with pytest.raises(BadInput, match="--exclude"):
+            script(request)
+    with pytest.raises(BadInput):
+        script(msgspec.structs.replace(request, exclude="a'b"))
+
+
+def test_grid_engine_is_told_in_one_word_which_hosts_and_which_not() -> None:
+    request = schedulers.Request(name="x", argv=("true",), folder="/s", hosts=("a",), exclude="b,c")
+    assert "#$ -l hostname=(a)&!(b|c)" in schedulers.get("gridengine").script(request).splitlines()
+
+
+def test_a_campaign_leaves_hosts_out_for_one_kind_of_node(tmp_path: Path) -> None:
+    text = SHAPES.replace('partition = "wide"', 'exclude = "w7"')
+    found = campaign_jobs.prepare(text, "c", tmp_path / "R", BatchOptions(engine="slurm", time_limit_s=60.0), None)
+    assert [one.exclude for one in found.values()] == ["w7", ""]

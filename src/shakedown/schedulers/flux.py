@@ -15,7 +15,7 @@ from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
 from ..hosts.hostlist import expand
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from .common.words import Word, body, checked, label, minutes, place, refuse_unknown, told
+from .common.words import HOST_LIST, Word, body, checked, label, minutes, place, refuse_unknown, told
 
 _LIVE: dict[str, JobState] = {
     "NEW": "queued",
@@ -110,7 +110,7 @@ def script(request: Request) -> str:
     folder = place(request.folder)
     if set(folder) & set("{}\"'#"):
         raise BadInput(f"Flux cannot write into {folder!r}", hint="choose a folder without braces, quotes and #")
-    refuse_unknown(request, "Flux", (*WORDS, "constraint", "gres", "slots"))
+    refuse_unknown(request, "Flux", (*WORDS, "constraint", "gres", "slots", "exclude"))
     lines = [
         "#!/bin/bash",
         f"# flux: --job-name={label(request.name)}",
@@ -127,6 +127,8 @@ def script(request: Request) -> str:
     )
     if request.constraint:
         needs.append(checked("constraint", request.constraint, r"[\w.,:|&()-]+"))
+    if request.exclude:
+        needs.append(f"-host:{checked('hosts to leave out', request.exclude, HOST_LIST)}")
     if needs:
         lines.append(f'# flux: --requires="{" and ".join(needs)}"')
     for word in filter(None, request.gres.split(",")):

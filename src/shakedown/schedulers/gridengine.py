@@ -28,6 +28,7 @@ import msgspec
 
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
+from ..hosts.hostlist import expand
 from . import Allocation, JobRecord, JobState, Request, Scheduler
 from .common.words import CARRIED, Word, body, checked, clock, label, place, refuse_unknown, told
 
@@ -216,7 +217,7 @@ def script(request: Request) -> str:
     folder = place(request.folder)
     if set(folder) & set(':$"'):
         raise BadInput(f"Grid Engine cannot write into {folder!r}", hint='choose a folder without : $ and "')
-    refuse_unknown(request, "Grid Engine", (*WORDS, "parallel_environment", "slots", "constraint", "gres"))
+    refuse_unknown(request, "Grid Engine", (*WORDS, "parallel_environment", "slots", "constraint", "gres", "exclude"))
     name = label(request.name)
     lines = [
         "#!/bin/bash",
@@ -255,8 +256,10 @@ def _slots(request: Request) -> list[str]:
     asked = []
     if request.time_limit_s is not None:
         asked.append(f"h_rt={clock(request.time_limit_s)}")
-    if request.hosts:
-        asked.append("hostname=" + "|".join(checked("host", host, r"[\w.-]+") for host in request.hosts))
+    if request.hosts or request.exclude:
+        names = "|".join(checked("host", host, r"[\w.-]+") for host in request.hosts)
+        out = "|".join(checked("host", host, r"[\w.-]+") for host in expand(request.exclude))
+        asked.append("hostname=" + (names if not out else f"({names})&!({out})" if names else f"!({out})"))
     if request.constraint:
         asked.append(checked("constraint", request.constraint, r"[\w.=,|*!-]+"))
     for word in filter(None, request.gres.split(",")):

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
+from ..hosts.hostlist import expand
 from . import Allocation, JobRecord, JobState, Request, Scheduler
 from .common.words import Word, body, checked, label, minutes, place, refuse_unknown, told
 
@@ -126,7 +127,7 @@ def script(request: Request) -> str:
     folder = place(request.folder)
     if not re.fullmatch(r"[\w./+,=@~-]+", folder):
         raise BadInput(f"LSF cannot write into {folder!r}", hint="choose a folder of plain letters, digits and ._-")
-    refuse_unknown(request, "LSF", (*WORDS, "constraint", "gres", "slots"))
+    refuse_unknown(request, "LSF", (*WORDS, "constraint", "gres", "slots", "exclude"))
     each = request.slots or 1
     lines = [
         "#!/bin/bash",
@@ -147,6 +148,9 @@ def script(request: Request) -> str:
     if request.constraint:
         chosen = checked("constraint", request.constraint, r"[\w.,:=<>!&|()\[\] -]+")
         lines.append(f'#BSUB -R "{chosen}"')
+    if request.exclude:
+        others = (f"hname!='{checked('host', host, r'[A-Za-z0-9.-]+')}'" for host in expand(request.exclude))
+        lines.append(f'#BSUB -R "select[{" && ".join(others)}]"')
     for word in filter(None, request.gres.split(",")):
         kind, _, count = checked("generic resource", word, r"gpu[:=]\d+").replace("=", ":").rpartition(":")
         lines.append(f'#BSUB -{kind} "num={count}"')

@@ -32,6 +32,7 @@ class NodeOptions(Record, frozen=True, kw_only=True):
     constraint: Annotated[str, Option("Features that the nodes must have.")] = ""
     reservation: Annotated[str, Option("The reservation that the nodes are taken from.")] = ""
     gres: Annotated[str, Option("Generic resources of each node: gpu:4.")] = ""
+    exclude: Annotated[str, Option("Hosts that the job must not get, as node[1-4] or a,b.")] = ""
 
 
 class JobOptions(NodeOptions, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import BadInput
 from .. import Component, Request
-from .words import Word, body, checked, label, minutes, place, refuse_unknown, told
+from .words import HOST_LIST, Word, body, checked, label, minutes, place, refuse_unknown, told
 
 #: What a part of a job has, the whole job beyond that, and what tells of nodes.
 OF_PART = {field: Word(f"--{field}={{}}", r"[\w.,@/+-]+") for field in ("account", "qos", "reservation")}
@@ -13,6 +13,7 @@ OF_NODES = {
     "partition": Word("--partition={}", r"[\w.,-]+"),
     "constraint": Word("--constraint={}", r"[\w.,&|*()\[\]!:=-]+"),
     "gres": Word("--gres={}", r"[\w.,:/=-]+"),
+    "exclude": Word("--exclude={}", HOST_LIST),
 }
 
 

@@ -86,6 +86,10 @@ def clock(seconds: float) -> str:
 CARRIED = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "MODULEPATH", "LOADEDMODULES", "LANG")
 
 
+#: Hosts as engines fold them: node[1-4],login.
+HOST_LIST = r"[A-Za-z0-9.,\[\]-]+"
+
+
 def label(name: str) -> str:
     """A job's name as every engine takes it: nothing depends on it."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._-")[:60] or "shakedown"
