@@ -17,6 +17,32 @@ if TYPE_CHECKING:
     from ..run.session import How, Ran
 
 
+_Directory = Annotated[
+    Path | None,
+    typer.Option(help="The new run directory. Default: a name made from time, campaign and host below ./runs."),
+]
+_Resume = Annotated[
+    Path | None,
+    typer.Option(
+        help="Go on with this run directory; what is whole is not repeated. 'latest' takes the newest below ./runs."
+    ),
+]
+_Meter = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Read this power meter meanwhile; may be given again. 'auto': all that this machine shows. "
+        "See `shakedown meter list`."
+    ),
+]
+_Interval = Annotated[
+    float | None, typer.Option(callback=common.not_negative, help="Seconds between readings of every meter.")
+]
+_Rest = Annotated[
+    float | None,
+    typer.Option(help="With meters: seconds of idleness before the first run and after each. Default: 5."),
+]
+
+
 def command(
     ctx: typer.Context,
     campaign: Annotated[
@@ -26,31 +52,12 @@ def command(
         ),
     ] = "quick",
     settings: _chosen.Settings = None,
-    directory: Annotated[
-        Path | None,
-        typer.Option(help="The new run directory. Default: a name made from time, campaign and host below ./runs."),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            help="Go on with this run directory; what is whole is not repeated. 'latest' takes the newest below ./runs."
-        ),
-    ] = None,
+    directory: _Directory = None,
+    resume: _Resume = None,
     retry_failed: Annotated[bool, typer.Option(help="With --resume: measure again what failed.")] = False,
-    meter: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Read this power meter meanwhile; may be given again. 'auto': all that this machine shows. "
-            "See `shakedown meter list`."
-        ),
-    ] = None,
-    meter_interval: Annotated[
-        float | None, typer.Option(callback=common.not_negative, help="Seconds between readings of every meter.")
-    ] = None,
-    rest: Annotated[
-        float | None,
-        typer.Option(help="With meters: seconds of idleness before the first run and after each. Default: 5."),
-    ] = None,
+    meter: _Meter = None,
+    meter_interval: _Interval = None,
+    rest: _Rest = None,
     report: Annotated[bool, typer.Option(help="Analyse and write the report at the end.")] = True,
     formats: Annotated[str, typer.Option("--format", help="Report formats, with commas between.")] = "html,md,csv,json",
     json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,

@@ -11,6 +11,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -268,52 +269,61 @@ def run_once(
         (folder / name).write_text(text, encoding="utf-8")
     job = msgspec.structs.replace(job, cwd=str(folder), output=command.output, begin_ns=door.now_ns())
     watch = Watch.begin(door)
-    process = Process(argv, env, folder, command.stdin)
-    try:
-        job = msgspec.structs.replace(job, pid=process.pid, pid_start=process.start_ticks)
-        if process.pid is not None:
-            _note_pid(directory, job)
-        ended: Exit = process.wait(run.limit_s, run.estimate_s, advance)
-    except BaseException:
-        process.kill()
-        raise
-    begin_ns = job.begin_ns or 0
-    jump_s = (door.now_ns() - begin_ns) * 1e-9 - ended.wall_s
-    jumped = abs(jump_s) > JUMP_S + 0.01 * ended.wall_s
-    end_ns = begin_ns + round(ended.wall_s * 1e9) if jumped else door.now_ns()
-    job = msgspec.structs.replace(
-        job, end_ns=end_ns, exit_code=ended.code, signal=ended.signal, timed_out=ended.timed_out
-    )
-    disturbance = watch.end(door, ended.cpu_s)
+    job, ended = _wait(directory, run, job, env, command.stdin, advance)
+    job, notices = _ended(job, ended, door.now_ns())
     record = measurement(
         run,
         job,
         result_of(job, folder, ended.stdout),
         ended.stderr,
-        disturbance=disturbance,
+        disturbance=watch.end(door, ended.cpu_s),
         harness_s=time.monotonic() - entered - ended.wall_s,
         ranks=command.ranks,
     )
-    if jumped:
-        said = Notice(
-            code="clock-jump",
-            text=f"the host's clock was set by {jump_s:+.1f} s during the run; its end is told by the monotonic clock",
-            advice="let the clock be slewed, not stepped (chrony); energies of this run are not to be trusted",
-        )
-        record = msgspec.structs.replace(record, notices=(*record.notices, said))
-    if ended.lost:
-        record = msgspec.structs.replace(
-            record,
-            notices=(
-                *record.notices,
-                Notice(
-                    code="output-lost",
-                    text=f"the program's output could not be kept: {ended.lost}",
-                    advice="free some space; the measurement itself was kept in memory",
-                ),
-            ),
-        )
+    record = msgspec.structs.replace(record, notices=(*record.notices, *notices))
     return _keep(directory, job, record, in_job=in_job)
+
+
+def _wait(
+    directory: RunDirectory,
+    run: Run,
+    job: Job,
+    env: Mapping[str, str],
+    stdin: str,
+    advance: Callable[[float | None, str], None],
+) -> tuple[Job, Exit]:
+    """Start the job's program and wait for it within the run's limit; whatever ends the waiting early ends the program."""
+    process = Process(job.argv, env, Path(job.cwd), stdin)
+    try:
+        job = msgspec.structs.replace(job, pid=process.pid, pid_start=process.start_ticks)
+        if process.pid is not None:
+            _note_pid(directory, job)
+        return job, process.wait(run.limit_s, run.estimate_s, advance)
+    except BaseException:
+        process.kill()
+        raise
+
+
+def _ended(job: Job, ended: Exit, now_ns: int) -> tuple[Job, tuple[Notice, ...]]:
+    """The job with its end, and what is to be said of that. Where the host's clock was set during the run, the end is told
+    by the monotonic clock."""
+    begin_ns = job.begin_ns or 0
+    jump_s = (now_ns - begin_ns) * 1e-9 - ended.wall_s
+    jumped = abs(jump_s) > JUMP_S + 0.01 * ended.wall_s
+    end_ns = begin_ns + round(ended.wall_s * 1e9) if jumped else now_ns
+    notices = []
+    if jumped:
+        text = f"the host's clock was set by {jump_s:+.1f} s during the run; its end is told by the monotonic clock"
+        advice = "let the clock be slewed, not stepped (chrony); energies of this run are not to be trusted"
+        notices.append(Notice(code="clock-jump", text=text, advice=advice))
+    if ended.lost:
+        text = f"the program's output could not be kept: {ended.lost}"
+        advice = "free some space; the measurement itself was kept in memory"
+        notices.append(Notice(code="output-lost", text=text, advice=advice))
+    job = msgspec.structs.replace(
+        job, end_ns=end_ns, exit_code=ended.code, signal=ended.signal, timed_out=ended.timed_out
+    )
+    return job, tuple(notices)
 
 
 class Place(NamedTuple):
