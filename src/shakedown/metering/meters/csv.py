@@ -30,8 +30,9 @@ from ...records import Notice
 from . import Channel, Meter, Sample, Status, Target
 from . import _csv_table as table
 from . import _csv_time as times
+from ._csv_columns import Column
 from ._csv_follow import CsvSource
-from ._csv_table import Column, Layout, Outline, decoded, layout, outline
+from ._csv_table import Layout, Outline, decoded, layout, outline
 from ._csv_time import Spec, zone
 
 if TYPE_CHECKING:
