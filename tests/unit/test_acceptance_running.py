@@ -17,7 +17,7 @@ from shakedown.errors import BadInput, Interrupted, ShakedownError
 from shakedown.files import atomic
 from shakedown.hosts.access import RecordedHost
 from shakedown.records import Measurement
-from shakedown.run import harness, loop, session
+from shakedown.run import harness, schedule, session
 from shakedown.run.batch import submission
 from shakedown.run.batch.options import BatchOptions
 from shakedown.run.observer import Lines
@@ -114,7 +114,7 @@ def test_what_failed_is_left_to_do_only_where_it_is_asked_for(tmp_path: Path) ->
     )
     opened = harness.new(tmp_path / "R", text, "c", None)
     harness.carry_out(opened, Lines())
-    assert loop.next_step(opened.plan(), {}, 0.0) is not None and isinstance(opened.plan(), plan.Plan)
+    assert schedule.next_step(opened.plan(), {}, 0.0) is not None and isinstance(opened.plan(), plan.Plan)
     assert not submission.left(tmp_path / "R") and submission.left(tmp_path / "R", retry_failed=True)
 
 

@@ -11,8 +11,8 @@ from types import TracebackType
 
 from ..errors import plain
 from ..records import Measurement
-from ..run.loop import Step
 from ..run.observer import line, not_begun
+from ..run.schedule import Step
 from ..units import show_seconds
 
 

@@ -25,7 +25,7 @@ from ..results.run_directory import RunDirectory
 from ..schedulers import Allocation
 from ..units import show_seconds
 from . import loop
-from .multihost import fanout
+from .multihost import agent, fanout
 from .observer import Observer
 
 
@@ -38,7 +38,7 @@ def around(asked: Campaign, observer: Observer) -> Allocation | None:
     if found is None:
         return None
     try:
-        fanout.me(found.hosts, os.environ, door.name())
+        agent.me(found.hosts, os.environ, door.name())
     except CannotMeasure as error:
         observer.say(f"shakedown: not in the allocation {found.job}: {error.what}")
         return None

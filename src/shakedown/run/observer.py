@@ -14,7 +14,8 @@ from ..errors import plain
 from ..records import SCORED, Measurement, Run
 from ..schedulers import Scheduler
 from ..units import show, show_seconds
-from .loop import Progress, Step
+from .loop import Progress
+from .schedule import Step
 
 
 class Observer(Protocol):

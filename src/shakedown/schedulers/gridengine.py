@@ -50,7 +50,7 @@ _QUEUE, _HOST, _OWNER, _NAME, _NUMBER, _SUBMIT, _BEGIN, _END, _FAILED, _EXIT, _W
 _PE, _SLOTS, _TASK, _REQUESTS, _PE_TASK = 33, 34, 35, 39, 41
 _FIELDS = 45
 #: What stands in the field pe_taskid of a slave: 1.node3. A request with a colon moves the field to the right.
-_SLAVE = re.compile(r"\d+\.[\w.-]*[A-Za-z][\w.-]*")
+SLAVE = re.compile(r"\d+\.[\w.-]*[A-Za-z][\w.-]*")
 #: What ``failed`` means (accounting(5)), as far as it says more than that the set-up failed.
 _MEANS = {
     24: "it migrates",
@@ -140,7 +140,7 @@ def accounting(text: str) -> tuple[JobRecord, ...]:
             continue
         task = fields[_TASK]
         name = fields[_NUMBER] + (f".{task}" if task not in ("0", "") else "")
-        if _SLAVE.fullmatch(next((word for word in fields[_PE_TASK:] if word == "NONE" or _SLAVE.fullmatch(word)), "")):
+        if SLAVE.fullmatch(next((word for word in fields[_PE_TASK:] if word == "NONE" or SLAVE.fullmatch(word)), "")):
             slaves.setdefault(name, []).append(fields[_HOST])
             continue
         attempt = count.get(name, 0)
@@ -151,10 +151,10 @@ def accounting(text: str) -> tuple[JobRecord, ...]:
 
 
 def _line(fields: Sequence[str], name: str, attempt: int, hosts: tuple[str, ...]) -> JobRecord:
-    failed, status = _number(fields[_FAILED]), _number(fields[_EXIT])
+    failed, status = number_in(fields[_FAILED]), number_in(fields[_EXIT])
     begin_s, end_s = epoch(fields[_BEGIN]), epoch(fields[_END])
     number = status - 128 if 128 < status <= 128 + 64 else None
-    state = _ended(failed, status, fields[_REQUESTS], begin_s, end_s)
+    state = end_state(failed, status, fields[_REQUESTS], begin_s, end_s)
     why = _MEANS.get(failed, "it could not be set up") if failed else ""
     return JobRecord(
         engine="gridengine",
@@ -173,11 +173,11 @@ def _line(fields: Sequence[str], name: str, attempt: int, hosts: tuple[str, ...]
         submit_s=epoch(fields[_SUBMIT]),
         begin_s=begin_s,
         end_s=end_s,
-        cpus=_number(fields[_SLOTS]) if begin_s is not None else None,
+        cpus=number_in(fields[_SLOTS]) if begin_s is not None else None,
     )
 
 
-def _ended(failed: int, status: int, requests: str, begin_s: float | None, end_s: float | None) -> JobState:
+def end_state(failed: int, status: int, requests: str, begin_s: float | None, end_s: float | None) -> JobState:
     if failed in _AGAIN:
         return "preempted"
     if failed == 37:
@@ -191,14 +191,14 @@ def _ended(failed: int, status: int, requests: str, begin_s: float | None, end_s
     return "failed" if failed or status else "done"
 
 
-def _number(text: str) -> int:
+def number_in(text: str) -> int:
     match = re.match(r"-?\d+", text)
     return int(match[0]) if match else 0
 
 
 def epoch(text: str) -> float | None:
     """Unix seconds of a time in seconds or, as some forks write it, milliseconds; None for 0, which means never."""
-    value = _number(text)
+    value = number_in(text)
     return None if value <= 0 else value / 1000 if value > 10**11 else float(value)
 
 

@@ -33,7 +33,7 @@ from ...records import Measurement, Plan, Record
 from ...results.run_directory import RunDirectory
 from ...schedulers import JobRecord, Request
 from ...schedulers.common.options import JobOptions
-from .. import fallback_store, loop
+from .. import fallback_store, schedule
 from ..multihost import fanout
 from . import job_monitor
 from .options import BatchOptions
@@ -268,8 +268,8 @@ def left(path: Path, *, retry_failed: bool = False) -> bool:
     if retry_failed:
         records = [record for record in records if record.state == "ok"]
     allocation = fanout.allocation_of(path)
-    done = loop.history(plan, records, allocation.hosts if allocation else ())
-    return loop.next_step(plan, done, loop.spent(records)) is not None
+    done = schedule.history(plan, records, allocation.hosts if allocation else ())
+    return schedule.next_step(plan, done, schedule.spent(records)) is not None
 
 
 def said(folder: Path) -> str:
