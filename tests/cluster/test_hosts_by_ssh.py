@@ -78,7 +78,7 @@ def results(lab: Lab, name: str) -> list[Measurement]:
 
 def relays(lab: Lab, node: str) -> list[int]:
     """The relays on a node, oldest first, as the node counts processes."""
-    return [int(word) for word in lab.run(["pgrep", "-f", "shakedown[.]relay"], node=node).out.split()]
+    return [int(word) for word in lab.run(["pgrep", "-f", "shakedown[.]run[.]multihost[.]agent"], node=node).out.split()]
 
 
 def test_relays_and_ranks_of_mpi_go_over_ssh(hosts: Lab) -> None:
