@@ -22,6 +22,9 @@ def main(words: Sequence[str]) -> int:
     except ShakedownError as error:
         say(f"shakedown: {error}")
         return error.exit_code
+    except KeyboardInterrupt:
+        say("shakedown: interrupted")
+        return 130
     except Exception as error:
         say(f"shakedown: {unforeseen(error)}")
         return COULD_NOT_MEASURE
