@@ -4,7 +4,8 @@
     |- BadInput             the user's words, file or machine description       2
     |- CannotMeasure        something that is needed is absent or refused       3
     |  `- StoreFailed       the run directory cannot be read or written         3
-    `- Unavailable          a plug-in says that it cannot work here, and why    3
+    |- Unavailable          a plug-in says that it cannot work here, and why    3
+    `- Interrupted          a person pressed Ctrl-C; what is whole was kept   130
 
 Exit codes of the command: 0 met, 1 not met, 2 usage, 3 could not measure, 4 undecided.
 """
@@ -53,6 +54,12 @@ class StoreFailed(CannotMeasure):
 
 class Unavailable(ShakedownError):
     """A plug-in cannot work on this machine; ``what`` says why."""
+
+
+class Interrupted(ShakedownError):
+    """A person ended it by Ctrl-C; ``hint`` is how to go on."""
+
+    exit_code: ClassVar[int] = 130
 
 
 #: Sequences that a terminal obeys: CSI, then OSC and other strings up to their end, then what is left of an escape.

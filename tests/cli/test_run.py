@@ -74,9 +74,22 @@ def test_a_run_that_has_no_result_is_exit_code_3(tmp_path: Path) -> None:
     assert done.returncode == 3 and "SIGSEGV" in done.stderr
 
 
-@pytest.mark.parametrize(("behaviour", "measured"), [("", "ok"), ("crash", "crashed")])
+def job_starts(*words: object, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """What a job's script starts, and what those of version 0.1.0 started."""
+    entry = [sys.executable, "-m", *map(str, words)]
+    return subprocess.run(entry, capture_output=True, text=True, timeout=60, env={**os.environ, **env})
+
+
+@pytest.mark.parametrize(
+    ("entry", "behaviour", "measured"),
+    [
+        (("shakedown.run.batch",), "", "ok"),
+        (("shakedown.run.batch",), "crash", "crashed"),
+        (("shakedown", "run", "--inside"), "", "ok"),
+    ],
+)
 def test_the_job_of_a_session_that_is_whole_ends_well_whatever_came_out(
-    tmp_path: Path, behaviour: str, measured: str
+    tmp_path: Path, entry: tuple[str, ...], behaviour: str, measured: str
 ) -> None:
     """What a batch engine starts, in the environment of an LSF job on this host."""
     run = tmp_path / "run"
@@ -84,13 +97,13 @@ def test_the_job_of_a_session_that_is_whole_ends_well_whatever_came_out(
     params = f'behaviour = "{behaviour}"' if behaviour else "seconds = 0.01"
     (run / "campaign.toml").write_text(EMPTY.replace("seconds = 0.4", params).replace("[1, 2, 3, 4, 5]", "[1]"))
     job = {"LSB_JOBID": "7", "LSB_MCPU_HOSTS": f"{os.uname().nodename} 2"}
-    done = shakedown("run", "--inside", run, env=job)
-    assert done.returncode == 0, done.stderr
+    done = job_starts(*entry, run, env=job)
+    assert done.returncode == 0 and f"\n  {measured} " in done.stderr, done.stderr
     (record,) = run.glob("runs/*/1/measurement.json")
     assert json.loads(record.read_text())["state"] == measured
     record.unlink()
     (run / "campaign.toml").write_text("")  # the plan is made; a job that cannot do its part has failed
-    done = shakedown("run", "--inside", run, env={**job, "LSB_MCPU_HOSTS": "elsewhere 2"})
+    done = job_starts(*entry, run, env={**job, "LSB_MCPU_HOSTS": "elsewhere 2"})
     assert done.returncode != 0
 
 

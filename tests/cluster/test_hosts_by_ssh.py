@@ -30,7 +30,7 @@ sweep = {{ tag = [{tags}] }}
 nodes = "each"
 """
 #: The harness, relays, and what they run; not what makes a node.
-PROGRAMS = "[-]m shakedown|shakedown[.]relay|[e]mpty [0-9]"
+PROGRAMS = "[-]m shakedown|shakedown[.]run[.]multihost[.]agent|[e]mpty [0-9]"
 OVER_ALL = """
 [[run]]
 workload = "pingpong"
@@ -78,7 +78,9 @@ def results(lab: Lab, name: str) -> list[Measurement]:
 
 def relays(lab: Lab, node: str) -> list[int]:
     """The relays on a node, oldest first, as the node counts processes."""
-    return [int(word) for word in lab.run(["pgrep", "-f", "shakedown[.]relay"], node=node).out.split()]
+    return [
+        int(word) for word in lab.run(["pgrep", "-f", "shakedown[.]run[.]multihost[.]agent"], node=node).out.split()
+    ]
 
 
 def test_relays_and_ranks_of_mpi_go_over_ssh(hosts: Lab) -> None:

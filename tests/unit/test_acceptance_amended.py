@@ -25,10 +25,11 @@ from shakedown.acceptance import (
     running,
 )
 from shakedown.acceptance.plan import CommandTest, RunTest
-from shakedown.cli import run as runs
 from shakedown.errors import BadInput
 from shakedown.records import Cpu, Host, Memory
-from shakedown.results import run_directory
+from shakedown.run import session
+from shakedown.run.observer import Lines
+from shakedown.run.session import How
 from support.acceptances import TWO_REQUIREMENTS
 
 
@@ -171,16 +172,10 @@ at_most = "1 s"
     return root, folder / "plan.toml"
 
 
-def here(campaign: Path, folder: Path) -> run_directory.RunDirectory:
-    opened = runs.begin(str(campaign), folder)
-    runs.carry_out(opened, opened.plan(), retry_failed=False)
-    return opened
-
-
 def test_the_report_of_a_run_says_what_was_accepted_and_whose_folder_is_whose(tmp_path: Path) -> None:
     root, plan_file = session_in(tmp_path)
     tests = [one for one in directory.open_(root).plan.tests if isinstance(one, RunTest)]
-    assert running.run_session(root, tests, here, lambda text: None)
+    assert running.run_session(root, tests, How(), Lines())
     result = evaluating.evaluate(directory.open_(root))
     (attempt,) = result.tests[0].attempts
     assert result.state == "not measured" and "within one host" in result.requirements[0].reason
@@ -198,9 +193,8 @@ def test_a_session_that_is_given_up_is_sealed_with_its_results(tmp_path: Path) -
     root, _ = session_in(tmp_path)
     with directory.writing(root) as (_, book):
         book.append(journal.Session(folder="runs/1", tests=("pairs",)), time.time_ns())
-    campaign = tmp_path / "c.toml"
-    campaign.write_text('name = "c"\ntitle = "C"\n[[run]]\nworkload = "empty"\n')
-    here(campaign, root / "runs" / "1")
+    text = 'name = "c"\ntitle = "C"\n[[run]]\nworkload = "empty"\n'
+    session.begin(text, "c", root / "runs" / "1", How(), Lines())
     running.abandon(root, "Ann: it was too slow")
     result = evaluating.evaluate(directory.open_(root))
     (gone,) = result.tests[0].given_up

@@ -12,11 +12,11 @@ from shakedown.acceptance import availability, checking, deciding, directory, ev
 from shakedown.acceptance.plan import AvailabilityTest, CommandTest, FieldEntry, LimitEntry, ManualTest, RunTest
 from shakedown.acceptance.results import Tried
 from shakedown.analysis import advice
-from shakedown.cli import run as runs
 from shakedown.errors import COULD_NOT_MEASURE, MET, NOT_MET, BadInput
 from shakedown.functional_tests import batch
 from shakedown.records import Case, Cpu, Finding, Gpu, Host, Job, Machine, Measurement, Memory, Notice, Residual
 from shakedown.results import outcome
+from shakedown.run import session
 from shakedown.schedulers import JobRecord, gridengine
 
 DAY = 86400
@@ -411,6 +411,6 @@ def test_the_words_of_a_contract_that_is_shipped_are_kept_too(tmp_path: Path) ->
 
 
 def test_a_check_that_failed_is_not_met_and_nothing_else_is() -> None:
-    assert runs.code_of_states([ran("n1"), ran("n1", state="wrong"), ran("n1", state="failed")]) == NOT_MET
-    assert runs.code_of_states([ran("n1"), ran("n1", state="failed")]) == COULD_NOT_MEASURE
-    assert runs.code_of_states([ran("n1")]) == MET
+    assert session.code_of_states([ran("n1"), ran("n1", state="wrong"), ran("n1", state="failed")]) == NOT_MET
+    assert session.code_of_states([ran("n1"), ran("n1", state="failed")]) == COULD_NOT_MEASURE
+    assert session.code_of_states([ran("n1")]) == MET

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,13 +13,15 @@ from shakedown.acceptance import directory, running
 from shakedown.acceptance.journal import Attempt, Sealed
 from shakedown.acceptance.plan import RunTest
 from shakedown.campaign import plan
-from shakedown.cli import run as runs
+from shakedown.errors import BadInput, Interrupted, ShakedownError
 from shakedown.files import atomic
 from shakedown.hosts.access import RecordedHost
 from shakedown.records import Measurement
-from shakedown.results import run_directory
-from shakedown.run import loop
+from shakedown.run import harness, schedule, session
 from shakedown.run.batch import submission
+from shakedown.run.batch.options import BatchOptions
+from shakedown.run.observer import Lines
+from shakedown.run.session import How
 from shakedown.schedulers import JobRecord
 
 PLAN = """
@@ -55,16 +58,6 @@ def begun(tmp_path: Path) -> directory.Acceptance:
     return directory.begin(tmp_path / "A", str(tmp_path / "plan.toml"), system="S", parties={}, now_ns=1)
 
 
-def here(campaign: Path, folder: Path) -> run_directory.RunDirectory:
-    opened = runs.begin(str(campaign), folder)
-    runs.carry_out(opened, opened.plan(), retry_failed=False)
-    return opened
-
-
-def quiet(text: str) -> None:
-    del text
-
-
 def runs_of(acceptance: directory.Acceptance) -> list[RunTest]:
     return [one for one in acceptance.plan.tests if isinstance(one, RunTest)]
 
@@ -72,39 +65,56 @@ def runs_of(acceptance: directory.Acceptance) -> list[RunTest]:
 def test_without_a_job_all_runs_are_one_session_and_with_one_those_outside_come_after(
     begun: directory.Acceptance,
 ) -> None:
-    def job(campaign: Path, folder: Path) -> None:
-        return None
-
+    here, job = How(back="again"), How(batch=BatchOptions(engine="slurm"), detach=True, back="again")
     tests = runs_of(begun)
-    assert running.groups(tests, in_a_job=False, job=job, here=here) == [(tests, job)]
-    assert running.groups(tests, in_a_job=True, job=job, here=here) == [(tests[:1], job), (tests[1:], here)]
-    assert running.groups(tests[1:], in_a_job=True, job=job, here=here) == [(tests[1:], here)]
-    assert running.groups([], in_a_job=True, job=job, here=here) == []
+    assert running.groups(tests, here) == [(tests, here)]
+    assert running.groups(tests, job) == [(tests[:1], job), (tests[1:], here)]
+    assert running.groups(tests[1:], job) == [(tests[1:], here)]
+    assert running.groups([], job) == []
     assert running.is_outside(begun.plan.tests, ["outside"])
     assert not running.is_outside(begun.plan.tests, ["inside", "outside"])
 
 
-def test_a_session_that_two_calls_watch_is_sealed_once(begun: directory.Acceptance) -> None:
+def test_a_session_that_two_calls_watch_is_sealed_once(
+    begun: directory.Acceptance, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tests = runs_of(begun)
+    carried = session.begin_or_go_on
 
-    def watched_by_another(campaign: Path, folder: Path) -> run_directory.RunDirectory:
-        opened = here(campaign, folder)
-        assert running.run_session(begun.path, (), lambda campaign, folder: opened, quiet)  # the other call is first
-        return opened
+    def watched_by_another(*words: Any) -> Any:
+        ran = carried(*words)
+        monkeypatch.setattr(session, "begin_or_go_on", lambda *words: ran)
+        assert running.run_session(begun.path, (), How(), Lines())  # the other call is first
+        return ran
 
-    assert running.run_session(begun.path, tests, watched_by_another, quiet)
+    monkeypatch.setattr(session, "begin_or_go_on", watched_by_another)
+    assert running.run_session(begun.path, tests, How(), Lines())
     entries = directory.open_(begun.path).entries
     assert sum(isinstance(one, Sealed) for one in entries) == 1
     assert [one.test for one in entries if isinstance(one, Attempt)] == ["inside", "outside"]
 
 
+@pytest.mark.parametrize("error", [Interrupted("the job goes on"), BadInput("no such engine")])
+def test_a_session_that_a_person_leaves_stays_open_and_one_without_a_plan_is_given_up(
+    begun: directory.Acceptance, monkeypatch: pytest.MonkeyPatch, error: ShakedownError
+) -> None:
+    def fails(*words: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(session, "begin_or_go_on", fails)
+    with pytest.raises(type(error)):
+        running.run_session(begun.path, runs_of(begun), How(), Lines())
+    left = directory.open_session(directory.open_(begun.path).entries)
+    assert (left is not None) == isinstance(error, Interrupted)
+
+
 def test_what_failed_is_left_to_do_only_where_it_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text(
+    text = (
         'name = "c"\ntitle = "C"\n[[run]]\nworkload = "empty"\nparams = { behaviour = "fail" }\nrepeat = { max = 1 }\n'
     )
-    opened = runs.begin(str(tmp_path / "c.toml"), tmp_path / "R")
-    runs.carry_out(opened, opened.plan(), retry_failed=False)
-    assert loop.next_step(opened.plan(), {}, 0.0) is not None and isinstance(opened.plan(), plan.Plan)
+    opened = harness.new(tmp_path / "R", text, "c", None)
+    harness.carry_out(opened, Lines())
+    assert schedule.next_step(opened.plan(), {}, 0.0) is not None and isinstance(opened.plan(), plan.Plan)
     assert not submission.left(tmp_path / "R") and submission.left(tmp_path / "R", retry_failed=True)
 
 

@@ -42,5 +42,5 @@ def test_lines_that_end_in_a_delimiter_keep_their_columns(tmp_path: Path) -> Non
     path.write_text(
         "JobID|JobName|State|Start|End|AllocCPUS|\n7|a|b|COMPLETED|1700000000|1700000600|4|\n8|c|FAILED|1|2|4|\n"
     )
-    first, second = jobs.read(path).jobs
+    first, second = jobs.read(path).records
     assert (first.name, first.state, first.cpus, second.name, second.state) == ("a|b", "done", 4, "c", "failed")

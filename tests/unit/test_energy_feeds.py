@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown.energy.green500 import feeds, intervals
+from shakedown.energy.green500 import feed_power, feeds, intervals
 from shakedown.energy.green500.feeds import Feed, Site
 from shakedown.energy.simulate import Load, Truth, observe
 from shakedown.energy.uncertainty.quantity import Quantity, Term, quantity
@@ -37,7 +37,7 @@ def traced(one: Channel, scale: float = 1.0, step: float = 1.0, **told: Any) -> 
 
 
 def mean(one: Trace, begin: float = 0.0, end: float = 200.0) -> Quantity:
-    return feeds.mean_power(one, T0 + round(begin * SECOND), T0 + round(end * SECOND))
+    return feed_power.mean_power(one, T0 + round(begin * SECOND), T0 + round(end * SECOND))
 
 
 def known(name: str, watts: float, u: float, common: str = "") -> Quantity:
@@ -205,9 +205,9 @@ def test_meters_of_different_pace_add_by_energy() -> None:
     ]
     tree = feeds.tree([one.channel for one in parts])
     traces = {channel_key(one.channel): one for one in parts}
-    found = feeds.total(tree, traces, T0, T0 + 200 * SECOND)
+    found = feed_power.total(tree, traces, T0, T0 + 200 * SECOND)
     assert found.value == pytest.approx(6 * 350.0, rel=0.01)
-    late = feeds.total(tree, traces, T0 + 110 * SECOND, T0 + 190 * SECOND)
+    late = feed_power.total(tree, traces, T0 + 110 * SECOND, T0 + 190 * SECOND)
     assert late.value == pytest.approx(6 * 300.0, rel=1e-9)
 
 
@@ -229,8 +229,8 @@ def test_a_silent_supply_widens_the_uncertainty_and_does_not_lower_the_load() ->
     cut = parts[2].take(parts[2].t_ns <= T0 + 100 * SECOND)
     site = Site(feeds=tuple(Feed(name=f"L{i}", channel=channel_key(parts[i].channel), load="rack") for i in range(3)))
     tree = feeds.tree([one.channel for one in parts], site)
-    whole = feeds.total(tree, {channel_key(one.channel): one for one in parts}, T0, T0 + 200 * SECOND)
-    lost = feeds.total(
+    whole = feed_power.total(tree, {channel_key(one.channel): one for one in parts}, T0, T0 + 200 * SECOND)
+    lost = feed_power.total(
         tree, {channel_key(one.channel): one for one in (*parts[:2], cut)}, T0, T0 + 200 * SECOND
     )  # fmt: skip
     assert whole.value == pytest.approx(350.0)
@@ -238,7 +238,7 @@ def test_a_silent_supply_widens_the_uncertainty_and_does_not_lower_the_load() ->
     assert {one.code for one in lost.notices} == {"supply-missing"}
     assert lost.u == pytest.approx(0.5 * 400 / 3 / math.sqrt(3), rel=1e-6)
     silent = parts[2].take(parts[2].t_ns > T0 + 250 * SECOND)
-    dead = feeds.total(
+    dead = feed_power.total(
         tree, {channel_key(one.channel): one for one in (*parts[:2], silent)}, T0, T0 + 200 * SECOND
     )  # fmt: skip
     assert dead.value == pytest.approx(350.0)
@@ -247,7 +247,7 @@ def test_a_silent_supply_widens_the_uncertainty_and_does_not_lower_the_load() ->
 def test_a_feed_without_a_trace_makes_the_sum_unknown_not_smaller() -> None:
     parts = [traced(channel("ipmi/power", host=f"n{i}")) for i in range(2)]
     tree = feeds.tree([one.channel for one in parts])
-    found = feeds.total(tree, {"n0:ipmi/power": parts[0]}, T0, T0 + 200 * SECOND)
+    found = feed_power.total(tree, {"n0:ipmi/power": parts[0]}, T0, T0 + 200 * SECOND)
     assert found.value is None and "n1:ipmi/power" in found.notices[0].text
     assert mean(parts[0], 1000.0, 1100.0).value is None
 
@@ -255,7 +255,7 @@ def test_a_feed_without_a_trace_makes_the_sum_unknown_not_smaller() -> None:
 def test_unmetered_feeds_are_named() -> None:
     site = Site(feeds=(Feed(name="rack", channel="p:x/power"), Feed(name="coolers")))
     one = traced(channel("x/power", host="p", place="rack"))
-    found = feeds.total(feeds.tree([one.channel], site), {"p:x/power": one}, T0, T0 + 200 * SECOND)
+    found = feed_power.total(feeds.tree([one.channel], site), {"p:x/power": one}, T0, T0 + 200 * SECOND)
     assert [note.text for note in found.notices] == ["no meter sees 'coolers'; it is not in the sum"]
 
 
@@ -263,10 +263,10 @@ def test_class_divisors() -> None:
     for kind, divisor in (("bound", math.sqrt(3)), ("sigma", 1.0), ("fwhm", 2.3548)):
         stated = Accuracy(reading=0.01, full_scale=0.002, absolute=1.0, kind=kind)  # type: ignore[arg-type]
         for seconds in (1.0, 3600.0):  # a bound on power does not shrink with time
-            terms = feeds.class_terms(channel("x/power", accuracy=stated, full_scale=1000.0), 350.0, seconds)
+            terms = feed_power.class_terms(channel("x/power", accuracy=stated, full_scale=1000.0), 350.0, seconds)
             assert terms[0].u == pytest.approx((3.5 + 2.0 + 1.0) / divisor, rel=1e-4)
         counter = channel("x/energy", quantity="energy", unit="J", accuracy=stated, most_w=1000.0)
-        terms = feeds.class_terms(counter, 350.0, 100.0)  # a bound on a count does
+        terms = feed_power.class_terms(counter, 350.0, 100.0)  # a bound on a count does
         assert terms[0].u == pytest.approx((3.5 + 2.0 + 0.01) / divisor, rel=1e-4)
 
 
@@ -291,16 +291,16 @@ def rack() -> feeds.Tree:
 def test_the_rest_is_the_parent_without_its_outermost_metered_parts() -> None:
     powers = {"rack": known("rack", 1000, 5), "node 1": known("node 1", 450, 3), "node 2": known("node 2", 440, 4),
               "cpu": known("cpu", 200, 1)}  # fmt: skip
-    found = feeds.rest(rack(), "rack", powers)
+    found = feed_power.rest(rack(), "rack", powers)
     assert (found.children, found.unmetered) == (("node 1", "node 2"), ("fans",))
     assert found.value.value == pytest.approx(110)
     assert found.value.u == pytest.approx(math.sqrt(25 + 9 + 16))
     assert not found.negative and not found.notices
-    assert feeds.rest(rack(), "node 1", powers).value.value == pytest.approx(250)
+    assert feed_power.rest(rack(), "node 1", powers).value.value == pytest.approx(250)
     with pytest.raises(BadInput, match="nothing within the feed 'fans'"):
-        feeds.rest(rack(), "fans", powers)
+        feed_power.rest(rack(), "fans", powers)
     with pytest.raises(BadInput, match="no power for 'node 2'"):
-        feeds.rest(rack(), "rack", {"rack": powers["rack"], "node 1": powers["node 1"]})
+        feed_power.rest(rack(), "rack", {"rack": powers["rack"], "node 1": powers["node 1"]})
 
 
 def test_a_rest_below_zero_is_flagged_only_beyond_its_uncertainty() -> None:
@@ -310,23 +310,25 @@ def test_a_rest_below_zero_is_flagged_only_beyond_its_uncertainty() -> None:
             "node 1": known("node 1", 450, 3),
             "node 2": known("node 2", 440, 4),
         }
-        found = feeds.rest(rack(), "rack", powers)
+        found = feed_power.rest(rack(), "rack", powers)
         assert found.negative is flagged
         assert [one.code for one in found.notices] == (["negative-rest"] if flagged else [])
 
 
 def test_two_meters_agree_within_their_uncertainty_or_not() -> None:
     for second, agree in ((990.0, True), (950.0, False)):
-        found = feeds.cross_check(known("pdu", 1000, 5), known("lab", second, 5))
+        found = feed_power.cross_check(known("pdu", 1000, 5), known("lab", second, 5))
         assert found.agree is agree
         assert found.ratio.value == pytest.approx(1000 / second)
-    assert feeds.cross_check(known("pdu", 1000, 50, "one gain"), known("lab", 990, 49.5, "one gain")).agree is False
+    assert (
+        feed_power.cross_check(known("pdu", 1000, 50, "one gain"), known("lab", 990, 49.5, "one gain")).agree is False
+    )
 
 
 def test_every_twin_is_checked() -> None:
     site = Site(feeds=(Feed(name="rack", channel="p:x/power"), Feed(name="lab", channel="l:x/power", same_as="rack")))
     tree = feeds.tree([channel("x/power", host=host, place="rack") for host in ("p", "l")], site)
-    found = feeds.checks(tree, {"rack": known("rack", 1000, 5), "lab": known("lab", 1004, 5)})
+    found = feed_power.checks(tree, {"rack": known("rack", 1000, 5), "lab": known("lab", 1004, 5)})
     assert [(one.first, one.second, one.agree) for one in found] == [("lab", "rack", True)]
 
 

@@ -17,8 +17,8 @@ from shakedown.files import atomic
 from shakedown.hosts.access import RealHost
 from shakedown.records import Job, Measurement, Plan, Run
 from shakedown.results import run_directory
-from shakedown.run import loop
-from shakedown.run.loop import Done
+from shakedown.run import loop, schedule
+from shakedown.run.schedule import Done
 from support.machines import machine
 
 
@@ -38,7 +38,7 @@ def sequence(made: Plan, results: dict[str, list[float]], spent_each: float = 1.
     """The order in which a plan runs when each run gives these medians, repeat by repeat."""
     done: dict[tuple[str, int], Done] = {}
     order = []
-    while step := loop.next_step(made, done, spent_each * len(order)):
+    while step := schedule.next_step(made, done, spent_each * len(order)):
         medians = results[step.run.id]
         done[step.run.id, step.repeat] = Done("ok", (medians[step.repeat - 1],)) if medians else Done("failed", ())
         order.append((step.run.id, step.repeat))
@@ -250,14 +250,14 @@ def test_the_harness_says_what_it_costs(tmp_path: Path) -> None:
 def test_the_time_left_counts_what_must_run_and_repeats_within_the_budget() -> None:
     runs = (run("a", repeat_min=2, repeat_max=4, repeat_interval=0.01), run("b"))
     open_end = Plan(campaign="c", title="c", runs=runs)
-    assert loop.left_s(open_end, {}, 0) == 5.0
-    assert loop.left_s(open_end, {("a", 1): Done("failed", ())}, 1) == 1.0  # it is not repeated
-    assert loop.left_s(open_end, {("b", 1): Done("ok", (1.0,))}, 1) == 4.0
+    assert schedule.left_s(open_end, {}, 0) == 5.0
+    assert schedule.left_s(open_end, {("a", 1): Done("failed", ())}, 1) == 1.0  # it is not repeated
+    assert schedule.left_s(open_end, {("b", 1): Done("ok", (1.0,))}, 1) == 4.0
     settled = {("a", 1): Done("ok", (1.0,)), ("a", 2): Done("ok", (1.0,)), ("b", 1): Done("ok", (1.0,))}
-    assert loop.left_s(open_end, settled, 3) == 0.0
+    assert schedule.left_s(open_end, settled, 3) == 0.0
     tight = Plan(campaign="c", title="c", runs=runs, budget_s=4)
-    assert loop.left_s(tight, {}, 0) == 4.0
-    assert loop.left_s(tight, {}, 10) == 3.0  # what must run does, whatever the budget says
+    assert schedule.left_s(tight, {}, 0) == 4.0
+    assert schedule.left_s(tight, {}, 10) == 3.0  # what must run does, whatever the budget says
 
 
 @pytest.mark.parametrize("step_s", [-3600.0, 7200.0])

@@ -12,8 +12,6 @@ from shakedown import campaign
 from shakedown.acceptance.run_verdict import _ended
 from shakedown.analysis import build
 from shakedown.campaign import plan
-from shakedown.cli.progress import outcome
-from shakedown.cli.run import exit_code
 from shakedown.errors import COULD_NOT_MEASURE
 from shakedown.hosts.access import RealHost
 from shakedown.records import Analysis, Gpu, Job, Machine, Measurement
@@ -22,6 +20,8 @@ from shakedown.results import run_directory
 from shakedown.results.outcome import measurement
 from shakedown.results.run_directory import RunDirectory
 from shakedown.run import loop
+from shakedown.run.observer import outcome
+from shakedown.run.session import exit_code
 from support.machines import with_gpus
 from support.workloads import installed
 

@@ -22,7 +22,7 @@ def test_help_loads_no_analysis() -> None:
 
 def test_the_harness_loads_nothing_heavy() -> None:
     assert not {"numpy", "duckdb", "vl_convert", "jinja2"} & loaded(
-        "import shakedown.run.loop, shakedown.cli.run, shakedown.campaign.plan"
+        "import shakedown.run.session, shakedown.cli.run, shakedown.campaign.plan"
     )
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from shakedown import campaign, strict, units, workloads
 from shakedown.cli import _chosen, app
-from shakedown.cli import run as run_verb
 from shakedown.errors import BadInput, CannotMeasure, ShakedownError, StoreFailed, plain
 from shakedown.files import packed
 from shakedown.files.atomic import read_record, write_record
@@ -26,6 +25,7 @@ from shakedown.programs import events
 from shakedown.records import Job, Measurement, Plan, Run
 from shakedown.results.outcome import last_line
 from shakedown.results.run_directory import Manifest, RunDirectory
+from shakedown.run import harness
 from shakedown.schedulers import Allocation
 from support.machines import machine
 
@@ -262,7 +262,7 @@ def test_refused_hosts_leave_no_run_directory(tmp_path: Path, monkeypatch: pytes
         if "silent" in hosts:
             monkeypatch.setattr("shakedown.run.multihost.fanout.machines", no_answer)
         with pytest.raises(CannotMeasure):
-            run_verb.plan_into(tmp_path / "runs" / "x", text, "c", Allocation(engine="", job="", hosts=hosts))
+            harness.new(tmp_path / "runs" / "x", text, "c", Allocation(engine="", job="", hosts=hosts))
         assert not (tmp_path / "runs" / "x").exists()
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from shakedown import schedulers
-from shakedown.cli import _patience, _submitted
+from shakedown.cli import _patience
+from shakedown.cli._observer import Terminal
 from shakedown.cli._patience import Patience, due_s, words
+from shakedown.errors import Interrupted
 from shakedown.hosts.access import RecordedHost, Result
-from shakedown.run.batch import job_monitor
+from shakedown.run.batch import campaign_jobs, job_monitor
 from shakedown.run.batch.submission import Submitted
 from shakedown.schedulers import JobRecord
 
@@ -84,9 +86,10 @@ def test_an_engine_that_never_answers_is_not_waited_for_in_silence(
             return Result(1, "", "slurm_load_jobs error: Unable to contact slurm controller")
 
     monkeypatch.setattr(_patience, "SAY_S", (0.0,))
-    monkeypatch.setattr("shakedown.hosts.access.RealHost", lambda: Deaf(tmp_path))
-    with pytest.raises(SystemExit):
-        _submitted._watch("back", tmp_path, tmp_path, Submitted(engine="slurm", id="7", submitted_s=0.0))
+    monkeypatch.setattr(campaign_jobs, "RealHost", lambda: Deaf(tmp_path))
+    job = Submitted(engine="slurm", id="7", submitted_s=0.0)
+    with pytest.raises(Interrupted, match="the job goes on") as left:
+        campaign_jobs.watch(tmp_path, tmp_path, job, "back", Terminal())
+    assert "back" in left.value.hint and "scancel 7" in left.value.hint
     said = capsys.readouterr().err
     assert "job 7 waits for Slurm since" in said and "squeue --jobs=7" in said
-    assert "the job goes on" in said

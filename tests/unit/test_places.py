@@ -17,8 +17,8 @@ from shakedown.machine.span import span
 from shakedown.records import Absent, Job, Machine, Peak, Plan
 from shakedown.results import run_directory
 from shakedown.results.outcome import alone
-from shakedown.run import loop
-from shakedown.run.multihost import client, fanout
+from shakedown.run import loop, schedule
+from shakedown.run.multihost import agent, client, fanout
 from shakedown.schedulers import Allocation
 from support.machines import OPEN_MPI, host
 
@@ -127,12 +127,12 @@ def test_words_that_are_no_place_are_refused(word: str) -> None:
     ],
 )
 def test_which_host_this_is(hosts: tuple[str, ...], environment: dict[str, str], name: str, found: str) -> None:
-    assert fanout.me(hosts, environment, name) == found
+    assert agent.me(hosts, environment, name) == found
 
 
 def test_a_host_that_is_not_of_the_allocation_is_said() -> None:
     with pytest.raises(CannotMeasure, match="login, is none of the allocation's: n1, n2"):
-        fanout.me(("n1", "n2"), {}, "login")
+        agent.me(("n1", "n2"), {}, "login")
 
 
 def job(*hosts: str) -> Job:
@@ -241,7 +241,7 @@ def test_time_of_copies_counts_once() -> None:
             run="r", repeat=1, workload="empty", params={}, host=name, state="ok", begin_ns=0, end_ns=int(end_s * 1e9)
         )
 
-    assert loop.spent([record("a", 2), record("b", 3)]) == 3
+    assert schedule.spent([record("a", 2), record("b", 3)]) == 3
 
 
 def test_a_reason_that_several_workloads_share_stands_once() -> None:

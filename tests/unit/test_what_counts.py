@@ -12,7 +12,6 @@ from shakedown.acceptance import run_verdict
 from shakedown.acceptance.plan import LimitEntry, RunTest
 from shakedown.analysis import build, compare, limits, published_comparison, values
 from shakedown.campaign import plan
-from shakedown.cli.progress import outcome
 from shakedown.document.model import Alert, Bars
 from shakedown.hosts.access import RealHost
 from shakedown.programs import events
@@ -24,6 +23,7 @@ from shakedown.results import outcome as measure
 from shakedown.results import run_directory
 from shakedown.results.run_directory import RunDirectory
 from shakedown.run import loop
+from shakedown.run.observer import outcome
 from support.findings import finding
 from support.machines import machine
 from support.workloads import installed

@@ -168,10 +168,10 @@ def _software(
 
 def _engines(acceptance: Acceptance, folder: str) -> Iterable[str]:
     """The batch engines that a session's jobs were submitted to."""
-    from ..run.batch.submission import Asked
+    from ..run.batch.options import BatchOptions
 
     for path in sorted((acceptance.path / folder / "jobs").glob("*/asked.json")):
-        yield atomic.read_record(path, Asked).engine
+        yield atomic.read_record(path, BatchOptions).engine
 
 
 def _fact(one: Measurement, key: str) -> str:

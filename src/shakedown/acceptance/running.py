@@ -1,13 +1,11 @@
 """What can be done without a person: runs as one campaign in one run directory, and commands one after the other.
 
-What an interrupted session left is gone on with; nothing that is whole is done again. The functions that begin and carry
-out a campaign are handed in: they are those of `shakedown run`, on this machine or through a batch engine.
+What an interrupted session left is gone on with; nothing that is whole is done again.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,10 +14,13 @@ import msgspec
 
 from ..campaign import Campaign
 from ..campaign import plan as plans
-from ..errors import BadInput, CannotMeasure, ShakedownError
+from ..errors import BadInput, CannotMeasure, Interrupted, ShakedownError
 from ..files import atomic
 from ..hosts.process import Process
 from ..results.run_directory import RunDirectory
+from ..run import session as runs
+from ..run.observer import Observer
+from ..run.session import How
 from . import availability, directory, forms, sealing
 from .journal import Abandoned, Attempt, File, Session
 from .plan import (
@@ -35,8 +36,6 @@ from .plan import (
 )
 
 COMMAND = "command.json"
-#: (campaign's file, run directory) -> the run directory, with all done that can be done now.
-Carry = Callable[[Path, Path], RunDirectory | None]  # None: a job does it, which nobody waits for
 Say = Callable[[str], None]
 
 
@@ -152,10 +151,10 @@ def record(root: Path, test: ManualTest, form: forms.Form, attached: Mapping[str
 # ----------------------------------------------------------------------------------------------------------------- runs
 
 
-def run_session(root: Path, tests: Sequence[RunTest], carry: Carry, say: Say) -> bool:
+def run_session(root: Path, tests: Sequence[RunTest], how: How, observer: Observer) -> bool:
     """Do these tests' runs as one campaign, or go on with the session that is open; True when it was sealed.
 
-    Raises what ``carry`` raises: the session stays open, and the next call goes on with it.
+    Raises what ``runs.begin`` raises: the session stays open, and the next call goes on with it.
     """
     directory.refuse_if_others_write(root)
     with directory.writing(root) as (acceptance, book):
@@ -163,42 +162,47 @@ def run_session(root: Path, tests: Sequence[RunTest], carry: Carry, say: Say) ->
         if session is None:
             if not tests:
                 return True
-            folder = directory.next_run_folder(root, acceptance.entries)
-            entry = book.append(Session(folder=folder, tests=tuple(test.id for test in tests)), time.time_ns())
+            name = directory.next_run_folder(root, acceptance.entries)
+            entry = book.append(Session(folder=name, tests=tuple(test.id for test in tests)), time.time_ns())
             assert isinstance(entry, Session)
             session = entry
         else:
-            say(f"going on with {session.folder}: {', '.join(session.tests)}")
+            observer.say(f"going on with {session.folder}: {', '.join(session.tests)}")
     mine = [test for name in session.tests if isinstance(test := acceptance.plan.test(name), RunTest)]
-    with tempfile.TemporaryDirectory(prefix="shakedown-") as scratch:
-        file = Path(scratch) / "campaign.toml"
-        atomic.write(file, campaign_toml(acceptance.plan, mine))
-        try:
-            opened = carry(file, root / session.folder)
-        except ShakedownError as error:
-            if not (root / session.folder / "manifest.json").exists():  # it came to no plan: nothing to go on with
-                abandon(root, error.what)
-            raise
-    if opened is None:
+    folder = (root / session.folder).resolve()
+    try:
+        ran = runs.begin_or_go_on(campaign_toml(acceptance.plan, mine), session.folder, folder, how, observer)
+    except ShakedownError as error:
+        planned = (folder / "manifest.json").exists()
+        if not planned and not isinstance(error, Interrupted):  # it came to no plan: nothing to go on with
+            abandon(root, error.what)
+        raise
+    if ran is None:
         return False
+    (opened,) = ran.parts  # a plan names no kinds of nodes
     missing = unfinished(opened)
     if missing:
-        say(f"{session.folder} is not whole yet: {missing} of {len(opened.plan().runs)} runs have no result")
+        observer.say(f"{session.folder} is not whole yet: {missing} of {len(opened.plan().runs)} runs have no result")
         return False
-    runs = {test.id: _runs_of(test, opened) for test in mine}
+    of_tests = {test.id: _runs_of(test, opened) for test in mine}
     with directory.writing(root) as (now, book):
         if directory.open_session(now.entries) == session:  # else another call has watched it too, and was first
-            directory.seal_session(root, book, session, runs, time.time_ns())
+            directory.seal_session(root, book, session, of_tests, time.time_ns())
     return True
 
 
-def groups(tests: Sequence[RunTest], *, in_a_job: bool, job: Carry, here: Carry) -> list[tuple[list[RunTest], Carry]]:
+def groups(tests: Sequence[RunTest], how: How) -> list[tuple[list[RunTest], How]]:
     """The sessions that these tests make, in their order, each with how it is carried out: one for all; where a job does
     it, another afterwards for those that run outside of it."""
-    if not in_a_job:
-        return [(list(tests), job)] if tests else []
-    parts = [([one for one in tests if not one.outside], job), ([one for one in tests if one.outside], here)]
+    if how.batch is None:
+        return [(list(tests), how)] if tests else []
+    parts = [([one for one in tests if not one.outside], how), ([one for one in tests if one.outside], outside_of(how))]
     return [(mine, way) for mine, way in parts if mine]
+
+
+def outside_of(how: How) -> How:
+    """How tests are run that no job does: where `accept run` is called, and waited for."""
+    return How(back=how.back)
 
 
 def is_outside(tests: Sequence[Test], names: Sequence[str]) -> bool:

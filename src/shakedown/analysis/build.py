@@ -181,10 +181,7 @@ def build(
     found = pair_matrix.with_notices(derive.findings(cases, by_workload), many_pairs)
     found = sizes.by_rule(found, metrics, machine.hosts)
     machine = _with_measured(machine, limits.measured_peaks(found, metrics))
-    peaks: dict[str, tuple[Peak, ...]] = {host.name: host.peaks for host in machine.hosts}
-    if len(machine.hosts) == 1:  # a host that is unknown to the machine is of its one kind
-        peaks = dict.fromkeys({"", *(one.host for one in found)}, machine.hosts[0].peaks)
-    peaks |= peaks_of_jobs({one.host for one in found} - peaks.keys(), machine)
+    peaks = _peaks(machine, {one.host for one in found})
     found = ratios.ratios(limits.with_fractions(found, metrics, peaks), by_workload)
     slow = stragglers.behind(found, metrics)
     found = [_warned(one, metrics[one.metric]) for one in stragglers.with_notices(found, slow)]
@@ -222,6 +219,14 @@ def build(
     laid = published_comparison.beside(found, metrics, systems, circumstances.setting_of(analysis))
     analysis = msgspec.structs.replace(analysis, beside=laid, summary=summary.summarise(analysis, plan))
     return pair_matrix.with_pairs(analysis, many_pairs)
+
+
+def _peaks(machine: Machine, names: set[str]) -> dict[str, tuple[Peak, ...]]:
+    """The peaks of every host that findings name."""
+    if len(machine.hosts) == 1:  # a host that is unknown to the machine is of its one kind
+        return dict.fromkeys({"", *names}, machine.hosts[0].peaks)
+    known = {host.name: host.peaks for host in machine.hosts}
+    return known | peaks_of_jobs(names - known.keys(), machine)
 
 
 def peaks_of_jobs(names: Iterable[str], machine: Machine) -> dict[str, tuple[Peak, ...]]:

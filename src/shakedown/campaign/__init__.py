@@ -14,6 +14,7 @@ import msgspec
 from .. import strict, units
 from ..errors import BadInput, unknown
 from ..records import Limit, Name, Params, Value
+from ..schedulers.common.options import NodeOptions
 from ..strict import CountOrNone, Positive
 
 
@@ -47,17 +48,11 @@ class LimitEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     source: str = ""
 
 
-class ShapeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ShapeEntry(NodeOptions, frozen=True, kw_only=True):
     """One kind of node of a cluster: what a batch engine is asked for it. Each kind gets an allocation of its own."""
 
     nodes: CountOrNone = 0  # 0: as the command line says
     hosts: str = ""
-    partition: str = ""
-    account: str = ""
-    qos: str = ""
-    constraint: str = ""
-    reservation: str = ""
-    gres: str = ""
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

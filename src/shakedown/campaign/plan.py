@@ -229,3 +229,10 @@ def _limits(campaign: campaigns.Campaign, where: str) -> tuple[Limit, ...]:
             campaigns.check_peak(entry.of, known[entry.metric].unit, place)
         limits.append(campaigns.limit(entry, known[entry.metric].unit, place))
     return tuple(limits)
+
+
+def alike(found: Machine, nodes: int) -> Machine:
+    """A machine of so many hosts that are all as the one that was found."""
+    (host,) = found.hosts
+    hosts = tuple(msgspec.structs.replace(host, name=f"{host.name}-{number + 1}") for number in range(nodes))
+    return found if nodes == 1 else msgspec.structs.replace(found, hosts=hosts)

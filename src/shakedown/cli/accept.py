@@ -11,7 +11,7 @@ import typer
 
 from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput
-from . import _accept, _submitted, _where
+from . import _accept, _batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,8 +88,9 @@ def begin(
     terminal.say(f"begun: {directory}\n  next: shakedown accept run {directory}")
 
 
-@app.command("run")
+@app.command("run", cls=_batch.Command)
 def run(
+    ctx: typer.Context,
     directory: _Directory,
     test: Annotated[
         list[str] | None, typer.Option(help="Only this test; may be given again. Default: all that are not done.")
@@ -97,21 +98,6 @@ def run(
     again: _Again = False,
     by: _By = "",
     reason: _Reason = "",
-    on: _where.On = "",
-    nodes: _where.Nodes = 0,
-    hosts: _where.Hosts = "",
-    partition: _where.Partition = "",
-    account: _where.Account = "",
-    qos: _where.Qos = "",
-    constraint: _where.Constraint = "",
-    reservation: _where.Reservation = "",
-    gres: _where.Gres = "",
-    parallel_environment: _where.Environment = "",
-    slots: _where.Slots = 0,
-    job_limit: _where.JobLimit = "",
-    engine_option: _where.Options = None,
-    attempts: _where.Attempts = 1,
-    detach: _where.Detach = False,
     json: _Json = False,
 ) -> None:
     """Do what needs no person: all runs as one campaign, here or in one job, then the commands. Goes on where it stopped."""
@@ -119,43 +105,26 @@ def run(
     from ..acceptance import directory as directories
     from ..hosts.access import RealHost
     from ..run.batch import submission
+    from ._observer import Terminal
 
-    where = _where.asked(
-        on,
-        nodes,
-        hosts,
-        partition=partition,
-        account=account,
-        qos=qos,
-        constraint=constraint,
-        reservation=reservation,
-        gres=gres,
-        parallel_environment=parallel_environment,
-        slots=slots,
-        job_limit=job_limit,
-        options=engine_option,
-        attempts=attempts,
-    )
+    how = _batch.how(ctx, back=f"shakedown accept run {directory}")
     directories.refuse_if_others_write(directory)
     acceptance = directories.open_(directory)
-    if where:
-        submission.reachable(where, RealHost())  # before anything of it stands in the journal
+    if how.batch:
+        submission.reachable(how.batch, RealHost())  # before anything of it stands in the journal
     wanted = [acceptance.plan.test(name) for name in test or ()] or list(acceptance.plan.tests)
-    back = f"shakedown accept run {directory}"
-    carry = _submitted.carry(where, None if where else _where.by_name(hosts), detach=detach, back=back)
-    here = _submitted.carry(None, None, detach=False, back=back)
     before = directories.open_session(acceptance.entries)
     if before:
         outside = running.is_outside(acceptance.plan.tests, before.tests)
-        if not running.run_session(directory, (), here if outside else carry, terminal.say):
-            _come_back(directory, detach)
+        if not running.run_session(directory, (), running.outside_of(how) if outside else how, Terminal()):
+            _come_back(directory, how.detach)
     if again:
         deciding.refuse_people(acceptance, wanted)
         _anew(directory, wanted if test else [], by, reason)
     runs, commands = deciding.due(directories.open_(directory), wanted, named=bool(test) and not before)
-    for group, way in running.groups(runs, in_a_job=where is not None, job=carry, here=here):
-        if not running.run_session(directory, group, way, terminal.say):
-            _come_back(directory, detach)
+    for group, way in running.groups(runs, how):
+        if not running.run_session(directory, group, way, Terminal()):
+            _come_back(directory, how.detach)
     begun = [running.run_times(directory, one, times, terminal.say) for one, times in commands]
     if not runs and not commands:
         terminal.say("nothing is left to run: shakedown accept status shows what is open")

@@ -11,6 +11,7 @@ import typer
 from .. import __version__
 from ..errors import COULD_NOT_MEASURE, USAGE, ShakedownError, unforeseen
 from . import (
+    _batch,
     accept,
     accounting,
     availability,
@@ -66,7 +67,7 @@ def _root(
 
 app.command("machine")(machine.command)
 app.command("gpu")(gpu.command)
-app.command("run")(run.command)
+app.command("run", cls=_batch.Command)(run.command)
 app.command("plan")(plan.command)
 app.command("report")(report.command)
 app.command("import")(import_.command)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..document import terminal
 from . import _chosen
-
-if TYPE_CHECKING:
-    from ..records import Machine
 
 
 def command(
@@ -33,7 +30,7 @@ def command(
     asked = campaigns.parse(text, where)
     made = plan.make(
         asked,
-        alike(machine.machine(RealHost()), nodes),
+        plan.alike(machine.machine(RealHost()), nodes),
         where=where,
         history=plan.learn(run_directory.durations(Path("runs"))),
         version=__version__,
@@ -55,12 +52,3 @@ def command(
     terminal.print_table(("run", "what", "times", "each", "limit"), rows)
     if made.skipped:
         terminal.print_table(("not here", "why"), plan.by_reason(made.skipped))
-
-
-def alike(found: Machine, nodes: int) -> Machine:
-    """A machine of so many hosts that are all as the one that was found."""
-    import msgspec
-
-    (host,) = found.hosts
-    hosts = tuple(msgspec.structs.replace(host, name=f"{host.name}-{number + 1}") for number in range(nodes))
-    return found if nodes == 1 else msgspec.structs.replace(found, hosts=hosts)

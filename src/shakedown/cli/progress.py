@@ -9,17 +9,15 @@ import sys
 import time
 from types import TracebackType
 
-from .. import workloads
-from ..analysis.values import best, told, void
-from ..campaign.plan import label_on
 from ..errors import plain
-from ..records import SCORED, Measurement
-from ..run.loop import Step
-from ..units import show, show_seconds
+from ..records import Measurement
+from ..run.observer import line, not_begun
+from ..run.schedule import Step
+from ..units import show_seconds
 
 
 class Live:
-    """Implements execute.Progress."""
+    """Implements run.loop.Progress."""
 
     def __init__(self, *, terminal: bool | None = None) -> None:
         self._terminal = sys.stderr.isatty() if terminal is None else terminal
@@ -77,35 +75,13 @@ class Live:
         self._bar.refresh()
 
     def end(self, step: Step, record: Measurement) -> None:
-        took = show_seconds((record.end_ns - record.begin_ns) * 1e-9)
-        again = f", repeat {step.repeat}" if step.repeat > 1 else ""
-        line = (
-            f"  {'ok' if record.state == 'ok' else record.state:<11} {label_on(step.run, record.host)}{again} ({took})"
-        )
-        line = plain(f"{line}  {outcome(record)}")
-        if self._bar:
-            self._bar.console.print(line.rstrip(), highlight=False, markup=False, soft_wrap=True)
-        else:
-            print(line.rstrip(), file=sys.stderr, flush=True)
+        self._line(line(step.run, record))
 
     def stop(self, step: Step) -> None:
-        print(f"  not begun   {step.run.label}: the allocation ends before it would", file=sys.stderr, flush=True)
+        self._line(not_begun(step))
 
-
-def outcome(record: Measurement) -> str:
-    """What a run gave, in a few words: its first metric at its best, or why there is none."""
-    if record.state not in SCORED:
-        return record.reason
-    found = best(workloads.get(record.workload).metrics, record.cases)
-    if found is None:
-        return _no_figure(record)
-    metric, case, value = found
-    words = f"{metric.title}: {show(value, metric.unit)}{told(metric, case.params)}"
-    return words if record.state == "ok" else f"{words}; {record.reason}"
-
-
-def _no_figure(record: Measurement) -> str:
-    """Why nothing that a run gave measures what its metrics are of."""
-    metrics = workloads.get(record.workload).metrics
-    whys = (void(metric, case.params) for case in record.cases for metric in metrics if metric.kernel == case.kernel)
-    return next(filter(None, whys), "")
+    def _line(self, text: str) -> None:
+        if self._bar:
+            self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        else:
+            print(text, file=sys.stderr, flush=True)

@@ -47,7 +47,7 @@ def command(
     import gc
 
     from ..results.run_directory import RunDirectory
-    from .run import exit_code
+    from ..run.session import exit_code
 
     gc.disable()  # hundreds of thousands of records without cycles: looking for some takes a fifth of the time
     opened = [

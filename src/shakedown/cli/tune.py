@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..document import terminal
-from ..errors import COULD_NOT_MEASURE, MET, BadInput
+from ..errors import COULD_NOT_MEASURE, MET, BadInput, Interrupted
 from . import common
 
 if TYPE_CHECKING:
     from ..tuning.records import Result
+    from ..tuning.session import Opened
 
 app = typer.Typer(name="tune", no_args_is_help=True, help="Find the fastest configuration of a benchmark by measuring.")
 
@@ -21,6 +21,38 @@ app = typer.Typer(name="tune", no_args_is_help=True, help="Find the fastest conf
 @app.callback()
 def _root() -> None:
     """Keeps the benchmark's name in the command: shakedown tune hpl."""
+
+
+_Minutes = Annotated[
+    float, typer.Option(callback=common.not_negative, help="Minutes that all calls in this folder together may take.")
+]
+_Order = Annotated[str, typer.Option("--n", help="The order N, or auto: by --memory-share and --time-limit-s.")]
+_Share = Annotated[float, typer.Option(callback=common.not_negative, help="For --n auto: of the free memory.")]
+_Limit = Annotated[
+    float, typer.Option(callback=common.not_negative, help="For --n auto: of one solution in seconds; 0: no limit.")
+]
+_Nodes = Annotated[
+    str,
+    typer.Option(
+        help="Hosts with commas between, or how many of this allocation. Default: this host, or the allocation."
+    ),
+]
+_Fix = Annotated[
+    list[str] | None,
+    typer.Option(help="NAME=VALUE or NAME=VALUE,VALUE: search only these, such as nb=192 or ranks=1,2."),
+]
+_Space = Annotated[Path | None, typer.Option(help="A TOML file with the values to search: nb = [128, 192] a line.")]
+_Library = Annotated[str, typer.Option(help="BLAS: auto, all, a name, or paths, with commas between.")]
+_Windows = Annotated[
+    str,
+    typer.Option(
+        help="Parts of a run at these shares of N (1,0.7,0.4,0.15); none: whole runs; auto: where those are long."
+    ),
+]
+_Panels = Annotated[int, typer.Option(help="Panels of a window at NB 192; other NB take as many columns. 0: 3 % of N.")]
+_Probes = Annotated[
+    Path | None, typer.Option(help="What a probe of kernels and network printed: the model's rates come from it.")
+]
 
 
 @app.command("hpl")
@@ -31,43 +63,17 @@ def command(
             help="The folder for everything; one that is there is gone on with. Default: a new one in ./runs."
         ),
     ] = None,
-    budget_min: Annotated[
-        float,
-        typer.Option(callback=common.not_negative, help="Minutes that all calls in this folder together may take."),
-    ] = 30.0,
-    n: Annotated[str, typer.Option("--n", help="The order N, or auto: by --memory-share and --time-limit-s.")] = "auto",
-    memory_share: Annotated[
-        float, typer.Option(callback=common.not_negative, help="For --n auto: of the free memory.")
-    ] = 0.8,
-    time_limit_s: Annotated[
-        float, typer.Option(callback=common.not_negative, help="For --n auto: of one solution in seconds; 0: no limit.")
-    ] = 0.0,
-    nodes: Annotated[
-        str,
-        typer.Option(
-            help="Hosts with commas between, or how many of this allocation. Default: this host, or the allocation."
-        ),
-    ] = "",
-    fix: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=VALUE or NAME=VALUE,VALUE: search only these, such as nb=192 or ranks=1,2."),
-    ] = None,
-    space: Annotated[
-        Path | None, typer.Option(help="A TOML file with the values to search: nb = [128, 192] a line.")
-    ] = None,
-    library: Annotated[str, typer.Option(help="BLAS: auto, all, a name, or paths, with commas between.")] = "auto",
-    windows: Annotated[
-        str,
-        typer.Option(
-            help="Parts of a run at these shares of N (1,0.7,0.4,0.15); none: whole runs; auto: where those are long."
-        ),
-    ] = "auto",
-    window_panels: Annotated[
-        int, typer.Option(help="Panels of a window at NB 192; other NB take as many columns. 0: 3 % of N.")
-    ] = 0,
-    probes: Annotated[
-        Path | None, typer.Option(help="What a probe of kernels and network printed: the model's rates come from it.")
-    ] = None,
+    budget_min: _Minutes = 30.0,
+    n: _Order = "auto",
+    memory_share: _Share = 0.8,
+    time_limit_s: _Limit = 0.0,
+    nodes: _Nodes = "",
+    fix: _Fix = None,
+    space: _Space = None,
+    library: _Library = "auto",
+    windows: _Windows = "auto",
+    window_panels: _Panels = 0,
+    probes: _Probes = None,
     seed: Annotated[int, typer.Option(help="Of the order of runs.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
 ) -> None:
@@ -91,21 +97,26 @@ def command(
         raise BadInput(f"--budget-min {budget_min:g} leaves no time", hint="give minutes above zero")
     opened = session.open_folder(directory, asked)
     try:
-        terminal.say(f"tuning HPL, N = {opened.setup.n:,} ({opened.setup.n_reason}), into {opened.folder}")
-        for notice in opened.journal.notices:
-            terminal.say(f"  note: {notice.text}")
-        try:
-            told = Told(session.told(opened))
-            result = session.run(opened, budget_s=60 * budget_min, progress=told)
-        except KeyboardInterrupt:
-            terminal.say(
-                f"shakedown: stopped; every run that ended was kept\n  next: shakedown tune hpl {opened.folder}"
-            )
-            sys.exit(130)
+        result = _tuned(opened, budget_s=60 * budget_min)
     finally:
         opened.journal.close()
     _show(result, opened.folder, json=json)
     raise typer.Exit(MET if result.chosen else COULD_NOT_MEASURE)
+
+
+def _tuned(opened: Opened, *, budget_s: float) -> Result:
+    """Search in the folder, and say how it goes on. Raises Interrupted."""
+    from ..tuning import session
+
+    terminal.say(f"tuning HPL, N = {opened.setup.n:,} ({opened.setup.n_reason}), into {opened.folder}")
+    for notice in opened.journal.notices:
+        terminal.say(f"  note: {notice.text}")
+    try:
+        return session.run(opened, budget_s=budget_s, progress=Told(session.told(opened)))
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "stopped; every run that ended was kept", hint=f"shakedown tune hpl {opened.folder}"
+        ) from None
 
 
 def _show(result: Result, folder: Path, *, json: bool) -> None:

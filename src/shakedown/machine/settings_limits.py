@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ..hosts.access import Door, format_cpu_list
 from ..records import Cpu, Setting
@@ -24,55 +25,56 @@ def ulimits(door: Door) -> dict[str, tuple[int | None, int | None]]:
     return found
 
 
+class _Limit(NamedTuple):
+    """A limit of this process that large runs need."""
+
+    name: str
+    key: str  # in /proc/self/limits
+    enough: int
+    effect: str
+    advice: str
+    shown: Callable[[int], str] = show_bytes
+    state: State = "info"  # below what is enough
+
+
+_LOCKED = _Limit(
+    "ulimit -l (locked memory)",
+    "Max locked memory",
+    1 << 30,
+    "InfiniBand and GPU drivers pin buffers: too little makes MPI fail or fall back to sockets",
+    "memlock unlimited in limits.conf, and in the scheduler's service",
+)
+_STACK = _Limit(
+    "ulimit -s (stack)",
+    "Max stack size",
+    1 << 26,
+    "Fortran programs with arrays on the stack crash where it is small",
+    "ulimit -s unlimited",
+)
+_FILES = _Limit(
+    "ulimit -n (open files)",
+    "Max open files",
+    4096,
+    "each connection of an MPI rank takes one",
+    "nofile 65536 in limits.conf",
+    str,
+    "warn",
+)
+
+
 def process_limits(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     """Locked memory, stack, open files, core files."""
     limits = ulimits(door)
     fabric = bool(door.list("/sys/class/infiniband"))
-    rows: tuple[tuple[str, str, int, State, str, str, Callable[[int], str]], ...] = (
-        (
-            "ulimit -l (locked memory)",
-            "Max locked memory",
-            1 << 30,
-            "warn" if fabric else "info",
-            "InfiniBand and GPU drivers pin buffers: too little makes MPI fail or fall back to sockets",
-            "memlock unlimited in limits.conf, and in the scheduler's service",
-            show_bytes,
-        ),
-        (
-            "ulimit -s (stack)",
-            "Max stack size",
-            1 << 26,
-            "info",
-            "Fortran programs with arrays on the stack crash where it is small",
-            "ulimit -s unlimited",
-            show_bytes,
-        ),
-        (
-            "ulimit -n (open files)",
-            "Max open files",
-            4096,
-            "warn",
-            "each connection of an MPI rank takes one",
-            "nofile 65536 in limits.conf",
-            str,
-        ),
-    )
     found: list[Setting] = []
-    for name, key, enough, state, effect, advice, shown in rows:
-        if key not in limits:
-            found.append(setting(name, None, "unknown", effect))
+    for one in (_LOCKED._replace(state="warn") if fabric else _LOCKED, _STACK, _FILES):
+        if one.key not in limits:
+            found.append(setting(one.name, None, "unknown", one.effect))
             continue
-        soft, _ = limits[key]
-        good = soft is None or soft >= enough
-        found.append(
-            setting(
-                name,
-                "unlimited" if soft is None else shown(soft),
-                "good" if good else state,
-                effect,
-                "" if good else advice,
-            )
-        )
+        soft, _ = limits[one.key]
+        good = soft is None or soft >= one.enough
+        value = "unlimited" if soft is None else one.shown(soft)
+        found.append(setting(one.name, value, "good" if good else one.state, one.effect, "" if good else one.advice))
     soft = limits.get("Max core file size", (0, 0))[0]
     if "Max core file size" in limits:
         found.append(

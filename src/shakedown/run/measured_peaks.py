@@ -13,8 +13,7 @@ from .. import __version__, campaign
 from ..campaign import plan
 from ..hosts.access import Door
 from ..records import Absent, Machine
-from ..results import run_directory
-from . import loop
+from . import harness, loop
 
 
 def with_limits(
@@ -28,12 +27,7 @@ def with_limits(
     if not made.runs:
         return machine, list(made.skipped)
     with tempfile.TemporaryDirectory(prefix="shakedown-") as scratch:
-        manifest = run_directory.Manifest(
-            schema=run_directory.SCHEMA, campaign=name, created_ns=door.now_ns(), version=__version__, host=door.name()
-        )
-        directory = run_directory.RunDirectory.create(
-            Path(scratch) / "run", manifest=manifest, campaign_toml=text, machine=machine, plan=made
-        )
+        directory = harness.create(Path(scratch) / "run", text, machine, made, door)
         loop.execute(directory, made, machine, door, progress)
         analysis, _ = build.analyse(directory)
     missing = [Absent(what=one.label, why=one.reason) for one in analysis.outcomes if one.state != "ok"]

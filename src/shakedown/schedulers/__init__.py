@@ -17,6 +17,7 @@ import msgspec
 from .. import plugins
 from ..hosts.access import Door, Result
 from ..records import HostNames, Record
+from .common.options import JobOptions, NodeOptions
 
 JobState = Literal[
     "queued", "running", "done", "failed", "timeout", "oom", "node_fail", "cancelled", "preempted", "unknown"
@@ -25,40 +26,25 @@ JobState = Literal[
 ENDED: tuple[JobState, ...] = ("done", "failed", "timeout", "oom", "node_fail", "cancelled", "preempted")
 
 
-class Component(Record, frozen=True, kw_only=True):
+class Component(NodeOptions, frozen=True, kw_only=True):
     """A further kind of node in a heterogeneous job."""
 
     nodes: int = 1
-    partition: str = ""
-    constraint: str = ""
-    gres: str = ""
     hosts: tuple[str, ...] = ()
 
 
-class Request(Record, frozen=True, kw_only=True):
-    """What is asked of an engine: whole nodes for one job. Empty and None: the engine's default."""
+class Request(JobOptions, frozen=True, kw_only=True):
+    """One job: what is asked for it, and what it starts."""
 
     name: str
     argv: tuple[str, ...]  # what the job starts, once, on the first node of its allocation
     folder: str  # its working directory, on a file system that all nodes share; output and errors go there
-    nodes: int = 1
-    time_limit_s: float | None = None
-    partition: str = ""  # a queue, where the engine calls it so
-    account: str = ""
-    qos: str = ""
-    constraint: str = ""
-    reservation: str = ""
-    gres: str = ""  # generic resources of a node: gpu:4
-    hosts: tuple[str, ...] = ()  # these nodes and no others
     exclusive: bool = True
-    parallel_environment: str = ""  # Grid Engine
-    slots: int | None = None  # of each node, where the engine counts slots and not nodes (Grid Engine), or CPUs (PBS)
     requeue: bool = False  # whether the engine may start it again after a failure of a node
     components: tuple[Component, ...] = ()  # beyond the first, of a heterogeneous job (Slurm)
     env: dict[str, str] = msgspec.field(
         default_factory=dict
     )  # set in the job beyond what the engine gives it; never a secret
-    extra: tuple[str, ...] = ()  # words for the engine's own command, as the site wants them: --licenses=foo
 
 
 class Allocation(Record, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from ..hosts.access import Door, Result
 from ..hosts.hostlist import expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from .common.words import body, checked, label, minutes, place
+from .common.words import HOST_LIST, Word, body, checked, label, minutes, place, refuse_unknown, told
 
 _LIVE: dict[str, JobState] = {
     "NEW": "queued",
@@ -108,14 +108,15 @@ def _time(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and 0 < value < _LAST_S else None
 
 
+WORDS = {"partition": Word("--queue={}", what="queue"), "account": Word("--bank={}", what="bank")}
+
+
 def script(request: Request) -> str:
     """The batch script. Raises BadInput."""
     folder = place(request.folder)
     if set(folder) & set("{}\"'#"):
         raise BadInput(f"Flux cannot write into {folder!r}", hint="choose a folder without braces, quotes and #")
-    for name in ("qos", "reservation", "components", "parallel_environment"):
-        if getattr(request, name):
-            raise BadInput(f"Flux has no {name}", hint=f"leave {name} out; what the site has goes into extra words")
+    refuse_unknown(request, "Flux", (*WORDS, "constraint", "gres", "slots", "exclude"))
     lines = [
         "#!/bin/bash",
         f"# flux: --job-name={label(request.name)}",
@@ -126,15 +127,14 @@ def script(request: Request) -> str:
     ]
     if request.time_limit_s is not None:
         lines.append(f"# flux: --time-limit={minutes(request.time_limit_s)}m")
-    if request.partition:
-        lines.append(f"# flux: --queue={checked('queue', request.partition)}")
-    if request.account:
-        lines.append(f"# flux: --bank={checked('bank', request.account)}")
+    lines += [f"# flux: {word}" for word in told(request, WORDS)]
     needs = [f"host:{','.join(checked('host', host, r'[A-Za-z0-9.-]+') for host in request.hosts)}"] * bool(
         request.hosts
     )
     if request.constraint:
         needs.append(checked("constraint", request.constraint, r"[\w.,:|&()-]+"))
+    if request.exclude:
+        needs.append(f"-host:{checked('hosts to leave out', request.exclude, HOST_LIST)}")
     if needs:
         lines.append(f'# flux: --requires="{" and ".join(needs)}"')
     for word in filter(None, request.gres.split(",")):

@@ -27,9 +27,10 @@ import msgspec
 from .. import times
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
+from ..hosts.hostlist import expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from .common.words import CARRIED, body, checked, clock, label, place
+from .common.words import CARRIED, Word, body, checked, clock, label, place, refuse_unknown, told
 
 _UTC = ("env", "TZ=UTC", "LC_ALL=C")
 #: Fields of a line of the accounting file (accounting(5)), counted from 0.
@@ -49,7 +50,7 @@ _QUEUE, _HOST, _OWNER, _NAME, _NUMBER, _SUBMIT, _BEGIN, _END, _FAILED, _EXIT, _W
 _PE, _SLOTS, _TASK, _REQUESTS, _PE_TASK = 33, 34, 35, 39, 41
 _FIELDS = 45
 #: What stands in the field pe_taskid of a slave: 1.node3. A request with a colon moves the field to the right.
-_SLAVE = re.compile(r"\d+\.[\w.-]*[A-Za-z][\w.-]*")
+SLAVE = re.compile(r"\d+\.[\w.-]*[A-Za-z][\w.-]*")
 #: What ``failed`` means (accounting(5)), as far as it says more than that the set-up failed.
 _MEANS = {
     24: "it migrates",
@@ -139,7 +140,7 @@ def accounting(text: str, odd: list[str] | None = None) -> tuple[JobRecord, ...]
             continue
         task = fields[_TASK]
         name = fields[_NUMBER] + (f".{task}" if task not in ("0", "") else "")
-        if _SLAVE.fullmatch(next((word for word in fields[_PE_TASK:] if word == "NONE" or _SLAVE.fullmatch(word)), "")):
+        if SLAVE.fullmatch(next((word for word in fields[_PE_TASK:] if word == "NONE" or SLAVE.fullmatch(word)), "")):
             slaves.setdefault(name, []).append(fields[_HOST])
             continue
         attempt = count.get(name, 0)
@@ -150,10 +151,10 @@ def accounting(text: str, odd: list[str] | None = None) -> tuple[JobRecord, ...]
 
 
 def _line(fields: Sequence[str], name: str, attempt: int, hosts: tuple[str, ...]) -> JobRecord:
-    failed, status = _number(fields[_FAILED]), _number(fields[_EXIT])
+    failed, status = number_in(fields[_FAILED]), number_in(fields[_EXIT])
     begin_s, end_s = epoch(fields[_BEGIN]), epoch(fields[_END])
     number = status - 128 if 128 < status <= 128 + 64 else None
-    state = _ended(failed, status, fields[_REQUESTS], begin_s, end_s)
+    state = end_state(failed, status, fields[_REQUESTS], begin_s, end_s)
     why = _MEANS.get(failed, "it could not be set up") if failed else ""
     return JobRecord(
         engine="gridengine",
@@ -172,11 +173,11 @@ def _line(fields: Sequence[str], name: str, attempt: int, hosts: tuple[str, ...]
         submit_s=epoch(fields[_SUBMIT]),
         begin_s=begin_s,
         end_s=end_s,
-        cpus=_number(fields[_SLOTS]) if begin_s is not None else None,
+        cpus=number_in(fields[_SLOTS]) if begin_s is not None else None,
     )
 
 
-def _ended(failed: int, status: int, requests: str, begin_s: float | None, end_s: float | None) -> JobState:
+def end_state(failed: int, status: int, requests: str, begin_s: float | None, end_s: float | None) -> JobState:
     if failed in _AGAIN:
         return "preempted"
     if failed == 37:
@@ -190,18 +191,25 @@ def _ended(failed: int, status: int, requests: str, begin_s: float | None, end_s
     return "failed" if failed or status else "done"
 
 
-def _number(text: str) -> int:
+def number_in(text: str) -> int:
     match = re.match(r"-?[0-9]+", text)
     return (whole_number(match[0], -(2**63)) if match else None) or 0
 
 
 def epoch(text: str) -> float | None:
     """Unix seconds of a time in seconds or, as some forks write it, milliseconds; None for 0, which means never."""
-    value = _number(text)
+    value = number_in(text)
     return None if value <= 0 else value / 1000 if value > 10**11 else float(value)
 
 
 # -------------------------------------------------------------------------------------------------------------- asking
+
+
+WORDS = {
+    "partition": Word("-q {}", r"[\w.@,-]+", "queue"),
+    "account": Word("-P {}", what="project"),
+    "reservation": Word("-ar {}", r"\d+"),
+}
 
 
 def script(request: Request) -> str:
@@ -209,11 +217,7 @@ def script(request: Request) -> str:
     folder = place(request.folder)
     if set(folder) & set(':$"'):
         raise BadInput(f"Grid Engine cannot write into {folder!r}", hint='choose a folder without : $ and "')
-    for name in ("qos", "components"):
-        if getattr(request, name):
-            raise BadInput(
-                f"Grid Engine has no {name}", hint=f"leave {name} out; resources are asked for by constraint"
-            )
+    refuse_unknown(request, "Grid Engine", (*WORDS, "parallel_environment", "slots", "constraint", "gres", "exclude"))
     name = label(request.name)
     lines = [
         "#!/bin/bash",
@@ -226,14 +230,7 @@ def script(request: Request) -> str:
         f"#$ -v {','.join(CARRIED)}",
         *_slots(request),
     ]
-    if request.partition:
-        queue = checked("queue", request.partition, r"[\w.@,-]+")
-        lines.append(f"#$ -q {queue}")
-    if request.account:
-        lines.append(f"#$ -P {checked('project', request.account)}")
-    if request.reservation:
-        reservation = checked("reservation", request.reservation, r"\d+")
-        lines.append(f"#$ -ar {reservation}")
+    lines += [f"#$ {word}" for word in told(request, WORDS)]
     if request.extra:
         if any(not word.isprintable() or set(word) & set("\"'\\") for word in request.extra):
             raise BadInput(
@@ -259,8 +256,10 @@ def _slots(request: Request) -> list[str]:
     asked = []
     if request.time_limit_s is not None:
         asked.append(f"h_rt={clock(request.time_limit_s)}")
-    if request.hosts:
-        asked.append("hostname=" + "|".join(checked("host", host, r"[\w.-]+") for host in request.hosts))
+    if request.hosts or request.exclude:
+        names = "|".join(checked("host", host, r"[\w.-]+") for host in request.hosts)
+        out = "|".join(checked("host", host, r"[\w.-]+") for host in expand(request.exclude))
+        asked.append("hostname=" + (names if not out else f"({names})&!({out})" if names else f"!({out})"))
     if request.constraint:
         asked.append(checked("constraint", request.constraint, r"[\w.=,|*!-]+"))
     for word in filter(None, request.gres.split(",")):

@@ -15,9 +15,10 @@ from typing import Any
 from .. import strict, times
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import Door, Result
+from ..hosts.hostlist import expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from .common.words import body, checked, label, minutes, place
+from .common.words import Word, body, checked, label, minutes, place, refuse_unknown, told
 
 _STATES: dict[str, JobState] = {
     "PEND": "queued",
@@ -115,14 +116,15 @@ def _time(value: Any) -> float | None:
     return times.in_form(found[1], "%b %d %H:%M:%S %Y") if found else None
 
 
+WORDS = {"partition": Word("-q {}"), "account": Word("-P {}"), "reservation": Word("-U {}")}
+
+
 def script(request: Request) -> str:
     """The batch script. Raises BadInput."""
     folder = place(request.folder)
     if not re.fullmatch(r"[\w./+,=@~-]+", folder):
         raise BadInput(f"LSF cannot write into {folder!r}", hint="choose a folder of plain letters, digits and ._-")
-    for name in ("qos", "components", "parallel_environment"):
-        if getattr(request, name):
-            raise BadInput(f"LSF has no {name}", hint=f"leave {name} out; what the site has goes into extra words")
+    refuse_unknown(request, "LSF", (*WORDS, "constraint", "gres", "slots", "exclude"))
     each = request.slots or 1
     lines = [
         "#!/bin/bash",
@@ -137,14 +139,15 @@ def script(request: Request) -> str:
     ]
     if request.time_limit_s is not None:
         lines.append(f"#BSUB -W {minutes(request.time_limit_s)}")
-    for flag, name in (("q", "partition"), ("P", "account"), ("U", "reservation")):
-        if value := getattr(request, name):
-            lines.append(f"#BSUB -{flag} {checked(name, value)}")
+    lines += [f"#BSUB {word}" for word in told(request, WORDS)]
     if request.hosts:
         lines.append('#BSUB -m "' + " ".join(checked("host", host, r"[\w.-]+") for host in request.hosts) + '"')
     if request.constraint:
         chosen = checked("constraint", request.constraint, r"[\w.,:=<>!&|()\[\] -]+")
         lines.append(f'#BSUB -R "{chosen}"')
+    if request.exclude:
+        others = (f"hname!='{checked('host', host, r'[A-Za-z0-9.-]+')}'" for host in expand(request.exclude))
+        lines.append(f'#BSUB -R "select[{" && ".join(others)}]"')
     for word in filter(None, request.gres.split(",")):
         kind, _, count = checked("generic resource", word, r"gpu[:=]\d+").replace("=", ":").rpartition(":")
         lines.append(f'#BSUB -{kind} "num={count}"')

@@ -28,7 +28,7 @@ from .common.pbs_resources import Gpus as Gpus
 from .common.pbs_resources import asked_cpus as asked_cpus
 from .common.pbs_resources import cpus_of as cpus_of
 from .common.pbs_resources import gpus_of as gpus_of
-from .common.words import CARRIED, body, checked, clock, label, place
+from .common.words import CARRIED, Word, body, checked, clock, label, place, refuse_unknown, told
 
 _UTC = ("env", "TZ=UTC", "LC_ALL=C")
 _STATES: dict[str, JobState] = {
@@ -170,6 +170,9 @@ def hosts_of(text: str) -> tuple[str, ...]:
 # -------------------------------------------------------------------------------------------------------------- asking
 
 
+WORDS = {"account": Word("-A {}")}
+
+
 def head(request: Request, engine: str) -> list[str]:
     """The lines that OpenPBS and Torque share. Raises BadInput."""
     folder = place(request.folder)
@@ -177,9 +180,7 @@ def head(request: Request, engine: str) -> list[str]:
         raise BadInput(
             f"{engine} cannot write into {folder!r}", hint="choose a folder of plain letters, digits and ._-"
         )
-    for name in ("qos", "components", "parallel_environment"):
-        if getattr(request, name):
-            raise BadInput(f"{engine} has no {name}", hint=f"leave {name} out; what the site has goes into extra words")
+    refuse_unknown(request, engine, (*WORDS, "partition", "reservation", "constraint", "gres", "slots"))
     name = label(request.name)
     lines = [
         "#!/bin/bash",
@@ -192,8 +193,7 @@ def head(request: Request, engine: str) -> list[str]:
     ]
     if request.time_limit_s is not None:
         lines.append(f"#PBS -l walltime={clock(request.time_limit_s)}")
-    if request.account:
-        lines.append(f"#PBS -A {checked('account', request.account)}")
+    lines += [f"#PBS {word}" for word in told(request, WORDS)]
     queue = request.reservation or request.partition  # a reservation is a queue of its own
     if queue:
         lines.append(f"#PBS -q {checked('queue', queue)}")

@@ -15,7 +15,7 @@ from ..errors import ShakedownError
 from ..hosts.access import Door
 from ..records import Case, Host, Machine, Measurement, Params, Run, Value
 from ..results.run_directory import RunDirectory
-from ..run import loop
+from ..run import schedule, single
 from ..schedulers import Allocation
 from ..workloads.common import hpl
 from .loop import Asked, Measure, blank, failed
@@ -93,7 +93,7 @@ def measure(
             params = resolved(request, machine, hosts)
         except ShakedownError as error:
             return failed(asked, state="unavailable", reason=error.what, cost_s=0.0, begin_ns=door.now_ns())
-        step = loop.Step(
+        step = schedule.Step(
             Run(
                 id=request.key.replace(",", "_"),
                 workload="hpl",
@@ -105,7 +105,7 @@ def measure(
             ),
             request.repeat,
         )
-        return trial(asked, loop.run_once(directory, step, machine, door, advance, allocation=allocation))
+        return trial(asked, single.run_once(directory, step, machine, door, advance, allocation=allocation))
 
     return run
 

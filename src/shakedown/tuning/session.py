@@ -17,8 +17,8 @@ from ..launchers.mpirun import cores
 from ..programs import events
 from ..records import Host, Machine, Notice, Record, Value
 from ..results import run_directory
+from ..run import harness
 from ..run import loop as execute
-from ..run.multihost import fanout
 from ..schedulers import Allocation
 from ..units import whole_number
 from ..workloads.common import blas
@@ -88,8 +88,7 @@ def open_folder(folder: Path | None, asked: Asked) -> Opened:
         journal.keep_setup(setup)
         if not (path / "machine.json").exists():
             atomic.write_record(path / "machine.json", found)
-        if allocation:
-            found = msgspec.structs.replace(found, hosts=fanout.machines(path, found.hosts[0], allocation))
+        found = harness.with_hosts(path, found, allocation)
         execute.clear_leftovers(run_directory.RunDirectory(path))
     except ShakedownError:
         journal.close()

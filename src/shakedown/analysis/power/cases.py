@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from ...energy import phase
-from ...energy.green500 import feeds
+from ...energy.green500 import feed_power, feeds
 from ...energy.uncertainty.quantity import scaled, total
 from ...errors import ShakedownError
 from ...metering.meters import UPSTREAM
@@ -177,7 +177,7 @@ class Cases:
                     found += self._rest(tree, key, powers, title)
             self.checks += [
                 Notice(code="meters-differ", text=f"{title}: {one.text}", advice="characterise both on one load")
-                for one in feeds.checks(tree, powers)
+                for one in feed_power.checks(tree, powers)
                 if one.agree is False
             ]
         return tuple(found)
@@ -186,7 +186,7 @@ class Cases:
         inner = [feed.name for feed in tree.children(key)]
         if not inner or any(name not in powers for name in inner):
             return []
-        rest = feeds.rest(tree, key, powers)
+        rest = feed_power.rest(tree, key, powers)
         self.checks += rest.notices
         return [PowerPart(case=title, part=f"rest of {key}", within=key, power=rest.value)]
 

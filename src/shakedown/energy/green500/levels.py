@@ -17,7 +17,7 @@ from ...records import Notice, Record
 from ...units import show
 from ..counters import unroll
 from ..uncertainty.quantity import Quantity
-from . import feeds, measured
+from . import feed_power, measured
 from .aspects import ASPECTS, Case, Failure
 from .measured import SetPower, Total
 from .rules import Rules
@@ -204,12 +204,12 @@ def _second_meters(case: Case) -> Iterator[Notice]:
         trace = case.submission.traces[feed.channel]
         stated = case.submission.accuracy(feed)
         channel = msgspec.structs.replace(trace.channel, accuracy=stated)
-        return feeds.mean_power(trace.of(channel), window.begin_ns, window.end_ns, name=feed.name)
+        return feed_power.mean_power(trace.of(channel), window.begin_ns, window.end_ns, name=feed.name)
 
     for one in by_name.values():
         other = by_name.get(one.same_as)
         if other is not None and one.channel and other.channel:
-            found = feeds.cross_check(watts(one), watts(other))
+            found = feed_power.cross_check(watts(one), watts(other))
             if found.agree is not True:
                 yield Notice(code="meters-disagree", text=found.text, advice="find out which of them is wrong")
 

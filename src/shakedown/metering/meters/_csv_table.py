@@ -11,16 +11,16 @@ Found from the first lines, overridden by the target's options. Dialects differ 
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast, get_args
+from typing import NamedTuple
 
 from ... import units
 from ...errors import BadInput, unknown
 from ...units import whole_number
-from . import Channel, Place, Quantity, Scope, Status
+from . import Status
+from ._csv_columns import QUANTITIES, Column, channel_of, nested, number, unit_of, unit_word
 from ._csv_time import Clock, Spec, Stamp, spec
 
 OPTIONS = {
@@ -44,14 +44,6 @@ OPTIONS = {
 }
 DIALECTS = ("spl", "yokogawa", "lmg", "generic")
 _SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " "}
-_QUANTITIES: dict[str, Quantity] = {
-    "W": "power",
-    "J": "energy",
-    "degC": "temperature",
-    "m3/s": "flow",
-    "Hz": "speed",
-    "1": "ratio",
-}
 #: Cells that stand for no value. Yokogawa: -OL- over range, -OF- overflow of a computation; SCPI: 9.9E37 and 9.91E37.
 _OVER = re.compile(r"[-+ ]*(o\.?l\.?|of|over|ovr|inf(inity)?|over-?range|overload)[- ]*|-{3,}|\+?9\.9E\+?37", re.I)
 _NOTHING = re.compile(r"|nan|null|none|n/?a|nodata|no data|\*+|\+?9\.91E\+?37", re.I)
@@ -62,21 +54,6 @@ _TIME_NAMES = re.compile(
 )
 _MILLI_NAMES = re.compile(r"milli ?-?seconds?|ms|msec", re.I)
 _LMG_NAMES = re.compile(r"(utrms|itrms|tsnorm|durnorm)\d*", re.I)
-_POWER_NAMES = {
-    "yokogawa": re.compile(r"P([-_ (]?(rms|E|El|element)?[-_ ]?(\d|SIGMA|Sigma|sigma|SUM|Sum|Σ|W).*)?"),
-    "lmg": re.compile(r"P\d*|Psum|PΣ|P\d+sum", re.I),
-}
-#: Units as names of columns write them: power_w, energy_kwh. "mw" may be mW or MW and is neither.
-_LOWER = {"w": "W", "kw": "kW", "wh": "Wh", "kwh": "kWh", "j": "J", "kj": "kJ"}
-_SUM = re.compile(r"Σ|sigma|sum", re.I)
-
-
-class Column(NamedTuple):
-    """One column of values."""
-
-    at: int  # from 0
-    factor: float  # to SI
-    channel: Channel
 
 
 class Layout(NamedTuple):
@@ -134,17 +111,6 @@ def joined(cells: Sequence[str], stamps: Sequence[int]) -> str:
         return " ".join(cells[index] for index in stamps)
     date, time, milliseconds = (cells[index] for index in stamps)
     return f"{date} {time}.{milliseconds.zfill(3)}"
-
-
-def number(text: str, comma: bool) -> float | None:
-    """A number as the file writes it; None for what is none."""
-    text = text.strip()
-    if comma and "," in text:
-        text = text.replace(".", "").replace(",", ".")
-    try:
-        return float(text) if "_" not in text else None
-    except ValueError:
-        return None
 
 
 def _value(cell: str, factor: float, layout: Layout) -> tuple[float | None, Status, str]:
@@ -225,7 +191,7 @@ def _spl(lines: Sequence[str], options: Mapping[str, str], where: str) -> Layout
     columns = []
     for count, index in enumerate(watts, 1):
         name = "watts" if len(watts) == 1 else f"watts-{count}"
-        columns.append(Column(index, 1.0, _channel(name, "W", 1.0, "spl", options, where)))
+        columns.append(Column(index, 1.0, channel_of(name, "W", 1.0, "spl", options, where)))
     how = spec([cells[1]], format=options.get("format", ""), order="mdy", where=where)
     return Layout("spl", ",", False, first, len(cells), (1,), how, tuple(columns))
 
@@ -273,8 +239,8 @@ def _header(rows: Sequence[Sequence[str]], first: int, asked: str) -> tuple[list
     width = len(rows[first])
     above = [list(row) for row in rows[:first] if len(row) >= width - 1 and any(row)]
     names, own = [str(index) for index in range(1, width + 1)], [""] * width
-    if above and len(above) > 1 and all(_unit_word(cell) is not None or not cell for cell in above[-1]):
-        own = [_unit_word(cell) or "" for cell in above[-1]]
+    if above and len(above) > 1 and all(unit_word(cell) is not None or not cell for cell in above[-1]):
+        own = [unit_word(cell) or "" for cell in above[-1]]
         above.pop()
     if above:
         names = above[-1]
@@ -289,18 +255,6 @@ def _header(rows: Sequence[Sequence[str]], first: int, asked: str) -> tuple[list
     if re.search(r"yokogawa|wtviewer|Store ?No", told, re.I) or any(name.startswith("Urms-") for name in names):
         return names, own, "yokogawa"
     return names, own, "generic"
-
-
-def _unit_word(cell: str) -> str | None:
-    """A cell of a row of units: ``[W]``, ``V``, ``kW``. None for what is none."""
-    word = cell.strip("[]() ")
-    if word in ("s", "ms", "-", "VA", "var", "Ah", "deg", "°", "h:m:s") and cell:
-        return word
-    try:
-        units.si(word)
-    except units.UnknownUnit:
-        return None
-    return word if word and whole_number(word) is None else None
 
 
 def _pick(word: str, names: Sequence[str], option: str, where: str) -> int:
@@ -355,7 +309,7 @@ def _columns(
     for index in wanted or range(len(names)):
         if index in stamps:
             continue
-        unit = _unit_of(names[index], own[index], dialect) or (options.get("unit", "") if wanted else "")
+        unit = unit_of(names[index], own[index], dialect) or (options.get("unit", "") if wanted else "")
         power = bool(re.search(r"power|leistung|watt", names[index], re.I)) and "factor" not in names[index].lower()
         if not unit and power:
             unit = options.get("unit", "")
@@ -368,91 +322,11 @@ def _columns(
             raise BadInput(
                 str(error), where=f"{where}, column {names[index]!r}", hint="give unit=W, kW, kWh ..."
             ) from None
-        if name not in _QUANTITIES or (not wanted and name not in ("W", "J")):
+        if name not in QUANTITIES or (not wanted and name not in ("W", "J")):
             continue
-        channel = _channel(names[index], name, factor, dialect, options, where)
+        channel = channel_of(names[index], name, factor, dialect, options, where)
         found.append(Column(index, factor, channel))
     if not found:
         told = f"column {unsure[0]!r} says no unit" if unsure else f"no column of power among {', '.join(names)}"
         raise BadInput(told, where=where, hint="name it with column= and its unit with unit=W, kW, kWh ...")
-    return _nested(found)
-
-
-#: Of a column's name; the unit of a longer one is not looked for.
-_LONGEST_NAME = 200
-
-
-def _unit_of(name: str, own: str, dialect: str) -> str:
-    """The unit that a header states, or that the dialect implies. Empty where it states none."""
-    if own:
-        return own
-    name = name[:_LONGEST_NAME]
-    found = re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", name) or re.search(r"[/_ ]([A-Za-zµ°]+)$", name)
-    for word in (found[1] if found else "", name):
-        word = re.sub(r"(?i)watts?$", "W", re.sub(r"(?i)^joules?$", "J", word.replace("°C", "degC")))
-        word = _LOWER.get(re.sub(r"(?i)^kilo(?=W)", "k", word), word)
-        if (_unit_word(word) or "") and word not in ("t", "h", "d", "m", "l", "K", "A"):
-            return word
-    bare = re.sub(r"[\[(].*", "", name).strip().strip('"')
-    if dialect in _POWER_NAMES and _POWER_NAMES[dialect].fullmatch(bare):
-        return "W"
-    if dialect in _POWER_NAMES and re.match(r"(WP|EP)[-_ \d]", f"{bare} "):
-        return "Wh"
-    return ""
-
-
-def _channel(name: str, unit: str, factor: float, dialect: str, options: Mapping[str, str], where: str) -> Channel:
-    quantity = _QUANTITIES[unit]
-    scope = options.get("scope") or ("counter" if quantity == "energy" else "point" if dialect == "generic" else "last")
-    place = options.get("place", "node")
-    for word, known, option in ((scope, get_args(Scope), "scope"), (place, get_args(Place), "place")):
-        if word not in known:
-            raise unknown(option, word, known, where=where)
-    bare = re.sub(r"\s*[\[(].*?[\])]\s*", "", name).strip() or name
-    given = {key: _positive(options, key, where) for key in ("modulus", "most_w", "window")}
-    modulus = given["modulus"]
-    return Channel(
-        id=f"csv/{re.sub(r'[^A-Za-z0-9_.+-]+', '-', bare.replace('Σ', 'SIGMA')).strip('-') or 'value'}",
-        title=name,
-        quantity=quantity,
-        unit=unit,
-        scope=cast(Scope, scope),
-        place=cast(Place, place),
-        host=options.get("host", ""),
-        modulus=modulus * factor if modulus and quantity == "energy" else None,
-        most_w=given["most_w"],
-        window_s=given["window"],
-        device={"spl": "SPEC PTDaemon", "yokogawa": "Yokogawa", "lmg": "ZES ZIMMER LMG"}.get(dialect, ""),
-    )
-
-
-def _positive(options: Mapping[str, str], key: str, where: str) -> float | None:
-    if key not in options:
-        return None
-    value = number(options[key], False)
-    if value is None or not 0 < value < math.inf:
-        raise BadInput(f"{key}={options[key]}", where=where, hint=f"give {key}= a number above zero")
-    return value
-
-
-def _nested(columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Elements within their sum, where there is one; ids made unique."""
-    import msgspec
-
-    ids: Counter[str] = Counter()
-    out = []
-    for one in columns:
-        ids[one.channel.id] += 1
-        count = ids[one.channel.id]
-        channel = one.channel if count == 1 else msgspec.structs.replace(one.channel, id=f"{one.channel.id}-{count}")
-        out.append(one._replace(channel=channel))
-    sums = [one for one in out if one.channel.quantity == "power" and _SUM.search(one.channel.title)]
-    if len(sums) != 1:
-        return tuple(out)
-    whole = sums[0].channel.id
-    return tuple(
-        one
-        if one.channel.id == whole or one.channel.quantity != "power"
-        else one._replace(channel=msgspec.structs.replace(one.channel, within=whole))
-        for one in out
-    )
+    return nested(found)

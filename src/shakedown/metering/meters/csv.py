@@ -31,8 +31,9 @@ from ...times import zone
 from . import Channel, Meter, Sample, Status, Target
 from . import _csv_table as table
 from . import _csv_time as times
+from ._csv_columns import Column
 from ._csv_follow import CsvSource
-from ._csv_table import Column, Layout, Outline, decoded, layout, outline
+from ._csv_table import Layout, Outline, decoded, layout, outline
 from ._csv_time import Spec
 
 if TYPE_CHECKING:

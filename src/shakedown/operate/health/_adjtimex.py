@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 
-from .node_access import Timex
-
 _STA_NANO = 0x2000
 
 
@@ -30,8 +28,9 @@ class _Timex(ctypes.Structure):
     )
 
 
-def adjtimex() -> Timex:
-    """Times in seconds. Raises OSError where it may not be asked."""
+def adjtimex() -> tuple[int, int, float, float, float]:
+    """Status, what the call returned; offset, greatest and estimated error in seconds. Raises OSError where it may not be
+    asked."""
     one = _Timex()
     library = ctypes.CDLL(None, use_errno=True)
     state = library.adjtimex(ctypes.byref(one))
@@ -39,4 +38,4 @@ def adjtimex() -> Timex:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     unit = 1e-9 if one.status & _STA_NANO else 1e-6
-    return Timex(one.status, state, one.offset * unit, one.maxerror * 1e-6, one.esterror * 1e-6)
+    return one.status, state, one.offset * unit, one.maxerror * 1e-6, one.esterror * 1e-6

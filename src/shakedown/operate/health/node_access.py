@@ -207,7 +207,7 @@ class Senses:
         from ._adjtimex import adjtimex
 
         self.note("adjtimex")
-        return adjtimex()
+        return Timex(*adjtimex())
 
     def nvml(self) -> Any:
         """NVIDIA's management library, not yet started; None where it is not installed."""

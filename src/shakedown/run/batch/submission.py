@@ -1,7 +1,7 @@
 """A campaign handed to a batch engine: one job for the whole run directory, watched from outside until it is whole.
 
     outside   prepare -> submit -> follow the job and the directory -> report
-    inside    `shakedown run --inside RUN`, on the first node of the allocation: hosts -> plan -> runs
+    inside    `python -m shakedown.run.batch RUN`, on the first node of the allocation: hosts -> plan -> runs
 
     RUN/jobs/1, 2, ...   asked.json  job.sh                   what was asked, and what was submitted
                          job.json                             its id, once the engine took it
@@ -32,10 +32,12 @@ from ...hosts.access import Door
 from ...records import Measurement, Plan, Record
 from ...results.run_directory import RunDirectory
 from ...schedulers import JobRecord, Request
+from ...schedulers.common.options import JobOptions
 from ...units import whole_number
-from .. import fallback_store, loop
+from .. import fallback_store, schedule
 from ..multihost import fanout
 from . import job_monitor
+from .options import BatchOptions
 
 JOBS = "jobs"
 #: A job's limit where the plan's length is not known from here; else so many times the estimate, and start and end.
@@ -46,27 +48,6 @@ SPARE_S = 600.0
 LOOK_S = 5.0
 #: What cuts a job short without its being at fault: worth another submission.
 CUT_SHORT = ("timeout", "node_fail", "preempted")
-
-
-class Asked(Record, frozen=True, kw_only=True):
-    """What is asked of which engine."""
-
-    engine: str
-    nodes: int = 1
-    hosts: tuple[str, ...] = ()
-    partition: str = ""
-    account: str = ""
-    qos: str = ""
-    constraint: str = ""
-    reservation: str = ""
-    gres: str = ""
-    parallel_environment: str = ""
-    slots: int | None = None  # of each node, where the engine counts slots
-    limit_s: float | None = None
-    shape: str = ""  # the kind of node, where the campaign has several
-    options: tuple[str, ...] = ()
-    attempts: int = 1
-    retry_failed: bool = False  # measure again what failed in an earlier job
 
 
 class Submitted(Record, frozen=True, kw_only=True):
@@ -114,29 +95,19 @@ def folders(path: Path) -> list[Path]:
     return sorted(found, key=lambda one: int(one.name))
 
 
-def request(path: Path, folder: Path, asked: Asked) -> Request:
+def request(path: Path, folder: Path, asked: BatchOptions) -> Request:
     """What is asked of the engine for this run directory. Pure but for the name of this Python."""
+    wanted = {field: getattr(asked, field) for field in JobOptions.__struct_fields__}
     return Request(
+        **{**wanted, "time_limit_s": asked.time_limit_s or DEFAULT_LIMIT_S},
         name=f"shakedown-{path.name}"[:60],
-        argv=(sys.executable, "-m", "shakedown", "run", "--inside", str(path.resolve())),
+        argv=(sys.executable, "-m", "shakedown.run.batch", str(path.resolve())),
         folder=str(folder.resolve()),
-        nodes=asked.nodes,
-        hosts=asked.hosts,
-        time_limit_s=asked.limit_s or DEFAULT_LIMIT_S,
-        partition=asked.partition,
-        account=asked.account,
-        qos=asked.qos,
-        constraint=asked.constraint,
-        reservation=asked.reservation,
-        gres=asked.gres,
-        parallel_environment=asked.parallel_environment,
-        slots=asked.slots,
-        extra=asked.options,
         env={name: os.environ[name] for name in ("SHAKEDOWN_NATIVE", "SHAKEDOWN_HOME") if name in os.environ},
     )
 
 
-def reachable(asked: Asked, door: Door) -> schedulers.Scheduler:
+def reachable(asked: BatchOptions, door: Door) -> schedulers.Scheduler:
     """The engine that is asked. Raises BadInput where there is none of that name, Unavailable where it does not answer."""
     engine = schedulers.get(asked.engine)
     if why := engine.absent(door):
@@ -144,7 +115,7 @@ def reachable(asked: Asked, door: Door) -> schedulers.Scheduler:
     return engine
 
 
-def submit(path: Path, asked: Asked, door: Door) -> Submitted:
+def submit(path: Path, asked: BatchOptions, door: Door) -> Submitted:
     """Submit one job for what is left in a run directory. Raises BadInput, Unavailable, CannotMeasure."""
     engine = reachable(asked, door)
     refuse_open(path)
@@ -166,14 +137,14 @@ def submit(path: Path, asked: Asked, door: Door) -> Submitted:
     return job
 
 
-def last(path: Path) -> tuple[Path, Asked, Submitted | None] | None:
+def last(path: Path) -> tuple[Path, BatchOptions, Submitted | None] | None:
     """The last job of a run directory: its folder, what was asked, and its id where the engine took it."""
     found = folders(path)
     if not found:
         return None
     folder = found[-1]
     job = read_record(folder / "job.json", Submitted) if (folder / "job.json").exists() else None
-    return folder, read_record(folder / "asked.json", Asked), job
+    return folder, read_record(folder / "asked.json", BatchOptions), job
 
 
 def at_work(path: Path) -> tuple[Path, Submitted] | None:
@@ -298,8 +269,8 @@ def left(path: Path, *, retry_failed: bool = False) -> bool:
     if retry_failed:
         records = [record for record in records if record.state == "ok"]
     allocation = fanout.allocation_of(path)
-    done = loop.history(plan, records, allocation.hosts if allocation else ())
-    return loop.next_step(plan, done, loop.spent(records)) is not None
+    done = schedule.history(plan, records, allocation.hosts if allocation else ())
+    return schedule.next_step(plan, done, schedule.spent(records)) is not None
 
 
 def said(folder: Path) -> str:

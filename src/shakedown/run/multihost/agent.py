@@ -23,7 +23,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeVar
@@ -208,12 +208,12 @@ class _Relay:
             return
         from ... import workloads
         from ...results.run_directory import RunDirectory
-        from .. import loop
+        from .. import schedule, single
 
         if self._opened is None:
             directory = RunDirectory.open(self.path)
             self._opened = directory.machine(), directory.plan()
-        assert loop
+        assert schedule and single
         for run in self._opened[1].runs:
             if run.id == order.words[1]:
                 workloads.get(run.workload)
@@ -252,14 +252,14 @@ class _Relay:
         if order.words[0] != "run" or len(order.words) != 3 or self._opened is None:
             raise BadInput(f"a relay was told {' '.join(order.words)}", hint="machine, run ID REPEAT, stop")
         from ...results.run_directory import RunDirectory
-        from .. import loop
+        from .. import schedule, single
 
         machine_record, plan = self._opened
         run = next(one for one in plan.runs if one.id == order.words[1])
         allocation = read_record(self.path / ALLOCATION, Allocation)
-        loop.run_once(
+        single.run_once(
             RunDirectory(self.path),
-            loop.Step(run, int(order.words[2])),
+            schedule.Step(run, int(order.words[2])),
             machine_record,
             RealHost(),
             lambda fraction, text: None,
@@ -306,6 +306,24 @@ def _sees(path: Path, wanted: str) -> str:
         time.sleep(0.2)
 
 
+def me(hosts: Sequence[str], environment: Mapping[str, str], name: str) -> str:
+    """Which of an allocation's hosts this one is: as the engine tells, else by its own name, with a domain or without.
+
+    Raises CannotMeasure where it is none of them.
+    """
+    told = environment.get("SLURMD_NODENAME", "")
+    for own in (told, name, name.split(".")[0]):
+        if own in hosts:
+            return own
+    short = [host for host in hosts if host.split(".")[0] == name.split(".")[0]]
+    if len(short) == 1:
+        return short[0]
+    raise CannotMeasure(
+        f"this host, {name}, is none of the allocation's: {', '.join(hosts[:8])}",
+        hint=f"start it on one of them: ssh {hosts[0]}, and there the same command; or `shakedown run ... --on` an engine",
+    )
+
+
 def main(words: Sequence[str]) -> int:
     """Exit code 0 also where an order failed: what became of it was said."""
     if len(words) not in (3, 4):
@@ -321,8 +339,6 @@ def main(words: Sequence[str]) -> int:
             relay.say("failed", 0, why)
             return 3
         if not host:
-            from .fanout import me
-
             relay.host = me(read_record(path / ALLOCATION, Allocation).hosts, os.environ, os.uname().nodename)
         if len(words) == 4:
             order = order_in(MARK.encode() + words[3].encode())

@@ -25,12 +25,13 @@ from ...results.run_directory import RunDirectory, hosts_in
 from ...schedulers import Allocation
 from .. import fallback_store
 from ..fallback_store import ResultSaved
+from ..single import without
 from . import client
-from .agent import ALLOCATION
+from .agent import ALLOCATION, me
 
 if TYPE_CHECKING:
     from ...hosts.access import Door
-    from ..loop import Step
+    from ..schedule import Step
 
 _MACHINE_S = 60.0
 #: How long a file that a relay says it has written may take to be seen here, on a shared disk that caches.
@@ -47,8 +48,6 @@ def run(
     advance: Callable[[float | None, str], None],
 ) -> list[Measurement]:
     """One step on every one of ``hosts`` at the same time; a measurement of each, in their order."""
-    from ..loop import without
-
     begin_ns = door.now_ns()
     if allocation_of(directory.path) != allocation:
         remember(directory.path, allocation)
@@ -147,21 +146,3 @@ def remember(path: Path, allocation: Allocation) -> None:
 def allocation_of(path: Path) -> Allocation | None:
     """The allocation of the harness that is or was last at work in a run directory; None where it had one host."""
     return read_record(path / ALLOCATION, Allocation) if (path / ALLOCATION).exists() else None
-
-
-def me(hosts: Sequence[str], environment: Mapping[str, str], name: str) -> str:
-    """Which of an allocation's hosts this one is: as the engine tells, else by its own name, with a domain or without.
-
-    Raises CannotMeasure where it is none of them.
-    """
-    told = environment.get("SLURMD_NODENAME", "")
-    for own in (told, name, name.split(".")[0]):
-        if own in hosts:
-            return own
-    short = [host for host in hosts if host.split(".")[0] == name.split(".")[0]]
-    if len(short) == 1:
-        return short[0]
-    raise CannotMeasure(
-        f"this host, {name}, is none of the allocation's: {', '.join(hosts[:8])}",
-        hint=f"start it on one of them: ssh {hosts[0]}, and there the same command; or `shakedown run ... --on` an engine",
-    )

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from ...errors import BadInput
 from .. import Component, Request
-from .words import body, checked, label, minutes, place
+from .words import HOST_LIST, Word, body, checked, label, minutes, place, refuse_unknown, told
+
+#: What a part of a job has, the whole job beyond that, and what tells of nodes.
+OF_PART = {field: Word(f"--{field}={{}}", r"[\w.,@/+-]+") for field in ("account", "qos", "reservation")}
+OF_JOB = {**OF_PART, "slots": Word("--mincpus={}", r"\d+")}
+OF_NODES = {
+    "partition": Word("--partition={}", r"[\w.,-]+"),
+    "constraint": Word("--constraint={}", r"[\w.,&|*()\[\]!:=-]+"),
+    "gres": Word("--gres={}", r"[\w.,:/=-]+"),
+    "exclude": Word("--exclude={}", HOST_LIST),
+}
 
 
 def line(*words: str) -> str:
@@ -25,17 +35,13 @@ def _nodes(of: Request | Component) -> list[str]:
     lines = [option("nodes", str(of.nodes))]
     if of.hosts:
         lines.append(option("nodelist", ",".join(checked("host", host) for host in of.hosts)))
-    if of.partition:
-        lines.append(option("partition", checked("partition", of.partition, r"[\w.,-]+")))
-    if of.constraint:
-        lines.append(option("constraint", checked("constraint", of.constraint, r"[\w.,&|*()\[\]!:=-]+")))
-    if of.gres:
-        lines.append(option("gres", checked("gres", of.gres, r"[\w.,:/=-]+")))
+    lines += map(line, told(of, OF_NODES))
     return lines
 
 
 def script(request: Request) -> str:
     """The batch script. Raises BadInput."""
+    refuse_unknown(request, "Slurm", (*OF_JOB, *OF_NODES, "components"))
     whole = [option("exclusive"), option("mem", "0")] if request.exclusive else []
     folder = place(request.folder)
     output = folder.replace("%", "%%")
@@ -50,12 +56,7 @@ def script(request: Request) -> str:
     ]
     if request.time_limit_s is not None:
         lines.append(option("time", str(minutes(request.time_limit_s))))
-    for name in ("account", "qos", "reservation"):
-        if value := getattr(request, name):
-            lines.append(option(name, checked(name, value, r"[\w.,@/+-]+")))
-    if request.slots is not None:
-        lines.append(option("mincpus", str(request.slots)))
-    lines += [*_nodes(request), *whole]
+    lines += [*map(line, told(request, OF_JOB)), *_nodes(request), *whole]
     for word in request.extra:
         if not word.isprintable():
             raise BadInput(
@@ -64,19 +65,14 @@ def script(request: Request) -> str:
     if request.extra:
         lines.append(line(*request.extra))
     for component in request.components:
-        lines += ["#SBATCH hetjob", *_nodes(component), *whole]
+        lines += ["#SBATCH hetjob", *map(line, told(component, OF_PART)), *_nodes(component), *whole]
     return "\n".join([*lines, "", body(request.folder, request.env, request.argv)])
 
 
 def overriding(request: Request) -> tuple[str, ...]:
     """The variables that sbatch would obey before the script's own lines."""
     given = {
-        "SBATCH_PARTITION": request.partition,
-        "SBATCH_ACCOUNT": request.account,
-        "SBATCH_QOS": request.qos,
-        "SBATCH_CONSTRAINT": request.constraint,
-        "SBATCH_RESERVATION": request.reservation,
-        "SBATCH_GRES": request.gres,
+        **{f"SBATCH_{field.upper()}": getattr(request, field) for field in (*OF_JOB, *OF_NODES)},
         "SBATCH_TIMELIMIT": request.time_limit_s,
         "SBATCH_EXCLUSIVE": request.exclusive,
         "SBATCH_MEM_PER_NODE": request.exclusive,

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from ...errors import BadInput
+from ...records import Record
+from .options import EVERYWHERE, JobOptions, declared
 
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -83,6 +86,39 @@ def clock(seconds: float) -> str:
 CARRIED = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "MODULEPATH", "LOADEDMODULES", "LANG")
 
 
+#: Hosts as engines fold them: node[1-4],login.
+HOST_LIST = r"[A-Za-z0-9.,\[\]-]+"
+
+
 def label(name: str) -> str:
     """A job's name as every engine takes it: nothing depends on it."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._-")[:60] or "shakedown"
+
+
+class Word(NamedTuple):
+    """An engine's own word for an option."""
+
+    line: str  # with {} where the value stands: "--account={}"
+    pattern: str = r"[\w.@:/+-]+"  # what the value must match
+    what: str = ""  # what the engine calls it, for messages; default: the field
+
+
+def told(request: Record, words: Mapping[str, Word]) -> list[str]:
+    """The engine's words for what is asked for, in the order of ``words``. Raises BadInput for a value that cannot be
+    told."""
+    given = ((field, word, getattr(request, field)) for field, word in words.items())
+    return [
+        word.line.format(checked(word.what or field, str(value), word.pattern)) for field, word, value in given if value
+    ]
+
+
+def refuse_unknown(request: JobOptions, title: str, known: Collection[str]) -> None:
+    """Raises BadInput where something is asked for of which this engine knows nothing. ``known``: beside what every engine
+    has."""
+    options = declared(JobOptions)
+    for field in (*options, "components"):
+        if field not in (*EVERYWHERE, *known) and getattr(request, field) not in ("", (), None):
+            name = f" ({options[field].name})" if field in options else ""
+            raise BadInput(
+                f"{title} has no {field}{name}", hint="leave it out; what the site has goes into --engine-option"
+            )

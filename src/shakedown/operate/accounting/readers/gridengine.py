@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ....schedulers.gridengine import _SLAVE, _ended, _number, epoch
-from ....units import whole_number
+from ....schedulers.gridengine import SLAVE, end_state, epoch, number_in
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values
@@ -74,10 +73,10 @@ def _jobs(path: Path, gpus_per: str, tally: Tally) -> Iterator[dict[str, Any]]:
         cpu_s, memory = _float(fields[_CPU]), _float(fields[tail + 2])
         if cpu_s <= 0:
             cpu_s = _float(fields[_UTIME]) + _float(fields[_STIME])
-        if _SLAVE.fullmatch(fields[tail + 1]):
+        if SLAVE.fullmatch(fields[tail + 1]):
             slaves.setdefault(key, []).append((fields[_HOST], cpu_s, memory))
             continue
-        if _number(fields[_FAILED]) in _RESCHEDULED:
+        if number_in(fields[_FAILED]) in _RESCHEDULED:
             what = "were rescheduled: Grid Engine records no time of them, so what they used is missing"
             tally.see("rescheduled", what, fields[_NUMBER])
         _odd(fields, tally)
@@ -103,7 +102,7 @@ def _tail(fields: list[str]) -> int | None:
     for at in range(_REQUEST + 1, len(fields) - 2):
         if (
             _NUMBER_WORD.fullmatch(fields[at])
-            and (fields[at + 1] == "NONE" or _SLAVE.fullmatch(fields[at + 1]))
+            and (fields[at + 1] == "NONE" or SLAVE.fullmatch(fields[at + 1]))
             and _NUMBER_WORD.fullmatch(fields[at + 2])
         ):
             return at
@@ -119,7 +118,7 @@ def _job(
     fields: list[str], tail: int, slaves: list[tuple[str, float, float]], cpu_s: float, memory: float, gpus_per: str
 ) -> dict[str, Any]:
     request = ":".join(fields[_REQUEST:tail])
-    failed, status = _number(fields[_FAILED]), _number(fields[_EXIT])
+    failed, status = number_in(fields[_FAILED]), number_in(fields[_EXIT])
     begin, end, submit = (epoch(fields[at]) for at in (_BEGIN, _END, _SUBMIT))
     slots = signed(fields[_SLOTS]) or None
     task = fields[_TASK]
@@ -147,7 +146,7 @@ def _job(
             "start_s": _whole_s(begin),
             "end_s": _whole_s(end) if end is not None else _whole_s(submit),
             "open": False,
-            "state": _ended(failed, status, request, begin, end),
+            "state": end_state(failed, status, request, begin, end),
             "word": f"failed {failed}" if failed else f"exit {status}",
             "exit_code": status if ran else None,
             "signal": status - 128 if ran and 128 < status <= 192 else None,
