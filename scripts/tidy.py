@@ -37,7 +37,7 @@ def without_text(code: str) -> str:
 
 
 def names_in(code: str) -> Iterator[tuple[str, str, bool]]:
-    """What a source defines outside of functions and classes: the namespace, the name, and whether it is the source's alone."""
+    """What a source defines outside of functions and classes: namespace, name, and whether it is the source's alone."""
     lines = (line for line in without_text(code).replace("\\\n", " ").splitlines() if not line.lstrip().startswith("#"))
     inside: list[str | None] = []  # the namespace of each open brace; None: something else
     head = ""
@@ -166,7 +166,9 @@ class Part:
 
 def sources_of(build: Path, only: Iterable[str]) -> list[Source]:
     """The sources, each as often as the macros that it speaks of differ."""
-    spoken_of = {file: set(re.findall(r"\w+", file.read_text())) for file in NATIVE.rglob("*") if file.suffix in (".cpp", ".hpp")}
+    spoken_of = {
+        file: set(re.findall(r"\w+", file.read_text())) for file in NATIVE.rglob("*") if file.suffix in (".cpp", ".hpp")
+    }
     of_headers = set().union(*(words for file, words in spoken_of.items() if file.suffix == ".hpp"))
     found: dict[tuple[object, ...], Source] = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
@@ -195,7 +197,17 @@ def sources_of(build: Path, only: Iterable[str]) -> list[Source]:
             names[space, name] = alone or names.get((space, name), False)
         shared = {name: value for name, value in macros.items() if name in of_headers or name in FOR_HEADERS}
         own = {name: value for name, value in macros.items() if name not in shared and name in spoken_of[file]}
-        source = Source(file, tuple(words), tuple(places), shared, own, names, frozenset(spoken_of[file]), "using namespace" in code, fits_a_namespace(code))
+        source = Source(
+            file,
+            tuple(words),
+            tuple(places),
+            shared,
+            own,
+            names,
+            frozenset(spoken_of[file]),
+            "using namespace" in code,
+            fits_a_namespace(code),
+        )
         told = {name: value for name, value in macros.items() if name in spoken_of[file] or name in of_headers}
         found.setdefault((file, source.words, *sorted(told.items())), source)
     return sorted(found.values(), key=lambda one: (one.wrapped, one.file.name, one.file))

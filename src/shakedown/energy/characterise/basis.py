@@ -163,7 +163,8 @@ class Looks:
         """For each lag and reading the last edge, and the seconds since."""
         t, edges = self.recordings[index].t_s, self._knots[index].t
         seconds = t[None, :] - lags[:, None]
-        if 4 * len(edges) < len(t) and seconds.size > 20_000:  # stamps are in order: it is enough to look for the edges among them
+        if 4 * len(edges) < len(t) and seconds.size > 20_000:
+            # Stamps are in order: it is enough to look for the edges among them.
             first = np.searchsorted(t, edges[None, :] + lags[:, None])
             first[:, 0] = 0  # what lies before the first edge is as at it
             counts = np.diff(first, axis=1, append=len(t)).ravel()
