@@ -38,6 +38,7 @@ def _native() -> str:
         pytest.skip(f"needs the native programs: {error.hint}")
 
 
+@pytest.mark.timing
 def test_a_driven_load_and_a_sampled_meter_give_its_character(tmp_path: Path) -> None:
     """The native load and the sampler, against the clock: the simulated meter sees the load that was asked for."""
     program = _native()

@@ -25,6 +25,7 @@ from shakedown.operate.health import calling, children, clearing, command, expos
 from shakedown.operate.health.calling import Asked
 from shakedown.operate.health.children import Gone, Task
 from shakedown.operate.health.records import Exposure, Kept, Occasion, Stuck
+from support.waiting import until
 
 
 @pytest.fixture
@@ -114,10 +115,7 @@ def test_what_was_given_up_and_ends_later_leaves_no_zombie(monkeypatch: pytest.M
         gone = children.run([Task("stuck"), Task("well")], work, 0.3)[Task("stuck")]
     assert isinstance(gone, Gone) and gone.started, "it is still there"
     os.kill(gone.pid, signal.SIGKILL)
-    until = time.monotonic() + 10
-    while gone.pid not in zombies() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert gone.pid in zombies(), "it has ended, and nobody has waited for it yet"
+    until(lambda: gone.pid in zombies(), what="it has ended, and nobody has waited for it yet", every_s=0.01)
     assert children.run([Task("well")], work, 5.0) == {Task("well"): b"yes"}
     children.reap()
     assert zombies() <= before and not Path(f"/proc/{gone.pid}").exists()
@@ -147,11 +145,7 @@ def test_whatever_a_child_starts_ends_with_it() -> None:
     os.close(writer)
     assert isinstance(gone, Gone)
     pid = int(gone.touched)
-    for _ in range(200):
-        if children.started(pid) is None:
-            return
-        time.sleep(0.02)
-    pytest.fail("what it started still runs")
+    until(lambda: children.started(pid) is None, what="what it started still runs", every_s=0.02)
 
 
 def test_a_program_that_outlives_its_child_is_what_is_named() -> None:
