@@ -106,7 +106,7 @@ def test_a_cancelled_job_keeps_what_is_whole_and_goes_on(lab: Lab) -> None:
     asking = threading.Thread(target=lambda: first.append(shakedown(lab, *words, "--no-report")))
     asking.start()
     until(lambda: len(list(path.glob("runs/*/1/measurement.json"))) >= 3, 60)
-    time.sleep(1.0)
+    until(lambda: len(list(path.glob("runs/*/1/job.json"))) == 4, 60, "the fourth has begun")
     job = json.loads((path / "jobs" / "1" / "job.json").read_text())["id"]
     assert lab.run(["scancel", job], limit_s=30).ok
     asking.join(90)

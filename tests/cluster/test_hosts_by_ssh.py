@@ -31,7 +31,8 @@ sweep = {{ tag = [{tags}] }}
 nodes = "each"
 """
 #: The harness, relays, and what they run; not what makes a node.
-PROGRAMS = "[-]m shakedown|shakedown[.]relay|[e]mpty [0-9]"
+WORK = "[e]mpty [0-9]"
+PROGRAMS = f"[-]m shakedown|multihost[.]agent|{WORK}"
 OVER_ALL = """
 [[run]]
 workload = "pingpong"
@@ -79,7 +80,7 @@ def results(lab: Lab, name: str) -> list[Measurement]:
 
 def relays(lab: Lab, node: str) -> list[int]:
     """The relays on a node, oldest first, as the node counts processes."""
-    return [int(word) for word in lab.run(["pgrep", "-f", "shakedown[.]relay"], node=node).out.split()]
+    return [int(word) for word in lab.run(["pgrep", "-f", "multihost[.]agent"], node=node).out.split()]
 
 
 def test_relays_and_ranks_of_mpi_go_over_ssh(hosts: Lab) -> None:
@@ -171,7 +172,7 @@ def test_a_relay_that_is_killed_costs_its_own_copy_alone(hosts: Lab, where: str)
         argv = (*argv, "--on", "slurm")
     harness = subprocess.Popen(hosts.argv(argv, node="node1"), stderr=subprocess.PIPE, start_new_session=True)
     until(lambda: len(list((hosts.shared / name).glob("runs/*/1@*/job.json"))) >= 3, 60, every_s=0.1)
-    time.sleep(1.0)
+    until(lambda: hosts.run(["pgrep", "-f", WORK], node="node2").out.split(), 60, "node2 works", every_s=0.1)
     oldest = relays(hosts, "node2")[0]
     begun = time.monotonic()
     assert hosts.run(["kill", "-9", str(oldest)], node="node2").ok
@@ -191,7 +192,7 @@ def test_a_harness_that_is_killed_leaves_nothing_running(hosts: Lab) -> None:
     argv = words(hosts, "orphans", "node[1-2]", EACH.format(seconds=60.0, tags="1"))
     harness = subprocess.Popen(hosts.argv(argv, node="node1"), stderr=subprocess.DEVNULL, start_new_session=True)
     until(lambda: len(list((hosts.shared / "orphans").glob("runs/*/1@*/job.json"))) >= 2, 60, every_s=0.1)
-    time.sleep(1.0)
+    until(lambda: hosts.run(["pgrep", "-f", WORK], node="node2").out.split(), 60, "node2 works", every_s=0.1)
     assert relays(hosts, "node2")
     inside = hosts.run(["pgrep", "-o", "-f", "shakedown run"], node="node1").out.split()
     assert hosts.run(["kill", "-9", *inside], node="node1").ok
