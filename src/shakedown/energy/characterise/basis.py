@@ -126,9 +126,10 @@ class Looks:
         """The whole response of one recording, not centred, in the reference's unit: (window, tau, delay)."""
         window, tau, delay = kernel_s
         if window <= 0:
-            return self._output(index, np.array([delay]), tau)[0] + self.level
+            out: Floats = self._output(index, np.array([delay]), tau)[0] + self.level
+            return out
         late, early = self._energy(index, np.array([delay, delay + window]), tau)
-        out: Floats = (late - early) / window + self.level
+        out = (late - early) / window + self.level
         return out
 
     def sse(self, kernel_s: tuple[float, float, float]) -> float:
