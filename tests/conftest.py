@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -85,6 +86,12 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     _left_out(report)
     return report
+
+
+def pytest_collection_finish() -> None:
+    """What collecting has made stays to the end: nobody need look for garbage among it, test after test."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

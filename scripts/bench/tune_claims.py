@@ -3,7 +3,7 @@
 
     python scripts/bench/tune_claims.py [--sweeps 40] [--effect 0.05]
 
-Each sweep is a whole search against the simulated machine of tests/unit/test_tuning_search.py, with noise, drift and runs
+Each sweep is a whole search against the simulated machine of tests/support/landscapes.py, with noise, drift and runs
 that others disturb. On equal values every claim is false: at most 5 % of the sweeps may have one. With an effect,
 look-ahead 0 is slower by so much and nothing else matters: counted is how often that is claimed, and anything else.
 """
@@ -20,7 +20,7 @@ sys.path.insert(0, str(TESTS))
 
 from shakedown.tuning import outcome  # noqa: E402
 from shakedown.tuning.records import Point  # noqa: E402
-from unit import test_tuning_search as simulated  # noqa: E402
+from support import landscapes as simulated  # noqa: E402
 
 #: Noise of a run, and the share of runs that take 30 % longer.
 MACHINES = ((0.01, 0.0), (0.03, 0.0), (0.05, 0.0), (0.01, 0.05))

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from typer.testing import CliRunner, Result
 from shakedown.cli.meter import app
 from shakedown.errors import BadInput
 from shakedown.metering import sampler
+from support.waiting import until
 
 COMMAND = [sys.executable, "-c", "from shakedown.cli.meter import app; app(prog_name='meter')"]
 
@@ -128,11 +128,9 @@ def test_ctrl_c_keeps_everything(load: str, tmp_path: Path) -> None:
         start_new_session=True,
     )
     raw = folder / "00-simulated.raw"
-    deadline = time.monotonic() + 300
     try:
-        while not (raw.exists() and raw.stat().st_size > 2000):
-            assert child.poll() is None and time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: child.poll() is not None or (raw.exists() and raw.stat().st_size > 2000), every_s=0.02)
+        assert child.poll() is None
         os.killpg(child.pid, signal.SIGINT)
         out, err = child.communicate(timeout=300)
     finally:

@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from shakedown import programs
 from support.command import shakedown
+from support.waiting import until
 
 needs_program = pytest.mark.skipif(
     not os.access(programs.folder() / "hpl", os.X_OK), reason="the native program hpl was not built"
@@ -76,12 +76,8 @@ def test_an_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "shakedown", "tune", "hpl", "out", *SMALL, "--budget-min", "1"]
     child = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     path = tmp_path / "out" / "trials.jsonl"
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline and child.poll() is None:
-        if path.exists() and path.read_bytes().count(b"\n") >= 2:
-            child.send_signal(signal.SIGINT)
-            break
-        time.sleep(0.01)
+    until(lambda: child.poll() is not None or (path.exists() and path.read_bytes().count(b"\n") >= 2), every_s=0.01)
+    child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=300)
     assert child.returncode == 130, said
     assert "next: shakedown tune hpl" in said

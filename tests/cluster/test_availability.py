@@ -113,15 +113,14 @@ class Past:
         """What sreport says, once its rollup has reached the end."""
         low, high = (time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(one)) for one in (self.begin, self.end))
         words = ("sreport", "-P", "-t", "Seconds", "-T", "cpu", "cluster", "utilization", f"start={low}", f"end={high}")
-        deadline = time.monotonic() + 150
-        while time.monotonic() < deadline:
+
+        def said() -> dict[str, str]:
             lines = [line.split("|") for line in self.lab.run(list(words)).out.splitlines() if "|" in line]
-            if len(lines) == 2:
-                found = dict(zip(*lines, strict=True))
-                if int(found["Reported"]) == 16 * (self.end - self.begin):
-                    return {name: int(value) for name, value in found.items() if value.isdigit()}
-            time.sleep(1)
-        pytest.fail("sreport's rollup did not reach the end of the history")
+            found = dict(zip(*lines, strict=True)) if len(lines) == 2 else {}
+            return found if int(found.get("Reported", -1)) == 16 * (self.end - self.begin) else {}
+
+        found = until(said, 150, "sreport's rollup reaches the end of the history", every_s=1)
+        return {name: int(value) for name, value in found.items() if value.isdigit()}
 
     def report(self, *words: object) -> dict[str, Any]:
         done = shakedown(

@@ -16,6 +16,7 @@ from shakedown.records import Measurement
 from shakedown.rehearsal_cluster import Lab
 from shakedown.results.run_directory import RunDirectory
 from shakedown.run.batch import submission
+from support.waiting import until
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -104,10 +105,8 @@ def test_a_cancelled_job_keeps_what_is_whole_and_goes_on(lab: Lab) -> None:
     first: list[Result] = []
     asking = threading.Thread(target=lambda: first.append(shakedown(lab, *words, "--no-report")))
     asking.start()
-    until = time.monotonic() + 60
-    while len(list(path.glob("runs/*/1/measurement.json"))) < 3 and time.monotonic() < until:
-        time.sleep(0.2)
-    time.sleep(1.0)
+    until(lambda: len(list(path.glob("runs/*/1/measurement.json"))) >= 3, 60)
+    until(lambda: len(list(path.glob("runs/*/1/job.json"))) == 4, 60, "the fourth has begun")
     job = json.loads((path / "jobs" / "1" / "job.json").read_text())["id"]
     assert lab.run(["scancel", job], limit_s=30).ok
     asking.join(90)
@@ -147,9 +146,7 @@ def test_a_node_that_dies_takes_its_job_and_nothing_that_is_whole(lab: Lab) -> N
     words = ("run", campaign(lab, "dying", text), "--on", "slurm", "--hosts", "node[1-2]", "--directory", path)
     asking = threading.Thread(target=lambda: first.append(shakedown(lab, *words, "--no-report", limit_s=150)))
     asking.start()
-    until = time.monotonic() + 60
-    while len(list(path.glob("runs/*/1@*/measurement.json"))) < 4 and time.monotonic() < until:
-        time.sleep(0.2)
+    until(lambda: len(list(path.glob("runs/*/1@*/measurement.json"))) >= 4, 60)
     lab.fail("node2")
     asking.join(150)
     assert first and first[0].code == 3, first and first[0].err
@@ -166,9 +163,7 @@ def test_the_controller_may_go_away_meanwhile(lab: Lab) -> None:
     words = ("run", campaign(lab, "headless", text), "--on", "slurm", "--directory", path, "--no-report")
     asking = threading.Thread(target=lambda: first.append(shakedown(lab, *words, limit_s=150)))
     asking.start()
-    until = time.monotonic() + 60
-    while not list(path.glob("runs/*/1/measurement.json")) and time.monotonic() < until:
-        time.sleep(0.2)
+    until(lambda: list(path.glob("runs/*/1/measurement.json")), 60)
     lab.daemon("slurmctld", "kill")
     time.sleep(5)
     lab.daemon("slurmctld", "start")

@@ -16,6 +16,7 @@ from shakedown.records import Measurement
 from shakedown.rehearsal_cluster import Lab
 from shakedown.results.run_directory import RunDirectory
 from shakedown.run.batch import submission
+from support.waiting import until
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -87,9 +88,7 @@ def cut_short(lab: Lab, path: Path, *words: str | Path, node: str | None, env: d
     """A run whose disk is full from the middle of its second test on. Without a home the nodes' own disks are left."""
     argv = lab.argv(command(lab, *words, "--directory", path), node=node, env={"HOME": "/nonexistent", **(env or {})})
     harness = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    until = time.monotonic() + 60
-    while not _seen(lab, path) and time.monotonic() < until:
-        time.sleep(0.2)
+    until(lambda: _seen(lab, path), 60)
     time.sleep(1.5)
     fill(lab, path.parent)
     _, err = harness.communicate(timeout=120)
@@ -198,12 +197,8 @@ def test_a_job_that_a_full_spool_refuses_says_so_and_costs_nothing(lab: Lab, ful
     assert ran.code == 3 and "before it had made its plan" in ran.err and full_spool in ran.err, ran.err
     (record,) = submission.ended(submission.folders(path)[0])
     assert record.state in ("cancelled", "failed", "node_fail") and record.hosts == (full_spool,)
-    drained = [lab.slurm_nodes()[full_spool]]
-    until = time.monotonic() + 20
-    while drained[-1][1] != "SlurmdSpoolDir is full" and time.monotonic() < until:
-        drained.append(lab.slurm_nodes()[full_spool])
-        time.sleep(0.2)
-    assert drained[-1][0].startswith("drain") and drained[-1][1] == "SlurmdSpoolDir is full"
+    until(lambda: lab.slurm_nodes()[full_spool][1] == "SlurmdSpoolDir is full", 20)
+    assert lab.slurm_nodes()[full_spool][0].startswith("drain")
     again = lab.run(command(lab, "--resume", path, "--on", "slurm", "--hosts", "node3"), limit_s=90)
     assert again.code == 0, again.err
     assert whole(path) == {(tag, "node3") for tag in (1, 2, 3)}

@@ -16,6 +16,7 @@ from shakedown.hosts.access import Result
 from shakedown.records import Measurement
 from shakedown.rehearsal_cluster import Lab
 from shakedown.results.run_directory import RunDirectory
+from support.waiting import until
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -30,7 +31,8 @@ sweep = {{ tag = [{tags}] }}
 nodes = "each"
 """
 #: The harness, relays, and what they run; not what makes a node.
-PROGRAMS = "[-]m shakedown|shakedown[.]run[.]multihost[.]agent|[e]mpty [0-9]"
+WORK = "[e]mpty [0-9]"
+PROGRAMS = f"[-]m shakedown|multihost[.]agent|{WORK}"
 OVER_ALL = """
 [[run]]
 workload = "pingpong"
@@ -78,9 +80,7 @@ def results(lab: Lab, name: str) -> list[Measurement]:
 
 def relays(lab: Lab, node: str) -> list[int]:
     """The relays on a node, oldest first, as the node counts processes."""
-    return [
-        int(word) for word in lab.run(["pgrep", "-f", "shakedown[.]run[.]multihost[.]agent"], node=node).out.split()
-    ]
+    return [int(word) for word in lab.run(["pgrep", "-f", "multihost[.]agent"], node=node).out.split()]
 
 
 def test_relays_and_ranks_of_mpi_go_over_ssh(hosts: Lab) -> None:
@@ -171,10 +171,8 @@ def test_a_relay_that_is_killed_costs_its_own_copy_alone(hosts: Lab, where: str)
     if where == "slurm":
         argv = (*argv, "--on", "slurm")
     harness = subprocess.Popen(hosts.argv(argv, node="node1"), stderr=subprocess.PIPE, start_new_session=True)
-    until = time.monotonic() + 60
-    while len(list((hosts.shared / name).glob("runs/*/1@*/job.json"))) < 3 and time.monotonic() < until:
-        time.sleep(0.1)
-    time.sleep(1.0)
+    until(lambda: len(list((hosts.shared / name).glob("runs/*/1@*/job.json"))) >= 3, 60, every_s=0.1)
+    until(lambda: hosts.run(["pgrep", "-f", WORK], node="node2").out.split(), 60, "node2 works", every_s=0.1)
     oldest = relays(hosts, "node2")[0]
     begun = time.monotonic()
     assert hosts.run(["kill", "-9", str(oldest)], node="node2").ok
@@ -193,22 +191,19 @@ def test_a_relay_that_is_killed_costs_its_own_copy_alone(hosts: Lab, where: str)
 def test_a_harness_that_is_killed_leaves_nothing_running(hosts: Lab) -> None:
     argv = words(hosts, "orphans", "node[1-2]", EACH.format(seconds=60.0, tags="1"))
     harness = subprocess.Popen(hosts.argv(argv, node="node1"), stderr=subprocess.DEVNULL, start_new_session=True)
-    until = time.monotonic() + 60
-    while len(list((hosts.shared / "orphans").glob("runs/*/1@*/job.json"))) < 2 and time.monotonic() < until:
-        time.sleep(0.1)
-    time.sleep(1.0)
+    until(lambda: len(list((hosts.shared / "orphans").glob("runs/*/1@*/job.json"))) >= 2, 60, every_s=0.1)
+    until(lambda: hosts.run(["pgrep", "-f", WORK], node="node2").out.split(), 60, "node2 works", every_s=0.1)
     assert relays(hosts, "node2")
     inside = hosts.run(["pgrep", "-o", "-f", "shakedown run"], node="node1").out.split()
     assert hosts.run(["kill", "-9", *inside], node="node1").ok
     harness.wait(30)
-    until = time.monotonic() + 30
-    left = ["?"]
-    while left and time.monotonic() < until:
-        left = [
+
+    def left() -> list[str]:
+        return [
             word for node in ("node1", "node2") for word in hosts.run(["pgrep", "-f", PROGRAMS], node=node).out.split()
         ]
-        time.sleep(0.2)
-    assert not left
+
+    until(lambda: not left(), 30)
 
 
 def test_a_node_is_reached_by_its_users_with_what_the_cluster_sets(hosts: Lab) -> None:

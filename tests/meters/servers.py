@@ -19,18 +19,12 @@ SNMP those of its column (apc: 10 W and 0.1 kWh; raritan: 1 W and 1 Wh), whateve
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
-import os
-import shutil
 import socket
-import struct
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +35,8 @@ from shakedown.hosts.access import RealHost
 from support.waiting import until
 
 from .load import Device, Drive, replace, square
+from .modbus_server import modbus
+from .processes import free_port, listens, program, running
 from .redfish_server import RedfishServer, tree
 
 __all__ = [
@@ -81,53 +77,6 @@ class OpenHost(RealHost):
 
 DOOR = KeyedHost()
 OPEN_DOOR = OpenHost()
-
-
-def program(name: str, package: str) -> str:
-    """The path of a program; the test is skipped, with what to install, where it is not here."""
-    beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
-    if found is None:
-        pytest.skip(f"needs {name}: {package}")
-    return found
-
-
-def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket(socket.AF_INET, kind) as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-@contextlib.contextmanager
-def running(
-    argv: Sequence[str], folder: Path, ready: Callable[[], bool], env: dict[str, str] | None = None
-) -> Iterator[Any]:
-    """A child that is ready, and is gone afterwards."""
-    with (folder / "log").open("wb") as log:
-        child = subprocess.Popen(
-            list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, env={**os.environ, **(env or {})}
-        )
-        try:
-            deadline = time.monotonic() + 15
-            while not ready():
-                assert child.poll() is None, (folder / "log").read_text()
-                assert time.monotonic() < deadline, f"{argv[0]} is not ready: {(folder / 'log').read_text()[-2000:]}"
-                time.sleep(0.02)
-            yield child
-        finally:
-            child.terminate()
-            try:
-                child.wait(5)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait(5)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as one:
-        one.settimeout(0.2)
-        return one.connect_ex(("127.0.0.1", port)) == 0
 
 
 # ---------------------------------------------------------------------------------------------------------------- IPMI
@@ -248,7 +197,7 @@ def redfish_static(folder: Path, drive: Drive, power: Device, energy: Device | N
         drive.follow(energy, write)
     port = free_port()
     with running(
-        [script, "-i", "127.0.0.1", "-p", str(port), "-m", f"{folder}/redfish/v1"], folder, lambda: _listens(port)
+        [script, "-i", "127.0.0.1", "-p", str(port), "-m", f"{folder}/redfish/v1"], folder, lambda: listens(port)
     ):
         yield f"redfish://127.0.0.1:{port}?plain=1"
 
@@ -319,89 +268,6 @@ def snmp(folder: Path, power: Device, energy: Device, vendor: str = "apc") -> It
         yield agent
 
 
-# -------------------------------------------------------------------------------------------------------------- Modbus
-
-
-class Modbus:
-    """A pymodbus server under way. ``order`` is that of the words; ``delay_s`` holds answers back; ``code`` refuses."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.order = "big"
-        self.delay_s = 0.0
-        self.code = 0
-        self.requests: list[tuple[int, int, int]] = []  # function code, address, count
-
-    @property
-    def target(self) -> str:
-        return f"modbus://127.0.0.1:{self.port}?power=input/52/float32&energy=input/72/float32/3.6e6"
-
-
-def _words(kind: str, value: float, order: str) -> list[int]:
-    data = struct.pack(f">{kind}", value)
-    words = list(struct.unpack(f">{len(data) // 2}H", data))
-    return words if order == "big" else words[::-1]
-
-
-def _registers(hole: bool) -> list[Any]:
-    simulator = pytest.importorskip("pymodbus.simulator")
-    blocks = [(52, 2), (72, 2), (200, 8), (300, 8)] if hole else [(52, 22), (200, 8), (300, 8)]
-    kind = simulator.DataType.REGISTERS
-    return [simulator.SimData(at, values=[0] * count, datatype=kind) for at, count in blocks]
-
-
-@contextlib.contextmanager
-def modbus(power: Device, energy: Device, *, hole: bool = False, rtu: bool = False, port: int = 0) -> Iterator[Modbus]:
-    """A transducer with the registers of an Eastron SDM630: float32, watts at 52 and kWh at 72; the same as uint32 (watts,
-    joules) at 200 and 202; float64 (watts, Wh) at 300 and 304. With ``hole`` those between 54 and 72 are not there."""
-    pymodbus = pytest.importorskip("pymodbus.server")
-    constants = pytest.importorskip("pymodbus.constants")
-    simulator = pytest.importorskip("pymodbus.simulator")
-    framers = pytest.importorskip("pymodbus.framer").FramerType
-    server = Modbus(port or free_port())
-
-    async def action(code: int, start: int, address: int, count: int, registers: list[int], new: Any) -> Any:
-        server.requests.append((code, address, count))
-        if server.delay_s:
-            await asyncio.sleep(server.delay_s)
-        if server.code:
-            return constants.ExcCodes(server.code)
-        joules, watts = energy.value(), power.value()
-        values = {52: ("f", watts), 72: ("f", joules / 3.6e6), 200: ("I", round(watts)), 202: ("I", int(joules))}
-        values |= {300: ("d", watts), 304: ("d", joules / 3600)}
-        for at, (kind, value) in values.items():
-            words = _words(kind, value, server.order)
-            if start <= at and at + len(words) <= start + len(registers):
-                registers[at - start : at - start + len(words)] = words
-        return None
-
-    device = simulator.SimDevice(1, simdata=_registers(hole), action=action)
-    loop = asyncio.new_event_loop()
-    up = threading.Event()
-    made: list[Any] = []
-
-    async def serve() -> None:
-        framer = framers.RTU if rtu else framers.SOCKET
-        made.append(pymodbus.ModbusTcpServer(device, address=("127.0.0.1", server.port), framer=framer))
-        await made[0].serve_forever(background=True)
-        up.set()
-        await made[0].serving
-        await asyncio.sleep(0)
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), name="modbus server")
-    thread.start()
-    try:
-        assert up.wait(5)
-        yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(made[0].shutdown(), loop)
-        thread.join(5)
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0.01))
-        loop.close()
-
-
 # ---------------------------------------------------------------------------------------------------------- Prometheus
 
 
@@ -454,7 +320,7 @@ def prometheus(folder: Path, power: Device, energy: Device, *, scrape_s: float =
     argv = [binary, "--config.file=prometheus.yml", f"--web.listen-address=127.0.0.1:{ports[0]}", "--log.level=warn"]
     argv += [f"--storage.tsdb.path={folder / 'data'}", "--scrape.discovery-reload-interval=100ms"]
     try:
-        with running(argv, folder, lambda: _listens(ports[0])):
+        with running(argv, folder, lambda: listens(ports[0])):
             yield server
     finally:
         httpd.shutdown()

@@ -19,7 +19,8 @@ from shakedown.metering.meters._network import Lost
 
 from .conftest import Shared
 from .helpers import by_id, follows, opened, until
-from .servers import PASSWORD, Drive, Ipmi, KeyedHost, Truth, full_sensor_record, ipmi, program, square
+from .processes import program
+from .servers import PASSWORD, Drive, Ipmi, KeyedHost, Truth, full_sensor_record, ipmi, square
 
 ANSWER = bytes.fromhex("dcb001a001c001aa01c44fff6ae803000040")
 

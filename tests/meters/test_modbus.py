@@ -19,7 +19,7 @@ from shakedown.metering.meters.modbus import Kind, Order, Register, decode, pars
 
 from .conftest import Shared
 from .helpers import by_id, follows, opened, until
-from .servers import Modbus, modbus
+from .modbus_server import Modbus, modbus
 
 pytest.importorskip("pymodbus")
 FORMATS = {

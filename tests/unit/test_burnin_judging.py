@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +17,7 @@ from shakedown.operate.burnin.records import NODE, Device, Plan, Stage, Symptom
 from shakedown.operate.health.kernellines import Cursor
 from shakedown.operate.health.node_access import Senses
 from shakedown.operate.health.records import Occasion
+from support.waiting import until
 
 NOW = 1_700_000_000.0
 PLAN = Plan(
@@ -321,10 +321,12 @@ def test_looks_leave_no_children(machine: Machine) -> None:
     before = set(children.read_text().split())
     for at in range(4):
         eyes.look(NOW + at)
-    deadline = time.monotonic() + 5
-    while set(children.read_text().split()) - before and time.monotonic() < deadline:
-        eyes.look(NOW + 10)
-    assert not set(children.read_text().split()) - before
+
+    def left() -> set[str]:
+        eyes.look(NOW + 10)  # takes what has ended
+        return set(children.read_text().split()) - before
+
+    until(lambda: not left(), what="a look leaves children", every_s=0.01)
 
 
 def test_what_could_not_be_seen_does_not_move_the_cursor() -> None:

@@ -210,6 +210,7 @@ def test_a_fault_of_the_program_is_not_hidden() -> None:
         together({"faulty": faulty, "well": lambda: 1}, 5)
 
 
+@pytest.mark.timing
 def test_a_command_that_does_not_end_is_given_up(tmp_path: Path) -> None:
     begin = time.monotonic()
     # the child holds the pipe open after its parent is gone

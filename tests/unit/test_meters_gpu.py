@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -20,6 +19,7 @@ from shakedown.errors import Unavailable
 from shakedown.metering.meters import Status, amdsmi, nvml
 from support import nvml as fake
 from support.sources import by_id, channel, opened
+from support.waiting import until
 
 # ------------------------------------------------------------------------------------------------------------------ NVML
 
@@ -142,10 +142,7 @@ def test_a_driver_that_hangs_costs_gaps_and_not_the_reader(says: Path) -> None:
         assert {(one.status, one.value) for one in source.read()} == {(Status.GAP, None)}
     assert threading.active_count() == threads  # one thread hangs, however often it is asked
     fake.say(says, fake.H100)
-    until = time.monotonic() + 5
-    while {one.status for one in source.read()} != {Status.OK}:
-        assert time.monotonic() < until, "it never came back"
-        time.sleep(0.01)
+    until(lambda: {one.status for one in source.read()} == {Status.OK}, what="it never came back", every_s=0.01)
     source.close()
 
 

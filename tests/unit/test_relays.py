@@ -128,6 +128,7 @@ def test_a_launcher_that_passes_nothing_on_starts_a_relay_for_each_order(tmp_pat
     assert len(opened.load().measurements) == 4
 
 
+@pytest.mark.timing
 def test_a_relay_that_dies_is_noticed_at_once_and_started_again(tmp_path: Path, reach: Reach) -> None:
     opened, run = directory(tmp_path / "run", "seconds = 30.0")
     team = held(opened.path)
@@ -156,6 +157,7 @@ def _stop(team: client.Relays, name: str) -> None:
         line.tell(agent.Order(number=0, words=("stop",), hosts=(name,)))
 
 
+@pytest.mark.timing
 def test_ctrl_c_ends_what_runs_everywhere(tmp_path: Path, reach: Reach) -> None:
     opened, run = directory(tmp_path / "run", "seconds = 30.0")
     team = held(opened.path)

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from shakedown.programs import events
 from shakedown.records import Params, Value
 from shakedown.workloads.exchange import Target, parse_target
 from support.machines import host, machine
+from support.waiting import until
 from support.workloads import params_of
 
 WORKLOAD = workloads.get("exchange")
@@ -242,10 +242,7 @@ def test_a_run_that_is_ended_leaves_nothing(ends: tuple[Path, Path]) -> None:
         [sys.executable, "-m", "shakedown.functional_tests.exchange", *words], cwd=here, stdout=subprocess.PIPE
     )
     try:
-        until = time.monotonic() + 30
-        while not list(there.glob(".shakedown-exchange-*/large")) and time.monotonic() < until:
-            time.sleep(0.02)
-        assert list(there.iterdir())
+        until(lambda: list(there.glob(".shakedown-exchange-*/large")), every_s=0.02)
         child.send_signal(signal.SIGTERM)
         child.communicate(timeout=30)
     finally:

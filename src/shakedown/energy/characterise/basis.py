@@ -9,15 +9,17 @@ solved for in closed form).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...metering.trace import Floats, Trace
 from ..simulate import Load
 
+Ints = NDArray[np.intp]
 _FAR_S = 1e6
 _MOST_EDGES = 20_000
 _PIECES = 12  # of a better meter's readings within one stretch of the load
@@ -114,20 +116,21 @@ class Looks:
 
     def energy(self, lags: Floats, tau: float = 0.0) -> Floats:
         """Energy that the lag of ``tau`` has let through at each stamp less each lag: (lags, readings), centred."""
-        return self._each(lags, lambda index, q: self._energy(index, q, tau))
+        return self._each(lags, lambda index, lags: self._energy(index, lags, tau))
 
     def power(self, lags: Floats, tau: float = 0.0) -> Floats:
         """The power itself (tau 0) or what a first-order lag makes of it: (lags, readings), centred."""
-        return self._each(lags, lambda index, q: self._output(index, q, tau))
+        return self._each(lags, lambda index, lags: self._output(index, lags, tau))
 
     def response(self, kernel_s: tuple[float, float, float], index: int) -> Floats:
         """The whole response of one recording, not centred, in the reference's unit: (window, tau, delay)."""
         window, tau, delay = kernel_s
-        q = self.recordings[index].t_s - delay
         if window <= 0:
-            return self._output(index, q, tau) + self.level
-        mean = (self._energy(index, q, tau) - self._energy(index, q - window, tau)) / window
-        return mean + self.level
+            out: Floats = self._output(index, np.array([delay]), tau)[0] + self.level
+            return out
+        late, early = self._energy(index, np.array([delay, delay + window]), tau)
+        out = (late - early) / window + self.level
+        return out
 
     def sse(self, kernel_s: tuple[float, float, float]) -> float:
         """The sum of squares that one kernel leaves, gain (positive) and one offset a recording solved for."""
@@ -149,26 +152,49 @@ class Looks:
         h = self.power(lags, tau)
         return _left(self.total, h @ self.r, (h * h).sum(1))
 
-    def _each(self, lags: Floats, look: object) -> Floats:
-        assert callable(look)
+    def _each(self, lags: Floats, look: Callable[[int, Floats], Floats]) -> Floats:
         parts = []
-        for index, one in enumerate(self.recordings):
-            part: Floats = look(index, one.t_s[None, :] - np.asarray(lags)[:, None])
-            parts.append(part - part.mean(axis=1, keepdims=True))
-        return np.concatenate(parts, axis=1)
+        for index in range(len(self.recordings)):
+            part = look(index, np.asarray(lags))
+            part -= part.mean(axis=1, keepdims=True)
+            parts.append(part)
+        return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
 
-    def _energy(self, index: int, q: Floats, tau: float) -> Floats:
-        knots = self._knots[index]
-        out = np.interp(q, knots.t, knots.c)
-        return out - tau * self._output(index, q, tau) if tau > 0 else out
+    def _last_edge(self, index: int, lags: Floats) -> tuple[Ints, Floats]:
+        """For each lag and reading the last edge, and the seconds since."""
+        t, edges = self.recordings[index].t_s, self._knots[index].t
+        seconds = t[None, :] - lags[:, None]
+        if 4 * len(edges) < len(t) and seconds.size > 20_000:
+            # Stamps are in order: it is enough to look for the edges among them.
+            first = np.searchsorted(t, edges[None, :] + lags[:, None])
+            first[:, 0] = 0  # what lies before the first edge is as at it
+            counts = np.diff(first, axis=1, append=len(t)).ravel()
+            at = np.repeat(np.tile(np.arange(len(edges)), len(lags)), counts).reshape(seconds.shape)
+        else:
+            at = np.maximum(np.searchsorted(edges, seconds, side="right") - 1, 0)
+        seconds -= edges[at]
+        return at, seconds
 
-    def _output(self, index: int, q: Floats, tau: float) -> Floats:
+    def _energy(self, index: int, lags: Floats, tau: float) -> Floats:
         knots = self._knots[index]
-        at = np.clip(np.searchsorted(knots.t, q, side="right") - 1, 0, len(knots.t) - 1)
         if tau <= 0:
-            return knots.w[at]
-        held = self._state(tau)[index]
-        out: Floats = knots.w[at] + (held[at] - knots.w[at]) * np.exp(-(q - knots.t[at]) / tau)
+            return np.interp(self.recordings[index].t_s[None, :] - lags[:, None], knots.t, knots.c)
+        at, seconds = self._last_edge(index, lags)
+        w = knots.w[at]
+        out: Floats = knots.c[at] + w * seconds
+        out -= tau * self._lagged(index, at, seconds, w, tau)
+        return out
+
+    def _output(self, index: int, lags: Floats, tau: float) -> Floats:
+        at, seconds = self._last_edge(index, lags)
+        w: Floats = self._knots[index].w[at]
+        return self._lagged(index, at, seconds, w, tau) if tau > 0 else w
+
+    def _lagged(self, index: int, at: Ints, seconds: Floats, w: Floats, tau: float) -> Floats:
+        seconds *= -1 / tau
+        out: Floats = np.exp(seconds, out=seconds)
+        out *= (self._state(tau)[index] - self._knots[index].w)[at]
+        out += w
         return out
 
     def _state(self, tau: float) -> list[Floats]:

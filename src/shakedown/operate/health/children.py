@@ -72,8 +72,11 @@ def run(
     living: dict[int, _Child] = {}
     done: dict[Task, bytes | Gone] = {}
     poll = select.poll()
-    gc.collect()
-    gc.freeze()  # the collector would touch, and so copy, the pages that children share with us
+    # The collector would touch, and so copy, the pages that children share with us; a large caller may have seen to that.
+    frozen = gc.get_freeze_count() > 0
+    if not frozen:
+        gc.collect()
+        gc.freeze()
     deadline = time.monotonic() + limit_s  # of the children alone: a large caller is itself long in collecting
     try:
         while (waiting or living) and (now := time.monotonic()) < deadline:
@@ -94,7 +97,8 @@ def run(
                 done[child.task] = answer = _answer(child)
                 waiting += more(child.task, answer) if isinstance(answer, bytes) else ()
     finally:
-        gc.unfreeze()
+        if not frozen:
+            gc.unfreeze()
     done.update(_abandoned(list(living.values()), limit_s))
     reap()
     for task in waiting:

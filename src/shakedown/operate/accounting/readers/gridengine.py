@@ -20,7 +20,6 @@ from ....schedulers.gridengine import SLAVE, end_state, epoch, number_in
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values
-from ._lines import Tally, lines, signed
 
 #: Places of the fields that come before the request, which may hold colons.
 _QUEUE, _HOST, _GROUP, _OWNER, _NAME, _NUMBER, _ACCOUNT = range(7)

@@ -1,0 +1,63 @@
+"""Servers as processes: found, ready before they are asked, and gone afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def program(name: str, package: str) -> str:
+    """The path of a program; the test is skipped, with what to install, where it is not here."""
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if found is None:
+        pytest.skip(f"needs {name}: {package}")
+    return found
+
+
+def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket(socket.AF_INET, kind) as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextlib.contextmanager
+def running(
+    argv: Sequence[str], folder: Path, ready: Callable[[], bool], env: dict[str, str] | None = None
+) -> Iterator[Any]:
+    """A child that is ready, and is gone afterwards."""
+    with (folder / "log").open("wb") as log:
+        child = subprocess.Popen(
+            list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, env={**os.environ, **(env or {})}
+        )
+        try:
+            deadline = time.monotonic() + 15
+            while not ready():
+                assert child.poll() is None, (folder / "log").read_text()
+                assert time.monotonic() < deadline, f"{argv[0]} is not ready: {(folder / 'log').read_text()[-2000:]}"
+                time.sleep(0.02)
+            yield child
+        finally:
+            child.terminate()
+            try:
+                child.wait(5)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait(5)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as one:
+        one.settimeout(0.2)
+        return one.connect_ex(("127.0.0.1", port)) == 0
