@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from ....schedulers.gridengine import SLAVE, end_state, epoch, number_in
+from ....units import whole_number
 from .. import values
 from ..loading import Store
 from . import Reader, attempt_values
+from ._lines import Tally, lines, signed
 
 #: Places of the fields that come before the request, which may hold colons.
 _QUEUE, _HOST, _GROUP, _OWNER, _NAME, _NUMBER, _ACCOUNT = range(7)
