@@ -33,7 +33,7 @@ def parse(text: str, zone: str, option: str, origin_ns: int | None = None) -> in
     except ValueError:
         after = "" if origin_ns is None else ", or +90 for seconds after the begin"
         raise BadInput(
-            f"{text!r} is no time", where=option, hint=f"Unix seconds, 2026-11-20T10:00:00Z{after}"
+            f"{text!r} is not a valid time", where=option, hint=f"Unix seconds, 2026-11-20T10:00:00Z{after}"
         ) from None
     if stamp.tzinfo is None:
         if not zone:
@@ -45,7 +45,7 @@ def parse(text: str, zone: str, option: str, origin_ns: int | None = None) -> in
 
 
 def stamps(cells: Any, zone: str, where: str) -> Ints:
-    """Unix nanoseconds. Raises BadInput for what is no time."""
+    """Unix nanoseconds. Raises BadInput for what is not a valid time."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iuf":
         return _scaled(np.ma.filled(cells))
     texts = [str(cell).strip() for cell in cells]
@@ -92,7 +92,9 @@ def _iso(texts: list[str], zone: str, where: str) -> list[int]:
             stamp = datetime.datetime.fromisoformat(text)
         except ValueError:
             raise BadInput(
-                f"{text!r} in row {row} is no time", where=where, hint="2013-10-31T00:00:00+01:00, or Unix seconds"
+                f"{text!r} in row {row} is not a valid time",
+                where=where,
+                hint="2013-10-31T00:00:00+01:00, or Unix seconds",
             ) from None
         if stamp.tzinfo is None:
             if local is None:

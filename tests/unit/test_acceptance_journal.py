@@ -245,7 +245,7 @@ def test_a_program_that_everybody_can_replace_is_not_started(tmp_path: Path) -> 
 
 
 def test_a_folder_that_is_no_acceptance_is_said(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no acceptance directory"):
+    with pytest.raises(BadInput, match="not an acceptance directory"):
         directory.open_(tmp_path)
     (tmp_path / "x").write_text("")
     (tmp_path / "plan.toml").write_text(PLAN)

@@ -146,7 +146,7 @@ def test_a_peak_that_was_measured_is_no_limit_for_what_measured_it() -> None:
     own = Peak(name="memory.bandwidth", scope="node", value=40 * GB, unit="B/s", kind="measured", basis="b")
     circular = found._replace(peaks={"n1": (own,)})
     points = run_verdict.points(run_test(limit(at_least=0.7, of="memory.bandwidth")), ("r1",), circular)
-    assert [point.state for point in points] == ["undecided"] and "no limit for itself" in points[0].found
+    assert [point.state for point in points] == ["undecided"] and "cannot be its own limit" in points[0].found
     stated = msgspec.structs.replace(own, kind="stated", value=50 * GB)
     assert state(run_test(limit(at_least=0.7, of="memory.bandwidth")), found._replace(peaks={"n1": (stated,)})) == "met"
 
@@ -398,12 +398,12 @@ def test_a_form_without_what_must_be_attached_is_not_measured() -> None:
     [
         ({"seen": "yes"}, "not filled in: power"),
         ({"seen": "perhaps", "power": "1"}, "neither yes nor no"),
-        ({"seen": "yes", "power": "much"}, "no number"),
-        ({"seen": "yes", "power": "3 GB"}, "no number"),
-        ({"seen": "yes", "power": "nan"}, "no number"),
-        ({"seen": "yes", "power": "1", "when": "yesterday"}, "no time"),
+        ({"seen": "yes", "power": "much"}, "not a number"),
+        ({"seen": "yes", "power": "3 GB"}, "not a number"),
+        ({"seen": "yes", "power": "nan"}, "not a number"),
+        ({"seen": "yes", "power": "1", "when": "yesterday"}, "not a valid time"),
         ({"seen": "yes", "power": "1", "when": "2026-11-20T15:45"}, "no zone"),
-        ({"seen": "yes", "power": "1", "side": "top"}, "no choice"),
+        ({"seen": "yes", "power": "1", "side": "top"}, "not one of its choices"),
         ({"seen": "yes", "powr": "1"}, "no field 'powr'"),
     ],
 )
@@ -537,8 +537,11 @@ def test_the_reason_names_the_points_that_are_not_met() -> None:
 
 
 def test_the_reason_says_once_what_many_hosts_have_in_common() -> None:
-    gone = [Point(criterion="cuda ends well", found="no driver", state="not measured", where=f"n{i}") for i in range(4)]
-    assert judging.reason_of(gone) == "cuda ends well (4 of 4 not measured): no driver"
+    gone = [
+        Point(criterion="cuda ends successfully", found="no driver", state="not measured", where=f"n{i}")
+        for i in range(4)
+    ]
+    assert judging.reason_of(gone) == "cuda ends successfully (4 of 4 not measured): no driver"
     slow = [
         Point(criterion="Latency: at most 3 us", found=f"{i} us", state="not met", where=f"n{i}", value=float(i))
         for i in (5, 9, 7)

@@ -59,8 +59,8 @@ def test_a_plan_of_each_kind_is_right() -> None:
         ((RUN + LIMIT + 'of = "flops.fp64"\nof_metric = "empty.time"\n',), ("clause 7.1", "both")),
         ((RUN + LIMIT + 'of_metric = "stream.triad.bandwidth"\n',), ("clause 7.1", "unknown metric")),
         ((RUN + "times = 0\n" + LIMIT,), ("clause 7.1", "times: 0 is not at least 1")),
-        ((RUN + 'over = "30 m"\n' + LIMIT,), ("clause 7.1", "no duration")),
-        ((RUN.replace('["r"]', '["q"]') + LIMIT,), ("'q'", "no requirement")),
+        ((RUN + 'over = "30 m"\n' + LIMIT,), ("clause 7.1", "not a valid duration")),
+        ((RUN.replace('["r"]', '["q"]') + LIMIT,), ("'q'", "not a requirement")),
         ((RUN.replace('"t"', '"../t"') + LIMIT,), ("../t", "no id")),
         ((RUN + LIMIT, COMMAND), ("there are 2 of this id",)),
         ((COMMAND.replace("exit_code = 0\n", ""),), ("clause 7.1", "no criterion")),
@@ -89,7 +89,7 @@ def test_what_is_wrong_is_named_with_its_clause(tests: tuple[str, ...], words: t
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('name = "p"', 'name = "../p"', "no name"),
+        ('name = "p"', 'name = "../p"', "not a valid name"),
         ('title = "P"', 'title = "P"\nsignatories = ["buyer", "buyer"]', "2 of this role"),
         ('clause = "7.1"', 'clause = " "', "clause says nothing"),
         ('text = "It works."', 'text = ""', "text says nothing"),

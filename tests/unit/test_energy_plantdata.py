@@ -91,7 +91,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         ("time,it\n", "no rows"),
         ("time,it,coling\n1,2,3\n", "did you mean 'coling'"),
         ("time,it,cooling\n1,2\n", "cells"),
-        ("time,it,cooling\nnoon,2,3\n", "is no time"),
+        ("time,it,cooling\nnoon,2,3\n", "is not a valid time"),
     ):
         if content is not None:
             (tmp_path / "all.csv").write_text(content)

@@ -168,7 +168,7 @@ def run_session(root: Path, tests: Sequence[RunTest], carry: Carry, say: Say) ->
             assert isinstance(entry, Session)
             session = entry
         else:
-            say(f"going on with {session.folder}: {', '.join(session.tests)}")
+            say(f"continuing {session.folder}: {', '.join(session.tests)}")
     mine = [test for name in session.tests if isinstance(test := acceptance.plan.test(name), RunTest)]
     with tempfile.TemporaryDirectory(prefix="shakedown-") as scratch:
         file = Path(scratch) / "campaign.toml"

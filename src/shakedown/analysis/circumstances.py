@@ -154,7 +154,7 @@ def differences(ours: Circumstances, theirs: Circumstances, metric: Metric) -> t
     for name in metric.ranked_by:
         if name == "extent":
             if not _same_extent(ours, theirs):
-                found.append(f"{_extent(ours) or 'cores not told'} here, {_extent(theirs) or 'not told'} there")
+                found.append(f"{_extent(ours) or 'cores not reported'} here, {_extent(theirs) or 'not reported'} there")
             continue
         mine, other = _facet(ours, name), _facet(theirs, name)
         if not _same(mine, other):
@@ -216,7 +216,7 @@ _TITLES = {"virtual": "machine", "rail": "power of", "link": "messages through",
 
 def _word(name: str, value: Value | None) -> str:
     if value is None:
-        return "not told"
+        return "not reported"
     if name == "virtual":
         return "virtual" if value else "bare"
     if name == "bytes":

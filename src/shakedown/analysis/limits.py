@@ -258,14 +258,14 @@ def _verdict(
         if peak is None:
             missing = f"the peak {limit.of} is not known on this machine"
         elif peak.kind == "measured":
-            missing = f"the peak {limit.of} cannot be derived here, and what was measured is no limit for itself"
+            missing = f"the peak {limit.of} cannot be derived here, and a measured value cannot be its own limit"
         else:
             bounds.append((given * peak.value, is_least))
     requirement = f"{metric.title}: {' and '.join(bound_text)}" + (f" on {host}" if many and host else "")
     if limit.source:
         requirement += f" [{limit.source}]"
     if best is None or best.value is None:
-        return Verdict(requirement=requirement, state="not measured", evidence=why or "no run of it ended well")
+        return Verdict(requirement=requirement, state="not measured", evidence=why or "no run of it ended successfully")
     shown = _apart(best.value, best.unit, [bound for bound, _ in bounds])
     if missing and not why:
         evidence = f"measured {shown}; {missing}"
@@ -298,7 +298,7 @@ def _which(meant: Peak, peaks: Sequence[Peak]) -> str:
     for other in others:
         value = show(other.value, other.unit)
         if other.kind == "measured" and meant.kind != "measured":
-            words += f"; not the {value} that was measured here, which is no limit for itself"
+            words += f"; not the {value} that was measured here, which cannot be its own limit"
         elif is_at_measured_clock(other.basis) and not is_at_measured_clock(meant.basis):
             words += f"; at the base clock: {value} at the clock that was measured"
     return f" ({words})"

@@ -47,7 +47,7 @@ def _broken(one: Finding, metric: Metric | None, host: Host) -> Notice | None:
         return None
     return Notice(
         code=BELOW_RULE,
-        text=f"arrays of {show_bytes(size)} beside last-level caches that ask for {show_bytes(least)} (STREAM's rule: four "
-        "times the caches in use): a part of them may lie in caches, so this is no figure of memory",
+        text=f"arrays of {show_bytes(size)} beside last-level caches that require {show_bytes(least)} (STREAM's rule: four "
+        "times the caches in use): a part of them may be in caches, so this does not measure memory alone",
         advice='sizes = "memory" follows the rule',
     )

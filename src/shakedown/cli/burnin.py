@@ -48,7 +48,7 @@ Hang = Annotated[
 Look = Annotated[
     float,
     typer.Option(
-        callback=common.not_negative, help="Seconds between two looks at clocks, counters and the kernel's log."
+        callback=common.not_negative, help="Seconds between two readings of clocks, counters and the kernel's log."
     ),
 ]
 Meters = Annotated[
@@ -125,7 +125,7 @@ def resume(folder: Folder, json: Json = False) -> None:
 
 @app.command("report")
 def report(folder: Folder, json: Json = False) -> None:
-    """The verdict of a burn-in so far, made anew from its journal; also while it runs, or after it was cut off."""
+    """The verdict of a burn-in so far, recomputed from its journal; also while it runs, or after it was cut off."""
     from ..operate.burnin import options
 
     _show(options.again(folder), json)

@@ -89,7 +89,7 @@ def _chosen(by: str) -> list[str]:
         if word not in BY:
             raise unknown("grouping", word, BY, where="--by")
     if not words:
-        raise BadInput("nothing is asked for", where="--by", hint=", ".join(BY))
+        raise BadInput("nothing is requested", where="--by", hint=", ".join(BY))
     return list(dict.fromkeys(words))
 
 
@@ -221,7 +221,9 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> None:
         _write_parquet(path, rows)
     else:
         raise BadInput(
-            f"{path.suffix or 'a file without suffix'} is no format", where="--output", hint=".parquet, .csv, .json"
+            f"{path.suffix or 'a file without suffix'} is not a known format",
+            where="--output",
+            hint=".parquet, .csv, .json",
         )
 
 
@@ -248,7 +250,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
         temporary.replace(path)
     except (OSError, duckdb.Error) as error:
         temporary.unlink(missing_ok=True)
-        why = error.strerror if isinstance(error, OSError) else "see that the disk is not full"
+        why = error.strerror if isinstance(error, OSError) else "check that the disk is not full"
         raise StoreFailed(f"the table cannot be written: {why}", where=str(path)) from None
 
 

@@ -129,7 +129,7 @@ def _stands_for(channel: Channel) -> str:
     }[channel.scope]
     if channel.scope == "counter" and channel.modulus:
         words += f", wraps at {show(channel.modulus, channel.unit)}"
-    return f"{words}, anew every {show(channel.refresh_s, 's')}" if channel.refresh_s else words
+    return f"{words}, new every {show(channel.refresh_s, 's')}" if channel.refresh_s else words
 
 
 def _say_refused(refused: Sequence[Absent]) -> None:

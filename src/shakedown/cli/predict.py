@@ -44,9 +44,7 @@ MemoryPerNode = Annotated[str, typer.Option(help="Memory of a node, such as 64Gi
 MemoryShare = Annotated[
     float, typer.Option(callback=common.not_negative, help="The share of it that the matrix fills. Default: 0.8.")
 ]
-Grid = Annotated[
-    str, typer.Option(help="P x Q where one number of nodes is asked for; several are ranked: 36x144,24x216.")
-]
+Grid = Annotated[str, typer.Option(help="P x Q where one number of nodes is given; several are ranked: 36x144,24x216.")]
 Seed = Annotated[int, typer.Option(help="Of the draws; the same seed gives the same forecast.")]
 Output = Annotated[
     Path | None, typer.Option(help="The page with figures. Default: hpl-forecast.html; none with --json.")
@@ -128,7 +126,9 @@ def _with_memory(setup: Setup, per_node: str, share: float) -> Setup:
             raise BadInput(str(error), where="--memory-per-node", hint="give a size such as 64GiB") from None
     if share:
         if not 0 < share <= 1:
-            raise BadInput(f"{share:g} is no share of the memory", where="--memory-share", hint="above 0, at most 1")
+            raise BadInput(
+                f"{share:g} is not a valid share of the memory", where="--memory-share", hint="above 0, at most 1"
+            )
         setup = msgspec.structs.replace(setup, memory_share=share)
     return setup
 

@@ -91,7 +91,7 @@ def phase_powers(
     if worst := _worst(fit, named, named[0].begin_ns):
         index, why = worst
         raise CannotMeasure(
-            f"the power of {named[index].name!r} cannot be told from these readings: {why}",
+            f"the power of {named[index].name!r} cannot be determined from these readings: {why}",
             where=response.key,
             hint=_hint(response, fit),
         )

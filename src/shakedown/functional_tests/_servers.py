@@ -49,7 +49,7 @@ def _receive(connection: socket.socket, count: int) -> bytes:
 def _receive_frame(connection: socket.socket) -> bytes:
     (length,) = struct.unpack("!I", _receive(connection, 4))
     if length > _MOST_BYTES:
-        raise Wrong("what came is longer than what was asked for")
+        raise Wrong("the answer is longer than what was requested")
     return _receive(connection, length)
 
 

@@ -136,7 +136,7 @@ def refuse_shared(folder: Path) -> None:
     mode = folder.stat().st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         raise CannotMeasure(
-            "anybody may write to this folder, and what is compiled in it is executed",
+            "anyone may write to this folder, and what is compiled in it is executed",
             where=str(folder),
             hint=f"chmod o-w {folder}",
         )

@@ -107,7 +107,7 @@ def _unreached(target: Target, ran: _work.Ran) -> ShakedownError:
 def _refuse_strange(target: Target, folder: str) -> None:
     if target.host and not is_plain(folder):
         raise CannotMeasure(
-            f"the folder {folder!r} has signs in its name that a remote shell reads", hint="name another"
+            f"the folder {folder!r} has characters in its name that a remote shell interprets", hint="name another"
         )
 
 
@@ -318,7 +318,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     words.add_argument("--target", required=True, help="[user@]host:folder, or a folder of this host")
     words.add_argument("--tools", default=",".join(TOOLS), help="tools between commas")
     words.add_argument("--large", type=int, default=256 * 2**20, help="bytes of the large file")
-    words.add_argument("--samples", type=int, default=3, help="journeys of the large file")
+    words.add_argument("--samples", type=int, default=3, help="transfers of the large file")
     words.add_argument("--folder", default=".", help="the folder here; the other end of the exchange")
     words.add_argument("--ssh-config", default="", help="a configuration file for ssh")
     given = words.parse_args(argv)

@@ -125,7 +125,7 @@ def judge(
     if printed.worlds != (ranks,):
         wrong.append(f"the world has {printed.worlds[0] if printed.worlds else 'no'} ranks, not {ranks}")
     if sorted(printed.hosts) != list(range(ranks)):
-        wrong.append(f"the hosts of {len(printed.hosts)} of {ranks} ranks were told")
+        wrong.append(f"the hosts of {len(printed.hosts)} of {ranks} ranks were reported")
     elif hosts:
         wrong += _places(printed.hosts, hosts)
     for name in binding.checks:
@@ -149,7 +149,7 @@ def _places(told: Mapping[int, str], hosts: Sequence[str]) -> list[str]:
         seen[host.split(".")[0]] = seen.get(host.split(".")[0], 0) + 1
     wrong = []
     if strange := sorted(set(seen) - short):
-        wrong.append(f"ranks ran on {', '.join(strange)}, which were not asked for")
+        wrong.append(f"ranks ran on {', '.join(strange)}, which were not requested")
     if empty := sorted(short - set(seen)):
         wrong.append(f"no rank ran on {', '.join(empty)}")
     if not wrong and len(set(seen.values())) > 1:
@@ -323,7 +323,7 @@ def site_of(host: Host, mpi: Software, ranks: str) -> Site:
         raise BadInput(
             f"{number} ranks cannot be spread evenly over {count} hosts"
             if number >= 2
-            else "one rank has nobody to talk to",
+            else "one rank has no other rank to communicate with",
             hint=f"ask for a multiple of {count}, at least 2, or auto",
         )
     alone = msgspec.structs.replace(host, software=(mpi,))
@@ -354,7 +354,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     asked = words.parse_args(argv)
     languages = _work.words(asked.languages, LANGUAGES, "language")
     if asked.ranks != "auto" and not asked.ranks.isdigit():
-        raise BadInput(f"--ranks {asked.ranks!r} is no number", hint="a number, or auto")
+        raise BadInput(f"--ranks {asked.ranks!r} is not a number", hint="a number, or auto")
     host = read_host(asked.host)
     modules = [one.strip() for one in asked.modules.split(",") if one.strip()]
     loaded = _modules.load(modules)

@@ -116,7 +116,7 @@ def write(path: Path, traces: Iterable[Trace]) -> None:
         temporary.replace(path)
     except (OSError, duckdb.Error) as error:
         temporary.unlink(missing_ok=True)
-        why = error.strerror if isinstance(error, OSError) else "see that the disk is not full"
+        why = error.strerror if isinstance(error, OSError) else "check that the disk is not full"
         raise StoreFailed(f"the trace cannot be written: {why}", where=str(path)) from None
 
 
@@ -131,7 +131,7 @@ def channels(path: Path) -> tuple[Channel, ...]:
     own = "import another tool's file first: shakedown energy import FILE -o power.parquet"
     with contextlib.suppress(OSError), path.open("rb") as file:
         if file.read(4) != b"PAR1":
-            raise BadInput("this is no Parquet file", where=str(path), hint=own)
+            raise BadInput("this is not a Parquet file", where=str(path), hint=own)
     try:
         with duckdb.connect() as db:
             found = db.execute("select key, value from parquet_kv_metadata(?)", [str(path)]).fetchall()
@@ -140,7 +140,7 @@ def channels(path: Path) -> tuple[Channel, ...]:
             raise BadInput("the Parquet file holds no channels of Shakedown's", where=str(path), hint=own)
         return tuple(msgspec.json.decode(told[_CHANNELS], type=list[Channel]))
     except (duckdb.Error, msgspec.DecodeError, UnicodeDecodeError):
-        raise BadInput("the trace is damaged", where=str(path), hint="record or import it anew") from None
+        raise BadInput("the trace is damaged", where=str(path), hint="record or import it again") from None
 
 
 def span_ns(path: Path, channel: Channel) -> tuple[int, int] | None:
@@ -198,4 +198,4 @@ def _query(path: Path, query: str, values: dict[str, object]) -> dict[str, NDArr
             "the trace is larger than the memory", where=str(path), hint="ask for a part: --channel, --begin, --end"
         ) from None
     except duckdb.Error:
-        raise BadInput("the trace is damaged", where=str(path), hint="record or import it anew") from None
+        raise BadInput("the trace is damaged", where=str(path), hint="record or import it again") from None

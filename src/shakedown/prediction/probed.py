@@ -23,7 +23,7 @@ _LEAST_HOSTS = 4  # whose speeds have a spread
 
 
 def cases_of(measurements: Iterable[Measurement]) -> list[Case]:
-    """The cases of probes in runs that ended well."""
+    """The cases of probes in runs that ended successfully."""
     return [
         case
         for one in measurements

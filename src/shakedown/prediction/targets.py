@@ -23,7 +23,9 @@ def counts_of(text: str, option: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if not word.isdecimal() or len(word) > 18 or int(word) < 1:
-            raise BadInput(f"{word!r} is no number of nodes", where=option, hint="whole numbers with commas: 64,128")
+            raise BadInput(
+                f"{word!r} is not a valid number of nodes", where=option, hint="whole numbers with commas: 64,128"
+            )
     if not words:
         raise BadInput("there is no number of nodes", where=option, hint="whole numbers with commas: 64,128")
     return tuple(dict.fromkeys(int(word) for word in words))
@@ -36,7 +38,7 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
         p, _, q = word.lower().partition("x")
         if not (p.strip().isdecimal() and q.strip().isdecimal() and len(word) < 30 and int(p) and int(q)):
             raise BadInput(
-                f"{word.strip()!r} is no grid", where="--grid", hint="write P x Q as 36x144, several with commas"
+                f"{word.strip()!r} is not a grid", where="--grid", hint="write P x Q as 36x144, several with commas"
             )
         found.append((int(p), int(q)))
     return tuple(dict.fromkeys(found))
@@ -48,7 +50,7 @@ def held_out_counts(known: Sequence[Row], observed: Sequence[Row], setup: Setup)
     found = tuple(dict.fromkeys(row.count for row in known if row.count not in taken))
     if not found:
         raise BadInput(
-            "what is to be forecast is not said", where="--to", hint=f"name numbers of {setup.counts}: --to 64"
+            "what is to be forecast is not given", where="--to", hint=f"name numbers of {setup.counts}: --to 64"
         )
     return found
 
@@ -72,7 +74,7 @@ def rows(
             hint="ask for one number of nodes at a time",
         )
     if n < 0:
-        raise BadInput(f"N = {n} is no order of a matrix", where="--n", hint="give a whole number from 1")
+        raise BadInput(f"N = {n} is not a valid matrix order", where="--n", hint="give a whole number from 1")
     held_out = [row for row in known if row not in observed]
     made: list[Row] = []
     said: list[str] = []
@@ -113,7 +115,7 @@ def candidates(setup: Setup, dat: HplDat, where: str) -> tuple[Row, ...]:
         raise BadInput(
             f"{len(combined)} systems are more than the {MOST_CANDIDATES} that are ranked at once",
             where=where,
-            hint="drop values that do not interest",
+            hint="drop values that are not of interest",
         )
     made = []
     for n, nb, (p, q), bcast, depth in combined:

@@ -182,7 +182,7 @@ def head(request: Request, engine: str) -> list[str]:
         )
     for name in ("qos", "components", "parallel_environment"):
         if getattr(request, name):
-            raise BadInput(f"{engine} has no {name}", hint=f"leave {name} out; what the site has goes into extra words")
+            raise BadInput(f"{engine} has no {name}", hint=f"leave {name} out; the site's own options go into extra")
     name = label(request.name)
     lines = [
         "#!/bin/bash",
@@ -201,7 +201,7 @@ def head(request: Request, engine: str) -> list[str]:
     if queue:
         lines.append(f"#PBS -q {checked('queue', queue)}")
     for word in request.extra:
-        checked("word for qsub", word.lstrip("-"), r"[\w.,:=/+@-]+")
+        checked("argument for qsub", word.lstrip("-"), r"[\w.,:=/+@-]+")
     return [*lines, *([" ".join(["#PBS", *request.extra])] if request.extra else [])]
 
 
@@ -228,7 +228,7 @@ def submitted(result: Result) -> str:
     """The id that qsub printed. Raises CannotMeasure."""
     found = re.search(r"^(\d+(?:\[\])?(?:\.[\w.-]+)?)\s*$", result.out, re.MULTILINE)
     if not result.ok or not found:
-        said = " ".join((result.err or result.out).split()) or "it said nothing"
+        said = " ".join((result.err or result.out).split()) or "it printed nothing"
         raise CannotMeasure(
             f"qsub refused the job: {said}",
             where="pbs",

@@ -130,7 +130,7 @@ def _allocation(hosts: int, names: tuple[str, ...], door: Door) -> Allocation | 
     if found is None or len(found.hosts) < hosts:
         has = f"the allocation has {len(found.hosts)}" if found else "this process is in no allocation"
         raise CannotMeasure(
-            f"{hosts} hosts were asked for, and {has}", hint=f"name the hosts, or first: salloc --nodes {hosts}"
+            f"{hosts} hosts were requested, and {has}", hint=f"name the hosts, or first: salloc --nodes {hosts}"
         )
     return msgspec.structs.replace(found, hosts=found.hosts[:hosts], cpus=found.cpus[:hosts], gpus=found.gpus[:hosts])
 
@@ -197,7 +197,7 @@ def _check(space: Space, n: int, found: Machine) -> None:
             for value in values:
                 if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= n:
                     raise BadInput(
-                        f"nb = {value!r} is no block size for N = {n}", hint="give whole numbers: nb=128,192"
+                        f"nb = {value!r} is not a valid block size for N = {n}", hint="give whole numbers: nb=128,192"
                     )
         if name in workload.params:
             listed = workload.params[name].kind == "list"
@@ -210,7 +210,7 @@ def _check(space: Space, n: int, found: Machine) -> None:
 def _order(asked: Asked, found: Machine, hosts: int) -> tuple[int, str]:
     if asked.n != "auto":
         if not asked.n.isdigit() or not 64 <= int(asked.n) < 2**31:
-            raise BadInput(f"--n {asked.n!r} is no order from 64", hint="give a whole number, or auto")
+            raise BadInput(f"--n {asked.n!r} is not a matrix order of at least 64", hint="give a whole number, or auto")
         return int(asked.n), "as asked"
     if not 0 < asked.memory_share <= 1:
         raise BadInput(f"--memory-share {asked.memory_share:g} is not between 0 and 1", hint="0.8 is usual")
@@ -237,7 +237,8 @@ def _windows(asked: Asked, n: int, host: Host, hosts: int, space: Space) -> tupl
         shares = (0.0,)
     if not all(0 < share <= 1 for share in shares) or len(set(shares)) < 3:
         raise BadInput(
-            f"--windows {asked.windows!r} is no list of at least three shares of N", hint="write them as 1,0.7,0.4,0.15"
+            f"--windows {asked.windows!r} is not a list of at least three shares of N",
+            hint="write them as 1,0.7,0.4,0.15",
         )
     return shares, columns
 
@@ -322,7 +323,7 @@ def _slow(found: Result) -> tuple[Notice, ...]:
         Notice(
             code="slow-host",
             text=f"{host} is {explain.percent(behind)} slower than the median host",
-            advice="mend it or leave it out: HPL runs at the pace of the slowest",
+            advice="repair it or leave it out: HPL runs at the pace of the slowest",
         )
         for host, behind in found.slow_hosts.items()
     )

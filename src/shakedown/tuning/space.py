@@ -176,7 +176,7 @@ def replace(space: Space, given: Mapping[str, Sequence[Value]], host: Host, *, w
     axes["layout"] = tuple(one for one in axes["layout"] if pair(str(one))[0] * space.hosts in counts)
     if not axes["layout"]:
         raise BadInput(
-            "no grid fits the number of ranks that is asked for",
+            "no grid fits the requested number of ranks",
             where=where,
             hint="P x Q is the number of all ranks: those of a host times the hosts",
         )
@@ -207,7 +207,7 @@ def read(path: Path) -> dict[str, list[Value]]:
         for value in listed:
             if not isinstance(value, (int, float, str, bool)):
                 raise BadInput(
-                    f"{name}: {value!r} is no value", where=str(path), hint=f"write {name} = [1, 2] or a word"
+                    f"{name}: {value!r} is not a valid value", where=str(path), hint=f"write {name} = [1, 2] or a name"
                 )
         found[name] = listed
     return found

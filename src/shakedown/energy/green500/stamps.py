@@ -104,12 +104,12 @@ def _ctime(text: str) -> datetime.datetime:
     """C's ctime without regard to the locale."""
     _, month, day, clock, year = text.split()
     if month not in _MONTHS:
-        raise BadInput(f"{text!r} is no time that HPL prints")
+        raise BadInput(f"{text!r} is not a time as HPL prints it")
     hour, minute, second = map(int, clock.split(":"))
     try:
         return datetime.datetime(int(year), _MONTHS.index(month) + 1, int(day), hour, minute, second)
     except ValueError as error:
-        raise BadInput(f"{text!r} is no time that HPL prints: {error}") from None
+        raise BadInput(f"{text!r} is not a time as HPL prints it: {error}") from None
 
 
 def zone(text: str) -> datetime.tzinfo:

@@ -307,7 +307,7 @@ def _parquet(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Tabl
                 zone = "UTC"
             stamps = archive_columns.stamps(db, [where], time, kinds[time], zone or "UTC", options.get("format", ""))
     except duckdb.Error:
-        raise BadInput("cannot be read as Parquet", where=where, hint="see that the file is whole") from None
+        raise BadInput("cannot be read as Parquet", where=where, hint="check that the file is whole") from None
     for word in key:
         if word not in kinds:
             raise unknown("column (--key)", word, kinds, where=where)

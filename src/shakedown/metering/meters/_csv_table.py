@@ -38,7 +38,7 @@ OPTIONS = {
     "window": "seconds over which a reading averages",
     "modulus": "where a counter starts again at zero, in the column's unit",
     "most_w": "the most power that can flow, in W",
-    "jump": "mend: take out leaps of the instrument's clock",
+    "jump": "correct: take out leaps of the instrument's clock",
     "begin": "start: follow the file from its first line; default: from now on, with its last line",
 }
 DIALECTS = ("spl", "yokogawa", "lmg", "generic")
@@ -100,7 +100,7 @@ class Layout(NamedTuple):
         return clock.read(joined(cells, self.stamps))
 
     def values(self, cells: Sequence[str]) -> list[tuple[float | None, Status, str]]:
-        """The value of each column in SI with its status; a cell that is no number comes with its text."""
+        """The value of each column in SI with its status; a cell that is not a number comes with its text."""
         return [_value(cells[one.at] if one.at < len(cells) else "", one.factor, self) for one in self.columns]
 
 
@@ -372,7 +372,7 @@ def _columns(
         channel = _channel(names[index], name, factor, dialect, options, where)
         found.append(Column(index, factor, channel))
     if not found:
-        told = f"column {unsure[0]!r} says no unit" if unsure else f"no column of power among {', '.join(names)}"
+        told = f"column {unsure[0]!r} gives no unit" if unsure else f"no column of power among {', '.join(names)}"
         raise BadInput(told, where=where, hint="name it with column= and its unit with unit=W, kW, kWh ...")
     return _nested(found)
 

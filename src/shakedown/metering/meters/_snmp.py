@@ -68,7 +68,7 @@ def parse_oid(text: str) -> Oid:
     parts = text.strip().lstrip(".").split(".")
     if len(parts) < 2 or not all(part.isdigit() for part in parts):
         raise BadInput(
-            f"{text!r} is no object identifier", hint="write it in numbers: 1.3.6.1.4.1.318.1.1.26.4.3.1.5.1"
+            f"{text!r} is not a valid object identifier", hint="write it in numbers: 1.3.6.1.4.1.318.1.1.26.4.3.1.5.1"
         )
     return tuple(int(part) for part in parts)
 
@@ -156,7 +156,7 @@ class Agent:
         if failed:
             text = str(failed)
             if "timeout" in text.lower():
-                text += " (nobody there, or another community)"
+                text += " (no agent there, or another community)"
             refused = any(word in text.lower() for word in _REFUSALS)
             raise Lost(f"SNMP: {text}", Status.REFUSED if refused else Status.GAP)
         if int(status):

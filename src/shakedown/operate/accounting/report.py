@@ -222,7 +222,7 @@ def _notices(
     if first is not None and (measure.begin_s < first - 86400 or measure.end_s > last + 86400):
         say(
             "window-beyond-data",
-            f"the records tell of {zones.stamp(first, measure.zone)} to {zones.stamp(last, measure.zone)}; the window "
+            f"the records cover {zones.stamp(first, measure.zone)} to {zones.stamp(last, measure.zone)}; the window "
             "is longer",
             "what lies beyond counts as unused",
         )

@@ -92,7 +92,7 @@ class Tariff(_Table, frozen=True, kw_only=True):
 def load(path: Path) -> Tariff:
     """A tariff from a file. Raises BadInput with the entry."""
     raw = strict.read_toml(strict.read_text(path), str(path))
-    found = strict.convert(raw, Tariff, str(path), hint="docs/accounting.md tells of every key")
+    found = strict.convert(raw, Tariff, str(path), hint="docs/accounting.md describes every key")
     for state in found.not_charged:
         if state not in ENDED:
             raise unknown("state", state, ENDED, where=f"{path}: not_charged")
@@ -120,7 +120,7 @@ def exact(word: Money, what: str) -> Fraction:
         if not value.is_finite():
             raise InvalidOperation
     except InvalidOperation:
-        raise BadInput(f"{what} {word!r} is no number", where="the tariff", hint='write it as "0.012"') from None
+        raise BadInput(f"{what} {word!r} is not a number", where="the tariff", hint='write it as "0.012"') from None
     return Fraction(value) / (100 if text.endswith("%") else 1)
 
 
@@ -132,7 +132,7 @@ def step_s(tariff: Tariff) -> int:
         value, unit = 0.0, ""
     if unit != "s" or value < 1 or value != int(value):
         raise BadInput(
-            f"round_up_to {tariff.round_up_to!r} is no time", where="the tariff", hint='"1 s", "15 min", "1 h"'
+            f"round_up_to {tariff.round_up_to!r} is not a valid time", where="the tariff", hint='"1 s", "15 min", "1 h"'
         )
     return int(value)
 

@@ -1,11 +1,11 @@
 """A file of delimited rows -> pieces of whole rows, whatever the names in it hold.
 
 sacct quotes nothing: a name with a line break makes two lines of one row, one with a delimiter a row of too many fields, and
-bytes that are no UTF-8 come through as they are. Blocks are looked at as bytes, all at once; only what is broken is
+bytes that are not UTF-8 come through as they are. Blocks are looked at as bytes, all at once; only what is broken is
 taken out and mended line by line, by what the fixed columns must look like. Memory is bounded by the block.
 
-A job's name that holds a whole forged row cannot be told from a row: ask for the JSON, or without names, where users may not
-be trusted. What cannot be mended is counted and shown, never dropped in silence.
+A job's name that holds a whole forged row cannot be distinguished from a row: ask for the JSON, or without names, where
+users may not be trusted. What cannot be mended is counted and shown, never dropped in silence.
 """
 
 from __future__ import annotations

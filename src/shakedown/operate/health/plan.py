@@ -38,7 +38,9 @@ class Rules(Record, frozen=True, kw_only=True):
         """k and n. Raises BadInput."""
         found = re.fullmatch(r"(\d+)/(\d+)", self.confirm)
         if found is None or not 1 <= int(found[1]) <= int(found[2]) <= 100:
-            raise BadInput(f"{self.confirm!r} is no k/n", where="drain, confirm", hint="as in 2/3, with n at most 100")
+            raise BadInput(
+                f"{self.confirm!r} is not of the form k/n", where="drain, confirm", hint="as in 2/3, with n at most 100"
+            )
         return int(found[1]), int(found[2])
 
 

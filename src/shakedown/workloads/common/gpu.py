@@ -108,7 +108,7 @@ def numbers(params: Params, workload: str, name: str, least: int) -> tuple[int, 
     words = [word.strip() for word in str(params[name]).split(",")]
     if not all(word.isdigit() and int(word) >= least for word in words):
         raise BadInput(
-            f"{workload}.{name} = {params[name]!r} is no list of whole numbers of at least {least}",
+            f"{workload}.{name} = {params[name]!r} is not a list of whole numbers of at least {least}",
             hint="whole numbers between commas",
         )
     return tuple(dict.fromkeys(map(int, words)))

@@ -96,7 +96,8 @@ def whole(text: str, where: str, low: int = 1, *, once: bool = True) -> tuple[in
     for word in words:
         if not word.isdecimal() or not low <= int(word) < 2**31:
             raise BadInput(
-                f"{where}: {word!r} is no whole number from {low}", hint="write whole numbers between commas: 192,256"
+                f"{where}: {word!r} is not a whole number from {low}",
+                hint="write whole numbers between commas: 192,256",
             )
     found = tuple(int(word) for word in words)
     return tuple(dict.fromkeys(found)) if once else found

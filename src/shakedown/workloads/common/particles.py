@@ -17,7 +17,7 @@ def counts_of(text: str, *, where: str, low: int, high: int) -> tuple[int, ...]:
     for word in found:
         if not (word.isascii() and word.isdigit()) or not low <= int(word) <= high:
             raise BadInput(
-                f"{where}: {word!r} is no number from {low} to {high}",
+                f"{where}: {word!r} is not a number from {low} to {high}",
                 hint="write whole numbers between commas: 16384,65536",
             )
     return tuple(dict.fromkeys(map(int, found)))

@@ -25,7 +25,7 @@ def counts(text: str, host: Host, *, where: str) -> tuple[int, ...]:
     for word in words:
         if not word.isdigit() or not 1 <= int(word) <= usable:
             raise BadInput(
-                f"{where}: {word!r} is no number of threads from 1 to {usable}, the CPUs that may be used",
+                f"{where}: {word!r} is not a number of threads from 1 to {usable}, the CPUs that may be used",
                 hint="write all, sweep, or numbers between commas: 1,2,4",
             )
     return tuple(dict.fromkeys(int(word) for word in words))

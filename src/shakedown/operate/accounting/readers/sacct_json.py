@@ -99,7 +99,7 @@ def _negative(value: Any) -> bool:
 
 
 def _unreadable(value: Any) -> bool:
-    """Whether something stands where a time should, and is no number."""
+    """Whether something stands where a time should, and is not a number."""
     value = value.get("number") if isinstance(value, Mapping) else value
     return isinstance(value, str) and value not in ("", "Unknown", "None")
 

@@ -50,7 +50,9 @@ def read(builder: Builder, path: Path, zone: str) -> None:
                     raise unknown("column", name, COLUMNS, where=str(path))
             rows = [(reader.line_num, _row(row, f"{path}:{reader.line_num}")) for row in reader]
         except csv.Error as error:
-            raise BadInput(f"is no CSV: {error}", where=f"{path}:{reader.line_num}", hint="mend that line") from None
+            raise BadInput(
+                f"is not valid CSV: {error}", where=f"{path}:{reader.line_num}", hint="fix that line"
+            ) from None
         except UnicodeDecodeError as error:
             raise BadInput(f"is not UTF-8: {error.reason}", where=str(path), hint="save the file as UTF-8") from None
     inventory = [row for row in rows if row[1].get("kind") == "present"]
@@ -159,7 +161,7 @@ def _span(row: Mapping[str, str], where: str, zone: str, *, needs_start: bool = 
         later = _time(row["end"], zone, where, second=True)  # the hour that comes twice
         end = later if later >= begin else end
     if end < begin:
-        raise BadInput("ends before it begins", where=where, hint="mend start or end")
+        raise BadInput("ends before it begins", where=where, hint="fix start or end")
     return begin, end
 
 
@@ -171,7 +173,9 @@ def _time(text: str, zone: str, where: str, *, second: bool = False) -> int:
     try:
         stamp = datetime.datetime.fromisoformat(text)
     except ValueError:
-        raise BadInput(f"{text!r} is no time", where=where, hint="2026-11-20T10:00:00Z, or Unix seconds") from None
+        raise BadInput(
+            f"{text!r} is not a valid time", where=where, hint="2026-11-20T10:00:00Z, or Unix seconds"
+        ) from None
     if stamp.tzinfo is None:
         if not zone:
             raise BadInput(
@@ -185,7 +189,7 @@ def _count(text: str, name: str, where: str) -> int | None:
     if not text:
         return None
     if not text.isdigit():
-        raise BadInput(f"{name} {text!r} is no number", where=where, hint="a whole number")
+        raise BadInput(f"{name} {text!r} is not a number", where=where, hint="a whole number")
     return int(text)
 
 
@@ -194,7 +198,7 @@ def _mask(text: str, where: str) -> int:
     mask = 0
     for word in filter(None, (one.strip() for one in text.replace(";", ",").split(","))):
         if not word.isdigit() or int(word) > 63:
-            raise BadInput(f"{word!r} is no number of a GPU", where=where, hint="their numbers from 0, as 0,2")
+            raise BadInput(f"{word!r} is not a GPU number", where=where, hint="their numbers from 0, as 0,2")
         mask |= 1 << int(word)
     return mask
 
@@ -206,7 +210,7 @@ def _share(text: str, where: str) -> int:
     except (ValueError, ZeroDivisionError):
         value = Fraction(-1)
     if not 0 < value <= 1:
-        raise BadInput(f"share {text!r} is none of a node", where=where, hint="25 %, 1/4 or 0.25")
+        raise BadInput(f"share {text!r} is not a valid share of a node", where=where, hint="25 %, 1/4 or 0.25")
     return round(value * WHOLE)
 
 
