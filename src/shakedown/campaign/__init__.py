@@ -134,7 +134,7 @@ def nodes(entry: RunEntry, where: str) -> tuple[int | str, ...]:
         good = word in ("each", "all") if isinstance(word, str) else word >= 1
         if not good or (word == "each" and len(words) > 1):
             raise BadInput(
-                f"nodes = {entry.nodes!r} is neither a number of hosts nor "each" or "all"",
+                f"nodes = {entry.nodes!r} is neither a number of hosts nor 'each' or 'all'",
                 where=where,
                 hint='write "each" (a copy on every host), "all", 4, or a list such as [1, 2, 4, "all"]',
             )
