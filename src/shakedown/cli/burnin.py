@@ -115,7 +115,7 @@ def run(
 
 @app.command("resume")
 def resume(folder: Folder, json: Json = False) -> None:
-    """Go on with a burn-in that was ended or cut off, for what is left of its time."""
+    """Continue a burn-in that was ended or cut off, for the rest of its time."""
     from ..operate.burnin import journal, options
     from ..operate.health.node_access import Senses
 

@@ -51,7 +51,7 @@ def section(analysis: Analysis) -> Section:
     if analysis.skipped:
         blocks.append(
             Table(
-                title="Asked for and not possible here",
+                title="Requested and not possible here",
                 columns=(Column("What"), Column("Why")),
                 rows=tuple((one.what, one.why) for one in analysis.skipped),
             )

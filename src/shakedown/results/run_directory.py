@@ -75,7 +75,7 @@ class RunDirectory:
                 raise BadInput(
                     "the folder is not empty",
                     where=str(path),
-                    hint=f"choose another with --directory, or go on with it: --resume {path}",
+                    hint=f"choose another with --directory, or continue it: --resume {path}",
                 )
             (path / "runs").mkdir(exist_ok=True)
         except OSError as error:
