@@ -120,7 +120,7 @@ def test_a_job_cancelled_before_its_start_has_no_times_and_is_no_failure() -> No
         engine="gridengine", id="7", state="failed", source="accounting", submit_s=100.0, word="failed 100"
     )
     assert batch.ended(record, ("cancelled", "failed"), None, begun=False) == []
-    assert batch.ended(record, ("failed",), None) == ["the accounting lacks a time of it"]
+    assert batch.ended(record, ("failed",), None) == ["the accounting lacks one of its times"]
     fields = ["0"] * 45
     fields[0], fields[1], fields[3], fields[4], fields[5], fields[8] = "all.q", "n1", "u", "job", "12", "1700000000"
     (found,) = gridengine.accounting(":".join(fields))

@@ -56,7 +56,7 @@ def test_no_words_clear_no_fault_and_no_lines_are_no_log(tmp_path: Path) -> None
     empty = tmp_path / "dmesg"
     empty.write_text("")
     code, said = refused("health", "log", empty)
-    assert code == 2 and "holds no line of a kernel log" in said and "journalctl -k" in said
+    assert code == 2 and "contains no line of a kernel log" in said and "journalctl -k" in said
 
 
 def test_a_file_is_no_run_directory(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def run_session(root: Path, tests: Sequence[RunTest], carry: Carry, say: Say) ->
         return False
     missing = unfinished(opened)
     if missing:
-        say(f"{session.folder} is not whole yet: {missing} of {len(opened.plan().runs)} runs have no result")
+        say(f"{session.folder} is not complete yet: {missing} of {len(opened.plan().runs)} runs have no result")
         return False
     runs = {test.id: _runs_of(test, opened) for test in mine}
     with directory.writing(root) as (now, book):

@@ -19,8 +19,8 @@ Settings = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[NAME=VALUE]...",
-        help="Of one workload: its parameters (`shakedown list workloads NAME` shows them; values between commas are runs "
-        "of their own), nodes=each, nodes=4, repeat=3.",
+        help="Of one workload: its parameters (`shakedown list workloads NAME` shows them; values separated by commas are "
+        "runs of their own), nodes=each, nodes=4, repeat=3.",
         show_default=False,
     ),
 ]
@@ -97,7 +97,7 @@ def _times(text: str) -> int:
 
 
 def _sweeps(param: Param) -> bool:
-    """Whether values between commas are runs of their own; a list is one value with commas in it."""
+    """Whether values separated by commas are runs of their own; a list is one value with commas in it."""
     return param.kind in ("integer", "real", "flag") or (param.kind == "word" and bool(param.choices or param.words))
 
 

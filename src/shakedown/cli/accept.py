@@ -74,7 +74,7 @@ def begin(
     directory: Annotated[Path, typer.Option(help="The new acceptance directory.")],
     system: Annotated[str, typer.Option(help="What is accepted: the system's name.")],
     party: Annotated[
-        list[str] | None, typer.Option(help="ROLE=WHO, such as buyer='ARL, J. Doe'; may be given again.")
+        list[str] | None, typer.Option(help="ROLE=WHO, such as buyer='ARL, J. Doe'; may be repeated.")
     ] = None,
     json: _Json = False,
 ) -> None:
@@ -92,7 +92,7 @@ def begin(
 def run(
     directory: _Directory,
     test: Annotated[
-        list[str] | None, typer.Option(help="Only this test; may be given again. Default: all that are not done.")
+        list[str] | None, typer.Option(help="Only this test; may be repeated. Default: all that are not done.")
     ] = None,
     again: _Again = False,
     by: _By = "",
@@ -171,8 +171,8 @@ def _come_back(directory: Path, left_alone: bool) -> None:
 def record(
     directory: _Directory,
     test: Annotated[str, typer.Argument(help="A manual test of the plan.")],
-    set_: Annotated[list[str] | None, typer.Option("--set", help="FIELD=VALUE; may be given again.")] = None,
-    attach: Annotated[list[str] | None, typer.Option(help="A file, or NAME=FILE; may be given again.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="FIELD=VALUE; may be repeated.")] = None,
+    attach: Annotated[list[str] | None, typer.Option(help="A file, or NAME=FILE; may be repeated.")] = None,
     subject: Annotated[str, typer.Option(help="What it was done with, where the plan names several.")] = "",
     by: _By = "",
     witness: Annotated[str, typer.Option(help="Who watched.")] = "",
@@ -317,7 +317,7 @@ def verify(
 @app.command("report")
 def report(
     directory: _Directory,
-    formats: Annotated[str, typer.Option("--format", help="html, pdf, md, json, with commas between.")] = (
+    formats: Annotated[str, typer.Option("--format", help="html, pdf, md, json, separated by commas.")] = (
         "html,pdf,md,json"
     ),
     json: _Json = False,

@@ -40,7 +40,7 @@ Stages = Annotated[
     str,
     typer.Option(help="What is done in turn, and for how many seconds; default: product:60,steps:30,memory:30."),
 ]
-Periods = Annotated[str, typer.Option(help="Seconds of one power step up and down, between commas.")]
+Periods = Annotated[str, typer.Option(help="Seconds of one power step up and down, separated by commas.")]
 Stop = Annotated[str, typer.Option(help="When to stop: end (of the time), or first (critical symptom).")]
 Hang = Annotated[
     float, typer.Option(callback=common.not_negative, help="Seconds without a sign of life that make a device silent.")
@@ -52,7 +52,7 @@ Look = Annotated[
     ),
 ]
 Meters = Annotated[
-    list[str] | None, typer.Option(help="Power of the node: auto, none or a meter's address; may be given again.")
+    list[str] | None, typer.Option(help="Power of the node: auto, none or a meter's address; may be repeated.")
 ]
 Inject = Annotated[
     list[str] | None,

@@ -30,7 +30,7 @@ app.add_typer(daemon)
 Directory = Annotated[
     Path | None,
     typer.Option(
-        help="Where the cluster lies. Default: one place for each user, below $XDG_RUNTIME_DIR or the temporary folder."
+        help="The cluster's directory. Default: one for each user, below $XDG_RUNTIME_DIR or the temporary folder."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print as JSON on standard output.")]

@@ -26,7 +26,7 @@ def command(
     jobs: Annotated[
         Path | None, typer.Option(help="CSV or Parquet: job, nodes, begin, end (and weight); sacct --parsable2 too.")
     ] = None,
-    by: Annotated[str, typer.Option(help="job, node or hour; several with commas between.")] = "job",
+    by: Annotated[str, typer.Option(help="job, node or hour; several separated by commas.")] = "job",
     semantics: Annotated[
         str, typer.Option(help="What a reading stands for: last (up to its stamp), next (from it), point (trapezoids).")
     ] = "last",

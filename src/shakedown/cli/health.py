@@ -101,7 +101,7 @@ def check(
 @app.command("learn")
 def learn(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write this new file; default: print.")] = None,
-    match: Annotated[list[str] | None, typer.Option(help="The hosts that it is for; may be given again.")] = None,
+    match: Annotated[list[str] | None, typer.Option(help="The hosts that it is for; may be repeated.")] = None,
     root: Annotated[str, typer.Option(help="Learn from a recording below this folder.")] = "",
     anyway: Annotated[bool, typer.Option(help="Also from a node with critical findings.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was learnt as JSON.")] = False,
@@ -204,7 +204,9 @@ def log(
     now_s = time.time()
     lines = kernellines.text_log(text, now_s=now_s)
     if not lines:
-        raise BadInput("holds no line of a kernel log", where=str(file), hint="dmesg > FILE, or journalctl -k > FILE")
+        raise BadInput(
+            "contains no line of a kernel log", where=str(file), hint="dmesg > FILE, or journalctl -k > FILE"
+        )
     last = max((one.since_boot_us for one in lines), default=-1)
     if lines and all(one.at_s is None for one in lines) and last >= 0:
         terminal.say("the log has no date: its last line is taken as now")

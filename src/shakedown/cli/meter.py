@@ -148,7 +148,7 @@ def record(
         float,
         typer.Option(
             callback=common.not_negative,
-            help="Seconds between readings; 0: as each meter bears. ?interval= goes before it.",
+            help="Seconds between readings; 0: as fast as each meter allows. ?interval= takes precedence.",
         ),
     ] = 0.0,
     output: Annotated[

@@ -29,13 +29,13 @@ Runs = Annotated[
         "logs of HPL. An HPL.dat among them: forecast and rank what it would run."
     ),
 ]
-To = Annotated[str, typer.Option("--to", "--nodes", help="Numbers of nodes to forecast, with commas between: 64,128.")]
+To = Annotated[str, typer.Option("--to", "--nodes", help="Numbers of nodes to forecast, separated by commas: 64,128.")]
 Published = Annotated[
     str, typer.Option(help="Take the runs from this published system (see `shakedown list published`).")
 ]
 From = Annotated[str, typer.Option("--from", help="With --published: the numbers of nodes to calibrate with.")]
 LeaveOut = Annotated[
-    str, typer.Option(help="Measured runs that do not count: nodes, or nodes@N, with commas between: 1,2@142080.")
+    str, typer.Option(help="Measured runs that do not count: nodes, or nodes@N, separated by commas: 1,2@142080.")
 ]
 Model = Annotated[Path | None, typer.Option(help="A TOML file that describes the cluster (docs/forecast.md).")]
 RanksPerNode = Annotated[int, typer.Option(help="Ranks on a node, for logs of HPL, which do not say.", min=0)]

@@ -43,7 +43,7 @@ def command(
     nodes: Annotated[
         str,
         typer.Option(
-            help="Hosts with commas between, or how many of this allocation. Default: this host, or the allocation."
+            help="Hosts separated by commas, or how many of this allocation. Default: this host, or the allocation."
         ),
     ] = "",
     fix: Annotated[
@@ -53,7 +53,7 @@ def command(
     space: Annotated[
         Path | None, typer.Option(help="A TOML file with the values to search: nb = [128, 192] a line.")
     ] = None,
-    library: Annotated[str, typer.Option(help="BLAS: auto, all, a name, or paths, with commas between.")] = "auto",
+    library: Annotated[str, typer.Option(help="BLAS: auto, all, a name, or paths, separated by commas.")] = "auto",
     windows: Annotated[
         str,
         typer.Option(

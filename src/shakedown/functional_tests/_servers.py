@@ -184,7 +184,7 @@ def ask_mtu(own: Address, other: str, port: int, token: bytes) -> None:
         ask_udp(own, other, port, token, size)
     except OSError as error:
         if error.errno == errno.EMSGSIZE:
-            raise Wrong(f"the way takes no packets of {own.mtu} bytes, the MTU of {own.interface}") from None
+            raise Wrong(f"the path carries no packets of {own.mtu} bytes, the MTU of {own.interface}") from None
         raise
     if size == _MOST_DATAGRAM[own.family] or other == own.address:
         return

@@ -158,7 +158,7 @@ def ended_by_signals() -> Iterator[None]:
 
 
 def words(text: str, known: Sequence[str], where: str) -> tuple[str, ...]:
-    """Words between commas, each one of ``known``. Raises BadInput with the nearest."""
+    """Words separated by commas, each one of ``known``. Raises BadInput with the nearest."""
     found = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     for word in found:
         if word not in known:

@@ -53,7 +53,7 @@ def ended(record: JobRecord, states: Sequence[str], code: int | None, *, begun: 
     it has neither a begin nor an end of its own. Pure."""
     wrong = []
     if record.source != "accounting":
-        wrong.append("the accounting knows nothing of it")
+        wrong.append("the accounting has no record of it")
     if record.state not in states:
         wrong.append(f"it is {record.state} ({record.word}), not {' or '.join(states)}")
     if code is not None and record.exit_code != code:
@@ -62,7 +62,7 @@ def ended(record: JobRecord, states: Sequence[str], code: int | None, *, begun: 
     if not begun and record.begin_s is None and record.submit_s is not None:
         return wrong
     if None in times:
-        wrong.append("the accounting lacks a time of it")
+        wrong.append("the accounting lacks one of its times")
     elif not record.submit_s <= record.begin_s <= record.end_s:  # type: ignore[operator]
         wrong.append("its times are out of order")
     return wrong
@@ -290,7 +290,7 @@ def generic_resource(word: str, engine: Scheduler, door: Door) -> str:
 def body(argv: Sequence[str], emit: Emitter) -> None:
     words = Words("batch", "a batch engine at work: jobs that end in every way, latency, throughput")
     words.add_argument("--engine", default="auto", help=f"auto, {', '.join(DIALECTS)}")
-    words.add_argument("--kinds", default=",".join(KINDS), help="kinds of jobs between commas")
+    words.add_argument("--kinds", default=",".join(KINDS), help="kinds of jobs separated by commas")
     words.add_argument("--gres", default="auto", help="generic resources of one job, as gpu:1; auto; none")
     words.add_argument("--partition", default="", help="partition or queue")
     words.add_argument("--account", default="", help="account or project")

@@ -249,9 +249,9 @@ def choose(word: str, languages: tuple[str, ...]) -> dict[str, _suites.Found]:
 def body(argv: Sequence[str], emit: Emitter) -> None:
     words = Words("compilers", "compilers of a suite: present, and their results right")
     words.add_argument("--suite", default="any", help=f"any, all, {', '.join(SUITES)}")
-    words.add_argument("--languages", default=",".join(LANGUAGES), help="languages between commas")
+    words.add_argument("--languages", default=",".join(LANGUAGES), help="languages separated by commas")
     words.add_argument("--require", default="openmp", help=f"features that must be there: {', '.join(FEATURES)}")
-    words.add_argument("--modules", default="", help="environment modules to load first, between commas")
+    words.add_argument("--modules", default="", help="environment modules to load first, separated by commas")
     asked = words.parse_args(argv)
     if asked.suite not in ("any", "all", *SUITES):
         raise BadInput(f"unknown suite {asked.suite!r}", hint=f"known: any, all, {', '.join(SUITES)}")

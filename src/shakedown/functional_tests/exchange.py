@@ -316,7 +316,7 @@ def demonstrate(far: Far, folder: Path, asked: Asked, emit: Emitter) -> None:
 def body(argv: Sequence[str], emit: Emitter) -> None:
     words = Words("exchange", "files to another system and back, verified")
     words.add_argument("--target", required=True, help="[user@]host:folder, or a folder of this host")
-    words.add_argument("--tools", default=",".join(TOOLS), help="tools between commas")
+    words.add_argument("--tools", default=",".join(TOOLS), help="tools separated by commas")
     words.add_argument("--large", type=int, default=256 * 2**20, help="bytes of the large file")
     words.add_argument("--samples", type=int, default=3, help="transfers of the large file")
     words.add_argument("--folder", default=".", help="the folder here; the other end of the exchange")

@@ -344,13 +344,13 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     words = Words("mpi_bindings", "the bindings of an MPI: compiled by its wrappers, run by its launcher, verified")
     words.add_argument("--host", required=True, help="file that holds the host as JSON")
     words.add_argument("--mpi", required=True, help="path of the MPI's launcher, or its name")
-    words.add_argument("--languages", default=",".join(LANGUAGES), help="languages between commas")
+    words.add_argument("--languages", default=",".join(LANGUAGES), help="languages separated by commas")
     words.add_argument("--ranks", default="auto", help="ranks in all; auto: two for each host")
     words.add_argument(
         "--require", default="", help=f"what must not be refused: {', '.join(sorted(set(FEATURES.values())))}"
     )
     words.add_argument("--launcher", default="auto", help="auto, srun, mpirun...: what starts the ranks")
-    words.add_argument("--modules", default="", help="environment modules to load first, between commas")
+    words.add_argument("--modules", default="", help="environment modules to load first, separated by commas")
     asked = words.parse_args(argv)
     languages = _work.words(asked.languages, LANGUAGES, "language")
     if asked.ranks != "auto" and not asked.ranks.isdigit():

@@ -137,7 +137,7 @@ def channels(path: Path) -> tuple[Channel, ...]:
             found = db.execute("select key, value from parquet_kv_metadata(?)", [str(path)]).fetchall()
         told = {bytes(key).decode(): bytes(value) for key, value in found}
         if _CHANNELS not in told:
-            raise BadInput("the Parquet file holds no channels of Shakedown's", where=str(path), hint=own)
+            raise BadInput("the Parquet file contains no channels of Shakedown", where=str(path), hint=own)
         return tuple(msgspec.json.decode(told[_CHANNELS], type=list[Channel]))
     except (duckdb.Error, msgspec.DecodeError, UnicodeDecodeError):
         raise BadInput("the trace is damaged", where=str(path), hint="record or import it again") from None

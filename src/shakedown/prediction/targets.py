@@ -19,7 +19,7 @@ MOST_CANDIDATES = 1000
 
 
 def counts_of(text: str, option: str) -> tuple[int, ...]:
-    """Numbers of nodes between commas, each once. Raises BadInput."""
+    """Numbers of nodes separated by commas, each once. Raises BadInput."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if not word.isdecimal() or len(word) > 18 or int(word) < 1:
@@ -32,7 +32,7 @@ def counts_of(text: str, option: str) -> tuple[int, ...]:
 
 
 def grids_of(text: str) -> tuple[tuple[int, int], ...]:
-    """P x Q between commas, such as 8x8,4x16. Raises BadInput."""
+    """P x Q separated by commas, such as 8x8,4x16. Raises BadInput."""
     found = []
     for word in text.split(","):
         p, _, q = word.lower().partition("x")

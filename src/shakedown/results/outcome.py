@@ -167,7 +167,7 @@ def judge(
     if not cases and left_out:
         return "unavailable", left_out
     if not cases:
-        return "garbage", "the output holds no result"
+        return "garbage", "the output contains no result"
     return "ok", ""
 
 

@@ -95,7 +95,7 @@ class RunDirectory:
         if not (path / "manifest.json").exists():
             begun = (path / "runs").is_dir()
             raise StoreFailed(
-                "the run directory was cut short before its plan was written; it holds no measurement"
+                "the run directory was cut short before its plan was written; it contains no measurement"
                 if begun
                 else "this is not a run directory: it has no manifest.json",
                 where=str(path),

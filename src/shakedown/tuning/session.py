@@ -102,7 +102,7 @@ def _rates(probes: Path | None, host: Host) -> prior.Base:
         return prior.base(host)
     cases = events.parse(strict.read_text(probes).encode()).cases
     if not any(case.kernel.startswith("probe.") for case in cases):
-        raise BadInput("holds no case of a probe", where=str(probes), hint="give what the probe program printed")
+        raise BadInput("contains no case of a probe", where=str(probes), hint="give what the probe program printed")
     return prior.from_probes(prior.base(host), cases)
 
 
@@ -110,11 +110,11 @@ def _hosts(text: str) -> tuple[int, tuple[str, ...]]:
     """How many hosts, and their names where they were given. Raises BadInput."""
     if text.isdigit():
         if not int(text):
-            raise BadInput("--nodes 0: there must be one", hint="give a number from 1, or names with commas between")
+            raise BadInput("--nodes 0: there must be one", hint="give a number from 1, or names separated by commas")
         return int(text), ()
     names = tuple(dict.fromkeys(hostlist.expand(text)))
     if text and not names:
-        raise BadInput(f"--nodes {text!r} names no host", hint="write names with commas between")
+        raise BadInput(f"--nodes {text!r} names no host", hint="write names separated by commas")
     if names:
         return len(names), names
     return (int(os.environ.get("SLURM_JOB_NUM_NODES", "1")) if launch.in_slurm(os.environ) else 1), ()

@@ -218,7 +218,7 @@ def parse_fix(text: str) -> tuple[str, list[Value]]:
     name, sign, values = text.partition("=")
     if not sign or not name.strip() or not values.strip():
         raise BadInput(
-            f"--fix {text!r} is not NAME=VALUE", hint="write --fix nb=192, several values with commas between"
+            f"--fix {text!r} is not NAME=VALUE", hint="write --fix nb=192, several values separated by commas"
         )
     return name.strip().replace("-", "_"), [_value(word.strip()) for word in values.split(",")]
 

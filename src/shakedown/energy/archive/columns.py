@@ -89,7 +89,7 @@ def _numbers(db: Any, files: list[str], column: str, kind: str, unit: str) -> St
     quoted = f'"{column}"'
     low, high = db.execute(f"select min({quoted}), max({quoted}) from read_parquet(?)", [files]).fetchone()
     if low is None:
-        raise BadInput(f"the column {column!r} holds no stamp", where=files[0], hint="name another archive")
+        raise BadInput(f"the column {column!r} contains no stamp", where=files[0], hint="name another archive")
     scale = _scale(float(low), float(high), column, unit, files[0])
     if kind == "DOUBLE" or kind.startswith("DECIMAL"):
         sql = f"round({quoted}::decimal(28, 9) * {scale})::bigint"

@@ -244,7 +244,7 @@ def _of_run(path: Path, run: str) -> tuple[Window, Window, float, int | None]:
                 best = rate, core, one, n if isinstance(n, int) else None
     if best is None:
         raise CannotMeasure(
-            "holds no run of HPL with the stamps of its core phase" + (f" under the id {run!r}" if run else ""),
+            "contains no run of HPL with the stamps of its core phase" + (f" under the id {run!r}" if run else ""),
             where=str(path),
             hint="give phases.core, or the log of another HPL as hpl_log",
         )

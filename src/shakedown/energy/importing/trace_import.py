@@ -81,7 +81,7 @@ def bring(files: Sequence[Path], options: Mapping[str, str], key: Sequence[str],
             "there is not enough memory or disk" if isinstance(error, duckdb.OutOfMemoryException) else "it is damaged"
         )
         raise BadInput(
-            f"cannot be read: {why}", where=", ".join(map(str, files)), hint="check that it is whole"
+            f"cannot be read: {why}", where=", ".join(map(str, files)), hint="check that it is complete"
         ) from None
 
 

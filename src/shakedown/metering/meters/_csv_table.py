@@ -23,7 +23,7 @@ from . import Channel, Place, Quantity, Scope, Status
 from ._csv_time import Clock, Spec, Stamp, spec
 
 OPTIONS = {
-    "column": "columns to take, by name or number from 1, with commas between; default: all of power and energy",
+    "column": "columns to take, by name or number from 1, separated by commas; default: all of power and energy",
     "unit": "unit of these columns where the header says none: W, kW, kWh, J ...",
     "time": "column of the stamps, by name or number; two with a comma between for date and time",
     "format": "how stamps are written: as for strptime, or s, ms, us, ns for numbers",
@@ -188,7 +188,7 @@ def layout(lines: Sequence[str], options: Mapping[str, str], where: str) -> Layo
 def _is_spl(lines: Sequence[str], options: Mapping[str, str], where: str) -> bool:
     filled = [line for line in lines if line.strip()]
     if not filled:
-        raise BadInput("the file holds no lines", where=where, hint="give the file that the meter's program wrote")
+        raise BadInput("the file contains no lines", where=where, hint="give the file that the meter's program wrote")
     asked = options.get("dialect", "")
     if asked and asked not in DIALECTS:
         raise unknown("dialect", asked, DIALECTS, where=where)

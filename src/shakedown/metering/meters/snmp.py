@@ -216,10 +216,10 @@ METER = Meter(
     options={
         **OPTIONS,
         "vendor": "whose columns to read, where sysObjectID does not show it",
-        "oid": "objects to read instead, with commas between",
+        "oid": "objects to read instead, separated by commas",
         "scale": "what one step of each ?oid= is in SI units",
         "quantity": "what each ?oid= is: power, energy, temperature, flow, speed, ratio",
-        "absent": "values that mean 'not there' for ?oid=, with commas between",
+        "absent": "values that mean 'not there' for ?oid=, separated by commas",
         "outlets": "1 reads each outlet too",
         "phases": "1 reads each phase too",
         "only": "pattern of the channels to read",

@@ -131,7 +131,7 @@ def _period(word: str) -> float:
         raise BadInput(
             f"{word!r} is not a valid period of a power step",
             where="--periods",
-            hint="seconds from 0.002 to 3600, between commas",
+            hint="seconds from 0.002 to 3600, separated by commas",
         )
     return value
 

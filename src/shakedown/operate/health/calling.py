@@ -78,7 +78,7 @@ def carry_out(
     """
     if asked.root and not any(os.path.isdir(os.path.join(asked.root, name)) for name in ("proc", "sys")):
         raise BadInput(
-            "holds no recording of a node: neither proc nor sys",
+            "contains no recording of a node: neither proc nor sys",
             where=asked.root,
             hint="name the folder that holds them; scripts/record-machine makes one",
         )

@@ -18,7 +18,7 @@ PARAMS = {
         default="cuda",
         help="cuda; host or host:N does the same on threads of the host (for tests: its figures are the host's)",
     ),
-    "devices": Param(kind="list", default="all", help="all, or the devices' numbers between commas"),
+    "devices": Param(kind="list", default="all", help="all, or the devices' numbers separated by commas"),
     "samples": Param(kind="integer", default=10, low=1, help="at least so many samples of each case"),
     "seconds": Param(kind="real", default=0, low=0, unit="s", help="each case lasts at least so long"),
 }
@@ -109,7 +109,7 @@ def numbers(params: Params, workload: str, name: str, least: int) -> tuple[int, 
     if not all(word.isdigit() and int(word) >= least for word in words):
         raise BadInput(
             f"{workload}.{name} = {params[name]!r} is not a list of whole numbers of at least {least}",
-            hint="whole numbers between commas",
+            hint="whole numbers separated by commas",
         )
     return tuple(dict.fromkeys(map(int, words)))
 

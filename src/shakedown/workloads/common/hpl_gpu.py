@@ -36,8 +36,10 @@ PARAMS = {
     "cublas": _gpu.CUBLAS,
     "samples": Param(kind="integer", default=1, low=1, help="solve at least so many times"),
     "seconds": Param(kind="real", default=0, low=0, unit="s", help="solve again for at least so long"),
-    "n": list_param("orders N between commas; auto: the largest that memory_share and time_limit_s allow"),
-    "p": list_param("process rows of the grids between commas; auto: the largest divisor up to the root of the ranks"),
+    "n": list_param("orders N separated by commas; auto: the largest that memory_share and time_limit_s allow"),
+    "p": list_param(
+        "process rows of the grids separated by commas; auto: the largest divisor up to the root of the ranks"
+    ),
     "q": list_param("process columns, paired with p; auto: ranks / p"),
     "ranks": Param(
         kind="integer", default="auto", low=1, words=AUTO, help="MPI ranks, one for each GPU; auto: the host's GPUs"
@@ -86,7 +88,7 @@ def ranks(params: Params, host: Host) -> int:
 
 
 def text(values: tuple[int, ...]) -> str:
-    """Whole numbers between commas."""
+    """Whole numbers separated by commas."""
     return ",".join(map(str, values))
 
 

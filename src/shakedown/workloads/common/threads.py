@@ -6,11 +6,11 @@ from ...errors import BadInput
 from ...launchers.mpirun import cores
 from ...records import Host
 
-HELP = "threads: all (one for each core), sweep (1, 2, 4 ... to all), or numbers and all between commas"
+HELP = "threads: all (one for each core), sweep (1, 2, 4 ... to all), or numbers and all separated by commas"
 
 
 def counts(text: str, host: Host, *, where: str) -> tuple[int, ...]:
-    """``all``, ``sweep`` or numbers between commas -> numbers of threads, each once. Raises BadInput.
+    """``all``, ``sweep`` or numbers separated by commas -> numbers of threads, each once. Raises BadInput.
 
     A core counts where this process may use one of its CPUs; more threads than usable CPUs are refused.
     """
@@ -26,6 +26,6 @@ def counts(text: str, host: Host, *, where: str) -> tuple[int, ...]:
         if not word.isdigit() or not 1 <= int(word) <= usable:
             raise BadInput(
                 f"{where}: {word!r} is not a number of threads from 1 to {usable}, the CPUs that may be used",
-                hint="write all, sweep, or numbers between commas: 1,2,4",
+                hint="write all, sweep, or numbers separated by commas: 1,2,4",
             )
     return tuple(dict.fromkeys(int(word) for word in words))

@@ -45,7 +45,7 @@ def objects(path: Path) -> Iterator[dict[str, Any]]:
         while (match := re.search(r'"jobs"\s*:\s*\[', text)) is None:
             added = _more(file, "")
             if not added:
-                raise BadInput("holds no list of jobs", where=str(path), hint="sacct --json, whole")
+                raise BadInput("contains no list of jobs", where=str(path), hint="sacct --json, whole")
             text = text[-20:] + added
         text = text[match.end() :]
         while True:

@@ -71,7 +71,7 @@ def run(look: Look) -> Outcome:
             findings.append(unknown("infiniband", refused(error), item=name, action="run the check as root"))
             continue
         except ValueError as error:
-            findings.append(unknown("infiniband", f"a file holds no number: {error}", item=name))
+            findings.append(unknown("infiniband", f"a file contains no number: {error}", item=name))
             continue
         findings += one
         metrics += more
