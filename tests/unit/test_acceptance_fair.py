@@ -285,7 +285,7 @@ def test_availability_that_is_missed_is_not_met_and_a_source_that_cannot_be_read
     other.mkdir()
     (other / "empty.csv").write_text("nothing\n")
     found = look(available(other, other / "empty.csv"))
-    assert found.state == "not measured" and "none of the histories" in found.reason
+    assert found.state == "not measured" and "not a known format of histories" in found.reason
 
 
 def test_announced_maintenance_is_taken_as_the_contract_says_and_said(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_plan_of_each_kind_is_right() -> None:
         ((COMMAND.replace("exit_code = 0\n", ""),), ("clause 7.1", "no criterion")),
         ((COMMAND.replace('["true"]', "[]"),), ("clause 7.1", "empty command")),
         ((COMMAND.replace('"true"', '"./true"'),), ("clause 7.1", "relative path")),
-        ((COMMAND + "expect = ['(']\n",), ("clause 7.1", "no pattern")),
+        ((COMMAND + "expect = ['(']\n",), ("clause 7.1", "not a valid pattern")),
         ((COMMAND + "[[test.value]]\nname = 'x'\npattern = 'x'\nat_least = 1\n",), ("clause 7.1", "no group")),
         ((COMMAND + "[[test.value]]\nname = 'x'\npattern = '(.)'\n",), ("clause 7.1", "neither at_least nor at_most")),
         ((COMMAND + 'awaits = "it"\n',), ("clause 7.1", "still `awaits`")),

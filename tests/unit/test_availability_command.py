@@ -123,7 +123,7 @@ def test_contracts_are_listed() -> None:
         ('[window]\nlenght = "3 d"', "did you mean 'length'"),
         ('[window]\nlength = "3 km"', "unknown unit|not a valid time"),
         ('zone = "Europe/Berlyn"', "unknown time zone"),
-        ('[[exclude]]\nname = "x"', "says of nothing"),
+        ('[[exclude]]\nname = "x"', "excludes nothing"),
         ('[[exclude]]\nname = "x"\nbegin = "2026-01-01"\nend = "2026-01-02"', "needs its why"),
         ('[[exclude]]\nname = "x"\nwhat = "("', "not a valid regular expression"),
         ('[down]\nstates = ["dwn"]', "unknown word 'dwn'"),

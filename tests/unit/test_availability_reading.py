@@ -285,7 +285,7 @@ def test_what_import_writes_says_the_same_again(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_history_says_what_would_be_one(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("hello\n")
-    with pytest.raises(BadInput, match="none of the histories"):
+    with pytest.raises(BadInput, match="not a known format of histories"):
         read(tmp_path / "x")
     with pytest.raises(BadInput, match="cannot be read"):
         read(tmp_path / "absent")

@@ -116,7 +116,7 @@ def test_a_counter_that_begins_anew_loses_one_interval(truth: float, tmp_path: P
         ("t", "w * 1e6", ("t_ns", "value"), {}, "not what a node draws"),
         ("t", "w * 1000", ("t_ns", "value"), {}, "is it in mW"),
         ("t", "w / 1000", ("t_ns", "power"), {}, "is it in kW"),
-        ("t", "'high'", ("t_ns", "value"), {}, "no numbers, such as 'high'"),
+        ("t", "'high'", ("t_ns", "value"), {}, "not numbers, such as 'high'"),
         ("t", "w > 300", ("t_ns", "value"), {}, "BOOLEAN"),
         ("t", "w", ("t_ns", "value"), {"unit": "degC"}, "not a unit of power or energy"),
         ("t", "w", ("t_ns", "value"), {"unit": "Watz"}, "unknown unit"),

@@ -104,7 +104,7 @@ def test_units_in_names(tmp_path: Path, head: str, unit: float | None) -> None:
 
 def test_a_power_without_a_unit_is_refused_and_then_told(tmp_path: Path) -> None:
     path = written(tmp_path, f"timestamp,power\n{T0},2\n{T0 + 1},4\n")
-    with pytest.raises(BadInput, match="says no unit"):
+    with pytest.raises(BadInput, match="gives no unit"):
         csv.load(path)
     (found,) = csv.load(path, {"unit": "kW"})
     assert found.value.tolist() == [2000.0, 4000.0]

@@ -111,7 +111,7 @@ def test_of_a_list_what_is_possible_is_done() -> None:
 
 @pytest.mark.parametrize("word", ['"every"', "0", '["each", 2]', "[0]"])
 def test_words_that_are_no_place_are_refused(word: str) -> None:
-    with pytest.raises(BadInput, match="neither a number of hosts nor a word"):
+    with pytest.raises(BadInput, match="neither a number of hosts nor 'each' or 'all'"):
         made(machine(2), f'[[run]]\nworkload = "empty"\nnodes = {word}')
 
 
