@@ -110,7 +110,7 @@ def test_a_counter_that_begins_anew_loses_one_interval(truth: float, tmp_path: P
         ("t // 1000000000 - 1760000000", "w", ("time", "value"), {}, "are not Unix time"),
         ("case when t % 2 = 0 and node = 'n1' then t else t // 1000000000 end", "w", ("time", "value"), {}, "span"),
         ("(t / 1e9)::float", "w", ("time", "value"), {}, "32-bit floats"),
-        ("'yesterday'", "w", ("time", "value"), {}, "no time, such as 'yesterday'"),
+        ("'yesterday'", "w", ("time", "value"), {}, "not valid times, such as 'yesterday'"),
         ("strftime(make_timestamp_ns(t), '%H:%M:%S')", "w", ("time", "value"), {}, "not valid times"),
         ("t", "sum(w) over (partition by node order by t) * 5", ("t_ns", "value"), {}, "only ever rise"),
         ("t", "w * 1e6", ("t_ns", "value"), {}, "not what a node draws"),

@@ -63,7 +63,7 @@ def test_semicolons_decimal_commas_and_our_own_traces(tmp_path: Path) -> None:
         (("[[area]]", "[[aera]]"), "unknown key 'aera'"),
         (('it = ["it"]', 'it = ["ti"]'), "unknown flow of energy 'ti'"),
         (('unit = "W"', 'unit = "Wat"'), "unknown unit"),
-        (('unit = "W"', 'unit = "GB"'), "of no use"),
+        (('unit = "W"', 'unit = "GB"'), "cannot be used here"),
         (('infrastructure = ["cooling"]', ""), "either a total"),
         (('infrastructure = ["cooling"]', 'infrastructure = ["it"]'), "counts as IT and as infrastructure"),
         (('it = ["it"]', 'it = [{ of = "it", factor = 0.5 }]'), "not explained"),

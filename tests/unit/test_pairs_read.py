@@ -276,7 +276,7 @@ def test_a_clean_fleet_and_an_undecided_one(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("--rate", "2"), "--rate 2"),
-        (("--node-floor", "5 s"), "not a valid share"),
+        (("--node-floor", "5 s"), "not a share"),
         (("--link-floor", "many"), "does not begin with a number"),
         (("--topology", "nowhere"), "cannot be read"),
     ],

@@ -226,7 +226,7 @@ def test_run_directories_are_read(tmp_path: Path) -> None:
     assert [(one["p"], one["q"]) for one in predicted] == [(4, 8), (8, 16)]
     assert 0.75 < 8 * predicted[1]["n"] ** 2 / (64 * 24 * 2**30) <= 0.8  # of that machine's memory
     assert len(found["forecast"]["calibrated"]) == 3
-    assert "said" in str(refused("hpl", str(tmp_path / "run")))
+    assert "what is to be forecast is not given" in str(refused("hpl", str(tmp_path / "run")))
 
 
 def test_a_sites_own_hpl_is_taken_as_netlibs() -> None:
