@@ -168,7 +168,7 @@ def test_a_folder_that_holds_something_else_is_refused(place: Path) -> None:
     skip_without("slurm")
     place.mkdir()
     (place / "thesis.tex").write_text("years of work")
-    with pytest.raises(BadInput, match="no cluster"):
+    with pytest.raises(BadInput, match="does not contain a cluster"):
         rehearsal_cluster.up(place)
     with pytest.raises(BadInput, match="no cluster"):
         rehearsal_cluster.stopping.down(place, hard=True, keep=False)

@@ -47,7 +47,7 @@ def test_times_that_say_no_zone_are_said_to_be_read_as_utc() -> None:
     moved = call("report", SACCT, "--written-in", "Asia/Tokyo", "--json", "--by", "user")
     unix = call("report", RECORDINGS / "slurm-22.05-sacct-epochs.txt", "--json", "--by", "user")
     assert "have no zone and are read as UTC" in json.dumps(json.loads(plain.stdout)["notices"])
-    assert "say no zone" not in moved.stdout + unix.stdout
+    assert "have no zone" not in moved.stdout + unix.stdout
     assert json.loads(plain.stdout)["begin_s"] - json.loads(moved.stdout)["begin_s"] == 9 * 3600
 
 
