@@ -360,7 +360,7 @@ def main(argv: Sequence[str]) -> int:
     words.add_argument("--out", type=Path, default=ROOT / "build" / "gpu-check" / "out", help="where the results go")
     words.add_argument("--steps", default=",".join(STEPS), help="which: " + ", ".join(STEPS))
     words.add_argument(
-        "--bench", default="", help="of the benchmarks only these, between commas: stream, gemm, copy, ..."
+        "--bench", default="", help="of the benchmarks only these, separated by commas: stream, gemm, copy, ..."
     )
     words.add_argument(
         "--quick", action="store_true", help="only what is measured in a short time: no sweeps, not the largest"

@@ -4,7 +4,7 @@
 
 Each seed draws a meter of one kind (refresh, window, delay, gain, offset, step and noise of its own), has it characterised
 beside a better meter by the same controller that drives real ones (`shakedown meter characterise`), and then lets it see
-three runs of random length and shape between stretches of idleness. Counted: how many of the energies lie within the 95 %
+three runs of random length and shape between segments of idleness. Counted: how many of the energies lie within the 95 %
 uncertainty that `energy_of` states for them, by kind of meter and in all; and of the seeds, those whose three energies all
 do. Beside it the naive figure: the mean of the readings between the marks times the length. Takes some seconds a seed.
 """
@@ -58,7 +58,7 @@ def meter(kind: str, random: np.random.Generator) -> Truth:
 
 
 def runs(truth: Truth, random: np.random.Generator) -> tuple[Load, list[tuple[float, float]], float]:
-    """A load with runs between stretches of idleness, their ends, and where it all ends (s)."""
+    """A load with runs between segments of idleness, their ends, and where it all ends (s)."""
     rest = 4 * (truth.window_s + truth.refresh_s + truth.delay_s)
     edges, watts, spans, at = [0.0], [100.0], [], rest
     for _ in range(RUNS):

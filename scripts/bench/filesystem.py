@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument(
         "--size", type=int, default=512, help="MiB of each file at blocks of 1 MiB; a quarter of it below"
     )
-    parser.add_argument("--blocks", default="1048576,65536,4096", help="bytes, with commas between")
+    parser.add_argument("--blocks", default="1048576,65536,4096", help="bytes, separated by commas")
     args = parser.parse_args()
     args.program = os.path.abspath(args.program)
     for block in map(int, args.blocks.split(",")):

@@ -59,13 +59,11 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
         )
     if found := _LONG_KEY.search(text):
         line = text.count("\n", 0, found.start()) + 1
-        raise BadInput(
-            f"has a name of more than {MOST_DEPTH} parts (at line {line})", where=file, hint="mend that line"
-        )
+        raise BadInput(f"has a name of more than {MOST_DEPTH} parts (at line {line})", where=file, hint="fix that line")
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"is not TOML: {error}", where=file, hint="mend that line") from None
+        raise BadInput(f"is not TOML: {error}", where=file, hint="fix that line") from None
     except RecursionError:
         raise _too_deep(file) from None
     except ValueError as error:  # a number of thousands of digits
@@ -75,7 +73,7 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
 
 
 def _too_deep(file: str) -> BadInput:
-    return BadInput(f"nests deeper than {MOST_DEPTH} levels", where=file, hint="nothing that is read here is so deep")
+    return BadInput(f"nests deeper than {MOST_DEPTH} levels", where=file, hint="no file read here is nested so deeply")
 
 
 def check_numbers(value: object, file: str, to: type[msgspec.Struct] = msgspec.Struct) -> None:

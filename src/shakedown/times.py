@@ -190,7 +190,9 @@ def _iso(texts: list[str], zone: str, where: str) -> list[int]:
             stamp = datetime.datetime.fromisoformat(text)
         except ValueError:
             raise BadInput(
-                f"{text!r} in row {row} is no time", where=where, hint="2013-10-31T00:00:00+01:00, or Unix seconds"
+                f"{text!r} in row {row} is not a valid time",
+                where=where,
+                hint="2013-10-31T00:00:00+01:00, or Unix seconds",
             ) from None
         if stamp.tzinfo is None:
             if local is None:

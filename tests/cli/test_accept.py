@@ -147,7 +147,7 @@ def test_an_interrupted_session_is_gone_on_with(tmp_path: Path, how: signal.Sign
     assert 1 <= len(kept) < 4
     done = shakedown("accept", "run", root)
     assert done.returncode == 0, done.stderr
-    assert "going on with runs/1" in done.stderr and not (root / "runs/2").exists()
+    assert "continuing runs/1" in done.stderr and not (root / "runs/2").exists()
     assert all(path.read_bytes() == data for path, data in kept.items())
     assert states(root)["runs"] == "met" and states(root)["answers"] == "met"
 

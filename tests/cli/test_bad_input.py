@@ -57,7 +57,7 @@ def test_unknown_names_name_the_nearest(tmp_path: Path) -> None:
     assert_clear(shakedown("list", "workload"), 2, "'workloads'")
     assert_clear(shakedown("report", tmp_path / "nothing"), 3, "no such run directory")
     assert_clear(shakedown("run", tmp_path / "missing.toml"), 2, "No such file")
-    assert_clear(shakedown("compare", "bsc-2"), 2, "nothing beside it")
+    assert_clear(shakedown("compare", "bsc-2"), 2, "one system alone cannot be compared")
 
 
 def test_an_unknown_option_is_a_usage_error() -> None:

@@ -23,11 +23,11 @@ needs_program = pytest.mark.skipif(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--n", "many"], "'many' is no order"),
+        (["--n", "many"], "'many' is not a"),
         (["--n", "4000", "--fix", "nbb=192"], "did you mean 'nb'"),
         (["--n", "4000", "--fix", "nb"], "is not NAME=VALUE"),
-        (["--n", "4000", "--fix", "nb=0"], "no block size"),
-        (["--n", "4000", "--fix", "nb=5000"], "no block size"),
+        (["--n", "4000", "--fix", "nb=0"], "not a valid block size"),
+        (["--n", "4000", "--fix", "nb=5000"], "not a valid block size"),
         (["--n", "4000", "--fix", "bcast=3ring"], "3ring"),
         (["--n", "4000", "--fix", "p=97"], "no grid fits"),
         (["--n", "4000", "--windows", "1,2"], "shares of N"),

@@ -225,7 +225,7 @@ def test_a_job_that_will_not_start_is_said_and_left_by_ctrl_c(lab: Lab) -> None:
     path = lab.shared / "many"
     words = ("run", str(campaign(lab, "slow", SLOW)), "--on", "slurm", "--nodes", "40", "--directory", str(path))
     many = lab.run(["timeout", "--signal=INT", "20", sys.executable, "-m", "shakedown", *words], limit_s=60)
-    assert "waits for ever (Partition" in many.err and "cancel it" in many.err
+    assert "waits forever (Partition" in many.err and "cancel it" in many.err
     job = json.loads((path / "jobs" / "1" / "job.json").read_text())["id"]
     assert f"scancel {job}" in many.err and f"--resume {path}" in many.err
     assert job in lab.run(["squeue", "-h", "-o", "%i"], limit_s=30).out.split(), "Ctrl-C leaves the job to the engine"

@@ -140,7 +140,7 @@ def test_ctrl_c_while_it_comes_up_leaves_nothing(place: Path) -> None:
 def test_without_namespaces_several_daemons_on_one_host_do(place: Path) -> None:
     skip_without("slurm")
     lab = rehearsal_cluster.up(place, nodes=2, layout="plain")
-    assert "plain was asked for" in lab.status().layout_reason
+    assert "plain was requested" in lab.status().layout_reason
     assert len(lab.run(["srun", "-N2", "hostname"]).out.split()) == 2
     with pytest.raises(Unavailable, match="share this host's network"):
         lab.cut("node1")
@@ -168,7 +168,7 @@ def test_a_folder_that_holds_something_else_is_refused(place: Path) -> None:
     skip_without("slurm")
     place.mkdir()
     (place / "thesis.tex").write_text("years of work")
-    with pytest.raises(BadInput, match="no cluster"):
+    with pytest.raises(BadInput, match="does not contain a cluster"):
         rehearsal_cluster.up(place)
     with pytest.raises(BadInput, match="no cluster"):
         rehearsal_cluster.stopping.down(place, hard=True, keep=False)

@@ -120,7 +120,7 @@ def test_a_job_cancelled_before_its_start_has_no_times_and_is_no_failure() -> No
         engine="gridengine", id="7", state="failed", source="accounting", submit_s=100.0, word="failed 100"
     )
     assert batch.ended(record, ("cancelled", "failed"), None, begun=False) == []
-    assert batch.ended(record, ("failed",), None) == ["the accounting lacks a time of it"]
+    assert batch.ended(record, ("failed",), None) == ["the accounting lacks one of its times"]
     fields = ["0"] * 45
     fields[0], fields[1], fields[3], fields[4], fields[5], fields[8] = "all.q", "n1", "u", "job", "12", "1700000000"
     (found,) = gridengine.accounting(":".join(fields))
@@ -285,7 +285,7 @@ def test_availability_that_is_missed_is_not_met_and_a_source_that_cannot_be_read
     other.mkdir()
     (other / "empty.csv").write_text("nothing\n")
     found = look(available(other, other / "empty.csv"))
-    assert found.state == "not measured" and "none of the histories" in found.reason
+    assert found.state == "not measured" and "not a known format of histories" in found.reason
 
 
 def test_announced_maintenance_is_taken_as_the_contract_says_and_said(tmp_path: Path) -> None:

@@ -212,14 +212,14 @@ def test_a_program_that_everybody_can_replace_is_not_started(tmp_path: Path) -> 
     program.chmod(0o755)
     assert directory.program((str(program),)) == str(program)
     program.chmod(0o757)
-    with pytest.raises(BadInput, match="everybody can write"):
+    with pytest.raises(BadInput, match="everyone can write"):
         directory.program((str(program),))
     with pytest.raises(BadInput, match="is not there"):
         directory.program((str(tmp_path / "absent"),))
 
 
 def test_a_folder_that_is_no_acceptance_is_said(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no acceptance directory"):
+    with pytest.raises(BadInput, match="not an acceptance directory"):
         directory.open_(tmp_path)
     (tmp_path / "x").write_text("")
     (tmp_path / "plan.toml").write_text(PLAN)

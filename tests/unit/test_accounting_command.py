@@ -46,8 +46,8 @@ def test_times_that_say_no_zone_are_said_to_be_read_as_utc() -> None:
     plain = call("report", SACCT, "--json", "--by", "user")
     moved = call("report", SACCT, "--written-in", "Asia/Tokyo", "--json", "--by", "user")
     unix = call("report", RECORDINGS / "slurm-22.05-sacct-epochs.txt", "--json", "--by", "user")
-    assert "say no zone and are read as UTC" in json.dumps(json.loads(plain.stdout)["notices"])
-    assert "say no zone" not in moved.stdout + unix.stdout
+    assert "have no zone and are read as UTC" in json.dumps(json.loads(plain.stdout)["notices"])
+    assert "have no zone" not in moved.stdout + unix.stdout
     assert json.loads(plain.stdout)["begin_s"] - json.loads(moved.stdout)["begin_s"] == 9 * 3600
 
 
@@ -110,19 +110,19 @@ def test_what_is_wrong_is_said_once_with_what_to_do(
     cases: list[tuple[int, str, tuple[object, ...]]] = [
         (2, "no source was named", ("report",)),
         (2, "is empty", ("report", empty)),
-        (2, "no accounting that is known", ("report", other)),
+        (2, "not in a known accounting format", ("report", other)),
         (2, "cannot be read", ("report", tmp_path / "absent")),
         (2, "did you mean 'slurm'", ("report", "--from", "slrum", "--begin", "2026-10-01")),
         (2, "a window is needed", ("report", "--from", "slurm")),
         (2, "unknown time zone", ("report", SACCT, "--timezone", "Mars/Olympus")),
         (2, "unknown time zone", ("report", SACCT, "--written-in", "Mars/Olympus")),
-        (2, "is no time", ("report", SACCT, "--begin", "yesterday")),
+        (2, "is not a valid time", ("report", SACCT, "--begin", "yesterday")),
         (2, "ends before it begins", ("report", SACCT, "--begin", "2026-10-02", "--end", "2026-10-01")),
         (2, "cannot be read", ("report", SACCT, "--tariff", tmp_path / "absent.toml")),
         (2, "did you mean 'project'", ("report", SACCT, "--by", "projct")),
         (2, "did you mean 'html'", ("report", SACCT, "--format", "htm")),
         (2, "no file is to be written", ("report", SACCT, "--output", tmp_path)),
-        (2, "is no folder", ("report", SACCT, "--format", "csv", "--output", other)),
+        (2, "is not a folder", ("report", SACCT, "--format", "csv", "--output", other)),
         (2, "way of counting", ("report", SACCT, "--gpus-per", "node")),
         (2, "did you mean 'sacct'", ("report", SACCT, "--as", "sact")),
         (2, "has no head line", ("report", other, "--as", "sacct")),

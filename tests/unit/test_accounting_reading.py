@@ -169,7 +169,7 @@ def test_files_that_are_none_say_so(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is empty"):
         readers.for_file(path)
     path.write_text("hello world\n")
-    with pytest.raises(BadInput, match="no accounting that is known"):
+    with pytest.raises(BadInput, match="not in a known accounting format"):
         readers.for_file(path)
     path.write_text("JobID|User|Start|State\n1|u|Unknown|PENDING\n")
     with pytest.raises(BadInput, match="lacks the columns End"):
@@ -507,7 +507,7 @@ def test_a_table_and_the_way_back(tmp_path: Path) -> None:
         for one, other in zip(before, after, strict=True):
             assert {k: v for k, v in one.items() if k != "source"} == {k: v for k, v in other.items() if k != "source"}
     (tmp_path / "bad.csv").write_text("job,start,end,cores\n1,5,6,7\n2,yesterday,6,7\n")
-    with pytest.raises(BadInput, match=r"bad.csv:3: 'yesterday' is no time"):
+    with pytest.raises(BadInput, match=r"bad.csv:3: 'yesterday' is not a valid time"):
         jobs(tmp_path / "bad.csv")
     (tmp_path / "bad.csv").write_text("job,start,end,corse\n")
     with pytest.raises(BadInput, match="columns corse are not known"):

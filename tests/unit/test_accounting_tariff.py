@@ -190,10 +190,10 @@ def test_rounding_is_the_nearest_and_up_from_the_middle(amount: Fraction, decima
     ("text", "words"),
     [
         ("[rates]\ncpu = 1\n", "cpu"),
-        ('[rates]\ncpu_h = "much"\n', "no number"),
+        ('[rates]\ncpu_h = "much"\n', "not a number"),
         ('[rates]\ncpu_h = "-1"\n', "below zero"),
-        ('round_up_to = "0 s"\n[rates]\n', "no time"),
-        ('round_up_to = "5 kg"\n[rates]\n', "no time"),
+        ('round_up_to = "0 s"\n[rates]\n', "not a valid time"),
+        ('round_up_to = "5 kg"\n[rates]\n', "not a valid time"),
         ("decimals = 9\n[rates]\n", "decimals"),
         ('not_charged = ["node_failed"]\n[rates]\n', "did you mean 'node_fail'"),
         ('[rates]\n[project.p]\ndiscount = "110 %"\n', "not from 0 to 100"),

@@ -7,7 +7,7 @@ from shakedown.records import Notice
 
 
 def notice(code: str, text: str) -> Notice:
-    return Notice(code=code, text=text, advice="mend it")
+    return Notice(code=code, text=text, advice="fix it")
 
 
 def test_a_code_is_told_once_with_how_many_runs_have_it() -> None:

@@ -121,13 +121,13 @@ def test_contracts_are_listed() -> None:
     [
         ("at_leas = 1", "did you mean 'at_least'"),
         ('[window]\nlenght = "3 d"', "did you mean 'length'"),
-        ('[window]\nlength = "3 km"', "unknown unit|no time"),
+        ('[window]\nlength = "3 km"', "unknown unit|not a valid time"),
         ('zone = "Europe/Berlyn"', "unknown time zone"),
-        ('[[exclude]]\nname = "x"', "says of nothing"),
+        ('[[exclude]]\nname = "x"', "excludes nothing"),
         ('[[exclude]]\nname = "x"\nbegin = "2026-01-01"\nend = "2026-01-02"', "needs its why"),
-        ('[[exclude]]\nname = "x"\nwhat = "("', "no regular expression"),
+        ('[[exclude]]\nname = "x"\nwhat = "("', "not a valid regular expression"),
         ('[down]\nstates = ["dwn"]', "unknown word 'dwn'"),
-        ('[utilisation]\nat_least = "lots"', "no share"),
+        ('[utilisation]\nat_least = "lots"', "not a valid share"),
         ('counting = "cpus"', "unknown word 'cpus'"),
     ],
 )
@@ -200,7 +200,7 @@ def test_a_file_of_jobs_that_is_none_is_refused(tmp_path: Path, mine: Path) -> N
     (tmp_path / "x").write_text("hello\n")
     file = outages(tmp_path / "o.csv")
     failed = call("report", "--from", file, "--contract", mine, "--jobs", tmp_path / "x")
-    assert isinstance(failed.exception, BadInput) and "tells of no job" in str(failed.exception)
+    assert isinstance(failed.exception, BadInput) and "describes no job" in str(failed.exception)
 
 
 def test_a_year_is_read_without_its_end_being_taken_for_health(tmp_path: Path, mine: Path) -> None:

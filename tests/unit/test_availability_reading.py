@@ -206,10 +206,10 @@ def test_a_table_is_read_by_the_zone_and_an_end_in_the_hour_that_comes_twice_is_
         ("n9,1,2,power,,,,,,", "no node 'n9'.*did you mean 'n1'"),
         ("n1,1,2,power,,,150 %,,,", "share '150 %'"),
         ("n1,5,2,power,,,,,,", "ends before it begins"),
-        ("n1,yesterday,,power,,,,,,", "no time"),
+        ("n1,yesterday,,power,,,,,,", "not a valid time"),
         ("n1,2026-01-01T00:00,,power,,,,,,", "does not say its zone"),
         ("n1,,2,power,,,,,,", "has no start"),
-        ("n1,1,2,gpu,,,,x,,", "no number of a GPU"),
+        ("n1,1,2,gpu,,,,x,,", "not a GPU number"),
         ("n1,1,2,gpu,,,,7,,", "has 4 GPUs"),
         ("n[1-,1,2,power,,,,,,", "brackets"),
         (",1,2,power,,,,,,", "names no node"),
@@ -243,7 +243,7 @@ def test_what_import_writes_says_the_same_again(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_history_says_what_would_be_one(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("hello\n")
-    with pytest.raises(BadInput, match="none of the histories"):
+    with pytest.raises(BadInput, match="not a known format of histories"):
         read(tmp_path / "x")
     with pytest.raises(BadInput, match="cannot be read"):
         read(tmp_path / "absent")

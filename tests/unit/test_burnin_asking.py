@@ -78,7 +78,7 @@ def test_times(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "-1h", "0", "5w", "1e9d", "0.1s", "nan"])
 def test_times_that_are_none(text: str) -> None:
-    with pytest.raises(BadInput, match="no time for a burn-in"):
+    with pytest.raises(BadInput, match="not a valid duration for a burn-in"):
         options.duration(text)
 
 

@@ -110,13 +110,13 @@ def test_what_was_so_before_is_not_told_again() -> None:
 
 def test_heat_that_nobody_watches_is_noted() -> None:
     words = " ".join(symptoms.notes(BEFORE))
-    assert "no sensor of the node tells a temperature" in words and "slowed for heat" not in words
+    assert "no sensor of the node reports a temperature" in words and "slowed for heat" not in words
     cold = (WELL[0], msgspec.structs.replace(WELL[1], temperature_c=None))
     words = " ".join(
         symptoms.notes(msgspec.structs.replace(BEFORE, heat_c={"coretemp": 50.0}, throttles={}, gpus=cold))
     )
     assert "no sensor" not in words and "slowed for heat" in words
-    assert "GPU 0000:9c:00 tells no temperature" in words and "9b" not in words
+    assert "GPU 0000:9c:00 reports no temperature" in words and "9b" not in words
     assert "temperature" not in " ".join(symptoms.notes(Sight(missing={"machine": "no answer"})))
 
 

@@ -94,3 +94,11 @@ def test_no_description_is_none_and_a_wrong_one_is_an_error(tmp_path: Path) -> N
         (tmp_path / "cluster.json").write_text(text)
         with pytest.raises(BadInput, match=r"cluster\.json"):
             settings.load(tmp_path)
+
+
+def test_a_link_is_repaired_also_by_the_old_name() -> None:
+    from shakedown.cli.cluster import node
+
+    named = {one.name: one for one in node.registered_commands}
+    assert named["mend"].callback is named["repair"].callback
+    assert named["mend"].hidden and not named["repair"].hidden

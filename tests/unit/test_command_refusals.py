@@ -24,7 +24,7 @@ def refused(*words: str | Path) -> tuple[int, str]:
 
 def test_a_folder_that_is_no_acceptance_is_called_so(tmp_path: Path) -> None:
     code, said = refused("accept", "run", tmp_path)
-    assert code == 2 and "no acceptance directory" in said and "accept begin" in said
+    assert code == 2 and "not an acceptance directory" in said and "accept begin" in said
 
 
 def test_faults_of_a_state_that_is_not_there_are_not_held_by_another_call(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_folder_is_no_state_and_no_trace(tmp_path: Path) -> None:
     code, said = refused("health", "correlate", tmp_path)
     assert code == 2 and "cannot be read: Is a directory" in said and "Errno" not in said
     code, said = refused("energy", "of", tmp_path)
-    assert code == 2 and "is a folder, and no trace" in said
+    assert code == 2 and "is a folder, not a trace" in said
 
 
 @pytest.mark.parametrize("name", ["", "none"])
@@ -56,12 +56,12 @@ def test_no_words_clear_no_fault_and_no_lines_are_no_log(tmp_path: Path) -> None
     empty = tmp_path / "dmesg"
     empty.write_text("")
     code, said = refused("health", "log", empty)
-    assert code == 2 and "holds no line of a kernel log" in said and "journalctl -k" in said
+    assert code == 2 and "contains no line of a kernel log" in said and "journalctl -k" in said
 
 
 def test_a_file_is_no_run_directory(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     file.write_text("{}")
-    with pytest.raises(StoreFailed, match="is a file, and no run directory") as caught:
+    with pytest.raises(StoreFailed, match="is a file, not a run directory") as caught:
         RunDirectory.open(file)
     assert caught.value.hint

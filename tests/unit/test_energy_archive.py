@@ -267,7 +267,7 @@ def test_jobs_from_slurms_accounting(tmp_path: Path) -> None:
         ("job,nodes,begin\n1,n1,0\n", "no column for end"),
         ("job,nodes,begin,end\n1,n[1,2],0,1\n", "cells"),
         ("job,nodes,begin,end\n1,n1,1700000100,1700000000\n", "ends before"),
-        ("job,nodes,begin,end\n1,n1,yesterday,1700000000\n", "is no time"),
+        ("job,nodes,begin,end\n1,n1,yesterday,1700000000\n", "is not a valid time"),
         ("job,nodes,begin,end,cores\n1,n1,1700000000,1700000001,0\n", "above zero"),
     ],
 )

@@ -124,7 +124,7 @@ def test_where_the_edges_are_too_few_or_do_not_show_the_prior_stays() -> None:
         assert found.u_s == pytest.approx(meter_clock.ASSUMED_S / np.sqrt(3)) and word in found.why
         assert meter_clock.corrected(trace, found) is trace and "not checked" in found.text()
     still = seen(flat, truth._replace(noise=0.0))
-    assert "the same all the time" in meter_clock.estimate(still, marks(flat)).why
+    assert "the same value all the time" in meter_clock.estimate(still, marks(flat)).why
     gone = still.take(slice(0, 4))
     assert meter_clock.estimate(gone, marks(flat)).why == "4 readings are too few"
 

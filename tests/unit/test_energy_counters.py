@@ -135,7 +135,7 @@ def test_a_meter_with_coarse_steps_is_no_wild_one() -> None:
 
 
 def test_a_power_trace_is_no_counter() -> None:
-    with pytest.raises(BadInput, match="no counter"):
+    with pytest.raises(BadInput, match="not a counter"):
         unroll(trace(power(), [0, 1], [1.0, 2.0]))
 
 

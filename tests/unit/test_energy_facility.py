@@ -92,7 +92,7 @@ def test_an_energy_counter_and_its_reset(tmp_path: Path) -> None:
     made = data(tmp_path, kinds, {"it": [*rising[:60], *(at / 60 for at in range(61))], "cooling": [200.0] * 121})
     lost = whole(made)
     assert indicator(lost, "pPUE").quantity.value is None
-    assert "started anew" in lost.energies[0].notices[0].text
+    assert "restarted" in lost.energies[0].notices[0].text
 
 
 def test_a_pue_below_one_is_doubted(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_phase_powers_on_a_40_s_meter(length: float, refresh: float, most: float
 @pytest.mark.parametrize(("length", "refresh"), [(5.0, 1.0), (5.0, 10.0), (10.0, 10.0)])
 def test_phases_that_cannot_be_told_apart_are_refused(length: float, refresh: float) -> None:
     _, one = observed([length] * 8, np.linspace(150, 400, 8), refresh, 1)
-    with pytest.raises(CannotMeasure, match="cannot be told from these readings"):
+    with pytest.raises(CannotMeasure, match="cannot be determined from these readings"):
         forward.phase_powers(one, phases([length] * 8))
 
 

@@ -176,7 +176,7 @@ def test_what_tells_nothing_is_refused() -> None:
     with pytest.raises(BadInput, match="never changed"):
         identify([flat], 1.0)
     stepped = flat._replace(load=Load(np.array([0.0, 20.0]), np.array([100.0, 300.0])))
-    with pytest.raises(BadInput, match="the same all the time"):
+    with pytest.raises(BadInput, match="the same value all the time"):
         identify([stepped], 1.0)
     with pytest.raises(BadInput, match="too few"):
         identify([stepped._replace(t_s=stepped.t_s[:5], value=stepped.value[:5])], 1.0)

@@ -194,7 +194,7 @@ def test_a_clock_set_back_is_refused_and_an_hour_forward_is_told(tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("time,power\n2026-09-21T10:00:00Z,1\n2026-09-21T10:00:05Z,2\n", {}, "says no unit"),
+        ("time,power\n2026-09-21T10:00:00Z,1\n2026-09-21T10:00:05Z,2\n", {}, "gives no unit"),
         ("time,power_w\n2026-09-21 10:00:00,300\n2026-09-21 10:00:05,301\n", {}, "local time without a zone"),
         ("time,power_w\n03/04/2026 10:00:00,300\n03/04/2026 10:00:05,301\n", {"zone": "UTC"}, "day or with the month"),
         ("time,power_w\n1,300\n2,301\n", {}, "count from the start"),

@@ -123,7 +123,7 @@ def test_bad_requests_are_refused() -> None:
         phase.energy_of(one, ORIGIN, ORIGIN + SECOND, method="steps")
     with pytest.raises(BadInput, match="ends before it begins"):
         phase.energy_of(one, ORIGIN + SECOND, ORIGIN)
-    with pytest.raises(BadInput, match="no counter of energy"):
+    with pytest.raises(BadInput, match="not an energy counter"):
         phase.energy_of(one, ORIGIN, ORIGIN + SECOND, method="counter")
     with pytest.raises(BadInput, match="needs idle time"):
         phase.energy_of(one, ORIGIN, ORIGIN + SECOND, method="padded")

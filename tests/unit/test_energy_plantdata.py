@@ -63,7 +63,7 @@ def test_semicolons_decimal_commas_and_our_own_traces(tmp_path: Path) -> None:
         (("[[area]]", "[[aera]]"), "unknown key 'aera'"),
         (('it = ["it"]', 'it = ["ti"]'), "unknown flow of energy 'ti'"),
         (('unit = "W"', 'unit = "Wat"'), "unknown unit"),
-        (('unit = "W"', 'unit = "GB"'), "of no use"),
+        (('unit = "W"', 'unit = "GB"'), "cannot be used here"),
         (('infrastructure = ["cooling"]', ""), "either a total"),
         (('infrastructure = ["cooling"]', 'infrastructure = ["it"]'), "counts as IT and as infrastructure"),
         (('it = ["it"]', 'it = [{ of = "it", factor = 0.5 }]'), "not explained"),
@@ -91,7 +91,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         ("time,it\n", "no rows"),
         ("time,it,coling\n1,2,3\n", "did you mean 'coling'"),
         ("time,it,cooling\n1,2\n", "cells"),
-        ("time,it,cooling\nnoon,2,3\n", "is no time"),
+        ("time,it,cooling\nnoon,2,3\n", "is not a valid time"),
     ):
         if content is not None:
             (tmp_path / "all.csv").write_text(content)

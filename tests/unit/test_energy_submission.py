@@ -166,7 +166,7 @@ def test_bundle_writes_and_still_says_whether_the_level_is_reached(folder: Path)
         ("begin = 2026-05-04T09:30:00Z", "begin = 2026-05-04T09:50:00Z", "ends before it begins"),
         ("end = 2026-05-04T10:16:00Z", "end = 2026-05-04T10:10:00Z", "does not lie within the full run"),
         ("[phases]", "[phases]\nhpl_result = 2", "has 1 results"),
-        ("[phases]", '[performance]\nrmax = "12 W"\n[phases]', "no rate in flop/s"),
+        ("[phases]", '[performance]\nrmax = "12 W"\n[phases]', "not a rate in flop/s"),
         ('nodes = ["cn[01-32]"]', 'nodes = ["cn[01-32]"]\nincludes = ["switches"]', "it would count twice"),
         ("title =", "titel =", "unknown key 'titel'"),
     ],

@@ -1,4 +1,4 @@
-"""Native events: whole output, output that was cut short, and output that is no event at all."""
+"""Native events: whole output, output that was cut short, and output that is not an event at all."""
 
 from __future__ import annotations
 

@@ -49,10 +49,10 @@ def test_what_both_programs_take_is_said_alike() -> None:
 @pytest.mark.parametrize(
     ("given", "part"),
     [
-        ({"particles": "99"}, "no number from 100"),
+        ({"particles": "99"}, "not a number from 100"),
         ({"particles": "64k"}, "'64k'"),
         ({"particles": "200"}, "gpu_lj.particles: 200 particles"),
-        ({"particles": str(2**31 + 1)}, "no number"),
+        ({"particles": str(2**31 + 1)}, "not a number"),
         ({"precision": "fp32"}, "fp32"),
         ({"precision": ""}, "precision"),
         ({"lanes": "3"}, "lanes"),

@@ -211,7 +211,7 @@ def test_a_later_table_holds_over_an_earlier_one() -> None:
         ("schema = 1\n[[hosts]]\nskip = ['gpuz']", "unknown check 'gpuz'"),
         ("schema = 1\n[[hosts]]\n[hosts.gpuz]", "unknown key 'gpuz'"),
         ("schema = 1\n[[hosts]]\nmatch = 3", "must be a list"),
-        ("schema = 1\n[[hosts]]\n[hosts.drain]\nconfirm = '3/2'", "no k/n"),
+        ("schema = 1\n[[hosts]]\n[hosts.drain]\nconfirm = '3/2'", "not of the form k/n"),
         ("schema = 1\n[[hosts]]\n[hosts.drain]\nconform = '1/2'", "unknown key 'conform'"),
         ("schema = 1\n[[hosts]\n", "is not TOML"),
     ],

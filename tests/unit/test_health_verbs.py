@@ -44,7 +44,7 @@ def test_check_is_what_is_done_without_a_verb(thufir: str) -> None:
 
 
 def test_a_plan_is_learnt_from_a_node_that_is_well(thufir: str, tmp_path: Path) -> None:
-    with pytest.raises(CannotMeasure, match="not well"):
+    with pytest.raises(CannotMeasure, match="not healthy"):
         call("learn", "--root", thufir)
     file = tmp_path / "health.toml"
     done = call("learn", "--root", thufir, "--anyway", "--match", "thufirg-*", "-o", str(file))

@@ -102,5 +102,5 @@ def test_a_list_that_hpl_cannot_hold_is_refused() -> None:
         hpl_dat.text(HplDat(n=tuple(range(1, 22)), nb=(64,), grids=((1, 1),)))
     with pytest.raises(BadInput, match="0 values"):
         hpl_dat.text(HplDat(n=(), nb=(64,), grids=((1, 1),)))
-    with pytest.raises(BadInput, match="'ring' is no BCASTs"):
+    with pytest.raises(BadInput, match="'ring' is not a valid BCASTs"):
         hpl_dat.text(HplDat(n=(1,), nb=(64,), grids=((1, 1),), bcast=("ring",)))

@@ -92,7 +92,7 @@ def test_what_gpus_reached_stands_beside_ours_of_gpus() -> None:
 
 def test_one_core_in_its_cache_is_not_ranked_with_a_machine() -> None:
     node = only(laid("euroben.mod2f.rate", 3.6e10, setting(), "lrz-coolmuc", threads=1, n=1024))
-    assert "1 core here, all cores (16) there" in apart(node) and "n: 1024 here, not told there" in apart(node)
+    assert "1 core here, all cores (16) there" in apart(node) and "n: 1024 here, not reported there" in apart(node)
     whole = only(laid("euroben.mod2f.rate", 3.6e10, setting(), "lrz-coolmuc", threads=2, n=1024))
     assert "n: 1024 here" in apart(whole), "a size that nobody tells may be one of a cache"
 
@@ -132,7 +132,7 @@ def test_what_the_document_does_not_tell_is_not_known_to_agree() -> None:
         laid("filesystem.read.bandwidth", 1e9, setting(), "iict-bas", block=2**20, threads=1, ranks=1, cache="direct")
     )
     assert one.theirs == 436e6, "436 MB/s of bonnie++ stand beside our reading"
-    assert "block: 1048576 here, not told there" in apart(one) and "nodes: 1 here, not told there" in apart(one)
+    assert "block: 1048576 here, not reported there" in apart(one) and "nodes: 1 here, not reported there" in apart(one)
 
 
 def test_our_efficiencies_have_the_published_names() -> None:

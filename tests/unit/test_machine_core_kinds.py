@@ -123,7 +123,7 @@ def test_a_hybrid_that_nothing_tells_apart_has_no_peak(tmp_path: Path) -> None:
 
 def test_a_hypervisor_does_not_tell_the_kinds(tmp_path: Path) -> None:
     host = discover(trees.door(tmp_path, processor(Cluster(8), flags=f"hypervisor {AVX2}")))
-    assert "a hypervisor does not tell apart" in why_none(host)
+    assert "a hypervisor does not distinguish" in why_none(host)
 
 
 def test_a_hybrid_whose_small_cores_show_no_clock_has_no_peak(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from support.sites import BOUND, Meters, put, site, without_fabric_meter
     ("path", "value", "words"),
     [
         ("subsystems.0.upper_bound_w", -50e3, r'subsystems 1 "fabric", upper_bound_w: -50000.0 is not at least 0'),
-        ("subsystems.0.upper_bound_w", float("nan"), r'subsystems 1 "fabric", upper_bound_w: nan is no number'),
+        ("subsystems.0.upper_bound_w", float("nan"), r'subsystems 1 "fabric", upper_bound_w: nan is not a number'),
         ("meters.0.accuracy.reading", -0.01, "meters 1 \"pdu\", accuracy, reading: -0.01 is not at least 0"),
         ("meters.0.accuracy.reading", float("nan"), "accuracy, reading: nan"),
         ("meters.0.accuracy.full_scale", float("inf"), "accuracy, full_scale: inf"),
@@ -73,7 +73,7 @@ def test_nan_and_infinity_are_refused_with_their_place_in_every_kind_of_file(
 ) -> None:
     """Before anything else is asked of the file."""
     file = written(tmp_path, f'[[somewhere]]\nname = "x"\n[somewhere.deep]\nvalues = [1.0, {value}]\n')
-    with pytest.raises(BadInput, match=r'somewhere 1 "x", deep, values 2: -?(nan|inf) is no number') as refused:
+    with pytest.raises(BadInput, match=r'somewhere 1 "x", deep, values 2: -?(nan|inf) is not a number') as refused:
         READERS[reader](file)
     assert refused.value.exit_code == 2 and file.name in str(refused.value)
 

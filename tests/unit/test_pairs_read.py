@@ -218,7 +218,7 @@ def test_a_topology_is_read_from_toml_and_from_slurms_file(tmp_path: Path) -> No
     ("text", "message"),
     [
         ("x = 1\n", "names no switch"),
-        ("[switches]\nleaf1 = 3\n", "no list of names"),
+        ("[switches]\nleaf1 = 3\n", "not a list of names"),
         ('[switches]\na = ["n1"]\nb = ["n1"]\n', "behind a and behind b"),
         ("[switches\n", "is not TOML"),
         ("SwitchName=a Nodes=n[3-\n", "n\\[3-"),
@@ -276,7 +276,7 @@ def test_a_clean_fleet_and_an_undecided_one(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("--rate", "2"), "--rate 2"),
-        (("--node-floor", "5 s"), "no share"),
+        (("--node-floor", "5 s"), "not a share"),
         (("--link-floor", "many"), "does not begin with a number"),
         (("--topology", "nowhere"), "cannot be read"),
     ],

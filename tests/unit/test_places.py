@@ -98,7 +98,7 @@ def test_a_run_that_asks_nothing_has_the_id_it_always_had() -> None:
 def test_more_hosts_than_there_are_is_skipped_with_the_way_to_get_them() -> None:
     found = made(machine(2), '[[run]]\nworkload = "empty"\n[[run]]\nworkload = "empty"\nnodes = 4')
     assert len(found.runs) == 1
-    assert "over 4 hosts was asked for, and there are 2" in found.skipped[0].why and "--nodes 4" in found.skipped[0].why
+    assert "over 4 hosts was requested, and there are 2" in found.skipped[0].why and "--nodes 4" in found.skipped[0].why
 
 
 def test_of_a_list_what_is_possible_is_done() -> None:
@@ -111,7 +111,7 @@ def test_of_a_list_what_is_possible_is_done() -> None:
 
 @pytest.mark.parametrize("word", ['"every"', "0", '["each", 2]', "[0]"])
 def test_words_that_are_no_place_are_refused(word: str) -> None:
-    with pytest.raises(BadInput, match="neither a number of hosts nor a word"):
+    with pytest.raises(BadInput, match="neither a number of hosts nor 'each' or 'all'"):
         made(machine(2), f'[[run]]\nworkload = "empty"\nnodes = {word}')
 
 

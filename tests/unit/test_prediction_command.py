@@ -112,16 +112,16 @@ def test_a_description_alone(tmp_path: Path) -> None:
         (("hpl", "--published", "tsubami"), "did you mean 'tsubame'"),
         (("hpl", "--published", "thufir"), "not described"),
         (("hpl", "--published", "tsubame", "--from", "3"), "no measured run on 3 nodes"),
-        (("hpl", "--published", "tsubame", "--from", "1,two"), "'two' is no number"),
-        (("hpl", "--published", "tsubame", "--to", "0"), "'0' is no number"),
+        (("hpl", "--published", "tsubame", "--from", "1,two"), "'two' is not a valid number"),
+        (("hpl", "--published", "tsubame", "--to", "0"), "'0' is not a valid number"),
         (("hpl", "--published", "tsubame", "--to", "8", "--n", "400000"), "needs"),
-        (("hpl", "--published", "tsubame", "--to", "8", "--n", "-4"), "no order"),
+        (("hpl", "--published", "tsubame", "--to", "8", "--n", "-4"), "not a valid matrix order"),
         (("hpl", "--published", "tsubame", "--to", "8", "--grid", "7x9"), "8 x 8 is nearly square"),
-        (("hpl", "--published", "tsubame", "--to", "8", "--grid", "square"), "is no grid"),
+        (("hpl", "--published", "tsubame", "--to", "8", "--grid", "square"), "is not a grid"),
         (("hpl", "--published", "tsubame", "--to", "8,16", "--grid", "8x8"), "one grid"),
         (("hpl", "--published", "castorc", "--to", "64"), "memory of a node is not known"),
         (("hpl", "--published", "tsubame", "--to", "9", "--memory-per-node", "lots"), "lots"),
-        (("hpl", "--published", "tsubame", "--to", "9", "--memory-share", "2"), "no share"),
+        (("hpl", "--published", "tsubame", "--to", "9", "--memory-share", "2"), "not a valid share"),
         (("hpl", "runs/x", "--published", "tsubame"), "exclude each other"),
     ],
 )
@@ -226,7 +226,7 @@ def test_run_directories_are_read(tmp_path: Path) -> None:
     assert [(one["p"], one["q"]) for one in predicted] == [(4, 8), (8, 16)]
     assert 0.75 < 8 * predicted[1]["n"] ** 2 / (64 * 24 * 2**30) <= 0.8  # of that machine's memory
     assert len(found["forecast"]["calibrated"]) == 3
-    assert "said" in str(refused("hpl", str(tmp_path / "run")))
+    assert "what is to be forecast is not given" in str(refused("hpl", str(tmp_path / "run")))
 
 
 def test_a_sites_own_hpl_is_taken_as_netlibs() -> None:
@@ -274,7 +274,7 @@ def test_pingpong_gives_latencies_and_bandwidths_apart() -> None:
 
 def test_runs_that_did_not_end_well_do_not_count() -> None:
     failed = [msgspec.structs.replace(one, state="wrong") for one in RUNS]
-    with pytest.raises(BadInput, match="no run of hpl that ended well"):
+    with pytest.raises(BadInput, match="no run of hpl that ended successfully"):
         measured.from_measurements(failed)
 
 

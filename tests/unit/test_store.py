@@ -40,7 +40,7 @@ def test_a_folder_with_something_in_it_is_not_overwritten(tmp_path: Path) -> Non
     ("make", "message"),
     [
         (lambda path: None, "no such run directory"),
-        (lambda path: path.mkdir(), "no run directory"),
+        (lambda path: path.mkdir(), "not a run directory"),
         (lambda path: (path / "runs").mkdir(parents=True), "cut short before its plan"),
     ],
 )

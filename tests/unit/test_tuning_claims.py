@@ -79,7 +79,7 @@ def effect(low: float, *, as_chosen: bool = True) -> Effect:
 def test_an_interval_with_zero_in_it_is_no_effect() -> None:
     words = " ".join(explain.explanation(result(effects=(effect(-0.42),))))
     assert "NB mattered" not in words
-    assert "No difference was told apart from noise for: NB." in words
+    assert "No difference was distinguishable from noise for: NB." in words
     assert "NB mattered: NB 64 is +49 % [10.0, 285.0] slower than NB 192." in " ".join(
         explain.explanation(result(effects=(effect(0.1),)))
     )

@@ -516,7 +516,7 @@ def test_the_explanation_says_what_is_sure_and_what_is_not() -> None:
     unsure = result(
         effects=(msgspec.structs.replace(result().effects[0], spread=Interval(value=0.01, low=-0.02, high=0.04)),)
     )
-    assert "No difference was told apart from noise for: NB" in " ".join(explain.explanation(unsure))
+    assert "No difference was distinguishable from noise for: NB" in " ".join(explain.explanation(unsure))
     assert "No configuration gave a valid result" in explain.explanation(result(chosen=None))[0]
     early = " ".join(explain.explanation(result(finished=False)))
     assert "budget ended the search early" in early

@@ -49,8 +49,8 @@ def test_a_job_that_ended_well_says_so_in_every_way() -> None:
     [
         (record("unknown", word="gone"), "it is unknown (gone), not failed"),
         (record("failed", exit_code=None), "its exit code is None, not 7"),
-        (record("failed", exit_code=7, source="queue"), "the accounting knows nothing of it"),
-        (record("failed", exit_code=7, end_s=None), "lacks a time"),
+        (record("failed", exit_code=7, source="queue"), "the accounting has no record of it"),
+        (record("failed", exit_code=7, end_s=None), "lacks one of its times"),
         (record("failed", exit_code=7, begin_s=99.0), "out of order"),
     ],
 )

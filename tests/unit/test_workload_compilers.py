@@ -178,7 +178,7 @@ def test_modules_are_loaded_into_an_environment(tmp_path: Path) -> None:
     environment = {"LMOD_CMD": str(command), "PATH": os.environ["PATH"]}
     with pytest.raises(CannotMeasure, match="unknown module pgi"):
         _modules.load(["pgi"], environment)
-    with pytest.raises(CannotMeasure, match="no name of a module"):
+    with pytest.raises(CannotMeasure, match="not a valid module name"):
         _modules.load(["--help"], environment)
     with pytest.raises(CannotMeasure, match="no module command"):
         _modules.load(["icc"], {"PATH": str(tmp_path / "empty")})

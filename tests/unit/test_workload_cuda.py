@@ -138,7 +138,7 @@ def test_a_gpu_that_goes_or_whose_memory_fails_makes_the_run_worse() -> None:
     assert cuda.worsened(before, before) == []
     assert cuda.worsened(before, cuda.Health("550", {"0000:01": 0, "0000:02": 3, "0000:03": 1})) == []
     gone = cuda.worsened(before, cuda.Health("550", {"0000:01": 2, "0000:03": None}))
-    assert any("0000:02 does not answer" in text for text in gone)
+    assert any("0000:02 no longer answers" in text for text in gone)
     assert any("0000:01 has 2 new" in text for text in gone)
     assert cuda.worsened(before, "Driver/library version mismatch")
 

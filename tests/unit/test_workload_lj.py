@@ -41,7 +41,7 @@ def test_a_command_names_every_parameter_once(built: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "part"),
     [
-        ({"particles": "99"}, "no number from 100"),
+        ({"particles": "99"}, "not a number from 100"),
         ({"particles": "64k"}, "'64k'"),
         ({"particles": "200"}, "too small for a cutoff of 3"),
         ({"particles": "2000000000"}, "are free on"),

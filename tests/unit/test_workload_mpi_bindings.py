@@ -48,7 +48,7 @@ def test_a_program_that_is_right_everywhere_is_right() -> None:
         (printed(hosts="node1 node1 node1 node1"), "no rank ran on node2"),
         (printed(hosts="node1 node1 node2 node3"), "ranks ran on node3"),
         (printed(hosts="node1 node1 node1 node2"), "not spread evenly: 3 on node1, 1 on node2"),
-        (printed(hosts="node1 node2"), "the hosts of 2 of 4 ranks were told"),
+        (printed(hosts="node1 node2"), "the hosts of 2 of 4 ranks were reported"),
         (printed(put_get=2), "put_get failed on 2 of 4 ranks"),
         (bindings.parse("world 4\nrank 0 a"), "send_receive was not reached"),
     ],

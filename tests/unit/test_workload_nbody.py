@@ -36,10 +36,10 @@ def test_a_command_names_every_parameter_once(built: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "part"),
     [
-        ({"bodies": "1"}, "no number from 2"),
+        ({"bodies": "1"}, "not a number from 2"),
         ({"bodies": "1e6"}, "'1e6'"),
         ({"bodies": ""}, "''"),
-        ({"bodies": "٣"}, "no number"),
+        ({"bodies": "٣"}, "not a number"),
         ({"bodies": str(2**30)}, "are free on"),
         ({"precision": "fp16"}, "fp16"),
         ({"precision": ","}, "names none"),

@@ -31,7 +31,7 @@ def amend(root: Path, name: str, *, by: str, reason: str) -> Amended:
             raise BadInput(
                 f"{session.folder} is under way, by the plan as it is",
                 where=str(root),
-                hint=f"shakedown accept run {root} goes on with it; shakedown accept abandon {root} gives it up",
+                hint=f"shakedown accept run {root} continues it; shakedown accept abandon {root} gives it up",
             )
         before = acceptance.plan
         if not changes(before, plan):

@@ -60,7 +60,7 @@ def checked(text: str, where: str) -> Plan:
     if found:
         first, *rest = found
         more = "".join(f"\n{one}" for one in rest)
-        raise BadInput(first.what, where=f"{where}: {first.where}", hint=f"{first.hint or 'mend it'}{more}")
+        raise BadInput(first.what, where=f"{where}: {first.where}", hint=f"{first.hint or 'fix it'}{more}")
     return plan
 
 
@@ -69,7 +69,7 @@ def problems(plan: Plan) -> list[Problem]:
     found: list[Problem] = []
     if not _NAME.fullmatch(plan.name):
         hint = "up to 64 letters, digits, dots, dashes and underscores; the title is free"
-        found.append(Problem(where=f'name = "{plan.name}"', what="is no name", hint=hint))
+        found.append(Problem(where=f'name = "{plan.name}"', what="is not a valid name", hint=hint))
     for role, number in Counter(plan.signatories).items():
         if number > 1 or not role.strip():
             what = f"there are {number} of this role" if number > 1 else "is empty"
@@ -83,7 +83,7 @@ def problems(plan: Plan) -> list[Problem]:
         found += [
             Problem(
                 where=f'{kind} "{name}"',
-                what="is no id: folders are named after it",
+                what="is not a valid id: folders are named after it",
                 hint="up to 64 letters, digits, dots, dashes and underscores",
             )
             for name in names
@@ -129,9 +129,9 @@ def _test(test: Test, known: set[str], plan: Plan) -> Iterator[Fault]:
     for name in test.requirements:
         if name not in known:
             near = nearest(name, known)
-            yield f"is for {name!r}, which is no requirement", f"did you mean {near!r}?" if near else "add it"
+            yield f"is for {name!r}, which is not a requirement", f"did you mean {near!r}?" if near else "add it"
     if test.times < 1:
-        yield f"times = {test.times} is no number of times", "once at least"
+        yield f"times = {test.times} is not a valid number of times", "once at least"
     yield from _raised(lambda: duration_s(test.over, ""))
     match test:
         case RunTest():
@@ -170,9 +170,12 @@ def _run(test: RunTest, plan: Plan) -> Iterator[Fault]:
     entry = run_entry(test, repeats_of(test))
     yield from _raised(lambda: campaign.nodes(entry, ""))
     if test.repeat and not 1 <= test.repeat.min <= test.repeat.max:
-        yield f"repeat min {test.repeat.min} and max {test.repeat.max} must be 1 <= min <= max", "mend it"
+        yield f"repeat min {test.repeat.min} and max {test.repeat.max} must be 1 <= min <= max", "fix it"
     if test.repeat and test.repeat.interval is not None and not 0 < test.repeat.interval < 1:
-        yield f"repeat interval {test.repeat.interval:g} is no width of an interval", "a fraction of the value, as 0.02"
+        yield (
+            f"repeat interval {test.repeat.interval:g} is not a valid interval width",
+            "a fraction of the value, as 0.02",
+        )
     yield from _hosts(test)
     if test.outside and test.nodes != ():
         yield (
@@ -195,13 +198,13 @@ def _hosts(test: RunTest) -> Iterator[Fault]:
     """What is wrong with how many hosts are asked for."""
     if test.hosts < 0:
         yield (
-            f"hosts = {test.hosts} is no number of hosts",
+            f"hosts = {test.hosts} is not a valid number of hosts",
             "how many at least; leave it out for what the workload needs",
         )
     nodes = test.nodes if isinstance(test.nodes, tuple) else (test.nodes,)
     most = max((one for one in nodes if isinstance(one, int)), default=0)
     if most and not {"all", "each"} & set(map(str, nodes)) and test.hosts > most:
-        yield f"hosts = {test.hosts} and nodes = {most}: nothing can meet it", "mend one of them"
+        yield f"hosts = {test.hosts} and nodes = {most}: nothing can meet it", "fix one of them"
 
 
 def metrics_of(plan: Plan) -> dict[str, Metric]:
@@ -220,14 +223,14 @@ def _limit(limit: LimitEntry, own: set[str], metrics: Mapping[str, Metric]) -> I
         yield f"limit on {limit.metric!r} has neither at_least nor at_most", "say what it must reach"
         return
     if limit.of and limit.of_metric:
-        yield "has both `of` and `of_metric`", "it is held against one thing"
+        yield "has both `of` and `of_metric`", "it is compared with one thing"
     if limit.of and limit.of != FLEET_MEDIAN:
         yield from _peak(limit.of, metrics[limit.metric].unit)
     if limit.of_metric:
         other = metrics.get(limit.of_metric)
         if other is None:
             near = nearest(limit.of_metric, metrics)
-            yield f"unknown metric {limit.of_metric!r} in of_metric", f"did you mean {near!r}?" if near else "mend it"
+            yield f"unknown metric {limit.of_metric!r} in of_metric", f"did you mean {near!r}?" if near else "fix it"
         elif other.unit != metrics[limit.metric].unit:
             yield (
                 f"of_metric is in {other.unit}, the metric in {metrics[limit.metric].unit}",
@@ -239,7 +242,7 @@ def _limit(limit: LimitEntry, own: set[str], metrics: Mapping[str, Metric]) -> I
         yield error.what, error.hint
         return
     if found.at_least is not None and found.at_most is not None and found.at_least > found.at_most:
-        yield "at_least is above at_most: nothing can meet it", "mend one of them"
+        yield "at_least is above at_most: nothing can meet it", "fix one of them"
 
 
 def _peak(name: str, unit: str) -> Iterator[Fault]:
@@ -272,7 +275,7 @@ def limit_of(entry: LimitEntry, metric: Metric) -> Limit:
 
 def _command(test: CommandTest) -> Iterator[Fault]:
     if not test.command and not test.awaits:
-        yield "has an empty command", 'write it as a list of words: command = ["sinfo", "-N"]'
+        yield "has an empty command", 'write it as a list of arguments: command = ["sinfo", "-N"]'
     if test.command and test.awaits:
         yield "has its command and still `awaits` it", "remove the key awaits"
     if test.command and "/" in test.command[0] and not test.command[0].startswith("/"):
@@ -309,7 +312,7 @@ def _pattern(pattern: str, groups: int) -> Iterator[Fault]:
     try:
         found = re.compile(pattern)
     except re.error as error:
-        yield f"{pattern!r} is no pattern: {error}", "a Python regular expression; quote it with '...' in TOML"
+        yield f"{pattern!r} is not a valid pattern: {error}", "a Python regular expression; quote it with '...' in TOML"
         return
     if found.groups < groups:
         yield f"{pattern!r} has no group that is the number", r"put it into brackets: 'EL = ([\d.]+)'"
@@ -343,7 +346,7 @@ def _bounds(entry: ValueEntry | FieldEntry) -> Iterator[Fault]:
         yield error.what, error.hint
         return
     if low is not None and high is not None and low > high:
-        yield "at_least is above at_most: nothing can meet it", "mend one of them"
+        yield "at_least is above at_most: nothing can meet it", "fix one of them"
 
 
 # --------------------------------------------------------------------------------------------------------------- manual
@@ -359,13 +362,13 @@ def _manual(test: ManualTest) -> Iterator[Fault]:
     names = [*(one.name for one in test.fields), *(one.name for one in test.attachments)]
     for name, number in Counter(names).items():
         if number > 1 or not _NAME.fullmatch(name):
-            why = "is there twice" if number > 1 else "is no name"
+            why = "is there twice" if number > 1 else "is not a valid name"
             yield f"field {name!r} {why}", "letters, digits, dashes and underscores, each once"
     times = {one.name for one in test.fields if one.type == "time"}
     for field in test.fields:
         yield from ((f"field {field.name!r}: {what}", hint) for what, hint in _field(field, times))
         if field.distinct and field.choices and test.times > len(field.choices):
-            yield f"field {field.name!r} is another each time, {test.times} times, and has too few choices", "mend one"
+            yield f"field {field.name!r} is another each time, {test.times} times, and has too few choices", "fix one"
 
 
 def _field(field: FieldEntry, times: set[str]) -> Iterator[Fault]:
@@ -375,7 +378,7 @@ def _field(field: FieldEntry, times: set[str]) -> Iterator[Fault]:
         yield "is another each time and is not required", "remove required = false"
     numeric = field.type in ("number", "integer")
     if (field.type == "choice") != bool(field.choices):
-        yield "has choices and is no choice" if field.choices else "is a choice without choices", "mend one of them"
+        yield "has choices but is not a choice" if field.choices else "is a choice without choices", "fix one of them"
     if not numeric and (field.at_least is not None or field.at_most is not None):
         yield f"has a limit and is a {field.type}", 'only type = "number" or "integer" has one'
     if numeric and field.expect:

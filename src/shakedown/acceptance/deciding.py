@@ -45,7 +45,7 @@ def _not_now(acceptance: Acceptance, test: Test, found: Tested) -> BadInput:
         )
     if isinstance(test, ManualTest) and verdict.left_to_do(test, found):
         return BadInput("is done by a person", where=where, hint=f"shakedown accept record {acceptance.path} {test.id}")
-    return BadInput(f"is decided: {found.state}", where=where, hint="to do it anew: --again --by NAME --reason WHY")
+    return BadInput(f"is decided: {found.state}", where=where, hint="to repeat it: --again --by NAME --reason WHY")
 
 
 def refuse_people(acceptance: Acceptance, tests: Iterable[Test]) -> None:
@@ -75,7 +75,7 @@ def begin_anew(path: Path, tests: Sequence[Test], *, by: str, reason: str) -> No
             open_ = [one for one in _last_round(judged[test.id]) if one.state == "not met" and not one.failure]
             if open_:
                 raise BadInput(
-                    f"attempt {open_[-1].number} failed, and nobody has said whose failure it was",
+                    f"attempt {open_[-1].number} failed, and its failure is not classified yet",
                     where=f"test {test.id!r} ({acceptance.plan.clauses(test)})",
                     hint=f"shakedown accept classify {path} {test.id} --as system --by NAME --reason WHY",
                 )
@@ -97,7 +97,7 @@ def classify(path: Path, name: str, word: str, number: int, *, by: str, reason: 
         near = nearest(wanted, known)
         words = ", ".join(one.replace(" ", "-") for one in known)
         hint = f"did you mean {near!r}? " if near else ""
-        raise BadInput(f"{word!r} is no class of failures", where="--as", hint=f"{hint}one of: {words}")
+        raise BadInput(f"{word!r} is not a failure class", where="--as", hint=f"{hint}one of: {words}")
     with directory.writing(path) as (acceptance, book):
         test = acceptance.plan.test(name)
         found = next(one for one in evaluating.evaluate(acceptance).tests if one.id == test.id)

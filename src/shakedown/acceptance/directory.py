@@ -102,7 +102,7 @@ def _refuse_other(path: Path) -> None:
     """Raises BadInput for what is no acceptance directory."""
     if not (path / journal.JOURNAL).is_file():
         raise BadInput(
-            "this is no acceptance directory: there is no journal",
+            "this is not an acceptance directory: it has no journal",
             where=str(path),
             hint="shakedown accept begin makes one",
         )
@@ -163,11 +163,11 @@ def program(argv: tuple[str, ...]) -> str:
     """The path of a command's program. Raises BadInput where anybody can replace it, or it is not there."""
     found = shutil.which(argv[0])
     if found is None:
-        raise BadInput(f"{argv[0]!r} is not there", hint="install it, or mend PATH")
+        raise BadInput(f"{argv[0]!r} is not there", hint="install it, or fix PATH")
     real = Path(found).resolve()
     for place in (real, real.parent):
         if place.stat().st_mode & stat.S_IWOTH:
-            raise BadInput("everybody can write to it: it is not started", where=str(place), hint=f"chmod o-w {place}")
+            raise BadInput("everyone can write to it: it is not started", where=str(place), hint=f"chmod o-w {place}")
     return found
 
 

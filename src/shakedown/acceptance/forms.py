@@ -54,7 +54,7 @@ def subject_of(test: ManualTest, given: str) -> str:
     near = nearest(given, test.subjects) if given else None
     hint = (f"did you mean {near!r}? " if near else "") + f"one of: {', '.join(test.subjects)}"
     raise BadInput(
-        f"{given!r} is no subject of it" if given else "it is done with several subjects: say which",
+        f"{given!r} is not one of its subjects" if given else "it is done with several subjects: say which",
         where=f"test {test.id!r}, --subject",
         hint=hint,
     )
@@ -74,11 +74,11 @@ def answer(field: FieldEntry, text: str) -> Answer:
             try:
                 value = checking.quantity(words, field.unit)
             except BadInput as error:
-                raise refuse(f"is no number: {error.what}", error.hint) from None
+                raise refuse(f"is not a number: {error.what}", error.hint) from None
             if value != value or abs(value) == float("inf"):
-                raise refuse("is no number", "write it in digits")
+                raise refuse("is not a number", "write it in digits")
             if field.type == "integer" and value != int(value):
-                raise refuse("is no whole number", "write it without a fraction")
+                raise refuse("is not a whole number", "write it without a fraction")
             return Answer(name=field.name, text=words, value=value)
         case "yes-no":
             word = {"y": "yes", "n": "no", "true": "yes", "false": "no"}.get(words.lower(), words.lower())
@@ -89,7 +89,7 @@ def answer(field: FieldEntry, text: str) -> Answer:
             if words not in field.choices:
                 near = nearest(words, field.choices)
                 hint = (f"did you mean {near!r}? " if near else "") + f"one of: {', '.join(field.choices)}"
-                raise refuse("is no choice of it", hint)
+                raise refuse("is not one of its choices", hint)
         case "time":
             when = times.iso(words)
             if when is None:
@@ -164,7 +164,7 @@ def refuse_same(test: ManualTest, given: Sequence[Answer], earlier: Iterable[Map
             raise BadInput(
                 f"was done already with the same ({words})",
                 where=f"test {test.id!r}",
-                hint="each time another; to do one anew: --again --by NAME --reason WHY",
+                hint="each time another; to repeat one: --again --by NAME --reason WHY",
             )
 
 

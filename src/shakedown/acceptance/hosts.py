@@ -16,7 +16,7 @@ from .results import Point
 
 #: Hosts that a test of a network needs where its plan names no number.
 FEWEST_OF_A_NETWORK = 2
-_KINDS = {"gpu": "with GPUs", "bare metal": "that are no virtual machines"}
+_KINDS = {"gpu": "with GPUs", "bare metal": "that are not virtual machines"}
 
 
 def needed(test: RunTest) -> int:

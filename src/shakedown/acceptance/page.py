@@ -200,7 +200,7 @@ def _test(test: Tested) -> list[Block]:
 def rounds_of(test: Tested) -> tuple[str, ...]:
     """Why a test was done anew, and which sessions that were to do it were given up."""
     return (
-        *(f"Done anew on {day(one.time_ns)} by {one.by}: {one.reason}" for one in test.rounds),
+        *(f"Repeated on {day(one.time_ns)} by {one.by}: {one.reason}" for one in test.rounds),
         *(
             f"Given up on {day(one.time_ns)}: the session {one.folder}, with {count(one.runs, 'result')}, by {one.reason}"
             for one in test.given_up

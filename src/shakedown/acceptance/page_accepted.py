@@ -28,7 +28,7 @@ def facts(result: Result) -> tuple[tuple[str, str, str], ...]:
     found = tuple((one.what, one.found, one.where) for one in result.accepted.facts)
     if result.accepted.runs:
         return found
-    return (("Hosts", "not known: no run that told of its hosts is among the evidence", ""), *found)
+    return (("Hosts", "not known: no run in the evidence describes its hosts", ""), *found)
 
 
 def disturbance(result: Result) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def disturbance(result: Result) -> tuple[str, ...]:
     if not told.runs:
         return ()
     if not told.disturbed:
-        return (f"None of {count(told.runs, 'run')} was disturbed, as far as the hosts tell.",)
+        return (f"None of {count(told.runs, 'run')} was disturbed, as far as the hosts report.",)
     return (f"{told.disturbed} of {count(told.runs, 'run')} were disturbed:", *told.disturbances)
 
 

@@ -40,7 +40,7 @@ def render(result: Result, content_sha256: str) -> bytes:
             )
         except typst.TypstError as error:
             raise CannotMeasure(
-                f"typst could not set the report: {error}", hint="take the HTML report, and tell the authors"
+                f"typst could not set the report: {error}", hint="use the HTML report, and report this to the authors"
             ) from None
     assert isinstance(made, bytes)
     return made

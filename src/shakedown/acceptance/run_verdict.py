@@ -85,11 +85,11 @@ def _ended(one: Measurement) -> Point:
     state: State = "not met" if broken else "not measured"
     said = re.sub(rf"^exit code \d+: (?={re.escape(one.workload)}: )", "", one.reason)
     found = f"{one.state}: {said.removeprefix(f'{one.workload}: ')}"
-    return Point(criterion=f"{one.workload} ends well", found=found, state=state, where=one.host, runs=1)
+    return Point(criterion=f"{one.workload} ends successfully", found=found, state=state, where=one.host, runs=1)
 
 
 def _said(measurements: Iterable[Measurement]) -> str:
-    """What the programs of runs that ended well told of what they could not do: why a value may be missing."""
+    """What the programs of runs that ended successfully told of what they could not do: why a value may be missing."""
     texts = dict.fromkeys(
         one.text for run in measurements if run.state == "ok" for one in run.notices if one.code.endswith(_WITHOUT)
     )

@@ -42,7 +42,7 @@ def digest(path: Path) -> tuple[str, int]:
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise BadInput("is no ordinary file", where=str(path), hint="evidence is made of files")
+            raise BadInput("is not a regular file", where=str(path), hint="evidence is made of files")
         found = hashlib.file_digest(file, "sha256")
         return found.hexdigest(), file.tell()
 
@@ -152,7 +152,7 @@ def _held(root: Path, file: File, tests: tuple[str, ...], plan: Plan) -> list[Fa
     except FileNotFoundError:
         return fault("missing")
     except (OSError, BadInput):
-        return fault("is no ordinary file any more" if (root / file.path).is_symlink() else "cannot be read")
+        return fault("is no longer a regular file" if (root / file.path).is_symlink() else "cannot be read")
     if sha256 != file.sha256:
         return fault(f"changed ({size:,} bytes, sealed with {file.bytes:,})")
     return []

@@ -46,7 +46,7 @@ class Tally:
 
 
 def share_of(check: Residual | Check) -> float:
-    """The value over its limit: 1 is the limit. What must be exact and is, is 0; what is no number is infinite."""
+    """The value over its limit: 1 is the limit. What must be exact and is, is 0; what is not a number is infinite."""
     if check.value is None or math.isnan(check.value):
         return math.inf
     if check.limit > 0:

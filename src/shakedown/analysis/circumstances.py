@@ -220,7 +220,7 @@ _TITLES = {"virtual": "machine", "rail": "power of", "link": "messages through",
 
 def _word(name: str, value: Value | None) -> str:
     if value is None:
-        return "not told"
+        return "not reported"
     if name == "virtual":
         return "virtual" if value else "bare"
     if name == "bytes":

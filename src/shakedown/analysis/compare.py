@@ -293,4 +293,4 @@ def _verdict(row: Row, cells: Sequence[tuple[int, Cell]], names: Sequence[str]) 
     if bare:
         return f"not ranked: no interval for {' and '.join(bare)}"
     best = winner(row)
-    return f"{names[best]} is better" if best is not None else "not told apart by the intervals"
+    return f"{names[best]} is better" if best is not None else "not distinguished by the intervals"

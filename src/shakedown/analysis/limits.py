@@ -267,7 +267,7 @@ def _verdict(
     if limit.source:
         requirement += f" [{limit.source}]"
     if best is None or best.value is None:
-        return Verdict(requirement=requirement, state="not measured", evidence=why or "no run of it ended well")
+        return Verdict(requirement=requirement, state="not measured", evidence=why or "no run of it ended successfully")
     shown = _apart(best.value, best.unit, [bound for bound, _ in bounds])
     if missing and not why:
         evidence = f"measured {shown}, but {missing}"

@@ -55,7 +55,7 @@ def missed(verdict: Verdict) -> str:
         return f"{verdict.requirement} ({verdict.evidence})"
     reached = show(verdict.finding.value, verdict.finding.unit)
     where = f" on {verdict.finding.host}" if verdict.finding.host else ""
-    return f"{found['title']} {reached}{where}{_of_peak(verdict.finding)}; {found['bound']} was asked"
+    return f"{found['title']} {reached}{where}{_of_peak(verdict.finding)}; {found['bound']} was required"
 
 
 def asked(verdict: Verdict) -> str:

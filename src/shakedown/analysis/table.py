@@ -62,8 +62,8 @@ class Measured(Protocol):
 
 
 def from_measurements(measurements: Iterable[Measured]) -> Cases:
-    """The cases of measurements that ended well, or did on all devices but some: a run whose check failed or that was cut
-    short has no score."""
+    """The cases of measurements that ended successfully, or did on all devices but some: a run whose check failed or that
+    was cut short has no score."""
     run: list[str] = []
     repeat: list[int] = []
     workload: list[str] = []

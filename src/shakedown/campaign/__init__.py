@@ -95,7 +95,7 @@ def parse(text: str, where: str) -> Campaign:
         raise BadInput("there is no [[run]]", where=where, hint=_HINT)
     for name in campaign.shapes:
         if not name.replace("-", "").replace("_", "").isalnum():
-            raise BadInput(f"shape {name!r} is no plain word", where=where, hint="letters, digits, - and _")
+            raise BadInput(f"shape {name!r} is not a plain name", where=where, hint="letters, digits, - and _")
     _check_compared(campaign.compare_with, where)
     for number, entry in enumerate(campaign.runs, 1):
         if entry.shape and entry.shape not in campaign.shapes:
@@ -129,7 +129,7 @@ def nodes(entry: RunEntry, where: str) -> tuple[int | str, ...]:
         good = word in ("each", "all") if isinstance(word, str) else word >= 1
         if not good or (word == "each" and len(words) > 1):
             raise BadInput(
-                f"nodes = {entry.nodes!r} is neither a number of hosts nor a word for them",
+                f"nodes = {entry.nodes!r} is neither a number of hosts nor 'each' or 'all'",
                 where=where,
                 hint='write "each" (a copy on every host), "all", 4, or a list such as [1, 2, 4, "all"]',
             )
@@ -141,9 +141,11 @@ def seconds(text: str, where: str) -> float:
     try:
         value, unit = units.parse_quantity(text)
     except ValueError as error:
-        raise BadInput(f"{text!r} is no duration: {error}", where=where, hint='write it as "90 s" or "5 min"') from None
+        raise BadInput(
+            f"{text!r} is not a valid duration: {error}", where=where, hint='write it as "90 s" or "5 min"'
+        ) from None
     if unit != "s" or not value > 0:
-        raise BadInput(f"{text!r} is no duration above zero", where=where, hint='write it as "90 s" or "5 min"')
+        raise BadInput(f"{text!r} is not a duration above zero", where=where, hint='write it as "90 s" or "5 min"')
     return value
 
 

@@ -148,7 +148,7 @@ def _places(entry: campaigns.RunEntry, machine: Machine, place: str) -> tuple[li
         elif count > here:
             missing.append(
                 Unavailable(
-                    f"a job over {count} hosts was asked for, and there {'are' if here > 1 else 'is'} {here}",
+                    f"a job over {count} hosts was requested, and there {'are' if here > 1 else 'is'} {here}",
                     hint=f"shakedown run ... --on slurm --nodes {count}",
                 )
             )
@@ -186,7 +186,7 @@ def estimate(workload: workloads.Workload, params: Params, machine: Machine, run
 
 
 def learn(durations: list[tuple[str, str, float, float]]) -> dict[str, float]:
-    """A History from (run id, workload, estimate, seconds) of runs that ended well."""
+    """A History from (run id, workload, estimate, seconds) of runs that ended successfully."""
     by_run: dict[str, list[float]] = {}
     by_workload: dict[str, list[float]] = {}
     for run_id, workload, estimate_s, measured_s in durations:

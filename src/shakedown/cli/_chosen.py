@@ -19,8 +19,8 @@ Settings = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[NAME=VALUE]...",
-        help="Of one workload: its parameters (`shakedown list workloads NAME` shows them; values between commas are runs "
-        "of their own), nodes=each, nodes=4, repeat=3.",
+        help="Of one workload: its parameters (`shakedown list workloads NAME` shows them; values separated by commas are "
+        "runs of their own), nodes=each, nodes=4, repeat=3.",
         show_default=False,
     ),
 ]
@@ -30,7 +30,7 @@ _COUNT = re.compile(r"[0-9]{1,9}")
 
 
 def campaign(name: str, settings: Sequence[str] = ()) -> tuple[str, str]:
-    """The TOML text of what was asked for, and what to call it in messages. Raises BadInput."""
+    """The TOML text of the requested campaign, and what to call it in messages. Raises BadInput."""
     from .. import campaign as campaigns
     from .. import workloads
 
@@ -51,7 +51,7 @@ def campaign(name: str, settings: Sequence[str] = ()) -> tuple[str, str]:
 
 
 def of_workload(workload: Workload, settings: Sequence[str]) -> str:
-    """The campaign that runs one workload. Raises BadInput for what is no parameter of it."""
+    """The campaign that runs one workload. Raises BadInput for an unknown parameter."""
     from ..acceptance.plan import to_toml
 
     params: dict[str, Value] = {}
@@ -60,7 +60,9 @@ def of_workload(workload: Workload, settings: Sequence[str]) -> str:
     for setting in settings:
         name, sign, text = setting.partition("=")
         if not sign:
-            raise BadInput(f"{setting!r} is no NAME=VALUE", where=workload.name, hint="write it as n=20000")
+            raise BadInput(
+                f"{setting!r} is not of the form NAME=VALUE", where=workload.name, hint="write it as n=20000"
+            )
         if name in _OF_RUN and name not in workload.params:
             of_run[name] = text
             continue
@@ -90,17 +92,17 @@ def of_workload(workload: Workload, settings: Sequence[str]) -> str:
 
 def _times(text: str) -> int:
     if not _COUNT.fullmatch(text) or int(text) < 1:
-        raise BadInput(f"repeat={text} is no number of times", hint="write repeat=3")
+        raise BadInput(f"repeat={text} is not a valid number of times", hint="write repeat=3")
     return int(text)
 
 
 def _sweeps(param: Param) -> bool:
-    """Whether values between commas are runs of their own; a list is one value with commas in it."""
+    """Whether values separated by commas are runs of their own; a list is one value with commas in it."""
     return param.kind in ("integer", "real", "flag") or (param.kind == "word" and bool(param.choices or param.words))
 
 
 def value(param: Param, text: str) -> Value:
-    """What was typed, as the parameter's kind; what does not fit stays a word, which is then refused with its reason."""
+    """What was typed, as the parameter's kind; what does not fit stays text, which is then refused with its reason."""
     if text in param.words:
         return text
     match param.kind:

@@ -61,7 +61,7 @@ class Recorded(Record, frozen=True, kw_only=True):
 
 
 def listed(name: str, door: Door) -> Listed:
-    """Never raises: a meter whose module or library is broken is one that this machine has not."""
+    """Never raises: a meter whose module or library is broken counts as absent."""
     try:
         meter = meters.get(name)
     except Exception as error:
@@ -169,7 +169,7 @@ def notices(sampler: Sampler, died: bool) -> list[Notice]:
         if course.error:
             found.append(Notice(code="source-error", text=f"{course.name}: {course.error}"))
         if course.hung:
-            found.append(Notice(code="source-hung", text=f"{course.name}: it gave no answer any more at the end"))
+            found.append(Notice(code="source-hung", text=f"{course.name}: it no longer answered at the end"))
         if course.lost:
             found.append(
                 Notice(code="readings-lost", text=f"{course.name}: {course.lost} readings could not be written")

@@ -22,7 +22,7 @@ app = typer.Typer(
     name="accept",
     no_args_is_help=True,
     help="Accept a system by a plan: requirement, test, evidence with checksums, verdict, a report to be signed. "
-    "The plan and the directory are told of in docs/acceptance.md.",
+    "docs/acceptance.md describes the plan and the directory.",
 )
 
 _Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The acceptance directory.")]
@@ -32,7 +32,7 @@ _Reason = Annotated[str, typer.Option(help="Why.")]
 _Again = Annotated[
     bool,
     typer.Option(
-        "--again", help="Do a decided test anew; what was found before stays in the record. Needs --by and --reason."
+        "--again", help="Repeat a decided test; what was found before stays in the record. Needs --by and --reason."
     ),
 ]
 
@@ -74,7 +74,7 @@ def begin(
     directory: Annotated[Path, typer.Option(help="The new acceptance directory.")],
     system: Annotated[str, typer.Option(help="What is accepted: the system's name.")],
     party: Annotated[
-        list[str] | None, typer.Option(help="ROLE=WHO, such as buyer='ARL, J. Doe'; may be given again.")
+        list[str] | None, typer.Option(help="ROLE=WHO, such as buyer='ARL, J. Doe'; may be repeated.")
     ] = None,
     json: _Json = False,
 ) -> None:
@@ -93,7 +93,7 @@ def run(
     ctx: typer.Context,
     directory: _Directory,
     test: Annotated[
-        list[str] | None, typer.Option(help="Only this test; may be given again. Default: all that are not done.")
+        list[str] | None, typer.Option(help="Only this test; may be repeated. Default: all that are not done.")
     ] = None,
     again: _Again = False,
     by: _By = "",
@@ -132,7 +132,7 @@ def run(
 
 
 def _come_back(directory: Path, left_alone: bool) -> None:
-    terminal.say(f"  next: shakedown accept run {directory}   (goes on with it)")
+    terminal.say(f"  next: shakedown accept run {directory}   (continues it)")
     raise typer.Exit(UNDECIDED if left_alone else COULD_NOT_MEASURE)
 
 
@@ -140,8 +140,8 @@ def _come_back(directory: Path, left_alone: bool) -> None:
 def record(
     directory: _Directory,
     test: Annotated[str, typer.Argument(help="A manual test of the plan.")],
-    set_: Annotated[list[str] | None, typer.Option("--set", help="FIELD=VALUE; may be given again.")] = None,
-    attach: Annotated[list[str] | None, typer.Option(help="A file, or NAME=FILE; may be given again.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="FIELD=VALUE; may be repeated.")] = None,
+    attach: Annotated[list[str] | None, typer.Option(help="A file, or NAME=FILE; may be repeated.")] = None,
     subject: Annotated[str, typer.Option(help="What it was done with, where the plan names several.")] = "",
     by: _By = "",
     witness: Annotated[str, typer.Option(help="Who watched.")] = "",
@@ -150,7 +150,7 @@ def record(
     reason: _Reason = "",
     json: _Json = False,
 ) -> None:
-    """Record a manual test: its form, asked for on a terminal or given by --set, and what is attached."""
+    """Record a manual test: its form, filled in at a terminal or given by --set, and what is attached."""
     from ..acceptance import deciding, running
     from ..acceptance import directory as directories
     from ..acceptance.plan import ManualTest
@@ -170,7 +170,7 @@ def record(
 
         subject, by, witness = ask(asked, given, files, subject=subject, by=by, witness=witness)
     if not by.strip():
-        raise BadInput("who did it is not said", where=f"test {test!r}", hint="--by NAME")
+        raise BadInput("who did it is not given", where=f"test {test!r}", hint="--by NAME")
     form, attached = running.filled(asked, given, files, subject=subject, by=by, witness=witness, remark=remark)
     if again:
         _anew(directory, [asked], by, reason)
@@ -221,7 +221,7 @@ def classify(
 
 @app.command("abandon")
 def abandon(directory: _Directory, by: _By = "", reason: _Reason = "", json: _Json = False) -> None:
-    """Give up a session of runs that cannot be gone on with: its files stay, and count for nothing."""
+    """Give up a session of runs that cannot be continued: its files stay, and count for nothing."""
     from ..acceptance import running
 
     _named(by, reason)
@@ -237,18 +237,18 @@ def amend(
     reason: _Reason = "",
     json: _Json = False,
 ) -> None:
-    """Change the plan of a begun acceptance: evidence of tests that stay as they are stays, the others begin anew."""
+    """Change the plan of a begun acceptance: evidence of tests that stay as they are stays, the others start again."""
     from ..acceptance import amending
 
     _named(by, reason)
     done = amending.amend(directory, plan, by=by, reason=reason)
-    terminal.say(f"the plan is now {done.plan}; tests that begin anew: {', '.join(done.tests) or 'none'}")
+    terminal.say(f"the plan is now {done.plan}; tests that start again: {', '.join(done.tests) or 'none'}")
     _finish(directory, json=json, done=True)
 
 
 @app.command("status")
 def status(directory: _Directory, json: _Json = False) -> None:
-    """How every requirement stands, made anew from the evidence, and what is left to do."""
+    """How every requirement stands, recomputed from the evidence, and what is left to do."""
     _finish(directory, json=json)
 
 
@@ -286,12 +286,12 @@ def verify(
 @app.command("report")
 def report(
     directory: _Directory,
-    formats: Annotated[str, typer.Option("--format", help="html, pdf, md, json, with commas between.")] = (
+    formats: Annotated[str, typer.Option("--format", help="html, pdf, md, json, separated by commas.")] = (
         "html,pdf,md,json"
     ),
     json: _Json = False,
 ) -> None:
-    """Judge everything anew from the evidence, and write the report: HTML to read, PDF to sign."""
+    """Judge everything again from the evidence, and write the report: HTML to read, PDF to sign."""
     from ..acceptance import directory as directories
     from ..acceptance import evaluating, reporting
 
@@ -354,7 +354,7 @@ def _finish(
     if tests is None and not done and (session := directories.open_session(acceptance.entries)):
         terminal.say(
             f"under way in {session.folder}: {', '.join(session.tests)}\n"
-            f"  next: shakedown accept run {directory}   (goes on with it)"
+            f"  next: shakedown accept run {directory}   (continues it)"
         )
     for fault in result.faults:
         terminal.say(f"shakedown: {fault}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="accounting",
     no_args_is_help=True,
-    help="Use, waiting, utilisation, efficiency and charges, from what batch engines record. docs/accounting.md tells of "
+    help="Use, waiting, utilisation, efficiency and charges, from what batch engines record. docs/accounting.md describes "
     "sources, definitions and tariffs.",
 )
 
@@ -30,8 +30,10 @@ Sources = Annotated[
     ),
 ]
 From = Annotated[str, typer.Option("--from", metavar="ENGINE", help="slurm: ask the live engine for the window.")]
-Reader = Annotated[str, typer.Option("--as", metavar="READER", help="What the files are, where they do not tell.")]
-Begin = Annotated[str, typer.Option(help="A day, ISO 8601 or Unix seconds. Default: all that the sources tell.")]
+Reader = Annotated[
+    str, typer.Option("--as", metavar="READER", help="The format of the files, where they do not show it.")
+]
+Begin = Annotated[str, typer.Option(help="A day, ISO 8601 or Unix seconds. Default: all that the sources cover.")]
 End = Annotated[str, typer.Option(help="As --begin; not included.")]
 Zone = Annotated[
     str, typer.Option("--timezone", help="Of days, of options, and of times in files that say none. Default: UTC.")
@@ -211,7 +213,7 @@ def _formats(text: str, output: Path | None) -> tuple[str, ...]:
             "names a folder, and no file is to be written", where="--output", hint="add --format html,csv,json"
         )
     if output is not None and output.exists() and not output.is_dir():
-        raise BadInput("is no folder", where="--output", hint="name a folder; it is made where it is not there")
+        raise BadInput("is not a folder", where="--output", hint="name a folder; it is made where it is not there")
     return formats
 
 

@@ -127,7 +127,7 @@ def _unforeseen(error: BaseException) -> NoReturn:
 
 
 def _flush() -> None:
-    """Write what is left on standard output while its failure can still be told."""
+    """Write what is left on standard output while its failure can still be reported."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

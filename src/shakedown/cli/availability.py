@@ -23,7 +23,7 @@ app = typer.Typer(
     name="availability",
     no_args_is_help=True,
     help="Availability over a contract's window, from the batch engine's events, our own watch or a table of outages. "
-    "docs/availability.md tells of contracts and files.",
+    "docs/availability.md describes contracts and files.",
 )
 
 From = Annotated[
@@ -31,10 +31,12 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="SOURCE",
-        help="slurm, or a file: a watch, `sacctmgr -P show event`, Grid Engine's reporting, CSV. Several are laid together.",
+        help="slurm, or a file: a watch, `sacctmgr -P show event`, Grid Engine's reporting, CSV. Several are merged.",
     ),
 ]
-Nodes = Annotated[str, typer.Option(help="The nodes, where no source tells: 'node[1-4] processors=4 gpus=4; login'.")]
+Nodes = Annotated[
+    str, typer.Option(help="The nodes, where no source lists them: 'node[1-4] processors=4 gpus=4; login'.")
+]
 Zone = Annotated[str, typer.Option(help="Of local times in files and options; in options else the contract's.")]
 
 
@@ -101,8 +103,10 @@ def report(
 
 @app.command("watch")
 def watch(
-    output: Annotated[Path, typer.Option(help="The file that looks are appended to.")] = Path("availability.jsonl"),
-    every: Annotated[str, typer.Option(help="How often to look: 60 s, 5 min.")] = "60 s",
+    output: Annotated[Path, typer.Option(help="The file that observations are appended to.")] = Path(
+        "availability.jsonl"
+    ),
+    every: Annotated[str, typer.Option(help="How often to observe: 60 s, 5 min.")] = "60 s",
     heartbeat: Annotated[
         int, typer.Option(help="Ask each host by itself, too: a TCP port, slurmd's is 6818. 0: do not.")
     ] = 0,
@@ -110,7 +114,7 @@ def watch(
     engine: Annotated[str, typer.Option(help="slurm or gridengine. Default: whose commands are on PATH.")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print at the end how often it looked.")] = False,
 ) -> None:
-    """Look at the nodes' states over and over and append what changed; gaps stay gaps.
+    """Observe the nodes' states again and again and append what changed; gaps stay gaps.
 
     Exit code 3 where the engine never answered.
     """
@@ -126,9 +130,10 @@ def watch(
     every_s = contracts.seconds_of(every, "--every")
     if every_s < 1 or looks < 0 or not 0 <= heartbeat < 65536:
         raise BadInput(
-            "looks are a second apart at least, and a port is below 65536", hint="--every '60 s' --heartbeat 6818"
+            "observations are at least a second apart, and a port is below 65536",
+            hint="--every '60 s' --heartbeat 6818",
         )
-    terminal.say(f"looking at {chosen} every {every_s} s; looks are appended to {output}; Ctrl-C ends it")
+    terminal.say(f"observing {chosen} every {every_s} s; observations are appended to {output}; Ctrl-C ends it")
     found = 0
     try:
         found = watching.watch(output, chosen, door, every_s=every_s, looks=looks, port=heartbeat, say=terminal.say)
@@ -222,7 +227,7 @@ def _stretch(history: History, low: int | None, high: int | None) -> tuple[int, 
 
     if not history.seen:
         raise CannotMeasure(
-            "the sources observed nothing", where="--from", hint="two looks at least, or an earlier start"
+            "the sources observed nothing", where="--from", hint="at least two observations, or an earlier start"
         )
     first, last = history.seen[0][0], history.seen[-1][1]
     if (low is None and first <= 0) or (high is None and last >= OPEN_S):

@@ -40,7 +40,7 @@ Stages = Annotated[
     str,
     typer.Option(help="What is done in turn, and for how many seconds; default: product:60,steps:30,memory:30."),
 ]
-Periods = Annotated[str, typer.Option(help="Seconds of one power step up and down, between commas.")]
+Periods = Annotated[str, typer.Option(help="Seconds of one power step up and down, separated by commas.")]
 Stop = Annotated[str, typer.Option(help="When to stop: end (of the time), or first (critical symptom).")]
 Hang = Annotated[
     float, typer.Option(callback=common.not_negative, help="Seconds without a sign of life that make a device silent.")
@@ -48,11 +48,11 @@ Hang = Annotated[
 Look = Annotated[
     float,
     typer.Option(
-        callback=common.not_negative, help="Seconds between two looks at clocks, counters and the kernel's log."
+        callback=common.not_negative, help="Seconds between two readings of clocks, counters and the kernel's log."
     ),
 ]
 Meters = Annotated[
-    list[str] | None, typer.Option(help="Power of the node: auto, none or a meter's address; may be given again.")
+    list[str] | None, typer.Option(help="Power of the node: auto, none or a meter's address; may be repeated.")
 ]
 Inject = Annotated[
     list[str] | None,
@@ -115,7 +115,7 @@ def run(
 
 @app.command("resume")
 def resume(folder: Folder, json: Json = False) -> None:
-    """Go on with a burn-in that was ended or cut off, for what is left of its time."""
+    """Continue a burn-in that was ended or cut off, for the rest of its time."""
     from ..operate.burnin import journal, options
     from ..operate.health.node_access import Senses
 
@@ -125,7 +125,7 @@ def resume(folder: Folder, json: Json = False) -> None:
 
 @app.command("report")
 def report(folder: Folder, json: Json = False) -> None:
-    """The verdict of a burn-in so far, made anew from its journal; also while it runs, or after it was cut off."""
+    """The verdict of a burn-in so far, recomputed from its journal; also while it runs, or after it was cut off."""
     from ..operate.burnin import options
 
     _show(options.again(folder), json)

@@ -22,7 +22,7 @@ app = typer.Typer(
     help="A real Slurm or Grid Engine on this machine, with nodes that can be broken: to rehearse an acceptance before the "
     "hardware comes.",
 )
-node = typer.Typer(name="node", no_args_is_help=True, help="Break and mend a node: kill, start, cut, mend, slow.")
+node = typer.Typer(name="node", no_args_is_help=True, help="Break and repair a node: kill, start, cut, repair, slow.")
 daemon = typer.Typer(name="daemon", no_args_is_help=True, help="Stop, kill and start one daemon.")
 app.add_typer(node)
 app.add_typer(daemon)
@@ -30,7 +30,7 @@ app.add_typer(daemon)
 Directory = Annotated[
     Path | None,
     typer.Option(
-        help="Where the cluster lies. Default: one place for each user, below $XDG_RUNTIME_DIR or the temporary folder."
+        help="The cluster's directory. Default: one for each user, below $XDG_RUNTIME_DIR or the temporary folder."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print as JSON on standard output.")]
@@ -59,7 +59,7 @@ def up(
     engine: Annotated[
         list[str] | None, typer.Option(help="slurm or gridengine; may be given twice. Default: slurm.")
     ] = None,
-    cpus: Annotated[int | None, typer.Option(help="CPUs of a node, as the engine is told. Default: 4.")] = None,
+    cpus: Annotated[int | None, typer.Option(help="CPUs of a node, as configured in the engine. Default: 4.")] = None,
     gpus: Annotated[int | None, typer.Option(help="GPUs of a node, on dummy devices. Default: 4.")] = None,
     gpu_type: Annotated[str | None, typer.Option(help="What kind. Default: h200.")] = None,
     rate: Rate = None,
@@ -141,7 +141,7 @@ def status(directory: Directory = None, json: Json = False) -> None:
 
 @app.command("restore")
 def restore(directory: Directory = None, json: Json = False) -> None:
-    """Make everything as it was after `up`: jobs cancelled, daemons and nodes started, links mended, nodes resumed."""
+    """Make everything as it was after `up`: jobs cancelled, daemons and nodes started, links repaired, nodes resumed."""
     from .. import rehearsal_cluster
 
     lab = rehearsal_cluster.open_(directory)
@@ -151,7 +151,7 @@ def restore(directory: Directory = None, json: Json = False) -> None:
 
 @app.command("exec", context_settings={"ignore_unknown_options": True})
 def exec_(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="What to run, and its words.")],
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The command and its arguments.")],
     directory: Directory = None,
     node: Annotated[str | None, typer.Option(help="On this node. Default: on the controller, ctl.")] = None,
     user: Annotated[str | None, typer.Option(help="As this user: alice, bob. Default: who made the cluster.")] = None,
@@ -197,8 +197,9 @@ def node_cut(name: Node, directory: Directory = None, json: Json = False) -> Non
     _change(directory, json, lambda lab: lab.cut(name))
 
 
-@node.command("mend")
-def node_mend(name: Node, directory: Directory = None, json: Json = False) -> None:
+@node.command("repair")
+@node.command("mend", hidden=True)  # the name of 0.1.0
+def node_repair(name: Node, directory: Directory = None, json: Json = False) -> None:
     """Give the link back, as it was after `up`."""
     _change(directory, json, lambda lab: lab.mend(name))
 
@@ -212,10 +213,10 @@ def node_slow(
     directory: Directory = None,
     json: Json = False,
 ) -> None:
-    """Shape the node's link, both ways alike; `mend` undoes it."""
+    """Shape the node's link, in both directions; `repair` undoes it."""
     link = _link(rate, delay, loss)
     if link is None:
-        raise BadInput("nothing was asked of the link", hint="--rate 100Mbit, --delay 5ms, --loss 1%")
+        raise BadInput("no change of the link was given", hint="--rate 100Mbit, --delay 5ms, --loss 1%")
 
     def slow(lab: Lab) -> None:
         method = lab.slow(name, rate_bit_s=link.rate_bit_s, delay_s=link.delay_s, loss=link.loss)
@@ -282,7 +283,7 @@ def _show(status: Status, json: bool) -> None:
             (
                 one.name,
                 "on" if one.on else "off",
-                one.state or "not told",
+                one.state or "not reported",
                 one.reason,
                 one.address4,
                 one.address6,

@@ -27,7 +27,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
     all: Annotated[bool, typer.Option("--all", help="Every row, not the headlines alone.")] = False,
 ) -> None:
-    """Lay two or more systems side by side, each against the first: like with like, as far as their intervals tell.
+    """Compare two or more systems, each with the first: like with like, as far as their intervals distinguish them.
 
     Values under other circumstances (another device, other nodes or cores, a rail, a network for shared memory) are shown
     and not ranked.
@@ -38,7 +38,9 @@ def command(
     from ..records import Metric
 
     if len(systems) < 2:
-        raise BadInput("one system has nothing beside it", hint="name two or more: shakedown compare RUN bsc-2 comet")
+        raise BadInput(
+            "one system alone cannot be compared", hint="name two or more: shakedown compare RUN bsc-2 comet"
+        )
     metrics = dict(plan.metrics(set(workloads.names())))
     for name, one in published.metrics(metrics).items():
         fields = {field: getattr(one, field) for field in one.__struct_fields__}

@@ -104,7 +104,7 @@ def of(
 
     if not file.is_file():
         raise BadInput(
-            "is a folder, and no trace" if file.is_dir() else "there is no such file",
+            "is a folder, not a trace" if file.is_dir() else "there is no such file",
             where=str(file),
             hint="a trace is RUN/power/1/power.parquet, what `meter record` left, or `energy import` made",
         )
@@ -163,7 +163,7 @@ def _chosen(there: tuple[Channel, ...], channel: str, where: str) -> Channel:
 
 
 def _around(file: Path, channel: Channel, windows: list[Phase], idle_s: float) -> Trace:
-    """The channel's readings in the windows and so far around them as they tell of these: what a meter averages over, how
+    """The channel's readings in the windows and as far around them as matters for these: what a meter averages over, how
     often it refreshes, a leap of its clock, an hour of another zone."""
     from ..metering import trace as traces
 
@@ -181,7 +181,7 @@ def _not_known(value: Quantity, why: str) -> Quantity:
     from ..energy.uncertainty.quantity import unknown as not_known
     from ..records import Notice
 
-    advice = "see whether the meter, its port and what it feeds are alive"
+    advice = "check whether the meter, its port and what it feeds are alive"
     return not_known(value.name, value.unit, Notice(code="dead", text=f"{why} in this window", advice=advice))
 
 
@@ -198,7 +198,7 @@ def character_of(path: Path) -> Character:
         raise BadInput(f"the characterisation cannot be read: {error.strerror}", where=str(path)) from None
     except strict.UNREADABLE as error:
         raise BadInput(
-            f"this is no characterisation: {error}", where=str(path), hint="shakedown meter characterise makes one"
+            f"this is not a characterisation: {error}", where=str(path), hint="shakedown meter characterise makes one"
         ) from None
 
 

@@ -27,7 +27,7 @@ def command(
     jobs: Annotated[
         Path | None, typer.Option(help="CSV or Parquet: job, nodes, begin, end (and weight); sacct --parsable2 too.")
     ] = None,
-    by: Annotated[str, typer.Option(help="job, node or hour; several with commas between.")] = "job",
+    by: Annotated[str, typer.Option(help="job, node or hour; several separated by commas.")] = "job",
     semantics: Annotated[
         str, typer.Option(help="What a reading stands for: last (up to its stamp), next (from it), point (trapezoids).")
     ] = "last",
@@ -90,7 +90,7 @@ def _chosen(by: str) -> list[str]:
         if word not in BY:
             raise unknown("grouping", word, BY, where="--by")
     if not words:
-        raise BadInput("nothing is asked for", where="--by", hint=", ".join(BY))
+        raise BadInput("nothing is requested", where="--by", hint=", ".join(BY))
     return list(dict.fromkeys(words))
 
 
@@ -221,7 +221,9 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> None:
         _write_parquet(path, rows)
     else:
         raise BadInput(
-            f"{path.suffix or 'a file without suffix'} is no format", where="--output", hint=".parquet, .csv, .json"
+            f"{path.suffix or 'a file without suffix'} is not a known format",
+            where="--output",
+            hint=".parquet, .csv, .json",
         )
 
 

@@ -48,7 +48,7 @@ def command(
     start: Annotated[str, typer.Option(help="When the recording began, where stamps count from there.")] = "",
     separator: Annotated[str, typer.Option(help="comma, semicolon, tab or the character itself.")] = "",
     decimal: Annotated[str, typer.Option(help="point or comma.")] = "",
-    overlap: Annotated[str, typer.Option(help="keep: take stretches of time that were recorded twice, both.")] = "",
+    overlap: Annotated[str, typer.Option(help="keep: where a time was recorded twice, take both.")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print what was understood as JSON.")] = False,
 ) -> None:
     """Bring files of power into a trace for `energy of`, `energy check` and `energy bundle`."""

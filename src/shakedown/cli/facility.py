@@ -29,7 +29,7 @@ app = typer.Typer(
     name="facility",
     cls=_Group,
     no_args_is_help=True,
-    help="Heat, PUE, ERE and COP of a plant. `shakedown facility PLANT.toml` evaluates; the file is told of in "
+    help="Heat, PUE, ERE and COP of a plant. `shakedown facility PLANT.toml` evaluates; the file is described in "
     "docs/facility.md.",
 )
 

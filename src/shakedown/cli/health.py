@@ -29,8 +29,8 @@ class _Group(TyperGroup):
 app = typer.Typer(
     name="health",
     cls=_Group,
-    help="Is this node well, now? `shakedown health` checks it; docs/health.md tells of the checks, the plan and the rest. "
-    "What calls it often takes the quick entry: python -m shakedown.operate.health.",
+    help="Is this node healthy, now? `shakedown health` checks it; docs/health.md describes the checks and the plan. "
+    "Callers that run it often use the quick entry: python -m shakedown.operate.health.",
 )
 
 State = Annotated[
@@ -66,13 +66,13 @@ def check(
     prometheus: Annotated[
         str, typer.Option(metavar="FILE", help="Write this file for node_exporter's textfile collector; - prints.")
     ] = "",
-    all_: Annotated[bool, typer.Option("--all", help="Also what is well.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Also what is healthy.")] = False,
     drain: Annotated[
         str,
         typer.Option(metavar="ENGINE", help="Drain the node once what is critical is confirmed (k of n): slurm, pbs."),
     ] = "",
     resume: Annotated[
-        bool, typer.Option("--resume", help="With --drain: give back what was drained so, once it is well.")
+        bool, typer.Option("--resume", help="With --drain: resume the node if this drained it, once it is healthy.")
     ] = False,
     node: Annotated[str, typer.Option(help="With --drain: the node's name in the engine.")] = "",
 ) -> None:
@@ -101,19 +101,19 @@ def check(
 @app.command("learn")
 def learn(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write this new file; default: print.")] = None,
-    match: Annotated[list[str] | None, typer.Option(help="The hosts that it is for; may be given again.")] = None,
+    match: Annotated[list[str] | None, typer.Option(help="The hosts that it is for; may be repeated.")] = None,
     root: Annotated[str, typer.Option(help="Learn from a recording below this folder.")] = "",
     anyway: Annotated[bool, typer.Option(help="Also from a node with critical findings.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was learnt as JSON.")] = False,
 ) -> None:
-    """Write a plan from this node as it is: read it, mend it, and lay it on all nodes of its kind."""
+    """Write a plan from this node as it is: read it, correct it, and install it on all nodes of its kind."""
     from ..operate.health import calling, plan
 
     report, _, _ = calling.carry_out(calling.Asked(state="none", root=root, plan="none"))
     ill = [one for one in report.findings if one.severity == "CRITICAL"]
     if ill and not anyway:
         raise CannotMeasure(
-            f"this node is not well: {ill[0].check} {ill[0].item}: {ill[0].what}",
+            f"this node is not healthy: {ill[0].check} {ill[0].item}: {ill[0].what}",
             where=report.host,
             hint="learn from a healthy node; --anyway takes this one as it is",
         )
@@ -122,7 +122,7 @@ def learn(
         return
     names = match or [report.host.partition(".")[0]]
     heading = (
-        f"Learnt from {report.host} by `shakedown health learn`. Every value is one that it had: read and mend it."
+        f"Learnt from {report.host} by `shakedown health learn`. Every value is one that it had: read and correct it."
     )
     text = plan.write(report.learnt, names, heading)
     plan.parse(text, "what was learnt", report.host, calling.names())  # what cannot be read again is not given out
@@ -167,7 +167,7 @@ def correlate(
 
 @app.command("clear")
 def clear(
-    faults: Annotated[list[str], typer.Argument(help="Words of the faults' names: 'xid 79', 0000:9b:00, or all.")],
+    faults: Annotated[list[str], typer.Argument(help="Parts of the faults' names: 'xid 79', 0000:9b:00, or all.")],
     state: State = "",
     host: Host = "",
     json: Annotated[bool, typer.Option("--json", help="Print what was cleared as JSON.")] = False,
@@ -194,7 +194,7 @@ def log(
     file: Annotated[Path, typer.Argument(help="A kernel log: dmesg, dmesg -T, journalctl -k, /dev/kmsg; - reads.")],
     json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:
-    """What a recorded kernel log tells: each fault, what it means, the next action."""
+    """What a recorded kernel log shows: each fault, what it means, the next action."""
     import time
 
     from .. import strict
@@ -204,10 +204,12 @@ def log(
     now_s = time.time()
     lines = kernellines.text_log(text, now_s=now_s)
     if not lines:
-        raise BadInput("holds no line of a kernel log", where=str(file), hint="dmesg > FILE, or journalctl -k > FILE")
+        raise BadInput(
+            "contains no line of a kernel log", where=str(file), hint="dmesg > FILE, or journalctl -k > FILE"
+        )
     last = max((one.since_boot_us for one in lines), default=-1)
     if lines and all(one.at_s is None for one in lines) and last >= 0:
-        terminal.say("the log tells no date: its last line is taken for now")
+        terminal.say("the log has no date: its last line is taken as now")
         lines = kernellines.text_log(text, boot_s=now_s - last * 1e-6, now_s=now_s)
     end_s = max((one.at_s for one in lines if one.at_s is not None), default=now_s)
     told = (faults.recognise(line, "", "", end_s) for line in lines)

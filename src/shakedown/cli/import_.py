@@ -34,12 +34,12 @@ def command(
         Path | None,
         typer.Option(help="The new run directory. Default: a name made from time and workload below ./runs."),
     ] = None,
-    formats: Annotated[str, typer.Option("--format", help="Report formats, with commas between.")] = "html,md,csv,json",
+    formats: Annotated[str, typer.Option("--format", help="Report formats, separated by commas.")] = "html,md,csv,json",
     json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,
 ) -> None:
     """Make a run directory and its report of logs that you have. They are judged by their own checks and marked as imported.
 
-    Exit code 3 where a log holds no result, or one that failed its check.
+    Exit code 3 where a log contains no result, or one that failed its check.
     """
     from .. import workloads
     from ..hosts import hostlist

@@ -49,7 +49,7 @@ def command(
 
 
 def _with_limits(found: Machine, door: Door, campaign: str) -> Machine:
-    """The machine with what it really reaches; what could not be measured is said and is no error here."""
+    """The machine with what it really reaches; what could not be measured is reported, and is not an error here."""
     import msgspec
 
     from ..errors import ShakedownError
@@ -238,7 +238,7 @@ def _network(network: Network) -> str:
 def _peaks(peaks: Sequence[Peak], width: int) -> Iterator[str]:
     """One line for each peak with the calculation beside it; scopes that say the same as a wider one are left out.
 
-    What stands behind the calculation, mostly the same for all, is told once below.
+    What stands behind the calculation, mostly the same for all, is given once below.
     """
     from ..units import show
 

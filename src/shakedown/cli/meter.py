@@ -130,7 +130,7 @@ def _stands_for(channel: Channel) -> str:
     }[channel.scope]
     if channel.scope == "counter" and channel.modulus:
         words += f", wraps at {show(channel.modulus, channel.unit)}"
-    return f"{words}, anew every {show(channel.refresh_s, 's')}" if channel.refresh_s else words
+    return f"{words}, new every {show(channel.refresh_s, 's')}" if channel.refresh_s else words
 
 
 def _say_refused(refused: Sequence[Absent]) -> None:
@@ -149,7 +149,7 @@ def record(
         float,
         typer.Option(
             callback=common.not_negative,
-            help="Seconds between readings; 0: as each meter bears. ?interval= goes before it.",
+            help="Seconds between readings; 0: as fast as each meter allows. ?interval= takes precedence.",
         ),
     ] = 0.0,
     output: Annotated[

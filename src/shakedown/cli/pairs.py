@@ -42,7 +42,7 @@ def command(
 ) -> None:
     """Name slow nodes and slow links apart, from pairs of nodes measured one pair per node at a time.
 
-    Exit code 0: none is slow or dead; 1: some are; 3: damaged records; 4: too few pairs to tell.
+    Exit code 0: none is slow or dead; 1: some are; 3: damaged records; 4: too few pairs to decide.
     """
     import gc
 
@@ -82,7 +82,7 @@ def settings_of(rate: float, node_floor: str, link_floor: str) -> Settings:
     from ..analysis.pairs import Settings
 
     if not 0 < rate < 0.5:
-        raise BadInput(f"--rate {rate:g} is no share of what is named", hint="give a number such as 0.01")
+        raise BadInput(f"--rate {rate:g} is not a valid share of false names", hint="give a number such as 0.01")
     return Settings(rate, _share("--node-floor", node_floor), _share("--link-floor", link_floor))
 
 
@@ -94,12 +94,12 @@ def _share(option: str, text: str) -> float:
     except (UnknownUnit, ValueError) as error:
         raise BadInput(f"{option} {text!r}: {error}", hint="write a share such as '5 %' or 0.05") from None
     if unit != "1" or not 0 <= value < 1:
-        raise BadInput(f"{option} {text!r} is no share from 0 to 100 %", hint="write a share such as '5 %' or 0.05")
+        raise BadInput(f"{option} {text!r} is not a share from 0 to 100 %", hint="write a share such as '5 %' or 0.05")
     return value
 
 
 def exit_code(verdicts: list[PairVerdict], damaged: bool) -> int:
-    """The worst comes first: something slow or dead, damaged records, a matrix that tells nothing."""
+    """The worst comes first: something slow or dead, damaged records, a matrix that shows nothing."""
     states = {verdict.state for verdict in verdicts}
     if "slow" in states:
         return NOT_MET
@@ -109,7 +109,7 @@ def exit_code(verdicts: list[PairVerdict], damaged: bool) -> int:
 
 
 def show(verdict: PairVerdict) -> None:
-    """One verdict for a person: the summary, each name with its next step, what is to be known beside."""
+    """One verdict for a person: the summary, each name with its next step, and the notices."""
     from ..report import pairs as _pairs
 
     print(f"\n{_pairs.title(verdict)}")

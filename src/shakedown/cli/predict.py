@@ -29,13 +29,13 @@ Runs = Annotated[
         "logs of HPL. An HPL.dat among them: forecast and rank what it would run."
     ),
 ]
-To = Annotated[str, typer.Option("--to", "--nodes", help="Numbers of nodes to forecast, with commas between: 64,128.")]
+To = Annotated[str, typer.Option("--to", "--nodes", help="Numbers of nodes to forecast, separated by commas: 64,128.")]
 Published = Annotated[
     str, typer.Option(help="Take the runs from this published system (see `shakedown list published`).")
 ]
 From = Annotated[str, typer.Option("--from", help="With --published: the numbers of nodes to calibrate with.")]
 LeaveOut = Annotated[
-    str, typer.Option(help="Measured runs that do not count: nodes, or nodes@N, with commas between: 1,2@142080.")
+    str, typer.Option(help="Measured runs that do not count: nodes, or nodes@N, separated by commas: 1,2@142080.")
 ]
 Model = Annotated[Path | None, typer.Option(help="A TOML file that describes the cluster (docs/forecast.md).")]
 RanksPerNode = Annotated[int, typer.Option(help="Ranks on a node, for logs of HPL, which do not say.", min=0)]
@@ -44,9 +44,7 @@ MemoryPerNode = Annotated[str, typer.Option(help="Memory of a node, such as 64Gi
 MemoryShare = Annotated[
     float, typer.Option(callback=common.not_negative, help="The share of it that the matrix fills. Default: 0.8.")
 ]
-Grid = Annotated[
-    str, typer.Option(help="P x Q where one number of nodes is asked for; several are ranked: 36x144,24x216.")
-]
+Grid = Annotated[str, typer.Option(help="P x Q where one number of nodes is given; several are ranked: 36x144,24x216.")]
 Seed = Annotated[int, typer.Option(help="Of the draws; the same seed gives the same forecast.")]
 Output = Annotated[
     Path | None, typer.Option(help="The page with figures. Default: hpl-forecast.html; none with --json.")
@@ -128,7 +126,9 @@ def _with_memory(setup: Setup, per_node: str, share: float) -> Setup:
             raise BadInput(str(error), where="--memory-per-node", hint="give a size such as 64GiB") from None
     if share:
         if not 0 < share <= 1:
-            raise BadInput(f"{share:g} is no share of the memory", where="--memory-share", hint="above 0, at most 1")
+            raise BadInput(
+                f"{share:g} is not a valid share of the memory", where="--memory-share", hint="above 0, at most 1"
+            )
         setup = msgspec.structs.replace(setup, memory_share=share)
     return setup
 

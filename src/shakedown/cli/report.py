@@ -29,7 +29,7 @@ def command(
         ),
     ] = None,
     formats: Annotated[
-        str, typer.Option("--format", help="html, md, csv, json, with commas between.")
+        str, typer.Option("--format", help="html, md, csv, json, separated by commas.")
     ] = "html,md,csv,json",
     output: Annotated[
         Path | None,

@@ -59,9 +59,7 @@ _Probes = Annotated[
 def command(
     directory: Annotated[
         Path | None,
-        typer.Argument(
-            help="The folder for everything; one that is there is gone on with. Default: a new one in ./runs."
-        ),
+        typer.Argument(help="The folder for everything; an existing one is continued. Default: a new one in ./runs."),
     ] = None,
     budget_min: _Minutes = 30.0,
     n: _Order = "auto",

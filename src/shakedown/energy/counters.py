@@ -117,7 +117,7 @@ class Unrolled(NamedTuple):
             found.append(
                 Notice(
                     code="counter-reset",
-                    text=f"{key}: the counter began anew {count} times; the energy across is not known",
+                    text=f"{key}: the counter restarted {count} times; the energy across is not known",
                     advice="take phases that do not contain a reset",
                 )
             )
@@ -132,11 +132,13 @@ def unroll(
     ``most_w``: the most power that can flow, in W (else the channel's, else GENEROUS_W). A drop that as a wrap would need
     more than twice that is a reset; so is a rise that would need more than ten times. ``second``: another trace, of power
     or of energy, over the same load; its energy between two readings is trusted within the fraction ``second_error``, and
-    decides where most_w alone leaves several k. Raises BadInput for a trace that is no counter of energy.
+    decides where most_w alone leaves several k. Raises BadInput for a trace that is not an energy counter.
     """
     channel = trace.channel
     if channel.quantity != "energy" or channel.scope != "counter":
-        raise BadInput(f"a {channel.quantity} with scope {channel.scope!r} is no counter", where=channel_key(channel))
+        raise BadInput(
+            f"a {channel.quantity} with scope {channel.scope!r} is not a counter", where=channel_key(channel)
+        )
     bound = most_w or channel.most_w or GENEROUS_W[channel.place]
     good = np.flatnonzero(trace.ok)
     step = np.where(trace.ok, np.uint8(Step.OK), np.uint8(Step.MISSING))

@@ -91,7 +91,7 @@ def phase_powers(
     if worst := _worst(fit, named, named[0].begin_ns):
         index, why = worst
         raise CannotMeasure(
-            f"the power of {named[index].name!r} cannot be told from these readings: {why}",
+            f"the power of {named[index].name!r} cannot be determined from these readings: {why}",
             where=response.key,
             hint=_hint(response, fit),
         )
@@ -244,7 +244,7 @@ def _worst(fit: _Fit, groups: Sequence[Phase], origin: int) -> tuple[int, str] |
     found = [_of(fit, one, origin) for one in groups]
     for index, (power, u) in enumerate(found):
         if not (math.isfinite(power) and math.isfinite(u)):
-            return index, "the readings cannot part it from its neighbours"
+            return index, "the readings cannot separate it from its neighbours"
     if fit.condition > MOST_CONDITION:
         shortest = min(range(len(groups)), key=lambda one: groups[one].end_ns - groups[one].begin_ns)
         return (

@@ -49,7 +49,7 @@ __all__ = [
 METHODS = ("auto", "counter", "step", "trapezoid", "inside-mean", "padded")
 WORDS = {
     "counter": "difference of the counter, straight lines between its readings",
-    "step": "interval averages, each over the stretch before its stamp",
+    "step": "interval averages, each over the time before its stamp",
     "trapezoid": "straight lines between readings at a point",
     "inside-mean": "mean of the readings wholly inside, times the length",
     "padded": "corrected: sum of the readings from before the run until the meter has settled after it, less idle power",
@@ -119,7 +119,7 @@ def series(
 ) -> tuple[Quantity, ...]:
     """Mean powers of ``count`` equal parts of a window (EE HPC WG 2.0, aspect 1c: at least 10). Raises BadInput."""
     if count < 1:
-        raise BadInput(f"{count} is no number of averages", hint="levels 2 and 3 ask for at least 10")
+        raise BadInput(f"{count} is not a valid number of averages", hint="levels 2 and 3 ask for at least 10")
     edges = [begin_ns + (end_ns - begin_ns) * i // count for i in range(count + 1)]
     return tuple(
         power_of(
@@ -162,11 +162,11 @@ def _check(trace: Trace, asked: Asked, method: str) -> None:
     if asked.end_ns <= asked.begin_ns:
         raise BadInput("the phase ends before it begins", where=where, hint="check the two times and their zones")
     if trace.channel.quantity not in ("power", "energy"):
-        raise BadInput(f"the channel gives a {trace.channel.quantity}, no power and no energy", where=where)
+        raise BadInput(f"the channel gives a {trace.channel.quantity}, neither power nor energy", where=where)
     counts = trace.channel.quantity == "energy"
     if counts != (method == "counter") and method != "auto":
-        told = "counts energy: only the method counter fits" if counts else "is no counter of energy"
-        raise BadInput(f"the method {method!r} was asked for, but the channel {told}", where=where)
+        told = "counts energy: only the method counter fits" if counts else "is not an energy counter"
+        raise BadInput(f"the method {method!r} was requested, but the channel {told}", where=where)
 
 
 def _lost(trace: Trace, asked: Asked) -> list[Notice]:
@@ -188,7 +188,7 @@ _STATUS = {
     Status.UNSUPPORTED: "the source says that it does not have the value",
     Status.OVERRANGE: "above what the meter can measure: the true energy is higher",
     Status.STALE: "the source says that the value is old",
-    Status.RESET: "the source started anew",
+    Status.RESET: "the source restarted",
 }
 
 

@@ -247,7 +247,7 @@ def _from_changes(origin: int, brackets: _Brackets, poll: float) -> Refresh:
     span = float(brackets.high[-1] - brackets.low[0])
     notices: tuple[Notice, ...] = ()
     if brackets.width > 0.5 * bounds.value:
-        text = f"it was read every {poll:.3g} s, which hardly tells apart refreshes every {bounds.value:.3g} s"
+        text = f"it was read every {poll:.3g} s, which hardly distinguishes refreshes every {bounds.value:.3g} s"
         notices = (Notice(code="read-slowly", text=text, advice="read at least five times as often as it refreshes"),)
     return Refresh(bounds, origin + round(phase * 1e9), "changes", len(n), 0.0, half, span, notices)
 

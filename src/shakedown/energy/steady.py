@@ -146,7 +146,7 @@ def steady_of(
         raise BadInput(
             f"{len(kept)} readings between the two ends: nothing can be said of steadiness",
             where=trace.channel.id,
-            hint="a steady state needs at least 30 readings; look at a longer stretch or read more often",
+            hint="a steady state needs at least 30 readings; take a longer window or read more often",
         )
     if preset == "prace2013":
         return _prace(kept, begin_ns, end_ns)
@@ -314,7 +314,7 @@ def _settled(
         return None
     length = (int(kept.t_ns[span[1] - 1]) - fitted.begin_ns) * 1e-9
     why = (
-        f"not steady: the power still moves towards {fitted.final:.1f} W ({fitted.rise:+.1f} W over the stretch, time "
+        f"not steady: the power still moves towards {fitted.final:.1f} W ({fitted.rise:+.1f} W over the window, time "
         f"constant {fitted.tau_s:.0f} s, {length:.0f} s long); the value is extrapolated from that fit, not an average"
     )
     found = _found(kept.take(slice(*span)), "auto", judged, False, why, _ends(kept, *whole, *span), whole)

@@ -23,7 +23,7 @@ class Dialect(NamedTuple):
     hold: Words | None
     release: Callable[[str], Words]
     cancelled: tuple[JobState, ...] = ("cancelled",)
-    """What a cancelled job may be called: Grid Engine cannot tell qdel from any other signal."""
+    """What a cancelled job may be called: Grid Engine cannot distinguish qdel from any other signal."""
     timed_out: tuple[JobState, ...] = ("timeout",)
 
 

@@ -39,7 +39,7 @@ class Meeting:
         try:
             atomic.replace(target, msgspec.json.encode(mine), mode=0o600)
         except OSError as error:
-            raise CannotMeasure(f"what this host has cannot be told: {error}", where=str(self._folder)) from None
+            raise CannotMeasure(f"what this host has cannot be determined: {error}", where=str(self._folder)) from None
 
     def wait(self, stage: str) -> None:
         """Until all have told. Raises CannotMeasure where somebody does not come."""

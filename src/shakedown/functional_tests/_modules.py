@@ -85,11 +85,11 @@ def load(names: Sequence[str], environment: MutableMapping[str, str] = os.enviro
         return ()
     for name in names:
         if name.startswith("-"):
-            raise CannotMeasure(f"{name!r} is no name of a module", hint=_HINT)
+            raise CannotMeasure(f"{name!r} is not a valid module name", hint=_HINT)
     known = commands(environment)
     if not known:
         raise CannotMeasure(
-            f"the modules {', '.join(names)} were asked for, and there is no module command here "
+            f"the modules {', '.join(names)} were requested, and there is no module command here "
             "(LMOD_CMD, MODULES_CMD, MODULESHOME and modulecmd on PATH were looked at)",
             hint="start from a shell that has `module`, or leave `modules` empty and set PATH before the run",
         )

@@ -49,7 +49,7 @@ def _receive(connection: socket.socket, count: int) -> bytes:
 def _receive_frame(connection: socket.socket) -> bytes:
     (length,) = struct.unpack("!I", _receive(connection, 4))
     if length > _MOST_BYTES:
-        raise Wrong("what came is longer than what was asked for")
+        raise Wrong("the answer is longer than what was requested")
     return _receive(connection, length)
 
 
@@ -184,7 +184,7 @@ def ask_mtu(own: Address, other: str, port: int, token: bytes) -> None:
         ask_udp(own, other, port, token, size)
     except OSError as error:
         if error.errno == errno.EMSGSIZE:
-            raise Wrong(f"the way takes no packets of {own.mtu} bytes, the MTU of {own.interface}") from None
+            raise Wrong(f"the path carries no packets of {own.mtu} bytes, the MTU of {own.interface}") from None
         raise
     if size == _MOST_DATAGRAM[own.family] or other == own.address:
         return

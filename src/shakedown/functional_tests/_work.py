@@ -138,7 +138,7 @@ def refuse_shared(folder: Path) -> None:
     mode = folder.stat().st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         raise CannotMeasure(
-            "anybody may write to this folder, and what is compiled in it is executed",
+            "anyone may write to this folder, and what is compiled in it is executed",
             where=str(folder),
             hint=f"chmod o-w {folder}",
         )
@@ -170,7 +170,7 @@ def add_options(to: Words, table: Table, **other: dict[str, Any]) -> None:
 
 
 def words(text: str, known: Sequence[str], where: str) -> tuple[str, ...]:
-    """Words between commas, each one of ``known``. Raises BadInput with the nearest."""
+    """Words separated by commas, each one of ``known``. Raises BadInput with the nearest."""
     found = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     for word in found:
         if word not in known:

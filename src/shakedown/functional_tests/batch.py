@@ -1,8 +1,8 @@
 """A batch engine at work: jobs that must end in each of the ways that jobs end, and what its accounting says of them.
 
-Every kind of job is one check: one that ends well, one that fails with a known exit code, an array, a dependency, generic
-resources, one that is cancelled, one that is held and released, one beyond its time limit. Then the time from submission
-to start, and how many small jobs get through in a second. Jobs that are still there at the end are cancelled.
+Every kind of job is one check: one that ends successfully, one that fails with a known exit code, an array, a dependency,
+generic resources, one that is cancelled, one that is held and released, one beyond its time limit. Then the time from
+submission to start, and how many small jobs get through in a second. Jobs that are still there at the end are cancelled.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CLOCK_S = 0.05
 
 
 def ended_well(record: JobRecord, said: str, token: str) -> list[str]:
-    """What is wrong with a job that must have ended well. Pure."""
+    """What is wrong with a job that must have ended successfully. Pure."""
     wrong = ended(record, ("done",), 0)
     words = said.split()
     if words[:1] != [token]:
@@ -54,7 +54,7 @@ def ended(record: JobRecord, states: Sequence[str], code: int | None, *, begun: 
     it has neither a begin nor an end of its own. Pure."""
     wrong = []
     if record.source != "accounting":
-        wrong.append("the accounting knows nothing of it")
+        wrong.append("the accounting has no record of it")
     if record.state not in states:
         wrong.append(f"it is {record.state} ({record.word}), not {' or '.join(states)}")
     if code is not None and record.exit_code != code:
@@ -63,7 +63,7 @@ def ended(record: JobRecord, states: Sequence[str], code: int | None, *, begun: 
     if not begun and record.begin_s is None and record.submit_s is not None:
         return wrong
     if None in times:
-        wrong.append("the accounting lacks a time of it")
+        wrong.append("the accounting lacks one of its times")
     elif not record.submit_s <= record.begin_s <= record.end_s:  # type: ignore[operator]
         wrong.append("its times are out of order")
     return wrong
@@ -89,7 +89,7 @@ def _array(site: Site) -> list[str]:
     wrong = []
     if len(records) != _TASKS:
         told = ", ".join(f"{record.id} {record.state}" for record in records) or "none"
-        wrong.append(f"{_TASKS} tasks were asked for, and the accounting has {told}")
+        wrong.append(f"{_TASKS} tasks were requested, and the accounting has {told}")
     for record in records:
         wrong += [f"task {record.id}: {text}" for text in ended(record, ("done",), 0)]
     for task in range(1, _TASKS + 1):
@@ -174,7 +174,7 @@ def impossible(site: Site, kind: str) -> str:
     """Why a kind of job is not tried; empty where it is."""
     known = {"array": site.dialect.array, "dependency": site.dialect.after, "hold": site.dialect.hold}
     if kind in known and known[kind] is None:
-        return f"its words are not known for {site.engine.title}"
+        return f"its options are not known for {site.engine.title}"
     if kind == "gres" and not site.template.gres:
         return "the engine shows no generic resources; name some in `gres`"
     return ""
@@ -246,7 +246,7 @@ def throughput(site: Site, jobs: int, emit: Emitter) -> None:
     wrong = [view.ticket.job for view in views if view.state != "done"]
     lost = jobs - len(ends)
     if wrong or lost:
-        emit.notice("batch-lost", f"of {jobs} small jobs {len(wrong)} did not end well and {lost} left nothing")
+        emit.notice("batch-lost", f"of {jobs} small jobs {len(wrong)} did not end successfully and {lost} left nothing")
     emit.case(
         "throughput",
         {"engine": site.engine.name, "jobs": jobs},

@@ -272,8 +272,8 @@ def health() -> Health | str:
 def worsened(before: Health, after: Health | str) -> list[str]:
     """What has become worse meanwhile. Pure."""
     if isinstance(after, str):
-        return [f"the management library does not answer any more: {after}"]
-    found = [f"the GPU {address} does not answer any more" for address in before.errors if address not in after.errors]
+        return [f"the management library no longer answers: {after}"]
+    found = [f"the GPU {address} no longer answers" for address in before.errors if address not in after.errors]
     for address, errors in before.errors.items():
         now = after.errors.get(address)
         if errors is not None and now is not None and now > errors:

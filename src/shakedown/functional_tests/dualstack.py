@@ -95,7 +95,7 @@ def check_names(host: str, other: str, resolved: dict[str, tuple[str, ...]], has
         if not answers:
             why = f"the name {other} has no address of {family}"
         elif strangers:
-            why = f"the name {other} gives {strangers[0]}, which is no address of that host"
+            why = f"the name {other} gives {strangers[0]}, which is not an address of that host"
         found.append(Check("names", family, host, other, why))
     return found
 

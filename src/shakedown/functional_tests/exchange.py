@@ -108,7 +108,7 @@ def _unreached(target: Target, ran: _work.Ran) -> ShakedownError:
 def _refuse_strange(target: Target, folder: str) -> None:
     if target.host and not is_plain(folder):
         raise CannotMeasure(
-            f"the folder {folder!r} has signs in its name that a remote shell reads", hint="name another"
+            f"the folder {folder!r} has characters in its name that a remote shell interprets", hint="name another"
         )
 
 

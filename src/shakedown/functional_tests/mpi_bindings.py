@@ -127,7 +127,7 @@ def judge(
     if printed.worlds != (ranks,):
         wrong.append(f"the world has {printed.worlds[0] if printed.worlds else 'no'} ranks, not {ranks}")
     if sorted(printed.hosts) != list(range(ranks)):
-        wrong.append(f"the hosts of {len(printed.hosts)} of {ranks} ranks were told")
+        wrong.append(f"the hosts of {len(printed.hosts)} of {ranks} ranks were reported")
     elif hosts:
         wrong += _places(printed.hosts, hosts)
     for name in binding.checks:
@@ -151,7 +151,7 @@ def _places(told: Mapping[int, str], hosts: Sequence[str]) -> list[str]:
         seen[host.split(".")[0]] = seen.get(host.split(".")[0], 0) + 1
     wrong = []
     if strange := sorted(set(seen) - short):
-        wrong.append(f"ranks ran on {', '.join(strange)}, which were not asked for")
+        wrong.append(f"ranks ran on {', '.join(strange)}, which were not requested")
     if empty := sorted(short - set(seen)):
         wrong.append(f"no rank ran on {', '.join(empty)}")
     if not wrong and len(set(seen.values())) > 1:
@@ -325,7 +325,7 @@ def site_of(host: Host, mpi: Software, ranks: str) -> Site:
         raise BadInput(
             f"{number} ranks cannot be spread evenly over {count} hosts"
             if number >= 2
-            else "one rank has nobody to talk to",
+            else "one rank has no other rank to communicate with",
             hint=f"ask for a multiple of {count}, at least 2, or auto",
         )
     alone = msgspec.structs.replace(host, software=(mpi,))

@@ -203,7 +203,7 @@ def _start_of(
     )
     if start.family not in ("", "4", "6"):
         raise BadInput(
-            f"SHAKEDOWN_IP = {start.family!r} is no family of addresses", hint="set it to 4 or 6, or unset it"
+            f"SHAKEDOWN_IP = {start.family!r} is not an address family", hint="set it to 4 or 6, or unset it"
         )
     return start
 

@@ -12,7 +12,7 @@ from . import Launcher, Start, Started
 
 def _refusal(start: Start) -> str:
     if start.allocation is None or start.allocation.engine != "flux":
-        return "this is no instance of Flux"
+        return "this is not a Flux instance"
     if not start.spread:
         return "it runs on this host alone"
     if strangers := [name for name in start.hosts if name not in start.allocation.hosts]:

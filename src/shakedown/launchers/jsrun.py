@@ -12,11 +12,11 @@ from . import Launcher, Start, Started
 
 def _refusal(start: Start) -> str:
     if start.allocation is None or "jsm" not in start.allocation.mpi:
-        return "this is no allocation with jsrun"
+        return "this is not an allocation with jsrun"
     if not start.spread:
         return "it runs on this host alone"
     if tuple(start.hosts) != start.allocation.hosts[: len(start.hosts)]:
-        return "it takes the first hosts of the allocation, and others are asked for"
+        return "it takes the first hosts of the allocation, and others are requested"
     if len({count for _, count in start.shares}) > 1:
         return f"{start.ranks} ranks do not divide evenly over {len(start.hosts)} hosts"
     if start.ranks and not start.whole and (start.mpi is None or start.mpi.name != flavours.OPEN_MPI):

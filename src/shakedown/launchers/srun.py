@@ -42,7 +42,7 @@ def interface(start: Start) -> str:
 
 def _refusal(start: Start) -> str:
     if start.allocation is None or start.allocation.engine != "slurm":
-        return "this is no allocation of Slurm"
+        return "this is not a Slurm allocation"
     if not start.spread and not _must(start):
         return "it runs on this host alone"
     if strangers := [name for name in start.hosts if name not in start.allocation.hosts]:
@@ -87,7 +87,7 @@ def _start(start: Start) -> Started:
 
 
 def _fallen(line: str) -> tuple[str, ...]:
-    """``srun: error: node[1-2]: tasks 0-1: Killed`` -> the hosts. srun says so of each task that did not end well."""
+    """``srun: error: node[1-2]: tasks 0-1: Killed`` -> the hosts. srun says so of each task that failed."""
     found = re.match(r"srun: error: (\S+): tasks? [\d,-]+: ", line)
     try:
         return hostlist.expand(found[1]) if found else ()

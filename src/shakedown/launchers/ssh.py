@@ -36,7 +36,9 @@ def agent(script: Path = _QUIET) -> str:
 def check_name(name: str) -> str:
     """The name of a host; raises BadInput for one that ssh would take for an option, or that is none."""
     if not _NAME.fullmatch(name):
-        raise BadInput(f"{name!r} is no name of a host", hint="letters, digits and . - _ : %, as in node1 or 10.0.0.7")
+        raise BadInput(
+            f"{name!r} is not a valid host name", hint="letters, digits and . - _ : %, as in node1 or 10.0.0.7"
+        )
     return name
 
 

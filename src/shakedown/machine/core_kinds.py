@@ -50,11 +50,11 @@ def kinds(
         return _clocked(reader, cores)
     if hidden:
         return _undecided(
-            cores, f"{entry.name} has cores of more than one kind, which a hypervisor does not tell apart"
+            cores, f"{entry.name} has cores of more than one kind, which a hypervisor does not distinguish"
         )
     ranks = ranks or _by_base_clock(reader, cores)
     if ranks is None:
-        why = "nothing tells them apart: neither counters, caches nor base clocks are shown of each core"
+        why = "nothing distinguishes them: neither counters, caches nor base clocks are shown for each core"
         return _undecided(cores, f"{entry.name} has cores of more than one kind, and {why}")
     return _named(reader, cores, [_kind(entry, rank) for rank in ranks], entry.name)
 

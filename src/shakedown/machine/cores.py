@@ -50,7 +50,7 @@ def cores(
         places = _from_sysfs(reader, online, nodes)
     else:
         places = _from_cpuinfo(processors, online, nodes)
-        why = f"{_CPUS}/cpu*/topology is not there: cores are told by /proc/cpuinfo"
+        why = f"{_CPUS}/cpu*/topology is not there: cores are identified from /proc/cpuinfo"
         if not any("core id" in processor.fields for processor in processors):
             why += ", which does not say which CPUs share a core: each is taken for one"
         absent.append(Absent(what="core topology", why=why))
@@ -157,7 +157,7 @@ def _near(door: Door, nodes: set[int]) -> dict[int, int]:
 
 
 def _sockets(places: Sequence[_Place], near: Mapping[int, int]) -> tuple[list[int | None], str]:
-    """The socket of each core, None where that cannot be told, and what is in doubt.
+    """The socket of each core, None where that cannot be determined, and what is in doubt.
 
     By the package's number, unless the packages' sets of CPUs or the nodes show that it repeats; where it is not told, by
     those sets, else by the nodes.
@@ -171,20 +171,20 @@ def _sockets(places: Sequence[_Place], near: Mapping[int, int]) -> tuple[list[in
     if numbered:
         split = [*zip(packages, far, strict=True)]
         if sets is not None and _finer(sets, packages) and (not _single(sets) or _same(sets, split)):
-            return _number(sets), "physical_package_id repeats: told by the CPUs that each core has beside it"
+            return _number(sets), "physical_package_id repeats: identified by the CPUs that share each core's socket"
         if _finer(split, packages) and _repeats(places, split):
-            return _number(split), "physical_package_id and core_id repeat in each NUMA node: told by the nodes"
+            return _number(split), "physical_package_id and core_id repeat in each NUMA node: identified by the nodes"
         return [*packages], ""
-    what = "physical_package_id does not tell the socket of every core"
+    what = "physical_package_id does not give the socket of every core"
     if sets is not None and not _single(sets) and not _spans(sets, far):
-        return _named(sets, packages), f"{what}: told by the CPUs that each core has beside it"
+        return _named(sets, packages), f"{what}: identified by the CPUs that share each core's socket"
     if any(package is not None for package in packages):
         filled = _filled(packages, [place.node for place in places])
         return filled, f"{what}: " + (
             "not known for those" if None in filled else "those are where their node's others are"
         )
     if None not in far and len(set(far)) > 1:
-        return _number(far), f"{what}: told by the NUMA nodes, those nearer than {_REMOTE} taken as one"
+        return _number(far), f"{what}: identified by the NUMA nodes, those nearer than {_REMOTE} taken as one"
     return [None] * len(places), f"{what}, nor do NUMA nodes: their number is not known"
 
 

@@ -65,7 +65,7 @@ def _pcie(gpu: Gpu) -> Iterator[Setting]:
             f"x{width:g} of x{most:g}",
             "warn",
             f"copies to and from the host reach {width / most:.2g} of what the GPU can",
-            "reseat the GPU or its riser; see whether the slot is wired for so many lanes",
+            "reseat the GPU or its riser; check whether the slot is wired for so many lanes",
         )
     generation, highest = _real(gpu, "pcie_generation"), _real(gpu, "pcie_generation_max")
     if generation and highest and generation < highest:
@@ -159,7 +159,7 @@ def _memory(gpu: Gpu) -> Iterator[Setting]:
         )
     if "ecc" in facts and facts.get("ecc_pending", facts["ecc"]) != facts["ecc"]:
         yield setting(
-            "ECC", "changes at the next reset", "info", "what is asked for is not in force yet", "reset the GPU"
+            "ECC", "changes at the next reset", "info", "what is configured is not in force yet", "reset the GPU"
         )
     errors = _real(gpu, "ecc_uncorrected")
     if errors:
@@ -173,4 +173,4 @@ def _memory(gpu: Gpu) -> Iterator[Setting]:
     if facts.get("remap_pending") is True:
         yield setting("row remapping", "pending", "warn", "bad rows are still in use", "drain the node; reset the GPU")
     if facts.get("remap_failed") is True:
-        yield setting("row remapping", "failed", "warn", "bad rows cannot be replaced any more", "replace the GPU")
+        yield setting("row remapping", "failed", "warn", "bad rows can no longer be replaced", "replace the GPU")

@@ -96,7 +96,7 @@ def _modules(door: Door) -> tuple[tuple[MemoryModule, ...], tuple[Absent, ...]]:
                 else [
                     Absent(
                         what="memory channels",
-                        why="dmidecode names the slots in a way that does not tell their channels: "
+                        why="dmidecode names the slots in a way that does not show their channels: "
                         + ", ".join(module.locator for module in found[:4]),
                     )
                 ]

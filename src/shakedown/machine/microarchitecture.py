@@ -148,7 +148,7 @@ def identify(identity: Identity, isa: Sequence[str], *, hidden: bool) -> Match:
     else:
         why = f"{who} {numbers} ({identity.model}), which is not in the table: "
     if guess is None:
-        return Match("unknown", (Absent(what="microarchitecture", why=f"{why}not told"),))
+        return Match("unknown", (Absent(what="microarchitecture", why=f"{why}not reported"),))
     why += f"taken for {guess.name}{OR_NEWER} by the instruction set"
     return Match(guess.name + OR_NEWER, (Absent(what="microarchitecture", why=why),))
 

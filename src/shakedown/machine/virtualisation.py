@@ -161,14 +161,12 @@ def _hidden_by_hypervisor(door: Door, name: str, cpu: Cpu) -> list[Absent]:
         ),
         Absent(
             what="real NUMA layout and cache sharing",
-            why=f"{name} shows what it was told to show; a last-level cache may be shared with other guests",
+            why=f"{name} shows what it was configured to show; a last-level cache may be shared with other guests",
         ),
     ]
     if not door.list("/sys/devices/system/cpu/cpu0/cpufreq"):
         absent.append(
-            Absent(
-                what="clock control", why=f"{name}: no cpufreq; the clock is the host's affair and can change unseen"
-            )
+            Absent(what="clock control", why=f"{name}: no cpufreq; the clock is set by the host and can change unseen")
         )
     text = door.read("/proc/cpuinfo") or ""
     if cpu.architecture == "x86_64" and not re.search(
@@ -178,6 +176,8 @@ def _hidden_by_hypervisor(door: Door, name: str, cpu: Cpu) -> list[Absent]:
     steal = re.match(r"cpu +(?:\d+ +){7}(\d+)", door.read("/proc/stat") or "")
     if steal is None or steal[1] == "0":
         absent.append(
-            Absent(what="stolen time", why=f"/proc/stat counts none: either none was stolen or {name} does not tell")
+            Absent(
+                what="stolen time", why=f"/proc/stat counts none: either none was stolen or {name} does not report it"
+            )
         )
     return absent

@@ -229,7 +229,7 @@ def _check_interval(target: Target) -> None:
         seconds = 0.0
     if not least <= seconds < 86400:
         raise BadInput(
-            f"{text!r} is no interval for the meter {target.meter}",
+            f"{text!r} is not a valid interval for the meter {target.meter}",
             where=str(target),
             hint=f"give seconds, at least {least:g}: more often disturbs the device or the run",
         )
@@ -291,7 +291,7 @@ def _listen(child: subprocess.Popen[bytes], limit_s: float, folder: Path) -> raw
             ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
             piece = os.read(pipe.fileno(), 1 << 16) if ready else b""
             if not piece:
-                why = "it ended at once" if ready else f"it told nothing within {limit_s:g} s"
+                why = "it ended at once" if ready else f"it reported nothing within {limit_s:g} s"
                 said = (folder / "sampler.stderr").read_text(errors="replace").strip().splitlines()
                 raise CannotMeasure(
                     f"the sampler did not start: {why}" + (f": {said[-1]}" if said else ""),

@@ -131,13 +131,13 @@ def channels(path: Path) -> tuple[Channel, ...]:
     own = "import another tool's file first: shakedown energy import FILE -o power.parquet"
     with contextlib.suppress(OSError), path.open("rb") as file:
         if file.read(4) != b"PAR1":
-            raise BadInput("this is no Parquet file", where=str(path), hint=own)
+            raise BadInput("this is not a Parquet file", where=str(path), hint=own)
     try:
         with duckdb.connect() as db:
             found = db.execute("select key, value from parquet_kv_metadata(?)", [str(path)]).fetchall()
         told = {bytes(key).decode(): bytes(value) for key, value in found}
         if _CHANNELS not in told:
-            raise BadInput("the Parquet file holds no channels of Shakedown's", where=str(path), hint=own)
+            raise BadInput("the Parquet file contains no channels of Shakedown", where=str(path), hint=own)
         return tuple(msgspec.json.decode(told[_CHANNELS], type=list[Channel]))
     except (duckdb.Error, *strict.UNREADABLE):
         raise BadInput("the trace is damaged", where=str(path), hint="record or import it anew") from None
@@ -198,4 +198,4 @@ def _query(path: Path, query: str, values: dict[str, object]) -> dict[str, NDArr
             "the trace is larger than the memory", where=str(path), hint="ask for a part: --channel, --begin, --end"
         ) from None
     except duckdb.Error:
-        raise BadInput("the trace is damaged", where=str(path), hint="record or import it anew") from None
+        raise BadInput("the trace is damaged", where=str(path), hint="record or import it again") from None

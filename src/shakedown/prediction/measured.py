@@ -70,7 +70,7 @@ def from_measurements(
                 hint='describe such a machine with --model FILE: counts = "gpus", its runs as [[measured]]',
             )
         raise BadInput(
-            "there is no run of hpl that ended well",
+            "there is no run of hpl that ended successfully",
             where="run directories",
             hint="measure one, two and four nodes with the workload hpl, or describe the machine with --model FILE",
         )

@@ -175,7 +175,7 @@ def _moves(one: Predicted, counts: str) -> Table:
             Column("where the range comes from", "note"),
         ),
         rows=rows,
-        caption="Each alone, the others as they are; given what the calibrating runs tell. Measure the first ones to "
+        caption="Each alone, the others as they are; given what the calibrating runs show. Measure the first ones to "
         "narrow the interval.",
     )
 

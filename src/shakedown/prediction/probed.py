@@ -23,7 +23,7 @@ _LEAST_HOSTS = 4  # whose speeds have a spread
 
 
 def cases_of(measurements: Iterable[Measurement]) -> list[Case]:
-    """The cases of probes in runs that ended well."""
+    """The cases of probes in runs that ended successfully."""
     return [
         case
         for one in measurements
@@ -45,7 +45,7 @@ def compute(cases: Sequence[Case], *, nb: int, threads: int, trsm: str = "recurs
         rate = dgemm_rate(table, nb)
         found["dgemm"] = _prior("dgemm", (rate,), 1.05, "products, all ranks at once")
         for name, values, precision, what in (
-            ("panel", _panels(cases, nb, threads), 1.2, "panels, by gangs of threads"),
+            ("panel", _panels(cases, nb, threads), 1.2, "panels, by groups of threads"),
             ("trsm", _of_a_rank(_near(cases, "probe.solve", nb, trsm=trsm), "flop", threads), 1.2, f"solves, {trsm}"),
         ):
             if values:

@@ -11,14 +11,14 @@ from .ranking import Ranked
 
 
 def best_sentence(ranked: Sequence[Ranked]) -> str:
-    """The best of one number of nodes, and how many others are not told apart from it."""
+    """The best of one number of nodes, and how many others are not distinguishable from it."""
     own = [one for one in ranked if one.count == ranked[-1].count]
     first, others = own[0], own[1:]
     near = sum(one.behind_high >= 0 for one in others)
     name = _name(first)
     if near:
-        return f"{name} is the fastest of {len(own)}; {near} of the others are not told apart from it."
-    return f"{name} is the fastest of {len(own)}, and told apart from all others."
+        return f"{name} is the fastest of {len(own)}; {near} of the others are not distinguishable from it."
+    return f"{name} is the fastest of {len(own)}, and distinguishable from all others."
 
 
 def _name(one: Ranked) -> str:
@@ -73,6 +73,6 @@ def ranked_table(ranked: Sequence[Ranked]) -> tuple[Table, ...]:
             columns=tuple(Column(name, "number" if name in numbers else "text") for name in RANKED),
             rows=tuple(map(tuple, ranked_rows(ranked))),
             caption="By the same draws, so that what is not known of the machine cancels. Variants of the algorithm (NB, "
-            "broadcast, look-ahead) are told apart poorly by any model: run the first ones.",
+            "broadcast, look-ahead) are poorly distinguished by any model: run the first ones.",
         ),
     )

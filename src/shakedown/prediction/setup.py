@@ -204,7 +204,9 @@ def parse(text: str, file: str) -> Setup:
     memory = _bytes(read.memory.per_node, f"{file}: memory.per_node") if read.memory else None
     share = read.memory.share if read.memory else 0.8
     if not 0 < share <= 1:
-        raise BadInput(f"share = {share} is no share of the memory", where=f"{file}: memory", hint="above 0, at most 1")
+        raise BadInput(
+            f"share = {share} is not a valid share of the memory", where=f"{file}: memory", hint="above 0, at most 1"
+        )
     measured = tuple(
         _row(one, read.run, read.counts, f"{file}: measured {index}") for index, one in enumerate(read.measured, 1)
     )
@@ -239,7 +241,9 @@ def _prior(default: Prior | None, given: Input, where: str) -> Prior:
     low, high = (value, value) if value is not None else (low, high)
     assert low is not None and high is not None
     if not 0 <= low <= high or (default.scale == "log" and low == 0 and high > 0):
-        raise BadInput(f"the range from {low:g} to {high:g} is none", where=where, hint="low is above 0 and below high")
+        raise BadInput(
+            f"the range from {low:g} to {high:g} is empty", where=where, hint="low is above 0 and below high"
+        )
     return msgspec.structs.replace(default, low=low, high=high, source=given.source, measured=value is not None)
 
 
@@ -267,7 +271,9 @@ def _row(given: MeasuredRow, run: RunAs, counts: Counts, where: str) -> Row:
     rate = _number(given.rate, "flop/s", where)
     assert rate is not None
     if given.n < 1 or rate <= 0:
-        raise BadInput(f"n = {given.n} and rate = {given.rate} are no run", where=where, hint="both are above 0")
+        raise BadInput(
+            f"n = {given.n} and rate = {given.rate} are not a possible run", where=where, hint="both are above 0"
+        )
     p, q = checked_grid(given.count, run.ranks_per_node if counts == "nodes" else 1, given.p, given.q, where)
     return Row(count=given.count, n=given.n, p=p, q=q, rate=rate, where=where)
 
@@ -284,7 +290,7 @@ def checked_grid(count: int, each: int, p: int, q: int, where: str = "") -> tupl
     """The grid of a run on ``count`` times ``each`` ranks: as given, or nearly square with P <= Q. Raises BadInput."""
     ranks = count * each
     if count < 1:
-        raise BadInput(f"{count} nodes are none", where=where, hint="give a number from 1")
+        raise BadInput(f"{count} nodes are not possible", where=where, hint="give a number from 1")
     check_ranks(ranks, where)
     if not p and not q:
         return grid(ranks)

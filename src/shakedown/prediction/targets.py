@@ -19,7 +19,7 @@ MOST_CANDIDATES = 1000
 
 
 def counts_of(text: str, option: str) -> tuple[int, ...]:
-    """Numbers of nodes between commas, each once. Raises BadInput."""
+    """Numbers of nodes separated by commas, each once. Raises BadInput."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if whole_number(word, 1) is None:
@@ -32,7 +32,7 @@ def counts_of(text: str, option: str) -> tuple[int, ...]:
 
 
 def grids_of(text: str) -> tuple[tuple[int, int], ...]:
-    """P x Q between commas, such as 8x8,4x16. Raises BadInput."""
+    """P x Q separated by commas, such as 8x8,4x16. Raises BadInput."""
     found = []
     for word in text.split(","):
         p, q = (whole_number(side.strip(), 1, MOST_COUNT) for side in word.lower().partition("x")[::2])
@@ -50,7 +50,7 @@ def held_out_counts(known: Sequence[Row], observed: Sequence[Row], setup: Setup)
     found = tuple(dict.fromkeys(row.count for row in known if row.count not in taken))
     if not found:
         raise BadInput(
-            "what is to be forecast is not said", where="--to", hint=f"name numbers of {setup.counts}: --to 64"
+            "what is to be forecast is not given", where="--to", hint=f"name numbers of {setup.counts}: --to 64"
         )
     return found
 
@@ -74,7 +74,7 @@ def rows(
             hint="ask for one number of nodes at a time",
         )
     if n < 0:
-        raise BadInput(f"N = {n} is no order of a matrix", where="--n", hint="give a whole number from 1")
+        raise BadInput(f"N = {n} is not a valid matrix order", where="--n", hint="give a whole number from 1")
     held_out = [row for row in known if row not in observed]
     made: list[Row] = []
     said: list[str] = []
@@ -115,7 +115,7 @@ def candidates(setup: Setup, dat: HplDat, where: str) -> tuple[Row, ...]:
         raise BadInput(
             f"{len(combined)} systems are more than the {MOST_CANDIDATES} that are ranked at once",
             where=where,
-            hint="drop values that do not interest",
+            hint="drop values that are not of interest",
         )
     made = []
     for n, nb, (p, q), bcast, depth in combined:

@@ -35,7 +35,7 @@ def parse_line(line: bytes | str) -> dict[str, Any] | None:
 
 
 def parse(text: bytes) -> Events:
-    """All events of a program's standard output. A line that is no event is garbage, and the rest still counts."""
+    """All events of a program's standard output. A line that is not an event is garbage, and the rest still counts."""
     cases: list[Case] = []
     phases: list[Phase] = []
     notices: list[Notice] = []
@@ -79,7 +79,7 @@ def parse(text: bytes) -> Events:
         except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
             if not garbage:
                 shown = plain(line[:120].decode("utf-8", "replace"))
-                garbage = f"line {number} is no event ({type(error).__name__}: {error}): {shown}"
+                garbage = f"line {number} is not an event ({type(error).__name__}: {error}): {shown}"
     return Events(
         cases=tuple(cases),
         phases=tuple(phases),

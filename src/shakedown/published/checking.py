@@ -161,7 +161,7 @@ def _param_problems(names: Iterable[str], where: str) -> Iterator[Problem]:
     for name in names:
         near = difflib.get_close_matches(name, PARAMETERS, 1, 0.8)
         if near and name not in PARAMETERS:
-            hint = "use the shared name, or another word"
+            hint = "use the shared name, or another name"
             yield Problem(where, f"the parameter {name!r} is nearly {near[0]!r}", hint)
 
 
@@ -195,7 +195,7 @@ def _erratum_problems(system: Record) -> Iterator[Problem]:
             yield Problem(
                 f"table {one.where!r}, row {one.row}, column {one.column!r}",
                 f"{_shown(one)} disagree",
-                "mend the transcription, or list an [[erratum]]",
+                "correct the transcription, or list an [[erratum]]",
             )
 
 

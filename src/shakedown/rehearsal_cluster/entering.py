@@ -63,7 +63,7 @@ def home(directory: Path, description: Description, user: str) -> tuple[str, str
         return pwd.getpwuid(os.geteuid()).pw_dir, caller
     if description.layout != "root":
         raise BadInput(
-            f"the user {user!r} cannot be taken on: this cluster was made by {caller!r} and has no other",
+            f"the user {user!r} cannot be entered: this cluster was made by {caller!r} and has no other",
             hint="a cluster that root makes with namespaces has the users " + " and ".join(USERS),
         )
     if user not in USERS:

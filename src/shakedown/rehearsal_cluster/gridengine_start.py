@@ -122,7 +122,7 @@ def _wait(directory: Path, description: Description, nodes: tuple[str, ...]) -> 
     if not daemons.until(well, _LIMIT_S, 0.2):
         states = queues(directory, description)
         raise CannotMeasure(
-            "queues that are not well: " + ", ".join(f"{node} {states.get(node, 'not known')}" for node in nodes),
+            "queues with errors: " + ", ".join(f"{node} {states.get(node, 'not known')}" for node in nodes),
             where=str(directory / "ge" / "execd"),
         )
 

@@ -141,7 +141,7 @@ def carrier(description: Description, here: int, node: str) -> int:
 def _ends(directory: Path, description: Description, node: str) -> tuple[int, int]:
     if description.layout == "plain":
         raise Unavailable(
-            "all nodes of this cluster share this host's network, so no link of one can be shaped, cut or mended",
+            "all nodes of this cluster share this host's network, so no link of one can be shaped, cut or repaired",
             where=node,
             hint=description.layout_reason or "a cluster with namespaces",
         )

@@ -70,11 +70,11 @@ def layout(asked: Layout | None, engines: Iterable[Engine]) -> tuple[Layout, str
     """The fullest layout that this machine allows, and why no fuller one; or the one that was asked for. Raises
     Unavailable where that cannot be made."""
     if asked == "plain":
-        found, reason = "plain", "plain was asked for"
+        found, reason = "plain", "plain was requested"
     elif asked is not None:
         found, reason = asked, _refusal(asked)
         if reason:
-            raise Unavailable(f"layout {asked}: {reason}", hint="leave --layout away to have what this machine allows")
+            raise Unavailable(f"layout {asked}: {reason}", hint="leave --layout out to have what this machine allows")
     else:
         found, reason = _fullest()
     if found == "plain" and "gridengine" in engines:
@@ -118,4 +118,4 @@ def engine(word: str) -> Engine:
     """The engine of that name. Raises BadInput."""
     if word in ("slurm", "gridengine"):
         return word  # type: ignore[return-value]
-    raise BadInput(f"{word!r} is no engine that can be rehearsed", hint="slurm, gridengine")
+    raise BadInput(f"{word!r} is not an engine that can be rehearsed", hint="slurm, gridengine")

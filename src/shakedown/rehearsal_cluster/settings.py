@@ -112,7 +112,7 @@ def check(settings: Settings, directory: Path) -> None:
     _within("--gpus", settings.gpus, 0, 64)
     _within("silence in seconds", settings.silence_s, 5, 3600)
     if not settings.engines:
-        raise BadInput("no engine was asked for", hint="--engine slurm, --engine gridengine, or both")
+        raise BadInput("no engine was requested", hint="--engine slurm, --engine gridengine, or both")
     if not re.fullmatch(r"[a-z0-9_-]{1,32}", settings.gpu_type):
         raise BadInput(f"--gpu-type {settings.gpu_type!r}", hint="lower-case letters, digits, _ and -: h200, a100-40g")
     check_link(settings.link)
@@ -157,7 +157,7 @@ def parse_rate(text: str) -> float:
     found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([kKMGT]?)(?:bit(?:/s)?|bps)\s*", text)
     value = _number(found[1]) if found else None
     if found is None or value is None:
-        raise BadInput(f"{text!r} is no rate", hint="100Mbit, 1Gbit, 10 Gbit/s")
+        raise BadInput(f"{text!r} is not a valid rate", hint="100Mbit, 1Gbit, 10 Gbit/s")
     return value * {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[found[2]]
 
 
@@ -166,7 +166,7 @@ def parse_delay(text: str) -> float:
     found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(s|ms|us|µs)\s*", text)
     value = _number(found[1]) if found else None
     if found is None or value is None:
-        raise BadInput(f"{text!r} is no delay", hint="1ms, 250us, 0.5s")
+        raise BadInput(f"{text!r} is not a valid delay", hint="1ms, 250us, 0.5s")
     return value * {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}[found[2]]
 
 
@@ -175,7 +175,7 @@ def parse_loss(text: str) -> float:
     found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(%?)\s*", text)
     value = _number(found[1]) if found else None
     if found is None or value is None:
-        raise BadInput(f"{text!r} is no loss", hint="0.1% or 0.001")
+        raise BadInput(f"{text!r} is not a valid loss", hint="0.1% or 0.001")
     return value / 100 if found[2] else value
 
 
@@ -203,7 +203,7 @@ def load(directory: Path) -> Description | None:
         found = msgspec.json.decode(text, type=Description)
     except strict.UNREADABLE as error:
         raise BadInput(
-            f"is no description of a cluster: {error}",
+            f"is not a valid cluster description: {error}",
             where=str(directory / "cluster.json"),
             hint="another --directory",
         ) from None

@@ -101,7 +101,7 @@ def _tools(asked: Settings) -> bool:
 def _refuse(directory: Path, earlier: Description | None, fresh: bool) -> None:
     if earlier is None and not fresh:
         raise BadInput(
-            "is not empty, and what lies there is no cluster", where=str(directory), hint="--directory with a new path"
+            "is not empty, and does not contain a cluster", where=str(directory), hint="--directory with a new path"
         )
     if earlier is not None and status.is_up(directory, earlier) and earlier.ready:
         raise BadInput(

@@ -1,4 +1,4 @@
-"""A cluster that is up, as an object: run commands in it, break it, mend it, end it."""
+"""A cluster that is up, as an object: run commands in it, break it, fix it, end it."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class Lab:
 
     def _check_node(self, node: str) -> None:
         if node == CONTROLLER:
-            raise BadInput("the controller is no node", hint="shakedown cluster daemon kill slurmctld, or down")
+            raise BadInput("the controller is not a node", hint="shakedown cluster daemon kill slurmctld, or down")
         entering.check_host(self._description, node)
 
     def _is_on(self, node: str) -> bool:
@@ -271,8 +271,8 @@ class Lab:
         return "tap, which is gone" if method == "tap" and not links.carrier(self._description, here, node) else method
 
     def restore(self, limit_s: float = 90.0) -> None:
-        """Make everything as it was when the cluster came up: jobs cancelled, daemons and nodes started, links mended, nodes
-        resumed. What is well already is left alone."""
+        """Make everything as it was when the cluster came up: jobs cancelled, daemons and nodes started, links repaired,
+        nodes resumed. What is well already is left alone."""
         running = daemons.running(self.directory, self._description)
         for name in daemons.names(self._description):
             if "@" not in name and name not in running:
@@ -358,7 +358,7 @@ def up(
     try:
         wanted = msgspec.convert({**msgspec.structs.asdict(basis), **asked}, Settings, from_attributes=True)
     except msgspec.ValidationError as error:
-        raise BadInput(f"a cluster cannot be asked for so: {error}") from None
+        raise BadInput(f"such a cluster cannot be set up: {error}") from None
     return Lab(path, starting.up(path, wanted, say))
 
 

@@ -18,20 +18,20 @@ def section(analysis: Analysis) -> Section:
         blocks.append(Text(text="No run was recorded."))
     elif not bad:
         several = len(analysis.outcomes) > 1
-        blocks.append(Text(text=f"All {ended} ended well." if several else "The one run ended well."))
+        blocks.append(Text(text=f"All {ended} ended successfully." if several else "The one run ended successfully."))
     else:
         kept = sum(one.state == "partial" for one in bad)
         which = (
             "they have no values above" if not kept else "those that are partial have values of the other devices above"
         )
-        blocks.append(Text(text=f"{len(bad):,} of {ended} did not end well; {which}."))
+        blocks.append(Text(text=f"{len(bad):,} of {ended} did not end successfully; {which}."))
         rows = tuple(
             (one.label, one.state, one.reason or "no reason was recorded", one.host, show(one.seconds, "s"), one.log)
             for one in bad[:MOST_ROWS]
         )
         blocks.append(
             Table(
-                title="Runs that did not end well",
+                title="Runs that did not end successfully",
                 rows=rows,
                 folded=len(rows) > FOLD_FROM,
                 columns=(
@@ -51,7 +51,7 @@ def section(analysis: Analysis) -> Section:
     if analysis.skipped:
         blocks.append(
             Table(
-                title="Asked for and not possible here",
+                title="Requested and not possible here",
                 columns=(Column("What"), Column("Why")),
                 rows=tuple((one.what, one.why) for one in analysis.skipped),
             )

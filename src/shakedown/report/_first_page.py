@@ -86,7 +86,7 @@ def _to_fix(analysis: Analysis) -> list[Block]:
         (one.text, one.advice or "nothing is known", f"{100 * one.cost:.0f} %" if one.cost else "") for one in found
     ]
     caption = (
-        "The dearest first. What it can take is an estimate, for the order alone: of what disturbed the runs the most of "
+        "The most costly first. Its cost is an estimate, for the order alone: of what disturbed the runs the most of "
         "the CPU time that was seen, of the rest an order of magnitude; empty where it is nothing here or not known."
     )
     blocks: list[Block] = []

@@ -160,7 +160,7 @@ def section(found: Fleet, metrics: dict[str, Metric]) -> Section:
 def _sentence(found: Fleet) -> str:
     number = count(len(found.hosts), "host")
     if not found.scores:
-        return f"{number}; no value was measured on three hosts or more, so they cannot be told apart."
+        return f"{number}; no value was measured on three hosts or more, so they cannot be compared with each other."
     if not found.slow:
         return f"{number}; none is slower than the others by more than {OUTLIER_DEVIATIONS} robust deviations and 2 %."
     names = listed((f"{host} ({show(found.scores[host], '%')})" for host in found.slow), MOST_NAMED)

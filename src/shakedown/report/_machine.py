@@ -209,7 +209,7 @@ def _settings(hosts: list[Host]) -> list[Block]:
     rest = tuple(
         row for row in rows if row[2] not in ASKING
     )  # those that could not be read too: none is known to be wrong
-    caption = "" if ask else "None asks for attention." if rows else "No setting was read."
+    caption = "" if ask else "None requires attention." if rows else "No setting was read."
     blocks: list[Block] = [Table(title="Settings that matter", caption=caption, rows=ask, columns=columns)]
     if rest:
         blocks.append(Table(title="Other settings", rows=rest, columns=columns, folded=True))

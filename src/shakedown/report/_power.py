@@ -88,7 +88,7 @@ def _time_line(
     named += "; tinted: where the power is steady" if tinted else ""
     return Lines(
         title=f"{what}{where} over time",
-        caption=f"Mean of stretches of {show_seconds((high - low) / max(1, len(shown[0].t_s) - 1))}; bars from the least to "
+        caption=f"Mean of segments of {show_seconds((high - low) / max(1, len(shown[0].t_s) - 1))}; bars from the least to "
         f"the greatest reading{named}{left}.",
         summary="; ".join(f"{line.title}: {_range(line)}" for line in shown),
         x=_axis(low, high),
@@ -350,7 +350,7 @@ def _budgets(budgets: Sequence[Quantity]) -> Table:
         share = "" if not one.value or one.expanded is None else f"{one.expanded / abs(one.value):.1%}"
         rows.append((one.name, show(one.value, one.unit, 4), wide, share, one.method, advice(one)))
     return Table(
-        title="Energies and how well they are known",
+        title="Energies and how precisely they are known",
         columns=(
             Column("Energy of"),
             Column("Value", "number"),

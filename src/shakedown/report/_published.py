@@ -106,7 +106,7 @@ def _ranked(alike: Sequence[Beside], vary: list[str], metrics: Mapping[str, Metr
                 f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{theirs}",
                 circumstances.words(one.circumstances, metric) if metric else "",
                 round_to(one.ratio, 3) if one.ratio is not None else "not defined",
-                one.verdict if interval_of(one.ours) or one.verdict != "not ranked" else "not ranked: no interval here",
+                _shown(one),
                 one.where,
             )
         )
@@ -124,6 +124,13 @@ def _ranked(alike: Sequence[Beside], vary: list[str], metrics: Mapping[str, Metr
             Column("Where it stands"),
         ),
     )
+
+
+def _shown(one: Beside) -> str:
+    """The verdict in the report's words."""
+    if one.verdict == "not ranked" and not interval_of(one.ours):
+        return "not ranked: no interval here"
+    return "not distinguishable" if one.verdict == "not told apart" else one.verdict
 
 
 def _apart(apart: Sequence[Beside], vary: list[str], metrics: Mapping[str, Metric]) -> Table:

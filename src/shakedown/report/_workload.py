@@ -69,7 +69,7 @@ def _stand_ins(findings: list[Finding]) -> list[str]:
         (
             "No value here is a figure"
             if number == len(findings)
-            else f"{number:,} of {count(len(findings), 'value')} are no figures"
+            else f"{number:,} of {count(len(findings), 'value')} are not valid figures"
         )
         + f": {why}. None heads this section, stands beside a published system, or decides a requirement."
         for why, number in whys.items()

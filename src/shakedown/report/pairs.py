@@ -195,7 +195,7 @@ def _peers(peers: Sequence[str]) -> str:
 def steps(verdict: PairVerdict) -> list[str]:
     """The next step for each name, in the order of ``sentences``."""
     found = [
-        "see whether it is up and its port has a link; move its cable to another port, and measure it again"
+        "check whether it is up and its port has a link; move its cable to another port, and measure it again"
     ] * len(verdict.dead_nodes)
     found += [
         "measure the others without it (--skip): if more pairs of one of its nodes fail, it is that node; look at the error "

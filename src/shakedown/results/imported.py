@@ -144,7 +144,7 @@ def create(folder: Path, workload: workloads.Workload, logs: Sequence[Log]) -> l
 
 
 def _job(run: Run, log: Log) -> Job:
-    """What is known of it. It came to an end, or there would be no log; that it ended well its own checks must show."""
+    """What is known of it. It came to an end, or there would be no log; its own checks must show that it succeeded."""
     return Job(run=run.id, repeat=1, argv=(), host=log.host, begin_ns=log.begin_ns, end_ns=log.end_ns, exit_code=0)
 
 

@@ -83,7 +83,7 @@ def measurement(
 def alone(job: Job, facts: object, ranks: int) -> str:
     """Why this is not the job over several hosts that was asked for; empty where it is, or was not asked for.
 
-    A launcher that does not fit the MPI starts every rank as a world of its own, and such a job ends well: only what the
+    A launcher that does not fit the MPI starts every rank as a world of its own, and such a job succeeds: only what the
     ranks themselves saw of their world proves it.
     """
     if len(job.hosts) < 2 or ranks < 2:
@@ -99,7 +99,7 @@ def alone(job: Job, facts: object, ranks: int) -> str:
     if size == ranks and found == wanted:
         return ""
     return (
-        f"asked for {ranks} ranks on {len(wanted)} hosts, and the program saw {size} on {len(found)} "
+        f"requested {ranks} ranks on {len(wanted)} hosts, and the program saw {size} on {len(found)} "
         f"({', '.join(sorted(found)[:8])}): the launcher does not fit the MPI that it is linked to, or left hosts out"
     )
 
@@ -167,7 +167,7 @@ def judge(
     if not cases and left_out:
         return "unavailable", left_out
     if not cases:
-        return "garbage", "the output holds no result"
+        return "garbage", "the output contains no result"
     return "ok", ""
 
 

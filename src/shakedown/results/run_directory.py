@@ -75,7 +75,7 @@ class RunDirectory:
                 raise BadInput(
                     "the folder is not empty",
                     where=str(path),
-                    hint=f"choose another with --directory, or go on with it: --resume {path}",
+                    hint=f"choose another with --directory, or continue it: --resume {path}",
                 )
             (path / "runs").mkdir(exist_ok=True)
         except OSError as error:
@@ -90,16 +90,16 @@ class RunDirectory:
     def open(cls, path: Path) -> RunDirectory:
         """An existing run directory. Raises StoreFailed for one that is none, or that was cut short before its plan."""
         if not path.is_dir():
-            what = "is a file, and no run directory" if path.exists() else "there is no such run directory"
+            what = "is a file, not a run directory" if path.exists() else "there is no such run directory"
             raise StoreFailed(what, where=str(path), hint="give the folder that shakedown run made and named")
         if not (path / "manifest.json").exists():
             begun = (path / "runs").is_dir()
             raise StoreFailed(
-                "the run directory was cut short before its plan was written; it holds no measurement"
+                "the run directory was cut short before its plan was written; it contains no measurement"
                 if begun
-                else "this is no run directory: there is no manifest.json",
+                else "this is not a run directory: it has no manifest.json",
                 where=str(path),
-                hint="remove it and start anew with shakedown run"
+                hint="remove it and start again with shakedown run"
                 if begun
                 else "give the folder that shakedown run named",
             )
@@ -220,7 +220,7 @@ def hosts_in(path: Path) -> list[Host]:
 
 
 def durations(parent: Path, most: int = 20) -> list[tuple[str, str, float, float]]:
-    """(run id, workload, estimate, seconds) of runs that ended well in the newest run directories beside a new one."""
+    """(run id, workload, estimate, seconds) of runs that succeeded in the newest run directories beside a new one."""
     found: list[tuple[str, str, float, float]] = []
     try:
         folders = sorted(

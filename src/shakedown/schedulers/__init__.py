@@ -144,7 +144,7 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     out_of_use: Callable[[Sequence[str]], tuple[str, ...]] | None = None
     """The words that tell of each of these hosts why it is out of use, a line each, and nothing of the others."""
     one_by_one: bool = False
-    """The accounting is asked for one job a call."""
+    """The accounting is queried for one job a call."""
 
 
 def names() -> tuple[str, ...]:

@@ -141,14 +141,14 @@ def script(request: Request) -> str:
         kind, _, count = checked("generic resource", word, r"gpu[:=]\d+").replace("=", ":").rpartition(":")
         lines.append(f"# flux: --{kind}s-per-node={count}")
     for word in request.extra:
-        lines.append(f"# flux: {checked('word for flux batch', word.lstrip('-')) and word}")
+        lines.append(f"# flux: {checked('argument for flux batch', word.lstrip('-')) and word}")
     return "\n".join([*lines, "", body(request.folder, request.env, request.argv)])
 
 
 def _submitted(result: Result) -> str:
     found = re.search(r"^((?:ƒ|f)[1-9A-HJ-NP-Za-km-z]+|\d+)\s*$", result.out, re.MULTILINE)
     if not result.ok or not found:
-        said = " ".join((result.err or result.out).split()) or "it said nothing"
+        said = " ".join((result.err or result.out).split()) or "it printed nothing"
         raise CannotMeasure(
             f"flux batch refused the job: {said}",
             where="flux",

@@ -57,7 +57,7 @@ _MEANS = {
     25: "rescheduled",
     28: "its working directory cannot be entered",
     37: "a limit was enforced (h_rt, h_cpu or h_vmem)",
-    100: "killed by a signal: whether by qdel, a limit or itself, Grid Engine does not tell",
+    100: "killed by a signal: whether by qdel, a limit or itself, Grid Engine does not say",
 }
 _AGAIN = (24, 25)
 
@@ -100,7 +100,7 @@ def _live(text: Mapping[str, str], task: str) -> JobRecord:
     word = text.get("state", "")
     waits = "q" in word or "w" in word
     host = text.get("queue_name", "").partition("@")[2]
-    reason = "in error: qstat -j tells why" if "E" in word else "held" if "h" in word else ""
+    reason = "in error: qstat -j shows why" if "E" in word else "held" if "h" in word else ""
     return JobRecord(
         engine="gridengine",
         id=text.get("JB_job_number", "") + (f".{task}" if task else ""),
@@ -234,7 +234,7 @@ def script(request: Request) -> str:
     if request.extra:
         if any(not word.isprintable() or set(word) & set("\"'\\") for word in request.extra):
             raise BadInput(
-                f"the words {request.extra!r} for qsub hold quotes", hint="plain words, as -l exclusive=true"
+                f"the arguments {request.extra!r} for qsub contain quotes", hint="plain arguments, as -l exclusive=true"
             )
         lines.append(" ".join(["#$", *(f'"{word}"' if " " in word else word for word in request.extra)]))
     return "\n".join([*lines, "", body(request.folder, request.env, request.argv)])
@@ -271,7 +271,7 @@ def _slots(request: Request) -> list[str]:
 def _submitted(result: Result) -> str:
     found = re.search(r"^(\d+)(?:\.\d+-\d+:\d+)?\s*$", result.out, re.MULTILINE)
     if not result.ok or not found:
-        said = " ".join((result.err or result.out).split()) or "it said nothing"
+        said = " ".join((result.err or result.out).split()) or "it printed nothing"
         raise CannotMeasure(
             f"qsub refused the job: {said}",
             where="gridengine",
@@ -342,7 +342,7 @@ def _end_s(job: str, door: Door) -> float | None:
 
 def _hopeless(record: JobRecord) -> str:
     if record.state == "queued" and "E" in record.word:
-        return f"job {record.id} is in error: qstat -j {record.id} tells why; clear it (qmod -cj), or delete it (qdel)"
+        return f"job {record.id} is in error: qstat -j {record.id} shows why; clear it (qmod -cj), or delete it (qdel)"
     if record.state == "queued" and "h" in record.word:
         return f"job {record.id} is held: release it (qrls {record.id}), or delete it (qdel)"
     return ""

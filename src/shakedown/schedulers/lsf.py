@@ -152,7 +152,7 @@ def script(request: Request) -> str:
         kind, _, count = checked("generic resource", word, r"gpu[:=]\d+").replace("=", ":").rpartition(":")
         lines.append(f'#BSUB -{kind} "num={count}"')
     for word in request.extra:
-        checked("word for bsub", word.lstrip("-"), r"[\w.,:=/+@-]+")
+        checked("argument for bsub", word.lstrip("-"), r"[\w.,:=/+@-]+")
     if request.extra:
         lines.append(" ".join(["#BSUB", *request.extra]))
     return "\n".join([*lines, "", body(request.folder, request.env, request.argv)])
@@ -161,7 +161,7 @@ def script(request: Request) -> str:
 def _submitted(result: Result) -> str:
     found = re.search(r"^Job <(\d+)> is submitted", result.out, re.MULTILINE)
     if not result.ok or not found:
-        said = " ".join((result.err or result.out).split()) or "it said nothing"
+        said = " ".join((result.err or result.out).split()) or "it printed nothing"
         raise CannotMeasure(
             f"bsub refused the job: {said}",
             where="lsf",

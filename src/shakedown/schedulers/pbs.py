@@ -198,7 +198,7 @@ def head(request: Request, engine: str) -> list[str]:
     if queue:
         lines.append(f"#PBS -q {checked('queue', queue)}")
     for word in request.extra:
-        checked("word for qsub", word.lstrip("-"), r"[\w.,:=/+@-]+")
+        checked("argument for qsub", word.lstrip("-"), r"[\w.,:=/+@-]+")
     return [*lines, *([" ".join(["#PBS", *request.extra])] if request.extra else [])]
 
 
@@ -225,7 +225,7 @@ def submitted(result: Result) -> str:
     """The id that qsub printed. Raises CannotMeasure."""
     found = re.search(r"^(\d+(?:\[\])?(?:\.[\w.-]+)?)\s*$", result.out, re.MULTILINE)
     if not result.ok or not found:
-        said = " ".join((result.err or result.out).split()) or "it said nothing"
+        said = " ".join((result.err or result.out).split()) or "it printed nothing"
         raise CannotMeasure(
             f"qsub refused the job: {said}",
             where="pbs",

@@ -9,7 +9,7 @@ What bites, each seen on a real Slurm (22.05) or in recordings of others:
   without partition and name ("allocation") that is made whole later.
 - A requeued job has one row for each attempt, seen only with ``sacct -D``. A job id that another life of the cluster
   used has rows too: whoever knows when the job was submitted drops the older ones.
-- Names may hold the delimiter, line breaks and bytes that are no UTF-8. Fields are therefore parted by the unit
+- Names may hold the delimiter, line breaks and bytes that are not UTF-8. Fields are therefore parted by the unit
   separator, a record of too few fields goes on in the next line, and the name stands between fields that cannot.
 - ``sbatch`` obeys ``SBATCH_PARTITION`` and its like before the script: what a request sets is taken out of them.
 - Time limits count in minutes. A job that is killed for its memory is OUT_OF_MEMORY only with the control groups'
@@ -96,7 +96,7 @@ def _submitted(result: Result) -> str:
     found = re.search(r"^(\d+)(?:;\S+)?\s*$", result.out, re.MULTILINE)
     if not result.ok or not found:
         raise CannotMeasure(
-            f"sbatch refused the job: {' '.join((result.err or result.out).split()) or 'it said nothing'}",
+            f"sbatch refused the job: {' '.join((result.err or result.out).split()) or 'it printed nothing'}",
             where="slurm",
             hint="look at sinfo; if it did not answer in time, look at squeue before submitting again",
         )
@@ -175,7 +175,7 @@ def _hopeless(record: JobRecord) -> str:
     step = "release it (scontrol release), or cancel it"
     if record.reason.startswith("Partition"):
         step = "cancel it, and ask for what a partition has: sinfo shows its nodes and its time limit"
-    return f"job {record.id} waits for ever ({record.reason}): {step}"
+    return f"job {record.id} waits forever ({record.reason}): {step}"
 
 
 def _provisional(record: JobRecord) -> bool:

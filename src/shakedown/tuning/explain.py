@@ -66,7 +66,7 @@ def _next_best(result: Result) -> Iterable[str]:
     if other.behind.low > 0:
         yield f"The next best ({what}) is {interval(other.behind)} slower."
     else:
-        yield f"The next best ({what}) is not told apart from it: {interval(other.behind)} slower."
+        yield f"The next best ({what}) is not distinguishable from it: {interval(other.behind)} slower."
 
 
 def _mattered(effects: tuple[Effect, ...]) -> Iterable[str]:
@@ -81,7 +81,7 @@ def _mattered(effects: tuple[Effect, ...]) -> Iterable[str]:
         yield f"So did: {', '.join(more)}."
     rest = [title(one.axis) for one in effects if not one.matters]
     if rest:
-        yield f"No difference was told apart from noise for: {', '.join(rest)}."
+        yield f"No difference was distinguishable from noise for: {', '.join(rest)}."
 
 
 def _rest(result: Result) -> Iterable[str]:
@@ -132,7 +132,7 @@ def text(result: Result) -> str:
         lines += ["", f"Slower than the chosen value (95 % intervals, corrected for {result.comparisons} comparisons):"]
         for one in result.effects:
             levels = [f"{level.value} {interval(level.slower)}" for level in one.levels if level.value != one.chosen]
-            told = "" if one.matters else "   (not told apart from noise)"
+            told = "" if one.matters else "   (not distinguishable from noise)"
             lines.append(f"  {title(one.axis):<20} {one.chosen:<12} {', '.join(levels)}{told}")
     if result.launch:
         lines += ["", "Run it:", *(f"  {line}" for line in result.launch)]

@@ -137,7 +137,9 @@ def trial(asked: Asked, record: Measurement) -> Trial:
         each = _hosts(solved) if request.kind == "hosts" else {}
         return msgspec.structs.replace(made, samples=samples, seconds=statistics.median(samples), hosts=each)
     if record.state == "ok":
-        return msgspec.structs.replace(made, state="garbage", reason="the output holds no time of what was asked for")
+        return msgspec.structs.replace(
+            made, state="garbage", reason="the output contains no time of the requested size"
+        )
     return made
 
 

@@ -102,7 +102,7 @@ def _rates(probes: Path | None, host: Host) -> prior.Base:
         return prior.base(host)
     cases = events.parse(strict.read_text(probes).encode()).cases
     if not any(case.kernel.startswith("probe.") for case in cases):
-        raise BadInput("holds no case of a probe", where=str(probes), hint="give what the probe program printed")
+        raise BadInput("contains no case of a probe", where=str(probes), hint="give what the probe program printed")
     return prior.from_probes(prior.base(host), cases)
 
 
@@ -114,7 +114,7 @@ def _hosts(text: str) -> tuple[int, tuple[str, ...]]:
         return count, ()
     names = tuple(dict.fromkeys(hostlist.expand(text)))
     if text and not names:
-        raise BadInput(f"--nodes {text!r} names no host", hint="write names with commas between")
+        raise BadInput(f"--nodes {text!r} names no host", hint="write names separated by commas")
     if names:
         return len(names), names
     return (int(os.environ.get("SLURM_JOB_NUM_NODES", "1")) if launch.in_slurm(os.environ) else 1), ()
@@ -130,7 +130,7 @@ def _allocation(hosts: int, names: tuple[str, ...], door: Door) -> Allocation | 
     if found is None or len(found.hosts) < hosts:
         has = f"the allocation has {len(found.hosts)}" if found else "this process is in no allocation"
         raise CannotMeasure(
-            f"{hosts} hosts were asked for, and {has}", hint=f"name the hosts, or first: salloc --nodes {hosts}"
+            f"{hosts} hosts were requested, and {has}", hint=f"name the hosts, or first: salloc --nodes {hosts}"
         )
     return msgspec.structs.replace(found, hosts=found.hosts[:hosts], cpus=found.cpus[:hosts], gpus=found.gpus[:hosts])
 
@@ -197,7 +197,7 @@ def _check(space: Space, n: int, found: Machine) -> None:
             for value in values:
                 if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= n:
                     raise BadInput(
-                        f"nb = {value!r} is no block size for N = {n}", hint="give whole numbers: nb=128,192"
+                        f"nb = {value!r} is not a valid block size for N = {n}", hint="give whole numbers: nb=128,192"
                     )
         if name in workload.params:
             listed = workload.params[name].kind == "list"
@@ -238,7 +238,8 @@ def _windows(asked: Asked, n: int, host: Host, hosts: int, space: Space) -> tupl
         shares = (0.0,)
     if not all(0 < share <= 1 for share in shares) or len(set(shares)) < 3:
         raise BadInput(
-            f"--windows {asked.windows!r} is no list of at least three shares of N", hint="write them as 1,0.7,0.4,0.15"
+            f"--windows {asked.windows!r} is not a list of at least three shares of N",
+            hint="write them as 1,0.7,0.4,0.15",
         )
     return shares, columns
 
@@ -323,7 +324,7 @@ def _slow(found: Result) -> tuple[Notice, ...]:
         Notice(
             code="slow-host",
             text=f"{host} is {explain.percent(behind)} slower than the median host",
-            advice="mend it or leave it out: HPL runs at the pace of the slowest",
+            advice="repair it or leave it out: HPL runs at the pace of the slowest",
         )
         for host, behind in found.slow_hosts.items()
     )

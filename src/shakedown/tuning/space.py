@@ -183,7 +183,7 @@ def replace(space: Space, given: Mapping[str, Sequence[Value]], host: Host, *, w
     axes["layout"] = tuple(one for one in axes["layout"] if pair(str(one))[0] * space.hosts in counts)
     if not axes["layout"]:
         raise BadInput(
-            "no grid fits the number of ranks that is asked for",
+            "no grid fits the requested number of ranks",
             where=where,
             hint="P x Q is the number of all ranks: those of a host times the hosts",
         )
@@ -214,7 +214,7 @@ def read(path: Path) -> dict[str, list[Value]]:
         for value in listed:
             if not isinstance(value, (int, float, str, bool)):
                 raise BadInput(
-                    f"{name}: {value!r} is no value", where=str(path), hint=f"write {name} = [1, 2] or a word"
+                    f"{name}: {value!r} is not a valid value", where=str(path), hint=f"write {name} = [1, 2] or a name"
                 )
         found[name] = listed
     return found
@@ -225,7 +225,7 @@ def parse_fix(text: str) -> tuple[str, list[Value]]:
     name, sign, values = text.partition("=")
     if not sign or not name.strip() or not values.strip():
         raise BadInput(
-            f"--fix {text!r} is not NAME=VALUE", hint="write --fix nb=192, several values with commas between"
+            f"--fix {text!r} is not NAME=VALUE", hint="write --fix nb=192, several values separated by commas"
         )
     return name.strip().replace("-", "_"), [_value(word.strip()) for word in values.split(",")]
 

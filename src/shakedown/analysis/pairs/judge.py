@@ -85,7 +85,7 @@ def _distinct(keys: Ints) -> Ints:
 def _undecided(pairs: Pairs, data: Combined) -> str:
     here = np.count_nonzero(np.bincount(np.concatenate([data.a, data.b]), minlength=1))
     if here < FEWEST_NODES:
-        return f"only {here} nodes: from {FEWEST_NODES} on a slow link can be told from a slow node"
+        return f"only {here} nodes: from {FEWEST_NODES} on a slow link can be distinguished from a slow node"
     return ""
 
 
@@ -227,7 +227,7 @@ def _nothing(pairs: Pairs, settings: Settings, data: Combined, why: str) -> Pair
         notices=(
             Notice(
                 code="few-pairs",
-                text=f"slow nodes and slow links cannot be told apart: {why}",
+                text=f"slow nodes and slow links cannot be distinguished: {why}",
                 advice="measure more nodes, or more rounds of the tournament",
             ),
         ),

@@ -74,7 +74,8 @@ def _notices(state: State, found: Noise, hidden: int) -> tuple[Notice, ...]:
         notices.append(
             Notice(
                 code="few-pairs",
-                text=f"{lonely} nodes have fewer than {FEWEST_PAIRS} measured pairs: they are not told from their links",
+                text=f"{lonely} nodes have fewer than {FEWEST_PAIRS} measured pairs: they cannot be distinguished from "
+                "their links",
                 advice="measure more rounds",
             )
         )

@@ -81,7 +81,7 @@ def _uncertainty(state: State) -> Floats:
 
 
 def rates_of(state: State, halves: list[Half]) -> Floats:
-    """The false-discovery rate at which each vertex is just named; NaN for one that cannot be told from its links."""
+    """The false-discovery rate at which each vertex is just named; NaN for one that cannot be determined from its links."""
     z = _effects(state, halves) / np.maximum(_uncertainty(state), 1e-12)
     able = np.isfinite(z) & (state.fit.degrees >= FEWEST_PAIRS)
     rates = np.full(len(z), np.nan)

@@ -99,7 +99,7 @@ def from_directories(directories: Sequence[RunDirectory]) -> tuple[list[Pairs], 
 
 
 def from_cases(cases: table.Cases) -> list[tuple[Pairs, list[int]]]:
-    """The same from the cases of runs that ended well, each with the case of each row."""
+    """The same from the cases of runs that ended successfully, each with the case of each row."""
     gathered = Gathered()
     _add(gathered, cases)
     return [(_matrix(rows), rows.cases) for rows in gathered.all()]
@@ -146,7 +146,7 @@ def _loose(measurements: Iterable[case_stream.Loose]) -> tuple[table.Cases, list
 
 
 class _Good:
-    """A measurement as if it had ended well, with the cases of pairs that have values; dead ones are told apart."""
+    """A measurement as if it had ended successfully, with the cases of pairs that have values; dead ones are told apart."""
 
     state = "ok"
 

@@ -53,7 +53,9 @@ def read(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for switch, nodes in raw.items():
         if not isinstance(nodes, list) or not all(isinstance(node, str) for node in nodes):
-            raise BadInput(f"switch {switch!r} is no list of names", where=str(path), hint=f'{switch} = ["n1", "n2"]')
+            raise BadInput(
+                f"switch {switch!r} is not a list of names", where=str(path), hint=f'{switch} = ["n1", "n2"]'
+            )
         for node in nodes:
             _put(found, node, switch, str(path))
     return found

@@ -226,7 +226,7 @@ def _jumps(trace: Trace) -> list[Notice]:
             Notice(
                 code="clock-jump",
                 text=f"between two readings {dt[leap] * 1e-9:.6g} s pass, within a reading of {hours[leap]:.0f} h: summer "
-                "time or a time zone, it seems, and no pause",
+                "time or a time zone, it seems, not a pause",
                 advice="read the file with its time zone, or record UTC",
             )
         )
@@ -235,7 +235,7 @@ def _jumps(trace: Trace) -> list[Notice]:
         found.append(
             Notice(
                 code="clock-overlap",
-                text=f"for {doubled:.0f} s readings come twice as often as else: an hour that was lived twice, or two "
+                text=f"for {doubled:.0f} s readings come twice as often as elsewhere: an hour that occurs twice, or two "
                 "meters in one file",
                 advice="read the file with its time zone, or one meter at a time",
             )
@@ -296,7 +296,7 @@ def _lost_parts(trace: Trace, phases: Sequence[Phase]) -> list[Notice]:
                     code="died",
                     text=f"the last reading comes {missing * 1e-9:.4g} s before {phase.name!r} ends: {missing / length:.1%} "
                     "of it is lost",
-                    advice="see why the meter stopped to answer",
+                    advice="find out why the meter stopped answering",
                 )
             )
         missing = int(good[0]) - phase.begin_ns
@@ -343,7 +343,7 @@ def _repeats(trace: Trace, good: Trace) -> list[Notice]:
                 text=f"{runs[longest]} readings in a row, over {seconds:.4g} s, are all {good.value[begin]:g} "
                 f"{trace.channel.unit}, where else no more than {others.max()} are: the meter froze and repeats itself, it "
                 "seems",
-                advice="take phases outside that stretch, and read the device's own stamp where it gives one",
+                advice="take phases outside that time, and read the device's own stamp where it gives one",
             )
         )
     return found

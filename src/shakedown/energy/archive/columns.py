@@ -63,9 +63,9 @@ class Values(NamedTuple):
 
 
 def stamps(db: Any, files: list[str], column: str, kind: str, zone: str, unit: str) -> Stamps:
-    """What a column of stamps is. Raises BadInput for what is no time, is of two kinds, or contradicts its name."""
+    """What a column of stamps is. Raises BadInput for what is not a valid time, is of two kinds, or contradicts its name."""
     if unit and unit not in _SCALES:
-        raise BadInput(f"{unit!r} is no unit of time", where="--time-unit", hint="s, ms, us or ns")
+        raise BadInput(f"{unit!r} is not a unit of time", where="--time-unit", hint="s, ms, us or ns")
     quoted = f'"{column}"'
     if kind.startswith("TIMESTAMP WITH"):
         return Stamps(column, f"epoch_ns({quoted})", "stamps with their zone", native="zone")
@@ -78,7 +78,7 @@ def stamps(db: Any, files: list[str], column: str, kind: str, zone: str, unit: s
         raise BadInput(
             f"the column {column!r} holds stamps as 32-bit floats, which are off by up to 64 s",
             where=files[0],
-            hint="write the archive anew with 64-bit numbers or timestamps",
+            hint="rewrite the archive with 64-bit numbers or timestamps",
         )
     if kind == "VARCHAR":
         return _text(db, files, column, zone, unit)
@@ -89,7 +89,7 @@ def _numbers(db: Any, files: list[str], column: str, kind: str, unit: str) -> St
     quoted = f'"{column}"'
     low, high = db.execute(f"select min({quoted}), max({quoted}) from read_parquet(?)", [files]).fetchone()
     if low is None:
-        raise BadInput(f"the column {column!r} holds no stamp", where=files[0], hint="name another archive")
+        raise BadInput(f"the column {column!r} contains no stamp", where=files[0], hint="name another archive")
     scale = _scale(float(low), float(high), column, unit, files[0])
     if kind == "DOUBLE" or kind.startswith("DECIMAL"):
         sql = f"round({quoted}::decimal(28, 9) * {scale})::bigint"
@@ -145,7 +145,7 @@ def _text(db: Any, files: list[str], column: str, zone: str, unit: str) -> Stamp
     if not count or dates < count:
         example = f", such as {bad!r}" if bad is not None else ""
         raise BadInput(
-            f"{count - dates} of {count} stamps in {column!r} are no time{example}",
+            f"{count - dates} of {count} stamps in {column!r} are not valid times{example}",
             where=files[0],
             hint="ISO 8601 (2026-11-20T10:00:00+01:00) or Unix time",
         )
@@ -165,7 +165,7 @@ def _text(db: Any, files: list[str], column: str, zone: str, unit: str) -> Stamp
 
 
 def values(db: Any, files: list[str], node: str, time: Stamps, column: str, kind: str, unit: str) -> Values:
-    """What a column of values is: a power, or a counter of energy. Raises BadInput for text that is no number, a unit of
+    """What a column of values is: a power, or a counter of energy. Raises BadInput for text that is not a number, a unit of
     neither, and, unless the unit is stated, for what cannot be the power of a node."""
     quoted = f'"{column}"'
     plain = f"try_cast({quoted} as double)" if kind == "VARCHAR" else quoted
@@ -176,13 +176,13 @@ def values(db: Any, files: list[str], node: str, time: Stamps, column: str, kind
         ).fetchone()
         if good < 0.5 * count or not good:
             raise BadInput(
-                f"{count - good} of {count} values in {column!r} are no numbers, such as {bad!r}",
+                f"{count - good} of {count} values in {column!r} are not numbers, such as {bad!r}",
                 where=files[0],
                 hint="write numbers with a decimal point, or name another column",
             )
     elif not kind.startswith(("DOUBLE", "FLOAT", "DECIMAL", "BIGINT", "INT", "UINT", "UBIG", "SMALL", "TINY", "USMALL",
                               "UTINY", "HUGE", "UHUGE")):  # fmt: skip
-        raise BadInput(f"the values in {column!r} are {kind}, no numbers", where=files[0], hint="name another archive")
+        raise BadInput(f"the values in {column!r} are {kind}, not numbers", where=files[0], hint="name another archive")
     named = BY_NAME.get(column.lower().rsplit("_", 1)[-1], "")
     word = unit or named or "W"
     try:
@@ -190,7 +190,9 @@ def values(db: Any, files: list[str], node: str, time: Stamps, column: str, kind
     except UnknownUnit as error:
         raise BadInput(str(error), where="--unit", hint="W, kW, mW; for counters J, Wh, kWh") from None
     if base not in ("W", "J"):
-        raise BadInput(f"{word!r} is no unit of power or energy", where="--unit", hint="W, kW, mW; for counters J, kWh")
+        raise BadInput(
+            f"{word!r} is not a unit of power or energy", where="--unit", hint="W, kW, mW; for counters J, kWh"
+        )
     counter = base == "J"
     if not unit and not counter:
         _plausible(db, files, node, time, plain, factor, column)
@@ -215,7 +217,7 @@ def _plausible(db: Any, files: list[str], node: str, time: Stamps, value: str, f
         return
     if len(steps) >= 20 and np.mean(steps >= 0) > 0.995 and np.mean(steps > 0) > 0.5:
         raise BadInput(
-            f"the values in {column!r} only ever rise: a counter of energy, it seems, and no power",
+            f"the values in {column!r} only ever rise: a counter of energy, it seems, not a power",
             where=files[0],
             hint="state its unit: --unit J, Wh or kWh; a power that rises all the time: --unit W",
         )

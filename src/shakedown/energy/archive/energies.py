@@ -149,7 +149,7 @@ def _work(part: _Part) -> list[_Node]:
         with _connected(part.threads) as db:
             return list(_by_node(db, part) if part.by_node else _by_time(db, part))
     except duckdb.Error:
-        raise BadInput("the archive cannot be read", hint="see that no file is damaged or being written") from None
+        raise BadInput("the archive cannot be read", hint="check that no file is damaged or being written") from None
 
 
 def _by_node(db: Any, part: _Part) -> Iterator[_Node]:

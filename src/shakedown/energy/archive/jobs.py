@@ -114,9 +114,7 @@ def read(path: Path, *, zone: str = "", until_ns: int | None = None) -> Jobs:
     for number, (name, text) in enumerate(zip(ids, found["nodes"] or [], strict=True)):
         begin, end = int(begins[number]), int(ends[number])
         if end < begin:
-            raise BadInput(
-                f"job {name} ends before it begins", where=f"{where}, row {number + 2}", hint="mend that row"
-            )
+            raise BadInput(f"job {name} ends before it begins", where=f"{where}, row {number + 2}", hint="fix that row")
         names = expand(str(text), f"{where}, row {number + 2}")
         if len(rows) + len(names) > _MOST_PLACES:
             raise BadInput(
@@ -135,7 +133,9 @@ def _weights(cells: Any, count: int, where: str) -> Floats:
     try:
         weights = np.array(cells, np.float64)
     except (TypeError, ValueError):
-        raise BadInput("a weight is no number", where=where, hint="the cores that the job has on each node") from None
+        raise BadInput(
+            "a weight is not a number", where=where, hint="the cores that the job has on each node"
+        ) from None
     if np.any(~(weights > 0)):
         raise BadInput("a weight is not above zero", where=where, hint="the cores that the job has on each node")
     return weights
@@ -161,7 +161,7 @@ def _columns(path: Path) -> dict[str, list[Any]]:
             delimiter = "|" if "|" in head else max(",;\t", key=head.count)
             lines = [row for row in csv.reader(file, delimiter=delimiter) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        why = (error.strerror or "") if isinstance(error, OSError) else "it is no text of UTF-8 with cells"
+        why = (error.strerror or "") if isinstance(error, OSError) else "it is not UTF-8 text with cells"
         raise BadInput(f"cannot be read: {why}", where=str(path), hint="give a CSV or Parquet file of jobs") from None
     if not lines:
         raise BadInput("is empty", where=str(path), hint="a line of names, then a line a job: job,nodes,begin,end")

@@ -115,7 +115,9 @@ def open_archive(paths: Sequence[Path], *, zone: str = "UTC", time_unit: str = "
             groups = _groups(told, _spans(db, names, told, stamps), kinds[node] == "VARCHAR")
     except duckdb.Error:
         raise BadInput(
-            "cannot be read as Parquet, or its files are not alike", where=names[0], hint="see that all files are alike"
+            "cannot be read as Parquet, or its files are not alike",
+            where=names[0],
+            hint="check that all files are alike",
         ) from None
     return Archive(names, node, stamps, values, groups, tuple(_twice(groups, stamps, zone)))
 
@@ -134,7 +136,7 @@ def _spans(
             raise BadInput(
                 f"row group {number} has no statistics of its times",
                 where=str(file),
-                hint="write the files anew with statistics; DuckDB, Arrow and Polars do so by default",
+                hint="rewrite the files with statistics; DuckDB, Arrow and Polars do so by default",
             )
         if stamps.scale:
             low, high = (round(Fraction(text) * stamps.scale) for text in (begin, end))

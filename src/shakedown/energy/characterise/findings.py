@@ -215,7 +215,7 @@ def _reference_shift(recorded: Sequence[Recorded], origin: int) -> tuple[Estimat
     if explained > _EXPLAINED:
         return shift, ()
     text = f"the load explains {explained:.0%} of what the reference {name} said"
-    advice = "see whether it sees the same load, and nothing else"
+    advice = "check whether it sees the same load, and nothing else"
     return _UNMOVED, (Notice(code="reference-apart", text=text, advice=advice),)
 
 
@@ -336,7 +336,7 @@ def _correlation(left: Floats) -> float:
 
 
 def _cadences(recorded: Sequence[Recorded], found: refresh.Refresh, memory: float) -> tuple[Cadence, ...]:
-    """The mean of what it said idle, each refresh once, for each rate at which it was read."""
+    """The mean of what it reported idle, each refresh once, for each rate at which it was read."""
     assert found.period_s is not None
     out = []
     for one in recorded:

@@ -89,16 +89,18 @@ def _check(recordings: Sequence[Recording], period_s: float) -> None:
     count = sum(len(one.t_s) for one in recordings)
     if count < FEWEST or period_s <= 0:
         raise BadInput(
-            f"{count} readings are too few to tell a meter's window from", hint="record for longer, or read more often"
+            f"{count} readings are too few to identify a meter's window", hint="record for longer, or read more often"
         )
     for one in recordings:
         if len(one.t_s) < 3 or not np.isfinite(one.value).all():
             raise BadInput(f"the recording {one.name!r} has fewer than three readings, or some without a value")
     if all(np.ptp(one.load.w) == 0 for one in recordings):
-        raise BadInput("the power never changed: nothing can be told from it", hint="record a step and square waves")
+        raise BadInput(
+            "the power never changed: nothing can be identified from it", hint="record a step and square waves"
+        )
     if all(np.ptp(one.value) == 0 for one in recordings):
         raise BadInput(
-            "the meter said the same all the time: it does not see this load, or it does not refresh",
+            "the meter reported the same value all the time: it does not see this load, or it does not refresh",
             hint="load what it measures, and record for longer than it takes to refresh",
         )
 
@@ -263,7 +265,7 @@ def _doubts(fit: Fit, looks: Looks, period_s: float) -> tuple[Notice, ...]:
         out.append(
             Notice(
                 code="several-windows",
-                text=f"the readings do not tell these windows apart: {words}",
+                text=f"the readings do not distinguish these windows: {words}",
                 advice="record a square wave of another period: a window W and the period less W look alike at one period",
             )
         )
@@ -283,7 +285,7 @@ def _doubts(fit: Fit, looks: Looks, period_s: float) -> tuple[Notice, ...]:
             Notice(
                 code="poor-fit",
                 text=f"the kernel explains {share:.0%} of what the readings do",
-                advice="see whether something else drew power, and whether the clocks agree",
+                advice="check whether something else drew power, and whether the clocks agree",
             )
         )
     return tuple(out)

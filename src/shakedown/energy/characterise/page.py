@@ -96,9 +96,9 @@ def document(character: Character, findings: Findings, recorded: Sequence[Record
     channel = character.channel
     identity = (
         ("channel", channel_key(channel)),
-        ("device", channel.device or "not told"),
-        ("firmware", channel.firmware or "not told"),
-        ("driver", channel.driver or "not told"),
+        ("device", channel.device or "not reported"),
+        ("firmware", channel.firmware or "not reported"),
+        ("driver", channel.driver or "not reported"),
         ("reference", character.reference or "the commanded load"),
     )
     sections = [
@@ -134,7 +134,7 @@ def _table(character: Character) -> Table:
 def _experiments(recorded: Sequence[Recorded]) -> Table:
     return Table(
         title="Experiments",
-        columns=(Column("experiment"), Column("length", "number"), Column("read every", "number"), Column("tells")),
+        columns=(Column("experiment"), Column("length", "number"), Column("read every", "number"), Column("shows")),
         rows=tuple(
             (
                 one.experiment.name,

@@ -102,7 +102,7 @@ def character(recorded: Sequence[Recorded], findings: Findings, *, made_ns: int)
         raise CannotMeasure(
             f"the meter does not see this load: it explains {fit.explained:.0%} of what the readings do",
             where=channel_key(recorded[-1].trace.channel),
-            hint="load what it measures, with nothing else on the machine, and see whether the clocks agree",
+            hint="load what it measures, with nothing else on the machine, and check whether the clocks agree",
         )
     covered = 1.0 if fit.tau_s else min(1.0, fit.window_s.value / findings.refresh.period_s.value)
     plateaus = findings.plateaus

@@ -76,7 +76,7 @@ def meter_clock(
     if len(near.t_s) < _FEWEST:
         raise BadInput(
             f"{len(near.t_s)} readings of {recording.name} lie beside the load: too few to align them",
-            hint="see whether the stamps are in another time zone, or read for longer",
+            hint="check whether the stamps are in another time zone, or read for longer",
         )
     _moving(near)
     found = _Search(near, window_s, tau_s, delay_s).run(reach, period_s)
@@ -118,7 +118,7 @@ def from_edges(
         return found
     text = (
         f"the run's own edges put the meter's clock at {found.offset_s.value:+.3g} s, {abs(apart) / u:.0f} standard "
-        f"uncertainties from the {expected_s:+.3g} s that were reckoned with"
+        f"uncertainties from the {expected_s:+.3g} s that were expected"
     )
     notice = Notice(
         code="clock-disagrees", text=text, advice="align the clocks by a marker load: shakedown meter characterise"
@@ -129,7 +129,8 @@ def from_edges(
 def _moving(recording: Recording) -> None:
     if np.ptp(recording.value) == 0:
         raise BadInput(
-            f"{recording.name} said the same all the time: no edge shows in it", hint="load what it measures meanwhile"
+            f"{recording.name} reported the same value all the time: no edge shows in it",
+            hint="load what it measures meanwhile",
         )
 
 
@@ -262,8 +263,8 @@ class _Search:
             out.append(
                 Notice(
                     code="poor-fit",
-                    text=f"the load explains {1 - least / self.total:.0%} of what the meter said",
-                    advice="see whether the meter sees this load, and whether its clock is further off",
+                    text=f"the load explains {1 - least / self.total:.0%} of what the meter reported",
+                    advice="check whether the meter sees this load, and whether its clock is further off",
                 )
             )
         if abs(best) > 0.98 * float(offsets[-1]):
@@ -338,5 +339,7 @@ def _zone_notices(offset: float) -> tuple[Notice, ...]:
     if abs(quarters) < 2 or abs(offset - quarters * QUARTER_S) > 120:
         return ()
     hours = quarters / 4
-    text = f"the stamps are {abs(hours):g} h {'ahead' if hours > 0 else 'behind'}: local time taken for UTC, or summer time"
+    text = (
+        f"the stamps are {abs(hours):g} h {'ahead' if hours > 0 else 'behind'}: local time read as UTC, or summer time"
+    )
     return (Notice(code="time-zone", text=text, advice="give the zone of the stamps when the trace is read"),)

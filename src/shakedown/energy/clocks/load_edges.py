@@ -99,7 +99,7 @@ def doubt(found: Edges, offset_s: float) -> str:
     """Why an offset that was taken out before ``look`` is not to be believed; empty where it is."""
     rises, falls = found.late_s[found.step_w > 0], found.late_s[found.step_w < 0]
     if found.ramps > len(found.late_s) / 4:
-        return f"the power ramps at {found.ramps} of {found.ramps + len(found.late_s)} edges, and a ramp tells no time"
+        return f"the power ramps at {found.ramps} of {found.ramps + len(found.late_s)} edges, and a ramp marks no time"
     fewest = 1 if found.unit_s <= _FAST_S else _FEWEST
     if min(len(rises), len(falls)) < fewest:
         return f"the power rises in a step at {len(rises)} edges and falls at {len(falls)}: {fewest} of each are needed"

@@ -75,8 +75,8 @@ class Clock(NamedTuple):
         ahead, u = self.line.offset_s.value, self.u_s
         if self.how == "read":
             return (
-                f"its stamps lie {_signed(ahead)} clock when they are read (u = {show(u, 's', 2)}): taken out of them; the "
-                f"edges of the runs do not tell more ({self.why})"
+                f"its stamps are {_signed(ahead)} clock when they are read (u = {show(u, 's', 2)}): taken out of them; the "
+                f"edges of the runs do not say more ({self.why})"
             )
         found = f"the {self.edges} edges of the runs put its clock {_signed(ahead)}"
         if self.how == "agrees":
@@ -259,7 +259,7 @@ def _found(seen: _Seen, edges_ns: Ints, low: int, high: int, at_s: float, reach_
         )
     if len(t_s) < _FEWEST_READINGS:
         raise BadInput(
-            f"{len(t_s)} readings lie within {show_seconds(reach_s)} of the runs", hint="see whether its clock is set"
+            f"{len(t_s)} readings lie within {show_seconds(reach_s)} of the runs", hint="check whether its clock is set"
         )
     some = np.arange(len(t_s))
     thinned = len(t_s) > _MOST_READINGS
@@ -301,10 +301,10 @@ def _moved(found: MeterClock, by_s: float) -> MeterClock:
 def _doubts(found: MeterClock) -> str:
     """Why an offset is not to be believed; empty where it is. One step alone could be laid on any edge within reach."""
     if found.steps < _FEWEST_EDGES:
-        return f"the power steps at {found.steps} of the edges: too few to tell"
+        return f"the power steps at {found.steps} of the edges: too few to decide"
     codes = {one.code: one.text for one in found.notices}
     if found.explained < EXPLAINED:
-        return f"the runs explain {max(found.explained, 0.0):.0%} of what it said"
+        return f"the runs explain {max(found.explained, 0.0):.0%} of what it reported"
     return next((codes[code] for code in ("several-offsets", "offset-at-limit") if code in codes), "")
 
 

@@ -168,8 +168,8 @@ def sheet(one: CopCourse, data: Data) -> Lines | None:
     x_title = f"{data.plant.sensors[names[0]].title}, degC"
     return Lines(
         title=f"COP of {one.of} over temperature",
-        caption="Means of stretches that are alike, with the standard error of each mean, twice.",
-        summary=f"{len(rows)} stretches of {one.step_s / 3600:g} h",
+        caption="Means of steady segments, with the standard error of each mean, twice.",
+        summary=f"{len(rows)} segments of {one.step_s / 3600:g} h",
         x=_axis(xs, x_title),
         unit="1",
         y_title="COP",
@@ -181,7 +181,7 @@ def sheet(one: CopCourse, data: Data) -> Lines | None:
 def _binned(part: Sequence[tuple[float, float]]) -> Point:
     x, y = (float(np.mean([one[at] for one in part])) for at in (0, 1))
     error = 2 * float(np.std([one[1] for one in part], ddof=1)) / len(part) ** 0.5
-    return Point(x, y, y - error, y + error, f"{x:.1f} degC: COP {y:.3f} ± {error:.3f}, of {len(part)} stretches")
+    return Point(x, y, y - error, y + error, f"{x:.1f} degC: COP {y:.3f} ± {error:.3f}, of {len(part)} segments")
 
 
 def _axis(xs: Sequence[float], title: str) -> Axis:
@@ -234,7 +234,7 @@ def power_figure(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, float
     stamps = [ns for _, points in rows for ns, _ in points]
     return Lines(
         title=title,
-        caption="Means over stretches of the page's length.",
+        caption="Means over segments of the page's length.",
         summary="means: " + ", ".join(means),
         x=_time_axis(stamps, clock),
         unit="W",

@@ -163,7 +163,7 @@ def _counted(trace: Trace, sensor: Sensor, origin_ns: int, begin_s: float, end_s
     first = int(np.searchsorted(t, begin_s, side="right")) - 1
     last = int(np.searchsorted(t, end_s, side="left"))
     if np.any(np.diff(value[first : last + 1]) < 0):
-        text = f"the counter {sensor.name} went back: it started anew, or it wrapped"
+        text = f"the counter {sensor.name} went back: it restarted, or it wrapped"
         return unknown(sensor.name, "J", Notice(code="reset", text=text, advice="choose a window on one side of it"))
     ends = np.interp([begin_s, end_s], t, value)
     counted = float(ends[1] - ends[0])

@@ -177,7 +177,7 @@ def _sensor(raw: SensorText, file: str) -> Sensor:
         unit = "degC"
     if unit not in _KINDS:
         raise BadInput(
-            f"a sensor in {raw.unit} is of no use here",
+            f"a sensor in {raw.unit} cannot be used here",
             where=where,
             hint="power (W), energy (Wh), temperature (degC), flow (l/min) or a ratio (%)",
         )
@@ -318,7 +318,7 @@ def _check_areas(plant: Plant, file: str) -> None:
             raise BadInput(
                 f"{min(reused)!r} counts as reused outside and as saved inside",
                 where=where,
-                hint="what is used inside the boundary already lowers the total: it is no reuse",
+                hint="what is used inside the boundary already lowers the total: it is not reuse",
             )
 
 

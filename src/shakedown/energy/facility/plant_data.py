@@ -76,7 +76,7 @@ def _read(path: Path, where: str) -> _File:
         ) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadInput(
-            f"is no CSV file: {error}", where=where, hint="save it as UTF-8 with commas or semicolons"
+            f"is not a CSV file: {error}", where=where, hint="save it as UTF-8 with commas or semicolons"
         ) from None
     if len(rows) < 2:
         raise BadInput("has no rows", where=where, hint="a line of names, then a line for each stamp")
@@ -84,7 +84,7 @@ def _read(path: Path, where: str) -> _File:
     for number, row in enumerate(body, start=2):
         if len(row) != len(names):
             raise BadInput(
-                f"row {number} has {len(row)} cells for {len(names)} names", where=where, hint="mend that row"
+                f"row {number} has {len(row)} cells for {len(names)} names", where=where, hint="fix that row"
             )
     columns = {name: [row[index] for row in body] for index, name in enumerate(names)}
     if delimiter == ";":
@@ -109,7 +109,7 @@ def _read_parquet(path: Path, where: str) -> _File:
             )
             return _File(dict(db.execute(f"select {wanted} from read_parquet(?)", [str(path)]).fetchnumpy()), ())
     except duckdb.Error:
-        raise BadInput("is no Parquet file, or is damaged", where=where, hint="write it again") from None
+        raise BadInput("is not a Parquet file, or is damaged", where=where, hint="write it again") from None
 
 
 def _of_trace(sensor: Sensor, traces: tuple[Trace, ...], where: str) -> Trace:

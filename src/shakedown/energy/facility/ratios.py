@@ -140,7 +140,7 @@ def windows(data: Data, begin_ns: int, end_ns: int, length_s: float) -> list[Win
     """One window after the other; a rest at the end that is shorter is left out."""
     step = round(length_s * 1e9)
     if step <= 0:
-        raise BadInput("a window of no length", where="--window", hint="such as 1d or 6h")
+        raise BadInput("a window of zero length", where="--window", hint="such as 1d or 6h")
     return [evaluate(data, at, at + step) for at in range(begin_ns, end_ns - step + 1, step)]
 
 

@@ -252,7 +252,7 @@ def _pieces(x: Floats, y: Floats, places: tuple[float, ...]) -> tuple[float, ...
 
 def plane(name: str, xs: list[tuple[str, Floats]], y: Floats, *, unit: str = "1", x_unit: str = "K") -> Plane | None:
     """``y`` against several x at once. None where there are too few points, or where the x go together so closely that what
-    each adds cannot be told."""
+    each adds cannot be determined."""
     good = np.isfinite(y)
     for _, x in xs:
         good &= np.isfinite(x)

@@ -1,4 +1,4 @@
-"""A plant's quantities averaged over equal stretches of time, and the lines through those averages."""
+"""A plant's quantities averaged over equal segments of time, and the lines through those averages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .window import Series, pieces, series
 
 
 class Course(NamedTuple):
-    """Averages over stretches of ``step_s``: the middle of each in Unix ns, NaN where less than half of it was seen."""
+    """Averages over segments of ``step_s``: the middle of each in Unix ns, NaN where less than half of it was seen."""
 
     middle_ns: Floats
     value: Floats
@@ -53,7 +53,7 @@ def of(data: Data, name: str) -> Series:
 
 
 def averages(data: Data, name: str, begin_ns: int, end_ns: int, step_s: float) -> Course:
-    """The means of a flow or a sensor over whole stretches of the window."""
+    """The means of a flow or a sensor over whole segments of the window."""
     one = of(data, name)
     count = max(0, int((end_ns - begin_ns) * 1e-9 / step_s + 1e-9))
     begin_s = (begin_ns - data.begin_ns) * 1e-9
@@ -86,7 +86,10 @@ def cop_course(data: Data, cop: CopText, begin_ns: int, end_ns: int, step_s: flo
     plane = regression.plane(f"COP of {cop.name}", list(beside.items()), values) if beside else None
     notices: tuple[Notice, ...] = ()
     if beside and plane is None:
-        text = f"too few stretches, or temperatures that go together: what each adds to the COP of {cop.name} cannot be told"
+        text = (
+            f"too few segments, or temperatures that go together: what each adds to the COP of {cop.name} cannot be "
+            "determined"
+        )
         notices = (Notice(code="no-plane", text=text, advice="take a longer window"),)
     return CopCourse(
         of=cop.name,

@@ -10,7 +10,7 @@ def sound(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     """0: every feed that counts has a trace that can be right (``soundness``); what is wrong with several is said once."""
     found = Found(level)
     if not case.unsound:
-        found.saw(f"nothing is wrong with the readings of {len(case.feeds)} feeds, as far as they tell")
+        found.saw(f"nothing is wrong with the readings of {len(case.feeds)} feeds, as far as they show")
     for text, feeds in told(case.unsound).items():
         code = next(one.code for one in case.unsound if one.feed == feeds[0])
         found.fail(f"0.{code}", f"{names_of(feeds)}: {text}", "readings that can be right of every feed that counts")

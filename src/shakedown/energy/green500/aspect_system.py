@@ -94,7 +94,7 @@ def _chosen(found: Found, case: Case, counts: Mapping[str, int]) -> None:
         elif counts[one.name] % one.chassis and counts[one.name] != one.nodes:
             found.fail(
                 "2.chassis",
-                f"{counts[one.name]} nodes of {one.name} are no whole number of groups of {one.chassis}",
+                f"{counts[one.name]} nodes of {one.name} are not a whole number of groups of {one.chassis}",
                 "every node behind shared supplies, or none",
             )
     chosen = description.selection
@@ -106,7 +106,7 @@ def _chosen(found: Found, case: Case, counts: Mapping[str, int]) -> None:
         )
         return
     if chosen.seed is None or not all(one.names for one in description.sets):
-        found.saw("the nodes were drawn at random, by the site's word")
+        found.saw("the nodes were drawn at random, as the site states")
         return
     wanted = node_sample.redraw(description)
     got = {one.name: set(_measured_names(case, one.name)) for one in description.sets}
@@ -140,7 +140,7 @@ def subsystems(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     if not any(one.kind == "interconnect" for one in description.subsystems):
         found.fail(
             "3.interconnect",
-            "nothing is said of the interconnect",
+            "the interconnect is not described",
             'a subsystem of kind "interconnect", measured or estimated ("not participating" where there is none)',
         )
     for one in description.subsystems:

@@ -146,7 +146,7 @@ def _placed(feed: Feed, channel: Channel, known: Mapping[str, Channel], metered:
 
 
 def same_load(one: Channel, other: Channel) -> bool:
-    """Whether two channels see the same load, as far as they tell themselves: the powers and the counter of one part
+    """Whether two channels see the same load, as far as they show themselves: the powers and the counter of one part
     (``nvml/gpu0/energy``, ``.../average``, ``.../instant``), or the whole input from two different sources."""
     if one.host != other.host or one.place != other.place or one.within != other.within:
         return False

@@ -59,7 +59,7 @@ def refresh_s(trace: Trace) -> float:
 
 
 def of(trace: Trace) -> Intervals:
-    """The stretches of a channel of power (W) or energy (J)."""
+    """The segments of a channel of power (W) or energy (J)."""
     if trace.channel.quantity == "energy":
         return _of_counter(trace)
     usual = usual_ns(trace)

@@ -264,7 +264,7 @@ def window_terms(
         Term(
             name="gap",
             u=gaps_w,
-            text="stretches without a reading, between what is read beside them",
+            text="times without a reading, between the readings next to them",
             remedy="find out why readings are missing",
         ),
     )

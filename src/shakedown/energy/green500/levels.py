@@ -175,7 +175,7 @@ def _notices(submission: Submission, rules: Rules) -> Iterator[Notice]:
     if submission.description.phases.half_second and not rules.readings.half_second:
         yield Notice(
             code="half-second",
-            text="half_second is asked for, but these rules do not allow stamps to be moved: they were not",
+            text="half_second is set, but these rules do not allow stamps to be moved: they were not",
         )
     if submission.rmax is None:
         yield Notice(

@@ -319,7 +319,7 @@ def _notices(submission: Submission, sets: Sequence[SetPower]) -> list[Notice]:
         Notice(
             code="spread-unknown",
             text=f"the uncertainty leaves out the {one.nodes - one.measured_nodes} nodes of {one.name!r} that were not "
-            "measured: one feed alone tells no spread between nodes",
+            "measured: one feed alone shows no spread between nodes",
             advice=f"measure the nodes of {one.name!r} in several feeds, or state their spread",
         )
         for one in sets

@@ -111,7 +111,7 @@ def redraw(description: Description) -> dict[str, tuple[str, ...]]:
     for one in description.sets:
         if one.name not in chosen.groups:
             raise BadInput(
-                f"the recorded draw says nothing of the set {one.name!r}",
+                f"the recorded draw does not contain the set {one.name!r}",
                 where="selection, groups",
                 hint="draw again: shakedown energy draw",
             )

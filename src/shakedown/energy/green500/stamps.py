@@ -103,12 +103,12 @@ def _ctime(text: str) -> datetime.datetime:
     """C's ctime without regard to the locale."""
     _, month, day, clock, year = text.split()
     if month not in _MONTHS:
-        raise BadInput(f"{text!r} is no time that HPL prints")
+        raise BadInput(f"{text!r} is not a time as HPL prints it")
     hour, minute, second = map(int, clock.split(":"))
     try:
         return datetime.datetime(int(year), _MONTHS.index(month) + 1, int(day), hour, minute, second)
     except ValueError as error:
-        raise BadInput(f"{text!r} is no time that HPL prints: {error}") from None
+        raise BadInput(f"{text!r} is not a time as HPL prints it: {error}") from None
 
 
 def windows_of(found: Phases, folder: Path) -> tuple[dict[str, Window], float | None, int | None, tuple[Notice, ...]]:
@@ -230,7 +230,7 @@ def _of_run(path: Path, run: str) -> tuple[Window, Window, float, int | None]:
                 best = rate, core, one, n if isinstance(n, int) else None
     if best is None:
         raise CannotMeasure(
-            "holds no run of HPL with the stamps of its core phase" + (f" under the id {run!r}" if run else ""),
+            "contains no run of HPL with the stamps of its core phase" + (f" under the id {run!r}" if run else ""),
             where=str(path),
             hint="give phases.core, or the log of another HPL as hpl_log",
         )

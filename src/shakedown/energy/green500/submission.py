@@ -311,7 +311,9 @@ def assemble(found: Description, traces: Mapping[str, Trace], folder: Path = Pat
         if feed.channel not in traces:
             raise unknown("channel", feed.channel, traces, where=f"feed {feed.name!r}")
         if traces[feed.channel].channel.quantity not in ("power", "energy"):
-            raise BadInput(f"the channel {feed.channel!r} is of no power or energy", where=f"feed {feed.name!r}")
+            raise BadInput(
+                f"the channel {feed.channel!r} measures neither power nor energy", where=f"feed {feed.name!r}"
+            )
     known = tree.tree([traces[one.channel].channel for one in feeds], tree.Site(feeds=found.feeds))
     tree.check_sum(known, [one.name for one in feeds if one.of and not one.same_as])
     windows, rmax, n, notices = windows_of(found.phases, folder)
@@ -328,7 +330,9 @@ def _rate(text: str) -> float:
     except (UnknownUnit, ValueError) as error:
         raise BadInput(str(error), where="performance, rmax", hint='write it as "1.21 Pflop/s"') from None
     if unit != "flop/s" or value <= 0:
-        raise BadInput(f"{text!r} is no rate in flop/s", where="performance, rmax", hint='write it as "1.21 Pflop/s"')
+        raise BadInput(
+            f"{text!r} is not a rate in flop/s", where="performance, rmax", hint='write it as "1.21 Pflop/s"'
+        )
     return value
 
 

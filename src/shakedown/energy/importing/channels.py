@@ -76,7 +76,7 @@ def _channel(
         raise BadInput(str(error), where="--unit", hint="W, kW, mW; for counters J, Wh, kWh") from None
     if base not in ("W", "J"):
         raise BadInput(
-            f"{unit!r} is no unit of power or energy", where="--unit", hint="W, kW, mW; for counters J, Wh, kWh"
+            f"{unit!r} is not a unit of power or energy", where="--unit", hint="W, kW, mW; for counters J, Wh, kWh"
         )
     scope = options.get("scope") or ("counter" if base == "J" else "point")
     place = options.get("place", "node")
@@ -117,5 +117,7 @@ def _number(options: Mapping[str, str], key: str) -> float | None:
     except ValueError:
         value = math.nan
     if not 0 < value < math.inf:
-        raise BadInput(f"{options[key]!r} is no number above zero", where=f"--{key.replace('_', '-')}", hint="give one")
+        raise BadInput(
+            f"{options[key]!r} is not a number above zero", where=f"--{key.replace('_', '-')}", hint="give one"
+        )
     return value

@@ -73,7 +73,7 @@ def _head(path: Path) -> list[str]:
         with gzip.open(path) if packed else path.open("rb") as file:
             data = file.read(1 << 20)
     except (OSError, EOFError, zlib.error):
-        raise BadInput("cannot be read, or is cut short", where=str(path), hint="give a whole file") from None
+        raise BadInput("cannot be read, or is cut short", where=str(path), hint="give a complete file") from None
     if b"\0" in data[:4096] and data[:2] not in (b"\xff\xfe", b"\xfe\xff"):
         raise BadInput("is neither text nor Parquet", where=str(path), hint="export it as CSV or Parquet")
     lines = csv.decoded(data).splitlines()
@@ -142,7 +142,7 @@ def _shape(
 ) -> tuple[_Long | None, csv.Outline]:
     """Whether the table is long: what its keys are, or None for a wide one."""
     if not lines:
-        raise BadInput("the file holds no lines", where=where, hint="give the file that was exported")
+        raise BadInput("the file contains no lines", where=where, hint="give the file that was exported")
     if options.get("dialect") == "spl" or re.match(r"Time,[^,]+,Watts,", lines[0]):
         raise BadInput("an spl.txt is read as a meter", where=where, hint=f"shakedown meter record csv:{where}")
     seen = csv.outline(lines, options, where)
@@ -194,7 +194,7 @@ def _is_text(cell: str, comma: bool) -> bool:
 def _read_csv(path: Path, separator: str, skip: int, columns: int) -> str:
     if separator == " ":
         raise BadInput(
-            "columns are parted by blanks",
+            "columns are separated by spaces",
             where=str(path),
             hint=f"read it as a meter: shakedown meter record csv:{path}",
         )
@@ -293,7 +293,7 @@ def _parquet(path: Path, options: Mapping[str, str], key: Sequence[str]) -> Tabl
                 zone = "UTC"
             stamps = archive_columns.stamps(db, [where], time, kinds[time], zone or "UTC", options.get("format", ""))
     except duckdb.Error:
-        raise BadInput("cannot be read as Parquet", where=where, hint="see that the file is whole") from None
+        raise BadInput("cannot be read as Parquet", where=where, hint="check that the file is complete") from None
     for word in key:
         if word not in kinds:
             raise unknown("column (--key)", word, kinds, where=where)

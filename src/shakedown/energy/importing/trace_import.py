@@ -82,7 +82,7 @@ def bring(files: Sequence[Path], options: Mapping[str, str], key: Sequence[str],
             "there is not enough memory or disk" if isinstance(error, duckdb.OutOfMemoryException) else "it is damaged"
         )
         raise BadInput(
-            f"cannot be read: {why}", where=", ".join(map(str, files)), hint="see that it is whole"
+            f"cannot be read: {why}", where=", ".join(map(str, files)), hint="check that it is complete"
         ) from None
 
 
@@ -259,7 +259,7 @@ def _notices(one: Described, what: Judged, options: Mapping[str, str]) -> Iterat
             )
         yield Notice(code="unit", text=f"{name}: {text}", advice="check --unit and --place")
     if one.mean_w == 0:
-        yield Notice(code="dead", text=f"{name}: it reads 0 W throughout", advice="see whether the meter is alive")
+        yield Notice(code="dead", text=f"{name}: it reads 0 W throughout", advice="check whether the meter is alive")
     if one.without_value:
         share = one.without_value / one.readings
         yield Notice(

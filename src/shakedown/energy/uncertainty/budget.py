@@ -333,7 +333,7 @@ def gap_term(gap_u_j: float, missing_s: float, seconds: float) -> Term:
 
 
 def padded_terms(found: Padded) -> list[Term]:
-    """Idle power, its drift, and the sampling of a window that is no whole number of refreshes."""
+    """Idle power, its drift, and the sampling of a window that is not a whole number of refreshes."""
     terms = []
     same = found.idle[0] == found.idle[1]
     pads: Sequence[tuple[str, float, int]] = (
@@ -364,7 +364,7 @@ def padded_terms(found: Padded) -> list[Term]:
         Term(
             name="sampling",
             u=found.sampling_u_j,
-            text="the averaging window is no whole number of refreshes",
+            text="the averaging window is not a whole number of refreshes",
             remedy="repeat the run at another time of the refresh cycle",
         )
     )

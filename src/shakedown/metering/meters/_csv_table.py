@@ -24,7 +24,7 @@ from ._csv_columns import QUANTITIES, Column, channel_of, nested, number, unit_o
 from ._csv_time import Clock, Spec, Stamp, spec
 
 OPTIONS = {
-    "column": "columns to take, by name or number from 1, with commas between; default: all of power and energy",
+    "column": "columns to take, by name or number from 1, separated by commas; default: all of power and energy",
     "unit": "unit of these columns where the header says none: W, kW, kWh, J ...",
     "time": "column of the stamps, by name or number; two with a comma between for date and time",
     "format": "how stamps are written: as for strptime, or s, ms, us, ns for numbers",
@@ -39,7 +39,7 @@ OPTIONS = {
     "window": "seconds over which a reading averages",
     "modulus": "where a counter starts again at zero, in the column's unit",
     "most_w": "the most power that can flow, in W",
-    "jump": "mend: take out leaps of the instrument's clock",
+    "jump": "correct: take out leaps of the instrument's clock",
     "begin": "start: follow the file from its first line; default: from now on, with its last line",
 }
 DIALECTS = ("spl", "yokogawa", "lmg", "generic")
@@ -78,7 +78,7 @@ class Layout(NamedTuple):
         return clock.read(joined(cells, self.stamps))
 
     def values(self, cells: Sequence[str]) -> list[tuple[float | None, Status, str]]:
-        """The value of each column in SI with its status; a cell that is no number comes with its text."""
+        """The value of each column in SI with its status; a cell that is not a number comes with its text."""
         return [_value(cells[one.at] if one.at < len(cells) else "", one.factor, self) for one in self.columns]
 
 
@@ -155,7 +155,7 @@ def layout(lines: Sequence[str], options: Mapping[str, str], where: str) -> Layo
 def _is_spl(lines: Sequence[str], options: Mapping[str, str], where: str) -> bool:
     filled = [line for line in lines if line.strip()]
     if not filled:
-        raise BadInput("the file holds no lines", where=where, hint="give the file that the meter's program wrote")
+        raise BadInput("the file contains no lines", where=where, hint="give the file that the meter's program wrote")
     asked = options.get("dialect", "")
     if asked and asked not in DIALECTS:
         raise unknown("dialect", asked, DIALECTS, where=where)
@@ -327,6 +327,6 @@ def _columns(
         channel = channel_of(names[index], name, factor, dialect, options, where)
         found.append(Column(index, factor, channel))
     if not found:
-        told = f"column {unsure[0]!r} says no unit" if unsure else f"no column of power among {', '.join(names)}"
+        told = f"column {unsure[0]!r} gives no unit" if unsure else f"no column of power among {', '.join(names)}"
         raise BadInput(told, where=where, hint="name it with column= and its unit with unit=W, kW, kWh ...")
     return nested(found)

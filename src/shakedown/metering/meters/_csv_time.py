@@ -66,7 +66,7 @@ def spec(cells: Sequence[str], *, format: str = "", start: str = "", order: str 
     dates = [found for cell in filled if (found := _STAMP.match(cell))]
     if not dates:
         raise BadInput(
-            f"{filled[0]!r} is no stamp that is known here",
+            f"{filled[0]!r} is not a known form of time stamp",
             where=where,
             hint="name the column with time=, or the way it is written with format=%d.%m.%Y %H:%M:%S",
         )
@@ -76,7 +76,7 @@ def spec(cells: Sequence[str], *, format: str = "", start: str = "", order: str 
 def _numeric(numbers: Sequence[str], format: str, start: str, where: str) -> Spec:
     first = float(numbers[0].replace(",", "."))
     if format and format not in _SCALES:
-        raise BadInput(f"{format!r} is no unit of time", where=where, hint="format=s, ms, us or ns")
+        raise BadInput(f"{format!r} is not a unit of time", where=where, hint="format=s, ms, us or ns")
     for scale in [format] if format else list(_SCALES):
         if _EARLIEST_S <= first / _SCALES[scale] <= _LATEST_S:
             return Spec("unix", scale)
@@ -92,7 +92,7 @@ def _numeric(numbers: Sequence[str], format: str, start: str, where: str) -> Spe
         return Spec("relative", format or "s", start_ns=begun.ns)
     if _NUMBER.fullmatch(start.strip()):
         return Spec("relative", format or "s", start_ns=_scaled(start.strip(), "s"))
-    raise BadInput(f"{start!r} is no time with a zone", where=where, hint="start=2026-11-21T14:00:00+01:00")
+    raise BadInput(f"{start!r} is not a time with a zone", where=where, hint="start=2026-11-21T14:00:00+01:00")
 
 
 def _order(dates: Sequence[re.Match[str]], where: str) -> str:
@@ -276,7 +276,7 @@ def utc(stamps: Sequence[Stamp], zone_text: str, where: str) -> tuple[list[int],
             notices.append(
                 Notice(
                     code="zones",
-                    text=f"{where}: the stamps have different offsets from UTC: {told}; each is taken at its word",
+                    text=f"{where}: the stamps have different offsets from UTC: {told}; each is used as given",
                 )
             )
         return [stamp.ns for stamp in stamps], notices
@@ -297,7 +297,7 @@ def utc(stamps: Sequence[Stamp], zone_text: str, where: str) -> tuple[list[int],
     if local.twice:
         told = f"{local.twice} stamps ({local.twice / len(stamps):.2%}) lie in the hour that {zone_text} has twice"
         settled = local.unsure < len(stamps)
-        told += "; the order of the rows says which is meant" if settled else "; the first pass is taken"
+        told += "; the order of the rows says which is meant" if settled else "; the first is taken"
         notices.append(Notice(code="hour-twice", text=f"{where}: {told}", advice="let the instrument stamp in UTC"))
     return found, notices
 
@@ -321,7 +321,7 @@ def mended(stamps: list[int], mend: bool, where: str) -> tuple[list[int], list[N
                 f"the clock falls back by {_told(step)} at reading {row + 1}: {overlap} of {len(stamps)} readings "
                 f"({overlap / len(stamps):.1%}) lie in time that was recorded already",
                 where=where,
-                hint="a clock with summer time: zone=Europe/Berlin; a clock that was set: jump=mend moves what follows on",
+                hint="a clock with summer time: zone=Europe/Berlin; a clock that was set: jump=correct moves what follows",
             )
         if overlap or (leap and mend):
             hour = HOUR_NS if step > 0 else -HOUR_NS
@@ -340,7 +340,7 @@ def mended(stamps: list[int], mend: bool, where: str) -> tuple[list[int], list[N
                     code="hour-leap",
                     text=f"{where}: {_told(step)} without a reading before reading {row + 1}: just an hour more than "
                     "usual, a pause or a clock that was set",
-                    advice="jump=mend takes the hour out",
+                    advice="jump=correct takes the hour out",
                 )
             )
         out[row] = stamps[row] + shift

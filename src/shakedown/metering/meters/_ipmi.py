@@ -75,7 +75,7 @@ class ToolLink:
             try:
                 return bytes.fromhex("".join(done.out.split()))
             except ValueError:
-                raise Lost(f"ipmitool printed {done.out.strip()[:80]!r}, which is no answer") from None
+                raise Lost(f"ipmitool printed {done.out.strip()[:80]!r}, which is not a valid answer") from None
         said = " ".join(done.err.split())
         if "rsp=0x" in said:
             raise Denied(int(said.partition("rsp=0x")[2][:2], 16))

@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 OPTIONS = {
     "timeout": "seconds that one reading may take",
-    "host": "the node, rack or outlet that it measures; the address it is asked at unless given",
+    "host": "the node, rack or outlet that it measures; default: the address",
     "place": "where in the power path it sits: " + ", ".join(PLACES),
 }
 
@@ -62,9 +62,7 @@ def number(target: Target, name: str, default: float, *, least: float = 0.0) -> 
     except ValueError:
         value = float("nan")
     if not value >= least:
-        raise BadInput(
-            f"{name}={text} is not a number of at least {least:g}", where=str(target), hint="mend the option"
-        )
+        raise BadInput(f"{name}={text} is not a number of at least {least:g}", where=str(target), hint="fix the option")
     return value
 
 
@@ -103,7 +101,7 @@ def endpoint(target: Target, port: int) -> tuple[str, int]:
     try:
         found = parts.port or port
     except ValueError:
-        raise BadInput("the port is not a number from 1 to 65535", where=str(target), hint="mend it") from None
+        raise BadInput("the port is not a number from 1 to 65535", where=str(target), hint="fix it") from None
     if not parts.hostname:
         raise BadInput(f"the meter {target.meter} needs an address", hint=f"{target.meter}://HOST")
     return parts.hostname, found

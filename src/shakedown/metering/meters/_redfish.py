@@ -103,7 +103,7 @@ def found_in_chassis(path: str, body: Any, name: str, common: dict[str, Any]) ->
 def _control(path: str, index: int, control: Any, name: str, common: dict[str, Any]) -> list[Spot]:
     title = str(control.get("Name") or "power")
     part = f"redfish/{name}" + (f"/control-{index}" if index else "")
-    note = "the controller's own average over a window that it does not tell"
+    note = "the controller's own average over a window that it does not report"
     about: dict[str, Any] = {"quantity": "power", "unit": "W", "scope": "last", **common}
     whole = isinstance(control["PowerConsumedWatts"], int)
     at = ("PowerControl", index)

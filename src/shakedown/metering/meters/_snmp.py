@@ -70,7 +70,7 @@ def parse_oid(text: str) -> Oid:
     numbers = tuple(whole_number(part, most=2**32 - 1) for part in parts)  # RFC 2578: a sub-identifier has 32 bits
     if len(parts) < 2 or None in numbers:
         raise BadInput(
-            f"{text!r} is no object identifier", hint="write it in numbers: 1.3.6.1.4.1.318.1.1.26.4.3.1.5.1"
+            f"{text!r} is not a valid object identifier", hint="write it in numbers: 1.3.6.1.4.1.318.1.1.26.4.3.1.5.1"
         )
     return tuple(int(part) for part in parts)
 
@@ -158,7 +158,7 @@ class Agent:
         if failed:
             text = str(failed)
             if "timeout" in text.lower():
-                text += " (nobody there, or another community)"
+                text += " (no agent there, or another community)"
             refused = any(word in text.lower() for word in _REFUSALS)
             raise Lost(f"SNMP: {text}", Status.REFUSED if refused else Status.GAP)
         if int(status):

@@ -9,9 +9,9 @@ written are found from the first lines (Yokogawa WT2xx/3xx exports, ZES ZIMMER L
 Nothing is guessed that changes a result: local time without a zone, a column of power without a unit, a date that may begin
 with day or month are refused with the option that settles them. Over-range marks (-OL-, ----, INF, 9.9E37) and empty cells
 are statuses, never zeros. Stamps that occur twice, are out of order or leap are named with how many readings they concern;
-a clock that falls back into time recorded already is refused unless ``jump=mend``. A stamp without decimals is off by up to
-a second: that stands in the trace as its half width. The scope of a laboratory meter's reading is the interval before its
-stamp; of a generic table it is a point unless ``scope=`` says otherwise.
+a clock that falls back into time recorded already is refused unless ``jump=correct``. A stamp without decimals is off by
+up to a second: that stands in the trace as its half width. The scope of a laboratory meter's reading is the interval
+before its stamp; of a generic table it is a point unless ``scope=`` says otherwise.
 
 Sources: mlcommons/power-dev for spl.txt; Yokogawa WT300 and ZES ZIMMER LMG manuals for marks and names.
 """
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ...errors import BadInput
+from ...errors import BadInput, unknown
 from ...hosts.access import Door
 from ...records import Notice
 from ...times import zone
@@ -141,6 +141,14 @@ def _row_notices(rows: _Rows, foreign: int, where: str) -> list[Notice]:
     return notices
 
 
+def _corrects(options: Mapping[str, str], where: str) -> bool:
+    """Whether leaps of the instrument's clock are taken out. ``mend`` is the value's name in 0.1.0. Raises BadInput."""
+    jump = options.get("jump", "")
+    if jump not in ("", "correct", "mend"):
+        raise unknown("value of jump=", jump, ("correct",), where=where)
+    return bool(jump)
+
+
 def _loaded(
     rows: _Rows,
     channels: Sequence[Channel],
@@ -155,7 +163,7 @@ def _loaded(
 
     stamps, told = times.utc(rows.stamps, options.get("zone", ""), where)
     notices += told
-    stamps, told = times.mended(stamps, options.get("jump", "") == "mend", where)
+    stamps, told = times.mended(stamps, _corrects(options, where), where)
     notices += told
     values = np.array([[np.nan if cell[0] is None else cell[0] for cell in row] for row in rows.values], float)
     states = np.array([[cell[1] for cell in row] for row in rows.values], np.uint8)
@@ -171,7 +179,7 @@ def _loaded(
     usual = float(np.median(steps[steps > 0])) * 1e-9 if np.any(steps > 0) else None
     if dialect == "generic" and "scope" not in options and any(one.quantity == "power" for one in channels):
         text = f"{where}: what a reading stands for is not known; a point is taken"
-        notices.append(Notice(code="scope-taken", text=text, advice="say so: scope=last for averages until the stamp"))
+        notices.append(Notice(code="scope-taken", text=text, advice="give it: scope=last for averages until the stamp"))
     traces = []
     for index, channel in enumerate(channels):
         known = msgspec.structs.replace(

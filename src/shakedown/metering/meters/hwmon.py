@@ -231,7 +231,7 @@ METER = Meter(
     open=open_,
     find=find,
     options={
-        "read": "which quantities, with commas between: power, energy, temperature (all)",
+        "read": "which quantities, separated by commas: power, energy, temperature (all)",
         "cores": "1: the temperature and energy of each core too",
     },
     poll_s=0.1,

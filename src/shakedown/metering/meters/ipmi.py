@@ -101,7 +101,7 @@ class _Bmc:
         return common
 
     def _dcmi_channels(self, power: Power, common: dict[str, Any]) -> list[Channel]:
-        note = "the BMC's own average over a window that it does not tell; 1 W steps"
+        note = "the BMC's own average over a window that it does not report; 1 W steps"
         off_s = power.stamp_s - self._door.now_ns() / 1e9
         if power.stamp_s > 946_684_800 and abs(off_s) > 2:
             note += f"; the BMC's clock was {off_s:+.0f} s off"
@@ -185,7 +185,7 @@ def _sensor_channel(sensor: Sensor, common: dict[str, Any]) -> Channel:
         scope="point",
         resolution=abs(sensor.m),
         full_scale=sensor.value(sensor.top),
-        note="8 bits" + ("; of a power supply: input or output is not told" if sensor.entity == 10 else ""),
+        note="8 bits" + ("; of a power supply: input or output is not reported" if sensor.entity == 10 else ""),
         **{**common, "place": at},
     )
 

@@ -103,7 +103,7 @@ def parse_register(text: str) -> Register:
             raise ValueError
     except (ValueError, msgspec.ValidationError):
         raise BadInput(
-            f"{text!r} is no register",
+            f"{text!r} is not a valid register",
             hint=f"TABLE/ADDRESS/TYPE[/SCALE]: input/52/float32/1; types: {', '.join(_FORMATS)}",
         ) from None
     return register
@@ -368,7 +368,7 @@ METER = Meter(
     open=_open,
     options={
         **OPTIONS,
-        "profile": "a kind of transducer, or a TOML file that tells its registers",
+        "profile": "a kind of transducer, or a TOML file that lists its registers",
         "power": "register of the power: TABLE/ADDRESS/TYPE[/SCALE]",
         "energy": "register of the energy counter",
         "unit": "unit number of the device: 1",

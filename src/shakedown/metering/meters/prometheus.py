@@ -72,7 +72,7 @@ def duration_s(text: str) -> float:
     """``15m``, ``90s``, ``2h``, ``1d`` or seconds. Raises BadInput."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w|)", text.strip())
     if found is None:
-        raise BadInput(f"{text!r} is no duration", hint="write 15m, 90s or 2h")
+        raise BadInput(f"{text!r} is not a valid duration", hint="write 15m, 90s or 2h")
     sizes = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
     return float(found[1]) * sizes[found[2]]
 
@@ -189,7 +189,7 @@ class _Watch:
             place=place(self._target, "node"),
             host=host,
             refresh_s=gaps[len(gaps) // 2] / 1e9 if gaps else None,
-            note="scraped: the stamp is the scrape's, the exporter's own averaging is not told",
+            note="scraped: the stamp is the scrape's, the exporter's own averaging is not reported",
         )
         self._keys.append(tuple(sorted(series.labels.items())))
         self.channels.append(channel)
@@ -320,7 +320,7 @@ METER = Meter(
         **{key: help for key, help in HTTP_OPTIONS.items() if key != "plain"},
         "tls": "1 speaks HTTPS",
         "query": 'selector of the series: metric{label="value"}',
-        "quantity": "what it is, where its name does not tell: " + ", ".join(_QUANTITIES),
+        "quantity": "what it is, where its name does not show it: " + ", ".join(_QUANTITIES),
         "scale": "what one unit of it is in SI units",
         "since": "begin with all samples of so long ago: 15m",
     },

@@ -154,7 +154,7 @@ class _Meter:
             if "report" in self._target.options:
                 spots += self._of_report(self._target.options["report"])
         if not spots:
-            raise Lost(f"no power is told of at {', '.join(wanted)}", broken=False)
+            raise Lost(f"no power is reported at {', '.join(wanted)}", broken=False)
         self._spots = _distinct(spots)
         return [self._finish(spot.channel) for spot in self._spots]
 

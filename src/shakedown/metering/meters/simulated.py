@@ -181,7 +181,7 @@ def _truth(one: _Described) -> Truth:
     if not told.get("refresh_s", 0.0) > 0 or told.get("modulus", 1.0) <= 0 or told.get("window_s", 0.0) < 0:
         raise BadInput(
             f"{one.id}: a truth has a refresh_s and, where it wraps, a modulus above zero, and no window below it",
-            hint="mend the file",
+            hint="fix the file",
         )
     return Truth(**told)
 
@@ -222,9 +222,9 @@ def _open(target: Target, door: Door) -> SimulatedSource:
         ) from None
     load = script.load
     if len(load.t_s) != len(load.w) or not load.t_s or list(load.t_s) != sorted(load.t_s):
-        raise BadInput("load.t_s and load.w must be equally long, t_s rising", where=path, hint="mend the file")
+        raise BadInput("load.t_s and load.w must be equally long, t_s rising", where=path, hint="fix the file")
     if len({one.id for one in script.channels}) != len(script.channels) or not script.channels:
-        raise BadInput("there must be channels, each with an id of its own", where=path, hint="mend the file")
+        raise BadInput("there must be channels, each with an id of its own", where=path, hint="fix the file")
     return SimulatedSource(script, door)
 
 

@@ -24,7 +24,7 @@ from ._local import seconds
 _FIELDS = {
     "ConsumedJoules": ("energy", "energy", "energy since the node's slurmd started"),
     "ConsumedEnergy": ("energy", "energy", "energy since the node's slurmd started"),
-    "CurrentWatts": ("current", "power", "power at Slurm's last look"),
+    "CurrentWatts": ("current", "power", "power at Slurm's last reading"),
     "AveWatts": ("average", "power", "mean power since the node's slurmd started"),
 }
 #: Plug-in -> where in the power path it looks.

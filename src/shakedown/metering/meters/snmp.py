@@ -120,12 +120,12 @@ class _Pdu:
         for oid, kind, scale in zip(oids, kinds, scales, strict=True):
             if kind not in _UNITS:
                 raise BadInput(
-                    f"quantity={kind} is none of {', '.join(_UNITS)}", where=str(self._target), hint="mend it"
+                    f"quantity={kind} is none of {', '.join(_UNITS)}", where=str(self._target), hint="fix it"
                 )
             try:
                 factor = float(scale)
             except ValueError:
-                raise BadInput(f"scale={scale} is no number", where=str(self._target), hint="scale=10") from None
+                raise BadInput(f"scale={scale} is not a number", where=str(self._target), hint="scale=10") from None
             self._spots.append(Spot(oid, factor, absent, kind == "power"))
         values = self.agent.get(oids)
         return [
@@ -217,11 +217,11 @@ METER = Meter(
     open=_open,
     options={
         **OPTIONS,
-        "vendor": "whose columns to read, where sysObjectID does not tell",
-        "oid": "objects to read instead, with commas between",
+        "vendor": "whose columns to read, where sysObjectID does not show it",
+        "oid": "objects to read instead, separated by commas",
         "scale": "what one step of each ?oid= is in SI units",
         "quantity": "what each ?oid= is: power, energy, temperature, flow, speed, ratio",
-        "absent": "values that mean 'not there' for ?oid=, with commas between",
+        "absent": "values that mean 'not there' for ?oid=, separated by commas",
         "outlets": "1 reads each outlet too",
         "phases": "1 reads each phase too",
         "only": "pattern of the channels to read",

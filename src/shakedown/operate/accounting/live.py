@@ -63,7 +63,7 @@ def _part(door: Door, begin_s: int, end_s: int, head: bool) -> str:
     if not done.ok:
         said = " ".join((done.err or done.out).split())[:300]
         raise CannotMeasure(
-            f"sacct says nothing: {said or 'no answer'}",
+            f"sacct reports nothing: {said or 'no answer'}",
             where="--from slurm",
             hint="is slurmdbd there? sacctmgr show cluster",
         )

@@ -100,7 +100,7 @@ class Store:
         if not self._zone_named:
             self.notice(
                 "no-zone",
-                f"the times in {name} say no zone and are read as UTC",
+                f"the times in {name} have no zone and are read as UTC",
                 "name the zone in which it was written: --timezone, or --written-in where days are to be another's",
             )
 

@@ -26,7 +26,7 @@ def notices(held: Capacity, courses: Sequence[Course], period: str) -> tuple[Not
     ]
     if held.node_utilisation is not None and held.node_utilisation > 1:
         text = f"node utilisation is above 100 % ({_percent(held.node_utilisation)})"
-        advice = "nodes that several runs share count for each; the CPU hours tell the share that was used"
+        advice = "nodes that several runs share count for each; the CPU hours show the share that was used"
         found.append(Notice(code="over-capacity", text=text, advice=advice))
     return tuple(one for one in found if one is not None)
 

@@ -175,7 +175,7 @@ def _method(told: Report) -> tuple[Block, ...]:
             columns=(
                 Column("source"),
                 Column("read as"),
-                *(Column(name, "number") for name in ("rows", "runs", "steps", "mended", "lost")),
+                *(Column(name, "number") for name in ("rows", "runs", "steps", "repaired", "lost")),
             ),
             rows=tuple(
                 (
@@ -185,7 +185,7 @@ def _method(told: Report) -> tuple[Block, ...]:
                 )
                 for one in told.sources
             ),
-            caption="Mended: rows with line breaks or delimiters in a name, or bytes that are no UTF-8.",
+            caption="Repaired: rows with line breaks or delimiters in a name, or bytes that are not UTF-8.",
         ),
         *(_notices(told)),
     )
@@ -210,7 +210,7 @@ METHOD = (
     "run over run, "
     "both added up over the runs that started and ended in it. Efficiencies are those of runs that ended in it: CPU "
     "time used over "
-    "allocated, highest memory over asked for (weighted by time), time over its limit. Failed: ended as failed, "
+    "allocated, highest memory over requested (weighted by time), time over its limit. Failed: ended as failed, "
     "timeout, out of "
     "memory or node failure.",
 )

@@ -13,7 +13,7 @@ _COUNTS = {
     "gpus": "number of GPUs",
     "ran_s": "time of use",
     "cpu_used_ms": "CPU time",
-    "memory_asked_bytes": "memory asked for",
+    "memory_asked_bytes": "memory requested",
     "memory_used_bytes": "memory used",
     "energy_j": "energy",
     "limit_s": "limit of time",
@@ -72,7 +72,7 @@ def say(store: Store) -> None:
         store.notice(
             "longer-than-a-year",
             f"{_runs(long)} took longer than a year, most job {job}: {days:,} days",
-            "see whether its start and end are right; an end that the engine has lost is one more month in each report",
+            "check whether its start and end are right; an end that the engine has lost is one more month in each report",
         )
     if early:
         (job,) = store.one("SELECT min(job) FROM jobs WHERE start_s < submit_s - 1")

@@ -79,7 +79,7 @@ def _open(store: Store) -> None:
         store.notice(
             "runaway",
             f"{lost} of these have run a day longer than their time limit: the engine may have lost their ends",
-            "sacctmgr show runawayjobs lists and mends them",
+            "sacctmgr show runawayjobs lists and fixes them",
         )
 
 

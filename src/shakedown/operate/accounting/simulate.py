@@ -3,7 +3,7 @@ jobs are made, in plain integers and in nobody's reader.
 
 What makes accounting hard is in it: jobs across both edges of the window, jobs that still run, that never started, that were
 requeued (each attempt uses resources), suspended ones, arrays, steps below their jobs, rows that come twice, and names with
-line breaks, delimiters and bytes that are no UTF-8. Times are local, across the clocks' change where the window holds one.
+line breaks, delimiters and bytes that are not UTF-8. Times are local, across the clocks' change where the window holds one.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def facts(told: Report) -> tuple[tuple[str, str], ...]:
         ),
         ("expansion", "-" if one.expansion is None else f"{one.expansion:.2f} (wait and run over run)"),
         ("CPU time used", f"{percent(one.cpu_efficiency)} of that allocated{_of(one.cpu_seen)}{_cannot(one)}"),
-        ("memory used", f"{percent(one.memory_efficiency)} of that asked for{_of(one.memory_seen)}"),
+        ("memory used", f"{percent(one.memory_efficiency)} of that requested{_of(one.memory_seen)}"),
         ("time used", f"{percent(one.limit_efficiency)} of the limits"),
         ("failed", f"{percent(_failed(one))} of the runs that ended{lost}"),
     ]

@@ -91,7 +91,7 @@ class Tariff(_Table, frozen=True, kw_only=True):
 def load(path: Path) -> Tariff:
     """A tariff from a file. Raises BadInput with the entry."""
     raw = strict.read_toml(strict.read_text(path), str(path))
-    found = strict.convert(raw, Tariff, str(path), hint="docs/accounting.md tells of every key")
+    found = strict.convert(raw, Tariff, str(path), hint="docs/accounting.md describes every key")
     for state in found.not_charged:
         if state not in ENDED:
             raise unknown("state", state, ENDED, where=f"{path}: not_charged")
@@ -128,7 +128,7 @@ def step_s(tariff: Tariff) -> int:
         value, unit = 0.0, ""
     if unit != "s" or value < 1 or value != int(value):
         raise BadInput(
-            f"round_up_to {tariff.round_up_to!r} is no time", where="the tariff", hint='"1 s", "15 min", "1 h"'
+            f"round_up_to {tariff.round_up_to!r} is not a valid time", where="the tariff", hint='"1 s", "15 min", "1 h"'
         )
     return int(value)
 

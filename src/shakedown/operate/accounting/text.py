@@ -3,8 +3,8 @@
 Blocks are looked at as bytes, all at once (those that are no UTF-8 come through as they are); only what is broken is taken
 out and mended line by line (``delimited``). Memory is bounded by the block.
 
-A job's name that holds a whole forged row cannot be told from a row: ask for the JSON, or without names, where users may not
-be trusted. What cannot be mended is counted and shown, never dropped in silence.
+A job's name that holds a whole forged row cannot be distinguished from a row: ask for the JSON, or without names, where
+users may not be trusted. What cannot be mended is counted and shown, never dropped in silence.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def face(column: str) -> str:
 
 
 def unix(column: str) -> str:
-    """SQL: Unix seconds of a stamp in seconds or milliseconds, or in ISO 8601 with an offset; 0 is no time."""
+    """SQL: Unix seconds of a stamp in seconds or milliseconds, or in ISO 8601 with an offset; 0 is not a valid time."""
     number = f"nullif(try_cast({column} AS BIGINT), 0)"
     iso = (
         f"CAST(epoch(try_cast(regexp_replace({column}, '([+-]\\d\\d)(\\d\\d)$', '\\1:\\2') AS TIMESTAMPTZ)) AS BIGINT)"

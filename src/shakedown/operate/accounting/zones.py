@@ -28,7 +28,7 @@ def unix_sql(local: str, zone: str, begin_s: int, end_s: int, *, later: bool = F
 
 
 def twice(zone: str, begin_s: int, end_s: int) -> tuple[tuple[int, int], ...]:
-    """The stretches of the clock face, in its seconds since 1970, that come twice."""
+    """The segments of the clock face, in its seconds since 1970, that come twice."""
     return tuple(
         (one.at_s + one.after_s, one.at_s + one.before_s)
         for one in times.changes(zone, begin_s - 2 * times.DAY_S, end_s + 2 * times.DAY_S)
@@ -37,7 +37,7 @@ def twice(zone: str, begin_s: int, end_s: int) -> tuple[tuple[int, int], ...]:
 
 
 def skipped(zone: str, begin_s: int, end_s: int) -> tuple[tuple[int, int], ...]:
-    """The stretches of the clock face that never were."""
+    """The segments of the clock face that never were."""
     return tuple(
         (one.at_s + one.before_s, one.at_s + one.after_s)
         for one in times.changes(zone, begin_s - 2 * times.DAY_S, end_s + 2 * times.DAY_S)

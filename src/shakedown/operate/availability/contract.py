@@ -17,7 +17,7 @@ from ...units import UnknownUnit, parse_quantity
 from .words import State
 
 FOLDER = Path(__file__).parent / "contracts"
-_HINT = "docs/availability.md tells of every key"
+_HINT = "docs/availability.md describes every key"
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -139,11 +139,13 @@ def checked(contract: Contract, file: str) -> Contract:
     """The contract, if its quantities can be read and its rules say something. Raises BadInput with the place."""
     try:
         if not 0 < contract.target < 1:
-            raise BadInput(f"at_least = {contract.at_least!r} is no share above 0 and below 100 %", hint='write "97 %"')
+            raise BadInput(
+                f"at_least = {contract.at_least!r} is not a share above 0 and below 100 %", hint='write "97 %"'
+            )
         if contract.window_s <= 0:
             raise BadInput("the window has no length", hint='length = "30 d"')
         if not 0 < contract.system_at <= 1:
-            raise BadInput(f"system_at = {contract.down.system_at!r} is no share", hint='write "50 %"')
+            raise BadInput(f"system_at = {contract.down.system_at!r} is not a valid share", hint='write "50 %"')
         if contract.utilisation:
             share_of(contract.utilisation.at_least, "utilisation, at_least")
         seconds_of(contract.incidents.together, "incidents, together")
@@ -170,7 +172,7 @@ def _check_rule(rule: ExcludeRule, zone: str) -> None:
         raise BadInput("begin and end belong together", where=where, hint="give both, or neither")
     if not chosen and not rule.begin:
         raise BadInput(
-            "says of nothing that it is excluded",
+            "excludes nothing",
             where=where,
             hint="give kinds, states, what, reservations, flags, or begin and end",
         )
@@ -179,7 +181,7 @@ def _check_rule(rule: ExcludeRule, zone: str) -> None:
             "an agreed downtime needs its why", where=where, hint='why = "agreed on 2026-11-03, mail of ..."'
         )
     if rule.begin and time_of(rule.end, zone, where) <= time_of(rule.begin, zone, where):
-        raise BadInput("ends before it begins", where=where, hint="mend begin or end")
+        raise BadInput("ends before it begins", where=where, hint="fix begin or end")
     for key in ("notice", "longest", "most_per_month"):
         seconds_of(getattr(rule, key) or "0 s", f"{where}, {key}")
     _pattern(rule.what, where)
@@ -189,14 +191,14 @@ def _pattern(text: str, where: str) -> None:
     try:
         re.compile(text)
     except re.error as error:
-        raise BadInput(f"{text!r} is no regular expression: {error}", where=where, hint="mend it") from None
+        raise BadInput(f"{text!r} is not a valid regular expression: {error}", where=where, hint="fix it") from None
 
 
 def share_of(text: str, where: str) -> Fraction:
     """``97 %`` or ``0.97``, exactly. Raises BadInput."""
     found = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*(%?)\s*", text)
     if not found:
-        raise BadInput(f"{text!r} is no share", where=where, hint='write "97 %"')
+        raise BadInput(f"{text!r} is not a valid share", where=where, hint='write "97 %"')
     return Fraction(found[1]) / (100 if found[2] else 1)
 
 
@@ -207,7 +209,7 @@ def seconds_of(text: str, where: str) -> int:
     except (UnknownUnit, ValueError) as error:
         raise BadInput(str(error), where=where, hint='write "30 d", "12 h", "2 min"') from None
     if unit != "s" or value < 0:
-        raise BadInput(f"{text!r} is no time", where=where, hint='write "30 d", "12 h", "2 min"')
+        raise BadInput(f"{text!r} is not a valid time", where=where, hint='write "30 d", "12 h", "2 min"')
     return round(value)
 
 

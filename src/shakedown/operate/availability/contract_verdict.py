@@ -109,7 +109,7 @@ def words(window: Window | None, contract: Contract, which: str) -> str:
     if window.unobserved > 0 and window.low is not None and window.high is not None:
         low, high = (_beside(end, contract) for end in (window.low, window.high))
         bounds = f" (from {low} to {high}, as what was not observed is taken)"
-    return f"{which}: {_beside(window.level, contract)}{bounds}, {contract.at_least} are asked for"
+    return f"{which}: {_beside(window.level, contract)}{bounds}, {contract.at_least} are required"
 
 
 def _beside(level: float, contract: Contract) -> str:

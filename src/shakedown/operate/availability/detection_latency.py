@@ -80,7 +80,7 @@ def told(
     basis = (
         f"2/3 to 2.2 x SlurmdTimeout ({known.get('slurmd_timeout_s', 0):g} s)",
         f"0 to HealthCheckInterval ({known.get('health_interval_s', 0):g} s)",
-        "0 to the time between two looks",
+        "0 to the time between two observations",
     )
     found = []
     for place, (name, words) in enumerate(zip(CLASSES, basis, strict=True)):

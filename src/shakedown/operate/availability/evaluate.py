@@ -232,7 +232,7 @@ def _together(
         sure, _ = course.decide(own, judged.begin_s, judged.end_s, contract.target)
         verdict = "met" if sure else "undecided"
         reasons = (contract_verdict.words(judged, contract, "the first window that met in full use"),)
-    words = f"in use {100 * use.value:.2f} % of the operational hours, {100 * use.at_least:g} % are asked for"
+    words = f"in use {100 * use.value:.2f} % of the operational hours, {100 * use.at_least:g} % are required"
     return (use.state if use.state != "met" else verdict), (*reasons, words)
 
 

@@ -194,7 +194,7 @@ class Builder:
                 raise BadInput(
                     f"{names[index]} has {gpus[index]} GPUs, and not one of number {mask.bit_length() - 1}",
                     where=where,
-                    hint="numbers begin at 0; how many there are says the inventory (gpus=4)",
+                    hint="numbers begin at 0; the inventory gives their number (gpus=4)",
                 )
 
     def history(self) -> History:

@@ -86,7 +86,7 @@ def read(path: Path) -> JobTable:
     found = gridengine.accounting(text, odd)
     if not found:
         raise BadInput(
-            "tells of no job",
+            "describes no job",
             where=str(path),
             hint="what sacct -P printed, with its head, or Grid Engine's accounting file",
         )
@@ -191,7 +191,7 @@ def judged(table: JobTable, history: History, own: Outages, begin_s: int, end_s:
         notices.append(notice("no-jobs", "no job ended in this time"))
     elif not any(one.hosts for one in inside):
         notices.append(
-            notice("no-hosts", "the records do not say where jobs ran, so no node can be held against others")
+            notice("no-hosts", "the records do not say where jobs ran, so no node can be compared with others")
         )
     notices += _unread(table)
     return Jobs(
@@ -206,7 +206,7 @@ def judged(table: JobTable, history: History, own: Outages, begin_s: int, end_s:
 
 
 def _cause(one: JobRecord, near: _Near) -> tuple[str, str] | None:
-    """Whose fault it was and how it ended; None where it ended well."""
+    """Whose fault it was and how it ended; None where it ended successfully."""
     if one.state == "done":
         return None
     if one.state == "node_fail" or any(word in one.reason.lower() for word in _SYSTEM_REASONS):

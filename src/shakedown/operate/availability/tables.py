@@ -36,7 +36,7 @@ def lead(told: Report) -> list[str]:
             which = "costliest incident" if gap.fewest == 1 else f"{gap.fewest} costliest incidents"
             out.append(f"It would have met without its {which}: {first}{' and others' if gap.fewest > 3 else ''}.")
         else:
-            out.append("No set of the incidents that are told of, absent, would have met it.")
+            out.append("No set of the listed incidents, absent, would have met it.")
     if told.level_with_delay and told.judged and told.level_with_delay[0] < (told.judged.level or 0):
         low, high = told.level_with_delay
         late = f"with the delay estimated, the level is {percent(low)} to {percent(high)}"
@@ -128,10 +128,10 @@ def _attempts(told: Report, clock: str) -> Told:
 def _use(told: Report) -> Told:
     one = told.use
     if one is None:
-        return ("asked for", "in use", "is", "basis"), []
+        return ("required", "in use", "is", "basis"), []
     hours = "" if one.used_h is None else f" ({one.used_h:,.1f} of {one.of_h:,.1f} h)"
     return (
-        ("asked for", "in use", "is", "basis"),
+        ("required", "in use", "is", "basis"),
         [(percent(one.at_least, 1), percent(one.value, 2) + hours, one.state, one.basis)],
     )
 

@@ -44,7 +44,7 @@ def gpus(senses: Senses) -> tuple[Device, ...]:
     found, why = check.ask(senses)
     if found is None:
         raise Unavailable(
-            f"the driver does not tell of its GPUs: {why}",
+            f"the driver does not report its GPUs: {why}",
             where="gpu",
             hint="nvidia-smi must work; --devices cpu burns in the cores alone",
         )
@@ -87,7 +87,7 @@ def _parts(words: str) -> list[tuple[str, str]]:
     for word in words.split(","):
         found = re.fullmatch(r"\s*(?:(cpu|gpu)(?::(\d+(?:-\d+)?))?|(\d+(?:-\d+)?))\s*", word)
         if found is None or (found[3] and (not parts or not parts[-1][1])):
-            raise BadInput(f"{words!r} is no list of devices", where="--devices", hint=HELP)
+            raise BadInput(f"{words!r} is not a valid list of devices", where="--devices", hint=HELP)
         if found[3]:
             parts[-1] = (parts[-1][0], f"{parts[-1][1]},{found[3]}")
         else:
@@ -101,7 +101,7 @@ def _numbers(listed: str) -> tuple[int, ...]:
     except ValueError:
         found = ()
     if not found or len(found) > 65536:
-        raise BadInput(f"{listed!r} is no list of numbers", where="--devices", hint=HELP)
+        raise BadInput(f"{listed!r} is not a list of numbers", where="--devices", hint=HELP)
     return found
 
 

@@ -195,7 +195,7 @@ _PARTS: dict[str, Callable[[Senses, Cursor | None, float], Sight]] = {
 
 
 class Watts:
-    """Power of the node by meters of this package; energy counters become the mean since the last look."""
+    """Power of the node by meters of this package; energy counters become the mean since the last reading."""
 
     def __init__(self, sources: list[tuple[str, Any]]) -> None:
         self._sources = sources

@@ -69,7 +69,7 @@ def plan(asked: Asked, senses: Senses, usable: Sequence[int]) -> Plan:
             hint=f"{why}. --devices cpu burns in the cores",
         )
     if asked.stop not in ("end", "first"):
-        raise unknown("word for --stop", asked.stop, ("end", "first"))
+        raise unknown("argument for --stop", asked.stop, ("end", "first"))
     if asked.hang_s < 1 or asked.look_s < 0.2:
         raise BadInput("--hang is at least 1 s and --look at least 0.2 s", hint="the defaults are 60 and 5")
     of_cores = sum(one.index is None for one in chosen)
@@ -98,7 +98,9 @@ def duration(text: str) -> float:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|m|h|d|)\s*", text)
     seconds = float(found[1]) * _TIMES[found[2]] if found else 0.0
     if not 0.5 <= seconds <= 366 * 86400:
-        raise BadInput(f"{text!r} is no time for a burn-in", where="--time", hint="write 90s, 30min, 12h or 3d")
+        raise BadInput(
+            f"{text!r} is not a valid duration for a burn-in", where="--time", hint="write 90s, 30min, 12h or 3d"
+        )
     return seconds
 
 
@@ -128,9 +130,9 @@ def _period(word: str) -> float:
         value = 0.0
     if not 0.002 <= value <= 3600:
         raise BadInput(
-            f"{word!r} is no period of a power step",
+            f"{word!r} is not a valid period of a power step",
             where="--periods",
-            hint="seconds from 0.002 to 3600, between commas",
+            hint="seconds from 0.002 to 3600, separated by commas",
         )
     return value
 
@@ -139,7 +141,7 @@ def drill(text: str, chosen: Sequence[Device]) -> Drill:
     """``DEVICE=KIND`` or ``DEVICE=KIND@SECONDS``. Raises BadInput."""
     found = re.fullmatch(r"([a-z]+:\d+)=([a-z-]+)(?:@(\d+(?:\.\d+)?))?", text)
     if found is None:
-        raise BadInput(f"{text!r} is no drill", where="--inject", hint="write cpu:0=result or cpu:0=result@30")
+        raise BadInput(f"{text!r} is not a drill", where="--inject", hint="write cpu:0=result or cpu:0=result@30")
     if found[1] not in {one.id for one in chosen}:
         raise unknown("device", found[1], [one.id for one in chosen], where="--inject")
     if found[2] not in DRILLS:
@@ -163,7 +165,7 @@ def _bytes(text: str, where: str) -> int:
     except ValueError:
         value = -1
     if value < 0:
-        raise BadInput(f"{text!r} is no size", where=where, hint="write 512 MiB, 2 GiB, auto, or 0 for none")
+        raise BadInput(f"{text!r} is not a valid size", where=where, hint="write 512 MiB, 2 GiB, auto, or 0 for none")
     return value
 
 

@@ -22,7 +22,7 @@ def text(report: Report) -> str:
     covered = f" ({report.covered})" if report.covered else ""
     lines = [f"burn-in of {report.host}: {report.judgement.upper()}{covered}"]
     if report.drill:
-        lines.append("  A DRILL: faults were made on purpose, so this is no verdict on the machine")
+        lines.append("  A DRILL: faults were made on purpose, so this is not a verdict on the machine")
     sessions = f"{report.sessions} session{'s' if report.sessions != 1 else ''}"
     lines.append(
         f"  {show_seconds(report.burnt_s)} of {show_seconds(report.asked_s)} in {sessions}, "
@@ -30,7 +30,9 @@ def text(report: Report) -> str:
         + ("still running" if report.judgement == "running" else f"ended by: {report.why}")
     )
     if report.judgement == "passed in part":
-        lines.append("  what was burnt in passed; the rest of the node was not tested, so this is no pass of the node")
+        lines.append(
+            "  what was burnt in passed; the rest of the node was not tested, so this is not a pass for the node"
+        )
     if report.first is not None:
         lines += ["", "first symptom", *_symptom(report.first, everything=True)]
     others = [one for one in report.symptoms if one != report.first]
@@ -163,10 +165,10 @@ def emit(report: Report, out: Emitter) -> None:
     elif warnings:
         _notice(out, "burnin-warning", warnings[0])
     if report.judgement == "passed in part":
-        what = f"{report.covered} were burnt in: no pass of the node"
+        what = f"{report.covered} were burnt in: not a pass for the node"
         out.notice("burnin-part", what, "give the job the whole node, and devices = all")
     if report.drill:
-        out.notice("burnin-drill", "faults were made on purpose: this is no verdict on the machine")
+        out.notice("burnin-drill", "faults were made on purpose: this is not a verdict on the machine")
 
 
 def _notice(out: Emitter, code: str, one: Symptom) -> None:

@@ -58,7 +58,7 @@ def _gpus(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
         device = owner(plan, old.pci)
         new = found.get(key)
         if new is None or new.lost:
-            why = new.lost if new is not None else "the driver shows it no more"
+            why = new.lost if new is not None else "the driver no longer shows it"
             yield _one(
                 now, device, "lost", "critical", f"{old.label} does not answer: {why}", "switch the node off and on"
             )
@@ -82,7 +82,7 @@ def _gpu(now: Sight, device: str, old: GpuState, new: GpuState) -> Iterator[Symp
     states: tuple[tuple[str, Severity, str], ...] = (
         ("remap_failed", "critical", "a row of its memory could not be remapped"),
         ("remap_pending", "warning", "a row remapping waits for a reset"),
-        ("reset_required", "critical", "the driver asks for a reset"),
+        ("reset_required", "critical", "the driver requests a reset"),
     )
     for name, severity, what in states:
         if getattr(new, name) and not getattr(old, name):
@@ -103,15 +103,15 @@ def _node(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
     for module, (corrected, uncorrected) in now.memory.items():
         old = before.memory.get(module, (0, 0))
         if uncorrected > old[1]:
-            what = f"memory {module}: {uncorrected - old[1]} uncorrected errors since the last look"
+            what = f"memory {module}: {uncorrected - old[1]} uncorrected errors since the last reading"
             yield _one(now, NODE, "ecc-uncorrected", "critical", what, "replace this module")
         if corrected > old[0]:
-            what = f"memory {module}: {corrected - old[0]} corrected errors since the last look"
+            what = f"memory {module}: {corrected - old[0]} corrected errors since the last reading"
             yield _one(now, NODE, "ecc-corrected", "warning", what, "reseat this module; replace it if they go on")
     for name, word in (("MCE", "machine-check exceptions"), ("DFR", "deferred errors")):
         rise = now.machine_checks.get(name, 0) - before.machine_checks.get(name, 0)
         if rise > 0 and name in before.machine_checks:
-            what = f"{rise} {word} since the last look"
+            what = f"{rise} {word} since the last reading"
             yield _one(now, NODE, "machine-check", "critical", what, "ras-mc-ctl --errors names the part: replace it")
     by_cpu = {cpu: one.id for one in plan.devices for cpu in one.cpus}
     slowed: dict[str, int] = {}
@@ -121,7 +121,7 @@ def _node(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
             device = by_cpu.get(cpu, NODE)
             slowed[device] = max(slowed.get(device, 0), rise)
     for device, rise in slowed.items():
-        yield _one(now, device, "slowed", "warning", f"slowed {rise} times for heat since the last look", _COOL)
+        yield _one(now, device, "slowed", "warning", f"slowed {rise} times for heat since the last reading", _COOL)
 
 
 def _blind(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
@@ -148,12 +148,12 @@ def notes(first: Sight) -> tuple[str, ...]:
         if one.ecc is False:
             found.append(f"{one.label}: ECC is off, so its memory errors are seen by the patterns alone")
         if one.temperature_c is None and not one.lost:
-            found.append(f"{one.label} tells no temperature: its heat is not watched")
+            found.append(f"{one.label} reports no temperature: its heat is not monitored")
     if "machine" not in first.missing:
         found += _unwatched(first)
     if not first.memory and "machine" not in first.missing:
         found.append(
-            "no memory controller tells of errors (EDAC): those of the host's memory are seen by the patterns alone"
+            "no memory controller reports errors (EDAC): those of the host's memory are seen by the patterns alone"
         )
     return tuple(found)
 
@@ -162,7 +162,7 @@ def _unwatched(first: Sight) -> list[str]:
     """What of the heat of the node nothing tells."""
     found = []
     if not first.heat_c:
-        found.append("no sensor of the node tells a temperature (hwmon): the heat of its processors is not watched")
+        found.append("no sensor of the node reports a temperature (hwmon): the heat of its processors is not monitored")
     if not first.throttles:
         found.append("the kernel does not count how often cores were slowed for heat: that is not watched")
     return found

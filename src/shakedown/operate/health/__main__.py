@@ -17,7 +17,7 @@ from .calling import LIMIT_S
 
 def parser() -> argparse.ArgumentParser:
     """The words of the call; tests hold them beside the verb's."""
-    made = argparse.ArgumentParser(prog="shakedown-health", description="Is this node well, now?")
+    made = argparse.ArgumentParser(prog="shakedown-health", description="Is this node healthy, now?")
     made.add_argument("checks", nargs="*", help="only these; see `shakedown health list`")
     made.add_argument("--plan", default="", help="the file of what should be there (docs/health.md)")
     made.add_argument("--state", default="", help="the folder of what outlives a call; none: nothing is kept")
@@ -30,10 +30,10 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--prometheus", default="", metavar="FILE", help="write this file for node_exporter; - prints")
     made.add_argument("--ganglia", action="store_true", help="print gmetric's calls, one a line: pipe them into sh")
-    made.add_argument("--all", action="store_true", help="also what is well")
+    made.add_argument("--all", action="store_true", help="also what is healthy")
     made.add_argument("--drain", default="", metavar="ENGINE", help="drain the node once that is confirmed: slurm, pbs")
     made.add_argument(
-        "--resume", action="store_true", help="with --drain: give back what was drained so, once it is well"
+        "--resume", action="store_true", help="with --drain: resume the node if this drained it, once it is healthy"
     )
     made.add_argument("--node", default="", help="the node's name in the engine")
     made.add_argument("--version", action="version", version=f"shakedown {__version__}")

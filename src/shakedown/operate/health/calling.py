@@ -78,7 +78,7 @@ def carry_out(
     """
     if asked.root and not any(os.path.isdir(os.path.join(asked.root, name)) for name in ("proc", "sys")):
         raise BadInput(
-            "holds no recording of a node: neither proc nor sys",
+            "contains no recording of a node: neither proc nor sys",
             where=asked.root,
             hint="name the folder that holds them; scripts/record-machine makes one",
         )
@@ -164,7 +164,7 @@ def _before(file: str, host: str) -> tuple[Kept, list[Finding], bool]:
     if isinstance(found, bytes) and found[:1] == b"=":
         return msgspec.msgpack.decode(found[1:], type=Kept), [], True
     why = f"cannot be read: {found.why}" if isinstance(found, Gone) else found[1:].decode()
-    what = f"{file} {why}; this call begins anew, and what was counted is lost"
+    what = f"{file} {why}; this call starts from the beginning, and what was counted is lost"
     action = f"see what is wrong with {file}, or name another folder with --state"
     trouble = Finding(check=_STATE, severity="UNKNOWN", what=what, action=action)
     return Kept(host=host), [trouble], not isinstance(found, Gone)

@@ -38,7 +38,7 @@ def clear(kept: Kept, words: Sequence[str]) -> tuple[Kept, tuple[str, ...]]:
     if not chosen:
         there = sorted({name(one) for one in held if not one.cleared})
         raise BadInput(
-            f"no fault in force is called {' or '.join(wanted) or 'so: the words are empty'}",
+            f"no fault in force is called {' or '.join(wanted) or 'so: no name was given'}",
             where="clear",
             hint=f"there are: {'; '.join(there)}" if there else "there is none: nothing needs clearing",
         )

@@ -107,8 +107,8 @@ def decide(
         return Step("drain", wanted, why=f"{len(keys)} critical, confirmed {rules.confirm}")
     if mine and resume:
         if healthy(verdicts, rules):
-            return Step("resume", why="was drained by us, and has been well in all of the last calls")
-        return Step("nothing", why="was drained by us; it has not yet been well often enough to be resumed")
+            return Step("resume", why="was drained by us, and has been healthy in all of the last calls")
+        return Step("nothing", why="was drained by us; it has not yet been healthy often enough to be resumed")
     if mine:
         return Step("nothing", why="is drained by us; it is resumed with --resume only")
     return Step("nothing", why="there is nothing that is confirmed")

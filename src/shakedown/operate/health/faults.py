@@ -161,8 +161,8 @@ def _recovery(rule: Rule, text: str) -> Rule:
     if found is None:
         return rule
     if found[1] == "None":
-        return Rule(meaning="the driver asks for no action any more", severity="OK")
-    return msgspec.structs.replace(rule, action=f"what the driver asks for: {found[1]}")
+        return Rule(meaning="the driver no longer requests an action", severity="OK")
+    return msgspec.structs.replace(rule, action=f"what the driver requests: {found[1]}")
 
 
 def judge(occasions: Sequence[Occasion], boot: str, now_s: float) -> tuple[Finding, ...]:

@@ -126,7 +126,7 @@ def shown(value: float, unit: str) -> str:
 
 
 def check_bytes(text: str | None) -> None:
-    """Of a plan's key: raises ValueError where it is given and is no size."""
+    """Of a plan's key: raises ValueError where it is given and is not a valid size."""
     if text is not None:
         from ...units import parse_bytes
 

@@ -96,7 +96,7 @@ def rows(
 
 
 def hosts_of(word: str) -> tuple[str, ...]:
-    """The hosts of a job's column; none for ``None assigned``, ``(null)`` and what is no list of hosts."""
+    """The hosts of a job's column; none for ``None assigned``, ``(null)`` and what is not a list of hosts."""
     if word in ("", "None assigned", "(null)", "None", "N/A"):
         return ()
     try:

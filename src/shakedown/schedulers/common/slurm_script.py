@@ -60,7 +60,7 @@ def script(request: Request) -> str:
     for word in request.extra:
         if not word.isprintable():
             raise BadInput(
-                f"the word {word!r} for sbatch holds a control character", hint="one word, as --licenses=foo"
+                f"the argument {word!r} for sbatch holds a control character", hint="one argument, as --licenses=foo"
             )
     if request.extra:
         lines.append(line(*request.extra))

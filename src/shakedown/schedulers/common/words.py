@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def quote(word: str) -> str:
     """One word for bash, on one line. Raises BadInput for a NUL byte, which no program can be given."""
     if "\0" in word:
-        raise BadInput(f"the word {word!r} holds a NUL byte", hint="no program can be given one")
+        raise BadInput(f"the argument {word!r} contains a NUL byte", hint="no program can be given one")
     if _PLAIN.fullmatch(word):
         return shlex.quote(word)
     out = []
@@ -42,11 +42,11 @@ def join(words: Iterable[str]) -> str:
 def body(folder: str, env: Mapping[str, str], argv: tuple[str, ...]) -> str:
     """What every script does: go to its folder, set its variables, become the program. Raises BadInput."""
     if not argv:
-        raise BadInput("a job needs a program to start", hint="give its words in argv")
+        raise BadInput("a job needs a program to start", hint="give its arguments in argv")
     lines = [f"cd -- {quote(folder)} || exit 72"]
     for name, value in env.items():
         if not _NAME.fullmatch(name):
-            raise BadInput(f"{name!r} is no name of an environment variable", hint="letters, digits and _")
+            raise BadInput(f"{name!r} is not a valid name of an environment variable", hint="letters, digits and _")
         lines.append(f"export {name}={quote(value)}")
     return "\n".join([*lines, f"exec -- {join(argv)}", ""])
 
@@ -69,9 +69,9 @@ def place(folder: str) -> str:
 
 
 def minutes(seconds: float, what: str = "the time limit") -> int:
-    """Whole minutes, up: the granularity of Slurm, LSF and Flux. Raises BadInput for what is no time."""
+    """Whole minutes, up: the granularity of Slurm, LSF and Flux. Raises BadInput for what is not a valid time."""
     if not 0 < seconds < 10 * 365 * 86400:
-        raise BadInput(f"{what} of {seconds:g} s is no time that a job can have", hint="say 30 min or 2 h")
+        raise BadInput(f"{what} of {seconds:g} s is not a time that a job can have", hint="say 30 min or 2 h")
     return -int(-seconds // 60)
 
 

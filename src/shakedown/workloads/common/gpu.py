@@ -96,8 +96,8 @@ def numbers(params: Params, workload: str, name: str, least: int) -> tuple[int, 
     words = [word.strip() for word in str(params[name]).split(",")]
     if any(whole_number(word, least) is None for word in words):
         raise BadInput(
-            f"{workload}.{name} = {params[name]!r} is no list of whole numbers of at least {least}",
-            hint="whole numbers between commas",
+            f"{workload}.{name} = {params[name]!r} is not a list of whole numbers of at least {least}",
+            hint="whole numbers separated by commas",
         )
     return tuple(dict.fromkeys(map(int, words)))
 

@@ -59,19 +59,20 @@ def grids(params: Params, ranks: int, where: str) -> tuple[tuple[int, int], ...]
 
 
 def whole(text: str, where: str, low: int = 1, *, once: bool = True) -> tuple[int, ...]:
-    """Whole numbers between commas, each ``once`` or as they come. Raises BadInput."""
+    """Whole numbers separated by commas, each ``once`` or as they come. Raises BadInput."""
     words = [word.strip() for word in text.split(",")]
     for word in words:
         if whole_number(word, low, 2**31 - 1) is None:
             raise BadInput(
-                f"{where}: {word!r} is no whole number from {low}", hint="write whole numbers between commas: 192,256"
+                f"{where}: {word!r} is not a whole number from {low}",
+                hint="write whole numbers separated by commas: 192,256",
             )
     found = tuple(int(word) for word in words)
     return tuple(dict.fromkeys(found)) if once else found
 
 
 def words(text: str, known: Sequence[str], where: str) -> tuple[str, ...]:
-    """Words between commas, each once. Raises BadInput with the nearest known one."""
+    """Words separated by commas, each once. Raises BadInput with the nearest known one."""
     from ...errors import unknown
 
     found = tuple(dict.fromkeys(word.strip() for word in text.split(",")))

@@ -108,7 +108,7 @@ def _codes(words: tuple[str, ...], values: Sequence[str], of: str, name: str) ->
 
 def _code(words: tuple[str, ...], value: str, what: str) -> int:
     if value not in words:
-        raise BadInput(f"HPL.dat: {value!r} is no {what}", hint=f"one of {', '.join(words)}")
+        raise BadInput(f"HPL.dat: {value!r} is not a valid {what}", hint=f"one of {', '.join(words)}")
     return words.index(value)
 
 

@@ -32,7 +32,7 @@ def ranks(params: Params, host: Host) -> int:
 
 
 def text(values: tuple[int, ...]) -> str:
-    """Whole numbers between commas."""
+    """Whole numbers separated by commas."""
     return ",".join(map(str, values))
 
 

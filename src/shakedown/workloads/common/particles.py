@@ -8,17 +8,17 @@ from ...units import whole_number
 
 
 def words(value: Value) -> tuple[str, ...]:
-    """Words between commas, each once."""
+    """Words separated by commas, each once."""
     return tuple(dict.fromkeys(word.strip() for word in str(value).split(",") if word.strip()))
 
 
 def counts_of(text: str, *, where: str, low: int, high: int) -> tuple[int, ...]:
-    """Whole numbers between commas, each once. Raises BadInput."""
+    """Whole numbers separated by commas, each once. Raises BadInput."""
     found = [word.strip() for word in text.split(",")]
     for word in found:
         if whole_number(word, low, high) is None:
             raise BadInput(
-                f"{where}: {word!r} is no number from {low} to {high}",
-                hint="write whole numbers between commas: 16384,65536",
+                f"{where}: {word!r} is not a number from {low} to {high}",
+                hint="write whole numbers separated by commas: 16384,65536",
             )
     return tuple(dict.fromkeys(map(int, found)))

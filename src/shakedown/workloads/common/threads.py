@@ -9,7 +9,7 @@ from ...units import whole_number
 
 
 def counts(text: str, host: Host, *, where: str) -> tuple[int, ...]:
-    """``all``, ``sweep`` or numbers between commas -> numbers of threads, each once. Raises BadInput.
+    """``all``, ``sweep`` or numbers separated by commas -> numbers of threads, each once. Raises BadInput.
 
     A core counts where this process may use one of its CPUs; more threads than usable CPUs are refused.
     """
@@ -24,7 +24,7 @@ def counts(text: str, host: Host, *, where: str) -> tuple[int, ...]:
     for word in words:
         if whole_number(word, 1, usable) is None:
             raise BadInput(
-                f"{where}: {word!r} is no number of threads from 1 to {usable}, the CPUs that may be used",
-                hint="write all, sweep, or numbers between commas: 1,2,4",
+                f"{where}: {word!r} is not a number of threads from 1 to {usable}, the CPUs that may be used",
+                hint="write all, sweep, or numbers separated by commas: 1,2,4",
             )
     return tuple(dict.fromkeys(int(word) for word in words))

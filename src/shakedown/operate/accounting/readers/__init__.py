@@ -60,7 +60,7 @@ def for_file(path: Path, name: str = "") -> Reader:
         hint = f"say which: --as {' or --as '.join(reader.name for reader in found)}"
         raise BadInput(f"could be {' or '.join(reader.title for reader in found)}", where=str(path), hint=hint)
     raise BadInput(
-        "is no accounting that is known",
+        "is not in a known accounting format",
         where=str(path),
         hint="known: " + "; ".join(f"{reader.title} (--as {reader.name})" for reader in map(get, names())),
     )

@@ -25,7 +25,7 @@ _FOLDED = """CREATE OR REPLACE TEMP VIEW stamped AS SELECT *,
 
 class Stamps:
     """How the stamps of one file are read, and what was odd about them. A file may hold local and Unix times, one below the
-    other: what is no time of the one kind is read as the other."""
+    other: what is not a valid time of the one kind is read as the other."""
 
     def __init__(self, store: Store, *, local: bool) -> None:
         self.store, self.local = store, local  # of the first stamps

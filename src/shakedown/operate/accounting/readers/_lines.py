@@ -13,7 +13,7 @@ _SHOWN = 120
 
 
 def lines(path: Path) -> Iterator[str]:
-    """The lines of a file, packed or not; bytes that are no UTF-8 as U+FFFD, zeros (a crash leaves them) dropped."""
+    """The lines of a file, packed or not; bytes that are not UTF-8 as U+FFFD, zeros (a crash leaves them) dropped."""
     with opened(path) as file:
         for line in file:
             yield line.decode("utf-8", "replace").replace("\0", "").rstrip("\r\n")

@@ -54,7 +54,7 @@ def read(store: Store, path: Path) -> None:
         other = "job" if store.gpus_per == "slot" else "slot"
         store.notice(
             "gpus-per",
-            f"the GPUs of {gpus} runs with several slots are counted per {store.gpus_per}: the file does not tell which",
+            f"the GPUs of {gpus} runs with several slots are counted per {store.gpus_per}: the file does not say which",
             f"qconf -sc shows it (column consumable: YES is per slot, JOB per job); --gpus-per {other} for the other",
         )
 

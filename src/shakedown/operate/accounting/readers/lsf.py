@@ -63,7 +63,7 @@ def _job(line: str, tally: Tally) -> Iterator[dict[str, Any]]:
     if line.startswith('"JOB_RESIZE"'):
         job = fields[3].text if len(fields) > 3 else "?"
         what = "got or gave back hosts while they ran: they count with the slots of their end for all of their time"
-        tally.see("resized", what, job, "lsb.acct's JOB_RESIZE records tell from when to when")
+        tally.see("resized", what, job, "lsb.acct's JOB_RESIZE records give from when to when")
     if line.startswith(('"JOB_', '"EVENT_')) and not line.startswith('"JOB_FINISH"'):
         return
     try:

@@ -154,7 +154,7 @@ def _run(job: str, kind: str, told: dict[str, str], tally: Tally) -> dict[str, A
 def _odd(job: str, told: Mapping[str, str], given: int | None, held: Gpus, tally: Tally) -> None:
     asked = asked_cpus(told)
     if asked and given and given < asked:
-        what = "were given fewer slots than they asked for, as the record has it, and count with those that were given"
+        what = "were given fewer slots than they requested, as the record has it, and count with those that were given"
         tally.see("slots-differ", what, job, "tracejob shows exec_host and Resource_List of one")
     if held.number is None:
         tally.see("gpus-uncounted", "ask for GPUs without saying how many: their GPU hours are not recorded", job)

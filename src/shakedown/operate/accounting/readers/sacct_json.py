@@ -45,7 +45,7 @@ def objects(path: Path) -> Iterator[dict[str, Any]]:
         while (match := re.search(r'"jobs"\s*:\s*\[', text)) is None:
             added = _more(file, "")
             if not added:
-                raise BadInput("holds no list of jobs", where=str(path), hint="sacct --json, whole")
+                raise BadInput("contains no list of jobs", where=str(path), hint="sacct --json, whole")
             text = text[-20:] + added
         text = text[match.end() :]
         while True:
@@ -99,7 +99,7 @@ def _negative(value: Any) -> bool:
 
 
 def _unreadable(value: Any) -> bool:
-    """Whether something stands where a time should, and is no number."""
+    """Whether something stands where a time should, and is not a number."""
     value = value.get("number") if isinstance(value, Mapping) else value
     return isinstance(value, str) and value not in ("", "Unknown", "None")
 

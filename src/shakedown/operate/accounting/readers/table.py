@@ -88,7 +88,9 @@ def _jobs(path: Path, localised: _Localised, counts: dict[str, int]) -> Iterator
                     raise BadInput(what, where=where, hint="quote cells that hold a comma")
                 yield _job(dict(zip(names, cells, strict=True)), localised, where)
         except csv.Error as error:
-            raise BadInput(f"is no CSV: {error}", where=f"{path}:{reader.line_num}", hint="mend that line") from None
+            raise BadInput(
+                f"is not valid CSV: {error}", where=f"{path}:{reader.line_num}", hint="fix that line"
+            ) from None
 
 
 def _job(cells: dict[str, str], localised: _Localised, where: str) -> dict[str, Any]:
@@ -131,7 +133,7 @@ def _value(name: str, text: str, localised: _Localised, where: str) -> Any:
         value = read_(text)
     if value is None or (value < 0 and name not in ("exit_code", "signal")):
         raise BadInput(
-            f"{name} {text!r} is no number of that kind",
+            f"{name} {text!r} is not a number of that kind",
             where=where,
             hint="leave the cell empty where it is not recorded",
         )

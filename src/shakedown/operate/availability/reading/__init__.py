@@ -55,7 +55,7 @@ def read(
 
 def _no_number(where: str, error: Exception) -> BadInput:
     """A number that is none: digits without end, an instant beyond all calendars."""
-    return BadInput(f"holds a number that cannot be one: {error}", where=where, hint="look for it there, and mend it")
+    return BadInput(f"holds a number that cannot be one: {error}", where=where, hint="look for it there, and fix it")
 
 
 def _file(builder: Builder, path: Path, zone: str) -> None:
@@ -74,7 +74,7 @@ def _file(builder: Builder, path: Path, zone: str) -> None:
                 raise _no_number(str(path), error) from None
             return
     raise BadInput(
-        "is none of the histories that are known",
+        "is not a known format of histories",
         where=str(path),
-        hint=f"{', '.join(name for name, _, _ in _KNOWN)}: docs/availability.md tells of each",
+        hint=f"{', '.join(name for name, _, _ in _KNOWN)}: docs/availability.md describes each",
     )

@@ -61,7 +61,7 @@ def read(builder: Builder, path: Path, zone: str) -> None:
     for host, before in since.items():
         _close(builder, host, before, OPEN_S)
     if not sized and since:
-        text = "the reporting file does not tell of processors: every host counts as one"
+        text = "the reporting file does not list processors: every host counts as one"
         builder.notices.append(notice("no-processors", text, "give --nodes 'node[1-4] processors=64'"))
     if first is not None and last is not None:
         builder.seen.append((first, last))

@@ -79,7 +79,7 @@ def events(
     cluster, rows = _read(builder, lines, head, where)
     if not cluster and not builder.has_inventory():
         raise BadInput(
-            "no row tells of the cluster itself, so nobody knows which nodes there were",
+            "no row describes the cluster itself, so it is not known which nodes there were",
             where=where,
             hint="leave the condition on nodes out, ask from an earlier start, or give --nodes",
         )
@@ -302,7 +302,7 @@ def _inventory(
             builder.present(name, int(begin), int(end), *sizes[name])
         seen.append((int(begin), min(int(end), until) if end < OPEN_S else until))
     if spread:
-        text = "how the processors lie on the nodes is not told; the rest is spread evenly over those not told of"
+        text = "the processors of each node are not reported; the rest is spread evenly over the nodes not reported"
         builder.notices.append(
             Notice(code="spread", text=text, advice="give --nodes 'node[1-4] processors=64', or ask a live Slurm")
         )

@@ -28,7 +28,7 @@ def ask(builder: Builder, door: Door, begin_s: int | None, end_s: int | None) ->
     if not done.ok:
         said = " ".join((done.err or done.out).split())[:300]
         raise CannotMeasure(
-            f"sacctmgr says nothing of events: {said or 'no answer'}",
+            f"sacctmgr reports no events: {said or 'no answer'}",
             where="--from slurm",
             hint="run it where Slurm's commands and slurmdbd answer, or give a file",
         )

@@ -50,7 +50,9 @@ def read(builder: Builder, path: Path, zone: str) -> None:
                     raise unknown("column", name, COLUMNS, where=str(path))
             rows = [(reader.line_num, _row(row, f"{path}:{reader.line_num}")) for row in reader]
         except csv.Error as error:
-            raise BadInput(f"is no CSV: {error}", where=f"{path}:{reader.line_num}", hint="mend that line") from None
+            raise BadInput(
+                f"is not valid CSV: {error}", where=f"{path}:{reader.line_num}", hint="fix that line"
+            ) from None
         except UnicodeDecodeError as error:
             raise BadInput(f"is not UTF-8: {error.reason}", where=str(path), hint="save the file as UTF-8") from None
     inventory = [row for row in rows if row[1].get("kind") == "present"]
@@ -159,7 +161,7 @@ def _span(row: Mapping[str, str], where: str, zone: str, *, needs_start: bool = 
         later = _time(row["end"], zone, where, later=True)  # the hour that comes twice
         end = later if later >= begin else end
     if end < begin:
-        raise BadInput("ends before it begins", where=where, hint="mend start or end")
+        raise BadInput("ends before it begins", where=where, hint="fix start or end")
     return begin, end
 
 

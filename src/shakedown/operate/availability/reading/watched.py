@@ -32,9 +32,7 @@ def read(builder: Builder, path: Path, zone: str) -> None:
     damaged: list[int] = []
     lines = list(_lines(path, damaged))
     if damaged:
-        text = (
-            f"{path.name}: {len(damaged)} lines are damaged (the first is {damaged[0]}); what they told is not observed"
-        )
+        text = f"{path.name}: {len(damaged)} lines are damaged (the first is {damaged[0]}); their time is not observed"
         builder.notices.append(notice("damaged-watch", text))
     count = lay(builder, _looks(lines), "watch", factor=LATE)
     builder.sources.append(

@@ -53,7 +53,7 @@ def run(look: Look) -> Outcome:
 
 def _undisciplined(plan: Plan) -> Finding:
     if not plan.synchronised:
-        return Finding(check="clock", item="kernel", what="nothing disciplines the clock; the plan does not ask for it")
+        return Finding(check="clock", item="kernel", what="nothing disciplines the clock; the plan does not require it")
     return Finding(
         check="clock",
         item="kernel",

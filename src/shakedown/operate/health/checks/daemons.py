@@ -57,7 +57,7 @@ def run(look: Look) -> Outcome:
             why = f"{one.socket}: {why}" if why else ""
         if not why and one.port is not None:
             ports = listening(senses) if ports is None else ports
-            why = "" if one.port in ports else f"nobody listens on port {one.port}"
+            why = "" if one.port in ports else f"nothing listens on port {one.port}"
         if not why and one.process is not None:
             held = {process.name for process in processes(senses).values()} if held is None else held
             why = "" if one.process in held else f"no process {one.process}"

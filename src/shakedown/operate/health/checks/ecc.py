@@ -125,7 +125,7 @@ def _corrected(look: Look, label: str, controller: str, corrected: int, growth: 
     if growth.first:
         seconds = _age_s(look.senses, controller)
         if seconds is None and corrected > plan.corrected_warning:
-            what = f"{corrected} corrected memory errors since the counter began, and nothing tells when that was"
+            what = f"{corrected} corrected memory errors since the counter began, and nothing shows when that was"
             return unknown("ecc", what, item=item, action="look again in a day: the increase is kept")
         growth = growth._replace(
             increase=corrected, within=corrected * DAY_S / max(seconds or 0.0, DAY_S), spread_s=seconds or 0.0

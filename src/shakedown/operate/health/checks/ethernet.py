@@ -49,7 +49,7 @@ def run(look: Look) -> Outcome:
             severity="CRITICAL",
             what="there is no such interface",
             limit="there (plan)",
-            action="see whether it was renamed (ip link), or its driver is not loaded",
+            action="check whether it was renamed (ip link), or its driver is not loaded",
         )
         for name in planned
         if name not in there

@@ -143,7 +143,7 @@ def judge(one: GpuState, plan: Plan, grown: Counters) -> list[Finding]:
     """What is wrong with one GPU, or one finding that says that nothing is."""
     found = [*_as_planned(one, plan), *_link(one, plan, grown), *_memory(one, plan, grown), *_heat(one, plan)]
     if one.reset_required:
-        found.append(_ill(one, "reset", "CRITICAL", "the driver asks for a reset", _RESET))
+        found.append(_ill(one, "reset", "CRITICAL", "the driver requests a reset", _RESET))
     wrong = [finding for finding in found if finding.severity != "OK"]
     if wrong:
         return wrong
@@ -210,11 +210,11 @@ def _link(one: GpuState, plan: Plan, grown: Counters) -> list[Finding]:
         found.append(at_most("gpus", what, growth.within, plan.replays, None, action, item=item))
     if plan.nvlinks is not None:
         item = f"{one.label} NVLink"
-        action = "drain; nvidia-smi nvlink -s tells which; reset all GPUs, then reseat the bridge"
+        action = "drain; nvidia-smi nvlink -s shows which; reset all GPUs, then reseat the bridge"
         found.append(equal("gpus", "NVLinks up", one.links_up, plan.nvlinks, action, item=item))
     elif one.links_up and one.links and one.links_up < one.links:
         what = f"{one.links_up} of {one.links} NVLinks are up, and no plan says how many should be"
-        found.append(_ill(one, "NVLink", "WARNING", what, "nvidia-smi nvlink -s tells which", one.links_up))
+        found.append(_ill(one, "NVLink", "WARNING", what, "nvidia-smi nvlink -s shows which", one.links_up))
     return found
 
 
@@ -249,7 +249,7 @@ def _heat(one: GpuState, plan: Plan) -> list[Finding]:
         found.append(_ill(one, "slowed", severity, f"is slowed: {slowed_words(one.slowed)}", action, one.slowed))
     item = f"{one.label} temperature"
     if one.temperature_c is None:
-        found.append(unknown("gpus", "the driver tells no temperature", item=item))
+        found.append(unknown("gpus", "the driver reports no temperature", item=item))
     elif one.slowdown_c:
         limits = (one.slowdown_c - plan.margin_c, one.slowdown_c)
         found.append(at_most("gpus", "temperature", one.temperature_c, *limits, action, item=item, unit="degC"))

@@ -71,7 +71,7 @@ def run(look: Look) -> Outcome:
             findings.append(unknown("infiniband", refused(error), item=name, action="run the check as root"))
             continue
         except ValueError as error:
-            findings.append(unknown("infiniband", f"a file holds no number: {error}", item=name))
+            findings.append(unknown("infiniband", f"a file contains no number: {error}", item=name))
             continue
         findings += one
         metrics += more
@@ -143,9 +143,9 @@ def _port(
 
 
 def _state(name: str, state: str, physical: str, planned: Port | None) -> Finding:
-    words = f"{state or 'no state'}, physically {physical or 'not told'}"
+    words = f"{state or 'no state'}, physically {physical or 'not reported'}"
     if not state:
-        return unknown("infiniband", "the kernel says no state of the port", item=name)
+        return unknown("infiniband", "the kernel gives no state of the port", item=name)
     if planned is None:
         return Finding(check="infiniband", item=name, what=f"{words}; the plan does not name it", value=state)
     if state == planned.state:

@@ -37,7 +37,7 @@ def run(look: Look) -> Outcome:
     held = meminfo(look.senses.text("/proc/meminfo") or "")
     total = held.get("MemTotal")
     if not total:
-        return Outcome(findings=(unknown("memory", "/proc/meminfo says no MemTotal"),))
+        return Outcome(findings=(unknown("memory", "/proc/meminfo gives no MemTotal"),))
     findings = [_size(total, plan)]
     available = held.get("MemAvailable")
     findings.append(

@@ -89,7 +89,7 @@ def _stray(senses: Senses, held: dict[int, Process], plan: Plan) -> Finding:
         what=f"processes of users without a job: {shown}",
         value=sum(map(len, stray.values())),
         limit="none",
-        action="end them (pkill -u USER), and see that the epilog does",
+        action="end them (pkill -u USER), and check that the epilog does",
     )
 
 
