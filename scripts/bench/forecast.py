@@ -152,7 +152,7 @@ def choices() -> Iterator[Choice]:
         variants.append((changed, msgspec.structs.replace(own, priors={**own.priors, **priors}), small))
     variants += [
         ("none of TSUBAME's own ranges, the defaults alone", msgspec.structs.replace(own, priors=DEFAULTS), small),
-        ("mapping not told", _with_mappings(own), small),
+        ("mapping not stated", _with_mappings(own), small),
         ("from one node alone", own, [row for row in small if row.count == 1]),
     ]
     for changed, described, observed in variants:

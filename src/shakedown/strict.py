@@ -99,7 +99,7 @@ _FITTING = "give a finite one, a whole one between -2^63 and 2^63"
 def _no_entry(value: object) -> str:
     """A number that no entry can have, in words; empty for everything else."""
     if isinstance(value, float) and not math.isfinite(value):
-        return f"{value} is no number that an entry can have"
+        return f"{value} is not a number that an entry can have"
     return "a whole number is beyond 64 bits" if isinstance(value, int) and not -_LARGEST <= value < _LARGEST else ""
 
 

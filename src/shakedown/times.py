@@ -55,7 +55,7 @@ def unix_s(text: str, zone: Clock, where: str, *, later: bool = False) -> int:
 def _stamp(text: str, zone: Clock, where: str, hint: str, *, later: bool = False) -> datetime.datetime:
     stamp = iso(text)
     if stamp is None:
-        raise BadInput(f"{text!r} is no time", where=where, hint=hint)
+        raise BadInput(f"{text!r} is not a valid time", where=where, hint=hint)
     if stamp.tzinfo is None:
         if not zone:
             raise BadInput(
@@ -168,7 +168,9 @@ def _scaled(numbers: NDArray[Any], where: str) -> Ints:
     factor = unix_scale(float(np.median(np.abs(numbers))) if len(numbers) else 0.0)
     if len(wrong := np.flatnonzero(~(np.abs(numbers.astype(np.float64)) * factor < 2.0**63))):
         raise BadInput(
-            f"{numbers[wrong[0]]:g} in row {wrong[0] + 2} is no time", where=where, hint="Unix seconds, or ISO 8601"
+            f"{numbers[wrong[0]]:g} in row {wrong[0] + 2} is not a valid time",
+            where=where,
+            hint="Unix seconds, or ISO 8601",
         )
     if numbers.dtype.kind in "iu":
         return numbers.astype(np.int64) * factor

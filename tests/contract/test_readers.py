@@ -32,7 +32,7 @@ NOT_FOREIGN = {
     "energy/importing/trace_import.py:_twice_refused": _OWN_ROWS,
     "energy/green500/rules/__init__.py:load": _SHIPPED,
     "metering/meters/_http.py:send": "a server's answer: what is read of it is fuzzed as recordings of Redfish, Prometheus",
-    "workloads/common/table.py:_read": _SHIPPED,
+    "workloads/common/table.py:_contents": _SHIPPED,
     "run/fallback_store.py:bring_in": "a measurement that is read as measurement.json is",
     "report/formats/json.py:read": "raises by contract what it cannot decode: its caller is a test",
 }

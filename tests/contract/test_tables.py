@@ -116,12 +116,12 @@ def test_tables_that_are_like_each_other_end(tmp_path: Path) -> None:
         ('default = "1,2", ', "", 14, "the key 'default' is missing"),
         ('kind = "real"', 'kind = "float"', 16, "unknown word 'float'"),
         ("low = 0", 'low = "0"', 16, "Expected"),
-        ('like = "threads"', 'like = "thread"', 21, "thread.toml is no table of a workload"),
+        ('like = "threads"', 'like = "thread"', 21, "thread.toml is not a table of a workload"),
         ('threads = { like = "threads"', 'cores = { like = "threads"', 21, "threads.toml has no line 'cores'"),
         ('[program]\nname = "none"', '[program]\nnam = "none"', 0, "unknown key 'nam'"),
         ("[params]", "[parameters]", 0, "unknown key 'parameters'"),
         ('help = "sizes" }', 'help = "sizes"', 14, "is not TOML"),
-        ("low = 0", "low = nan", 0, "nan is no number"),
+        ("low = 0", "low = nan", 0, "nan is not a number"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, old: str, new: str, line: int, what: str) -> None:

@@ -118,12 +118,12 @@ def test_a_form_without_what_must_be_attached_is_not_measured() -> None:
     [
         ({"seen": "yes"}, "not filled in: power"),
         ({"seen": "perhaps", "power": "1"}, "neither yes nor no"),
-        ({"seen": "yes", "power": "much"}, "no number"),
-        ({"seen": "yes", "power": "3 GB"}, "no number"),
-        ({"seen": "yes", "power": "nan"}, "no number"),
-        ({"seen": "yes", "power": "1", "when": "yesterday"}, "no time"),
+        ({"seen": "yes", "power": "much"}, "not a number"),
+        ({"seen": "yes", "power": "3 GB"}, "not a number"),
+        ({"seen": "yes", "power": "nan"}, "not a number"),
+        ({"seen": "yes", "power": "1", "when": "yesterday"}, "not a valid time"),
         ({"seen": "yes", "power": "1", "when": "2026-11-20T15:45"}, "no zone"),
-        ({"seen": "yes", "power": "1", "side": "top"}, "no choice"),
+        ({"seen": "yes", "power": "1", "side": "top"}, "not one of its choices"),
         ({"seen": "yes", "powr": "1"}, "no field 'powr'"),
     ],
 )

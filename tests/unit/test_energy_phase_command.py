@@ -33,7 +33,7 @@ def test_ten_equal_averages_make_the_whole() -> None:
     values = [part.value for part in parts if part.value is not None]
     assert len(values) == 10
     assert np.mean(values) == pytest.approx(whole.value, rel=1e-9)
-    with pytest.raises(BadInput, match="0 is no number"):
+    with pytest.raises(BadInput, match="0 is not a valid number"):
         phase.series(one, ORIGIN, ORIGIN + 600 * SECOND, 0)
 
 
@@ -94,7 +94,7 @@ def test_the_command_prints_value_budget_and_advice(recorded: Path) -> None:
 def test_the_command_refuses_times_without_a_zone_and_ends_3_where_nothing_was_read(recorded: Path) -> None:
     with pytest.raises(BadInput, match="does not say its zone"):
         CliRunner().invoke(app, ["of", str(recorded), "--begin", "2023-11-14T22:13:20"], catch_exceptions=False)
-    with pytest.raises(BadInput, match="is no time"):
+    with pytest.raises(BadInput, match="is not a valid time"):
         CliRunner().invoke(app, ["of", str(recorded), "--begin", "noon"], catch_exceptions=False)
     with pytest.raises(BadInput, match="go together"):
         CliRunner().invoke(app, ["of", str(recorded), "--phase", "hpl"], catch_exceptions=False)

@@ -54,7 +54,7 @@ def sizes(processor: Cpu) -> list[int]:
 def test_by_the_cpus_that_are_said_to_be_beside(tmp_path: Path, sockets: int, package: str) -> None:
     processor, absent = machine(tmp_path, sockets, 2, package=package, siblings="package")
     assert processor.sockets == sockets and sizes(processor) == [2] * sockets
-    assert any(gap.what == "sockets" and "beside it" in gap.why for gap in absent)
+    assert any(gap.what == "sockets" and "share each core" in gap.why for gap in absent)
 
 
 @pytest.mark.parametrize("package", ["-1", "", "0"])

@@ -256,7 +256,7 @@ def test_netlibs_formula_is_found_again_from_its_own_times() -> None:
         ("[run]\nranks_per_node = 8\nnb = 192\n[input.stream_of]\nvalue = 1.0\nsource = 'x'", "stream_off"),
         ("[run]\nranks_per_node = 8\nnb = 192\n[input.stream_off]\nvalue = '3 s'\nsource = 'x'", "not in B/s"),
         ("[run]\nranks_per_node = 8\nnb = 192\n[input.stream_off]\nlow = 3.0\nsource = 'x'", "low and high"),
-        ("[run]\nranks_per_node = 8\nnb = 192\n[input.stream_off]\nlow = 3.0\nhigh = 2.0\nsource = 'x'", "is none"),
+        ("[run]\nranks_per_node = 8\nnb = 192\n[input.stream_off]\nlow = 3.0\nhigh = 2.0\nsource = 'x'", "is empty"),
         ("[run]\nranks_per_node = 8\nnb = 192\n[memory]\nper_node = '64'\nshare = 1.5", "share: 1.5 is not at most 1"),
         ("[run]\nranks_per_node = 8\nnb = 192\n[memory]\nper_node = 'much'", "much"),
         (

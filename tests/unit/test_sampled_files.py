@@ -207,7 +207,7 @@ def test_how_often_a_meter_is_read() -> None:
 
 @pytest.mark.parametrize("interval", ["0", "-1", "soon", "0.0001", "nan", "1e9"])
 def test_an_interval_that_is_none_or_too_short_is_refused(tmp_path: Path, interval: str) -> None:
-    with pytest.raises(BadInput, match="no interval"):
+    with pytest.raises(BadInput, match="is not a valid interval"):
         sampling.start([parse_target(f"simulated:x.json?interval={interval}")], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

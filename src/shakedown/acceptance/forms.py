@@ -93,7 +93,7 @@ def answer(field: FieldEntry, text: str) -> Answer:
         case "time":
             when = times.iso(words)
             if when is None:
-                raise refuse("is no time", "ISO 8601 with its zone: 2026-11-20T15:45+01:00")
+                raise refuse("is not a valid time", "ISO 8601 with its zone: 2026-11-20T15:45+01:00")
             if when.tzinfo is None:
                 raise refuse("has no zone", "2026-11-20T15:45+01:00, or Z for UTC")
             return Answer(name=field.name, text=when.isoformat(), value=when.timestamp())

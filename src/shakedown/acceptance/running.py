@@ -167,7 +167,7 @@ def run_session(root: Path, tests: Sequence[RunTest], how: How, observer: Observ
             assert isinstance(entry, Session)
             session = entry
         else:
-            observer.say(f"going on with {session.folder}: {', '.join(session.tests)}")
+            observer.say(f"continuing {session.folder}: {', '.join(session.tests)}")
     mine = [test for name in session.tests if isinstance(test := acceptance.plan.test(name), RunTest)]
     folder = (root / session.folder).resolve()
     try:

@@ -158,7 +158,9 @@ def differences(
     for name in metric.ranked_by:
         if name == "extent":
             if not _same_extent(ours, theirs):
-                found.append(f"{_extent(ours) or 'cores not told'} {here}, {_extent(theirs) or 'not told'} {there}")
+                found.append(
+                    f"{_extent(ours) or 'cores not reported'} {here}, {_extent(theirs) or 'not reported'} {there}"
+                )
             continue
         mine, other = _facet(ours, name), _facet(theirs, name)
         if not _same(mine, other):

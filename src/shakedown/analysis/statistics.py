@@ -79,7 +79,7 @@ def proportion_interval(share: float, count: float, level: float = 0.95) -> Inte
     from scipy.special import betaincinv
 
     if count <= 0 or not 0 <= share <= 1:
-        raise ValueError(f"{share} of {count} is no proportion")
+        raise ValueError(f"{share} of {count} is not a proportion")
     found, tail = share * count, (1 - level) / 2
     low = 0.0 if found <= 0 else float(betaincinv(found, count - found + 1, tail))
     high = 1.0 if found >= count else float(betaincinv(found + 1, count - found, 1 - tail))

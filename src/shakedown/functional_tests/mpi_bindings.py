@@ -349,7 +349,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     asked = words.parse_args(argv)
     languages = _work.words(asked.languages, LANGUAGES, "language")
     if asked.ranks != "auto" and whole_number(asked.ranks) is None:
-        raise BadInput(f"--ranks {asked.ranks!r} is no number", hint="a number, or auto")
+        raise BadInput(f"--ranks {asked.ranks!r} is not a number", hint="a number, or auto")
     host = read_host(asked.host)
     modules = [one.strip() for one in asked.modules.split(",") if one.strip()]
     loaded = _modules.load(modules)

@@ -140,7 +140,7 @@ def channels(path: Path) -> tuple[Channel, ...]:
             raise BadInput("the Parquet file contains no channels of Shakedown", where=str(path), hint=own)
         return tuple(msgspec.json.decode(told[_CHANNELS], type=list[Channel]))
     except (duckdb.Error, *strict.UNREADABLE):
-        raise BadInput("the trace is damaged", where=str(path), hint="record or import it anew") from None
+        raise BadInput("the trace is damaged", where=str(path), hint="record or import it again") from None
 
 
 def span_ns(path: Path, channel: Channel) -> tuple[int, int] | None:

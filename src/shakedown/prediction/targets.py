@@ -24,10 +24,10 @@ def counts_of(text: str, option: str) -> tuple[int, ...]:
     for word in words:
         if whole_number(word, 1) is None:
             raise BadInput(
-                f"{word[:40]!r} is no number of nodes", where=option, hint="whole numbers with commas: 64,128"
+                f"{word[:40]!r} is not a valid number of nodes", where=option, hint="whole numbers with commas: 64,128"
             )
     if not words:
-        raise BadInput("there is no number of nodes", where=option, hint="whole numbers with commas: 64,128")
+        raise BadInput("there is not a valid number of nodes", where=option, hint="whole numbers with commas: 64,128")
     return tuple(dict.fromkeys(int(word) for word in words))
 
 
@@ -38,7 +38,9 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
         p, q = (whole_number(side.strip(), 1, MOST_COUNT) for side in word.lower().partition("x")[::2])
         if p is None or q is None:
             raise BadInput(
-                f"{word.strip()[:40]!r} is no grid", where="--grid", hint="write P x Q as 36x144, several with commas"
+                f"{word.strip()[:40]!r} is not a grid",
+                where="--grid",
+                hint="write P x Q as 36x144, several with commas",
             )
         found.append((p, q))
     return tuple(dict.fromkeys(found))

@@ -211,7 +211,9 @@ def _order(asked: Asked, found: Machine, hosts: int) -> tuple[int, str]:
     if asked.n != "auto":
         n = whole_number(asked.n, 64, 2**31 - 1)
         if n is None:
-            raise BadInput(f"--n {asked.n[:40]!r} is no order from 64", hint="give a whole number, or auto")
+            raise BadInput(
+                f"--n {asked.n[:40]!r} is not a matrix order of at least 64", hint="give a whole number, or auto"
+            )
         return n, "as asked"
     if not 0 < asked.memory_share <= 1:
         raise BadInput(f"--memory-share {asked.memory_share:g} is not between 0 and 1", hint="0.8 is usual")

@@ -253,8 +253,8 @@ def _found(seen: _Seen, edges_ns: Ints, low: int, high: int, at_s: float, reach_
     t_s, w = t_s[inside], seen.w[inside]
     if len(t_s) < _FEWEST_READINGS and before >= after:
         raise BadInput(
-            f"other runs lie within {show_seconds(reach_s)} of these: by so much the clock may be off, and it cannot be "
-            "told which edge is whose",
+            f"other runs lie within {show_seconds(reach_s)} of these: by so much the clock may be off, and it is not "
+            "clear which edge is whose",
             hint="rest longer between the runs (--rest)",
         )
     if len(t_s) < _FEWEST_READINGS:

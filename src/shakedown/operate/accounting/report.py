@@ -223,7 +223,7 @@ def _notices(
     if first is not None and (measure.begin_s < first - 86400 or measure.end_s > last + 86400):
         say(
             "window-beyond-data",
-            f"the records tell of {times.stamp(first, measure.zone)} to {times.stamp(last, measure.zone)}; the window "
+            f"the records cover {times.stamp(first, measure.zone)} to {times.stamp(last, measure.zone)}; the window "
             "is longer",
             "what lies beyond counts as unused",
         )

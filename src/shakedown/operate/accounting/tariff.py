@@ -116,7 +116,7 @@ def exact(word: Money, what: str) -> Fraction:
     text = str(word).strip()
     value = exact_number(text.removesuffix("%").strip())
     if value is None:
-        raise BadInput(f"{what} {str(word)[:40]!r} is no number", where="the tariff", hint='write it as "0.012"')
+        raise BadInput(f"{what} {str(word)[:40]!r} is not a number", where="the tariff", hint='write it as "0.012"')
     return value / (100 if text.endswith("%") else 1)
 
 

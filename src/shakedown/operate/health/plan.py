@@ -42,7 +42,9 @@ class Rules(Record, frozen=True, kw_only=True):
         k, n = (whole_number(word, 1, 100) for word in self.confirm.partition("/")[::2])
         if k is None or n is None or k > n:
             raise BadInput(
-                f"{self.confirm[:40]!r} is no k/n", where="drain, confirm", hint="as in 2/3, with n at most 100"
+                f"{self.confirm[:40]!r} is not of the form k/n",
+                where="drain, confirm",
+                hint="as in 2/3, with n at most 100",
             )
         return k, n
 

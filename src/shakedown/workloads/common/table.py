@@ -76,10 +76,7 @@ class Table:
 
     @cached_property
     def contents(self) -> _Contents:
-        try:
-            return _read(self.path)
-        except RecursionError:
-            raise BadInput("tables are like each other in a circle", where=str(self.path), hint=_HINT) from None
+        return _read(self.path)
 
     @property
     def program(self) -> Program | None:
@@ -165,9 +162,23 @@ class _Params(Mapping[str, Param]):
         return len(self._table.contents.params)
 
 
+#: The tables that are being read, each like the next.
+_reading: list[Path] = []
+
+
 @cache
 def _read(path: Path) -> _Contents:
     """A table, each line with what it is like. Raises BadInput, naming the file and the line."""
+    if path in _reading:
+        raise BadInput("tables are like each other in a circle", where=str(path), hint=_HINT)
+    _reading.append(path)
+    try:
+        return _contents(path)
+    finally:
+        _reading.pop()
+
+
+def _contents(path: Path) -> _Contents:
     text = strict.read_text(path, hint="a workload's metrics and parameters stand beside its module")
     given = strict.convert(strict.read_toml(text, str(path)), _Source, str(path), hint=_HINT)
 
@@ -187,7 +198,7 @@ def _read(path: Path) -> _Contents:
             other = next((one for one in _named(path, str(table)) if one.exists()), None)
             lines = getattr(_read(other).source, section) if other else {}
             if other is None or (name and name not in lines):
-                what = f"has no line {name!r}" if other else "is no table of a workload"
+                what = f"has no line {name!r}" if other else "is not a table of a workload"
                 raise BadInput(f"{table}.toml {what}", where=_place(path, text, section, name), hint=_HINT)
             found = _merged(found, lines[name] if name else lines)
         return _merged(found, {key: value for key, value in line.items() if key != "like"})

@@ -172,7 +172,7 @@ def _count(text: str, name: str, where: str) -> int | None:
     if not text:
         return None
     if (number := whole_number(text)) is None:
-        raise BadInput(f"{name} {text[:40]!r} is no number", where=where, hint="a whole number")
+        raise BadInput(f"{name} {text[:40]!r} is not a number", where=where, hint="a whole number")
     return number
 
 
@@ -181,7 +181,7 @@ def _mask(text: str, where: str) -> int:
     mask = 0
     for word in filter(None, (one.strip() for one in text.replace(";", ",").split(","))):
         if (number := whole_number(word, most=63)) is None:
-            raise BadInput(f"{word[:40]!r} is no number of a GPU", where=where, hint="their numbers from 0, as 0,2")
+            raise BadInput(f"{word[:40]!r} is not a GPU number", where=where, hint="their numbers from 0, as 0,2")
         mask |= 1 << number
     return mask
 
