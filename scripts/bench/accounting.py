@@ -50,7 +50,7 @@ def run(source: Path, tariff: Path, more: list[str]) -> tuple[dict[str, Any], fl
     return json.loads(text), took, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
 
 
-def wrong(told: dict[str, Any], known: simulate.Known) -> list[str]:
+def wrong(told: dict[str, Any], known: simulate.GeneratedTruth) -> list[str]:
     """Where the report is not what the generator counted."""
     found = []
 
@@ -77,7 +77,7 @@ def wrong(told: dict[str, Any], known: simulate.Known) -> list[str]:
     return found
 
 
-def _by(name: str, known: simulate.Known) -> dict[str, simulate.Sum]:
+def _by(name: str, known: simulate.GeneratedTruth) -> dict[str, simulate.Sum]:
     if name != "state":
         return {key: one for key, one in known.by[name].items() if one.runs}
     return {state_of(key): one for key, one in known.by[name].items() if one.runs}
@@ -107,7 +107,7 @@ def main() -> None:
             command = (sys.executable, __file__, "--jobs", str(asked.jobs), "--folder", str(folder), "--make")
             subprocess.run(command, check=True)
             print(f"made {source.stat().st_size / 1e9:.2f} GB in {time.monotonic() - started:.0f} s", file=sys.stderr)
-        known = msgspec.json.decode(truth.read_bytes(), type=simulate.Known)
+        known = msgspec.json.decode(truth.read_bytes(), type=simulate.GeneratedTruth)
         results = []
         for _ in range(asked.repeat):
             results.append(_one("report", source, tariff, [], known))
@@ -122,7 +122,7 @@ def main() -> None:
     sys.exit(any(one["wrong"] for one in results))
 
 
-def _one(name: str, source: Path, tariff: Path, more: list[str], known: simulate.Known) -> dict[str, Any]:
+def _one(name: str, source: Path, tariff: Path, more: list[str], known: simulate.GeneratedTruth) -> dict[str, Any]:
     told, took_s, used_s, peak_mb = run(source, tariff, more)
     bad = wrong(told, known)
     for line in bad[:20]:

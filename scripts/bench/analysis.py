@@ -25,7 +25,7 @@ from shakedown import machine as machines
 from shakedown.analysis import build, table
 from shakedown.campaign import plan
 from shakedown.files import atomic
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.records import Host, Machine, Plan, Run
 from shakedown.results import run_directory
 
@@ -64,7 +64,7 @@ def cases_of(host: str, speed: float, measurements: int, rng: np.random.Generato
 
 def generate(folder: Path, hosts: int, measurements: int) -> list[Path]:
     """Run directories, one a host. All hosts are like this machine, but for their names."""
-    real = machines.machine(RealHost()).hosts[0]
+    real = machines.machine(LocalHost()).hosts[0]
     rng = np.random.default_rng(20261120)
     paths = []
     for number in range(hosts):

@@ -89,11 +89,11 @@ def _union(node: Any, begin: Any, end: Any) -> int:
 
 
 def shakedown(path: Path) -> dict[str, Any]:
-    from shakedown.hosts.access import RealHost
+    from shakedown.hosts.access import LocalHost
     from shakedown.operate.availability import contract, evaluate, reading
 
     begun = time.monotonic()
-    history = reading.read([str(path)], RealHost(), begin_s=None, end_s=None)
+    history = reading.read([str(path)], LocalHost(), begin_s=None, end_s=None)
     read = time.monotonic()
     low, high = history.seen[0][0], history.seen[-1][1]
     told, _ = evaluate.evaluate(history, contract.load("thufir"), low, high)

@@ -45,7 +45,7 @@ def processes(place: Path) -> set[str]:
     return {f"{pid} {namespaces.command_name(pid)}" for pid in found}
 
 
-def inhabitants(lab: rehearsal_cluster.Lab) -> dict[int, int | None]:
+def inhabitants(lab: rehearsal_cluster.RehearsalCluster) -> dict[int, int | None]:
     """The processes in the network namespaces of a cluster that is up, and when each began. The namespaces' own numbers
     prove nothing afterwards: the kernel gives them to the next who asks."""
     hosts = ("ctl", *lab.nodes) if lab.namespaced else ()

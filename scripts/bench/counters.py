@@ -110,11 +110,11 @@ def ours(case: dict[str, Any], root: Path) -> dict[str, Any]:
     import numpy as np
 
     from shakedown.energy.counters import unroll
-    from shakedown.hosts.access import RealHost
+    from shakedown.hosts.access import LocalHost
     from shakedown.metering import meters
     from shakedown.metering.trace import trace
 
-    class Later(RealHost):
+    class Later(LocalHost):
         ns = 0
 
         def now_ns(self) -> int:

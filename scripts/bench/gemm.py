@@ -21,7 +21,7 @@ import sys
 import time
 
 from shakedown import programs
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.machine.blas import blas
 from shakedown.workloads.common import blas as _blas
 
@@ -69,7 +69,7 @@ def bare_loop(library: str, n: int, threads: int, precision: str, samples: int) 
 
 def chosen_library() -> str:
     """The path of the library that ``auto`` takes on this machine."""
-    host = RealHost()
+    host = LocalHost()
     cpuinfo = host.read("/proc/cpuinfo") or ""
     vendor = next((name for name in ("GenuineIntel", "AuthenticAMD") if name in cpuinfo), "")
     found = _blas.ordered(blas(host), vendor)

@@ -190,7 +190,7 @@ def tournament(folder: Path, nodes: int) -> Path:
     """The run directory of a whole tournament over the nodes of ``fleet``, measurements not packed."""
     from shakedown import machine as machines
     from shakedown.files import atomic
-    from shakedown.hosts.access import RealHost
+    from shakedown.hosts.access import LocalHost
     from shakedown.records import Case, Machine, Measurement, Plan, Run
     from shakedown.results import run_directory
 
@@ -216,7 +216,7 @@ def tournament(folder: Path, nodes: int) -> Path:
         )
         for a, b, row in zip(measured.a.tolist(), measured.b.tolist(), seconds.tolist(), strict=True)
     ]
-    real = machines.machine(RealHost()).hosts[0]
+    real = machines.machine(LocalHost()).hosts[0]
     hosts = tuple(msgspec.structs.replace(real, name=f"n{place + 1}") for place in range(nodes))
     run = Run(id="0123456789abcdef", workload="pingpong", params={}, label="pairs", estimate_s=1, limit_s=10)
     path = folder / "tournament"

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from shakedown.errors import Unavailable
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.metering import meters
 from shakedown.metering import sampler as sampling
 
@@ -75,9 +75,9 @@ def tree(root: Path) -> list[str]:
 def opened(words: list[str]) -> list[meters.Target]:
     """The targets that can be read here, this machine's own among them; what cannot is said."""
     found = []
-    for target in sampling.resolve([*words, "auto"], RealHost()):
+    for target in sampling.resolve([*words, "auto"], LocalHost()):
         try:
-            meters.get(target.meter).open(target, RealHost()).close()
+            meters.get(target.meter).open(target, LocalHost()).close()
             found.append(target)
         except Unavailable as error:
             print(f"sampling: left out: {target}: {error.what}", file=sys.stderr)
@@ -105,7 +105,7 @@ def slowdown(
 ) -> dict[str, Any]:
     """How much longer STREAM's passes take on average while the sampler runs."""
     used = sorted(os.sched_getaffinity(0))
-    spare = sampling.spare_cpus(used, RealHost())
+    spare = sampling.spare_cpus(used, LocalHost())
     size = 2**25
     seconds = (windows + 4) * (window_s + 0.1)
     command = [program, "--threads", str(len(used)), "--sizes", str(size), "--kernels", "triad", "--variant", "nt"]

@@ -25,11 +25,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.results import run_directory
 from shakedown.tuning import loop, program, session
 from shakedown.tuning import space as spaces
-from shakedown.tuning.history import Known
+from shakedown.tuning.history import TrialHistory
 from shakedown.tuning.journal import Journal
 from shakedown.tuning.paired import Observation, compare
 from shakedown.tuning.records import Point, Request, Trial, name_of
@@ -107,11 +107,11 @@ class Measured:
     """Runs that are not the tuner's, kept in a journal of their own."""
 
     def __init__(self, asked: argparse.Namespace, file: Path) -> None:
-        wanted = session.Asked(n=str(asked.n), space=file, windows="none")
+        wanted = session.TuneOptions(n=str(asked.n), space=file, windows="none")
         self.opened = session.open_folder(asked.folder / "sweep", wanted)
         self.problem = session.problem(self.opened, None)
         self.journal = self.opened.journal
-        self.run = program.measure(run_directory.RunDirectory(self.opened.folder), self.opened.machine, RealHost())
+        self.run = program.measure(run_directory.RunDirectory(self.opened.folder), self.opened.machine, LocalHost())
 
     def rounds(self, stage: str, points: list[Point], rounds: int) -> list[Trial]:
         """Every configuration once a round, in an order of its own in each; those measured before are not run again."""
@@ -133,7 +133,7 @@ class Measured:
                 )
                 trial = stored.get((request.key, stage))
                 if trial is None:
-                    trial = self.run(loop.Asked(request, LIMIT_S, self.journal.session))
+                    trial = self.run(loop.TrialRequest(request, LIMIT_S, self.journal.session))
                     self.journal.add(trial)
                 found.append(trial)
                 if number % 25 == 0:
@@ -158,7 +158,7 @@ def every(space: spaces.Space) -> list[Point]:
 
 def judged(measured: Measured, sweep: list[Trial], chosen: Point, asked: argparse.Namespace) -> dict[str, Any]:
     """The sweep's best few and the tuner's choice side by side: how much slower the choice is than the best of them."""
-    known = Known(measured.problem)
+    known = TrialHistory(measured.problem)
     for trial in sweep:
         known.add(trial)
     ranked = known.ranked(whole_level(measured.problem))

@@ -13,7 +13,7 @@ from typing import Any
 
 from seeds import RECORDINGS, Reader, files
 
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 
 _PART, _NAME = b"\x1e", b"\x1f"
 #: Of a recorded machine: larger files are tables and logs that say the same many times.
@@ -81,7 +81,7 @@ def unbundle(data: bytes) -> dict[str, bytes]:
 class Spoiled:
     """A recorded host, some of whose files and all of whose commands answer from a bundle."""
 
-    def __init__(self, door: RecordedHost, names: Sequence[str], data: bytes) -> None:
+    def __init__(self, door: ReplayHost, names: Sequence[str], data: bytes) -> None:
         self._door, self._names, self._parts = door, frozenset(names), unbundle(data)
 
     def __getattr__(self, name: str) -> Any:
@@ -162,7 +162,7 @@ def _engines() -> Iterator[Reader]:
             def run(self, argv: Sequence[str], **_: Any) -> Result:
                 return Result(0, said, "")
 
-        door: Any = Answering(RecordedHost(Path("/nonexistent")), ("/hosts",), path.read_bytes())
+        door: Any = Answering(ReplayHost(Path("/nonexistent")), ("/hosts",), path.read_bytes())
         for name in schedulers.names():
             _refusing(partial(schedulers.get(name).inside, environment, door))
         for name in ("slurm", "gridengine"):
@@ -191,7 +191,7 @@ def _gpus() -> Iterator[Reader]:
     from shakedown.hosts import gpu_state, nvidia_smi
     from shakedown.machine import gpu_query, gpus
 
-    nothing = RecordedHost(Path("/nonexistent"))
+    nothing = ReplayHost(Path("/nonexistent"))
     tools = {
         "$ " + " ".join(gpus.NVML): json.dumps(_NVML).encode(),
         "$ " + " ".join(gpus.NVIDIA_SMI): files("gpu/nvidia-smi-tesla-t4.xml")[0],
@@ -248,7 +248,7 @@ def _meters() -> Iterator[Reader]:
             def read(
                 path: Path, meter: Any = meter, sample: Any = sample, root: Path = root, names: Any = tuple(parts)
             ) -> None:
-                door: Any = Spoiled(RecordedHost(root), names, path.read_bytes())
+                door: Any = Spoiled(ReplayHost(root), names, path.read_bytes())
                 source = meter.open(meters.parse_target(sample.target), door)
                 try:
                     source.read()
@@ -284,7 +284,7 @@ def _machines() -> Iterator[Reader]:
     from shakedown.machine import discover, recording
     from shakedown.operate.health import calling
     from shakedown.operate.health.node_access import Replay
-    from shakedown.operate.health.records import Look
+    from shakedown.operate.health.records import CheckContext
 
     folder = RECORDINGS / "machines" / "kvm-sapphire-rapids-2c"
     replayed = recording.replay(folder)
@@ -312,7 +312,7 @@ def _machines() -> Iterator[Reader]:
         for name in calling.names():
             one = calling.check(name)
             try:
-                one.run(Look(senses=Senses(str(thufir)), plan=one.plan(), kept={}, now_s=1.7e9, boot="b"))
+                one.run(CheckContext(senses=Senses(str(thufir)), plan=one.plan(), kept={}, now_s=1.7e9, boot="b"))
             except (OSError, ValueError, ShakedownError) as error:
                 str(error)
 

@@ -66,8 +66,10 @@ def _journals() -> Iterator[Reader]:
     from shakedown.tuning.records import Trial
 
     begin = records.Begin(at_s=1.7e9, boot="b")
-    minute = records.Minute(at_s=1.7e9, done={"cpu:0": records.Done(flop=1.0)}, figures={})
-    plan = records.Plan(version="1", host="n", devices=(records.Device(id="cpu:0", title="t"),), seconds=9.0, stages=())
+    minute = records.Minute(at_s=1.7e9, done={"cpu:0": records.WorkerEnd(flop=1.0)}, figures={})
+    plan = records.BurninPlan(
+        version="1", host="n", devices=(records.Device(id="cpu:0", title="t"),), seconds=9.0, stages=()
+    )
     yield Reader("journal of a burn-in", (_line(begin) + _line(minute) + _line(records.End(at_s=1.7e9, why="time")),),
                  _at(burnin.ENTRIES, lambda folder: list(burnin.entries(folder))), share=0.5)  # fmt: skip
     yield Reader("plan of a burn-in", (_line(plan),), _at(burnin.PLAN, burnin.read_plan), share=0.5)
@@ -109,7 +111,7 @@ def _journals() -> Iterator[Reader]:
 def _states() -> Iterator[Reader]:
     from shakedown.metering import raw_files
     from shakedown.operate.health import kernellines, state
-    from shakedown.operate.health.records import Kept
+    from shakedown.operate.health.records import KeptState
     from shakedown.rehearsal_cluster import settings
     from shakedown.results import run_directory
     from shakedown.run import fallback_store
@@ -129,7 +131,7 @@ def _states() -> Iterator[Reader]:
         fallback_store.note_in(folder)
 
     cluster = settings.Description(version="1", settings=settings.Settings(), layout="user")
-    kept = Kept(host="n1", boot="b", checks={"memory": {"total": 1}})
+    kept = KeptState(host="n1", boot="b", checks={"memory": {"total": 1}})
     header = raw_files.Header(target="t", meter="m", channels=(), interval_s=1.0, opened_ns=1)
     raw = raw_files.RECORD.pack(1, 0, 0, 0, 1, 2, 0, 3, 250.0) * 3
     yield Reader("state of the health checks", (_line(kept),), health, share=0.5)

@@ -167,7 +167,7 @@ def _packed() -> Iterator[Reader]:
 
 
 def _tables() -> Iterator[Reader]:
-    from shakedown.hosts.access import RealHost
+    from shakedown.hosts.access import LocalHost
     from shakedown.operate.accounting import readers as accounting
     from shakedown.operate.accounting.loading import Store
     from shakedown.operate.availability import reading
@@ -177,7 +177,7 @@ def _tables() -> Iterator[Reader]:
             accounting.for_file(path).read(store, path)
 
     def outages(path: Path) -> None:
-        reading.read([str(path)], RealHost(), begin_s=None, end_s=None, zone="UTC", nodes="n[1-4] processors=4")
+        reading.read([str(path)], LocalHost(), begin_s=None, end_s=None, zone="UTC", nodes="n[1-4] processors=4")
 
     seeds = tuple(
         one[:6000]
@@ -190,7 +190,7 @@ def _tables() -> Iterator[Reader]:
 def _power() -> Iterator[Reader]:
     from shakedown.energy.facility import plant
     from shakedown.energy.green500 import feeds, stamps, submission
-    from shakedown.hosts.access import RealHost
+    from shakedown.hosts.access import LocalHost
     from shakedown.metering.meters import Target, csv, get
 
     simulation = (b'{"load": {"t_s": [0, 10, 40], "w": [100, 300, 100]}, "channels": '
@@ -208,14 +208,14 @@ def _power() -> Iterator[Reader]:
     yield Reader("plant", files("energy/facility/coolmuc.toml", below=SOURCE), plant.load, ".toml")
 
     def open_simulation(path: Path) -> None:
-        get("simulated").open(Target(meter="simulated", address=str(path)), RealHost()).close()
+        get("simulated").open(Target(meter="simulated", address=str(path)), LocalHost()).close()
 
     yield Reader("simulation", (simulation,), open_simulation, share=0.3)
 
 
 def _machines() -> Iterator[Reader]:
     """A recorded machine, one of whose files is spoiled: probes never raise, for whatever the kernel shows."""
-    from shakedown.hosts.access import RecordedHost
+    from shakedown.hosts.access import ReplayHost
     from shakedown.machine import cgroup, cpu, memory, numa
     from shakedown.machine.together import together
 
@@ -224,7 +224,7 @@ def _machines() -> Iterator[Reader]:
                                "sys/devices/system/node/node0/meminfo", "sys/devices/system/node/online")
              if (root / name).is_file()]  # fmt: skip
 
-    class Spoiled(RecordedHost):
+    class Spoiled(ReplayHost):
         name_, data = "", b""
 
         def read(self, path: str) -> str | None:

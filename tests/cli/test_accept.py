@@ -21,7 +21,7 @@ from support.waiting import until
 
 if TYPE_CHECKING:
     from shakedown.hosts.access import Result
-    from shakedown.rehearsal_cluster import Lab
+    from shakedown.rehearsal_cluster import RehearsalCluster
 
 #: Where this very package is imported from: a job begins in another folder.
 SOURCE = Path(package.__file__).resolve().parent.parent
@@ -380,14 +380,14 @@ def test_an_acceptance_on_a_real_slurm_is_one_job_and_sees_a_drained_node() -> N
         shutil.rmtree(parent, ignore_errors=True)
 
 
-def _on_slurm(lab: Lab) -> None:
+def _on_slurm(lab: RehearsalCluster) -> None:
     def accept(*words: str | Path) -> Result:
         argv = [sys.executable, "-m", "shakedown", "accept", *map(str, words)]
         return lab.run(argv, env={"PYTHONPATH": str(SOURCE), "SHAKEDOWN_LAUNCHER": "mpirun"}, limit_s=200)
 
     (lab.shared / "plan.toml").write_text(ON_SLURM)
     root = lab.shared / "A"
-    assert accept("begin", lab.shared / "plan.toml", "--directory", root, "--system", "Lab").code == 0
+    assert accept("begin", lab.shared / "plan.toml", "--directory", root, "--system", "RehearsalCluster").code == 0
     ran = accept("run", root, "--on", "slurm", "--nodes", "4")
     assert ran.code == 0, ran.err
     found = json.loads(accept("status", root, "--json").out)

@@ -15,7 +15,7 @@ from shakedown.errors import Unavailable
 from shakedown.rehearsal_cluster import namespaces
 
 
-def _up(**asked: object) -> Iterator[rehearsal_cluster.Lab]:
+def _up(**asked: object) -> Iterator[rehearsal_cluster.RehearsalCluster]:
     parent = Path(tempfile.mkdtemp(prefix="sd-", dir="/tmp"))  # short: Unix sockets lie below it
     parent.chmod(0o755)
     try:
@@ -32,26 +32,28 @@ def _up(**asked: object) -> Iterator[rehearsal_cluster.Lab]:
 
 
 @pytest.fixture(scope="session")
-def slurm_lab() -> Iterator[rehearsal_cluster.Lab]:
+def slurm_lab() -> Iterator[rehearsal_cluster.RehearsalCluster]:
     """One Slurm cluster of four nodes for the whole session, with ssh between them where this machine has a server;
     ``lab`` is the same one, made whole after each test."""
     yield from _up(nodes=4, ssh=os.geteuid() == 0 and shutil.which("sshd", path=namespaces.search_path()) is not None)
 
 
 @pytest.fixture
-def lab(slurm_lab: rehearsal_cluster.Lab) -> Iterator[rehearsal_cluster.Lab]:
+def lab(slurm_lab: rehearsal_cluster.RehearsalCluster) -> Iterator[rehearsal_cluster.RehearsalCluster]:
     """A Slurm cluster of four nodes with accounting: all nodes idle, no jobs. Break what you like."""
     yield slurm_lab
     slurm_lab.restore()
 
 
 @pytest.fixture(scope="session")
-def gridengine_session() -> Iterator[rehearsal_cluster.Lab]:
+def gridengine_session() -> Iterator[rehearsal_cluster.RehearsalCluster]:
     yield from _up(nodes=4, engines=("gridengine",))
 
 
 @pytest.fixture
-def gridengine_lab(gridengine_session: rehearsal_cluster.Lab) -> Iterator[rehearsal_cluster.Lab]:
+def gridengine_lab(
+    gridengine_session: rehearsal_cluster.RehearsalCluster,
+) -> Iterator[rehearsal_cluster.RehearsalCluster]:
     """A Grid Engine cluster of four nodes: no jobs, all queues enabled. Break what you like."""
     yield gridengine_session
     gridengine_session.restore()

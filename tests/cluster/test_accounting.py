@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import shakedown as package
-from shakedown.rehearsal_cluster import Lab
+from shakedown.rehearsal_cluster import RehearsalCluster
 from support.labs import sql
 from support.waiting import until
 
@@ -30,7 +30,7 @@ TIMES = {
 }
 
 
-def told(lab: Lab, *words: object) -> dict[str, Any]:
+def told(lab: RehearsalCluster, *words: object) -> dict[str, Any]:
     done = lab.run(
         [*COMMAND, *(str(one) for one in words)], env={"PYTHONPATH": str(SOURCE), "LC_ALL": "C"}, limit_s=120.0
     )
@@ -42,7 +42,7 @@ def told(lab: Lab, *words: object) -> dict[str, Any]:
 class Done:
     """A history of real jobs that ended, moved into the past and stretched."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: RehearsalCluster) -> None:
         self.lab = lab
         self.cluster = lab.run(["sacctmgr", "-n", "-P", "show", "cluster", "format=cluster"]).out.split()[0]
         query = f"select time_start from {self.cluster}_event_table where node_name='' and time_end=0"
@@ -153,7 +153,7 @@ class Done:
 
 
 @pytest.fixture
-def history(lab: Lab) -> Iterator[Done]:
+def history(lab: RehearsalCluster) -> Iterator[Done]:
     made = Done(lab)
     made.run()
     try:

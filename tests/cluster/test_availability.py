@@ -14,7 +14,7 @@ import pytest
 
 import shakedown as package
 from shakedown.hosts.access import Result
-from shakedown.rehearsal_cluster import Lab
+from shakedown.rehearsal_cluster import RehearsalCluster
 from support.labs import sql
 from support.waiting import until
 
@@ -59,7 +59,7 @@ OTHERWISE = (
 )
 
 
-def shakedown(lab: Lab, *words: object, limit_s: float = 120.0) -> Result:
+def shakedown(lab: RehearsalCluster, *words: object, limit_s: float = 120.0) -> Result:
     environment = {"PYTHONPATH": str(SOURCE), "LC_ALL": "C"}
     return lab.run([*COMMAND, *(str(one) for one in words)], env=environment, limit_s=limit_s)
 
@@ -67,7 +67,7 @@ def shakedown(lab: Lab, *words: object, limit_s: float = 120.0) -> Result:
 class Past:
     """Months that the database of the rehearsal cluster is given, and taken away again."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: RehearsalCluster) -> None:
         self.lab = lab
         self.end = int(time.time()) // HOUR * HOUR - HOUR
         self.begin = self.end - DAYS * DAY
@@ -132,7 +132,7 @@ class Past:
 
 
 @pytest.fixture
-def past(lab: Lab) -> Iterator[Past]:
+def past(lab: RehearsalCluster) -> Iterator[Past]:
     made = Past(lab)
     try:
         yield made
@@ -170,7 +170,7 @@ def test_every_difference_in_definition_is_explained(past: Past) -> None:
     assert len(told["steps"]) == 4
 
 
-def test_an_outage_that_is_made_is_seen_at_once_by_the_watch_and_late_by_slurm(lab: Lab) -> None:
+def test_an_outage_that_is_made_is_seen_at_once_by_the_watch_and_late_by_slurm(lab: RehearsalCluster) -> None:
     watched = lab.shared / "watch.jsonl"
     port = ["--heartbeat", "6818"] if lab.namespaced else []
     runner = threading.Thread(
@@ -197,7 +197,7 @@ def test_an_outage_that_is_made_is_seen_at_once_by_the_watch_and_late_by_slurm(l
     watched.unlink()
 
 
-def test_while_the_controller_is_away_nothing_is_observed(lab: Lab) -> None:
+def test_while_the_controller_is_away_nothing_is_observed(lab: RehearsalCluster) -> None:
     watched = lab.shared / "away.jsonl"
     runner = threading.Thread(
         target=lambda: shakedown(lab, "watch", "--output", watched, "--every", "1 s", "--looks", 12, limit_s=200)

@@ -37,7 +37,7 @@ skip = ["clock", "processes", "load", "kernellog", "thermal", "mce", "mounts", "
 class Site:
     """A cluster with a plan and a folder of states."""
 
-    def __init__(self, lab: rehearsal_cluster.Lab, folder: Path) -> None:
+    def __init__(self, lab: rehearsal_cluster.RehearsalCluster, folder: Path) -> None:
         self.lab, self.folder = lab, folder
         self.plan = folder / "health.toml"
         self.state = folder / "state"
@@ -68,7 +68,7 @@ class Site:
 
 
 @pytest.fixture
-def site(lab: rehearsal_cluster.Lab) -> Iterator[Site]:
+def site(lab: rehearsal_cluster.RehearsalCluster) -> Iterator[Site]:
     folder = lab.directory / f"health-{time.time_ns()}"  # every node sees it
     folder.mkdir(mode=0o755)
     yield Site(lab, folder)

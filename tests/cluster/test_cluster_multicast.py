@@ -12,7 +12,7 @@ import pytest
 
 from shakedown.hosts.access import Result
 from shakedown.records import Case, Measurement
-from shakedown.rehearsal_cluster import Lab
+from shakedown.rehearsal_cluster import RehearsalCluster
 from shakedown.results.run_directory import RunDirectory
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -64,7 +64,7 @@ nodes = "all"
 )
 
 
-def run(lab: Lab, name: str, text: str) -> tuple[Result, dict[str, Measurement]]:
+def run(lab: RehearsalCluster, name: str, text: str) -> tuple[Result, dict[str, Measurement]]:
     """A campaign in a job over four nodes: what the command said, and the measurement of each workload."""
     campaign = lab.shared / f"{name}.toml"
     campaign.write_text(text)
@@ -78,7 +78,7 @@ def cases(found: Measurement, kernel: str) -> list[Case]:
     return [case for case in found.cases if case.kernel == kernel]
 
 
-def test_what_works_over_four_nodes(lab: Lab) -> None:
+def test_what_works_over_four_nodes(lab: RehearsalCluster) -> None:
     said, found = run(lab, "whole", WHOLE)
     states = {name: (one.state, one.reason) for name, one in found.items()}
     assert said.code == 0 and {one[0] for one in states.values()} == {"ok"}, (states, said.err)
@@ -118,7 +118,7 @@ def test_what_works_over_four_nodes(lab: Lab) -> None:
 
 
 @contextlib.contextmanager
-def filtered(lab: Lab, node: str, rule: str) -> Iterator[None]:
+def filtered(lab: RehearsalCluster, node: str, rule: str) -> Iterator[None]:
     """A node whose kernel treats what comes in as the rule says. Skips where there is no nft."""
     rules = ("add table inet test", "add chain inet test in { type filter hook input priority 0 ; }")
     try:
@@ -131,7 +131,7 @@ def filtered(lab: Lab, node: str, rule: str) -> Iterator[None]:
         lab.run(["nft", "delete", "table", "inet", "test"], node=node)
 
 
-def test_the_loss_of_a_node_is_measured_and_named(lab: Lab) -> None:
+def test_the_loss_of_a_node_is_measured_and_named(lab: RehearsalCluster) -> None:
     """Of multicast alone: over a link that loses every twentieth frame Open MPI 4.1.4 ends by a signal in MPI_Init."""
     lost = 0.05
     with filtered(lab, "node3", "ip daddr 224.0.0.0/4 udp length > 200 numgen random mod 100 < 5 drop"):
@@ -150,7 +150,7 @@ def test_the_loss_of_a_node_is_measured_and_named(lab: Lab) -> None:
     assert any(one.code == "multicast-lost" and "node3" in one.text for one in multicast.notices)
 
 
-def test_a_node_that_multicast_does_not_reach_is_named(lab: Lab) -> None:
+def test_a_node_that_multicast_does_not_reach_is_named(lab: RehearsalCluster) -> None:
     with filtered(lab, "node3", "ip daddr 224.0.0.0/4 drop"):
         said, found = run(lab, "deaf", DEAF)
     assert said.code != 0
@@ -163,7 +163,7 @@ def test_a_node_that_multicast_does_not_reach_is_named(lab: Lab) -> None:
     assert dual.provenance["facts"]["checks"]["multicast ipv6"]["failed"] == 0
 
 
-def test_a_node_without_ipv6_is_named(lab: Lab) -> None:
+def test_a_node_without_ipv6_is_named(lab: RehearsalCluster) -> None:
     six = f"{lab.address('node2', 6)}/64"
     assert lab.run(["ip", "-6", "address", "del", six, "dev", "eth0"], node="node2").ok
     try:

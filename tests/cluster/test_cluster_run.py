@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from shakedown import schedulers
-from shakedown.hosts.access import RealHost, Result
+from shakedown.hosts.access import LocalHost, Result
 from shakedown.records import Measurement
-from shakedown.rehearsal_cluster import Lab
+from shakedown.rehearsal_cluster import RehearsalCluster
 from shakedown.results.run_directory import RunDirectory
 from shakedown.run.batch import submission
 from support.waiting import until
@@ -57,12 +57,12 @@ sweep = { seconds = [1.0, 1.1, 1.2, 30.0] }
 """
 
 
-def shakedown(lab: Lab, *words: str | Path, limit_s: float = 120.0) -> Result:
+def shakedown(lab: RehearsalCluster, *words: str | Path, limit_s: float = 120.0) -> Result:
     """The command on the laboratory's login host."""
     return lab.run([sys.executable, "-m", "shakedown", *map(str, words)], limit_s=limit_s)
 
 
-def campaign(lab: Lab, name: str, text: str) -> Path:
+def campaign(lab: RehearsalCluster, name: str, text: str) -> Path:
     path = lab.shared / f"{name}.toml"
     path.write_text(text)
     return path
@@ -72,7 +72,7 @@ def results(path: Path) -> list[Measurement]:
     return RunDirectory.open(path).load().measurements
 
 
-def test_one_job_runs_on_every_node_and_over_all(lab: Lab) -> None:
+def test_one_job_runs_on_every_node_and_over_all(lab: RehearsalCluster) -> None:
     path = lab.shared / "everywhere"
     asked = shakedown(
         lab, "run", campaign(lab, "everywhere", EVERYWHERE), "--on", "slurm", "--nodes", 4, "--directory", path
@@ -99,7 +99,7 @@ def test_one_job_runs_on_every_node_and_over_all(lab: Lab) -> None:
     assert "node[1-4]" in page and "node3" in page
 
 
-def test_a_cancelled_job_keeps_what_is_whole_and_goes_on(lab: Lab) -> None:
+def test_a_cancelled_job_keeps_what_is_whole_and_goes_on(lab: RehearsalCluster) -> None:
     path = lab.shared / "cancelled"
     words = ("run", campaign(lab, "slow", SLOW.replace("30.0", "20.0")), "--on", "slurm", "--directory", path)
     first: list[Result] = []
@@ -121,7 +121,7 @@ def test_a_cancelled_job_keeps_what_is_whole_and_goes_on(lab: Lab) -> None:
     assert len(ended) == 4 and kept.items() <= ended.items(), "what was whole was not measured again"
 
 
-def test_a_job_at_its_limit_is_submitted_again(lab: Lab) -> None:
+def test_a_job_at_its_limit_is_submitted_again(lab: RehearsalCluster) -> None:
     path = lab.shared / "limited"
     text = SLOW.replace("[1.0, 1.1, 1.2, 30.0]", "[8.0, 38.0]")  # a minute is the least that Slurm counts in
     asked = shakedown(
@@ -137,7 +137,7 @@ def test_a_job_at_its_limit_is_submitted_again(lab: Lab) -> None:
     )
 
 
-def test_a_node_that_dies_takes_its_job_and_nothing_that_is_whole(lab: Lab) -> None:
+def test_a_node_that_dies_takes_its_job_and_nothing_that_is_whole(lab: RehearsalCluster) -> None:
     path = lab.shared / "dying"
     text = SLOW.replace("[1.0, 1.1, 1.2, 30.0]", "[1.0, 1.1, 40.0]").replace(
         'workload = "empty"', 'workload = "empty"\nnodes = "each"'
@@ -156,7 +156,7 @@ def test_a_node_that_dies_takes_its_job_and_nothing_that_is_whole(lab: Lab) -> N
     assert {one.host for one in good} >= {"node1", "node2"}
 
 
-def test_the_controller_may_go_away_meanwhile(lab: Lab) -> None:
+def test_the_controller_may_go_away_meanwhile(lab: RehearsalCluster) -> None:
     path = lab.shared / "headless"
     text = SLOW.replace("[1.0, 1.1, 1.2, 30.0]", "[2.0, 8.0]")
     first: list[Result] = []
@@ -172,7 +172,7 @@ def test_the_controller_may_go_away_meanwhile(lab: Lab) -> None:
     assert len(results(path)) == 2
 
 
-def test_each_kind_of_node_gets_an_allocation_and_one_report_tells_of_all(lab: Lab) -> None:
+def test_each_kind_of_node_gets_an_allocation_and_one_report_tells_of_all(lab: RehearsalCluster) -> None:
     text = EVERYWHERE.replace('[2, "all"]', '"all"\nshape = "wide"') + SHAPES
     path = lab.shared / "shapes"
     asked = shakedown(lab, "run", campaign(lab, "shapes", text), "--on", "slurm", "--directory", path)
@@ -192,7 +192,7 @@ def test_each_kind_of_node_gets_an_allocation_and_one_report_tells_of_all(lab: L
     assert again.code == 0 and len(submission.folders(path / "wide")) == 1, "nothing was left to be submitted"
 
 
-def test_grid_engine_runs_a_campaign_too(gridengine_lab: Lab) -> None:
+def test_grid_engine_runs_a_campaign_too(gridengine_lab: RehearsalCluster) -> None:
     lab = gridengine_lab
     path = lab.shared / "everywhere"
     words = ("--on", "gridengine", "--nodes", 2, "--parallel-environment", "nodes", "--slots", lab.settings.cpus)
@@ -208,7 +208,7 @@ def test_grid_engine_runs_a_campaign_too(gridengine_lab: Lab) -> None:
     assert record.state == "done" and {one.split(".")[0] for one in record.hosts} == {"node2", "node4"}
 
 
-def test_what_cannot_be_is_refused_at_once(lab: Lab) -> None:
+def test_what_cannot_be_is_refused_at_once(lab: RehearsalCluster) -> None:
     file = campaign(lab, "slow", SLOW)
     wrong = shakedown(lab, "run", file, "--on", "slurm", "--partition", "none", "--directory", lab.shared / "wrong")
     assert wrong.code == 3 and "sbatch refused the job" in wrong.err and "next:" in wrong.err
@@ -221,7 +221,7 @@ def test_what_cannot_be_is_refused_at_once(lab: Lab) -> None:
     assert shakedown(lab, "run", file, "--nodes", 2).code == 2
 
 
-def test_a_job_that_will_not_start_is_said_and_left_by_ctrl_c(lab: Lab) -> None:
+def test_a_job_that_will_not_start_is_said_and_left_by_ctrl_c(lab: RehearsalCluster) -> None:
     path = lab.shared / "many"
     words = ("run", str(campaign(lab, "slow", SLOW)), "--on", "slurm", "--nodes", "40", "--directory", str(path))
     many = lab.run(["timeout", "--signal=INT", "20", sys.executable, "-m", "shakedown", *words], limit_s=60)
@@ -232,4 +232,4 @@ def test_a_job_that_will_not_start_is_said_and_left_by_ctrl_c(lab: Lab) -> None:
 
 
 def test_no_engine_claims_a_process_outside() -> None:
-    assert schedulers.inside({}, RealHost()) is None
+    assert schedulers.inside({}, LocalHost()) is None

@@ -16,11 +16,11 @@ import pytest
 
 from shakedown import programs
 from shakedown.errors import Unavailable
-from shakedown.hosts.access import RealHost, Result
+from shakedown.hosts.access import LocalHost, Result
 from shakedown.machine import mpi as flavours
 from shakedown.programs import events
 from shakedown.records import Software
-from shakedown.rehearsal_cluster import Lab
+from shakedown.rehearsal_cluster import RehearsalCluster
 from shakedown.results.run_directory import RunDirectory
 from support.machines import host
 from support.shims import shim
@@ -143,7 +143,7 @@ nodes = "each"
 
 
 @pytest.mark.needs("gcc")
-def test_compilers_are_right_on_each_node(lab: Lab) -> None:
+def test_compilers_are_right_on_each_node(lab: RehearsalCluster) -> None:
     file, path = lab.shared / "demonstrations.toml", lab.shared / "demonstrations"
     file.write_text(CAMPAIGN)
     words = ("run", str(file), "--on", "slurm", "--nodes", "4", "--directory", str(path))
@@ -153,7 +153,7 @@ def test_compilers_are_right_on_each_node(lab: Lab) -> None:
     assert sorted((one.host, one.state) for one in found) == [(f"node{n}", "ok") for n in range(1, 5)]
 
 
-def over_nodes(lab: Lab, software: Software, *words: str, **env: str) -> tuple[Result, events.Events]:
+def over_nodes(lab: RehearsalCluster, software: Software, *words: str, **env: str) -> tuple[Result, events.Events]:
     """The bindings of an MPI in an allocation of all nodes, started by srun."""
     folder = lab.shared / f"mpi-{time.monotonic_ns()}"
     folder.mkdir()
@@ -166,8 +166,8 @@ def over_nodes(lab: Lab, software: Software, *words: str, **env: str) -> tuple[R
 
 
 @pytest.mark.needs("mpicc", "mpifort")
-def test_bindings_are_right_over_all_nodes(lab: Lab) -> None:
-    open_mpi = next((one for one in flavours.mpi(RealHost()) if one.name == flavours.OPEN_MPI), None)
+def test_bindings_are_right_over_all_nodes(lab: RehearsalCluster) -> None:
+    open_mpi = next((one for one in flavours.mpi(LocalHost()) if one.name == flavours.OPEN_MPI), None)
     if open_mpi is None or open_mpi.facts["source"] == "wheel":
         pytest.skip("needs Open MPI: sudo apt-get install openmpi-bin libopenmpi-dev")
     done, found = over_nodes(lab, open_mpi, "--require", "file")
@@ -187,7 +187,7 @@ def test_bindings_are_right_over_all_nodes(lab: Lab) -> None:
 # ----------------------------------------------------------------------------------------------------------- engines
 
 
-def batch(lab: Lab, *words: str, limit_s: float = 200) -> tuple[Result, events.Events]:
+def batch(lab: RehearsalCluster, *words: str, limit_s: float = 200) -> tuple[Result, events.Events]:
     folder = lab.shared / f"batch-{time.monotonic_ns()}"
     folder.mkdir()
     done = lab.run([sys.executable, "-m", "shakedown.functional_tests.batch", *words], cwd=folder, limit_s=limit_s)
@@ -195,7 +195,7 @@ def batch(lab: Lab, *words: str, limit_s: float = 200) -> tuple[Result, events.E
     return done, events.parse(done.out.encode())
 
 
-def test_slurm_handles_every_kind_of_job(lab: Lab) -> None:
+def test_slurm_handles_every_kind_of_job(lab: RehearsalCluster) -> None:
     done, found = batch(lab, "--engine=slurm", "--jobs=50", "--samples=3")
     assert done.code == 0, (done.err, found.notices)
     assert work_of(found, "jobs") == {"kinds": 8}
@@ -204,7 +204,7 @@ def test_slurm_handles_every_kind_of_job(lab: Lab) -> None:
     assert not lab.run(["squeue", "-h", "-t", "PENDING,RUNNING"], limit_s=30).out.strip()
 
 
-def test_grid_engine_handles_every_kind_of_job(gridengine_lab: Lab) -> None:
+def test_grid_engine_handles_every_kind_of_job(gridengine_lab: RehearsalCluster) -> None:
     kinds = "submit,fail,array,dependency,gres,cancel,hold"  # the limit is tried on Slurm: it takes a minute
     done, found = batch(gridengine_lab, f"--kinds={kinds}", "--gres=gpu:1", "--jobs=20", "--samples=3")
     assert done.code == 0, (done.err, found.notices)
@@ -212,7 +212,7 @@ def test_grid_engine_handles_every_kind_of_job(gridengine_lab: Lab) -> None:
     assert work_of(found, "jobs") == {"kinds": 7}
 
 
-def test_where_no_node_is_free_it_is_given_up_with_the_reason(lab: Lab) -> None:
+def test_where_no_node_is_free_it_is_given_up_with_the_reason(lab: RehearsalCluster) -> None:
     held = lab.run(["sbatch", "--parsable", "-N4", "--exclusive", "--wrap=sleep 300"], limit_s=30)
     assert held.ok, held.err
     done, found = batch(lab, "--kinds=submit", "--jobs=0", "--samples=0", "--wait=6")

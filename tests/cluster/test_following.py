@@ -12,7 +12,7 @@ import pytest
 from shakedown import schedulers
 from shakedown.errors import CannotMeasure
 from shakedown.hosts.hostlist import expand
-from shakedown.rehearsal_cluster import Lab
+from shakedown.rehearsal_cluster import RehearsalCluster
 from shakedown.run.batch import job_monitor
 from shakedown.schedulers import JobRecord, Request
 from support.waiting import until
@@ -25,7 +25,7 @@ NASTY = ("a b", "it's", "x\n#SBATCH --hold\n#$ -h\r\n", "$HOME `id` $(id)", "\ud
 
 
 @pytest.fixture
-def folder(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Path]:
+def folder(lab: RehearsalCluster, request: pytest.FixtureRequest) -> Iterator[Path]:
     path = lab.shared / f"50% of {request.node.name}"
     path.mkdir(exist_ok=True)
     path.chmod(0o755)
@@ -43,30 +43,32 @@ def shell(folder: Path, text: str, **more: object) -> Request:
     return Request(**{**fields, **more})  # type: ignore[arg-type]
 
 
-def submit(lab: Lab, request: Request, engine: schedulers.Scheduler = SLURM) -> str:
+def submit(lab: RehearsalCluster, request: Request, engine: schedulers.Scheduler = SLURM) -> str:
     return job_monitor.submit(engine, request, lab.door(), Path(request.folder) / "script")
 
 
-def end_of(lab: Lab, job: str, engine: schedulers.Scheduler = SLURM, limit_s: float = 240.0) -> tuple[JobRecord, ...]:
+def end_of(
+    lab: RehearsalCluster, job: str, engine: schedulers.Scheduler = SLURM, limit_s: float = 240.0
+) -> tuple[JobRecord, ...]:
     return job_monitor.follow(engine, job, lab.door(), every_s=2.0, give_up_s=limit_s)
 
 
-def runs(lab: Lab, job: str, engine: schedulers.Scheduler = SLURM) -> bool:
+def runs(lab: RehearsalCluster, job: str, engine: schedulers.Scheduler = SLURM) -> bool:
     found = engine.queued(lab.door().run(engine.queue([job]), limit_s=60.0))
     return any(one.id == job and one.state == "running" for one in found or ())
 
 
-def test_the_engines_are_found(lab: Lab) -> None:
+def test_the_engines_are_found(lab: RehearsalCluster) -> None:
     assert SLURM.absent(lab.door()) == ""
 
 
-def test_hosts_expand_as_this_slurm_expands_them(lab: Lab) -> None:
+def test_hosts_expand_as_this_slurm_expands_them(lab: RehearsalCluster) -> None:
     for text in ("n[1-3,07-09],login,rack[1-2]n[01-02]", "r[1-2]c[0-1]n[1-2]", "a[1-2]b[3-4]c[5-6]d[7-8]", "n[9-010]"):
         shown = lab.run(["scontrol", "show", "hostnames", text])
         assert shown.ok and tuple(shown.out.split()) == expand(text)
 
 
-def test_any_words_come_through_the_engine(lab: Lab, folder: Path) -> None:
+def test_any_words_come_through_the_engine(lab: RehearsalCluster, folder: Path) -> None:
     program = "import os, sys; print(ascii((sys.argv[1:], os.environ['KEPT']))); sys.exit(5)"
     asked = Request(
         name="words; and more",
@@ -83,12 +85,12 @@ def test_any_words_come_through_the_engine(lab: Lab, folder: Path) -> None:
     assert (folder / "stdout").read_text().strip() == ascii((list(NASTY), "1 \n2"))
 
 
-def test_the_job_finds_its_allocation(lab: Lab, folder: Path) -> None:
+def test_the_job_finds_its_allocation(lab: RehearsalCluster, folder: Path) -> None:
     import sys
 
     program = (
-        "import msgspec, os; from shakedown import schedulers; from shakedown.hosts.access import RealHost;"
-        "print(msgspec.json.encode(schedulers.inside(os.environ, RealHost())).decode())"
+        "import msgspec, os; from shakedown import schedulers; from shakedown.hosts.access import LocalHost;"
+        "print(msgspec.json.encode(schedulers.inside(os.environ, LocalHost())).decode())"
     )
     asked = Request(
         name="inside",
@@ -107,14 +109,14 @@ def test_the_job_finds_its_allocation(lab: Lab, folder: Path) -> None:
     assert found.end_s and one.begin_s and 240 <= found.end_s - one.begin_s <= 360 and found.gpus == (4, 4, 4)
 
 
-def test_a_refusal_says_what_the_engine_said(lab: Lab, folder: Path) -> None:
+def test_a_refusal_says_what_the_engine_said(lab: RehearsalCluster, folder: Path) -> None:
     with pytest.raises(CannotMeasure, match="partition"):
         submit(lab, shell(folder, "true", partition="nowhere"))
     job = submit(lab, shell(folder, "true", partition="batch"))
     assert end_of(lab, job)[-1].partition == "batch"
 
 
-def test_exit_codes_signals_and_cancelling(lab: Lab, folder: Path) -> None:
+def test_exit_codes_signals_and_cancelling(lab: RehearsalCluster, folder: Path) -> None:
     killed = submit(lab, shell(folder, "kill -SEGV $$"))
     long = submit(lab, shell(folder, "sleep 300"))
     until(lambda: runs(lab, long))
@@ -125,7 +127,7 @@ def test_exit_codes_signals_and_cancelling(lab: Lab, folder: Path) -> None:
     job_monitor.cancel(SLURM, long, lab.door())
 
 
-def test_a_killed_node_and_what_becomes_of_its_jobs(lab: Lab, folder: Path) -> None:
+def test_a_killed_node_and_what_becomes_of_its_jobs(lab: RehearsalCluster, folder: Path) -> None:
     again = submit(lab, shell(folder, "sleep 2000", hosts=("node2",), requeue=True))
     never = submit(lab, shell(folder, "sleep 2000", hosts=("node3",)))
     until(lambda: runs(lab, again) and runs(lab, never))
@@ -134,7 +136,7 @@ def test_a_killed_node_and_what_becomes_of_its_jobs(lab: Lab, folder: Path) -> N
     (lost,) = end_of(lab, never)
     assert (lost.state, lost.hosts, lost.exit_code) == ("node_fail", ("node3",), None)
     (view,) = job_monitor.watch(
-        SLURM, [job_monitor.Ticket(engine="slurm", job=again)], lab.door(), every_s=2.0, give_up_s=20.0
+        SLURM, [job_monitor.JobTicket(engine="slurm", job=again)], lab.door(), every_s=2.0, give_up_s=20.0
     )
     assert view.state == "queued" and [one.state for one in view.members[0].earlier] == ["node_fail"]
     job_monitor.cancel(SLURM, again, lab.door())
@@ -142,7 +144,9 @@ def test_a_killed_node_and_what_becomes_of_its_jobs(lab: Lab, folder: Path) -> N
     assert (first.state, first.hosts, second.state, second.attempt) == ("node_fail", ("node2",), "cancelled", 1)
 
 
-def followed(lab: Lab, job: str, engine: schedulers.Scheduler, mend: Callable[[list[str]], None]) -> JobRecord:
+def followed(
+    lab: RehearsalCluster, job: str, engine: schedulers.Scheduler, mend: Callable[[list[str]], None]
+) -> JobRecord:
     """Follow a job while another thread mends what is broken; it sees the reasons that were told."""
     heard: list[str] = []
     failed: list[BaseException] = []
@@ -165,7 +169,7 @@ def followed(lab: Lab, job: str, engine: schedulers.Scheduler, mend: Callable[[l
     return records[-1]
 
 
-def test_a_job_outlives_its_controller_and_its_accounting(lab: Lab, folder: Path) -> None:
+def test_a_job_outlives_its_controller_and_its_accounting(lab: RehearsalCluster, folder: Path) -> None:
     job = submit(lab, shell(folder, "sleep 25; exit 3"))
     until(lambda: runs(lab, job))
     time.sleep(6)  # slurmctld saves what it knows some seconds late: killed before that, it forgets the job
@@ -182,7 +186,7 @@ def test_a_job_outlives_its_controller_and_its_accounting(lab: Lab, folder: Path
     assert (one.state, one.exit_code, one.source) == ("failed", 3, "accounting"), one
 
 
-def test_a_prolog_that_fails_holds_the_job_and_we_say_so(lab: Lab, folder: Path) -> None:
+def test_a_prolog_that_fails_holds_the_job_and_we_say_so(lab: RehearsalCluster, folder: Path) -> None:
     hook = lab.hooks("prolog") / "fails"
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
@@ -191,7 +195,7 @@ def test_a_prolog_that_fails_holds_the_job_and_we_say_so(lab: Lab, folder: Path)
         stuck: list[str] = []
 
         def held() -> bool:
-            ticket = job_monitor.Ticket(engine="slurm", job=job)
+            ticket = job_monitor.JobTicket(engine="slurm", job=job)
             (view,) = job_monitor.look(SLURM, [job_monitor.begin(ticket)], lab.door(), time.monotonic())
             stuck.append(view.stuck)
             return bool(view.stuck)
@@ -208,21 +212,21 @@ def test_a_prolog_that_fails_holds_the_job_and_we_say_so(lab: Lab, folder: Path)
 
 
 @pytest.fixture
-def ge_folder(gridengine_lab: Lab, request: pytest.FixtureRequest) -> Path:
+def ge_folder(gridengine_lab: RehearsalCluster, request: pytest.FixtureRequest) -> Path:
     path = gridengine_lab.shared / f"of {request.node.name}"
     path.mkdir(exist_ok=True)
     path.chmod(0o755)
     return path
 
 
-def environment_of_parallel(lab: Lab) -> str:
+def environment_of_parallel(lab: RehearsalCluster) -> str:
     """One that gives slots on more than one host."""
     found = lab.run(["qconf", "-spl"]).out.split()
     rules = {name: lab.run(["qconf", "-sp", name]).out for name in found}
     return next(name for name, text in rules.items() if "$pe_slots" not in text and "$fill_up" not in text)
 
 
-def test_grid_engine_runs_a_job_over_hosts(gridengine_lab: Lab, ge_folder: Path) -> None:
+def test_grid_engine_runs_a_job_over_hosts(gridengine_lab: RehearsalCluster, ge_folder: Path) -> None:
     lab = gridengine_lab
     assert GE.absent(lab.door()) == ""
     program = "import os, sys, time; print(ascii((sys.argv[1:], os.environ['KEPT']))); time.sleep(2); sys.exit(7)"
@@ -241,7 +245,7 @@ def test_grid_engine_runs_a_job_over_hosts(gridengine_lab: Lab, ge_folder: Path)
     assert (ge_folder / "stdout").read_text().strip() == ascii((list(NASTY), "1 \n2"))
 
 
-def test_grid_engine_reschedules_and_every_attempt_is_kept(gridengine_lab: Lab, ge_folder: Path) -> None:
+def test_grid_engine_reschedules_and_every_attempt_is_kept(gridengine_lab: RehearsalCluster, ge_folder: Path) -> None:
     lab = gridengine_lab
     asked = shell(ge_folder, "sleep 8", requeue=True)
     job = submit(lab, asked, GE)
@@ -251,7 +255,9 @@ def test_grid_engine_reschedules_and_every_attempt_is_kept(gridengine_lab: Lab, 
     assert (first.state, first.word, second.state, second.attempt) == ("preempted", "failed 25", "done", 1)
 
 
-def test_grid_engine_does_not_tell_who_killed_a_job_and_neither_do_we(gridengine_lab: Lab, ge_folder: Path) -> None:
+def test_grid_engine_does_not_tell_who_killed_a_job_and_neither_do_we(
+    gridengine_lab: RehearsalCluster, ge_folder: Path
+) -> None:
     lab = gridengine_lab
     job = submit(lab, shell(ge_folder, "touch began; exec sleep 300"), GE)
     until(
@@ -262,7 +268,7 @@ def test_grid_engine_does_not_tell_who_killed_a_job_and_neither_do_we(gridengine
     assert (one.state, one.signal, one.word) == ("failed", 9, "failed 100") and "qdel" in one.reason
 
 
-def test_grid_engine_away_is_waited_for(gridengine_lab: Lab, ge_folder: Path) -> None:
+def test_grid_engine_away_is_waited_for(gridengine_lab: RehearsalCluster, ge_folder: Path) -> None:
     lab = gridengine_lab
     job = submit(lab, shell(ge_folder, "sleep 10; exit 4"), GE)
     until(lambda: runs(lab, job, GE))
@@ -298,13 +304,13 @@ int main(int argc, char **argv) {
 STARTS = """
 import os, subprocess, sys
 from shakedown import launchers, schedulers
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.machine.mpi import mpi
 from shakedown.workloads import Command
 import msgspec
 from support.machines import host
 
-door = RealHost()
+door = LocalHost()
 allocation = schedulers.inside(os.environ, door)
 site = next(one for one in mpi(door) if one.facts["source"] == "site" and one.name == "Open MPI")
 here = msgspec.structs.replace(host(2, software=(site,)), name=allocation.hosts[0])
@@ -327,7 +333,7 @@ for title, hosts, ranks, launcher, whole in eval(sys.argv[2]):
 
 
 def started(
-    lab: Lab, engine: schedulers.Scheduler, folder: Path, request: Request, ways: list[object]
+    lab: RehearsalCluster, engine: schedulers.Scheduler, folder: Path, request: Request, ways: list[object]
 ) -> dict[str, str]:
     """What each way of starting printed, in one job."""
     import subprocess
@@ -354,7 +360,7 @@ def worlds(line: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.needs("mpicc")
-def test_every_way_over_slurms_nodes_makes_one_world(lab: Lab, folder: Path) -> None:
+def test_every_way_over_slurms_nodes_makes_one_world(lab: RehearsalCluster, folder: Path) -> None:
     asked = Request(name="worlds", argv=("true",), folder=str(folder), nodes=3, time_limit_s=300)
     ways: list[object] = [
         ("srun", (0, 3), 3, "srun", False),
@@ -376,7 +382,7 @@ def test_every_way_over_slurms_nodes_makes_one_world(lab: Lab, folder: Path) -> 
 
 
 @pytest.mark.needs("mpicc")
-def test_every_way_over_grid_engines_hosts_makes_one_world(gridengine_lab: Lab, ge_folder: Path) -> None:
+def test_every_way_over_grid_engines_hosts_makes_one_world(gridengine_lab: RehearsalCluster, ge_folder: Path) -> None:
     lab = gridengine_lab
     environment = environment_of_parallel(lab)
     asked = shell(ge_folder, "", nodes=2, slots=4, parallel_environment=environment)

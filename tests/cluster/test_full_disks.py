@@ -13,7 +13,7 @@ import pytest
 
 from shakedown.hosts.access import Result
 from shakedown.records import Measurement
-from shakedown.rehearsal_cluster import Lab
+from shakedown.rehearsal_cluster import RehearsalCluster
 from shakedown.results.run_directory import RunDirectory
 from shakedown.run.batch import submission
 from support.waiting import until
@@ -32,11 +32,11 @@ sweep = {{ tag = [1, 2, 3] }}
 """
 
 
-def command(lab: Lab, *words: str | Path) -> tuple[str, ...]:
+def command(lab: RehearsalCluster, *words: str | Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "shakedown", "run", "--no-report", *map(str, words))
 
 
-def campaign(lab: Lab, seconds: float, *, each: bool = True) -> Path:
+def campaign(lab: RehearsalCluster, seconds: float, *, each: bool = True) -> Path:
     file = lab.shared / "full.toml"
     file.write_text(EACH.format(seconds=seconds, nodes='nodes = "each"' if each else ""))
     return file
@@ -48,7 +48,7 @@ def whole(path: Path) -> set[tuple[object, str]]:
 
 
 @pytest.fixture
-def small(lab: Lab) -> Iterator[Path]:
+def small(lab: RehearsalCluster) -> Iterator[Path]:
     """A file system of 8 MiB that all hosts of the cluster share: one device, mounted on each."""
     if lab.description.layout != "root":
         pytest.skip("needs root: sudo make test")
@@ -76,15 +76,17 @@ def small(lab: Lab) -> Iterator[Path]:
         place.rmdir()
 
 
-def fill(lab: Lab, place: Path, node: str | None = None) -> None:
+def fill(lab: RehearsalCluster, place: Path, node: str | None = None) -> None:
     lab.run(["sh", "-c", f"cat /dev/zero > {place}/fill; dd if=/dev/zero of={place}/fill2 bs=1k; sync"], node=node)
 
 
-def empty(lab: Lab, place: Path) -> None:
+def empty(lab: RehearsalCluster, place: Path) -> None:
     lab.run(["rm", "-f", f"{place}/fill", f"{place}/fill2"])
 
 
-def cut_short(lab: Lab, path: Path, *words: str | Path, node: str | None, env: dict[str, str] | None = None) -> Result:
+def cut_short(
+    lab: RehearsalCluster, path: Path, *words: str | Path, node: str | None, env: dict[str, str] | None = None
+) -> Result:
     """A run whose disk is full from the middle of its second test on. Without a home the nodes' own disks are left."""
     argv = lab.argv(command(lab, *words, "--directory", path), node=node, env={"HOME": "/nonexistent", **(env or {})})
     harness = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -95,11 +97,11 @@ def cut_short(lab: Lab, path: Path, *words: str | Path, node: str | None, env: d
     return Result(harness.returncode, "", err)
 
 
-def _seen(lab: Lab, path: Path) -> list[str]:
+def _seen(lab: RehearsalCluster, path: Path) -> list[str]:
     return lab.run(["sh", "-c", f"ls {path}/runs/*/1*/measurement.json"]).out.split()
 
 
-def said_saved(lab: Lab, text: str) -> list[Measurement]:
+def said_saved(lab: RehearsalCluster, text: str) -> list[Measurement]:
     """What was saved on the own disks of two nodes; each is named in the message with its host and its place there."""
     found = []
     for node in ("node1", "node2"):
@@ -110,14 +112,14 @@ def said_saved(lab: Lab, text: str) -> list[Measurement]:
     return found
 
 
-def brought_in(lab: Lab, path: Path, kept: list[Measurement], node: str | None = None) -> bool:
+def brought_in(lab: RehearsalCluster, path: Path, kept: list[Measurement], node: str | None = None) -> bool:
     """Whether these very results are in the run directory now, and nothing lies elsewhere any more."""
     ends = lab.run([sys.executable, "-c", _ENDS, str(path)], node=node).out.split()
     left = list((lab.directory / "nodes").glob("*/scratch/shakedown-rescue-*"))
     return not left and {str(one.end_ns) for one in kept} <= set(ends)
 
 
-def test_a_shared_disk_that_fills_costs_no_measurement(lab: Lab, small: Path) -> None:
+def test_a_shared_disk_that_fills_costs_no_measurement(lab: RehearsalCluster, small: Path) -> None:
     if not lab.settings.ssh:
         pytest.skip("needs sshd: sudo apt-get install openssh-server")
     path = small / "ssh"
@@ -145,7 +147,7 @@ _COUNT = (
 )
 
 
-def test_a_job_whose_shared_disk_fills_keeps_what_is_whole(lab: Lab, small: Path) -> None:
+def test_a_job_whose_shared_disk_fills_keeps_what_is_whole(lab: RehearsalCluster, small: Path) -> None:
     path = small / "slurm"
     ran = cut_short(lab, path, campaign(lab, 4.0), "--on", "slurm", "--hosts", "node[1-2]", node=None)
     assert ran.code == 3 and "No space left on device" in ran.err and "Traceback" not in ran.err, ran.err
@@ -158,7 +160,9 @@ def test_a_job_whose_shared_disk_fills_keeps_what_is_whole(lab: Lab, small: Path
     assert brought_in(lab, path, kept)
 
 
-def test_a_shared_home_takes_what_a_job_could_not_keep_and_any_node_brings_it_in(lab: Lab, small: Path) -> None:
+def test_a_shared_home_takes_what_a_job_could_not_keep_and_any_node_brings_it_in(
+    lab: RehearsalCluster, small: Path
+) -> None:
     """A job's temporary folder may go with the job: where there is a home, the result lies there, and other nodes see it."""
     path, home = small / "home", lab.shared / "home-of-all"
     home.mkdir()
@@ -177,7 +181,7 @@ def test_a_shared_home_takes_what_a_job_could_not_keep_and_any_node_brings_it_in
 
 
 @pytest.fixture
-def full_spool(lab: Lab) -> Iterator[str]:
+def full_spool(lab: RehearsalCluster) -> Iterator[str]:
     """A node whose slurmd can write nothing more: its spool is 64 KiB, and full."""
     if lab.description.layout != "root":
         pytest.skip("needs root: sudo make test")
@@ -189,7 +193,7 @@ def full_spool(lab: Lab) -> Iterator[str]:
     lab.run(["umount", str(spool)], node="node2")
 
 
-def test_a_job_that_a_full_spool_refuses_says_so_and_costs_nothing(lab: Lab, full_spool: str) -> None:
+def test_a_job_that_a_full_spool_refuses_says_so_and_costs_nothing(lab: RehearsalCluster, full_spool: str) -> None:
     """Its first node cannot keep the batch script: Slurm cancels the job, and drains the node with the reason."""
     path = lab.shared / "refused-by-spool"
     words = (campaign(lab, 0.2), "--on", "slurm", "--directory", path)
@@ -204,7 +208,7 @@ def test_a_job_that_a_full_spool_refuses_says_so_and_costs_nothing(lab: Lab, ful
     assert whole(path) == {(tag, "node3") for tag in (1, 2, 3)}
 
 
-def test_a_spool_that_is_full_beside_the_harness_loses_no_result(lab: Lab, full_spool: str) -> None:
+def test_a_spool_that_is_full_beside_the_harness_loses_no_result(lab: RehearsalCluster, full_spool: str) -> None:
     """On another node than the first: steps need little of the spool, and what is measured does not lie there."""
     path = lab.shared / "beside-spool"
     words = (campaign(lab, 0.2), "--on", "slurm", "--directory", path, "--hosts", f"node1,{full_spool}")

@@ -14,7 +14,7 @@ import pytest
 
 from shakedown.hosts.access import Result
 from shakedown.records import Measurement
-from shakedown.rehearsal_cluster import Lab
+from shakedown.rehearsal_cluster import RehearsalCluster
 from shakedown.results.run_directory import RunDirectory
 from support.waiting import until
 
@@ -42,7 +42,7 @@ nodes = "all"
 
 
 @pytest.fixture
-def hosts(lab: Lab) -> Lab:
+def hosts(lab: RehearsalCluster) -> RehearsalCluster:
     """The cluster, where its nodes have servers of ssh."""
     if not lab.settings.ssh:
         pytest.skip("needs sshd: sudo apt-get install openssh-server")
@@ -50,7 +50,7 @@ def hosts(lab: Lab) -> Lab:
 
 
 @pytest.fixture
-def login(hosts: Lab) -> Iterator[Path]:
+def login(hosts: RehearsalCluster) -> Iterator[Path]:
     """What bash reads on a node when root comes in by ssh: root has a home of the cluster's meanwhile."""
     home, passwd = hosts.directory / "home" / "root", hosts.directory / "etc" / "passwd"
     home.mkdir()
@@ -61,29 +61,29 @@ def login(hosts: Lab) -> Iterator[Path]:
     shutil.rmtree(home)
 
 
-def words(lab: Lab, name: str, hosts: str, text: str) -> tuple[str, ...]:
+def words(lab: RehearsalCluster, name: str, hosts: str, text: str) -> tuple[str, ...]:
     file = lab.shared / f"{name}.toml"
     file.write_text(text)
     start = (sys.executable, "-m", "shakedown", "run", str(file), "--hosts", hosts, "--no-report")
     return (*start, "--directory", str(lab.shared / name))
 
 
-def shakedown(lab: Lab, name: str, hosts: str, text: str, start_s: float = 30.0) -> Result:
+def shakedown(lab: RehearsalCluster, name: str, hosts: str, text: str, start_s: float = 30.0) -> Result:
     """`shakedown run --hosts` on node1, which is the first of them."""
     environment = {"SHAKEDOWN_START_S": str(start_s)}
     return lab.run(words(lab, name, hosts, text), node="node1", env=environment, limit_s=150)
 
 
-def results(lab: Lab, name: str) -> list[Measurement]:
+def results(lab: RehearsalCluster, name: str) -> list[Measurement]:
     return RunDirectory.open(lab.shared / name).load().measurements
 
 
-def relays(lab: Lab, node: str) -> list[int]:
+def relays(lab: RehearsalCluster, node: str) -> list[int]:
     """The relays on a node, oldest first, as the node counts processes."""
     return [int(word) for word in lab.run(["pgrep", "-f", "multihost[.]agent"], node=node).out.split()]
 
 
-def test_relays_and_ranks_of_mpi_go_over_ssh(hosts: Lab) -> None:
+def test_relays_and_ranks_of_mpi_go_over_ssh(hosts: RehearsalCluster) -> None:
     ran = shakedown(hosts, "ssh", "node[1-3]", EACH.format(seconds=0.2, tags="1, 2") + OVER_ALL)
     assert ran.code == 0, ran.err
     found = results(hosts, "ssh")
@@ -98,7 +98,7 @@ def test_relays_and_ranks_of_mpi_go_over_ssh(hosts: Lab) -> None:
     assert not relays(hosts, "node2") and not relays(hosts, "node1")
 
 
-def test_each_host_that_is_not_reached_is_named_with_what_to_do(hosts: Lab, login: Path) -> None:
+def test_each_host_that_is_not_reached_is_named_with_what_to_do(hosts: RehearsalCluster, login: Path) -> None:
     """An unknown key, a host that is down, and one that hangs in its login: one error names all three."""
     known = hosts.directory / "etc" / "ssh" / "known_hosts"
     before = known.read_text()
@@ -122,7 +122,7 @@ def test_each_host_that_is_not_reached_is_named_with_what_to_do(hosts: Lab, logi
     assert again.code == 0 and len(results(hosts, "reached")) == 4, again.err
 
 
-def test_a_key_that_is_not_taken_asks_no_question(hosts: Lab) -> None:
+def test_a_key_that_is_not_taken_asks_no_question(hosts: RehearsalCluster) -> None:
     keys = hosts.directory / "etc" / "ssh" / "authorized_root"
     before = keys.read_text()
     keys.write_text("")
@@ -134,7 +134,7 @@ def test_a_key_that_is_not_taken_asks_no_question(hosts: Lab) -> None:
     assert "Permission denied (publickey" in ran.err and "ssh-copy-id node2" in ran.err
 
 
-def test_a_host_that_sees_other_disks_says_which(hosts: Lab) -> None:
+def test_a_host_that_sees_other_disks_says_which(hosts: RehearsalCluster) -> None:
     """shakedown lies elsewhere on one host, and another does not see the run directory."""
     hidden = {"node2": str(Path(sys.executable).parent), "node3": str(hosts.shared)}
     for node, place in hidden.items():
@@ -150,7 +150,7 @@ def test_a_host_that_sees_other_disks_says_which(hosts: Lab) -> None:
     assert f"node3 does not see {hosts.shared}/elsewhere" in ran.err and "file system that they share" in ran.err
 
 
-def test_what_a_login_prints_disturbs_nothing(hosts: Lab, login: Path) -> None:
+def test_what_a_login_prints_disturbs_nothing(hosts: RehearsalCluster, login: Path) -> None:
     login.write_text(
         "echo 'Welcome to $(hostname)'; echo warning: quota >&2; module load x\nprintf 'no end of line> '\n"
         f"cd {hosts.shared}\n"
@@ -165,7 +165,7 @@ def test_what_a_login_prints_disturbs_nothing(hosts: Lab, login: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["ssh", "slurm"])
-def test_a_relay_that_is_killed_costs_its_own_copy_alone(hosts: Lab, where: str) -> None:
+def test_a_relay_that_is_killed_costs_its_own_copy_alone(hosts: RehearsalCluster, where: str) -> None:
     name, text = f"killed-{where}", EACH.format(seconds=6.0, tags="1, 2")
     argv = words(hosts, name, "node[1-3]", text)
     if where == "slurm":
@@ -188,7 +188,7 @@ def test_a_relay_that_is_killed_costs_its_own_copy_alone(hosts: Lab, where: str)
     assert not hosts.run(["pgrep", "-f", PROGRAMS], node="node2").out.split()
 
 
-def test_a_harness_that_is_killed_leaves_nothing_running(hosts: Lab) -> None:
+def test_a_harness_that_is_killed_leaves_nothing_running(hosts: RehearsalCluster) -> None:
     argv = words(hosts, "orphans", "node[1-2]", EACH.format(seconds=60.0, tags="1"))
     harness = subprocess.Popen(hosts.argv(argv, node="node1"), stderr=subprocess.DEVNULL, start_new_session=True)
     until(lambda: len(list((hosts.shared / "orphans").glob("runs/*/1@*/job.json"))) >= 2, 60, every_s=0.1)
@@ -206,7 +206,7 @@ def test_a_harness_that_is_killed_leaves_nothing_running(hosts: Lab) -> None:
     until(lambda: not left(), 30)
 
 
-def test_a_node_is_reached_by_its_users_with_what_the_cluster_sets(hosts: Lab) -> None:
+def test_a_node_is_reached_by_its_users_with_what_the_cluster_sets(hosts: RehearsalCluster) -> None:
     told = hosts.run(["ssh", "node2", "echo $SLURM_CONF; whoami; hostname"], node="node1", user=hosts.user)
     assert told.out.split() == [str(hosts.directory / "etc" / "slurm.conf"), hosts.user, "node2"], told.err
     hosts.daemon("sshd@node2", "kill")

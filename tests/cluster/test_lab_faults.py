@@ -12,7 +12,7 @@ from support.waiting import until
 pytestmark = pytest.mark.system
 
 
-def test_a_dead_node_and_a_cut_one_fail_their_jobs_and_come_back(lab: rehearsal_cluster.Lab) -> None:
+def test_a_dead_node_and_a_cut_one_fail_their_jobs_and_come_back(lab: rehearsal_cluster.RehearsalCluster) -> None:
     requeued = submit(lab, "sleep 300", "-w", "node2", "--requeue")
     lost = submit(lab, "sleep 300", "-w", "node3", "--no-requeue")
     until(lambda: lab.run(["squeue", "-h", "-t", "R", "-o", "%A"]).out.split() == [requeued, lost] or None)
@@ -34,7 +34,7 @@ def test_a_dead_node_and_a_cut_one_fail_their_jobs_and_come_back(lab: rehearsal_
     assert lab.run(["srun", "-N1", "-w", "node3", "true"]).ok
 
 
-def test_a_job_outlives_the_controller(lab: rehearsal_cluster.Lab) -> None:
+def test_a_job_outlives_the_controller(lab: rehearsal_cluster.RehearsalCluster) -> None:
     job = submit(lab, "sleep 4; exit 5")
     until(lambda: lab.run(["squeue", "-h", "-t", "R"]).out)
     lab.daemon("slurmctld", "stop")  # one that is killed forgets what came in the last five seconds
@@ -44,7 +44,7 @@ def test_a_job_outlives_the_controller(lab: rehearsal_cluster.Lab) -> None:
     assert rows(lab, job, "exitcode") == [["5:0"]]
 
 
-def test_rows_of_the_accounting_arrive_when_it_is_back(lab: rehearsal_cluster.Lab) -> None:
+def test_rows_of_the_accounting_arrive_when_it_is_back(lab: rehearsal_cluster.RehearsalCluster) -> None:
     lab.daemon("slurmdbd", "stop")
     job = submit(lab, "true")
     until(lambda: not lab.run(["squeue", "-h"]).out)
@@ -53,7 +53,7 @@ def test_rows_of_the_accounting_arrive_when_it_is_back(lab: rehearsal_cluster.La
     assert ended(lab, job) == "COMPLETED"
 
 
-def test_words_that_name_nothing_are_refused(lab: rehearsal_cluster.Lab) -> None:
+def test_words_that_name_nothing_are_refused(lab: rehearsal_cluster.RehearsalCluster) -> None:
     with pytest.raises(BadInput, match="node9"):
         lab.fail("node9")
     with pytest.raises(BadInput, match="which slurmd"):

@@ -13,7 +13,7 @@ from support.waiting import until
 pytestmark = pytest.mark.system
 
 
-def test_grid_engine_runs_a_batch_job_and_keeps_account(gridengine_lab: rehearsal_cluster.Lab) -> None:
+def test_grid_engine_runs_a_batch_job_and_keeps_account(gridengine_lab: rehearsal_cluster.RehearsalCluster) -> None:
     lab = gridengine_lab
     words = ["qsub", "-sync", "y", "-cwd", "-b", "y", "-shell", "n", "-o", "/dev/null", "-e", "/dev/null"]
     done = lab.run([*words, "sh", "-c", "exit 7"], user=lab.user, cwd=lab.shared)
@@ -30,7 +30,7 @@ def test_grid_engine_runs_a_batch_job_and_keeps_account(gridengine_lab: rehearsa
     assert re.search(r"^exit_status +7", told, re.MULTILINE) and re.search(rf"^owner +{lab.user}", told, re.MULTILINE)
 
 
-def test_grid_engine_runs_mpi_across_nodes_with_a_gpu_each(gridengine_lab: rehearsal_cluster.Lab) -> None:
+def test_grid_engine_runs_mpi_across_nodes_with_a_gpu_each(gridengine_lab: rehearsal_cluster.RehearsalCluster) -> None:
     lab = gridengine_lab
     hello = compiled(lab.shared)
     words = ["qsub", "-sync", "y", "-cwd", "-b", "y", "-shell", "n", "-pe", "mpi", "4", "-l", "gpu=1", "-o", "ge.out"]
@@ -45,7 +45,7 @@ def test_grid_engine_runs_mpi_across_nodes_with_a_gpu_each(gridengine_lab: rehea
     assert not refused.ok
 
 
-def test_grid_engine_sees_its_daemon_go_and_come(gridengine_lab: rehearsal_cluster.Lab) -> None:
+def test_grid_engine_sees_its_daemon_go_and_come(gridengine_lab: rehearsal_cluster.RehearsalCluster) -> None:
     lab = gridengine_lab
     lab.daemon("sge_qmaster", "stop")
     assert not lab.run(["qstat"], limit_s=20).ok

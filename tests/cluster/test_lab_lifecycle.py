@@ -27,7 +27,7 @@ pytestmark = pytest.mark.system
 COMMAND = (sys.executable, "-c", "from shakedown.cli.cluster import app; app()")
 
 
-def test_exec_hands_the_exit_code_through(lab: rehearsal_cluster.Lab) -> None:
+def test_exec_hands_the_exit_code_through(lab: rehearsal_cluster.RehearsalCluster) -> None:
     where = ("--directory", str(lab.directory))
     done = subprocess.run(
         [*COMMAND, "exec", *where, "--node", "node2", "--", "sh", "-c", "hostname; exit 7"], capture_output=True
@@ -40,7 +40,7 @@ def test_exec_hands_the_exit_code_through(lab: rehearsal_cluster.Lab) -> None:
     assert msgspec.json.decode(done.stdout, type=rehearsal_cluster.Status).nodes[3].state == "idle"
 
 
-def test_exec_at_a_terminal_gives_a_shell_with_job_control(lab: rehearsal_cluster.Lab) -> None:
+def test_exec_at_a_terminal_gives_a_shell_with_job_control(lab: rehearsal_cluster.RehearsalCluster) -> None:
     needs_namespaces(lab)
     words = [*COMMAND, "exec", "--directory", str(lab.directory), "--node", "node2", "--", "bash", "--norc", "-i"]
     pid, terminal = pty.fork()

@@ -41,7 +41,7 @@ for index in range(10):
 
 
 @pytest.mark.parametrize(("group", "family"), [("239.1.2.3", "4"), ("ff15::77", "6")])
-def test_multicast_reaches_every_other_node(lab: rehearsal_cluster.Lab, group: str, family: str) -> None:
+def test_multicast_reaches_every_other_node(lab: rehearsal_cluster.RehearsalCluster, group: str, family: str) -> None:
     needs_namespaces(lab)
     receive = python(RECEIVE, group, "7777", family)
     readers = [
@@ -99,7 +99,7 @@ while time.monotonic() < end:
 
 
 @pytest.fixture
-def echo(lab: rehearsal_cluster.Lab) -> Iterator[None]:
+def echo(lab: rehearsal_cluster.RehearsalCluster) -> Iterator[None]:
     needs_namespaces(lab)
     child = subprocess.Popen(
         lab.argv(python(ECHO), node="node1"), stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -110,14 +110,16 @@ def echo(lab: rehearsal_cluster.Lab) -> Iterator[None]:
     child.communicate()
 
 
-def round_trips(lab: rehearsal_cluster.Lab, count: int, limit_s: float = 0.5) -> tuple[float, int]:
+def round_trips(lab: rehearsal_cluster.RehearsalCluster, count: int, limit_s: float = 0.5) -> tuple[float, int]:
     """The shortest round trip from node2 to node1 in s, and how many took longer than the limit, or for ever."""
     words = python(ROUND_TRIPS, lab.address("node1"), str(count), str(limit_s))
     shortest_s, lost = lab.run(words, "node2", limit_s=90).out.split()
     return float(shortest_s), int(lost)
 
 
-def test_a_link_has_the_delay_and_the_loss_that_it_was_given(lab: rehearsal_cluster.Lab, echo: None) -> None:
+def test_a_link_has_the_delay_and_the_loss_that_it_was_given(
+    lab: rehearsal_cluster.RehearsalCluster, echo: None
+) -> None:
     quick_s, lost = round_trips(lab, 100)
     assert quick_s < 0.005 and lost == 0
     assert lab.slow("node2", delay_s=0.02) in ("netem", "tap")
@@ -132,7 +134,7 @@ def test_a_link_has_the_delay_and_the_loss_that_it_was_given(lab: rehearsal_clus
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.001])
-def test_a_link_has_the_rate_that_it_was_given(lab: rehearsal_cluster.Lab, delay_s: float) -> None:
+def test_a_link_has_the_rate_that_it_was_given(lab: rehearsal_cluster.RehearsalCluster, delay_s: float) -> None:
     needs_namespaces(lab)
     lab.slow("node3", rate_bit_s=50e6, delay_s=delay_s)
     with subprocess.Popen(lab.argv(python(SINK), node="node1"), stdout=subprocess.PIPE, text=True) as sink:
@@ -142,7 +144,7 @@ def test_a_link_has_the_rate_that_it_was_given(lab: rehearsal_cluster.Lab, delay
     assert 25e6 < rate < 51e6  # never above it; below by headers, and by what a busy machine takes away
 
 
-def test_a_cut_link_carries_nothing_and_the_node_lives_on(lab: rehearsal_cluster.Lab, echo: None) -> None:
+def test_a_cut_link_carries_nothing_and_the_node_lives_on(lab: rehearsal_cluster.RehearsalCluster, echo: None) -> None:
     lab.cut("node2")
     assert {one.name: one.link.cut for one in lab.status().nodes}["node2"]
     assert not lab.run(python(ROUND_TRIPS, lab.address("node1"), "1", "0.5"), "node2").ok

@@ -15,7 +15,7 @@ from support.waiting import until
 pytestmark = pytest.mark.system
 
 
-def test_a_node_has_a_name_and_addresses_of_its_own(lab: rehearsal_cluster.Lab) -> None:
+def test_a_node_has_a_name_and_addresses_of_its_own(lab: rehearsal_cluster.RehearsalCluster) -> None:
     status = lab.status()
     assert status.up and all(status.daemons.values())
     assert [(one.name, one.state) for one in status.nodes] == [(f"node{i}", "idle") for i in (1, 2, 3, 4)]
@@ -32,7 +32,7 @@ def test_a_node_has_a_name_and_addresses_of_its_own(lab: rehearsal_cluster.Lab) 
         lab.run(["rm", "/dev/shm/mine"], node)
 
 
-def test_an_ordinary_user_submits_and_the_accounting_knows_it(lab: rehearsal_cluster.Lab) -> None:
+def test_an_ordinary_user_submits_and_the_accounting_knows_it(lab: rehearsal_cluster.RehearsalCluster) -> None:
     job = submit(lab, "srun hostname", "-N2", "-o", "out.%j", user=lab.user)
     assert ended(lab, job) == "COMPLETED"
     assert rows(lab, job, "user,account,nnodes,exitcode") == [[lab.user, "accept", "2", "0:0"]]
@@ -43,7 +43,7 @@ def test_an_ordinary_user_submits_and_the_accounting_knows_it(lab: rehearsal_clu
     assert rows(lab, job, "exitcode") == [["7:0"]]
 
 
-def test_mpi_runs_across_the_nodes_under_srun_and_under_mpirun(lab: rehearsal_cluster.Lab) -> None:
+def test_mpi_runs_across_the_nodes_under_srun_and_under_mpirun(lab: rehearsal_cluster.RehearsalCluster) -> None:
     hello = compiled(lab.shared)
     if not lab.namespaced:
         pytest.skip("this machine allows no namespaces: the nodes share its name")
@@ -59,7 +59,7 @@ def test_mpi_runs_across_the_nodes_under_srun_and_under_mpirun(lab: rehearsal_cl
     assert {host for _, _, host, _ in found} == set(lab.nodes)
 
 
-def test_ranks_below_srun_wait_for_each_other(lab: rehearsal_cluster.Lab) -> None:
+def test_ranks_below_srun_wait_for_each_other(lab: rehearsal_cluster.RehearsalCluster) -> None:
     """What Slurm 22.05.8 does without the cluster's mpi.conf: PMIx's barrier of several nodes holds back no one. Open MPI
     has one at the end of MPI_Init, where it then crashes now and then, and one in MPI_Finalize, where it can be seen."""
     hello = compiled(lab.shared)
@@ -71,7 +71,7 @@ def test_ranks_below_srun_wait_for_each_other(lab: rehearsal_cluster.Lab) -> Non
     assert all(left[rank] > 1.5 for rank in (1, 2, 3)), "rank 0 came two seconds late, and all waited for it"
 
 
-def test_each_job_is_given_gpus_of_its_own(lab: rehearsal_cluster.Lab) -> None:
+def test_each_job_is_given_gpus_of_its_own(lab: rehearsal_cluster.RehearsalCluster) -> None:
     show = ["srun", "-w", "node1", "--gres=gpu:2", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; sleep 3"]
     with subprocess.Popen(lab.argv(show), stdout=subprocess.PIPE, text=True) as first:
         until(lambda: lab.run(["squeue", "-h", "-t", "R"]).out)
@@ -83,7 +83,7 @@ def test_each_job_is_given_gpus_of_its_own(lab: rehearsal_cluster.Lab) -> None:
     assert not refused.ok and "not available" in refused.err
 
 
-def test_drain_and_resume(lab: rehearsal_cluster.Lab) -> None:
+def test_drain_and_resume(lab: rehearsal_cluster.RehearsalCluster) -> None:
     lab.run(["scontrol", "update", "NodeName=node3", "State=DRAIN", "Reason=acceptance"])
     assert lab.slurm_nodes()["node3"] == ("drained", "acceptance")
     assert not lab.run(["srun", "-w", "node3", "--immediate=1", "true"]).ok
@@ -92,7 +92,7 @@ def test_drain_and_resume(lab: rehearsal_cluster.Lab) -> None:
     assert lab.run(["srun", "-w", "node3", "true"]).ok
 
 
-def test_a_hook_that_fails_drains_the_node_until_it_passes(lab: rehearsal_cluster.Lab) -> None:
+def test_a_hook_that_fails_drains_the_node_until_it_passes(lab: rehearsal_cluster.RehearsalCluster) -> None:
     hook = lab.hooks("healthcheck") / "10-disk"
     hook.write_text("#!/bin/sh\necho disk is full\nexit 1\n")
     hook.chmod(0o755)
@@ -110,7 +110,7 @@ def test_a_hook_that_fails_drains_the_node_until_it_passes(lab: rehearsal_cluste
     assert lab.slurm_nodes()["node4"] == ("drained", "by a person")
 
 
-def test_prolog_and_epilog_run_on_the_node_of_a_job(lab: rehearsal_cluster.Lab) -> None:
+def test_prolog_and_epilog_run_on_the_node_of_a_job(lab: rehearsal_cluster.RehearsalCluster) -> None:
     for kind in ("prolog", "epilog"):
         hook = lab.hooks(kind) / "note"  # type: ignore[arg-type]
         hook.write_text(f"#!/bin/sh\necho {kind} $SLURMD_NODENAME >> {lab.shared}/notes.$SLURM_JOB_ID\n")

@@ -13,15 +13,15 @@ import pytest
 from shakedown import plugins
 from shakedown.hosts.access import Result
 from shakedown.operate.health import calling
-from shakedown.operate.health.node_access import Senses, Space, Timex
-from shakedown.operate.health.records import Check, Finding, Look, Outcome
+from shakedown.operate.health.node_access import NodeAccess, Space, Timex
+from shakedown.operate.health.records import Check, CheckContext, Finding, Outcome
 
 ALL = [calling.check(name) for name in plugins.names(calling.FOLDER)]
 IDS = [one.name for one in ALL]
 NOW = 1_700_000_000.0
 
 
-class Refused(Senses):
+class Refused(NodeAccess):
     """A machine on which everything is there and nothing may be looked at."""
 
     number_of_error = errno.EACCES
@@ -57,7 +57,7 @@ class Broken(Refused):
     number_of_error = errno.EIO
 
 
-class Nothing(Senses):
+class Nothing(NodeAccess):
     """A machine that has nothing at all: an empty folder."""
 
     def space(self, path: str) -> Space:
@@ -76,10 +76,10 @@ class Nothing(Senses):
         return None
 
 
-def look(check: Check, senses: Senses) -> Outcome:
+def look(check: Check, senses: NodeAccess) -> Outcome:
     """As a call does it: what a check raises is what it could not look at."""
     try:
-        return check.run(Look(senses, check.plan(), {}, NOW, "b"))
+        return check.run(CheckContext(senses, check.plan(), {}, NOW, "b"))
     except (OSError, ValueError) as error:
         return Outcome(findings=(Finding(check=check.name, severity="UNKNOWN", what=str(error)),))
 
@@ -98,7 +98,7 @@ def test_it_says_what_it_is(check: Check) -> None:
 
 @pytest.mark.parametrize("check", ALL, ids=IDS)
 @pytest.mark.parametrize("senses", [Refused, Broken])
-def test_what_is_refused_or_broken_is_never_fine(check: Check, senses: type[Senses]) -> None:
+def test_what_is_refused_or_broken_is_never_fine(check: Check, senses: type[NodeAccess]) -> None:
     found = look(check, senses())
     assert not found.absent, "what may not be looked at is not absent"
     assert found.findings and not [one for one in found.findings if one.severity == "OK"]
@@ -114,7 +114,7 @@ def test_on_a_machine_that_has_nothing_nothing_is_fine(check: Check, tmp_path: P
 
 @pytest.mark.parametrize("check", ALL, ids=IDS)
 def test_this_machine_is_looked_at_and_what_is_found_is_whole(check: Check) -> None:
-    found = look(check, Senses())
+    found = look(check, NodeAccess())
     assert found.absent or found.findings
     for one in found.findings:
         assert one.check == check.name and one.what and (one.severity in ("OK", "UNKNOWN") or one.action)
@@ -127,5 +127,5 @@ def test_this_machine_is_looked_at_and_what_is_found_is_whole(check: Check) -> N
 @pytest.mark.parametrize("check", ALL, ids=IDS)
 def test_it_says_what_it_is_about_to_touch(check: Check) -> None:
     notes: list[str] = []
-    look(check, Senses(note=notes.append))
+    look(check, NodeAccess(note=notes.append))
     assert notes and all(notes)

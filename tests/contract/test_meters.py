@@ -9,7 +9,7 @@ import pytest
 
 from shakedown import units
 from shakedown.errors import BadInput, ShakedownError, Unavailable
-from shakedown.hosts.access import RecordedHost
+from shakedown.hosts.access import ReplayHost
 from shakedown.metering import meters
 from shakedown.metering.meters import PLACES, Meter, Sample, Status, Target
 
@@ -20,10 +20,10 @@ LOCAL = ("amdsmi", "cray", "hwmon", "nvml", "rapl", "slurm")
 UNITS = {"power": "W", "energy": "J", "temperature": "degC", "flow": "m3/s", "speed": "Hz", "ratio": "1"}
 
 
-def recorded(sample: Sample, recordings: Path) -> RecordedHost:
+def recorded(sample: Sample, recordings: Path) -> ReplayHost:
     root = recordings / sample.recording
     commands = {tuple(line.split()): (root / name).read_text() for line, name in sample.commands.items()}
-    return RecordedHost(root, commands=commands)
+    return ReplayHost(root, commands=commands)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_meter_says_what_it_is(meter: Meter) -> None:
 
 @pytest.mark.parametrize("meter", ALL, ids=lambda one: one.name)
 def test_find_is_quiet_on_an_empty_machine(meter: Meter, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert meter.find(RecordedHost(tmp_path)) == ()
+    assert meter.find(ReplayHost(tmp_path)) == ()
     assert capfd.readouterr() == ("", "")
 
 
@@ -101,7 +101,7 @@ def test_what_find_finds_can_be_opened(meter: Meter, sample: Sample, recordings:
 
 @pytest.mark.parametrize("name", LOCAL)
 def test_an_absent_source_is_unavailable_with_a_next_step(name: str, tmp_path: Path) -> None:
-    door = RecordedHost(tmp_path)
+    door = ReplayHost(tmp_path)
     if name in ("nvml", "amdsmi") and any(meters.get(name).find(one) for one in [_real()]):
         pytest.skip("this machine has such GPUs")
     with pytest.raises(Unavailable) as told:
@@ -112,7 +112,7 @@ def test_an_absent_source_is_unavailable_with_a_next_step(name: str, tmp_path: P
 @pytest.mark.parametrize("meter", [one for one in ALL if one.name not in LOCAL], ids=lambda one: one.name)
 def test_a_meter_without_its_address_says_what_it_needs(meter: Meter, tmp_path: Path) -> None:
     try:
-        source = meter.open(Target(meter=meter.name), RecordedHost(tmp_path))
+        source = meter.open(Target(meter=meter.name), ReplayHost(tmp_path))
     except ShakedownError as error:
         assert error.what and error.hint
     else:
@@ -135,7 +135,7 @@ def test_an_unknown_option_names_the_nearest(meter: Meter) -> None:
         assert repr(option) in told.value.hint
 
 
-def _real() -> meters.Door:
-    from shakedown.hosts.access import RealHost
+def _real() -> meters.HostAccess:
+    from shakedown.hosts.access import LocalHost
 
-    return RealHost()
+    return LocalHost()

@@ -11,7 +11,7 @@ import pytest
 
 from shakedown import launchers, schedulers
 from shakedown.errors import CannotMeasure
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 from shakedown.launchers import Launcher, Start
 from shakedown.schedulers import Allocation, JobRecord, Request, Scheduler
 from support.machines import OPENBLAS, host
@@ -32,9 +32,9 @@ def request(**more: Any) -> Request:
 @pytest.mark.parametrize("engine", ENGINES, ids=named)
 def test_an_engine_is_whole_and_absent_from_an_empty_machine(engine: Scheduler, tmp_path: Path) -> None:
     assert engine.name in schedulers.names() and engine.title
-    assert engine.absent(RecordedHost(tmp_path)), "it must say why"
-    assert engine.inside({}, RecordedHost(tmp_path)) is None
-    assert engine.inside({"PATH": "/bin", "HOME": "/", "JOB_ID": "1"}, RecordedHost(tmp_path)) is None
+    assert engine.absent(ReplayHost(tmp_path)), "it must say why"
+    assert engine.inside({}, ReplayHost(tmp_path)) is None
+    assert engine.inside({"PATH": "/bin", "HOME": "/", "JOB_ID": "1"}, ReplayHost(tmp_path)) is None
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=named)

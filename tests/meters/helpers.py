@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from shakedown.hosts.access import Door
+from shakedown.hosts.access import HostAccess
 from shakedown.metering import meters
 from shakedown.metering.meters import Reading, Source, Status
 from support import waiting
@@ -15,7 +15,7 @@ from .servers import DOOR, Device
 
 
 @contextmanager
-def opened(target: str, door: Door = DOOR) -> Iterator[Source]:
+def opened(target: str, door: HostAccess = DOOR) -> Iterator[Source]:
     """The source behind a target, closed afterwards."""
     parsed = meters.parse_target(target)
     source = meters.get(parsed.meter).open(parsed, door)

@@ -31,7 +31,7 @@ from typing import Any
 import pytest
 
 from shakedown.energy.simulate import Truth
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from support.waiting import until
 
 from .load import Device, Drive, replace, square
@@ -61,14 +61,14 @@ PASSWORD = "long-secret"
 USER = "meter"
 
 
-class KeyedHost(RealHost):
+class KeyedHost(LocalHost):
     """This machine, with the passwords of the servers in its environment."""
 
     def env(self, name: str) -> str | None:
         return PASSWORD if name.startswith("SHAKEDOWN_") and name.endswith("_PASSWORD") else super().env(name)
 
 
-class OpenHost(RealHost):
+class OpenHost(LocalHost):
     """This machine, without any password."""
 
     def env(self, name: str) -> str | None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import Unavailable
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 from shakedown.metering import meters
 from shakedown.metering.meters import Status
 from shakedown.metering.meters._ipmi import Denied, parse_power, parse_sensor, records
@@ -229,13 +229,13 @@ def test_a_device_file_that_we_may_not_open_is_a_refusal(tmp_path: Path) -> None
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev" / "ipmi0").touch()
     said = "Could not open device at /dev/ipmi0 or /dev/ipmi/0 or /dev/ipmidev/0: No such file or directory"
-    door = RecordedHost(tmp_path, commands={("ipmitool", "raw", "0x06", "0x01"): Result(1, "", said)})
+    door = ReplayHost(tmp_path, commands={("ipmitool", "raw", "0x06", "0x01"): Result(1, "", said)})
     assert meters.get("ipmi").find(door) == (meters.parse_target("ipmi"),)
     with pytest.raises(Unavailable, match="Could not open"):
         meters.get("ipmi").open(meters.parse_target("ipmi"), door)
 
 
 def test_nothing_here_is_nothing_found(tmp_path: Path) -> None:
-    assert meters.get("ipmi").find(RecordedHost(tmp_path)) == ()
+    assert meters.get("ipmi").find(ReplayHost(tmp_path)) == ()
     with pytest.raises(Unavailable, match="ipmitool"):
-        meters.get("ipmi").open(meters.parse_target("ipmi"), RecordedHost(tmp_path))
+        meters.get("ipmi").open(meters.parse_target("ipmi"), ReplayHost(tmp_path))

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from shakedown.errors import BadInput, Unavailable
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.metering.meters import Channel, Reading, Status, Target
 from shakedown.metering.meters._http import refusal, retry_after_s
 from shakedown.metering.meters._network import (
@@ -84,7 +84,7 @@ def source(ask: object, limit: float = 0.2) -> Polled:
         [channel("a"), channel("b")],
         ask,
         lambda: None,
-        door=RealHost(),
+        door=LocalHost(),
         limit=limit,
         thread=thread,  # type: ignore[arg-type]
     )
@@ -198,7 +198,7 @@ def test_what_is_remembered_is_what_was_handed_out() -> None:
         [channel("a"), channel("b")],
         ask,
         lambda: None,
-        door=RealHost(),
+        door=LocalHost(),
         limit=0.1,
         thread=thread,
         taken=lambda readings: handed.extend(one.value for one in readings),

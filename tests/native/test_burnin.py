@@ -19,9 +19,9 @@ import pytest
 from shakedown.errors import BadInput, CannotMeasure
 from shakedown.hosts.gpu_state import GpuState as Gpu
 from shakedown.operate.burnin import journal, options
-from shakedown.operate.burnin.records import Device, Plan, Report, Stage, Turn
+from shakedown.operate.burnin.records import BurninPlan, BurninReport, Device, Stage, Turn
 from shakedown.operate.burnin.supervise import Session
-from shakedown.operate.health.node_access import Senses
+from shakedown.operate.health.node_access import NodeAccess
 from shakedown.programs import events
 from support import natives
 from support.waiting import until
@@ -30,7 +30,7 @@ LIMIT_S = 60
 CPUS = sorted(os.sched_getaffinity(0))
 
 
-class Machine(Senses):
+class Machine(NodeAccess):
     """This machine, but for the kernel's log, which a test writes."""
 
     def __init__(self) -> None:
@@ -47,11 +47,11 @@ class Machine(Senses):
         return None
 
 
-def plan(*inject: str, devices: int = 2, seconds: float = 2.0, **changes: object) -> Plan:
+def plan(*inject: str, devices: int = 2, seconds: float = 2.0, **changes: object) -> BurninPlan:
     """Two workers; on a machine with one CPU both run there."""
     natives.path("burnin")
-    asked = options.Asked(time=f"{seconds}s", devices="cpu", memory="4 MiB", look_s=0.2, hang_s=20.0, meters=())
-    made = options.plan(asked, Senses(), CPUS)
+    asked = options.BurninOptions(time=f"{seconds}s", devices="cpu", memory="4 MiB", look_s=0.2, hang_s=20.0, meters=())
+    made = options.plan(asked, NodeAccess(), CPUS)
     named = tuple(
         Device(id=f"cpu:{CPUS[at % len(CPUS)]}", title=f"device {at}", cpus=(CPUS[at % len(CPUS)],))
         for at in range(min(devices, len(CPUS)))
@@ -61,8 +61,11 @@ def plan(*inject: str, devices: int = 2, seconds: float = 2.0, **changes: object
 
 
 def burn(
-    folder: Path, planned: Plan, senses: Senses | None = None, watched: Callable[[Session], None] = lambda session: None
-) -> Report:
+    folder: Path,
+    planned: BurninPlan,
+    senses: NodeAccess | None = None,
+    watched: Callable[[Session], None] = lambda session: None,
+) -> BurninReport:
     journal.create(folder, planned)
     return options.carry_out(folder, planned, senses or Machine(), lambda text: None, watched)
 

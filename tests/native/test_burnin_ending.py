@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from shakedown.operate.burnin import journal, options, report, supervise
-from shakedown.operate.burnin.records import Device, Plan, Report, Stage
-from shakedown.operate.health.node_access import Senses
+from shakedown.operate.burnin.records import BurninPlan, BurninReport, Device, Stage
+from shakedown.operate.health.node_access import NodeAccess
 from shakedown.records import Job, Run
 from shakedown.results import outcome
 
@@ -48,7 +48,9 @@ def program(folder: Path, body: str, second: str = "") -> Path:
     return path
 
 
-def burn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, second: str = "", **changes: object) -> Report:
+def burn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, second: str = "", **changes: object
+) -> BurninReport:
     monkeypatch.setenv("SHAKEDOWN_NATIVE", str(program(tmp_path / "bin", body, second).parent))
     monkeypatch.setattr(supervise, "_GRACE_S", 0.3)
     monkeypatch.setattr(supervise, "_LATE_S", 0.3)
@@ -61,9 +63,9 @@ def burn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, second: str
         "memory_bytes": 1 << 30,
         **changes,
     }
-    planned = Plan(**fields)  # type: ignore[arg-type]
+    planned = BurninPlan(**fields)  # type: ignore[arg-type]
     journal.create(tmp_path / "b", planned)
-    found = options.carry_out(tmp_path / "b", planned, Senses(str(tmp_path)), lambda text: None)
+    found = options.carry_out(tmp_path / "b", planned, NodeAccess(str(tmp_path)), lambda text: None)
     assert options.again(tmp_path / "b") == found
     return found
 

@@ -16,7 +16,7 @@ from shakedown import launchers, workloads
 from shakedown.analysis import build
 from shakedown.analysis.spans import disagreement
 from shakedown.errors import Unavailable
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.machine import discover
 from shakedown.metering import trace as traces
 from shakedown.records import Finding, Job, Machine, Measurement, Params, Run, Value
@@ -63,7 +63,7 @@ UNMARKED = {"gpu_query", "batch", "compilers", "cuda", "dualstack", "empty", "ex
 
 @pytest.fixture(scope="module")
 def here() -> Machine:
-    return Machine(hosts=(discover(RealHost()),), discovered_ns=time.time_ns(), version="test")
+    return Machine(hosts=(discover(LocalHost()),), discovered_ns=time.time_ns(), version="test")
 
 
 def measured(name: str, given: dict[str, Value], here: Machine, folder: Path) -> Measurement:

@@ -7,7 +7,18 @@ import random
 
 import msgspec
 
-from shakedown.records import Absent, Analysis, Beside, Disturbance, Finding, Machine, Notice, Outcome, Params, Verdict
+from shakedown.records import (
+    Absent,
+    Analysis,
+    Disturbance,
+    Finding,
+    Machine,
+    Notice,
+    Outcome,
+    Params,
+    PublishedComparison,
+    Verdict,
+)
 from support.measured import BANDWIDTHS, CREATED_NS, METRICS, SIZES, UNSTABLE, finding_of, host, level_of
 
 
@@ -265,11 +276,13 @@ def _moved(finding: Finding, name: str) -> Finding:
     return msgspec.structs.replace(finding, host=name)
 
 
-def _beside(ours: Finding, system: str, name: str, year: int, theirs: float, params: Params, where: str) -> Beside:
+def _beside(
+    ours: Finding, system: str, name: str, year: int, theirs: float, params: Params, where: str
+) -> PublishedComparison:
     assert ours.value is not None
     ratio = ours.value / theirs
     better = ratio > 1 if ours.better == "higher" else ratio < 1
-    return Beside(
+    return PublishedComparison(
         metric=ours.metric,
         unit=ours.unit,
         better=ours.better,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.operate.availability import cumulative_downtime, evaluate, reading
 from shakedown.operate.availability.contract import Contract, WindowRule
 from shakedown.operate.availability.history import History
@@ -30,7 +30,7 @@ def contract(**changed: object) -> Contract:
 
 
 def read(*sources: Path | str, zone: str = "", nodes: str = "") -> History:
-    return reading.read([str(one) for one in sources], RealHost(), begin_s=None, end_s=None, zone=zone, nodes=nodes)
+    return reading.read([str(one) for one in sources], LocalHost(), begin_s=None, end_s=None, zone=zone, nodes=nodes)
 
 
 def rows(history: History) -> list[tuple[str, int, int, str, str]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shakedown.operate.availability import evaluate
 from shakedown.operate.availability.contract import Contract, WindowRule
 from shakedown.operate.availability.history import OPEN_S, WHOLE, Builder, Cause, History
-from shakedown.operate.availability.records import Report
+from shakedown.operate.availability.records import AvailabilityReport
 
 DAY = 86400
 BEGIN = 1_700_000_000
@@ -62,11 +62,11 @@ def history(
     return builder.history()
 
 
-def found(outages: list[Out], contract: Contract, *, length: int = 40 * DAY, **more: object) -> evaluate.Found:
+def found(outages: list[Out], contract: Contract, *, length: int = 40 * DAY, **more: object) -> evaluate.Evaluation:
     return evaluate.prepare(history(outages, length=length, **more), contract, BEGIN, BEGIN + length)  # type: ignore[arg-type]
 
 
-def report(outages: list[Out], contract: Contract, *, length: int = 40 * DAY, **more: object) -> Report:
+def report(outages: list[Out], contract: Contract, *, length: int = 40 * DAY, **more: object) -> AvailabilityReport:
     made = history(outages, length=length, **more)  # type: ignore[arg-type]
     return evaluate.evaluate(made, contract, BEGIN, BEGIN + length, explained=True)[0]
 

@@ -37,19 +37,19 @@ int main(int count, char** words) {
 """
 
 
-def submit(lab: rehearsal_cluster.Lab, script: str, *options: str, user: str | None = None) -> str:
+def submit(lab: rehearsal_cluster.RehearsalCluster, script: str, *options: str, user: str | None = None) -> str:
     done = lab.run(["sbatch", "--parsable", *options, "--wrap", script], user=user, cwd=lab.shared)
     assert done.ok, done.err
     return done.out.strip()
 
 
-def rows(lab: rehearsal_cluster.Lab, job: str, fields: str) -> list[list[str]]:
+def rows(lab: rehearsal_cluster.RehearsalCluster, job: str, fields: str) -> list[list[str]]:
     """What the accounting says of all attempts of a job."""
     out = lab.run(["sacct", "-D", "-X", "-P", "-n", "-j", job, "-o", fields]).out
     return [line.split("|") for line in out.splitlines()]
 
 
-def ended(lab: rehearsal_cluster.Lab, job: str) -> str:
+def ended(lab: rehearsal_cluster.RehearsalCluster, job: str) -> str:
     return str(until(lambda: [state for (state,) in rows(lab, job, "state") if state not in ("PENDING", "RUNNING")])[0])
 
 
@@ -70,12 +70,12 @@ def python(*words: str) -> list[str]:
     return [namespaces.python(), "-I", "-S", "-c", *words]
 
 
-def needs_namespaces(lab: rehearsal_cluster.Lab) -> None:
+def needs_namespaces(lab: rehearsal_cluster.RehearsalCluster) -> None:
     if not lab.namespaced:
         pytest.skip(f"the nodes share this machine's network: {lab.description.layout_reason}")
 
 
-def sql(lab: rehearsal_cluster.Lab, text: str) -> str:
+def sql(lab: rehearsal_cluster.RehearsalCluster, text: str) -> str:
     """What a statement gives in the database of Slurm's accounting."""
     socket = lab.directory / "mysql" / "sock"
     done = lab.run(["mariadb", "--no-defaults", "-N", "-u", "root", "-S", str(socket), "slurm_acct_db", "-e", text])

@@ -84,7 +84,7 @@ class Machine:
     def true_s(self, point: Point, n: int = N) -> float:
         return self.base_s * (n / N) ** 3 * (1 + self.landscape(point))
 
-    def measure(self, asked: loop.Asked) -> Trial:
+    def measure(self, asked: loop.TrialRequest) -> Trial:
         request = asked.request
         self.asked.append(request.key)
         seconds = self.true_s(request.point, request.n) * math.exp(self.random.gauss(0, self.noise))

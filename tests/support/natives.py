@@ -15,7 +15,7 @@ import pytest
 
 from shakedown import launchers, programs
 from shakedown.errors import Unavailable
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.launchers import Command
 from shakedown.machine.mpi import mpi
 from shakedown.programs import events
@@ -59,7 +59,7 @@ def run(name: str, *words: str, text: str = "", env: Mapping[str, str] | None = 
 @functools.cache
 def here() -> Host:
     """This machine, as far as a launcher must know it."""
-    door = RealHost()
+    door = LocalHost()
     return Host(
         name=door.name(),
         cpu=Cpu(model="", vendor="", architecture="", microarchitecture=""),

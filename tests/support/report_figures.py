@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shakedown.document.model import Dots, Heat, Histogram, Lines
-from shakedown.records import Beside, Finding, Fraction, Metric, Value
+from shakedown.records import Finding, Fraction, Metric, PublishedComparison, Value
 from shakedown.report import _figures
 
 RATE = Metric(name="new.rate", title="Rate", unit="B/s", better="higher", limit="{level}.bandwidth")
@@ -22,6 +22,8 @@ def finding(value: float | None, host: str = "h", fractions: tuple[Fraction, ...
     )
 
 
-def figures(findings: list[Finding], beside: tuple[Beside, ...] = ()) -> tuple[Lines | Heat | Histogram | Dots, ...]:
+def figures(
+    findings: list[Finding], beside: tuple[PublishedComparison, ...] = ()
+) -> tuple[Lines | Heat | Histogram | Dots, ...]:
     made = _figures.of_workload(findings, {RATE.name: RATE}, beside)
     return made.figures if made else ()

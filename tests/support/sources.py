@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from shakedown.hosts.access import Door, RealHost
+from shakedown.hosts.access import HostAccess, LocalHost
 from shakedown.metering import meters
 from shakedown.metering.meters import Channel, Reading, Source
 
 
-def opened(text: str, door: Door | None = None) -> Source:
+def opened(text: str, door: HostAccess | None = None) -> Source:
     target = meters.parse_target(text)
-    return meters.get(target.meter).open(target, door or RealHost())
+    return meters.get(target.meter).open(target, door or LocalHost())
 
 
 def by_id(source: Source) -> dict[str, Reading]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from shakedown.hosts.access import RecordedHost, Result, format_cpu_list
+from shakedown.hosts.access import ReplayHost, Result, format_cpu_list
 
 CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"
@@ -115,9 +115,9 @@ def door(
     commands: Mapping[tuple[str, ...], Result | str] | None = None,
     affinity: tuple[int, ...] | None = None,
     environment: Mapping[str, str] | None = None,
-) -> RecordedHost:
+) -> ReplayHost:
     """The machine of these files."""
-    return RecordedHost(
+    return ReplayHost(
         write(root, files), architecture=architecture, commands=commands, affinity=affinity, environment=environment
     )
 

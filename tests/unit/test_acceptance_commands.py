@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from shakedown.acceptance import forms, results
 from shakedown.acceptance import verdict as judging
 from shakedown.acceptance import words as words_of
+from shakedown.acceptance.plan import AcceptancePlan as AcceptancePlan
 from shakedown.acceptance.plan import (
     AttachmentEntry,
     CommandTest,
@@ -20,7 +21,6 @@ from shakedown.acceptance.plan import (
     Requirement,
     ValueEntry,
 )
-from shakedown.acceptance.plan import Plan as AcceptancePlan
 from shakedown.acceptance.results import Point, Round, Tried, Waiver
 from shakedown.acceptance.running import Ended
 from shakedown.errors import BadInput

@@ -15,7 +15,7 @@ from shakedown.acceptance.plan import RunTest
 from shakedown.campaign import plan
 from shakedown.errors import BadInput, Interrupted, ShakedownError
 from shakedown.files import atomic
-from shakedown.hosts.access import RecordedHost
+from shakedown.hosts.access import ReplayHost
 from shakedown.records import Measurement
 from shakedown.run import harness, schedule, session
 from shakedown.run.batch import submission
@@ -134,7 +134,7 @@ def test_a_result_that_was_measured_again_arrives_again(tmp_path: Path) -> None:
 def test_a_job_without_a_plan_says_what_helps(tmp_path: Path, state: str, words: bool) -> None:
     record = JobRecord(engine="slurm", id="7", state=state, source="accounting", hosts=("n1", "n2"))  # type: ignore[arg-type]
     ask = ("sinfo", "--noheader", "--list-reasons", "--nodes=n1,n2", "--format=%n: %E")
-    door = RecordedHost(tmp_path, commands={ask: "n1: No space left on device\n"})
+    door = ReplayHost(tmp_path, commands={ask: "n1: No space left on device\n"})
     error = submission.why_nothing(tmp_path, record, "shakedown accept run A", door)
     assert "n1: No space left on device" in error.what, "a node with a full spool ends its jobs without a word"
     assert "shakedown accept run A" in error.hint and ("first node must see" in error.hint) == words

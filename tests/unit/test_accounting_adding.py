@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from shakedown import times
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.operate.accounting import capacity, page, readers, report, settle, simulate, zones
 from shakedown.operate.accounting.loading import Store
 from shakedown.operate.accounting.measure import Measure, parse_by
-from shakedown.operate.accounting.records import Report, Use
+from shakedown.operate.accounting.records import AccountingReport, Use
 from shakedown.schedulers.common.slurm_rows import state_of
 
 HOUR, DAY = 3600, 86400
@@ -66,7 +66,7 @@ def table(store: Store, by: str, begin_s: int, end_s: int, zone: str = "UTC") ->
 def test_a_cluster_that_was_made_up_has_the_totals_it_was_made_with(tmp_path: Path) -> None:
     path = tmp_path / "sacct.txt"
     known = simulate.write(path, 10_000, seed=3)
-    asked = report.Asked(
+    asked = report.ReportOptions(
         sources=(str(path),),
         begin="2026-10",
         end="2026-11",
@@ -74,8 +74,8 @@ def test_a_cluster_that_was_made_up_has_the_totals_it_was_made_with(tmp_path: Pa
         by="user,project,partition,state,day,size",
     )
     with Store(zone=known.zone, lean=True) as store:
-        report.load(store, asked, RealHost())
-        told = report.make(store, asked, RealHost())
+        report.load(store, asked, LocalHost())
+        told = report.make(store, asked, LocalHost())
     assert (told.begin_s, told.end_s) == (known.begin_s, known.end_s)
     assert told.end_s - told.begin_s == 31 * DAY + HOUR  # the clocks went back
     assert (told.whole.jobs, told.whole.never_started) == (known.jobs, known.never)
@@ -101,7 +101,7 @@ def test_a_run_that_crosses_an_edge_counts_with_the_part_inside_and_says_so() ->
     rows = [run(1, T0 - HOUR, T0 + 3 * HOUR, energy_j=4000), run(2, T0 - HOUR, T0), run(3, T0 + DAY, T0 + DAY + 1)]
     with stored(rows) as store:
         one = whole(store, T0, T0 + DAY)
-        told = report.make(store, report.Asked(begin=str(T0), end=str(T0 + DAY)), RealHost())
+        told = report.make(store, report.ReportOptions(begin=str(T0), end=str(T0 + DAY)), LocalHost())
     assert (one.jobs, one.cpu_s, one.gpu_s, one.node_s, one.energy_j) == (1, 12 * HOUR, 3 * HOUR, 3 * HOUR, 3000)
     assert (one.started, one.ended) == (0, 1)
     assert told.across == 1 and "cut" in {note.code for note in told.notices}
@@ -151,7 +151,7 @@ def test_failures_are_shares_of_the_runs_whose_end_is_recorded() -> None:
 def test_what_the_engine_did_not_record_is_none_and_what_to_do_is_said() -> None:
     rows = [run(1, T0, T0 + 100, gpus=None, nodes=None), run(2, T0, T0 + 100, gpus=None, cpus=None)]
     with stored(rows) as store:
-        told = report.make(store, report.Asked(begin=str(T0), end=str(T0 + DAY)), RealHost())
+        told = report.make(store, report.ReportOptions(begin=str(T0), end=str(T0 + DAY)), LocalHost())
     assert told.whole.gpu_s is None and told.whole.energy_j is None
     assert (told.whole.cpu_s, told.whole.node_s, told.whole.runs_without_cpus) == (400, 100, 1)
     notes = {note.code: note for note in told.notices}
@@ -326,7 +326,7 @@ def test_utilisation_is_of_what_there_was_and_of_what_was_up(tmp_path: Path) -> 
     )
     with stored([run(1, begin, begin + DAY // 2, cpus=4, gpus=1)]) as store:
         one = whole(store, begin, end)
-    given_ = capacity.find("node[1-2] processors=4 gpus=2", (), RealHost(), begin_s=begin, end_s=end, zone="UTC")
+    given_ = capacity.find("node[1-2] processors=4 gpus=2", (), LocalHost(), begin_s=begin, end_s=end, zone="UTC")
     plain = capacity.judged(given_, one, begin, end)
     assert plain is not None and (plain.cpu_utilisation, plain.gpu_utilisation, plain.node_utilisation) == (
         0.25,
@@ -334,17 +334,17 @@ def test_utilisation_is_of_what_there_was_and_of_what_was_up(tmp_path: Path) -> 
         0.25,
     )
     assert plain.cpu_utilisation_up is None and plain.down_cpu_s is None
-    table_ = capacity.find("", (str(tmp_path / "outages.csv"),), RealHost(), begin_s=begin, end_s=end, zone="UTC")
+    table_ = capacity.find("", (str(tmp_path / "outages.csv"),), LocalHost(), begin_s=begin, end_s=end, zone="UTC")
     told = capacity.judged(table_, one, begin, end)
     assert told is not None and told.down_cpu_s == 4 * DAY // 2
     assert told.cpu_utilisation_up == pytest.approx(1 / 3)
 
 
-def over(rows: list[dict[str, Any]], nodes: str, days: int) -> tuple[Report, str]:
+def over(rows: list[dict[str, Any]], nodes: str, days: int) -> tuple[AccountingReport, str]:
     """A report of so many days, and what it says of use above capacity: its text and its advice."""
     begin, end = (times.stamp(T0 + day * DAY, "UTC") for day in (0, days))
     with stored(rows) as store:
-        told = report.make(store, report.Asked(nodes=nodes, begin=begin, end=end), RealHost())
+        told = report.make(store, report.ReportOptions(nodes=nodes, begin=begin, end=end), LocalHost())
     return told, " | ".join(f"{one.text} > {one.advice}" for one in told.notices if one.code == "over-capacity")
 
 
@@ -390,8 +390,8 @@ def test_gpus_in_parts_and_shared_nodes_have_causes_of_their_own() -> None:
 def test_windows_and_groupings_that_cannot_be_are_refused() -> None:
     with stored([run(1, T0, T0 + 10)]) as store:
         with pytest.raises(BadInput, match="ends before it begins"):
-            report.make(store, report.Asked(begin="2026-10-02", end="2026-10-01"), RealHost())
-        told = report.make(store, report.Asked(), RealHost())
+            report.make(store, report.ReportOptions(begin="2026-10-02", end="2026-10-01"), LocalHost())
+        told = report.make(store, report.ReportOptions(), LocalHost())
         assert (told.begin_s, told.end_s, told.whole.cpu_s) == (T0, T0 + 11, 40)
     for by, words in (
         ("usr", "did you mean 'user'"),
@@ -403,28 +403,28 @@ def test_windows_and_groupings_that_cannot_be_are_refused() -> None:
     with pytest.raises(BadInput, match="20,000 days"):
         zones.periods("day", 0, 30_000 * DAY, "UTC")
     with stored([]) as store, pytest.raises(BadInput, match="no source was named"):
-        report.load(store, report.Asked(), RealHost())
+        report.load(store, report.ReportOptions(), LocalHost())
 
 
 def test_a_file_without_a_job_could_not_be_measured(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text("job,start,end\n")
     with Store() as store, pytest.raises(CannotMeasure, match="no job was found"):
-        report.load(store, report.Asked(sources=(str(path),)), RealHost())
+        report.load(store, report.ReportOptions(sources=(str(path),)), LocalHost())
 
 
 # ----------------------------------------------------------------------------------------------------------------- page
 
 
-def made(tmp_path: Path) -> Report:
+def made(tmp_path: Path) -> AccountingReport:
     path = tmp_path / "sacct.txt"
     known = simulate.write(path, 400, seed=2)
-    asked = report.Asked(
+    asked = report.ReportOptions(
         sources=(str(path),), begin="2026-10", end="2026-11", zone=known.zone, nodes="node[1-3] processors=128 gpus=4"
     )
     with Store(zone=known.zone, lean=True) as store:
-        report.load(store, asked, RealHost())
-        return report.make(store, asked, RealHost())
+        report.load(store, asked, LocalHost())
+        return report.make(store, asked, LocalHost())
 
 
 def test_the_page_needs_no_network_and_its_figures_add_up(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from shakedown.cli import app as command
 from shakedown.cli.accounting import app
 from shakedown.errors import CannotMeasure
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.operate.accounting import live, settle
 from shakedown.operate.accounting.loading import Store
 
@@ -177,7 +177,7 @@ def test_a_live_slurm_is_asked_day_by_day_and_a_job_over_midnight_counts_once(
     script = f'echo "$*" >> {tmp_path}/asked\ncase "$*" in *--noheader*) ;; *) echo "{head}" ;; esac\necho "{row}"'
     player(tmp_path, script, monkeypatch)
     with Store() as store:
-        live.ask(store, RealHost(), begin, begin + 86400 + 5000)
+        live.ask(store, LocalHost(), begin, begin + 86400 + 5000)
         settle.settle(store)
         assert store.rows("SELECT job, cpus, gpus, ran_s FROM jobs") == [("7", 2, 1, 89800)]
         assert [one.code for one in store.notices] == []
@@ -202,7 +202,7 @@ def test_a_live_slurm_whose_nodes_cannot_be_asked_has_no_utilisation(
 def test_a_slurm_that_does_not_answer_could_not_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     player(tmp_path, "echo 'sacct: error: Problem talking to the database' >&2; exit 1", monkeypatch)
     with Store() as store, pytest.raises(CannotMeasure, match="Problem talking"):
-        live.ask(store, RealHost(), 0, 10)
+        live.ask(store, LocalHost(), 0, 10)
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     with Store() as store, pytest.raises(CannotMeasure, match="not on PATH"):
-        live.ask(store, RealHost(), 0, 10)
+        live.ask(store, LocalHost(), 0, 10)

@@ -13,7 +13,7 @@ from shakedown.errors import BadInput, CannotMeasure
 from shakedown.hosts.access import Result
 from shakedown.operate.accounting import readers, report, tables
 from shakedown.operate.accounting.loading import Store
-from shakedown.operate.accounting.records import Report
+from shakedown.operate.accounting.records import AccountingReport
 from support.engines import HEAD, T0, Job, gridengine, row, settled, torque
 
 # ------------------------------------------------------------------------------------------------- what cannot be, in each
@@ -51,7 +51,7 @@ def test_unix_and_local_stamps_in_one_file_are_both_read(tmp_path: Path) -> None
 def test_a_file_of_nothing_but_unknown_stamps_says_why_it_has_no_job(tmp_path: Path) -> None:
     (tmp_path / "sacct").write_text("\n".join([HEAD, row(4, "20.10.2026", "20.10.2026")]) + "\n")
     with Store(zone="UTC") as store, pytest.raises(CannotMeasure, match="Start of 1 row"):
-        report.load(store, report.Asked(sources=(str(tmp_path / "sacct"),)), Clock(T0))
+        report.load(store, report.ReportOptions(sources=(str(tmp_path / "sacct"),)), Clock(T0))
 
 
 @pytest.mark.parametrize(("word", "shown"), [("-4", "-4"), ("4294967294", "4294967294"), ("many", "many")])
@@ -71,7 +71,7 @@ def test_more_cpu_time_than_there_was_is_said(tmp_path: Path) -> None:
     text = said["more-cpu-time-than-there-was"]
     assert text.startswith("1 run ") and "job 2" in text and "1,794 %" in text
     with Store(zone="UTC") as store:
-        asked = report.Asked(sources=(str(path),))
+        asked = report.ReportOptions(sources=(str(path),))
         report.load(store, asked, Clock(T0 + 1000))
         whole = dict(tables.facts(report.make(store, asked, Clock(T0 + 1000))))
     assert "see the notes" in whole["CPU time used"]
@@ -155,8 +155,8 @@ class Clock:
         return Result(0, "\n".join([*head, *([line] if until > self.start_s else [])]) + "\n", "")
 
 
-def live(clock: Clock, begin: int, end: int | str) -> Report:
-    asked = report.Asked(from_slurm=True, begin=str(begin), end=str(end), nodes="n1 processors=4")
+def live(clock: Clock, begin: int, end: int | str) -> AccountingReport:
+    asked = report.ReportOptions(from_slurm=True, begin=str(begin), end=str(end), nodes="n1 processors=4")
     with Store(zone="UTC", lean=True) as store:
         report.load(store, asked, clock)  # type: ignore[arg-type]
         return report.make(store, asked, clock)  # type: ignore[arg-type]
@@ -180,7 +180,7 @@ def test_a_window_that_has_not_begun_is_refused() -> None:
 def test_a_file_of_the_running_day_ends_now_too(tmp_path: Path) -> None:
     path = tmp_path / "sacct"
     path.write_text("\n".join([HEAD, row(1, T0, T0 + 100)]) + "\n")
-    asked = report.Asked(sources=(str(path),), begin=str(T0), end=str(T0 + 86400), nodes="n1 processors=4")
+    asked = report.ReportOptions(sources=(str(path),), begin=str(T0), end=str(T0 + 86400), nodes="n1 processors=4")
     for now, utilisation in ((T0 + 200, 0.5), (T0 - 10**6, 100 / 101)):  # a clock that is behind hides no record
         with Store(zone="UTC") as store:
             report.load(store, asked, Clock(now))  # type: ignore[arg-type]
@@ -193,7 +193,7 @@ def test_waiting_has_a_total_and_a_mean(tmp_path: Path) -> None:
     lines = [row(at, T0, T0 + 100, Submit=T0 - wait) for at, wait in enumerate(waits, 1)]
     path = tmp_path / "sacct"
     path.write_text("\n".join([HEAD, *lines]) + "\n")
-    asked = report.Asked(sources=(str(path),), by="user")
+    asked = report.ReportOptions(sources=(str(path),), by="user")
     with Store(zone="UTC") as store:
         report.load(store, asked, Clock(T0 + 10**6))  # type: ignore[arg-type]
         told = report.make(store, asked, Clock(T0 + 10**6))  # type: ignore[arg-type]

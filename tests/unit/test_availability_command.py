@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from shakedown.cli.availability import app
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.operate.availability import contract as contracts
 from shakedown.operate.availability import jobs, reading
 
@@ -211,7 +211,7 @@ def test_a_year_is_read_without_its_end_being_taken_for_health(tmp_path: Path, m
         reading.read(["slurm"], _Silent(), begin_s=None, end_s=None)
 
 
-class _Silent(RealHost):
+class _Silent(LocalHost):
     def run(self, *_: object, **__: object) -> object:  # type: ignore[override]
         from shakedown.hosts.access import Result as Said
 

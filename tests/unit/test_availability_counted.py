@@ -129,7 +129,7 @@ def test_splitting_reordering_and_repeating_records_change_nothing(outs: list[Ou
     assert numbers([one for one in overlapped if one.end > one.begin]) == plain
 
 
-def lost_by(one: evaluate.Found) -> tuple[np.ndarray, np.ndarray]:
+def lost_by(one: evaluate.Evaluation) -> tuple[np.ndarray, np.ndarray]:
     return one.course.at, one.course.lost / one.course.parts
 
 

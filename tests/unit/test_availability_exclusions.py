@@ -7,11 +7,11 @@ import pytest
 from shakedown.operate.availability import evaluate
 from shakedown.operate.availability.contract import ExcludeRule, WindowRule
 from shakedown.operate.availability.history import Builder, Cause
-from shakedown.operate.availability.records import Report
+from shakedown.operate.availability.records import AvailabilityReport
 from support.histories import BEGIN, DAY, Out, agreed, report
 
 
-def maintenance(announced_before: int | None, **rule: object) -> Report:
+def maintenance(announced_before: int | None, **rule: object) -> AvailabilityReport:
     """Ten days of four nodes; two days of maintenance of all of them, one node of them was broken before."""
     builder = Builder()
     for at in range(4):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.hosts.access import RecordedHost
+from shakedown.hosts.access import ReplayHost
 from shakedown.operate.availability import evaluate, reading
 from shakedown.operate.availability.contract import DownRule
 from shakedown.operate.availability.history import OPEN_S
@@ -156,7 +156,7 @@ def test_what_sacctmgr_prints_unasked_is_read_with_an_inventory(tmp_path: Path) 
 
 def test_a_silent_engine_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(CannotMeasure, match="sacctmgr"):
-        reading.read(["slurm"], RecordedHost(tmp_path), begin_s=None, end_s=None)
+        reading.read(["slurm"], ReplayHost(tmp_path), begin_s=None, end_s=None)
 
 
 # -------------------------------------------------------------------------------------------------------------- tables

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.hosts.access import RealHost, Result
+from shakedown.hosts.access import LocalHost, Result
 from shakedown.operate.availability import evaluate, heartbeat, watching
 from shakedown.operate.availability.contract import DownRule, ExcludeRule
 from shakedown.operate.availability.history import OPEN_S, History
@@ -183,7 +183,7 @@ def test_a_host_is_as_well_as_its_best_queue(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------------------------------- watching
 
 
-class Engine(RealHost):
+class Engine(LocalHost):
     """A batch engine whose sinfo says what it is told to; None: it does not answer."""
 
     def __init__(self, *says: str | None) -> None:

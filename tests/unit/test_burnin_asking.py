@@ -8,11 +8,11 @@ import pytest
 
 from shakedown.errors import BadInput, Unavailable
 from shakedown.operate.burnin import devices, options, workers
-from shakedown.operate.burnin.records import Device, Plan
-from shakedown.operate.health.node_access import Senses
+from shakedown.operate.burnin.records import BurninPlan, Device
+from shakedown.operate.health.node_access import NodeAccess
 
 
-class Machine(Senses):
+class Machine(NodeAccess):
     """Two cores of two threads each, 8 GiB free."""
 
     def which(self, name: str) -> str | None:
@@ -30,8 +30,8 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(str(tmp_path))
 
 
-def plan(machine: Machine, **words: object) -> Plan:
-    return options.plan(options.Asked(**words), machine, (0, 1, 2, 3))  # type: ignore[arg-type]
+def plan(machine: Machine, **words: object) -> BurninPlan:
+    return options.plan(options.BurninOptions(**words), machine, (0, 1, 2, 3))  # type: ignore[arg-type]
 
 
 def test_a_device_is_a_core_and_knows_all_its_threads(machine: Machine) -> None:
@@ -50,7 +50,9 @@ def test_a_plan_knows_how_much_the_node_has(machine: Machine, tmp_path: Path) ->
     assert plan(machine).there == {}  # the kernel does not tell
     (tmp_path / "sys/devices/system/cpu/online").write_text("0-3\n")
     assert plan(machine, devices="cpu:3").there == {"core": 2}
-    assert options.plan(options.Asked(), machine, (0,)).there == {"core": 2}  # as under taskset, or in a part of a node
+    assert options.plan(options.BurninOptions(), machine, (0,)).there == {
+        "core": 2
+    }  # as under taskset, or in a part of a node
     pci = tmp_path / "sys/bus/pci/devices/0000:9b:00.0"
     pci.mkdir(parents=True)
     (pci / "vendor").write_text("0x10de\n")

@@ -15,33 +15,33 @@ from shakedown.operate.burnin.journal import Journal
 from shakedown.operate.burnin.records import (
     NODE,
     Begin,
+    BurninPlan,
     Device,
-    Done,
     Drill,
     End,
     Entry,
     Minute,
-    Plan,
     Range,
     Stage,
     Symptom,
-    Told,
+    SymptomEntry,
     Turn,
+    WorkerEnd,
 )
-from shakedown.operate.burnin.state import MOST_TOLD, Course, fold
+from shakedown.operate.burnin.state import MOST_TOLD, BurninState, fold
 
 T0 = 1_700_000_000.0
 DEVICES = (
     Device(id="gpu:0", title="GPU 0", pci="0000:9b:00", index=0),
     Device(id="gpu:1", title="GPU 1", pci="0000:9c:00", index=1),
 )
-PLAN = Plan(version="1", host="n1", devices=DEVICES, seconds=600, stages=(Stage(work="product", seconds=60),))
-WORK = Done(products=100, flop=1e12, product_s=100.0)
+PLAN = BurninPlan(version="1", host="n1", devices=DEVICES, seconds=600, stages=(Stage(work="product", seconds=60),))
+WORK = WorkerEnd(products=100, flop=1e12, product_s=100.0)
 
 
-def symptom(device: str = "gpu:1", at_s: float = T0 + 200, kind: str = "corruption", **more: object) -> Told:
+def symptom(device: str = "gpu:1", at_s: float = T0 + 200, kind: str = "corruption", **more: object) -> SymptomEntry:
     fields = {"severity": "critical", "what": "w", **more}
-    return Told(symptom=Symptom(at_s=at_s, device=device, kind=kind, **fields))  # type: ignore[arg-type]
+    return SymptomEntry(symptom=Symptom(at_s=at_s, device=device, kind=kind, **fields))  # type: ignore[arg-type]
 
 
 def begun(at_s: float = T0) -> list[Entry]:
@@ -51,7 +51,7 @@ def begun(at_s: float = T0) -> list[Entry]:
     ]
 
 
-def minute(at_s: float, **done: Done) -> Minute:
+def minute(at_s: float, **done: WorkerEnd) -> Minute:
     held = {one.id: done.get(one.id.replace(":", ""), WORK) for one in DEVICES}
     return Minute(at_s=at_s, done=held, figures={"gpu:0": {"power_w": Range(low=690, high=700)}})
 
@@ -105,7 +105,7 @@ def test_a_device_that_did_nothing_was_not_tested() -> None:
     entries = [
         *begun(),
         Turn(at_s=T0 + 2, device="gpu:0", state="refused", why="no memory"),
-        minute(T0 + 600, gpu0=Done()),
+        minute(T0 + 600, gpu0=WorkerEnd()),
         Turn(at_s=T0 + 600, device="gpu:1", state="ended"),
         End(at_s=T0 + 600, why="time"),
     ]
@@ -165,13 +165,13 @@ def test_a_burnin_under_way_is_running_until_it_has_ended(tmp_path: Path) -> Non
 
 
 def test_an_empty_journal_is_no_pass() -> None:
-    found = Course(PLAN).report()
+    found = BurninState(PLAN).report()
     assert (found.judgement, found.exit_code, found.burnt_s) == ("not tested", 3, 0)
     assert "NOT TESTED" in report.text(found)
 
 
 def test_faults_that_were_counted_and_not_told_fail_all_the_same() -> None:
-    silent = Done(products=100, flop=1e12, product_s=100.0, faults=1)
+    silent = WorkerEnd(products=100, flop=1e12, product_s=100.0, faults=1)
     found = fold(PLAN, [*begun(), *ended()[:2], minute(T0 + 600, gpu0=silent), End(at_s=T0 + 600, why="time")]).report()
     assert (found.devices[0].judgement, found.exit_code) == ("failed", 1)
 
@@ -196,7 +196,7 @@ def test_a_symptom_of_an_earlier_session_is_not_forgotten() -> None:
 
 
 def test_a_slow_stretch_shows() -> None:
-    slow = Done(products=110, flop=1.1e12, product_s=140.0)
+    slow = WorkerEnd(products=110, flop=1.1e12, product_s=140.0)
     found = fold(
         PLAN, [*begun(), minute(T0 + 100), minute(T0 + 140, gpu0=slow), End(at_s=T0 + 600, why="time")]
     ).report()

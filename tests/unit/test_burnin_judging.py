@@ -12,15 +12,15 @@ import pytest
 
 from shakedown.hosts.gpu_state import GpuState as Gpu
 from shakedown.operate.burnin import symptoms
-from shakedown.operate.burnin.monitor import Eyes, Sight, Watts
-from shakedown.operate.burnin.records import NODE, Device, Plan, Stage, Symptom
+from shakedown.operate.burnin.monitor import Monitor, Snapshot, Watts
+from shakedown.operate.burnin.records import NODE, BurninPlan, Device, Stage, Symptom
 from shakedown.operate.health.kernellines import Cursor
-from shakedown.operate.health.node_access import Senses
+from shakedown.operate.health.node_access import NodeAccess
 from shakedown.operate.health.records import Occasion
 from support.waiting import until
 
 NOW = 1_700_000_000.0
-PLAN = Plan(
+PLAN = BurninPlan(
     version="1",
     host="n1",
     devices=(
@@ -35,7 +35,7 @@ WELL = tuple(
     Gpu(index=at, pci=pci, temperature_c=70.0, power_w=690.0, uncorrected=0, corrected=3, replays=0)
     for at, pci in enumerate(("0000:9b:00", "0000:9c:00"))
 )
-BEFORE = Sight(
+BEFORE = Snapshot(
     at_s=NOW,
     gpus=WELL,
     memory={"DIMM_A1": (2, 0)},
@@ -117,7 +117,7 @@ def test_heat_that_nobody_watches_is_noted() -> None:
     )
     assert "no sensor" not in words and "slowed for heat" in words
     assert "GPU 0000:9c:00 reports no temperature" in words and "9b" not in words
-    assert "temperature" not in " ".join(symptoms.notes(Sight(missing={"machine": "no answer"})))
+    assert "temperature" not in " ".join(symptoms.notes(Snapshot(missing={"machine": "no answer"})))
 
 
 def test_a_gpu_that_is_shown_no_more_is_lost() -> None:
@@ -181,7 +181,7 @@ def test_figures_are_those_of_the_devices() -> None:
 # ------------------------------------------------------------------------------------------------------------------ eyes
 
 
-class Machine(Senses):
+class Machine(NodeAccess):
     """Files below a folder, a driver that is made up, a kernel's log that grows."""
 
     library: Any = None
@@ -220,7 +220,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def test_a_look_reads_every_part(machine: Machine) -> None:
-    seen = Eyes(machine).look(NOW)
+    seen = Monitor(machine).look(NOW)
     assert seen.missing == {}
     assert seen.cpu_hz == {0: 2.6e9} and seen.throttles == {0: 3}
     assert seen.memory == {"DIMM_B2": (4, 0)} and seen.machine_checks == {"MCE": 3}
@@ -228,7 +228,7 @@ def test_a_look_reads_every_part(machine: Machine) -> None:
 
 
 def test_only_lines_of_the_kernel_that_come_after_the_start_count(machine: Machine) -> None:
-    eyes = Eyes(machine)
+    eyes = Monitor(machine)
     assert eyes.look(NOW).faults == ()
     machine.lines.append("3,3,300,-;NVRM: Xid (PCI:0000:9c:00): 48, pid=1, DBE")
     (found,) = eyes.look(NOW + 5).faults
@@ -241,7 +241,7 @@ def test_a_log_that_is_refused_is_missing_and_the_rest_is_seen(machine: Machine)
         raise PermissionError(1, "Operation not permitted")
 
     machine.kernel_log = refuse  # type: ignore[method-assign]
-    seen = Eyes(machine).look(NOW)
+    seen = Monitor(machine).look(NOW)
     assert "Operation not permitted" in seen.missing["kernel"] and seen.cpu_hz
 
 
@@ -297,7 +297,7 @@ def on_bus(machine: Machine) -> None:
 
 def test_an_error_count_that_rises_in_the_driver_is_seen(machine: Machine) -> None:
     on_bus(machine)
-    eyes = Eyes(machine)
+    eyes = Monitor(machine)
     machine.library = driver(0)
     before = eyes.look(NOW)
     assert before.gpus[0].temperature_c == 71 and before.gpu_hz == {0: 1.98e9}
@@ -310,14 +310,14 @@ def test_an_error_count_that_rises_in_the_driver_is_seen(machine: Machine) -> No
 def test_a_driver_that_hangs_costs_its_part_alone(machine: Machine) -> None:
     on_bus(machine)
     machine.library = driver(hang=True)
-    seen = Eyes(machine, limit_s=3.0).look(NOW)  # long enough for the other parts on a busy machine
+    seen = Monitor(machine, limit_s=3.0).look(NOW)  # long enough for the other parts on a busy machine
     assert "no answer within 3 s, while nvmlInit" in seen.missing["gpus"]
     assert seen.cpu_hz and seen.memory
 
 
 def test_looks_leave_no_children(machine: Machine) -> None:
     children = Path(f"/proc/self/task/{os.getpid()}/children")
-    eyes = Eyes(machine)
+    eyes = Monitor(machine)
     before = set(children.read_text().split())
     for at in range(4):
         eyes.look(NOW + at)
@@ -330,7 +330,7 @@ def test_looks_leave_no_children(machine: Machine) -> None:
 
 
 def test_what_could_not_be_seen_does_not_move_the_cursor() -> None:
-    assert Sight().cursor == Cursor()
+    assert Snapshot().cursor == Cursor()
 
 
 # ----------------------------------------------------------------------------------------------------------------- power

@@ -11,7 +11,7 @@ import pytest
 
 from shakedown.errors import BadInput, StoreFailed
 from shakedown.operate.health import calling, clearing
-from shakedown.operate.health.records import Kept, Occasion
+from shakedown.operate.health.records import KeptState, Occasion
 from shakedown.results.run_directory import RunDirectory
 
 
@@ -42,13 +42,13 @@ def test_a_folder_is_no_state_and_no_trace(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "none"])
 def test_a_node_is_not_learnt_from_nothing(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInput, match="neither proc nor sys"):
-        calling.carry_out(calling.Asked(state="none", plan="none", root=str(tmp_path / name)))
+        calling.carry_out(calling.HealthOptions(state="none", plan="none", root=str(tmp_path / name)))
 
 
 def test_no_words_clear_no_fault_and_no_lines_are_no_log(tmp_path: Path) -> None:
     """An empty word is in every name: it must not stand for all faults; an empty log tells of no health."""
     held = Occasion(kind="oom", item="nbody", first_s=1.0, last_s=1.0)
-    kept = Kept(host="node1", checks={"kernellog": {"occasions": [msgspec.to_builtins(held)]}})
+    kept = KeptState(host="node1", checks={"kernellog": {"occasions": [msgspec.to_builtins(held)]}})
     for words in ([""], ["  ", ""]):
         with pytest.raises(BadInput, match="no fault in force"):
             clearing.clear(kept, words)

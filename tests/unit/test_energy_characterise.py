@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from shakedown.cli import meter_characterise
 from shakedown.energy.characterise import page as character_page
 from shakedown.energy.characterise import session
-from shakedown.energy.characterise.experiments import Experiment, Known, Limits, following, interval
+from shakedown.energy.characterise.experiments import Experiment, Limits, MeterKnowledge, following, interval
 from shakedown.energy.characterise.session import Findings, Recorded
 from shakedown.energy.simulate import Truth
 from shakedown.errors import BadInput, CannotMeasure, StoreFailed
@@ -67,12 +67,12 @@ def holds(estimate: Estimate | None, true: float, slack: float = 0.0) -> bool:
 def test_the_refresh_is_looked_for_first_and_longer_each_time() -> None:
     limits = Limits(7200, 0.01)
     tried: list[Experiment] = []
-    while (step := following(Known(tuple(tried)), limits)) is not None:
+    while (step := following(MeterKnowledge(tuple(tried)), limits)) is not None:
         tried.append(step)
     assert [one.kind for one in tried] == ["irregular"] * 3
     assert tried[0].seconds < 60 < tried[1].seconds < 600 < tried[2].seconds
     assert tried[0].interval_s <= tried[1].interval_s <= tried[2].interval_s
-    assert following(Known(), Limits(10, 0.01)) is None
+    assert following(MeterKnowledge(), Limits(10, 0.01)) is None
 
 
 @pytest.mark.parametrize("window", [0.02, 0.1, 0.3, 5.0])
@@ -80,7 +80,7 @@ def test_the_refresh_is_looked_for_first_and_longer_each_time() -> None:
 def test_every_experiment_fits_the_time_and_ends_low(window: float, budget: float) -> None:
     limits = Limits(budget, 0.001, seed=4)
     done: list[Experiment] = []
-    while (step := following(Known(tuple(done), 0.1, False, window, window), limits)) is not None:
+    while (step := following(MeterKnowledge(tuple(done), 0.1, False, window, window), limits)) is not None:
         done.append(step)
         assert step.schedule[-1][1] == 0.0 and min(length for length, _ in step.schedule) >= 0.001
         assert len(done) < 20
@@ -93,16 +93,16 @@ def test_every_experiment_fits_the_time_and_ends_low(window: float, budget: floa
         assert {"staircase", "cadence", "constant"} <= set(kinds)
     # What follows depends on what is known alone.
     again: list[Experiment] = []
-    while (step := following(Known(tuple(again), 0.1, False, window, window), limits)) is not None:
+    while (step := following(MeterKnowledge(tuple(again), 0.1, False, window, window), limits)) is not None:
         again.append(step)
     assert again == done
 
 
 def test_it_is_read_often_enough_and_never_in_step_with_the_refresh() -> None:
     for period in (0.02, 0.1, 1.0, 10.0):
-        every = interval(Known((), period), Limits(600, 0.001))
+        every = interval(MeterKnowledge((), period), Limits(600, 0.001))
         assert (every <= period / 5 and abs(period / every - round(period / every)) > 0.1) or every == 1.0
-    assert interval(Known((), 0.1), Limits(600, 0.5)) == 0.5
+    assert interval(MeterKnowledge((), 0.1), Limits(600, 0.5)) == 0.5
 
 
 # ------------------------------------------------------------------------------------------------------------- simulated

@@ -17,7 +17,7 @@ from shakedown import programs
 from shakedown.energy.characterise import driving, session
 from shakedown.energy.characterise.experiments import Experiment
 from shakedown.errors import CannotMeasure, Unavailable
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.metering import sampler
 from shakedown.metering.meters import parse_target
 
@@ -70,7 +70,7 @@ def test_the_recorder_leaves_a_whole_experiment(tmp_path: Path) -> None:
     place = tmp_path / "01-step-1"
     place.mkdir()
     (place / "schedule.txt").write_text("0.2 0\n0.3 1\n0.2 0\n")
-    driving.recorder([target], RealHost())(step, place)
+    driving.recorder([target], LocalHost())(step, place)
     (place / "experiment.json").write_bytes(msgspec.json.encode(step))
     (one,) = session.read(tmp_path)
     assert one.levels == (0.0, 1.0, 0.0) and len(one.edges_ns) == 4
@@ -81,15 +81,15 @@ def test_the_recorder_leaves_a_whole_experiment(tmp_path: Path) -> None:
     other = tmp_path / "02-step-2"
     other.mkdir()
     (other / "schedule.txt").write_text("0.1 0\n0.1 1\n")
-    driving.recorder([target], RealHost(), load=str(script))(step, other)
+    driving.recorder([target], LocalHost(), load=str(script))(step, other)
     assert "load_work" in (other / "load.jsonl").read_text()
     third = tmp_path / "03"
     third.mkdir()
     with pytest.raises(CannotMeasure, match="cannot be started"):
-        driving.recorder([target], RealHost(), load="/nonexistent")(step, third)
+        driving.recorder([target], LocalHost(), load="/nonexistent")(step, third)
     missing = parse_target(f"simulated:{tmp_path / 'none.json'}")
     with pytest.raises(CannotMeasure, match="cannot be read"):
-        driving.recorder([missing], RealHost())(step, tmp_path / "02")
+        driving.recorder([missing], LocalHost())(step, tmp_path / "02")
 
 
 def test_it_imports_nothing_heavy_for_help() -> None:

@@ -14,7 +14,7 @@ from shakedown import campaign
 from shakedown.campaign import plan
 from shakedown.errors import CannotMeasure, StoreFailed
 from shakedown.files import atomic
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.records import Job, Measurement, Plan, Run
 from shakedown.results import run_directory
 from shakedown.run import loop, schedule
@@ -111,7 +111,7 @@ def directory(tmp_path: Path, behaviours: str, limit: str = "") -> tuple[run_dir
 
 
 def carry_out(opened: run_directory.RunDirectory, made: Plan) -> dict[str, Measurement]:
-    records = loop.execute(opened, made, opened.machine(), RealHost())
+    records = loop.execute(opened, made, opened.machine(), LocalHost())
     return {str(record.params["behaviour"]): record for record in records}
 
 
@@ -265,7 +265,7 @@ def test_the_time_left_counts_what_must_run_and_repeats_within_the_budget() -> N
 
 @pytest.mark.parametrize("step_s", [-3600.0, 7200.0])
 def test_a_clock_that_is_set_during_a_run_costs_no_time_and_is_said(tmp_path: Path, step_s: float) -> None:
-    class Set(RealHost):
+    class Set(LocalHost):
         """A host whose clock is set after its first look."""
 
         looks = 0

@@ -15,7 +15,7 @@ from shakedown.energy.archive import jobs
 from shakedown.energy.green500 import submission
 from shakedown.errors import BadInput, ShakedownError
 from shakedown.hosts import hostlist
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 from shakedown.machine import gpu_query, gpus
 from shakedown.metering import raw_files
 from shakedown.metering.meters import _local, _redfish
@@ -35,7 +35,7 @@ from shakedown.units import exact_number, leading_number, whole_number
 
 ENDLESS = "9" * 5000
 DEEP = b'{"a":' * 60_000
-NOTHING = RecordedHost(Path("/nonexistent"))
+NOTHING = ReplayHost(Path("/nonexistent"))
 
 
 @pytest.mark.parametrize("text", ["²", "٣", "1²", ENDLESS, "9" * 400, "", " 1", "1_0", "+1", "-1", "0x1", "1.0", None])
@@ -137,7 +137,7 @@ def test_a_gpu_tool_that_prints_something_else_costs_itself_alone(recordings: Pa
         '{"driver": "1", "cuda": "1", "gpus": [{"index": "x", "name": []}]}',
         "[" * 60_000,
     ):
-        door = RecordedHost(Path("/nonexistent"), commands={gpus.NVML: nvml, gpus.NVIDIA_SMI: xml, gpus.ROCM_SMI: rocm})
+        door = ReplayHost(Path("/nonexistent"), commands={gpus.NVML: nvml, gpus.NVIDIA_SMI: xml, gpus.ROCM_SMI: rocm})
         found, absent = gpus.gpus(door)
         assert [one.name for one in found] == ["Tesla T4"] and "rocm-smi" in absent[-1].why
     for text in ("{}", "[" * 60_000, '{"devices": [{"index": 1e400}]}', '{"devices": 3}'):
@@ -159,7 +159,7 @@ def test_the_kernels_log_with_odd_stamps() -> None:
 
 def test_numbers_of_devices_have_bounds(tmp_path: Path) -> None:
     (tmp_path / "n").write_text(ENDLESS)
-    assert _local.number(RecordedHost(tmp_path), "/n") is None
+    assert _local.number(ReplayHost(tmp_path), "/n") is None
     assert [_redfish.number(one) for one in (10**400, "nan", "1e400", True, "12.5")] == [None, None, None, None, 12.5]
     with pytest.raises(ValueError, match="not a list of CPUs"):
         node_access.cpu_list("0-99999999999")

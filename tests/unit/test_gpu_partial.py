@@ -13,7 +13,7 @@ from shakedown.acceptance.run_verdict import _ended
 from shakedown.analysis import build
 from shakedown.campaign import plan
 from shakedown.errors import COULD_NOT_MEASURE
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.records import Analysis, Gpu, Job, Machine, Measurement
 from shakedown.report.formats import html, markdown
 from shakedown.results import run_directory
@@ -67,7 +67,7 @@ def ran(tmp_path: Path, gpus: Machine) -> tuple[list[Measurement], Analysis]:
     )
     path = tmp_path / "run"
     opened = RunDirectory.create(path, manifest=manifest, campaign_toml=CAMPAIGN, machine=gpus, plan=made)
-    records = loop.execute(opened, made, gpus, RealHost())
+    records = loop.execute(opened, made, gpus, LocalHost())
     analysis, damaged = build.analyse(opened)
     assert not damaged
     return records, analysis

@@ -13,13 +13,13 @@ import pytest
 
 from shakedown.operate.health import calling
 from shakedown.operate.health.checks import _mountinfo, _proc
-from shakedown.operate.health.node_access import Senses, Space, Timex
-from shakedown.operate.health.records import Finding, Look, Outcome
+from shakedown.operate.health.node_access import NodeAccess, Space, Timex
+from shakedown.operate.health.records import CheckContext, Finding, Outcome
 
 NOW = 1_700_000_000.0
 
 
-class Faked(Senses):
+class Faked(NodeAccess):
     """A tree, and what is no file."""
 
     spaces: Mapping[str, Space | OSError] = {}
@@ -74,7 +74,7 @@ class Node:
     def check(self, name: str, plan: Mapping[str, Any] | None = None, now_s: float = NOW, part: str = "") -> Outcome:
         one = calling.check(name)
         section = msgspec.convert(plan or {}, one.plan)
-        outcome = one.run(Look(self.senses, section, self.kept.get(name, {}), now_s, "b", part))
+        outcome = one.run(CheckContext(self.senses, section, self.kept.get(name, {}), now_s, "b", part))
         if outcome.kept is not None:
             self.kept[name] = outcome.kept
         return outcome
@@ -316,7 +316,7 @@ def test_what_is_in_use_is_what_df_shows(node: Node) -> None:
     (metric,) = [one for one in node.check("mounts").metrics if one.labels == {"mount": "/"}]
     assert metric.value == pytest.approx(4 / 17)
     shown = subprocess.run(("df", "--output=pcent", "/"), capture_output=True, text=True, check=True).stdout.split()[-1]
-    assert math.ceil(100 * Senses().space("/").used_ratio) in range(int(shown[:-1]) - 1, int(shown[:-1]) + 2)
+    assert math.ceil(100 * NodeAccess().space("/").used_ratio) in range(int(shown[:-1]) - 1, int(shown[:-1]) + 2)
 
 
 def test_a_mount_is_written_to_where_the_plan_says_so(node: Node, tmp_path: Path) -> None:
@@ -462,7 +462,7 @@ def test_the_clock(node: Node, clock: Timex | OSError, plan: dict[str, Any], sev
 
 
 def test_this_machine_tells_of_its_clock() -> None:
-    found = Senses().timex()
+    found = NodeAccess().timex()
     assert 0 <= found.state <= 5 and abs(found.offset_s) < 1
 
 
@@ -541,7 +541,7 @@ def test_starts_of_the_machine_are_counted(node: Node) -> None:
     findings: tuple[Finding, ...] = ()
     for n in range(5):
         node.put({"/proc/uptime": "100.0 1.0"})
-        outcome = check.run(Look(node.senses, check.plan(), kept, NOW + n * 3600, f"boot {n}"))
+        outcome = check.run(CheckContext(node.senses, check.plan(), kept, NOW + n * 3600, f"boot {n}"))
         assert outcome.kept is not None
         kept, findings = outcome.kept, outcome.findings
     assert {one.item: one.value for one in findings}["restarts"] == 4 and findings[1].severity == "WARNING"

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from shakedown.errors import BadInput, CannotMeasure
 from shakedown.hosts.access import Result
 from shakedown.operate.health import drain
-from shakedown.operate.health.drain import ENGINES, Node, Step, decide
+from shakedown.operate.health.drain import ENGINES, DrainStep, Node, decide
 from shakedown.operate.health.plan import Rules
-from shakedown.operate.health.records import Drained, Finding, Kept, Report, Verdict
+from shakedown.operate.health.records import Drained, Finding, HealthReport, KeptState, Verdict
 
 IDLE = Node(True, False, False, "", "idle")
 ILL = Finding(check="gpus", item="GPU 0000:9b:00", severity="CRITICAL", what="gone")
@@ -30,14 +30,14 @@ def taken(reason: str) -> Node:
     return Node(True, True, False, reason, "drained")
 
 
-def step(node: Node, verdicts: Sequence[Verdict], *, ours: Drained | None = None, resume: bool = False) -> Step:
+def step(node: Node, verdicts: Sequence[Verdict], *, ours: Drained | None = None, resume: bool = False) -> DrainStep:
     return decide(node, verdicts, Rules(), [ILL], ours, resume)
 
 
 def test_a_node_is_drained_on_the_second_of_three() -> None:
     assert step(IDLE, calls(True)).action == "nothing"
     assert step(IDLE, calls(True, False)).action == "nothing"
-    assert step(IDLE, calls(True, True)) == Step("drain", REASON, "1 critical, confirmed 2/3")
+    assert step(IDLE, calls(True, True)) == DrainStep("drain", REASON, "1 critical, confirmed 2/3")
     assert step(IDLE, calls(True, False, True)).action == "drain"
     assert step(IDLE, calls(True, False, False, True)).action == "nothing"
     assert step(IDLE, calls(True, True, False)).action == "nothing"  # it is well now
@@ -143,39 +143,39 @@ class Slurm:
         return Result(self.code, "", "slurm_update error: Access denied" if self.code else "")
 
 
-def report() -> Report:
-    return Report(host="n1", at_s=9.0, took_s=0.1, boot="b", severity="CRITICAL", findings=(ILL,))
+def report() -> HealthReport:
+    return HealthReport(host="n1", at_s=9.0, took_s=0.1, boot="b", severity="CRITICAL", findings=(ILL,))
 
 
-def act(slurm: Slurm, kept: Kept, *, resume: bool = False) -> tuple[Kept, Step]:
+def act(slurm: Slurm, kept: KeptState, *, resume: bool = False) -> tuple[KeptState, DrainStep]:
     return drain.act("slurm", "n1", Rules(), report(), kept, resume=resume, run=slurm)
 
 
 def test_words_go_to_slurm_as_they_are() -> None:
     slurm = Slurm("idle|none\n")
-    kept, found = act(slurm, Kept(verdicts=calls(True, True)))
+    kept, found = act(slurm, KeptState(verdicts=calls(True, True)))
     assert slurm.told == [("scontrol", "update", "NodeName=n1", "State=DRAIN", f"Reason={REASON}")]
     assert found.action == "drain" and kept.drained == Drained(reason=REASON, at_s=9.0)
 
 
 def test_a_person_who_comes_between_the_look_and_the_act_wins() -> None:
     slurm = Slurm("idle|none\n", "drained|Jan: riser\n")
-    kept, found = act(slurm, Kept(verdicts=calls(True, True)))
+    kept, found = act(slurm, KeptState(verdicts=calls(True, True)))
     assert slurm.told == [] and found.action == "nothing" and kept.drained is None
 
 
 def test_what_was_resumed_by_others_is_no_longer_ours() -> None:
-    kept, _ = act(Slurm("idle|none\n"), Kept(drained=OURS))
+    kept, _ = act(Slurm("idle|none\n"), KeptState(drained=OURS))
     assert kept.drained is None
-    kept, _ = act(Slurm("idle|none\n"), msgspec.structs.replace(Kept(), verdicts=calls(False)))
+    kept, _ = act(Slurm("idle|none\n"), msgspec.structs.replace(KeptState(), verdicts=calls(False)))
     assert kept.drained is None
 
 
 def test_an_engine_that_refuses_is_told() -> None:
     with pytest.raises(CannotMeasure, match="Access denied"):
-        act(Slurm("idle|none\n", code=1), Kept(verdicts=calls(True, True)))
+        act(Slurm("idle|none\n", code=1), KeptState(verdicts=calls(True, True)))
     with pytest.raises(BadInput, match="unknown engine"):
-        drain.act("slurn", "n1", Rules(), report(), Kept(), resume=False)
+        drain.act("slurn", "n1", Rules(), report(), KeptState(), resume=False)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from shakedown.hosts.gpu_state import GpuState as Gpu
 from shakedown.hosts.gpu_state import states
 from shakedown.operate.health.checks import gpus
 from shakedown.operate.health.growth import DAY_S, Counters
-from shakedown.operate.health.node_access import Senses
-from shakedown.operate.health.records import Finding, Look, Outcome
+from shakedown.operate.health.node_access import NodeAccess
+from shakedown.operate.health.records import CheckContext, Finding, Outcome
 
 NOW = 1_700_000_000.0
 WELL = Gpu(
@@ -49,13 +49,13 @@ def from_xml(text: str) -> tuple[Gpu, ...]:
 
 def wrong(plan: dict[str, Any] | None = None, **changed: Any) -> dict[str, Finding]:
     one = msgspec.structs.replace(WELL, **changed)
-    found = gpus.judge(one, msgspec.convert(plan or {}, gpus.Plan), Counters({}, NOW, DAY_S))
+    found = gpus.judge(one, msgspec.convert(plan or {}, gpus.GpusConfig), Counters({}, NOW, DAY_S))
     return {
         finding.item.removeprefix("GPU 0000:9b:00").strip(): finding for finding in found if finding.severity != "OK"
     }
 
 
-class Machine(Senses):
+class Machine(NodeAccess):
     """A bus with so many GPUs, and what nvidia-smi prints."""
 
     library: Any = None
@@ -85,7 +85,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def check(machine: Machine, **plan: Any) -> Outcome:
-    return gpus.run(Look(machine, msgspec.convert(plan, gpus.Plan), {}, NOW, "b"))
+    return gpus.run(CheckContext(machine, msgspec.convert(plan, gpus.GpusConfig), {}, NOW, "b"))
 
 
 # ------------------------------------------------------------------------------------------------------------ recordings
@@ -99,8 +99,8 @@ def test_a_recorded_t4_sits_in_a_slot_of_eight_lanes(recordings: Path) -> None:
     assert (one.ecc, one.uncorrected, one.corrected, one.retired, one.remap_pending) == (True, 0, 0, 0, False)
     assert (one.busy, one.slowed, one.lost) == (0.0, 0, "")
     counters = Counters({}, NOW, DAY_S)
-    assert [finding.severity for finding in gpus.judge(one, gpus.Plan(), counters)] == ["WARNING"]
-    assert [finding.severity for finding in gpus.judge(one, gpus.Plan(pcie_width=8), counters)] == ["OK"]
+    assert [finding.severity for finding in gpus.judge(one, gpus.GpusConfig(), counters)] == ["WARNING"]
+    assert [finding.severity for finding in gpus.judge(one, gpus.GpusConfig(pcie_width=8), counters)] == ["OK"]
 
 
 def test_recorded_a100s_under_mig(recordings: Path) -> None:
@@ -142,7 +142,7 @@ def test_what_is_wrong_in_the_xml_is_found(
     changed = re.sub(pattern, instead, text, count=1, flags=re.DOTALL)
     assert changed != text
     (one,) = from_xml(changed)
-    found = gpus.judge(one, gpus.Plan(pcie_width=8), Counters({}, NOW, DAY_S))
+    found = gpus.judge(one, gpus.GpusConfig(pcie_width=8), Counters({}, NOW, DAY_S))
     assert [(finding.item, finding.severity) for finding in found if finding.severity != "OK"] == (
         [(f"GPU 0000:00:1e {item}", severity)] if item else []
     )
@@ -205,7 +205,7 @@ def test_replays_count_within_a_day() -> None:
     seen = []
     for n, replays in enumerate((100000, 100050, 100500)):
         counters = Counters(kept, NOW + n * 600, DAY_S)
-        found = gpus.judge(msgspec.structs.replace(WELL, replays=replays), gpus.Plan(), counters)
+        found = gpus.judge(msgspec.structs.replace(WELL, replays=replays), gpus.GpusConfig(), counters)
         kept = counters.kept
         seen.append({one.severity for one in found})
     assert seen == [{"OK"}, {"OK"}, {"WARNING"}]

@@ -16,13 +16,13 @@ from scipy import stats
 
 from shakedown.errors import CannotMeasure
 from shakedown.operate.health import correlate, ganglia, nagios, prometheus
-from shakedown.operate.health.records import Exposure, Finding, Metric, Occasion, Report, Severity, worst
+from shakedown.operate.health.records import Exposure, Finding, HealthReport, Metric, Occasion, Severity, worst
 
 NASTY = st.text(st.characters(codec="utf-8"), max_size=30)
 
 
-def report(*findings: Finding, metrics: tuple[Metric, ...] = (), absent: dict[str, str] | None = None) -> Report:
-    return Report(
+def report(*findings: Finding, metrics: tuple[Metric, ...] = (), absent: dict[str, str] | None = None) -> HealthReport:
+    return HealthReport(
         host="n1",
         at_s=1.0,
         took_s=0.1,
@@ -153,7 +153,7 @@ def test_a_report_goes_through_json() -> None:
     import msgspec
 
     whole = report(Finding(check="c", what="w", value=1.5), metrics=(Metric(name="m", value=1),))
-    assert msgspec.json.decode(msgspec.json.encode(whole), type=Report) == whole
+    assert msgspec.json.decode(msgspec.json.encode(whole), type=HealthReport) == whole
     assert json.loads(msgspec.json.encode(whole))["severity"] == "OK"
 
 

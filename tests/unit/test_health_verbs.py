@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from shakedown.cli.health import app
 from shakedown.errors import BadInput, CannotMeasure, ShakedownError
 from shakedown.operate.health import calling, plan, state
-from shakedown.operate.health.records import Exposure, Kept, Occasion
+from shakedown.operate.health.records import Exposure, KeptState, Occasion
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def faults(folder: Path, host: str, *states: str) -> None:
         {"kind": "xid", "code": 79, "item": "GPU 0000:11:00", "first_s": 9.0 * n, "last_s": 9.0 * n, "load": one}
         for n, one in enumerate(states)
     ]
-    kept = Kept(
+    kept = KeptState(
         host=host,
         checks={"kernellog": {"occasions": told}},
         exposure=Exposure(since_s=1.0, seconds={busy: 36000.0, idle: 144000.0}),

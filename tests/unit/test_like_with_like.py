@@ -13,7 +13,7 @@ from shakedown.analysis.circumstances import Setting
 from shakedown.analysis.power.case_values import metric_of
 from shakedown.machine.virtualisation import is_virtual
 from shakedown.published import System
-from shakedown.records import Beside, Circumstances, Finding, Metric, Value
+from shakedown.records import Circumstances, Finding, Metric, PublishedComparison, Value
 from support.findings import finding
 from support.machines import host
 
@@ -33,19 +33,21 @@ def of(name: str) -> Metric:
     return metric_of(METRICS[rate], rate.rpartition(".")[0], word, part=False)
 
 
-def laid(name: str, value: float, under: Setting, *systems: str, on: str = "node1", **params: Value) -> list[Beside]:
+def laid(
+    name: str, value: float, under: Setting, *systems: str, on: str = "node1", **params: Value
+) -> list[PublishedComparison]:
     """What stands beside one value of ours with an interval of a percent."""
     one = msgspec.structs.replace(finding(of(name), value, 0.99 * value, 1.01 * value, **params), host=on)
     chosen = [published.system(system) for system in systems]
     return list(published_comparison.beside([one], {name: of(name)}, chosen, under))
 
 
-def only(found: list[Beside]) -> Beside:
+def only(found: list[PublishedComparison]) -> PublishedComparison:
     (one,) = found
     return one
 
 
-def apart(one: Beside) -> str:
+def apart(one: PublishedComparison) -> str:
     assert one.verdict == "other circumstances" and one.ratio is None
     return "; ".join(one.differences)
 
@@ -117,7 +119,7 @@ def test_the_published_row_nearest_in_nodes_is_shown() -> None:
     nodes = {f"n{at}": host(16, name=f"n{at}") for at in range(1, 101)}
     cluster = Setting(nodes, {})
 
-    def beside_tsubame(count: int) -> Beside:
+    def beside_tsubame(count: int) -> PublishedComparison:
         name = f"n[1-{count}]" if count > 1 else "n1"
         return only(laid("hpl.rate", 1e12, cluster, "tsubame", on=name, ranks=16 * count, threads=1))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 from shakedown.machine.blas import blas
 from shakedown.records import Software
 from support import trees
@@ -29,7 +29,7 @@ def found(
     commands: dict[tuple[str, ...], Result | str] | None = None,
 ) -> dict[str, Software]:
     trees.write(root, files)
-    listed = blas(RecordedHost(root, environment=environment, commands=commands))
+    listed = blas(ReplayHost(root, environment=environment, commands=commands))
     assert len({one.path for one in listed}) == len(listed), "a real file is listed once"
     assert all(one.kind == "blas" for one in listed)
     return {one.path: one for one in listed}

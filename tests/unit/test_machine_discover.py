@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from shakedown.cli import machine as verb
-from shakedown.hosts.access import Door, RealHost, RecordedHost, Result
+from shakedown.hosts.access import HostAccess, LocalHost, ReplayHost, Result
 from shakedown.machine import discover, machine, recording, software, virtualisation
 from shakedown.machine.cpu import cpu
 from shakedown.machine.together import together
@@ -91,7 +91,7 @@ def test_a_machine_survives_its_own_json(guest: Host) -> None:
 
 
 def test_this_machine_is_discovered_and_replayed_alike(tmp_path: Path) -> None:
-    door = recording.RecordingDoor(RealHost())
+    door = recording.RecordingDoor(LocalHost())
     live = discover(door)
     assert live.cpu.cores and live.memory.total_bytes > 0 and set(live.usable_cpus) == os.sched_getaffinity(0)
     door.save(tmp_path / "here")
@@ -138,7 +138,7 @@ def test_a_recording_leaves_out_what_is_private(tmp_path: Path) -> None:
 class Broken:
     """A door behind which some paths raise, hang until released, or are refused."""
 
-    def __init__(self, door: Door, *, hang: str = "", garbage: Mapping[str, str] | None = None) -> None:
+    def __init__(self, door: HostAccess, *, hang: str = "", garbage: Mapping[str, str] | None = None) -> None:
         self._door, self._hang, self._garbage = door, hang, dict(garbage or {})
         self.released = threading.Event()
 
@@ -196,7 +196,7 @@ def test_garbage_in_one_file_is_one_absence(tmp_path: Path, path: str, text: str
 
 
 def test_an_empty_machine_is_a_host_full_of_gaps(tmp_path: Path) -> None:
-    host = discover(RecordedHost(tmp_path))
+    host = discover(ReplayHost(tmp_path))
     assert host.cpu.microarchitecture == "unknown" and host.memory.total_bytes == 0 and host.peaks == ()
     assert {"processor", "memory", "NUMA nodes", "GPUs", "network interfaces"} <= {gap.what for gap in host.absent}
     assert not [one for one in host.settings if one.state == "good"]
@@ -214,7 +214,7 @@ def test_a_fault_of_the_program_is_not_hidden() -> None:
 def test_a_command_that_does_not_end_is_given_up(tmp_path: Path) -> None:
     begin = time.monotonic()
     # the child holds the pipe open after its parent is gone
-    result = RealHost().run(["/bin/sh", "-c", "sleep 60 & sleep 60"], limit_s=0.2)
+    result = LocalHost().run(["/bin/sh", "-c", "sleep 60 & sleep 60"], limit_s=0.2)
     assert result == Result(None, "", "no answer within 0.2 s")
     assert time.monotonic() - begin < 30
 

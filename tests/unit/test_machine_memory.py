@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 from shakedown.machine.memory import channel_count, memory, parse_dmidecode, slot_channel
 from shakedown.machine.numa import numa
 from support import trees
@@ -154,7 +154,7 @@ def test_a_kernel_without_numa(tmp_path: Path) -> None:
     assert nodes == () and absent[0].what == "NUMA nodes"
 
 
-def _nodes(folder: Path, allowed: str = "0-2") -> RecordedHost:
+def _nodes(folder: Path, allowed: str = "0-2") -> ReplayHost:
     """Node 0 with CPUs, a GPU's memory as node 1, node 2 with CPUs; each of 700 kB with 250 kB that programs can have."""
     for node, cpus in enumerate(("0-3", "", "4-7")):
         trees.write(
@@ -172,7 +172,7 @@ def _nodes(folder: Path, allowed: str = "0-2") -> RecordedHost:
             "proc/self/status": f"Name:\tx\nMems_allowed_list:\t{allowed}\n",
         },
     )
-    return RecordedHost(folder)
+    return ReplayHost(folder)
 
 
 @pytest.mark.parametrize(("allowed", "kib"), [("0-2", 500), ("0", 250), ("0-1", 250), ("x", 500)])

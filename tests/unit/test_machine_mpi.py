@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 from shakedown.machine.mpi import (
     CRAY,
     INTEL,
@@ -102,7 +102,7 @@ def test_foreign_text_is_no_mpi(text: str) -> None:
 
 def machine(
     tmp_path: Path, programs: dict[str, str | Result], environment: dict[str, str], folders: tuple[str, ...] = ()
-) -> RecordedHost:
+) -> ReplayHost:
     """A machine with these launchers, each at its path and printing what is recorded."""
     for name in programs:
         file = tmp_path / name.split(" ")[0].lstrip("/")
@@ -110,13 +110,13 @@ def machine(
         file.touch()
     for folder in folders:
         (tmp_path / folder.lstrip("/")).mkdir(parents=True)
-    return RecordedHost(
+    return ReplayHost(
         tmp_path, environment=environment, commands={tuple(words.split(" ")): text for words, text in programs.items()}
     )
 
 
 def test_a_machine_without_mpi_has_none(tmp_path: Path) -> None:
-    assert mpi(RecordedHost(tmp_path)) == ()
+    assert mpi(ReplayHost(tmp_path)) == ()
 
 
 def test_the_site_and_a_wheel_are_told_apart_and_both_found(tmp_path: Path) -> None:

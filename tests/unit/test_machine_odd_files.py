@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown.hosts.access import RecordedHost, parse_cpu_list
+from shakedown.hosts.access import ReplayHost, parse_cpu_list
 from shakedown.machine import cgroup, discover, numa
 from shakedown.machine.cpu import cpu
 from shakedown.machine.kernel import Reader, parse_mask
@@ -45,7 +45,7 @@ PYTHON = re.compile(
 )
 
 
-class Spoiled(RecordedHost):
+class Spoiled(ReplayHost):
     """A recorded machine with one file that holds something else."""
 
     path, content = "", b""
@@ -120,7 +120,7 @@ def changed(path: str) -> set[str]:
     return next(fields for pattern, fields in MAY_CHANGE if re.search(pattern, path))
 
 
-def look(door: RecordedHost) -> tuple[Cpu, tuple[NumaNode, ...], tuple[Absent, ...]]:
+def look(door: ReplayHost) -> tuple[Cpu, tuple[NumaNode, ...], tuple[Absent, ...]]:
     processor, absent = cpu(door)
     nodes, more = numa.numa(door)
     return processor, nodes, absent + more

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.hosts.access import RecordedHost
+from shakedown.hosts.access import ReplayHost
 from shakedown.machine import cgroup, settings_limits
 from shakedown.machine.cpu import cpu
 from shakedown.machine.settings import settings
@@ -17,7 +17,7 @@ from support import trees
 Files = dict[str, str | bytes | trees.Link]
 
 
-def states(door: RecordedHost) -> dict[str, Setting]:
+def states(door: ReplayHost) -> dict[str, Setting]:
     found = settings(door, cpu(door)[0])
     assert len({one.name for one in found}) == len(found)
     return {one.name: one for one in found}

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shakedown.hosts.access import RecordedHost
+from shakedown.hosts.access import ReplayHost
 from shakedown.machine import discover
 from shakedown.machine.kernel import parse_mask
 from shakedown.records import Host
@@ -171,7 +171,7 @@ def of_console(path: Path) -> Topology:
 
 
 def test_old_xeons_with_cpus_offline(unpacked: Path, recordings: Path) -> None:
-    host = discover(RecordedHost(unpacked / "16em64t-4s2c2t-offlines"))
+    host = discover(ReplayHost(unpacked / "16em64t-4s2c2t-offlines"))
     want = of_xml(recordings / "topology/16em64t-4s2c2t-offlines-xml.xml")
     got = of_host(host)
     assert got._replace(distances=()) == want._replace(distances=())
@@ -182,7 +182,7 @@ def test_old_xeons_with_cpus_offline(unpacked: Path, recordings: Path) -> None:
 
 
 def test_four_westmere_ex_with_infiniband(unpacked: Path, recordings: Path) -> None:
-    host = discover(RecordedHost(unpacked / "40intel64-2g2n4c+pci"))
+    host = discover(ReplayHost(unpacked / "40intel64-2g2n4c+pci"))
     assert of_host(host) == of_xml(recordings / "topology/40intel64-2g2n4c+pcilocality.xml")
     assert host.cpu.microarchitecture == "Westmere-EX" and host.cpu.base_hz == 2.4e9
     ports = {network.name: network for network in host.networks}
@@ -197,7 +197,7 @@ def test_four_westmere_ex_with_infiniband(unpacked: Path, recordings: Path) -> N
 
 
 def test_four_interlagos_of_two_dies(unpacked: Path, recordings: Path) -> None:
-    host = discover(RecordedHost(unpacked / "64amd64-4s2n4ca2co"))
+    host = discover(ReplayHost(unpacked / "64amd64-4s2n4ca2co"))
     got, want = of_host(host), of_console(recordings / "topology/64amd64-4s2n4ca2co.console")
     # the console rounds memory to whole GiB or MiB
     assert {cpus for cpus, _ in got.nodes} == {cpus for cpus, _ in want.nodes}
@@ -210,15 +210,15 @@ def test_four_interlagos_of_two_dies(unpacked: Path, recordings: Path) -> None:
 
 
 def test_interlagos_cores_share_their_floating_point_unit(unpacked: Path) -> None:
-    door = RecordedHost(unpacked / "64amd64-4s2n4ca2co")
+    door = ReplayHost(unpacked / "64amd64-4s2n4ca2co")
     peaks = {(peak.name, peak.scope): peak for peak in discover(door).peaks}
     # AMD: 8 flop/cycle for each pair of cores; 4 sockets x 8 pairs x 8 x 2.3 GHz
     assert peaks["flops.fp64", "node"].value == pytest.approx(588.8e9)
     assert peaks["flops.fp64", "socket"].value == pytest.approx(147.2e9)
     assert peaks["flops.fp64", "core"].value == pytest.approx(18.4e9)
     # one core of each of two pairs has both units to itself
-    apart = discover(RecordedHost(unpacked / "64amd64-4s2n4ca2co", affinity=(0, 2)))
-    together = discover(RecordedHost(unpacked / "64amd64-4s2n4ca2co", affinity=(0, 1)))
+    apart = discover(ReplayHost(unpacked / "64amd64-4s2n4ca2co", affinity=(0, 2)))
+    together = discover(ReplayHost(unpacked / "64amd64-4s2n4ca2co", affinity=(0, 1)))
     node = {
         "apart": next(peak.value for peak in apart.peaks if (peak.name, peak.scope) == ("flops.fp64", "node")),
         "together": next(peak.value for peak in together.peaks if (peak.name, peak.scope) == ("flops.fp64", "node")),
@@ -227,6 +227,6 @@ def test_interlagos_cores_share_their_floating_point_unit(unpacked: Path) -> Non
 
 
 def test_memory_behind_buffers_has_no_derived_bandwidth(unpacked: Path) -> None:
-    host = discover(RecordedHost(unpacked / "40intel64-2g2n4c+pci"))
+    host = discover(ReplayHost(unpacked / "40intel64-2g2n4c+pci"))
     assert not [peak for peak in host.peaks if peak.name == "memory.bandwidth"]
     assert "Westmere-EX" in next(gap.why for gap in host.absent if gap.what == "peak of memory bandwidth")

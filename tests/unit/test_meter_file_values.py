@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import BadInput, Unavailable
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.metering import meters
 from shakedown.metering.meters import Status, csv, parse_target
 from support.meter_tables import T0, codes, table, written
@@ -92,7 +92,7 @@ def test_a_load_says_what_was_noticed_in_the_channel(tmp_path: Path) -> None:
 
 def test_a_file_that_grows_is_followed(tmp_path: Path) -> None:
     path = written(tmp_path, table([(str(T0), 1), (str(T0 + 1), 2)]))
-    source = csv.METER.open(parse_target(f"csv:{path}"), RealHost())
+    source = csv.METER.open(parse_target(f"csv:{path}"), LocalHost())
     assert [one.value for one in source.read()] == [2.0]
     assert list(source.read()) == []
     with open(path, "a") as file:
@@ -110,7 +110,7 @@ def test_a_file_that_grows_is_followed(tmp_path: Path) -> None:
 
 def test_a_logger_gone_silent_is_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, table([(str(T0), 1), (str(T0 + 1), 2)]))
-    door = RealHost()
+    door = LocalHost()
     now = [T0 * 10**9]
     monkeypatch.setattr(door, "now_ns", lambda: now[0])
     source = csv.METER.open(parse_target(f"csv:{path}?begin=start"), door)
@@ -125,9 +125,9 @@ def test_a_logger_gone_silent_is_a_gap(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_file_that_is_not_there_yet_is_unavailable(tmp_path: Path) -> None:
     for path in (tmp_path / "none.csv", written(tmp_path, "")):
         with pytest.raises(Unavailable, match=r"cannot be read|still empty"):
-            csv.METER.open(parse_target(f"csv:{path}"), RealHost())
+            csv.METER.open(parse_target(f"csv:{path}"), LocalHost())
     with pytest.raises(BadInput, match="without a zone"):
-        csv.METER.open(parse_target(f"csv:{written(tmp_path, table([('2026-11-21 14:00:00', 1)] * 2))}"), RealHost())
+        csv.METER.open(parse_target(f"csv:{written(tmp_path, table([('2026-11-21 14:00:00', 1)] * 2))}"), LocalHost())
 
 
 # ------------------------------------------------------------------------------------------------------------- simulated
@@ -139,7 +139,7 @@ def simulated(folder: Path, **script: object) -> Path:
     return path
 
 
-class At(RealHost):
+class At(LocalHost):
     """This machine at a chosen time."""
 
     ns = 0
@@ -222,7 +222,7 @@ def test_faults_come_and_go(tmp_path: Path) -> None:
 def test_a_file_that_describes_no_simulation_is_refused(tmp_path: Path) -> None:
     for text, words in (("{", "no simulation"), ('{"load": {"t_s": [1, 0], "w": [1, 2]}, "channels": []}', "rising")):
         with pytest.raises(BadInput, match=words):
-            meters.get("simulated").open(parse_target(f"simulated:{written(tmp_path, text)}"), RealHost())
+            meters.get("simulated").open(parse_target(f"simulated:{written(tmp_path, text)}"), LocalHost())
 
 
 def test_the_end_of_an_old_recording_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_the_end_of_an_old_recording_is_no_silence(tmp_path: Path, monkeypatch: 
     file = tmp_path / "old.csv"
     file.write_text("time,power_w\n" + "".join(f"2025-03-01T10:00:{s:02}Z,{300 + s}\n" for s in range(40)))
     now = [1_790_000_000 * 10**9]
-    door = RealHost()
+    door = LocalHost()
     monkeypatch.setattr(door, "now_ns", lambda: now[0])
     source = csv.METER.open(parse_target(f"csv:{file}?begin=start"), door)
     assert len(source.read()) == 40

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import BadInput
-from shakedown.hosts.access import RecordedHost
+from shakedown.hosts.access import ReplayHost
 from shakedown.metering import meters
 from shakedown.metering import trace as traces
 from shakedown.metering.meters import Status, csv, parse_target
@@ -30,7 +30,7 @@ def test_a_recording_gives_what_it_holds(name: str, recordings: Path) -> None:
     meter = meters.get(name)
     assert meter.samples
     for sample in meter.samples:
-        source = meter.open(parse_target(sample.target), RecordedHost(recordings / sample.recording))
+        source = meter.open(parse_target(sample.target), ReplayHost(recordings / sample.recording))
         got = {
             source.channels[one.channel].id: one.value if one.status is Status.OK else one.status.name
             for one in source.read()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 from shakedown.metering.meters import Status, cray, slurm
 from support.copies import RECORDINGS, copy
 from support.sources import by_id, channel, opened
@@ -16,7 +16,7 @@ from support.sources import by_id, channel, opened
 
 
 def test_cray_carries_the_device_stamp_and_its_place() -> None:
-    source = opened("cray", RecordedHost(RECORDINGS / "cray-mi250x"))
+    source = opened("cray", ReplayHost(RECORDINGS / "cray-mi250x"))
     assert by_id(source)["cray/node/power"].device_ns == 1_784_929_200_356_706_000
     assert channel(source, "cray/accel0/power").within == "cray/node/power"
     assert channel(source, "cray/cpu/energy").within == "cray/node/energy"
@@ -43,7 +43,7 @@ def test_cray_reads_again_when_a_scan_falls_between(tmp_path: Path) -> None:
     scans = iter([b"1", b"2", b"2", b"2", b"2"])
     taken = []
 
-    class Moving(RecordedHost):
+    class Moving(ReplayHost):
         def read_bytes(self, path: str) -> bytes | None:
             taken.append(path.rpartition("/")[2])
             return next(scans) if path.endswith("freshness") else super().read_bytes(path)
@@ -57,7 +57,7 @@ def test_cray_reads_again_when_a_scan_falls_between(tmp_path: Path) -> None:
 def test_cray_is_stale_when_its_controller_stands_still() -> None:
     clock = [0]
 
-    class Clock(RecordedHost):
+    class Clock(ReplayHost):
         def now_ns(self) -> int:
             return clock[0]
 
@@ -98,7 +98,7 @@ def test_cray_takes_no_line_that_it_does_not_know(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------------- Slurm
 
 
-def slurm_door(**changed: Result | str) -> RecordedHost:
+def slurm_door(**changed: Result | str) -> ReplayHost:
     at = RECORDINGS / "slurm-ipmi"
     job = ("sacct", "-n", "-P", "--noconvert", "-j", "4711", "-o", "JobID,State,ConsumedEnergyRaw")
     commands: dict[tuple[str, ...], Result | str] = {
@@ -111,7 +111,7 @@ def slurm_door(**changed: Result | str) -> RecordedHost:
             words for words in commands if words[0] == key.split("_")[0] and words[-1].startswith(key.split("_")[1])
         )
         commands[found] = value
-    return RecordedHost(at, name="nid001234.cluster.example", commands=commands)
+    return ReplayHost(at, name="nid001234.cluster.example", commands=commands)
 
 
 @pytest.mark.parametrize("word", ["n/s", "n/a", "", "0", "-1", "4294967294", "18446744073709551614", "many"])

@@ -157,8 +157,8 @@ def test_a_driver_that_hangs_at_its_start_is_unavailable(says: Path, monkeypatch
 def test_nvml_finds_its_library_by_name(library: Path, tmp_path: Path) -> None:
     fake.say(tmp_path / "says.txt", fake.H100)
     code = (
-        "from shakedown.metering import meters; from shakedown.hosts.access import RealHost\n"
-        "s = meters.get('nvml').open(meters.parse_target('nvml'), RealHost()); print(len(s.read())); s.close()"
+        "from shakedown.metering import meters; from shakedown.hosts.access import LocalHost\n"
+        "s = meters.get('nvml').open(meters.parse_target('nvml'), LocalHost()); print(len(s.read())); s.close()"
     )
     env = os.environ | {"LD_LIBRARY_PATH": str(library.parent), "FAKE_NVML": str(tmp_path / "says.txt")}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
-from shakedown.hosts.access import RealHost, RecordedHost
+from shakedown.hosts.access import LocalHost, ReplayHost
 from shakedown.metering.meters import Channel, Status, _local, _perf, hwmon, rapl
 from support.copies import RECORDINGS, copy
 from support.sources import by_id, channel, opened
@@ -24,7 +24,7 @@ from support.sources import by_id, channel, opened
 def test_a_held_file_is_read_anew_each_time_and_survives_its_device(tmp_path: Path) -> None:
     path = tmp_path / "energy_uj"
     path.write_text("1\n")
-    held = _local.Held(RealHost(), str(path))
+    held = _local.Held(LocalHost(), str(path))
     assert held.read() == b"1\n"
     path.write_text("23\n")
     assert held.read() == b"23\n"
@@ -117,7 +117,7 @@ def test_no_range_means_no_modulus() -> None:
 
 
 def test_rapl_zones_nest_as_the_power_does() -> None:
-    source = opened("rapl", RecordedHost(RECORDINGS / "rapl-two-sockets"))
+    source = opened("rapl", ReplayHost(RECORDINGS / "rapl-two-sockets"))
     package = channel(source, "rapl/package-0")
     assert package.within == "" and channel(source, "rapl/package-0-dram").within == ""  # dram is beside
     assert package.most_w == 2 * 525.0 and channel(source, "rapl/package-0-dram").most_w == 2 * 61.5
@@ -126,7 +126,7 @@ def test_rapl_zones_nest_as_the_power_does() -> None:
     refused = channel(source, "rapl/package-1-dram")
     assert "CVE-2020-8694" in refused.note and "via=perf" in refused.note
 
-    source = opened("rapl", RecordedHost(RECORDINGS / "rapl-psys"))
+    source = opened("rapl", ReplayHost(RECORDINGS / "rapl-psys"))
     assert [one.id for one in source.channels if "mmio" in one.title] == [] and len(source.channels) == 4
     assert channel(source, "rapl/package-0-core").within == "rapl/package-0"
     assert channel(source, "rapl/package-0").within == "rapl/psys"
@@ -135,20 +135,20 @@ def test_rapl_zones_nest_as_the_power_does() -> None:
 
 def test_a_counter_that_repeats_its_sibling_is_not_counted_twice(tmp_path: Path) -> None:
     root = copy("rapl-threadripper", tmp_path)
-    source = opened("rapl", RecordedHost(root))
+    source = opened("rapl", ReplayHost(root))
     assert [one.id for one in source.channels] == ["rapl/package-0-die-0", "rapl/package-0-die-0-core"]
     first = source.channels[0]
     assert "intel-rapl:1 repeats this counter" in first.note and "1000 W assumed" in first.note
     assert "one single core" in source.channels[1].note
     # Two dies that count for themselves stay two, as on Cascade Lake-AP.
     (root / "sys/class/powercap/intel-rapl:1/energy_uj").write_text("9000000000\n")
-    assert len(opened("rapl", RecordedHost(root)).channels) == 4
+    assert len(opened("rapl", ReplayHost(root)).channels) == 4
 
 
 def test_two_zones_of_one_name_stay_apart(tmp_path: Path) -> None:
     root = copy("rapl-two-sockets", tmp_path)
     (root / "sys/class/powercap/intel-rapl:1/name").write_text("package-0\n")
-    ids = [one.id for one in opened("rapl", RecordedHost(root)).channels]
+    ids = [one.id for one in opened("rapl", ReplayHost(root)).channels]
     assert ids == [
         "rapl/package-0",
         "rapl/package-0-dram",
@@ -158,7 +158,7 @@ def test_two_zones_of_one_name_stay_apart(tmp_path: Path) -> None:
 
 
 def test_find_takes_rapl_though_it_is_refused() -> None:
-    assert [str(one) for one in rapl.find(RecordedHost(RECORDINGS / "rapl-two-sockets"))] == ["rapl"]
+    assert [str(one) for one in rapl.find(ReplayHost(RECORDINGS / "rapl-two-sockets"))] == ["rapl"]
 
 
 def perf_tree(folder: Path, event: str = "event=0x00", scale: str = "1e-9") -> Path:
@@ -202,14 +202,14 @@ def test_perf_events_that_are_refused_or_absent_say_what_to_do(tmp_path: Path, m
     with pytest.raises(Unavailable, match="no energy events"):
         opened(f"rapl:{tmp_path}?via=perf")
     tree = perf_tree(tmp_path)
-    kind, cpus, events = _perf.events(RealHost(), str(tree))
+    kind, cpus, events = _perf.events(LocalHost(), str(tree))
     assert kind == 1 and len(cpus) == 1 and {one.name for one in events} == {"pkg", "cores"}
 
     def refuse(*_: object) -> int:
         raise OSError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(_perf, "perf_event_open", refuse)
-    assert not _perf.allowed(RealHost(), str(tree))
+    assert not _perf.allowed(LocalHost(), str(tree))
     with pytest.raises(CannotMeasure, match="refuses") as told:
         opened(f"rapl:{tree}?via=perf")
     assert "CAP_PERFMON" in told.value.hint
@@ -219,7 +219,7 @@ def test_perf_events_that_are_refused_or_absent_say_what_to_do(tmp_path: Path, m
 
 
 def test_grace_rails_nest_and_tell_their_window() -> None:
-    source = opened("hwmon", RecordedHost(RECORDINGS / "hwmon-grace-hopper"))
+    source = opened("hwmon", ReplayHost(RECORDINGS / "hwmon-grace-hopper"))
     within = {one.id: one.within for one in source.channels}
     module, grace, cpu, sysio = (
         f"hwmon/power_meter-{rail}-power-socket-0/average" for rail in ("module", "grace", "cpu", "sysio")
@@ -232,7 +232,7 @@ def test_grace_rails_nest_and_tell_their_window() -> None:
 
 
 def test_hwmon_tells_chips_of_one_kind_apart_and_leaves_cores_out() -> None:
-    door = RecordedHost(RECORDINGS / "hwmon-epyc-mi250")
+    door = ReplayHost(RECORDINGS / "hwmon-epyc-mi250")
     ids = {one.id for one in opened("hwmon", door).channels}
     assert "hwmon/amdgpu@0000:c1:00.0-ppt/average" in ids and "hwmon/amd_energy-ecore000/energy" not in ids
     cores = opened("hwmon?cores=1", door)
@@ -247,7 +247,7 @@ def test_hwmon_tells_chips_of_one_kind_apart_and_leaves_cores_out() -> None:
     assert channel(source, "hwmon/psu-pout1/power").within == "hwmon/psu-pin/power"
     assert "power cap 500 W" in channel(source, "hwmon/amdgpu@0000:c1:00.0-ppt/average").note
     with pytest.raises(Unavailable, match="temperature"):
-        opened("hwmon?read=temperature", RecordedHost(RECORDINGS / "rapl-psys"))
+        opened("hwmon?read=temperature", ReplayHost(RECORDINGS / "rapl-psys"))
 
 
 def test_temperatures_alone_are_no_meter(tmp_path: Path) -> None:
@@ -255,5 +255,5 @@ def test_temperatures_alone_are_no_meter(tmp_path: Path) -> None:
     chip.mkdir(parents=True)
     (chip / "name").write_text("acpitz\n")
     (chip / "temp1_input").write_text("41000\n")
-    assert hwmon.find(RecordedHost(tmp_path)) == ()
-    assert by_id(opened("hwmon", RecordedHost(tmp_path)))["hwmon/acpitz-temp1/temperature"].value == 41.0
+    assert hwmon.find(ReplayHost(tmp_path)) == ()
+    assert by_id(opened("hwmon", ReplayHost(tmp_path)))["hwmon/acpitz-temp1/temperature"].value == 41.0

@@ -18,7 +18,7 @@ from shakedown.errors import BadInput, CannotMeasure, ShakedownError, StoreFaile
 from shakedown.files import packed
 from shakedown.files.atomic import read_record, write_record
 from shakedown.hosts import hostlist
-from shakedown.hosts.access import RealHost, inherited
+from shakedown.hosts.access import LocalHost, inherited
 from shakedown.hosts.process import Process
 from shakedown.metering.meters import exposed, parse_target, secret
 from shakedown.programs import events
@@ -300,9 +300,9 @@ def test_a_password_file_that_others_may_read_is_refused(tmp_path: Path, monkeyp
     for mode in (0o644, 0o640, 0o604, 0o666):
         path.chmod(mode)
         with pytest.raises(BadInput, match="may be read by others"):
-            secret(target, RealHost())
+            secret(target, LocalHost())
     path.chmod(0o600)
-    assert secret(target, RealHost()) == "s3cret"
+    assert secret(target, LocalHost()) == "s3cret"
 
 
 def test_a_password_that_goes_unencrypted_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,7 +314,7 @@ def test_a_password_that_goes_unencrypted_is_said(monkeypatch: pytest.MonkeyPatc
         "prometheus://server?query=x",
         "snmp://pdu",
     ):
-        said = exposed(parse_target(text), RealHost())
+        said = exposed(parse_target(text), LocalHost())
         assert "unencrypted" in said and "s3cret" not in said
     for text in (
         "redfish://me@bmc",
@@ -322,9 +322,9 @@ def test_a_password_that_goes_unencrypted_is_said(monkeypatch: pytest.MonkeyPatc
         "prometheus://me@server?query=x&tls=1",
         "snmp://me@pdu?priv=aes",
     ):
-        assert exposed(parse_target(text), RealHost()) == ""
+        assert exposed(parse_target(text), LocalHost()) == ""
     monkeypatch.delenv("SHAKEDOWN_PROMETHEUS_PASSWORD")
-    assert exposed(parse_target("prometheus://server?query=x"), RealHost()) == ""
+    assert exposed(parse_target("prometheus://server?query=x"), LocalHost()) == ""
 
 
 def test_a_record_is_written_and_read_as_it_is(tmp_path: Path) -> None:

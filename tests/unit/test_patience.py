@@ -11,11 +11,11 @@ import pytest
 from shakedown import schedulers
 from shakedown.cli import _patience
 from shakedown.cli._observer import Terminal
-from shakedown.cli._patience import Patience, due_s, words
+from shakedown.cli._patience import WaitReporter, due_s, words
 from shakedown.errors import Interrupted
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 from shakedown.run.batch import campaign_jobs, job_monitor
-from shakedown.run.batch.submission import Submitted
+from shakedown.run.batch.submission import JobHandle
 from shakedown.schedulers import JobRecord
 
 
@@ -63,7 +63,7 @@ def test_silence_is_broken_by_words_and_an_answer_ends_it(monkeypatch: pytest.Mo
         said.append(text)
         spoken.set()
 
-    with Patience("job 7", "Slurm", ("squeue --jobs=7",), say) as patience:
+    with WaitReporter("job 7", "Slurm", ("squeue --jobs=7",), say) as patience:
         assert spoken.wait(20), "it spoke though the engine's command had not come back yet"
         monkeypatch.setattr(_patience, "SAY_S", (3000.0,))
         patience.hear("")
@@ -77,7 +77,7 @@ def test_an_engine_that_never_answers_is_not_waited_for_in_silence(
     """`shakedown run --on slurm` over commands that fail for ever; Ctrl-C ends the test once something was said."""
     looks = 0
 
-    class Deaf(RecordedHost):
+    class Deaf(ReplayHost):
         def run(self, argv: object, **more: object) -> Result:
             nonlocal looks
             looks += 1
@@ -86,8 +86,8 @@ def test_an_engine_that_never_answers_is_not_waited_for_in_silence(
             return Result(1, "", "slurm_load_jobs error: Unable to contact slurm controller")
 
     monkeypatch.setattr(_patience, "SAY_S", (0.0,))
-    monkeypatch.setattr(campaign_jobs, "RealHost", lambda: Deaf(tmp_path))
-    job = Submitted(engine="slurm", id="7", submitted_s=0.0)
+    monkeypatch.setattr(campaign_jobs, "LocalHost", lambda: Deaf(tmp_path))
+    job = JobHandle(engine="slurm", id="7", submitted_s=0.0)
     with pytest.raises(Interrupted, match="the job goes on") as left:
         campaign_jobs.watch(tmp_path, tmp_path, job, "back", Terminal())
     assert "back" in left.value.hint and "scancel 7" in left.value.hint

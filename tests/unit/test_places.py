@@ -12,7 +12,7 @@ import pytest
 from shakedown import campaign, launchers, workloads
 from shakedown.campaign import plan
 from shakedown.errors import BadInput, CannotMeasure, Unavailable
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.machine.span import span
 from shakedown.records import Absent, Job, Machine, Peak, Plan
 from shakedown.results import run_directory
@@ -187,7 +187,7 @@ def test_copies_run_on_every_host_and_each_leaves_its_own(tmp_path: Path, monkey
         tmp_path / "run", found, '[[run]]\nworkload = "empty"\nnodes = "each"\nrepeat = { min = 2, max = 2 }'
     )
     allocation = Allocation(engine="test", job="1", hosts=("node1", "node2", "node3"))
-    records = loop.execute(opened, opened.plan(), found, RealHost(), allocation=allocation)
+    records = loop.execute(opened, opened.plan(), found, LocalHost(), allocation=allocation)
     assert [(one.host, one.repeat, one.state) for one in records] == [
         (name, repeat, "ok") for repeat in (1, 2) for name in allocation.hosts
     ]
@@ -204,7 +204,7 @@ def test_a_host_that_does_not_answer_has_no_result_and_the_others_do(
     found = machine(2)
     opened = directory(tmp_path / "run", found, '[[run]]\nworkload = "empty"\nnodes = "each"')
     allocation = Allocation(engine="test", job="1", hosts=("node1", "node2"))
-    records = loop.execute(opened, opened.plan(), found, RealHost(), allocation=allocation)
+    records = loop.execute(opened, opened.plan(), found, LocalHost(), allocation=allocation)
     assert {one.host: one.state for one in records} == {"node1": "ok", "node2": "failed"}
     assert "node2 left no result" in next(one.reason for one in records if one.host == "node2")
 
@@ -216,10 +216,10 @@ def test_another_allocation_goes_on_with_the_hosts_that_are_missing(
     found = machine(3)
     opened = directory(tmp_path / "run", found, '[[run]]\nworkload = "empty"\nnodes = "each"')
     loop.execute(
-        opened, opened.plan(), found, RealHost(), allocation=Allocation(engine="t", job="1", hosts=("node1", "node2"))
+        opened, opened.plan(), found, LocalHost(), allocation=Allocation(engine="t", job="1", hosts=("node1", "node2"))
     )
     loop.execute(
-        opened, opened.plan(), found, RealHost(), allocation=Allocation(engine="t", job="2", hosts=("node2", "node3"))
+        opened, opened.plan(), found, LocalHost(), allocation=Allocation(engine="t", job="2", hosts=("node2", "node3"))
     )
     assert asked == [("node1", "node2"), ("node3",)]
 

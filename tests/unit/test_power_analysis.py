@@ -11,7 +11,7 @@ import pytest
 from shakedown.analysis import build, several
 from shakedown.energy.simulate import Load
 from shakedown.errors import BadInput, CannotMeasure
-from shakedown.hosts.access import RecordedHost
+from shakedown.hosts.access import ReplayHost
 from shakedown.metering import campaign_meters
 from shakedown.metering import trace as traces
 from shakedown.metering.meters import Status
@@ -141,7 +141,7 @@ def test_many_directories_lie_side_by_side(tmp_path: Path) -> None:
 
 
 def test_what_the_user_may_not_ask_for(tmp_path: Path) -> None:
-    door = RecordedHost(tmp_path)
+    door = ReplayHost(tmp_path)
     with pytest.raises(BadInput, match="belong to --meter"):
         campaign_meters.ask((), 1.0, None, door)
     with pytest.raises(BadInput, match="rest of -1 s"):

@@ -70,7 +70,7 @@ def silent(fraction: float | None, text: str) -> None:
     pass
 
 
-def held(path: Path) -> client.Relays:
+def held(path: Path) -> client.AgentClient:
     return client.held(path, host(name="node1"), ALLOCATION)
 
 
@@ -152,9 +152,9 @@ def test_a_relay_that_dies_is_noticed_at_once_and_started_again(tmp_path: Path, 
     assert reach.asked == [("node2",)], "the other one is still there"
 
 
-def _stop(team: client.Relays, name: str) -> None:
+def _stop(team: client.AgentClient, name: str) -> None:
     for line in team._lines:
-        line.tell(agent.Order(number=0, words=("stop",), hosts=(name,)))
+        line.tell(agent.AgentCommand(number=0, words=("stop",), hosts=(name,)))
 
 
 @pytest.mark.timing

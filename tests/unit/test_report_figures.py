@@ -12,14 +12,24 @@ import pytest
 from shakedown import units, workloads
 from shakedown.document import charts
 from shakedown.document.model import Bars, Dots, Figures, Heat, Lines, Table
-from shakedown.records import Analysis, Beside, Circumstances, Curve, Finding, Fraction, Metric, Params, Value
+from shakedown.records import (
+    Analysis,
+    Circumstances,
+    Curve,
+    Finding,
+    Fraction,
+    Metric,
+    Params,
+    PublishedComparison,
+    Value,
+)
 from shakedown.report import _choose, _figures, _published
 from shakedown.report._sections import document
 from support import analyses
 from support.report_figures import RATE, figures, finding
 
 
-def lines(findings: list[Finding], beside: tuple[Beside, ...] = ()) -> list[Lines]:
+def lines(findings: list[Finding], beside: tuple[PublishedComparison, ...] = ()) -> list[Lines]:
     return [one for one in figures(findings, beside) if isinstance(one, Lines)]
 
 
@@ -247,8 +257,8 @@ def test_like_with_like_has_bars_over_systems_and_the_rest_stands_apart() -> Non
     ours = msgspec.structs.replace(finding(2e9, threads=4), low=1.9e9, high=2.1e9)
     node = Circumstances(device="cpu", nodes=1, cores=4, whole=True, virtual=False)
 
-    def beside(system: str, theirs: float, *differences: str) -> Beside:
-        return Beside(
+    def beside(system: str, theirs: float, *differences: str) -> PublishedComparison:
+        return PublishedComparison(
             metric=RATE.name,
             unit="B/s",
             better="higher",
@@ -276,8 +286,8 @@ def test_like_with_like_has_bars_over_systems_and_the_rest_stands_apart() -> Non
 def test_a_published_value_stands_at_its_own_x_or_across() -> None:
     ours = [finding(1.0 * n, n=n) for n in (1, 2, 3)]
 
-    def published(theirs: float, system: str, **params: int) -> Beside:
-        return Beside(
+    def published(theirs: float, system: str, **params: int) -> PublishedComparison:
+        return PublishedComparison(
             metric=RATE.name,
             unit="B/s",
             better="higher",

@@ -137,9 +137,12 @@ def test_the_note_of_a_job_takes_no_more_room_than_was_taken_before(tmp_path: Pa
     assert fallback_store.note_in(tmp_path) is None
     before = (tmp_path / fallback_store.NOTE).stat()
     hosts = [
-        fallback_store.Saved(host=f"node{i}", file=f"/tmp/{i:0200}", belongs=f"runs/x/1@node{i}") for i in range(100)
+        fallback_store.SpilledFile(host=f"node{i}", file=f"/tmp/{i:0200}", belongs=f"runs/x/1@node{i}")
+        for i in range(100)
     ]
-    fallback_store.leave(tmp_path, ResultSaved(fallback_store.Unsaved(what="full", hint="free it", saved=tuple(hosts))))
+    fallback_store.leave(
+        tmp_path, ResultSaved(fallback_store.SpilledResult(what="full", hint="free it", saved=tuple(hosts)))
+    )
     after = (tmp_path / fallback_store.NOTE).stat()
     assert (before.st_ino, before.st_size) == (after.st_ino, after.st_size)
     note = fallback_store.note_in(tmp_path)

@@ -195,10 +195,10 @@ def test_the_device_query_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_burn_in_of_gpus_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from shakedown.operate.burnin import devices, options
     from shakedown.operate.burnin.records import Device
-    from shakedown.operate.health.node_access import Senses
+    from shakedown.operate.health.node_access import NodeAccess
 
     gpu = Device(id="gpu:0", title="GPU", pci="0000:9b:00", index=0)
     monkeypatch.setattr(devices, "gpus", lambda senses: (gpu,))
     with pytest.raises(ShakedownError, match="this build has none") as caught:
-        options.plan(options.Asked(devices="gpu"), Senses(), (0,))
+        options.plan(options.BurninOptions(devices="gpu"), NodeAccess(), (0,))
     assert "--devices cpu" in caught.value.hint

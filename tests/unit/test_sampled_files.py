@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shakedown.errors import BadInput, StoreFailed
-from shakedown.hosts.access import RealHost, RecordedHost
+from shakedown.hosts.access import LocalHost, ReplayHost
 from shakedown.metering import meters, raw_files, sampler_process
 from shakedown.metering import sampler as sampling
 from shakedown.metering import trace as traces
@@ -227,10 +227,10 @@ def test_what_cannot_be_asked_is_refused(tmp_path: Path) -> None:
 
 def test_targets_are_named_once_and_auto_never_fails(tmp_path: Path) -> None:
     word = f"simulated:{tmp_path}/x.json"
-    found = sampling.resolve([word, "auto", word], RecordedHost(tmp_path))
+    found = sampling.resolve([word, "auto", word], ReplayHost(tmp_path))
     assert found == (parse_target(word),)
     with pytest.raises(BadInput, match="unknown meter"):
-        sampling.resolve(["raple"], RealHost())
+        sampling.resolve(["raple"], LocalHost())
 
 
 def test_spare_cpus_are_on_cores_that_are_left_alone(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_spare_cpus_are_on_cores_that_are_left_alone(tmp_path: Path) -> None:
         path = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology"
         path.mkdir(parents=True)
         (path / "thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
-    door = RecordedHost(tmp_path, affinity=tuple(range(8)))
+    door = ReplayHost(tmp_path, affinity=tuple(range(8)))
     assert sampling.spare_cpus([0, 1, 2], door) == (3, 7)
     assert sampling.spare_cpus([0, 1, 2, 3], door) == (4, 5, 6, 7)
     assert sampling.spare_cpus(range(8), door) is None

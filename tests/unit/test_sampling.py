@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from shakedown.errors import CannotMeasure
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.metering import raw_files, sampler_process
 from shakedown.metering import sampler as sampling
 from shakedown.metering import trace as traces
@@ -174,7 +174,7 @@ def test_a_process_that_does_not_come_up_is_an_error(tmp_path: Path, monkeypatch
 
 def test_a_full_disk_loses_records_and_says_how_many(tmp_path: Path) -> None:
     config = sampler_process.Config(targets=(simulated(tmp_path),), folder=str(tmp_path), parent=1)
-    thread = sampler_process._Thread(0, config.targets[0], config, RealHost(), threading.Event(), 1)
+    thread = sampler_process._Thread(0, config.targets[0], config, LocalHost(), threading.Event(), 1)
     thread.descriptor = os.open("/dev/full", os.O_WRONLY)
     thread._keep(0, [Reading(0, 1, 2, None, 3.0)] * 3, 1)
     os.close(thread.descriptor)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shakedown import schedulers
 from shakedown.errors import CannotMeasure
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 from shakedown.schedulers import JobRecord
 from shakedown.schedulers import gridengine as ge
 from shakedown.schedulers import torque as torque_engine
@@ -116,7 +116,7 @@ def test_grid_engine_inside(tmp_path: Path) -> None:
         "<job_info><queue_info><job_list><JB_job_number>5</JB_job_number><JAT_start_time>2021-10-05T10:00:00"
         '</JAT_start_time><hard_request name="h_rt">60</hard_request></job_list></queue_info></job_info>'
     )
-    door = RecordedHost(tmp_path, commands={("env", "TZ=UTC", "LC_ALL=C", "qstat", "-xml", "-r"): shown})
+    door = ReplayHost(tmp_path, commands={("env", "TZ=UTC", "LC_ALL=C", "qstat", "-xml", "-r"): shown})
     found = GE.inside(environment, door)
     assert found is not None and found.hosts == ("node3", "node1") and found.cpus == (3, 2)
     assert found.attempt == 1 and found.end_s == OCTOBER_S + 60
@@ -185,13 +185,13 @@ def test_pbs_inside(tmp_path: Path) -> None:
         '{"Jobs":{"11.server":{"stime":"Tue Oct  5 10:00:00 2021","run_count":2,'
         '"Resource_List":{"walltime":"01:00:00"}}}}'
     )
-    found = PBS.inside(environment, RecordedHost(tmp_path, commands={words: shown}))
+    found = PBS.inside(environment, ReplayHost(tmp_path, commands={words: shown}))
     assert found is not None and found.hosts == ("node1", "node2") and found.cpus == (2, 2)
     assert found.end_s == OCTOBER_S + 3600 and found.attempt == 1
-    assert TORQUE.inside(environment, RecordedHost(tmp_path)) is None
-    theirs = TORQUE.inside({**environment, "PBS_VERSION": "TORQUE-6.1.2"}, RecordedHost(tmp_path))
+    assert TORQUE.inside(environment, ReplayHost(tmp_path)) is None
+    theirs = TORQUE.inside({**environment, "PBS_VERSION": "TORQUE-6.1.2"}, ReplayHost(tmp_path))
     assert theirs is not None and theirs.engine == "torque"
-    assert PBS.inside({**environment, "PBS_VERSION": "TORQUE-6.1.2"}, RecordedHost(tmp_path)) is None
+    assert PBS.inside({**environment, "PBS_VERSION": "TORQUE-6.1.2"}, ReplayHost(tmp_path)) is None
 
 
 # --------------------------------------------------------------------------------------------------------- LSF and Flux
@@ -210,10 +210,10 @@ def test_lsf_says_why_it_ended_a_job(recordings: Path) -> None:
 
 def test_lsf_inside(tmp_path: Path) -> None:
     environment = {"LSB_JOBID": "31", "LSB_MCPU_HOSTS": "node1 4 node2 4 ", "LSB_QUEUE": "normal"}
-    found = LSF.inside(environment, RecordedHost(tmp_path))
+    found = LSF.inside(environment, ReplayHost(tmp_path))
     assert found is not None and found.hosts == ("node1", "node2") and found.cpus == (4, 4) and found.mpi == ()
     summit = {**environment, "LSB_MCPU_HOSTS": "batch5 1 h41n08 42 h41n09 42"}
-    with_jsrun = RecordedHost(tmp_path, commands={("jsrun",): ""})
+    with_jsrun = ReplayHost(tmp_path, commands={("jsrun",): ""})
     found = LSF.inside(summit, with_jsrun)
     assert found is not None and found.hosts == ("h41n08", "h41n09") and found.mpi == ("jsm",)
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from shakedown import schedulers
 from shakedown.errors import BadInput, CannotMeasure, StoreFailed
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 from shakedown.run.batch import job_monitor
-from shakedown.run.batch.job_monitor import Ticket, View, begin, judge
+from shakedown.run.batch.job_monitor import JobStatus, JobTicket, begin, judge
 from shakedown.schedulers import JobRecord, JobState, Request
 
 SETTLE_S = job_monitor.SETTLE_S
@@ -40,9 +40,9 @@ def row(state: JobState = "done", **more: Any) -> JobRecord:
     return JobRecord(**{**words, **times, **more})
 
 
-def looks(*answers: tuple[Sequence[JobRecord] | None, Sequence[JobRecord] | None], step_s: float = 10.0) -> View:
+def looks(*answers: tuple[Sequence[JobRecord] | None, Sequence[JobRecord] | None], step_s: float = 10.0) -> JobStatus:
     """The view after these answers of queue and accounting, ``step_s`` apart."""
-    view = begin(Ticket(engine="slurm", job="7"))
+    view = begin(JobTicket(engine="slurm", job="7"))
     for number, (queue, accounts) in enumerate(answers):
         view = judge(view, queue, accounts, number * step_s, provisional=schedulers.get("slurm").provisional)
     return view
@@ -136,7 +136,7 @@ def test_a_requeued_job_that_is_cancelled_before_it_begins_again_is_cancelled() 
 def test_a_row_of_another_life_of_the_cluster_is_not_ours() -> None:
     old = row("done", submit_s=1.0, begin_s=2.0, end_s=3.0)
     assert not looks(([queued()], []), ([], [old])).final
-    ticket = Ticket(engine="slurm", job="7", submitted_s=1e9)
+    ticket = JobTicket(engine="slurm", job="7", submitted_s=1e9)
     assert judge(begin(ticket), [], [old], 0.0).state == "unknown"
     near = row("done", submit_s=1e9 - 3600, begin_s=1e9, end_s=1e9 + 1)
     assert judge(begin(ticket), [], [near], 0.0).state == "done", "clocks may differ by an hour"
@@ -198,7 +198,7 @@ def test_whatever_is_answered_done_is_only_what_the_accounting_or_the_queue_call
 # -------------------------------------------------------------------------------------------------------------- acting
 
 
-class Engine(RecordedHost):
+class Engine(ReplayHost):
     """A door to an engine that answers from a script: each command, its answers in turn, the last one for ever."""
 
     def __init__(self, answers: dict[str, list[Result]]) -> None:
@@ -257,7 +257,7 @@ def test_a_job_is_followed_through_outages_of_everything() -> None:
     now = [0.0]
     views = job_monitor.watch(
         schedulers.get("slurm"),
-        [Ticket(engine="slurm", job="7")],
+        [JobTicket(engine="slurm", job="7")],
         door,
         lambda view: heard.append(view.members[0].now),
         clock=lambda: now[0],
@@ -273,7 +273,7 @@ def test_following_ends_where_it_is_told_to_and_says_for_what_it_waits() -> None
     now = [0.0]
     (view,) = job_monitor.watch(
         schedulers.get("slurm"),
-        [Ticket(engine="slurm", job="7")],
+        [JobTicket(engine="slurm", job="7")],
         door,
         give_up_s=600.0,
         clock=lambda: now[0],
@@ -301,7 +301,7 @@ def test_a_job_that_nobody_will_start_says_so() -> None:
         "1",
     )
     door = Engine({"squeue": [Result(0, "\x1f".join((*fields, "7", "")) + "\n", "")], "sacct": [NO_ROW]})
-    (view,) = job_monitor.look(schedulers.get("slurm"), [begin(Ticket(engine="slurm", job="7"))], door, 0.0)
+    (view,) = job_monitor.look(schedulers.get("slurm"), [begin(JobTicket(engine="slurm", job="7"))], door, 0.0)
     assert "scontrol release" in view.stuck and view.state == "queued"
 
 
@@ -348,5 +348,5 @@ def test_cancelling_a_job_that_is_over_is_no_error() -> None:
 
 
 def test_a_ticket_finds_the_job_again_from_another_process() -> None:
-    ticket = Ticket(engine="gridengine", job="12", submitted_s=1.5)
-    assert msgspec.json.decode(msgspec.json.encode(ticket), type=Ticket) == ticket
+    ticket = JobTicket(engine="gridengine", job="12", submitted_s=1.5)
+    assert msgspec.json.decode(msgspec.json.encode(ticket), type=JobTicket) == ticket

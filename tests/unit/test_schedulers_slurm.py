@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shakedown import schedulers
 from shakedown.errors import CannotMeasure
-from shakedown.hosts.access import RecordedHost, Result
+from shakedown.hosts.access import ReplayHost, Result
 from shakedown.schedulers import JobRecord, JobState
 from shakedown.schedulers.common.slurm_rows import UNIT, jobs_of, rows, seconds_of, state_of
 from shakedown.schedulers.slurm import _ACCOUNTS, _QUEUE, interfaces
@@ -234,11 +234,11 @@ ENVIRONMENT = {
 }
 
 
-def door(tmp_path: Path, job: str = JOB) -> RecordedHost:
+def door(tmp_path: Path, job: str = JOB) -> ReplayHost:
     listed = Result(
         0, "", "srun: MPI types are...\nsrun: pmi2\nsrun: cray_shasta\nsrun: none\nsrun: pmix_v4\nsrun: pmix"
     )
-    return RecordedHost(tmp_path, commands={SHOWN: job, ("srun", "--mpi=list"): listed})
+    return ReplayHost(tmp_path, commands={SHOWN: job, ("srun", "--mpi=list"): listed})
 
 
 def test_the_allocation_is_read_from_the_environment_and_the_controller(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_the_allocation_is_read_from_the_environment_and_the_controller(tmp_path
     assert found.end_s == 1700003600 and found.attempt == 2 and found.partition == "batch"
     assert found.mpi == ("cray_shasta", "pmi2", "pmix", "pmix_v4")
     told = {**ENVIRONMENT, "SLURM_JOB_END_TIME": "1700000001", "SLURM_RESTART_COUNT": "1"}
-    alone = SLURM.inside(told, RecordedHost(tmp_path))
+    alone = SLURM.inside(told, ReplayHost(tmp_path))
     assert alone is not None and (alone.end_s, alone.attempt, alone.mpi) == (1700000001, 1, ()), "no controller needed"
 
 
@@ -266,8 +266,8 @@ def test_components_of_a_heterogeneous_job_are_one_allocation(tmp_path: Path) ->
 
 
 def test_outside_there_is_no_allocation_and_nonsense_is_an_error(tmp_path: Path) -> None:
-    assert schedulers.inside({}, RecordedHost(tmp_path)) is None
-    assert SLURM.inside({"SLURM_CONF": "/x"}, RecordedHost(tmp_path)) is None
+    assert schedulers.inside({}, ReplayHost(tmp_path)) is None
+    assert SLURM.inside({"SLURM_CONF": "/x"}, ReplayHost(tmp_path)) is None
     with pytest.raises(CannotMeasure, match="42"):
         SLURM.inside({**ENVIRONMENT, "SLURM_JOB_NODELIST": "n[1-"}, door(tmp_path))
     uneven = SLURM.inside({**ENVIRONMENT, "SLURM_JOB_CPUS_PER_NODE": "4"}, door(tmp_path))
@@ -281,10 +281,10 @@ def test_the_mpi_interfaces_of_old_and_new_slurm() -> None:
 
 
 def test_slurm_is_absent_where_its_commands_or_its_controller_are(tmp_path: Path) -> None:
-    assert "sbatch" in SLURM.absent(RecordedHost(tmp_path))
+    assert "sbatch" in SLURM.absent(ReplayHost(tmp_path))
     commands: dict[tuple[str, ...], Result | str] = {(name,): "" for name in ("sbatch", "squeue", "sacct", "scancel")}
     down = Result(0, "Slurmctld(primary) at ctl is DOWN", "")
     up = Result(0, "Slurmctld(primary) at ctl is UP", "")
     ping = ("scontrol", "ping")
-    assert "does not answer" in SLURM.absent(RecordedHost(tmp_path, commands={**commands, ping: down}))
-    assert SLURM.absent(RecordedHost(tmp_path, commands={**commands, ping: up})) == ""
+    assert "does not answer" in SLURM.absent(ReplayHost(tmp_path, commands={**commands, ping: down}))
+    assert SLURM.absent(ReplayHost(tmp_path, commands={**commands, ping: up})) == ""

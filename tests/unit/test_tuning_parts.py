@@ -218,7 +218,7 @@ def test_a_space_file_that_is_wrong_says_where(tmp_path: Path) -> None:
 
 def trial(number: int = 1) -> Trial:
     request = Request(point={"nb": number}, n=1000, stage="halving", block="b", estimate_s=1, cap_s=1)
-    return msgspec.structs.replace(loop.blank(loop.Asked(request, 1.0, 1)), state="ok", seconds=1.5, cost_s=2.0)
+    return msgspec.structs.replace(loop.blank(loop.TrialRequest(request, 1.0, 1)), state="ok", seconds=1.5, cost_s=2.0)
 
 
 def test_what_was_added_is_read_again(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_rates_come_back_out_of_a_run_that_was_made_with_them() -> None:
     }
     request = Request(point=point, n=n, stage="calibrate", block="b", estimate_s=1, cap_s=1)
     made = msgspec.structs.replace(
-        loop.blank(loop.Asked(request, 1.0, 1)), state="ok", seconds=seconds, phases=phases, cost_s=13.0
+        loop.blank(loop.TrialRequest(request, 1.0, 1)), state="ok", seconds=seconds, phases=phases, cost_s=13.0
     )
     found = prior.from_trials(prior.base(host()), [made])
     assert (found.dgemm, found.panel, found.trsm) == pytest.approx((base.dgemm, base.panel, base.trsm), rel=1e-9)
@@ -349,7 +349,7 @@ def test_the_model_knows_what_every_expert_knows() -> None:
 # -------------------------------------------------------------------------------------------------------------- program
 
 
-def asked(kind: str = "whole", **point: object) -> loop.Asked:
+def asked(kind: str = "whole", **point: object) -> loop.TrialRequest:
     full = {"layout": "2x4", "grid": "1x2", "nb": 192, "depth": 1, "bcast": "1ringM", "binding": "packed", **point}
     request = Request(
         point=full,  # type: ignore[arg-type]
@@ -362,7 +362,7 @@ def asked(kind: str = "whole", **point: object) -> loop.Asked:
         estimate_s=1,
         cap_s=1,
     )
-    return loop.Asked(request, 1.0, 1)
+    return loop.TrialRequest(request, 1.0, 1)
 
 
 def measurement(*cases: Case, state: str = "ok") -> Measurement:

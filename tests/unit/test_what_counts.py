@@ -13,7 +13,7 @@ from shakedown.acceptance.plan import LimitEntry, RunTest
 from shakedown.analysis import build, compare, limits, published_comparison, values
 from shakedown.campaign import plan
 from shakedown.document.model import Alert, Bars
-from shakedown.hosts.access import RealHost
+from shakedown.hosts.access import LocalHost
 from shakedown.programs import events
 from shakedown.published import systems
 from shakedown.records import Analysis, Case, Finding, Job, Limit, Measurement, Metric, Only, Run, Value
@@ -135,7 +135,7 @@ def analysed(
         schema=run_directory.SCHEMA, campaign="gpus", created_ns=0, version="0", host="node1"
     )
     opened = RunDirectory.create(folder / "run", manifest=manifest, campaign_toml=text, machine=here, plan=made)
-    records = loop.execute(opened, made, here, RealHost())
+    records = loop.execute(opened, made, here, LocalHost())
     analysis, damaged = build.analyse(opened)
     assert not damaged and [one.state for one in records] == ["ok", "ok"], [one.reason for one in records]
     return records, analysis

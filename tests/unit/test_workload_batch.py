@@ -288,10 +288,10 @@ def test_a_small_job_that_is_lost_fails_the_throughput(tmp_path: Path, monkeypat
 
 def test_without_an_engine_every_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    from shakedown.hosts.access import RealHost
+    from shakedown.hosts.access import LocalHost
 
     with pytest.raises(Unavailable) as caught:
-        batch.choose("auto", RealHost())
+        batch.choose("auto", LocalHost())
     for name in schedulers.names():
         assert f"{name}: " in caught.value.what
     assert "cluster up" in caught.value.hint

@@ -289,7 +289,7 @@ def test_a_foreseen_error_is_one_line_and_no_end(
 
 def test_words_that_are_none_are_usage(capsys: pytest.CaptureFixture[str]) -> None:
     def body(argv: Sequence[str], emit: emitter.Emitter) -> None:
-        emitter.Words("try", "about").parse_args(argv)
+        emitter.ProgramArguments("try", "about").parse_args(argv)
 
     assert emitter.run("try", body, ["--nonsense"], io.BytesIO()) == 2
     assert "next: try --help" in capsys.readouterr().err

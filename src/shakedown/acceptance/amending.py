@@ -16,7 +16,7 @@ from ..errors import BadInput
 from ..files import atomic
 from . import availability, checking, directory, sealing
 from .journal import Amended
-from .plan import Plan, Test
+from .plan import AcceptancePlan, Test
 
 _WORDS = ("title", "note", "by")  # of a test: how it is spoken of, not what it is
 
@@ -65,19 +65,19 @@ def is_otherwise(before: Test, after: Test) -> bool:
     return bool(msgspec.structs.replace(before, **same) != msgspec.structs.replace(after, **same))
 
 
-def touched(before: Plan, after: Plan) -> tuple[str, ...]:
+def touched(before: AcceptancePlan, after: AcceptancePlan) -> tuple[str, ...]:
     """The tests of the old plan that are otherwise in the new one, or no longer in it."""
     new = {one.id: one for one in after.tests}
     return tuple(one.id for one in before.tests if one.id not in new or is_otherwise(one, new[one.id]))
 
 
-def touched_not(before: Plan, after: Plan) -> frozenset[str]:
+def touched_not(before: AcceptancePlan, after: AcceptancePlan) -> frozenset[str]:
     """The tests that both plans have alike: what was copied for them stays."""
     changed = set(touched(before, after))
     return frozenset(one.id for one in before.tests if one.id not in changed)
 
 
-def changes(before: Plan, after: Plan) -> tuple[str, ...]:
+def changes(before: AcceptancePlan, after: AcceptancePlan) -> tuple[str, ...]:
     """What became otherwise, in words; empty where both plans say the same."""
     old, new = {one.id: one for one in before.tests}, {one.id: one for one in after.tests}
     words = [f"test {name} removed" for name in old if name not in new]

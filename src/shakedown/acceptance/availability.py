@@ -18,10 +18,10 @@ from ..document.text import day
 from ..errors import COULD_NOT_MEASURE, BadInput, StoreFailed
 from ..files import atomic
 from ..operate.availability import contract as contracts
-from ..operate.availability.records import Moved, Report
+from ..operate.availability.records import AvailabilityReport, Moved
 from ..results.outcome import last_line
 from ..units import show
-from .plan import AvailabilityTest, Plan
+from .plan import AcceptancePlan, AvailabilityTest
 from .results import Point
 
 FOLDER, CONTRACT = "contracts", "contract.toml"
@@ -40,7 +40,7 @@ def contract_text(word: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def keep_contracts(root: Path, plan: Plan, but: Container[str] = ()) -> list[Path]:
+def keep_contracts(root: Path, plan: AcceptancePlan, but: Container[str] = ()) -> list[Path]:
     """Copy the contracts of a plan's tests; the files, for their seals. ``but``: tests whose copies stay as they are.
     Raises BadInput, StoreFailed."""
     kept = []
@@ -89,7 +89,7 @@ def points(test: AvailabilityTest, exit_code: int | None, timed_out: bool, folde
     """The verdict of the report that the attempt left, with the judged window, its level and what was left out."""
     criterion = f"availability by the contract {test.contract}"
     try:
-        told = msgspec.json.decode((folder / "stdout").read_bytes(), type=Report)
+        told = msgspec.json.decode((folder / "stdout").read_bytes(), type=AvailabilityReport)
     except OSError as error:
         raise StoreFailed(f"cannot be read: {error.strerror}", where=str(folder / "stdout")) from None
     except strict.UNREADABLE:
@@ -119,7 +119,7 @@ def _last(path: Path) -> str:
         return ""
 
 
-def _words(told: Report) -> Iterator[str]:
+def _words(told: AvailabilityReport) -> Iterator[str]:
     """The reasons, then which window was judged, and how maintenance was taken."""
     yield from told.reasons
     if told.judged:
@@ -127,7 +127,7 @@ def _words(told: Report) -> Iterator[str]:
     yield from _maintenance(told)
 
 
-def _maintenance(told: Report) -> Iterator[str]:
+def _maintenance(told: AvailabilityReport) -> Iterator[str]:
     """What the contract left out and what it did not, with the hours: announced or not, a reader sees what it did."""
     applied = [one for one in told.exclusions if not one.refused]
     refused = [one for one in told.exclusions if one.refused]

@@ -17,12 +17,12 @@ from ..errors import BadInput, ShakedownError, nearest
 from ..records import Limit, Metric
 from .plan import (
     FLEET_MEDIAN,
+    AcceptancePlan,
     AvailabilityTest,
     CommandTest,
     FieldEntry,
     LimitEntry,
     ManualTest,
-    Plan,
     RunTest,
     Test,
     ValueEntry,
@@ -47,13 +47,13 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.where}: {self.what}" + (f"\n  next: {self.hint}" if self.hint else "")
 
 
-def load(name_or_path: str) -> tuple[Plan, str]:
+def load(name_or_path: str) -> tuple[AcceptancePlan, str]:
     """A plan that is right, and its text. Raises BadInput with everything that is wrong."""
     text, where = text_of(name_or_path)
     return checked(text, where), text
 
 
-def checked(text: str, where: str) -> Plan:
+def checked(text: str, where: str) -> AcceptancePlan:
     """A plan from its text, right in every point. Raises BadInput with everything that is wrong."""
     plan = parse(text, where)
     found = problems(plan)
@@ -64,7 +64,7 @@ def checked(text: str, where: str) -> Plan:
     return plan
 
 
-def problems(plan: Plan) -> list[Problem]:
+def problems(plan: AcceptancePlan) -> list[Problem]:
     """All that is wrong with a plan, in its order; empty for one that is right."""
     found: list[Problem] = []
     if not _NAME.fullmatch(plan.name):
@@ -123,7 +123,7 @@ def _raised(call: Callable[[], object]) -> Iterator[Fault]:
         yield (error.what, error.hint)
 
 
-def _test(test: Test, known: set[str], plan: Plan) -> Iterator[Fault]:
+def _test(test: Test, known: set[str], plan: AcceptancePlan) -> Iterator[Fault]:
     if not test.requirements:
         yield "is for no requirement", "name them: requirements = [...]"
     for name in test.requirements:
@@ -160,7 +160,7 @@ def waits(test: Test) -> str:
 # ----------------------------------------------------------------------------------------------------------------- runs
 
 
-def _run(test: RunTest, plan: Plan) -> Iterator[Fault]:
+def _run(test: RunTest, plan: AcceptancePlan) -> Iterator[Fault]:
     if not test.limits:
         yield "has no limit", "add a [[test.limit]] with metric and at_least or at_most"
     if test.workload not in workloads.names():
@@ -207,7 +207,7 @@ def _hosts(test: RunTest) -> Iterator[Fault]:
         yield f"hosts = {test.hosts} and nodes = {most}: nothing can meet it", "fix one of them"
 
 
-def metrics_of(plan: Plan) -> dict[str, Metric]:
+def metrics_of(plan: AcceptancePlan) -> dict[str, Metric]:
     """The metrics of all workloads that the plan runs and that there are, by name."""
     names = {one.workload for one in plan.tests if isinstance(one, RunTest)} & set(workloads.names())
     return {metric.name: metric for name in sorted(names) for metric in workloads.get(name).metrics}

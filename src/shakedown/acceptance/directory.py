@@ -25,7 +25,7 @@ from ..errors import BadInput
 from ..files import atomic
 from . import availability, checking, journal, sealing
 from .journal import Abandoned, Amended, Attempt, Begun, Entry, Sealed, Session
-from .plan import Plan, parse
+from .plan import AcceptancePlan, parse
 from .sealing import EVIDENCE, PART, PLAN, REPORTS, RUNS
 
 
@@ -33,8 +33,10 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     """An acceptance directory as it was read: its plan and the entries of its journal."""
 
     path: Path
-    plan: Plan  # in force
-    plans: tuple[tuple[int, Plan], ...]  # every plan, in their order, with the entry from which on it was in force
+    plan: AcceptancePlan  # in force
+    plans: tuple[
+        tuple[int, AcceptancePlan], ...
+    ]  # every plan, in their order, with the entry from which on it was in force
     read: journal.Read
 
     @property
@@ -49,7 +51,7 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     def amendments(self) -> tuple[Amended, ...]:
         return tuple(one for one in self.entries if isinstance(one, Amended))
 
-    def plan_at(self, entry: int) -> Plan:
+    def plan_at(self, entry: int) -> AcceptancePlan:
         """The plan that was in force when an entry was written."""
         return next(plan for number, plan in reversed(self.plans) if number <= entry)
 
@@ -117,7 +119,7 @@ def open_(path: Path) -> Acceptance:
     return Acceptance(path=path, plan=plans[-1][1], plans=tuple(plans), read=found)
 
 
-def _plan(path: Path, name: str, sha256: str) -> Plan:
+def _plan(path: Path, name: str, sha256: str) -> AcceptancePlan:
     """The plan's copy, which must be the one that the journal names. Raises Tampered."""
     if Path(name).name != name:
         raise journal.Tampered("names a plan elsewhere", where=str(path / journal.JOURNAL), hint="restore the journal")

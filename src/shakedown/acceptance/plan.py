@@ -183,7 +183,7 @@ class _Raw(_Entry, frozen=True, kw_only=True):
     test: list[dict[str, Any]]
 
 
-class Plan(_Entry, frozen=True, kw_only=True):
+class AcceptancePlan(_Entry, frozen=True, kw_only=True):
     """A whole plan."""
 
     name: str
@@ -244,7 +244,7 @@ def text_of(name_or_path: str) -> tuple[str, str]:
     raise unknown("acceptance plan", name_or_path, names())
 
 
-def parse(text: str, where: str) -> Plan:
+def parse(text: str, where: str) -> AcceptancePlan:
     """A plan from its TOML text: its keys and types are right. Raises BadInput."""
     raw = strict.convert(strict.read_toml(text, where), _Raw, where, hint=_HINT)
     requirements = tuple(
@@ -256,7 +256,7 @@ def parse(text: str, where: str) -> Plan:
         _one(table, _kind(table, number, where, clauses), f"{where}: test {number}{_clause(table, clauses)}")
         for number, table in enumerate(raw.test, 1)
     )
-    return Plan(
+    return AcceptancePlan(
         name=raw.name,
         title=raw.title,
         document=raw.document,
@@ -333,7 +333,7 @@ def to_toml(value: object) -> str:
     raise TypeError(f"a campaign holds no {type(value).__name__}")
 
 
-def campaign_toml(plan: Plan, tests: Iterable[RunTest]) -> str:
+def campaign_toml(plan: AcceptancePlan, tests: Iterable[RunTest]) -> str:
     """The campaign that runs ``tests``, as TOML text."""
     lines = [f"name = {to_toml(plan.name)}", f"title = {to_toml(plan.title)}"]
     for test in tests:

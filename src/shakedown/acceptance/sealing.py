@@ -16,7 +16,7 @@ import msgspec
 from ..errors import BadInput
 from ..files import atomic
 from .journal import Abandoned, Amended, Attempt, Begun, Entry, File, Read, Reported, Sealed, Session
-from .plan import Plan
+from .plan import AcceptancePlan
 
 PLAN, RUNS, EVIDENCE, REPORTS = "plan.toml", "runs", "evidence", "report"
 #: Ends the name of a folder whose test is still under way, or was cut short: it is not sealed, and nothing rests on it.
@@ -96,7 +96,7 @@ def run_files(folder: Path, runs: Iterable[str]) -> list[Path]:
 # --------------------------------------------------------------------------------------------------------- verification
 
 
-def verify(root: Path, found: Read, plan: Plan) -> list[Fault]:
+def verify(root: Path, found: Read, plan: AcceptancePlan) -> list[Fault]:
     """Every file of the evidence and of the newest report that is not as the journal says, in that order."""
     faults: list[Fault] = []
     owners = _owners(found.entries)
@@ -138,7 +138,7 @@ def _owners(entries: Iterable[Entry]) -> dict[str, set[str]]:
     return owners
 
 
-def _held(root: Path, file: File, tests: tuple[str, ...], plan: Plan) -> list[Fault]:
+def _held(root: Path, file: File, tests: tuple[str, ...], plan: AcceptancePlan) -> list[Fault]:
     """Whether one file is as it was sealed."""
 
     def fault(what: str) -> list[Fault]:
@@ -158,7 +158,7 @@ def _held(root: Path, file: File, tests: tuple[str, ...], plan: Plan) -> list[Fa
     return []
 
 
-def _added(root: Path, entries: tuple[Entry, ...], known: set[str], plan: Plan) -> list[Fault]:
+def _added(root: Path, entries: tuple[Entry, ...], known: set[str], plan: AcceptancePlan) -> list[Fault]:
     """Files among the evidence that no entry names. A session that is open, or was abandoned, is not sealed."""
     sealed = {entry.folder for entry in entries if isinstance(entry, Sealed)}
     begun = {entry.folder: entry.tests for entry in entries if isinstance(entry, Session)}
@@ -177,7 +177,7 @@ def _added(root: Path, entries: tuple[Entry, ...], known: set[str], plan: Plan) 
     return faults
 
 
-def clauses_of(tests: Iterable[str], plan: Plan) -> str:
+def clauses_of(tests: Iterable[str], plan: AcceptancePlan) -> str:
     """The clauses that these tests are for: ``clause 3.3 (8)``."""
     asked = set(tests)
     wanted = {name for test in plan.tests if test.id in asked for name in test.requirements}

@@ -15,11 +15,11 @@ from ..units import show_seconds
 from . import checking
 from .forms import Answer, Form
 from .plan import (
+    AcceptancePlan,
     AvailabilityTest,
     CommandTest,
     FieldEntry,
     ManualTest,
-    Plan,
     Requirement,
     RunTest,
     Test,
@@ -334,7 +334,9 @@ def _enough(test: Test, passed: Sequence[Tried]) -> str:
 # ---------------------------------------------------------------------------------------------------------- requirements
 
 
-def required(plan: Plan, requirement: Requirement, tests: Mapping[str, Tested], waiver: Waiver | None) -> Required:
+def required(
+    plan: AcceptancePlan, requirement: Requirement, tests: Mapping[str, Tested], waiver: Waiver | None
+) -> Required:
     """A requirement by its tests. One that has desirable tests alone is desirable itself."""
     mine = [tests[one.id] for one in plan.tests_of(requirement)]
     deciding = [one for one in mine if one.severity == "mandatory"]

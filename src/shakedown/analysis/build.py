@@ -108,7 +108,7 @@ def read(directory: RunDirectory, *, whole: bool = False) -> Part:
     place = {run.id: index for index, run in enumerate(plan.runs)}  # the report follows the campaign's order
     metered = bool(campaign_meters.folders(directory.path))
 
-    def told(found: list[case_stream.Loose]) -> tuple[table.Cases, tuple[Outcome, ...], list[Measurement]]:
+    def told(found: list[case_stream.CaseStream]) -> tuple[table.Cases, tuple[Outcome, ...], list[Measurement]]:
         records = [one.whole() for one in found] if whole or metered else []
         found.sort(key=lambda one: (place.get(one.run, len(place)), one.repeat))
         cases = table.from_measurements(found)  # goes through the cases, whose checks are counted on the way
@@ -263,7 +263,7 @@ def _with_measured(machine: Machine, peaks: dict[str, list[Peak]]) -> Machine:
 
 
 def _outcome(
-    directory: RunDirectory, one: case_stream.Loose, labels: dict[str, str], machine: Machine, command: str
+    directory: RunDirectory, one: case_stream.CaseStream, labels: dict[str, str], machine: Machine, command: str
 ) -> Outcome:
     record: Measurement = one.record
     folder = directory.folder_with(record)

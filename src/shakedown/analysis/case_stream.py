@@ -1,7 +1,7 @@
 """The measurements of a run directory as they lie there, read case by case: half a million of them do not fit otherwise.
 
 A case as a record takes a kilobyte and a half, as columns a quarter of that. So a measurement's cases stay as JSON until
-they are asked for (``Loose.cases``), one after another, and what stays is columns.
+they are asked for (``CaseStream.cases``), one after another, and what stays is columns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Text(Measurement, frozen=True, kw_only=True):
     cases: tuple[msgspec.Raw, ...] = ()  # type: ignore[assignment]
 
 
-class Loose:
+class CaseStream:
     """One measurement; all of it but its cases is in ``record``."""
 
     def __init__(self, record: Measurement, texts: tuple[msgspec.Raw, ...] | None = None) -> None:
@@ -70,7 +70,7 @@ class Loose:
             raise StoreFailed(f"is damaged: {error}") from None
 
 
-def read(directory: RunDirectory, make: Callable[[list[Loose]], T]) -> tuple[T, list[Absent]]:
+def read(directory: RunDirectory, make: Callable[[list[CaseStream]], T]) -> tuple[T, list[Absent]]:
     """What ``make`` makes of all whole measurements of a directory, and what in it is damaged.
 
     Where anything is, all is read again by ``RunDirectory.load``, which mends what can be mended. Raises StoreFailed.
@@ -79,7 +79,7 @@ def read(directory: RunDirectory, make: Callable[[list[Loose]], T]) -> tuple[T, 
         return make([_read(path) for path in _files(directory)]), []
     except StoreFailed:
         loaded = directory.load()
-        return make([Loose(record) for record in loaded.measurements]), loaded.damaged
+        return make([CaseStream(record) for record in loaded.measurements]), loaded.damaged
 
 
 def _files(directory: RunDirectory) -> Iterator[Path]:
@@ -89,7 +89,7 @@ def _files(directory: RunDirectory) -> Iterator[Path]:
             yield path
 
 
-def _read(path: Path) -> Loose:
+def _read(path: Path) -> CaseStream:
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_Text)
     except OSError as error:
@@ -97,4 +97,4 @@ def _read(path: Path) -> Loose:
     except strict.UNREADABLE as error:
         raise StoreFailed(f"is damaged: {error}", where=str(path)) from None
     fields = {name: getattr(found, name) for name in Measurement.__struct_fields__ if name != "cases"}
-    return Loose(Measurement(**fields), found.cases)
+    return CaseStream(Measurement(**fields), found.cases)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from ..published import PublishedValue, System
-from ..records import Beside, Circumstances, Finding, Metric
+from ..records import Circumstances, Finding, Metric, PublishedComparison
 from . import circumstances
 from .values import is_headline
 
@@ -32,7 +32,7 @@ def beside(
     metrics: Mapping[str, Metric],
     systems: Iterable[System],
     setting: circumstances.Setting | None = None,
-) -> tuple[Beside, ...]:
+) -> tuple[PublishedComparison, ...]:
     """For each metric and each set of matching parameters, each system's value beside ours: like with like where there is
     such a pair, ranked; else the published value that is nearest, by nodes first, under other circumstances and unranked.
 
@@ -140,13 +140,13 @@ def _nearest(ours: Mapping[bytes, _Mine], theirs: Sequence[Printed]) -> tuple[_M
     return min(((mine, other) for mine in ours.values() for other in theirs), key=rank)
 
 
-def _beside(system: System, mine: _Mine, theirs: Printed) -> Beside:
+def _beside(system: System, mine: _Mine, theirs: Printed) -> PublishedComparison:
     value, metric, one = theirs.value, theirs.metric, mine.finding
     assert one.value is not None
     apart = circumstances.differences(mine.circumstances, theirs.circumstances, metric)
     half = 0.0 if metric.exact else value.half_width
     rank = compare(metric.better, interval(one, metric), (value.value - half, value.value, value.value + half))
-    return Beside(
+    return PublishedComparison(
         metric=metric.name,
         unit=metric.unit,
         better=metric.better,

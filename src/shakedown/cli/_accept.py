@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..acceptance.plan import Plan, Test
+    from ..acceptance.plan import AcceptancePlan, Test
     from ..acceptance.results import Result
 
 #: A last column narrower than this goes below its row.
@@ -51,13 +51,13 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) ->
     return found
 
 
-def show_plan(found: Plan) -> None:
+def show_plan(found: AcceptancePlan) -> None:
     """Every requirement in its words, its tests with all of their criteria, and what is still awaited."""
     for line in plan_lines(found, columns()):
         print(line)
 
 
-def plan_lines(found: Plan, width: int) -> list[str]:
+def plan_lines(found: AcceptancePlan, width: int) -> list[str]:
     """A plan as lines for a terminal of that width."""
     lines = [found.title, *(folded(found.document, 0, width) if found.document else [])]
     lines += folded(found.summary, 0, width) if found.summary else []

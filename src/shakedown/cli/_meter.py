@@ -10,7 +10,7 @@ import msgspec
 from ..document import terminal
 from ..energy.uncertainty.quantity import Quantity
 from ..errors import BadInput, ShakedownError
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..metering import meters
 from ..metering import sampler as sampling
 from ..metering.meters import Channel, Reading, Status, Target
@@ -60,7 +60,7 @@ class Recorded(Record, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()  # of its clock
 
 
-def listed(name: str, door: Door) -> Listed:
+def listed(name: str, door: HostAccess) -> Listed:
     """Never raises: a meter whose module or library is broken counts as absent."""
     try:
         meter = meters.get(name)
@@ -83,7 +83,7 @@ def listed(name: str, door: Door) -> Listed:
     return msgspec.structs.replace(told, here=tuple(map(str, targets)), channels=tuple(channels))
 
 
-def ask(target: Target, door: Door, found: list[Read], refused: list[Absent]) -> None:
+def ask(target: Target, door: HostAccess, found: list[Read], refused: list[Absent]) -> None:
     """Ask a target once: its channels join ``found``, or the reason why not ``refused``. Raises BadInput for a target that
     cannot be."""
     try:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from ..document.terminal import say
 from ..run.loop import Progress
 from ..schedulers import Scheduler
-from ._patience import Patience
+from ._patience import WaitReporter
 from .progress import Live
 
 
@@ -24,5 +24,5 @@ class Terminal:
 
     @contextlib.contextmanager
     def waiting(self, engine: Scheduler, job: str) -> Iterator[Callable[[str], None]]:
-        with Patience(f"job {job}", engine.title, engine.look(job), say) as patience:
+        with WaitReporter(f"job {job}", engine.title, engine.look(job), say) as patience:
             yield patience.hear

@@ -32,7 +32,7 @@ def words(job: str, title: str, what: str, look: Sequence[str], begun_s: float, 
     )
 
 
-class Patience:
+class WaitReporter:
     """Speaks while nothing is heard. ``hear`` is told of every look at the job."""
 
     def __init__(self, job: str, title: str, look: Sequence[str], say: Callable[[str], None]) -> None:
@@ -43,7 +43,7 @@ class Patience:
         self._what, self._said = "", 0
         self._thread = threading.Thread(target=self._speak, name="patience", daemon=True)
 
-    def __enter__(self) -> Patience:
+    def __enter__(self) -> WaitReporter:
         self._thread.start()
         return self
 

@@ -103,7 +103,7 @@ def run(
     """Do what needs no person: all runs as one campaign, here or in one job, then the commands. Goes on where it stopped."""
     from ..acceptance import deciding, running
     from ..acceptance import directory as directories
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..run.batch import submission
     from ._observer import Terminal
 
@@ -111,7 +111,7 @@ def run(
     directories.refuse_if_others_write(directory)
     acceptance = directories.open_(directory)
     if how.batch:
-        submission.reachable(how.batch, RealHost())  # before anything of it stands in the journal
+        submission.reachable(how.batch, LocalHost())  # before anything of it stands in the journal
     wanted = [acceptance.plan.test(name) for name in test or ()] or list(acceptance.plan.tests)
     before = directories.open_session(acceptance.entries)
     if before:

@@ -13,8 +13,8 @@ from ..document import terminal
 from ..errors import BadInput
 
 if TYPE_CHECKING:
-    from ..operate.accounting.records import Report
-    from ..operate.accounting.report import Asked
+    from ..operate.accounting.records import AccountingReport
+    from ..operate.accounting.report import ReportOptions
 
 app = typer.Typer(
     name="accounting",
@@ -74,13 +74,13 @@ def report(
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Add up the use of a window."""
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..operate.accounting import report as reports
     from ..operate.accounting.loading import Store
 
     formats = _formats(format, output)
     asked = _asked(source, engine, reader, begin, end, timezone, written_in, by, tariff, nodes, availability, gpus_per)
-    door = RealHost()
+    door = LocalHost()
     with Store(zone=asked.written_in or timezone, gpus_per=asked.gpus_per, lean=True) as store:
         reports.load(store, asked, door)
         told = reports.make(store, asked, door)
@@ -105,14 +105,14 @@ def jobs(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Print the jobs themselves in one set of columns, whatever engine they are from (CSV)."""
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..operate.accounting import export
     from ..operate.accounting import report as reports
     from ..operate.accounting.loading import Store
 
     asked = _asked(source, engine, reader, begin, end, timezone, written_in, "user", None, "", None, gpus_per)
     with Store(zone=asked.written_in or timezone, gpus_per=asked.gpus_per) as store:
-        door = RealHost()
+        door = LocalHost()
         reports.load(store, asked, door)
         low, high = reports.window(store, asked, door) if begin or end else (None, None)
         for line in export.lines(store, low, high, as_json=json):
@@ -172,9 +172,9 @@ def _asked(
     nodes: str,
     availability: list[str] | None,
     gpus_per: str,
-) -> Asked:
+) -> ReportOptions:
     from ..errors import unknown
-    from ..operate.accounting.report import Asked
+    from ..operate.accounting.report import ReportOptions
     from ..times import checked_zone
 
     if engine not in ("", "slurm"):
@@ -184,7 +184,7 @@ def _asked(
     zone = checked_zone(zone or "UTC", "--timezone")
     if written_in:
         checked_zone(written_in, "--written-in")
-    return Asked(
+    return ReportOptions(
         sources=tuple(source or ()),
         from_slurm=engine == "slurm",
         reader=reader,
@@ -217,7 +217,7 @@ def _formats(text: str, output: Path | None) -> tuple[str, ...]:
     return formats
 
 
-def _print(told: Report) -> None:
+def _print(told: AccountingReport) -> None:
     from ..operate.accounting import tables
 
     print(f"{times.stamp(told.begin_s, told.zone)} to {times.stamp(told.end_s, told.zone)} ({told.zone})\n")
@@ -241,7 +241,7 @@ def _print(told: Report) -> None:
         terminal.note(f"note: {one.text}{f'; {one.advice}' if one.advice else ''}")
 
 
-def _write(folder: Path, formats: tuple[str, ...], told: Report) -> None:
+def _write(folder: Path, formats: tuple[str, ...], told: AccountingReport) -> None:
     from ..files import atomic
     from ..operate.accounting import page, tables
 

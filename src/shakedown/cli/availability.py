@@ -13,11 +13,11 @@ from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput, CannotMeasure
 
 if TYPE_CHECKING:
-    from ..hosts.access import RealHost
-    from ..operate.availability.evaluate import Found
+    from ..hosts.access import LocalHost
+    from ..operate.availability.evaluate import Evaluation
     from ..operate.availability.history import History
     from ..operate.availability.jobs import JobTable
-    from ..operate.availability.records import Report
+    from ..operate.availability.records import AvailabilityReport
 
 app = typer.Typer(
     name="availability",
@@ -66,12 +66,12 @@ def report(
 
     Exit code 0 met, 1 not met, 4 undecided (too little was observed, or the history is too short), 3 no data.
     """
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..operate.availability import contract as contracts
     from ..operate.availability import evaluate, published_comparison
 
     agreed = contracts.load(contract)
-    door = RealHost()
+    door = LocalHost()
     low, high = _asked(begin, end, _zone(zone) or agreed.zone)
     history = _history(source, door, low, high, zone, nodes)  # a local time is not read in a zone that nobody named
     low, high = _stretch(history, low, high)
@@ -119,11 +119,11 @@ def watch(
     Exit code 3 where the engine never answered.
     """
     from ..errors import unknown
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..operate.availability import contract as contracts
     from ..operate.availability import watching
 
-    door = RealHost()
+    door = LocalHost()
     chosen = engine or watching.engine_here(door)
     if chosen not in watching.ENGINES:
         raise unknown("engine", chosen, watching.ENGINES, where="--engine")
@@ -157,12 +157,12 @@ def import_(
 
     What it holds is read again by --from; times are Unix seconds.
     """
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..operate.availability import words
     from ..operate.availability.reading import table
 
     low, _ = _asked(begin, "", _zone(zone) or "UTC")
-    history = _history(source, RealHost(), low, None, _zone(zone), nodes)
+    history = _history(source, LocalHost(), low, None, _zone(zone), nodes)
     rows = table.write(output, history, tuple(one.kind or words.kind_of(one.what) for one in history.causes))
     if json:
         terminal.print_json(
@@ -215,7 +215,7 @@ def _asked(begin: str, end: str, zone: str) -> tuple[int | None, int | None]:
     return low, high
 
 
-def _history(source: list[str], door: RealHost, low: int | None, high: int | None, zone: str, nodes: str) -> History:
+def _history(source: list[str], door: LocalHost, low: int | None, high: int | None, zone: str, nodes: str) -> History:
     from ..operate.availability import reading
 
     return reading.read(source, door, begin_s=low, end_s=high, zone=zone, nodes=nodes)
@@ -245,7 +245,7 @@ def _stretch(history: History, low: int | None, high: int | None) -> tuple[int, 
     return begin, end
 
 
-def _jobs(asked: str, live: bool, door: RealHost, low: int, high: int) -> JobTable | None:
+def _jobs(asked: str, live: bool, door: LocalHost, low: int, high: int) -> JobTable | None:
     """Jobs of a file, or of the engine that was asked for its nodes."""
     from ..operate.availability import jobs
 
@@ -259,7 +259,7 @@ def _jobs(asked: str, live: bool, door: RealHost, low: int, high: int) -> JobTab
 # ------------------------------------------------------------------------------------------------------------- printing
 
 
-def _write_page(path: Path, told: Report, found: Found) -> None:
+def _write_page(path: Path, told: AvailabilityReport, found: Evaluation) -> None:
     from ..files import atomic
     from ..operate.availability import page
 
@@ -267,7 +267,7 @@ def _write_page(path: Path, told: Report, found: Found) -> None:
     terminal.say(f"page: {path}")
 
 
-def _print(told: Report) -> None:
+def _print(told: AvailabilityReport) -> None:
     from ..operate.availability import tables
 
     for sentence in tables.lead(told):

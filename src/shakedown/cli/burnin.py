@@ -11,7 +11,7 @@ from ..document import terminal
 from . import common
 
 if TYPE_CHECKING:
-    from ..operate.burnin.records import Report
+    from ..operate.burnin.records import BurninReport
 
 app = typer.Typer(
     name="burnin",
@@ -86,10 +86,10 @@ def run(
     """Burn in this node. Exit code 0 passed, 1 failed, 3 not tested to the end (Ctrl-C: the verdict so far)."""
     from ..operate.burnin import journal, options
     from ..operate.burnin.devices import usable_cpus
-    from ..operate.health.node_access import Senses
+    from ..operate.health.node_access import NodeAccess
 
     meters = tuple(one for one in meter or ["auto"] if one != "none")
-    asked = options.Asked(
+    asked = options.BurninOptions(
         time=time,
         devices=devices,
         memory=memory,
@@ -103,7 +103,7 @@ def run(
         isa=isa,
         meters=meters,
     )
-    senses = Senses()
+    senses = NodeAccess()
     planned = options.plan(asked, senses, usable_cpus())
     folder = output or Path(options.folder_name(planned))
     journal.create(folder, planned)
@@ -117,10 +117,10 @@ def run(
 def resume(folder: Folder, json: Json = False) -> None:
     """Continue a burn-in that was ended or cut off, for the rest of its time."""
     from ..operate.burnin import journal, options
-    from ..operate.health.node_access import Senses
+    from ..operate.health.node_access import NodeAccess
 
     planned = journal.read_plan(folder)
-    _show(options.carry_out(folder, planned, Senses(), terminal.say), json)
+    _show(options.carry_out(folder, planned, NodeAccess(), terminal.say), json)
 
 
 @app.command("report")
@@ -135,9 +135,9 @@ def report(folder: Folder, json: Json = False) -> None:
 def list_devices(json: Json = False) -> None:
     """What there is to burn in here."""
     from ..operate.burnin.devices import cores, gpus, usable_cpus
-    from ..operate.health.node_access import Senses
+    from ..operate.health.node_access import NodeAccess
 
-    senses = Senses()
+    senses = NodeAccess()
     found = (*gpus(senses), *cores(senses, usable_cpus()))
     if json:
         terminal.print_json(found)
@@ -145,7 +145,7 @@ def list_devices(json: Json = False) -> None:
         terminal.print_table(("device", "what it is"), [(one.id, one.title) for one in found])
 
 
-def _show(verdict: Report, json: bool) -> None:
+def _show(verdict: BurninReport, json: bool) -> None:
     import sys
 
     from ..operate.burnin.report import text

@@ -14,7 +14,7 @@ from ..document import terminal
 from ..errors import COULD_NOT_MEASURE, MET, BadInput
 
 if TYPE_CHECKING:
-    from ..rehearsal_cluster import Lab, Link, Status
+    from ..rehearsal_cluster import Link, RehearsalCluster, Status
 
 app = typer.Typer(
     name="cluster",
@@ -218,7 +218,7 @@ def node_slow(
     if link is None:
         raise BadInput("no change of the link was given", hint="--rate 100Mbit, --delay 5ms, --loss 1%")
 
-    def slow(lab: Lab) -> None:
+    def slow(lab: RehearsalCluster) -> None:
         method = lab.slow(name, rate_bit_s=link.rate_bit_s, delay_s=link.delay_s, loss=link.loss)
         terminal.say(f"{name}: {_words(link, method)}")
 
@@ -249,7 +249,7 @@ def daemon_start(name: Daemon, directory: Directory = None, json: Json = False) 
 # -------------------------------------------------------------------------------------------------------------------- shared
 
 
-def _change(directory: Path | None, json: bool, act: Callable[[Lab], object]) -> None:
+def _change(directory: Path | None, json: bool, act: Callable[[RehearsalCluster], object]) -> None:
     from .. import rehearsal_cluster
 
     lab = rehearsal_cluster.open_(directory)

@@ -14,11 +14,11 @@ from ..errors import BadInput
 def warn_of_passwords(targets: Iterable[str]) -> None:
     """Say on standard error for which meters a password goes over the network unencrypted. Raises BadInput for a file of
     passwords that others may read."""
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..metering import meters
 
     for target in targets:
-        if text := meters.exposed(meters.parse_target(target), RealHost()):
+        if text := meters.exposed(meters.parse_target(target), LocalHost()):
             note(f"shakedown: {text}")
 
 

@@ -12,7 +12,7 @@ from ..document import terminal
 from ..errors import MET, NOT_MET, UNDECIDED, BadInput
 
 if TYPE_CHECKING:
-    from ..energy.facility.page import Drawn, Facility
+    from ..energy.facility.page import Facility, PageFigures
     from ..energy.facility.ratios import Data
 
 
@@ -197,7 +197,7 @@ def _write_page(path: Path, data: Data, found: Facility) -> None:
     atomic.write(path, text)
 
 
-def _drawn(data: Data, found: Facility) -> Drawn:
+def _drawn(data: Data, found: Facility) -> PageFigures:
     """The courses and clouds of the page's figures."""
     import numpy as np
 
@@ -224,7 +224,7 @@ def _drawn(data: Data, found: Facility) -> Drawn:
     )
     slow = page.step_s(length / 4, page.least_step_s(data))
     course = tuple(ratios.windows(data, begin, end, slow)) if length >= 2 * slow else ()
-    return page.Drawn(powers=powers, clouds=tuple(clouds), course=found.windows or course)
+    return page.PageFigures(powers=powers, clouds=tuple(clouds), course=found.windows or course)
 
 
 def _title(data: Data, name: str) -> str:

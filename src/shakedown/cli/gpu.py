@@ -17,11 +17,11 @@ def command(
     Exit code 3 where there is no GPU, or none that answers.
     """
     from ..errors import Unavailable
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..machine.gpu_query import lines, query
     from ..workloads.common.gpu import without_kernels
 
-    found = query(RealHost())
+    found = query(LocalHost())
     if json:
         terminal.print_json(found)
     elif found.gpus:

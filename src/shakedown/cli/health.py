@@ -14,7 +14,7 @@ from ..errors import MET, NOT_MET, BadInput, CannotMeasure
 from . import common
 
 if TYPE_CHECKING:
-    from ..operate.health.records import Kept
+    from ..operate.health.records import KeptState
 
 
 class _Group(TyperGroup):
@@ -109,7 +109,7 @@ def learn(
     """Write a plan from this node as it is: read it, correct it, and install it on all nodes of its kind."""
     from ..operate.health import calling, plan
 
-    report, _, _ = calling.carry_out(calling.Asked(state="none", root=root, plan="none"))
+    report, _, _ = calling.carry_out(calling.HealthOptions(state="none", root=root, plan="none"))
     ill = [one for one in report.findings if one.severity == "CRITICAL"]
     if ill and not anyway:
         raise CannotMeasure(
@@ -284,7 +284,7 @@ def _state_file(state: str, host: str) -> Path:
     return Path(states.path(state, host or os.uname().nodename))
 
 
-def _read(path: Path) -> Kept:
+def _read(path: Path) -> KeptState:
     from ..operate.health import state as states
 
     try:

@@ -14,7 +14,7 @@ import typer
 from ..document import terminal
 
 if TYPE_CHECKING:
-    from ..hosts.access import Door
+    from ..hosts.access import HostAccess
     from ..records import Cache, Host, Machine, Network, Peak, Setting
 
 #: Order of the settings, and the word in front of each: legible without colour.
@@ -35,9 +35,9 @@ def command(
 ) -> None:
     """Show what this machine is, how fast it could be, and what is set wrongly."""
     from .. import machine
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
 
-    door = RealHost()
+    door = LocalHost()
     found = machine.machine(door)
     if measure or probe:
         found = _with_limits(found, door, "limits" if measure else "clock")
@@ -48,7 +48,7 @@ def command(
     print("\n".join(lines(found, width=max(60, width), everything=all_)))
 
 
-def _with_limits(found: Machine, door: Door, campaign: str) -> Machine:
+def _with_limits(found: Machine, door: HostAccess, campaign: str) -> Machine:
     """The machine with what it really reaches; what could not be measured is reported, and is not an error here."""
     import msgspec
 

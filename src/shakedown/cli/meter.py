@@ -43,11 +43,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print as JSON on standard ou
 @app.command("list")
 def list_(json: Json = False) -> None:
     """All kinds of meters: what this machine has of them, and why not the others."""
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..metering import meters
     from . import _meter
 
-    door = RealHost()
+    door = LocalHost()
     found = [_meter.listed(name, door) for name in meters.names()]
     if json:
         terminal.print_json(found)
@@ -79,11 +79,11 @@ def read(targets: Targets, json: Json = False) -> None:
 
     Exit code 3 where no channel has a value.
     """
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..metering import sampler as sampling
     from . import _meter
 
-    door = RealHost()
+    door = LocalHost()
     found: list[Read] = []
     refused: list[Absent] = []
     asked = sampling.some(targets, door)
@@ -162,7 +162,7 @@ def record(
     Ctrl-C ends it and keeps everything. The folder then holds power.parquet (docs/energy.md). Exit code 3 where no channel
     had a value.
     """
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..metering import sampler as sampling
     from . import _meter
 
@@ -171,7 +171,7 @@ def record(
     folder = output or Path(f"meter-{times.for_name()}")
     if folder.exists() and not any(folder.glob("*.raw")) and any(folder.iterdir() if folder.is_dir() else [folder]):
         raise BadInput("is there already", where=str(folder), hint="name a folder that is new or empty")
-    asked = sampling.some(targets, RealHost())
+    asked = sampling.some(targets, LocalHost())
     common.warn_of_passwords(map(str, asked))
     with sampling.start(asked, folder, interval_s=interval or None) as sampler:
         _say_refused(sampler.refused)

@@ -12,7 +12,7 @@ from ..errors import BadInput, CannotMeasure
 from . import common
 
 if TYPE_CHECKING:
-    from ..energy.characterise.experiments import Experiment, Known
+    from ..energy.characterise.experiments import Experiment, MeterKnowledge
     from ..energy.characterise.session import Findings, Recorded
     from ..metering.character import Character
     from ..metering.meters import Channel, Target
@@ -114,12 +114,12 @@ def _record(
 
     from ..energy.characterise import driving, session
     from ..energy.characterise.experiments import Limits
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..metering import meters
 
     if not 1 <= minutes <= 24 * 60:
         raise BadInput(f"{minutes:g} minutes", where="--minutes", hint="give from 1 to 1440")
-    door = RealHost()
+    door = LocalHost()
     asked = meters.parse_target(target)
     common.warn_of_passwords([target])
     targets = [asked]
@@ -150,11 +150,11 @@ def _record(
 def _channel(target: Target, wanted: str, where: str) -> Channel:
     """Open the meter once, to know its channels. Raises what opening raises, and BadInput for an unknown channel."""
     from ..energy.characterise import session
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..metering import meters
     from ..metering.meters import Status
 
-    source = meters.get(target.meter).open(target, RealHost())
+    source = meters.get(target.meter).open(target, LocalHost())
     try:
         chosen = session.choose(source.channels, wanted)
         answer = [one for one in source.read() if one.channel == chosen]
@@ -177,7 +177,7 @@ def _say_what_is_known(channel: Channel) -> None:
         terminal.say(f"{notice.text}; {notice.advice}" if notice.advice else notice.text)
 
 
-def _progress(step: Experiment, known: Known) -> None:
+def _progress(step: Experiment, known: MeterKnowledge) -> None:
     from ..units import show_seconds
 
     terminal.say(f"  {step.name}: {show_seconds(step.seconds)}, for {step.why}")

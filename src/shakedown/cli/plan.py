@@ -22,7 +22,7 @@ def command(
     from .. import __version__, machine
     from .. import campaign as campaigns
     from ..campaign import plan
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..results import run_directory
     from ..units import show_seconds
 
@@ -30,7 +30,7 @@ def command(
     asked = campaigns.parse(text, where)
     made = plan.make(
         asked,
-        plan.alike(machine.machine(RealHost()), nodes),
+        plan.alike(machine.machine(LocalHost()), nodes),
         where=where,
         history=plan.learn(run_directory.durations(Path("runs"))),
         version=__version__,

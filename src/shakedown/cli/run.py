@@ -67,7 +67,7 @@ def command(
 ) -> None:
     """Measure this machine, or a cluster: run a campaign or one workload, live progress on standard error, the report's
     path at the end."""
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..metering import campaign_meters
     from ..run import session
     from ._observer import Terminal
@@ -82,7 +82,7 @@ def command(
         raise BadInput("--directory and --resume exclude each other", hint="--resume goes on where it stopped")
     if resume is not None and str(resume) == "latest":
         resume = common.latest_run(Path("runs"))
-    metered = campaign_meters.ask(meter or (), meter_interval, rest, RealHost())
+    metered = campaign_meters.ask(meter or (), meter_interval, rest, LocalHost())
     if metered is not None:
         common.warn_of_passwords(metered.targets)
     ran = _carried_out(campaign, settings or (), directory, resume, how, metered)
@@ -104,7 +104,7 @@ def _carried_out(
 ) -> Ran | None:
     """The run directory that is gone on with, or a new one; None where a job is left to itself."""
     from .. import campaign as campaigns
-    from ..hosts.access import RealHost
+    from ..hosts.access import LocalHost
     from ..results import run_directory
     from ..run import session
     from ._observer import Terminal
@@ -113,7 +113,7 @@ def _carried_out(
         return session.go_on(resume, how, Terminal(), metered)
     text, where = _chosen.campaign(campaign, settings)
     name = campaigns.parse(text, where).name
-    path = directory or Path("runs") / run_directory.new_name(name, RealHost().now_ns())
+    path = directory or Path("runs") / run_directory.new_name(name, LocalHost().now_ns())
     return session.begin(text, where, path, how, Terminal(), metered)
 
 

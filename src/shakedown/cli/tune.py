@@ -78,7 +78,7 @@ def command(
     """Tune HPL on this machine: measure, choose, explain; HPL.dat and the command line at the end."""
     from ..tuning import session
 
-    asked = session.Asked(
+    asked = session.TuneOptions(
         n=n,
         memory_share=memory_share,
         time_limit_s=time_limit_s,

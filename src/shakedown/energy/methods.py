@@ -29,7 +29,7 @@ MOST_MISSING = 0.5
 FLAT = 0.02
 
 
-class Asked(NamedTuple):
+class EnergyRequest(NamedTuple):
     """What the caller wants to know: phase.energy_of has the meaning of each."""
 
     begin_ns: int
@@ -73,7 +73,7 @@ class Refused(Exception):
 # --------------------------------------------------------------------------------------------------------- the methods
 
 
-def made_by(trace: Trace, response: Response, asked: Asked, method: str, idle: Idle | None) -> tuple[Made, str]:
+def made_by(trace: Trace, response: Response, asked: EnergyRequest, method: str, idle: Idle | None) -> tuple[Made, str]:
     """What the asked method found, or the one that fits best, and why it was taken."""
     if trace.channel.quantity == "energy":
         return _by_counter(trace, response, asked), "the channel counts energy" if method == "auto" else ""
@@ -107,7 +107,7 @@ def _not_padded(error: CannotMeasure) -> Notice:
     return Notice(code="not-padded", text=f"no padded window: {error.what}", advice=error.hint)
 
 
-def _by(trace: Trace, response: Response, asked: Asked, method: str, idle: Idle | None) -> Made:
+def _by(trace: Trace, response: Response, asked: EnergyRequest, method: str, idle: Idle | None) -> Made:
     if method == "padded":
         if idle is None or not any(idle):
             raise BadInput(
@@ -121,7 +121,7 @@ def _by(trace: Trace, response: Response, asked: Asked, method: str, idle: Idle 
     return _by_tiles(trace, response, asked, method)
 
 
-def _by_tiles(trace: Trace, response: Response, asked: Asked, method: str) -> Made:
+def _by_tiles(trace: Trace, response: Response, asked: EnergyRequest, method: str) -> Made:
     tiles = integrate.tiles_of(trace, response, method)
     whole = _whole(tiles, response, asked)
     if tiles.points and whole.readings <= 2:
@@ -158,7 +158,7 @@ def _by_tiles(trace: Trace, response: Response, asked: Asked, method: str) -> Ma
     return Made(method, whole.joules + late_j / 2 + lag_j, terms, whole.seen, energy_at, notices)
 
 
-def _by_counter(trace: Trace, response: Response, asked: Asked) -> Made:
+def _by_counter(trace: Trace, response: Response, asked: EnergyRequest) -> Made:
     found = integrate.counted(trace, response, second=asked.second)
     tiles = found.tiles
     whole = _whole(tiles, response, asked)
@@ -184,7 +184,7 @@ def _by_counter(trace: Trace, response: Response, asked: Asked) -> Made:
     return Made("counter", whole.joules, terms, whole.seen, lambda a, b: integrate.window_energy(tiles, a, b), notices)
 
 
-def _by_inside(trace: Trace, response: Response, asked: Asked) -> Made:
+def _by_inside(trace: Trace, response: Response, asked: EnergyRequest) -> Made:
     found = integrate.inside_mean(trace, response, asked.begin_ns, asked.end_ns)
     if found is None:
         raise CannotMeasure(
@@ -212,13 +212,13 @@ def _by_inside(trace: Trace, response: Response, asked: Asked) -> Made:
     return Made("inside-mean", mean * asked.seconds, terms, seen, lambda a, b: mean * (b - a) * 1e-9, [])
 
 
-def _by_padding(trace: Trace, response: Response, asked: Asked, idle: Idle) -> Made:
+def _by_padding(trace: Trace, response: Response, asked: EnergyRequest, idle: Idle) -> Made:
     margin_s, stamp_u_s = _loose_s(trace, response, asked)
     found = padded_energy(trace, response, asked.begin_ns, asked.end_ns, idle, margin_s=margin_s, stamp_u_s=stamp_u_s)
     return _of_padded(trace, response, asked, idle, found)
 
 
-def _padded_widely(trace: Trace, response: Response, asked: Asked, idle: tuple[Window, Window]) -> Made:
+def _padded_widely(trace: Trace, response: Response, asked: EnergyRequest, idle: tuple[Window, Window]) -> Made:
     margin_s, stamp_u_s = _loose_s(trace, response, asked)
     run = asked.begin_ns, asked.end_ns
     wide = lag.padded_widely(trace, response, run, idle, margin_s=margin_s, stamp_u_s=stamp_u_s)
@@ -226,13 +226,13 @@ def _padded_widely(trace: Trace, response: Response, asked: Asked, idle: tuple[W
     return made._replace(terms=[*made.terms, *([wide.tail] if wide.tail.u else [])])
 
 
-def _loose_s(trace: Trace, response: Response, asked: Asked) -> tuple[float, float]:
+def _loose_s(trace: Trace, response: Response, asked: EnergyRequest) -> tuple[float, float]:
     """How far the run may reach beyond its marks, and how exactly it is known when each value was made."""
     margin_s = 2 * math.hypot(asked.window_u_s, asked.clock_u_s)
     return margin_s, math.hypot(response.age_u_s, float(np.median(trace.half_ns)) * 1e-9 / math.sqrt(3))
 
 
-def _of_padded(trace: Trace, response: Response, asked: Asked, idle: Idle, found: Padded) -> Made:
+def _of_padded(trace: Trace, response: Response, asked: EnergyRequest, idle: Idle, found: Padded) -> Made:
     low, high = found.ends
     # The meter's noise shows in the idle readings; in the run's own it cannot be told from the tails of the averaging.
     quiet = [integrate.inside(trace, response, *window)[0] for window in idle if window is not None]
@@ -270,7 +270,7 @@ def _of_padded(trace: Trace, response: Response, asked: Asked, idle: Idle, found
 # ---------------------------------------------------------------------------------------------------------- the pieces
 
 
-def _whole(tiles: Tiles, response: Response, asked: Asked) -> Integral:
+def _whole(tiles: Tiles, response: Response, asked: EnergyRequest) -> Integral:
     found = integrate.integrate(tiles, asked.begin_ns, asked.end_ns) if len(tiles.begin_ns) else None
     if found is None:
         raise Refused(_outside(tiles, response, asked))
@@ -284,7 +284,7 @@ def _whole(tiles: Tiles, response: Response, asked: Asked) -> Integral:
     return found
 
 
-def _outside(tiles: Tiles, response: Response, asked: Asked) -> Notice:
+def _outside(tiles: Tiles, response: Response, asked: EnergyRequest) -> Notice:
     """Why not one reading falls into the window."""
     if not len(tiles.begin_ns):
         return Notice(
@@ -302,7 +302,7 @@ def _outside(tiles: Tiles, response: Response, asked: Asked) -> Notice:
     )
 
 
-def _too_late(found: lag.Lateness, asked: Asked) -> Notice:
+def _too_late(found: lag.Lateness, asked: EnergyRequest) -> Notice:
     half_j = math.sqrt(2) * found.u_j
     return Notice(
         code="too-short",
@@ -311,7 +311,7 @@ def _too_late(found: lag.Lateness, asked: Asked) -> Notice:
     )
 
 
-def _unseen(tiles: Tiles, response: Response, asked: Asked) -> Notice:
+def _unseen(tiles: Tiles, response: Response, asked: EnergyRequest) -> Notice:
     """Why readings at a point say too little of a window that holds fewer than two of them."""
     return Notice(
         code="too-short",
@@ -359,7 +359,7 @@ def _inside(tiles: Tiles, begin_ns: int, end_ns: int) -> tuple[Floats, Floats]:
     return powers, (t_ns - begin_ns).astype(float) * 1e-9
 
 
-def _flat(trace: Trace, response: Response, asked: Asked) -> bool:
+def _flat(trace: Trace, response: Response, asked: EnergyRequest) -> bool:
     """Whether at least ten readings lie wholly inside and scatter little: then they stand for the edges too."""
     readings, _ = integrate.inside(trace, response, asked.begin_ns, asked.end_ns)
     powers = integrate.watts(readings, response)

@@ -25,7 +25,7 @@ from ..records import Notice
 from . import integrate
 from .anomalies.signs import warnings_of
 from .deduplicate import once, ordered
-from .methods import Asked, Idle, Made, Refused, made_by
+from .methods import EnergyRequest, Idle, Made, Refused, made_by
 from .response import Response, response_of
 from .steady import Steady, steady_of
 from .uncertainty import budget
@@ -78,7 +78,7 @@ def energy_of(
     several channels share one. ``reference``: the channel that the character's gain is relative to, for its class.
     ``second``: another trace over the same load, which decides how often a counter wrapped. Raises BadInput.
     """
-    asked = Asked(begin_ns, end_ns, "energy", window_u_s, clock_u_s, name or "energy", reference, second, clock)
+    asked = EnergyRequest(begin_ns, end_ns, "energy", window_u_s, clock_u_s, name or "energy", reference, second, clock)
     return _answer(trace, asked, character, method, idle)
 
 
@@ -101,7 +101,7 @@ def power_of(
     """The mean power in W between two times, with its budget: the energy over the length, the window's uncertainty taken
     for the ratio. With ``preset`` (steady.PRESETS) the mean of the steady part, or what it would settle to. Raises
     BadInput."""
-    asked = Asked(begin_ns, end_ns, "power", window_u_s, clock_u_s, name or "power", reference, second, clock)
+    asked = EnergyRequest(begin_ns, end_ns, "power", window_u_s, clock_u_s, name or "power", reference, second, clock)
     if preset:
         return _steady_power(trace, asked, character, preset)
     return _answer(trace, asked, character, method, idle)
@@ -129,7 +129,9 @@ def series(
     )
 
 
-def _answer(trace: Trace, asked: Asked, character: Character | None, method: str, idle: Idle | None) -> Quantity:
+def _answer(
+    trace: Trace, asked: EnergyRequest, character: Character | None, method: str, idle: Idle | None
+) -> Quantity:
     _check(trace, asked, method)
     trace = once(ordered(trace))
     response = response_of(trace, character)
@@ -155,7 +157,7 @@ def _answer(trace: Trace, asked: Asked, character: Character | None, method: str
     )
 
 
-def _check(trace: Trace, asked: Asked, method: str) -> None:
+def _check(trace: Trace, asked: EnergyRequest, method: str) -> None:
     where = trace.channel.id
     if method not in METHODS:
         raise unknown("method", method, METHODS)
@@ -169,7 +171,7 @@ def _check(trace: Trace, asked: Asked, method: str) -> None:
         raise BadInput(f"the method {method!r} was requested, but the channel {told}", where=where)
 
 
-def _lost(trace: Trace, asked: Asked) -> list[Notice]:
+def _lost(trace: Trace, asked: EnergyRequest) -> list[Notice]:
     """What became of the entries without a value."""
     counts = integrate.lost(trace, asked.begin_ns, asked.end_ns)
     entries = int(np.sum((trace.t_ns >= asked.begin_ns) & (trace.t_ns <= asked.end_ns)))
@@ -195,7 +197,7 @@ _STATUS = {
 # ---------------------------------------------------------------------------------------------------------- the window
 
 
-def _window(trace: Trace, response: Response, asked: Asked, made: Made) -> list[Term]:
+def _window(trace: Trace, response: Response, asked: EnergyRequest, made: Made) -> list[Term]:
     # The padded window sums whole readings: what their own stamps do to it has its own term there.
     padded = made.method == "padded"
     half_s = float(np.median(trace.half_ns)) * 1e-9 / math.sqrt(3) if len(trace) and not padded else 0.0
@@ -246,7 +248,7 @@ def _window(trace: Trace, response: Response, asked: Asked, made: Made) -> list[
 # -------------------------------------------------------------------------------------------------------- steady power
 
 
-def _steady_power(trace: Trace, asked: Asked, character: Character | None, preset: str) -> Quantity:
+def _steady_power(trace: Trace, asked: EnergyRequest, character: Character | None, preset: str) -> Quantity:
     """The mean of the steady window, its scatter in place of the terms of noise and coverage; of the whole phase where no
     part is steady, which is said."""
     _check(trace, asked, "auto")
@@ -275,7 +277,9 @@ def _steady_power(trace: Trace, asked: Asked, character: Character | None, prese
     )
 
 
-def _extrapolated(trace: Trace, asked: Asked, character: Character | None, found: Steady, notice: Notice) -> Quantity:
+def _extrapolated(
+    trace: Trace, asked: EnergyRequest, character: Character | None, found: Steady, notice: Notice
+) -> Quantity:
     response = response_of(trace, character)
     value = (found.mean - response.offset) / response.gain
     terms, more = budget.calibration_terms(trace.channel, response, value, 1.0, reference=asked.reference)

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..errors import CannotMeasure, ShakedownError
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..run.batch import job_monitor
-from ..run.batch.job_monitor import Ticket, View
+from ..run.batch.job_monitor import JobStatus, JobTicket
 from ..schedulers import Request, Scheduler
 from ._batch_words import Dialect
 
@@ -34,7 +34,7 @@ class Site(NamedTuple):
 
     engine: Scheduler
     dialect: Dialect
-    door: Door
+    door: HostAccess
     template: Request
     folder: Path
     wait_s: float
@@ -76,9 +76,9 @@ def send(site: Site, name: str, *, code: int = 0, sleep_s: float = 0, **changes:
     return Sent(job, token, folder, begin, time.monotonic() - clock)
 
 
-def watched(site: Site, sent: Sequence[Sent]) -> tuple[View, ...]:
+def watched(site: Site, sent: Sequence[Sent]) -> tuple[JobStatus, ...]:
     """Follow jobs until it is known what became of each. Raises CannotMeasure where they do not start or end."""
-    tickets = [Ticket(engine=site.engine.name, job=one.id, submitted_s=one.submitted_s) for one in sent]
+    tickets = [JobTicket(engine=site.engine.name, job=one.id, submitted_s=one.submitted_s) for one in sent]
     views = job_monitor.watch(site.engine, tickets, site.door, every_s=LOOK_S, give_up_s=site.wait_s)
     for view in views:
         if not view.final:
@@ -86,7 +86,7 @@ def watched(site: Site, sent: Sequence[Sent]) -> tuple[View, ...]:
     return views
 
 
-def _waits(site: Site, view: View) -> CannotMeasure:
+def _waits(site: Site, view: JobStatus) -> CannotMeasure:
     record = view.records[-1]
     why = view.stuck or view.waiting or record.reason or record.word or record.state
     return CannotMeasure(
@@ -95,9 +95,9 @@ def _waits(site: Site, view: View) -> CannotMeasure:
     )
 
 
-def until(site: Site, sent: Sent, holds: Callable[[View], bool]) -> View:
+def until(site: Site, sent: Sent, holds: Callable[[JobStatus], bool]) -> JobStatus:
     """Look at a job until something holds of it. Raises CannotMeasure where that does not come."""
-    view = job_monitor.begin(Ticket(engine=site.engine.name, job=sent.id, submitted_s=sent.submitted_s))
+    view = job_monitor.begin(JobTicket(engine=site.engine.name, job=sent.id, submitted_s=sent.submitted_s))
     deadline = time.monotonic() + site.wait_s
     while True:
         (view,) = job_monitor.look(site.engine, (view,), site.door, time.monotonic())
@@ -126,7 +126,7 @@ def nothing_left(site: Site) -> Iterator[None]:
     try:
         yield
     finally:
-        views = [job_monitor.begin(Ticket(engine=site.engine.name, job=job)) for job in site.jobs]
+        views = [job_monitor.begin(JobTicket(engine=site.engine.name, job=job)) for job in site.jobs]
         seen = job_monitor.look(site.engine, views, site.door, time.monotonic()) if views else ()
         for view in seen:
             if view.state in ("queued", "running"):

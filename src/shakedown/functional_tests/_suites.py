@@ -117,7 +117,7 @@ class Compiler(NamedTuple):
     text: str
 
 
-class Found(NamedTuple):
+class SuiteResult(NamedTuple):
     """The compilers of one suite by language, and why others are missing."""
 
     compilers: dict[str, Compiler]
@@ -146,7 +146,7 @@ def belongs(suite: Suite, text: str) -> bool:
     return bool(re.search(suite.says, text)) and not (suite.never and re.search(suite.never, text))
 
 
-def find(suite: Suite, languages: tuple[str, ...], *, path: str | None = None) -> Found:
+def find(suite: Suite, languages: tuple[str, ...], *, path: str | None = None) -> SuiteResult:
     """The suite's compilers on PATH (``path`` in tests). A name whose version text is another's is no compiler of it."""
     found: dict[str, Compiler] = {}
     absent: dict[str, str] = {}
@@ -169,4 +169,4 @@ def find(suite: Suite, languages: tuple[str, ...], *, path: str | None = None) -
                 break
         if language not in found:
             absent[language] = "; ".join(reasons) or f"none of {', '.join(names)} is on PATH"
-    return Found(found, absent)
+    return SuiteResult(found, absent)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ..errors import BadInput, CannotMeasure, unknown
-from ..programs.emitter import Words
+from ..programs.emitter import ProgramArguments
 from ..results.outcome import last_line
 from ..workloads.common.table import Table
 
@@ -159,7 +159,7 @@ def ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def add_options(to: Words, table: Table, **other: dict[str, Any]) -> None:
+def add_options(to: ProgramArguments, table: Table, **other: dict[str, Any]) -> None:
     """The options that a workload's table has, with its defaults and its help; ``other`` is what differs here."""
     types = {"integer": int, "real": float}
     for name, param in table.params.items():

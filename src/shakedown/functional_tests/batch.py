@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 from .. import schedulers
 from ..errors import BadInput, CannotMeasure, Unavailable
-from ..hosts.access import Door, RealHost
-from ..programs.emitter import Emitter, Words, run
+from ..hosts.access import HostAccess, LocalHost
+from ..programs.emitter import Emitter, ProgramArguments, run
 from ..records import Residual
 from ..run.batch import job_monitor
 from ..schedulers import JobRecord, Request, Scheduler
@@ -259,7 +259,7 @@ def throughput(site: Site, jobs: int, emit: Emitter) -> None:
 # --------------------------------------------------------------------------------------------------------------- begin
 
 
-def choose(word: str, door: Door) -> Scheduler:
+def choose(word: str, door: HostAccess) -> Scheduler:
     """The engine of that name, or with "auto" the first that answers. Raises Unavailable with every reason."""
     names = [name for name in schedulers.names() if name in DIALECTS] if word == "auto" else [word]
     reasons = []
@@ -277,7 +277,7 @@ def choose(word: str, door: Door) -> Scheduler:
     )
 
 
-def generic_resource(word: str, engine: Scheduler, door: Door) -> str:
+def generic_resource(word: str, engine: Scheduler, door: HostAccess) -> str:
     """One of the generic resources that the engine shows, where none is named: ``gpu:1``. Empty where there is none."""
     if word != "auto":
         return "" if word == "none" else word
@@ -289,13 +289,13 @@ def generic_resource(word: str, engine: Scheduler, door: Door) -> str:
 
 
 def body(argv: Sequence[str], emit: Emitter) -> None:
-    words = Words("batch", "a batch engine at work: jobs that end in every way, latency, throughput")
+    words = ProgramArguments("batch", "a batch engine at work: jobs that end in every way, latency, throughput")
     _work.add_options(words, TABLE, kinds={"default": ",".join(KINDS)})
     given = words.parse_args(argv)
     if given.samples < 0 or given.jobs < 0 or not given.wait > 0:
         raise BadInput("--samples and --jobs begin at 0, --wait above it", hint="--samples 5 --jobs 50 --wait 600")
     kinds = _work.words(given.kinds, KINDS, "kind")
-    door = RealHost()
+    door = LocalHost()
     engine = choose(given.engine, door)
     gres = generic_resource(given.gres, engine, door)
     with _work.workshop() as folder:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Unavailable
-from ..programs.emitter import Emitter, Words, run
+from ..programs.emitter import Emitter, ProgramArguments, run
 from ..records import Residual
 from ..workloads.compilers import TABLE
 from . import _modules, _suites, _work
@@ -60,7 +60,7 @@ PROGRAMS = (
 FEATURES = tuple(dict.fromkeys(one.name for one in PROGRAMS if not one.core))
 
 
-class Asked(NamedTuple):
+class CompilersOptions(NamedTuple):
     """Which languages are looked at, and which features they must have."""
 
     languages: tuple[str, ...]
@@ -167,7 +167,7 @@ def impossible(suite: Suite, program: Program, compilers: Mapping[str, Compiler]
     return ""
 
 
-def demonstrate(suite: Suite, found: _suites.Found, folder: Path, emit: Emitter, asked: Asked) -> None:
+def demonstrate(suite: Suite, found: _suites.SuiteResult, folder: Path, emit: Emitter, asked: CompilersOptions) -> None:
     """Try every program of the languages that are there; one case for each, then the counts of the suite."""
     for language in asked.languages:
         if language in found.absent:
@@ -225,7 +225,7 @@ def _judge(suite: Suite, program: Program, level: str, seen: Seen, required: boo
     return not wrong
 
 
-def choose(word: str, languages: tuple[str, ...]) -> dict[str, _suites.Found]:
+def choose(word: str, languages: tuple[str, ...]) -> dict[str, _suites.SuiteResult]:
     """The suites that ``suite`` asks for: a name, "all" that are there, or "any": the one with most of the languages.
 
     Raises Unavailable where none of the compilers is there, with every reason.
@@ -248,7 +248,7 @@ def choose(word: str, languages: tuple[str, ...]) -> dict[str, _suites.Found]:
 
 
 def body(argv: Sequence[str], emit: Emitter) -> None:
-    words = Words("compilers", "compilers of a suite: present, and their results right")
+    words = ProgramArguments("compilers", "compilers of a suite: present, and their results right")
     _work.add_options(words, TABLE)
     asked = words.parse_args(argv)
     languages = _work.words(asked.languages, LANGUAGES, "language")
@@ -265,7 +265,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     )
     with _work.workshop() as folder, emit.phase("verify"):
         for name, one in found.items():
-            demonstrate(SUITES[name], one, folder, emit, Asked(languages, require))
+            demonstrate(SUITES[name], one, folder, emit, CompilersOptions(languages, require))
 
 
 if __name__ == "__main__":

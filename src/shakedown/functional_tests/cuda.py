@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BadInput, Unavailable
 from ..hosts import nvidia
-from ..programs.emitter import Emitter, Words, run
+from ..programs.emitter import Emitter, ProgramArguments, run
 from ..records import Residual
 from ..workloads.cuda import TABLE
 from . import _work
@@ -41,7 +41,7 @@ _SAMPLE_S = 0.01
 _COMPILE_S = 300.0
 
 
-class Asked(NamedTuple):
+class CudaOptions(NamedTuple):
     """What is asked for on the command line."""
 
     bodies: int
@@ -159,7 +159,7 @@ def emit_result(emit: Emitter, device: Device, result: Result, more: Mapping[str
     return residual.passed
 
 
-def alone(driver: Driver, device: Device, codes: Mapping[str, bytes], asked: Asked, emit: Emitter) -> bool:
+def alone(driver: Driver, device: Device, codes: Mapping[str, bytes], asked: CudaOptions, emit: Emitter) -> bool:
     """Both kernels of each code on one device that nothing else uses."""
     right = True
     for code, image in codes.items():
@@ -181,7 +181,9 @@ def guarded(driver: Driver, device: Device, image: bytes, kernel: str, work: Cal
         return Result(kernel, 0, 0.0, (), None, str(error) or "the host has too little memory")
 
 
-def together(driver: Driver, devices: Sequence[Device], image: bytes, asked: Asked, emit: Emitter) -> list[Device]:
+def together(
+    driver: Driver, devices: Sequence[Device], image: bytes, asked: CudaOptions, emit: Emitter
+) -> list[Device]:
     """All devices at the same time, each for so many seconds; those that were right."""
     results: list[Result] = [Result("nbody", 0, 0.0, (), None, "its thread did not end")] * len(devices)
     ready = threading.Barrier(len(devices))
@@ -305,7 +307,9 @@ def codes_of(device: Device, nvcc: str, folder: Path, emit: Emitter) -> tuple[di
     return codes, not failed
 
 
-def demonstrate(driver: Driver, devices: Sequence[Device], nvcc: str, asked: Asked, emit: Emitter) -> list[Device]:
+def demonstrate(
+    driver: Driver, devices: Sequence[Device], nvcc: str, asked: CudaOptions, emit: Emitter
+) -> list[Device]:
     """Every device alone, then all that were right together; those that were right throughout."""
     right = []
     with _work.workshop() as folder:
@@ -322,10 +326,10 @@ def demonstrate(driver: Driver, devices: Sequence[Device], nvcc: str, asked: Ask
 
 
 def body(argv: Sequence[str], emit: Emitter) -> None:
-    words = Words("cuda", "two kernels on every CUDA device, one after another and all at once, verified")
+    words = ProgramArguments("cuda", "two kernels on every CUDA device, one after another and all at once, verified")
     _work.add_options(words, TABLE)
     given = words.parse_args(argv)
-    asked = Asked(given.bodies, given.elements, given.samples, given.together)
+    asked = CudaOptions(given.bodies, given.elements, given.samples, given.together)
     if asked.bodies < 1 or asked.elements < 1 or asked.samples < 1 or asked.together_s < 0:
         raise BadInput("--bodies, --elements and --samples begin at 1, --together at 0", hint="see --help")
     driver = Driver(given.library)

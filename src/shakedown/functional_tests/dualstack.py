@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..errors import BadInput
-from ..programs.emitter import Emitter, Words, run
+from ..programs.emitter import Emitter, ProgramArguments, run
 from ..records import Residual
 from ..workloads.dualstack import TABLE
 from . import _addresses, _work
@@ -195,7 +195,7 @@ def check_multicast(meeting: Meeting, hosts: Sequence[Host], chosen: Sequence[Ch
     return found
 
 
-class Asked(NamedTuple):
+class DualstackOptions(NamedTuple):
     """The words of the command line."""
 
     size: int
@@ -206,8 +206,8 @@ class Asked(NamedTuple):
     folder: Path
 
 
-def _words(argv: Sequence[str]) -> Asked:
-    words = Words("dualstack", "IPv4 and IPv6 between the hosts of a job, or within this one.")
+def _words(argv: Sequence[str]) -> DualstackOptions:
+    words = ProgramArguments("dualstack", "IPv4 and IPv6 between the hosts of a job, or within this one.")
     _work.add_options(
         words, TABLE, hosts={"type": int, "default": 1, "help": "processes of the job, one on each host (1)"}
     )
@@ -218,10 +218,10 @@ def _words(argv: Sequence[str]) -> Asked:
     given = words.parse_args(argv)
     if given.hosts < 1 or given.partners < 1:
         raise BadInput("--hosts and --partners are numbers above 0", hint="dualstack --help")
-    return Asked(given.hosts, given.interface, given.names, given.partners, given.wait, given.folder)
+    return DualstackOptions(given.hosts, given.interface, given.names, given.partners, given.wait, given.folder)
 
 
-def _host(servers: Servers, asked: Asked) -> Host:
+def _host(servers: Servers, asked: DualstackOptions) -> Host:
     name = socket.gethostname()
     draw = secrets.token_bytes(5)
     return Host(
@@ -240,7 +240,7 @@ def _host(servers: Servers, asked: Asked) -> Host:
     )
 
 
-def examine(asked: Asked, rank: int) -> tuple[list[Host], tuple[Chosen, ...], list[Check]]:
+def examine(asked: DualstackOptions, rank: int) -> tuple[list[Host], tuple[Chosen, ...], list[Check]]:
     """The hosts, what is looked at, and what was found: on rank 0 by all, else by this process. All run it together."""
     meeting = Meeting(asked.folder, rank, asked.size, asked.wait_s)
     try:
@@ -268,7 +268,7 @@ def examine(asked: Asked, rank: int) -> tuple[list[Host], tuple[Chosen, ...], li
     return hosts, chosen, found
 
 
-def _check_all_names(asked: Asked, hosts: Sequence[Host], rank: int, others: Sequence[int]) -> list[Check]:
+def _check_all_names(asked: DualstackOptions, hosts: Sequence[Host], rank: int, others: Sequence[int]) -> list[Check]:
     name = hosts[rank].name
     if asked.names == "localhost":
         return check_names("localhost", "localhost", hosts[rank].resolved, hosts[rank].addresses)

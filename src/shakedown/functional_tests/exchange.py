@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BadInput, CannotMeasure, ShakedownError, Unavailable
-from ..programs.emitter import Emitter, Words, run
+from ..programs.emitter import Emitter, ProgramArguments, run
 from ..records import Residual
 from ..units import whole_number
 from ..workloads.exchange import TABLE, TOOLS, Target, is_plain, parse_target
@@ -203,7 +203,7 @@ def sent_wrong(sent: trees.Tree, sums: dict[bytes, str]) -> list[str]:
     return wrong + [f"{path!r} was not sent" for path in sums if path not in want]
 
 
-class Asked(NamedTuple):
+class ExchangeOptions(NamedTuple):
     """What is asked for on the command line."""
 
     tools: tuple[str, ...]
@@ -258,7 +258,7 @@ def _fetched(ran: _work.Ran, folder: Path, sent: trees.Tree, keeps: frozenset[st
     return ran, trees.differences(sent, trees.read(folder), keeps)
 
 
-def large_both_ways(tool: str, far: Far, folder: Path, asked: Asked, emit: Emitter) -> bool:
+def large_both_ways(tool: str, far: Far, folder: Path, asked: ExchangeOptions, emit: Emitter) -> bool:
     """One large file of random bytes, several times each way; its sum is compared after each journey."""
     out, back = folder / f"out-{tool}", folder / f"back-{tool}"
     digest = trees.fill(out / _LARGE, asked.large_bytes)
@@ -291,7 +291,7 @@ def large_both_ways(tool: str, far: Far, folder: Path, asked: Asked, emit: Emitt
     return not wrong
 
 
-def demonstrate(far: Far, folder: Path, asked: Asked, emit: Emitter) -> None:
+def demonstrate(far: Far, folder: Path, asked: ExchangeOptions, emit: Emitter) -> None:
     """Each tool in turn; then how many were right."""
     right = tried = 0
     if far.ssh:
@@ -316,11 +316,11 @@ def demonstrate(far: Far, folder: Path, asked: Asked, emit: Emitter) -> None:
 
 
 def body(argv: Sequence[str], emit: Emitter) -> None:
-    words = Words("exchange", "files to another system and back, verified")
+    words = ProgramArguments("exchange", "files to another system and back, verified")
     _work.add_options(words, TABLE, target={"required": True}, tools={"default": ",".join(TOOLS)})
     given = words.parse_args(argv)
     target = parse_target(given.target)
-    asked = Asked(_work.words(given.tools, TOOLS, "tool"), given.large, given.samples)
+    asked = ExchangeOptions(_work.words(given.tools, TOOLS, "tool"), given.large, given.samples)
     if asked.samples < 1 or asked.large_bytes < 1:
         raise BadInput("--samples and --large begin at 1", hint="--large 268435456 --samples 3")
     config = str(Path(given.ssh_config).resolve()) if given.ssh_config else ""

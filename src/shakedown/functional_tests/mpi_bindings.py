@@ -19,10 +19,10 @@ import msgspec
 from .. import launchers, schedulers, strict
 from ..errors import BadInput, ShakedownError, Unavailable
 from ..hosts import hostlist
-from ..hosts.access import RealHost
+from ..hosts.access import LocalHost
 from ..launchers import Command
 from ..machine import mpi as flavours
-from ..programs.emitter import Emitter, Words, run
+from ..programs.emitter import Emitter, ProgramArguments, run
 from ..records import Host, Residual, Software
 from ..schedulers import Allocation
 from ..units import whole_number
@@ -317,7 +317,7 @@ def demonstrate(site: Site, languages: Sequence[str], folder: Path, emit: Emitte
 
 def site_of(host: Host, mpi: Software, ranks: str) -> Site:
     """Where the programs run: on all hosts that ``host`` stands for. Raises BadInput for a number that does not part."""
-    allocation = schedulers.inside(os.environ, RealHost())
+    allocation = schedulers.inside(os.environ, LocalHost())
     names = hostlist.expand(host.name) if host.count > 1 else (host.name,) if allocation else ()
     count = max(1, len(names))
     number = 2 * count if ranks == "auto" else int(ranks)
@@ -343,7 +343,9 @@ def read_host(path: str) -> Host:
 
 
 def body(argv: Sequence[str], emit: Emitter) -> None:
-    words = Words("mpi_bindings", "the bindings of an MPI: compiled by its wrappers, run by its launcher, verified")
+    words = ProgramArguments(
+        "mpi_bindings", "the bindings of an MPI: compiled by its wrappers, run by its launcher, verified"
+    )
     words.add_argument("--host", required=True, help="file that holds the host as JSON")
     _work.add_options(words, TABLE, mpi={"required": True, "help": "path of the MPI's launcher, or its name"})
     asked = words.parse_args(argv)
@@ -353,7 +355,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     host = read_host(asked.host)
     modules = [one.strip() for one in asked.modules.split(",") if one.strip()]
     loaded = _modules.load(modules)
-    software = flavours.mpi(RealHost()) if loaded or modules else host.software
+    software = flavours.mpi(LocalHost()) if loaded or modules else host.software
     mpi = chosen(software, asked.mpi) if asked.mpi != "auto" else launchers.site_mpi(software)
     features = sorted(set(FEATURES.values()))
     require = _work.words(asked.require, features, "feature") if asked.require.strip() else ()

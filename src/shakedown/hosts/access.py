@@ -40,7 +40,7 @@ class Result(NamedTuple):
         return self.code == 0
 
 
-class Door(Protocol):
+class HostAccess(Protocol):
     """What a probe may do with the machine."""
 
     def read(self, path: str) -> str | None:
@@ -77,7 +77,7 @@ class Door(Protocol):
         """The logical CPUs that this process may use."""
 
 
-class RealHost:
+class LocalHost:
     """This machine."""
 
     def read(self, path: str) -> str | None:
@@ -151,7 +151,7 @@ def _abandon(child: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-class RecordedHost:
+class ReplayHost:
     """A machine that is replayed from a folder.
 
     ``root`` holds the files as they lay on the machine (``root/proc/cpuinfo``...). ``commands`` maps the words of a

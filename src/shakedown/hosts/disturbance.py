@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from ..records import Disturbance
 from ..units import whole_number
-from .access import Door
+from .access import HostAccess
 
 _TICKS_PER_S = 100  # USER_HZ, fixed in the kernel's interface to user space on every Linux architecture in use
 
 
-class Watch(NamedTuple):
+class DisturbanceWatch(NamedTuple):
     """The counters at the beginning."""
 
     load: float | None
@@ -20,12 +20,12 @@ class Watch(NamedTuple):
     swapped_pages: int | None
 
     @classmethod
-    def begin(cls, door: Door) -> Watch:
+    def begin(cls, door: HostAccess) -> DisturbanceWatch:
         return cls(_load(door), _cpu(door), _throttles(door), _swapped(door))
 
-    def end(self, door: Door, run_cpu_s: float) -> Disturbance:
+    def end(self, door: HostAccess, run_cpu_s: float) -> Disturbance:
         """The differences since the beginning. ``run_cpu_s`` is the run's own CPU time."""
-        after = Watch.begin(door)
+        after = DisturbanceWatch.begin(door)
         steal = other = None
         if self.cpu_ticks and after.cpu_ticks:
             spent = [new - old for old, new in zip(self.cpu_ticks, after.cpu_ticks, strict=True)]
@@ -48,18 +48,18 @@ def _difference(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
 
 
-def _load(door: Door) -> float | None:
+def _load(door: HostAccess) -> float | None:
     text = door.read("/proc/loadavg")
     return float(text.split()[0]) if text else None
 
 
-def _cpu(door: Door) -> tuple[int, ...]:
+def _cpu(door: HostAccess) -> tuple[int, ...]:
     text = door.read("/proc/stat") or ""
     words = text.partition("\n")[0].split()
     return tuple(int(word) for word in words[1:9]) if len(words) >= 9 and words[0] == "cpu" else ()
 
 
-def _throttles(door: Door) -> int | None:
+def _throttles(door: HostAccess) -> int | None:
     """Thermal throttling events of the packages and cores; None where the kernel does not count them."""
     base = "/sys/devices/system/cpu"
     counts = [
@@ -72,7 +72,7 @@ def _throttles(door: Door) -> int | None:
     return sum(int(text) for text in counts) if counts else None
 
 
-def _swapped(door: Door) -> int | None:
+def _swapped(door: HostAccess) -> int | None:
     text = door.read("/proc/vmstat")
     if text is None:
         return None

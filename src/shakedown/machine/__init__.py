@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from .. import __version__
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent, Cpu, Host, Machine, Memory
 from . import cgroup, cpu, gpu_settings, gpus, memory, network, numa, peaks, settings, software, virtualisation
 from .kernel import read_word
@@ -29,12 +29,12 @@ LIMIT_S = 45.0
 NO_CPU = Cpu(model="unknown", vendor="unknown", architecture="unknown", microarchitecture="unknown")
 
 
-def machine(door: Door) -> Machine:
+def machine(door: HostAccess) -> Machine:
     """The machine that is this one host."""
     return Machine(hosts=(discover(door),), discovered_ns=door.now_ns(), version=__version__)
 
 
-def discover(door: Door, limit_s: float = LIMIT_S) -> Host:
+def discover(door: HostAccess, limit_s: float = LIMIT_S) -> Host:
     """Everything that can be told of the host behind ``door``. What could not be read is in ``absent``; never raises
     for what a machine is or lacks."""
     tasks: dict[str, Callable[[], Any]] = {
@@ -88,7 +88,7 @@ def discover(door: Door, limit_s: float = LIMIT_S) -> Host:
     return msgspec.structs.replace(host, peaks=derived, absent=(*host.absent, *underived))
 
 
-def _os(door: Door) -> str:
+def _os(door: HostAccess) -> str:
     for line in (door.read("/etc/os-release") or "").splitlines():
         key, _, value = line.partition("=")
         if key == "PRETTY_NAME":

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Software, Value
 
 
@@ -154,7 +154,7 @@ _USUAL = (
 _WHEELS = (("scipy_openblas32", "scipy_openblas32/lib"), ("scipy_openblas64", "scipy_openblas64/lib"), ("mkl", ""))
 
 
-def blas(door: Door) -> tuple[Software, ...]:
+def blas(door: HostAccess) -> tuple[Software, ...]:
     """Every BLAS library found, the site's first: ``path`` is the real file, ``version`` what its name, its folder or
     its package tells, else "".
 
@@ -179,7 +179,7 @@ def blas(door: Door) -> tuple[Software, ...]:
 # ---------------------------------------------------------------------------------------------------------------- where
 
 
-def _folders(door: Door) -> Iterator[tuple[str, str]]:
+def _folders(door: HostAccess) -> Iterator[tuple[str, str]]:
     """Each folder to look into once, with its source; those that the user chose come first."""
     seen: set[str] = set()
     candidates: list[tuple[str, str]] = []
@@ -205,7 +205,7 @@ def _is_foreign(folder: str) -> bool:
     return bool(re.search(r"/(?:i[3-6]86-linux-gnu|lib32|arm-linux-gnueabi(?:hf)?)(?:/|$)", folder))
 
 
-def _loader_folders(door: Door) -> list[str]:
+def _loader_folders(door: HostAccess) -> list[str]:
     """Folders of the loader's cache in which a library of ours lies."""
     for program in ("ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"):  # not on PATH for every user
         printed = door.run((program, "-p"), limit_s=5)
@@ -215,7 +215,7 @@ def _loader_folders(door: Door) -> list[str]:
     return []
 
 
-def _matching(door: Door, pattern: str) -> list[str]:
+def _matching(door: HostAccess, pattern: str) -> list[str]:
     """The folders that match a pattern; only its parts with a wildcard are listed."""
     found = ["/"]
     for part in pattern.strip("/").split("/"):
@@ -236,7 +236,7 @@ def _packages() -> list[str]:
     return [folder for folder in sys.path if posixpath.basename(folder) in ("site-packages", "dist-packages")]
 
 
-def _wheel_folders(door: Door) -> Iterator[str]:
+def _wheel_folders(door: HostAccess) -> Iterator[str]:
     for distribution, _ in _wheel_versions(door):
         below = dict(_WHEELS)[distribution]
         if below:
@@ -245,7 +245,7 @@ def _wheel_folders(door: Door) -> Iterator[str]:
             yield posixpath.join(sys.prefix, "lib")
 
 
-def _wheel_versions(door: Door) -> Iterator[tuple[str, str]]:
+def _wheel_versions(door: HostAccess) -> Iterator[tuple[str, str]]:
     """Distribution and version of the wheels that are installed."""
     for packages in _packages():
         for name in door.list(packages):
@@ -254,7 +254,7 @@ def _wheel_versions(door: Door) -> Iterator[tuple[str, str]]:
                 yield match[1], match[2]
 
 
-def _real(door: Door, path: str) -> str | None:
+def _real(door: HostAccess, path: str) -> str | None:
     """``path`` with every link in it followed; None where it leads nowhere."""
     done, left = "/", [part for part in path.split("/") if part]
     for _ in range(200):  # links that lead in a circle end here
@@ -294,7 +294,7 @@ def _is_aocl(path: str) -> bool:
     return bool(re.search(r"aocl|/AMD/", path, re.IGNORECASE))
 
 
-def _software(door: Door, path: str, source: str, wheels: dict[str, str]) -> Software | None:
+def _software(door: HostAccess, path: str, source: str, wheels: dict[str, str]) -> Software | None:
     kind = _kind_of(path)
     if kind is None:
         return None
@@ -312,7 +312,7 @@ def _software(door: Door, path: str, source: str, wheels: dict[str, str]) -> Sof
     return Software(kind="blas", name=kind.name, version=version, path=path, facts=facts)
 
 
-def _version(door: Door, kind: _Kind, path: str, source: str, wheels: dict[str, str]) -> str:
+def _version(door: HostAccess, kind: _Kind, path: str, source: str, wheels: dict[str, str]) -> str:
     """From the file's name, else a folder's name, else the wheel's or Debian's package."""
     name_at = len(posixpath.dirname(path).rstrip("/")) + 1
     match = re.compile(kind.file).fullmatch(path, name_at)
@@ -333,7 +333,7 @@ def _version(door: Door, kind: _Kind, path: str, source: str, wheels: dict[str, 
     return match[1].rstrip(".") if match else _debian_version(door, kind, path)
 
 
-def _debian_version(door: Door, kind: _Kind, path: str) -> str:
+def _debian_version(door: HostAccess, kind: _Kind, path: str) -> str:
     """The version of the installed Debian package of that name, without its epoch and revision."""
     if not path.startswith("/usr/lib/"):
         return ""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent
 from .kernel import Reader, read_word
 
@@ -29,7 +29,7 @@ class Limits(NamedTuple):
     absent: tuple[Absent, ...] = ()  # limits that are there and could not be understood
 
 
-def limits(door: Door) -> Limits:
+def limits(door: HostAccess) -> Limits:
     """The limits on the calling process."""
     mounts = _mounts(door.read("/proc/self/mounts") or door.read("/proc/mounts") or "")
     reader = Reader(door)

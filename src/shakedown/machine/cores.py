@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent, Core
 from .kernel import Reader, parse_int
 from .numa import distances, node_cpus, node_numbers
@@ -142,7 +142,7 @@ def _field(fields: Mapping[str, str], name: str) -> int | None:
 # -------------------------------------------------------------------------------------------------------------- sockets
 
 
-def _near(door: Door, nodes: set[int]) -> dict[int, int]:
+def _near(door: HostAccess, nodes: set[int]) -> dict[int, int]:
     """Node -> the lowest node that is near it, through others too: those are of one socket or board."""
     reader = Reader(door)
     rows = {node: distances(reader, node) for node in nodes}

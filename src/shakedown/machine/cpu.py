@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent, Cpu
 from . import core_kinds, microarchitecture
 from .caches import caches
@@ -113,7 +113,7 @@ def parse_cpuinfo(text: str) -> tuple[tuple[Processor, ...], dict[str, str]]:
     return tuple(processors), common
 
 
-def cpu(door: Door) -> tuple[Cpu, tuple[Absent, ...]]:
+def cpu(door: HostAccess) -> tuple[Cpu, tuple[Absent, ...]]:
     """What the processors of this host are, and what could not be told. Raises ValueError where nothing can be read."""
     text = door.read("/proc/cpuinfo")
     processors, common = parse_cpuinfo(text or "")
@@ -160,7 +160,7 @@ def cpu(door: Door) -> tuple[Cpu, tuple[Absent, ...]]:
     ), (*absent, *absent_caches, *match.absent, *kinds.absent, *reader.absent)
 
 
-def _name(door: Door, fields: Mapping[str, str], first: str) -> str:
+def _name(door: HostAccess, fields: Mapping[str, str], first: str) -> str:
     """The microarchitecture of one core, where cores say more than the first (Arm); else the first's."""
     if "CPU part" not in fields:
         return first
@@ -181,7 +181,7 @@ def _number(text: str | None) -> int | None:
     return int(text, 0) if text and re.fullmatch(r"0x[0-9A-Fa-f]{1,8}|0|[1-9][0-9]{0,9}", text) else None
 
 
-def _identity(door: Door, fields: Mapping[str, str]) -> microarchitecture.Identity:
+def _identity(door: HostAccess, fields: Mapping[str, str]) -> microarchitecture.Identity:
     """Who made the processor and which it is: CPUID on x86, MIDR on ARM, names on POWER, LoongArch and RISC-V."""
     if "vendor_id" in fields:
         return microarchitecture.Identity(

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 
 from ..errors import Unavailable
-from ..hosts.access import RealHost
-from ..programs.emitter import Emitter, Words, run
+from ..hosts.access import LocalHost
+from ..programs.emitter import Emitter, ProgramArguments, run
 from .accelerators import lanes_of, multiprocessors
 from .gpu_query import Queried, Query, query
 
@@ -34,9 +34,9 @@ FACTS = {
 
 def body(argv: Sequence[str], emit: Emitter) -> None:
     """Ask, and tell. Raises Unavailable where no GPU answers."""
-    Words("gpu_query", "what the drivers say of each GPU").parse_args(argv)
+    ProgramArguments("gpu_query", "what the drivers say of each GPU").parse_args(argv)
     emit.start({})
-    tell(query(RealHost()), emit)
+    tell(query(LocalHost()), emit)
 
 
 def tell(found: Query, emit: Emitter) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import strict
 from ..errors import BadInput, Unavailable
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent, Gpu, Peak, Record, Setting, Value
 from .accelerators import multiprocessors, peaks_of, table
 from .gpu_settings import gpu_settings, reasons
@@ -35,7 +35,7 @@ class Query(Record, frozen=True, kw_only=True):
     absent: tuple[Absent, ...] = ()
 
 
-def query(door: Door) -> Query:
+def query(door: HostAccess) -> Query:
     """Ask everybody. What could not be asked is among ``absent``; never raises for what a machine lacks."""
     found, absent = gpus(door)
     said, why = _driver(door, any(gpu.vendor == "NVIDIA" for gpu in found))
@@ -43,7 +43,7 @@ def query(door: Door) -> Query:
     return Query(gpus=tuple(joined(gpu, said) for gpu in found), absent=gaps)
 
 
-def _driver(door: Door, wanted: bool) -> tuple[dict[str, dict[str, Any]], str]:
+def _driver(door: HostAccess, wanted: bool) -> tuple[dict[str, dict[str, Any]], str]:
     """What ``gpu_query`` prints, by PCI address, and why it prints nothing."""
     if not wanted:
         return {}, ""

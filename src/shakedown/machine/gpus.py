@@ -17,7 +17,7 @@ import msgspec
 from .. import strict
 from ..errors import BadInput
 from ..hosts import nvidia, nvidia_smi
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent, Gpu, Value
 from ..units import leading_number, whole_number
 from . import pci
@@ -48,7 +48,7 @@ ROCM_SMI = (
 _Found = tuple[tuple[Gpu, ...], tuple[Absent, ...]]
 
 
-def gpus(door: Door) -> _Found:
+def gpus(door: HostAccess) -> _Found:
     """All GPUs that a driver shows, in the drivers' order, and why others are not among them."""
     devices = pci.accelerators(door)
     nvidia, absent_nvidia = _nvidia(door)
@@ -72,7 +72,7 @@ def _driven(device: pci.Device, found: tuple[Gpu, ...], absent_nvidia: tuple[Abs
     return device.vendor == 0x8086 and device.driver in ("i915", "xe")  # the graphics of the processor
 
 
-def _driverless(door: Door, device: pci.Device) -> Absent:
+def _driverless(door: HostAccess, device: pci.Device) -> Absent:
     name = f"{pci.VENDORS[device.vendor]} GPU {device.address} [{device.vendor:04x}:{device.device:04x}]"
     if device.driver:
         return Absent(
@@ -111,7 +111,7 @@ def _placed(gpu: Gpu, devices: tuple[pci.Device, ...]) -> Gpu:
 # -------------------------------------------------------------------------------------------------------------- NVIDIA
 
 
-def _nvidia(door: Door) -> _Found:
+def _nvidia(door: HostAccess) -> _Found:
     version = door.read("/proc/driver/nvidia/version")
     device_files = [name for name in door.list("/dev") if re.fullmatch(r"nvidia(ctl|\d+)", name)]
     if version is None and not device_files and not door.which("nvidia-smi"):
@@ -189,7 +189,7 @@ def _of_nvml(gpu: dict[str, Any], driver: str, cuda: str) -> Gpu:
     return msgspec.convert(named | own, Gpu)
 
 
-def _proc_nvidia(door: Door, version: str) -> tuple[Gpu, ...]:
+def _proc_nvidia(door: HostAccess, version: str) -> tuple[Gpu, ...]:
     match = re.search(r"Kernel Module.*?\s(\d+\.\d[\d.]*)\s", version)
     found: list[Gpu] = []
     for address in door.list("/proc/driver/nvidia/gpus"):
@@ -210,7 +210,7 @@ def _proc_nvidia(door: Door, version: str) -> tuple[Gpu, ...]:
 # ----------------------------------------------------------------------------------------------------------------- AMD
 
 
-def _amd(door: Door, devices: tuple[pci.Device, ...]) -> _Found:
+def _amd(door: HostAccess, devices: tuple[pci.Device, ...]) -> _Found:
     if not any(device.vendor == 0x1002 and device.driver == "amdgpu" for device in devices) and not door.which(
         "rocm-smi"
     ):
@@ -259,7 +259,7 @@ def parse_rocm_smi(text: str) -> tuple[Gpu, ...]:
     return tuple(found)
 
 
-def _amd_sysfs(door: Door, devices: tuple[pci.Device, ...]) -> tuple[Gpu, ...]:
+def _amd_sysfs(door: HostAccess, devices: tuple[pci.Device, ...]) -> tuple[Gpu, ...]:
     version = read_word(door, "/sys/module/amdgpu/version") or ""
     found: list[Gpu] = []
     for device in devices:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from ..hosts.access import Door, format_cpu_list, parse_cpu_list
+from ..hosts.access import HostAccess, format_cpu_list, parse_cpu_list
 from ..records import Absent
 
 
@@ -48,7 +48,7 @@ def chosen(text: str) -> str:
     return match[1] if match else text.strip()
 
 
-def read_word(door: Door, path: str) -> str | None:
+def read_word(door: HostAccess, path: str) -> str | None:
     """A file's text without the space around it and NULs behind it, or None where it cannot be read or is empty."""
     text = door.read(path)
     return text.strip(" \t\r\n\f\v\0") or None if text is not None else None
@@ -61,7 +61,7 @@ def parse_int(text: str) -> int:
     return int(text.strip(" \t\r\n\0"))
 
 
-def read_int(door: Door, path: str) -> int | None:
+def read_int(door: HostAccess, path: str) -> int | None:
     """A file's number, or None where it cannot be read or holds something else."""
     text = read_word(door, path)
     try:
@@ -80,7 +80,7 @@ class Reader:
     reason. What is not there at all is None without a word: whoever asks knows what follows from it.
     """
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: HostAccess) -> None:
         self.door = door
         self._odd: dict[str, tuple[str, set[str]]] = {}  # path without CPU and node numbers -> first reason, paths
 

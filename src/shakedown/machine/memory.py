@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..hosts.access import Door, parse_cpu_list
+from ..hosts.access import HostAccess, parse_cpu_list
 from ..records import Absent, Memory, MemoryModule
 from . import cgroup
 from .kernel import parse_meminfo, read_int, read_word
@@ -26,7 +26,7 @@ _SLOTS = (
 )
 
 
-def memory(door: Door) -> tuple[Memory, tuple[Absent, ...]]:
+def memory(door: HostAccess) -> tuple[Memory, tuple[Absent, ...]]:
     """The memory of this host. Raises ValueError where ``/proc/meminfo`` cannot be read."""
     meminfo = parse_meminfo(door.read("/proc/meminfo") or "")
     if "MemTotal" not in meminfo:
@@ -51,7 +51,7 @@ def memory(door: Door) -> tuple[Memory, tuple[Absent, ...]]:
 _AVAILABLE = ("MemFree", "Active(file)", "Inactive(file)", "SReclaimable")
 
 
-def near_bytes(door: Door) -> int | None:
+def near_bytes(door: HostAccess) -> int | None:
     """What is free on the NUMA nodes that have CPUs and that this process may use (cpuset.mems); None where those are all
     nodes with memory, or where the kernel does not tell. Memory of GPUs and of CXL devices is that of nodes without CPUs:
     the kernel counts it as available, and a program that fills it is no longer measured on this machine's memory."""
@@ -84,7 +84,7 @@ def channel_count(modules: Iterable[MemoryModule]) -> int | None:
     return len(set(named)) if named and all(named) else None
 
 
-def _modules(door: Door) -> tuple[tuple[MemoryModule, ...], tuple[Absent, ...]]:
+def _modules(door: HostAccess) -> tuple[tuple[MemoryModule, ...], tuple[Absent, ...]]:
     what = "memory channels and speed"
     if door.which("dmidecode"):
         printed = door.run(["dmidecode", "-t", "17"], limit_s=3)
@@ -157,7 +157,7 @@ def slot_channel(locator: str, bank: str) -> str:
     return ""
 
 
-def _edac(door: Door) -> tuple[MemoryModule, ...]:
+def _edac(door: HostAccess) -> tuple[MemoryModule, ...]:
     found: list[MemoryModule] = []
     for controller in (name for name in door.list(_EDAC) if re.fullmatch(r"mc\d+", name)):
         for dimm in (name for name in door.list(f"{_EDAC}/{controller}") if re.fullmatch(r"(dimm|rank)\d+", name)):

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Software
 
 OPEN_MPI = "Open MPI"
@@ -87,7 +87,7 @@ class _Place(NamedTuple):
     found: str
 
 
-def _places(door: Door) -> Iterator[_Place]:
+def _places(door: HostAccess) -> Iterator[_Place]:
     """The folders in which an MPI may lie: first those on PATH, in its order."""
     for folder in (door.env("PATH") or "").split(":"):
         if folder:
@@ -104,7 +104,7 @@ def _places(door: Door) -> Iterator[_Place]:
     yield _Place(posixpath.join(sys.prefix, "bin"), "Python")
 
 
-def mpi(door: Door) -> tuple[Software, ...]:
+def mpi(door: HostAccess) -> tuple[Software, ...]:
     """All MPIs found, in the order of PATH first.
 
     ``path`` is the launcher (empty where the scheduler's must be used). Facts: ``source`` ("site" or "wheel"),
@@ -128,18 +128,18 @@ def mpi(door: Door) -> tuple[Software, ...]:
     return (*found, *_cray(door, found))
 
 
-def _resolved(door: Door, folder: str) -> str:
+def _resolved(door: HostAccess, folder: str) -> str:
     """``folder`` with a link in its last part followed: /bin is /usr/bin on most systems."""
     target = door.link(folder)
     return posixpath.normpath(posixpath.join(posixpath.dirname(folder), target)) if target else folder
 
 
-def _present(door: Door, folder: str) -> list[str]:
+def _present(door: HostAccess, folder: str) -> list[str]:
     listed = set(door.list(folder))
     return [name for name in _LAUNCHERS if name in listed or door.which(name) == posixpath.join(folder, name)]
 
 
-def _identify(door: Door, folder: str, name: str) -> Identity | None:
+def _identify(door: HostAccess, folder: str, name: str) -> Identity | None:
     launcher = posixpath.join(folder, name)
     answer = door.run((launcher, "--version"), limit_s=_LIMIT_S)
     identity = parse_launcher(answer.out + answer.err)
@@ -158,7 +158,7 @@ def _identify(door: Door, folder: str, name: str) -> Identity | None:
     return identity
 
 
-def _software(door: Door, folder: str, name: str, identity: Identity, found: str) -> Software:
+def _software(door: HostAccess, folder: str, name: str, identity: Identity, found: str) -> Software:
     facts: dict[str, int | float | str | bool] = {
         "source": "wheel" if is_wheel(door, posixpath.dirname(folder)) else "site",
         "found": found,
@@ -172,7 +172,7 @@ def _software(door: Door, folder: str, name: str, identity: Identity, found: str
     )
 
 
-def is_wheel(door: Door, prefix: str) -> bool:
+def is_wheel(door: HostAccess, prefix: str) -> bool:
     """Whether a Python wheel put an MPI into ``prefix``: its metadata lies among the packages."""
     for library in ("lib", "lib64", "local/lib"):
         for python in door.list(posixpath.join(prefix, library)):
@@ -185,7 +185,7 @@ def is_wheel(door: Door, prefix: str) -> bool:
     return False
 
 
-def _cray(door: Door, found: list[Software]) -> tuple[Software, ...]:
+def _cray(door: HostAccess, found: list[Software]) -> tuple[Software, ...]:
     """HPE Cray's MPICH has no launcher of its own: its module names the version, and the scheduler starts programs."""
     version = door.env("CRAY_MPICH_VERSION")
     if not version or any(one.name == CRAY for one in found):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent, Network, Value
 from .kernel import read_int, read_word
 
@@ -15,7 +15,7 @@ _INFINIBAND = "/sys/class/infiniband"
 _ETHERNET, _INFINIBAND_IP, _LOOPBACK = 1, 32, 772
 
 
-def network(door: Door) -> tuple[tuple[Network, ...], tuple[Absent, ...]]:
+def network(door: HostAccess) -> tuple[tuple[Network, ...], tuple[Absent, ...]]:
     """All interfaces and ports by name. A rate is what the link runs at; None where the kernel does not say."""
     found = [_interface(door, name) for name in door.list(_NET) if name != "bonding_masters"]
     devices = door.list(_INFINIBAND)
@@ -31,13 +31,13 @@ def network(door: Door) -> tuple[tuple[Network, ...], tuple[Absent, ...]]:
     return tuple(found), absent
 
 
-def _device_facts(door: Door, folder: str) -> tuple[str, int | None]:
+def _device_facts(door: HostAccess, folder: str) -> tuple[str, int | None]:
     driver = (door.link(f"{folder}/device/driver") or "").rsplit("/", 1)[-1]
     node = read_int(door, f"{folder}/device/numa_node")
     return driver, node if node is not None and node >= 0 else None
 
 
-def _interface(door: Door, name: str) -> Network:
+def _interface(door: HostAccess, name: str) -> Network:
     folder = f"{_NET}/{name}"
     kind = read_int(door, f"{folder}/type")
     driver, node = _device_facts(door, folder)
@@ -69,7 +69,7 @@ def _kind(number: int | None, *, virtual: bool, driver: str) -> str:
     return "ethernet" if number == _ETHERNET and not virtual else "virtual"
 
 
-def _port(door: Door, device: str, port: str) -> Network:
+def _port(door: HostAccess, device: str, port: str) -> Network:
     folder = f"{_INFINIBAND}/{device}"
     driver, node = _device_facts(door, folder)
     rate = re.match(r"([\d.]+) Gb/sec(?: \((\w+)(?: (\w+))?\))?", read_word(door, f"{folder}/ports/{port}/rate") or "")

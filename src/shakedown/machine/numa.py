@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent, Cache, NumaNode
 from .kernel import Reader, online_cpus, parse_meminfo, read_int
 
@@ -14,7 +14,7 @@ _MOST_BYTES = 1 << 53
 _UNREACHABLE = 255
 
 
-def numa(door: Door) -> tuple[tuple[NumaNode, ...], tuple[Absent, ...]]:
+def numa(door: HostAccess) -> tuple[tuple[NumaNode, ...], tuple[Absent, ...]]:
     """The nodes by number. A node may have memory and no CPUs (CXL, HBM) or CPUs and no memory."""
     reader = Reader(door)
     numbers = node_numbers(door)
@@ -30,7 +30,7 @@ def numa(door: Door) -> tuple[tuple[NumaNode, ...], tuple[Absent, ...]]:
     return nodes, (*reader.absent, *_doubts(door, nodes))
 
 
-def node_numbers(door: Door) -> list[int]:
+def node_numbers(door: HostAccess) -> list[int]:
     """The numbers of the nodes, rising."""
     return sorted(int(name[4:]) for name in door.list(_NODES) if re.fullmatch(r"node[0-9]{1,5}", name))
 
@@ -97,7 +97,7 @@ def _side_caches(reader: Reader, folder: str) -> tuple[Cache, ...]:
     return tuple(found)
 
 
-def hugepages(door: Door, folder: str) -> dict[str, int]:
+def hugepages(door: HostAccess, folder: str) -> dict[str, int]:
     """Huge pages reserved on a node or on the host (``/sys/kernel/mm/hugepages``), by page size in bytes as text."""
     found: dict[str, int] = {}
     for name in door.list(folder):
@@ -108,7 +108,7 @@ def hugepages(door: Door, folder: str) -> dict[str, int]:
     return found
 
 
-def _doubts(door: Door, nodes: tuple[NumaNode, ...]) -> tuple[Absent, ...]:
+def _doubts(door: HostAccess, nodes: tuple[NumaNode, ...]) -> tuple[Absent, ...]:
     total = parse_meminfo(door.read("/proc/meminfo") or "").get("MemTotal")
     known = [node.memory_bytes for node in nodes if node.memory_bytes is not None]
     if total and known and not 0.9 <= sum(known) / total <= 1.1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from .kernel import read_int, read_word
 
 _DEVICES = "/sys/bus/pci/devices"
@@ -21,7 +21,7 @@ class Device(NamedTuple):
     link: str  # "16.0 GT/s PCIe x16", empty where the kernel does not say
 
 
-def accelerators(door: Door) -> tuple[Device, ...]:
+def accelerators(door: HostAccess) -> tuple[Device, ...]:
     """GPUs and processing accelerators; the screen of a board's management controller is none."""
     found: list[Device] = []
     for address in door.list(_DEVICES):
@@ -46,7 +46,7 @@ def accelerators(door: Door) -> tuple[Device, ...]:
     return tuple(found)
 
 
-def _hexadecimal(door: Door, path: str) -> int:
+def _hexadecimal(door: HostAccess, path: str) -> int:
     """A number such as 0x10de; 0, which is nobody's, where there is none."""
     word = read_word(door, path) or ""
     return int(word, 16) if re.fullmatch(r"(?:0x)?[0-9A-Fa-f]{1,8}", word) else 0

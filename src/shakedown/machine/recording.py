@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..hosts.access import Door, RecordedHost, Result
+from ..hosts.access import HostAccess, ReplayHost, Result
 from .gpus import NVML
 
 #: Written in the place of what differs from one installation of Shakedown to the next.
@@ -53,7 +53,7 @@ class Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RecordingDoor:
     """A door that keeps all that comes through it. A file is read once: every probe sees it as the recording will."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: HostAccess) -> None:
         self._door = door
         self._lock = threading.Lock()
         self._files: dict[str, bytes | None] = {}
@@ -150,7 +150,7 @@ class RecordingDoor:
         (folder / "machine.json").write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n")
 
 
-class ReplayedHost(RecordedHost):
+class ReplayedHost(ReplayHost):
     """A recorded machine with the folders as they were listed, those included of which no file was read."""
 
     def __init__(self, root: Path, index: Index, commands: Mapping[tuple[str, ...], Result]) -> None:

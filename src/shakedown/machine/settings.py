@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Cpu, Setting, Software
 from ..units import show_bytes
 from . import blas, settings_cpu, settings_limits
@@ -20,10 +20,10 @@ from .settings_common import State, from_number, setting
 _THP = "/sys/kernel/mm/transparent_hugepage"
 _VM = "/proc/sys/vm"
 
-Check = Callable[[Door, Cpu], tuple[Setting, ...]]
+Check = Callable[[HostAccess, Cpu], tuple[Setting, ...]]
 
 
-def settings(door: Door, cpu: Cpu, software: Iterable[Software] | None = None) -> tuple[Setting, ...]:
+def settings(door: HostAccess, cpu: Cpu, software: Iterable[Software] | None = None) -> tuple[Setting, ...]:
     """All settings in the order in which they are shown: memory, processor, limits, what can be observed, libraries.
 
     ``software`` is what is installed; None: that is not known."""
@@ -31,7 +31,7 @@ def settings(door: Door, cpu: Cpu, software: Iterable[Software] | None = None) -
     return (*checked, *library_overrides(door, software))
 
 
-def aslr(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def aslr(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Address space layout randomisation; AMD family 15h under an old kernel pays for it dearly."""
     value = read_int(door, "/proc/sys/kernel/randomize_va_space")
     name = "address randomisation (ASLR)"
@@ -71,7 +71,7 @@ _OVERRIDES = (
 )
 
 
-def library_overrides(door: Door, software: Iterable[Software] | None) -> tuple[Setting, ...]:
+def library_overrides(door: HostAccess, software: Iterable[Software] | None) -> tuple[Setting, ...]:
     """Environment variables, set for reproducibility somewhere and forgotten, that hold a BLAS to an older processor.
 
     Those of libraries that are not among the ``software`` are a note: nothing that was found here reads them. None: what is
@@ -109,12 +109,12 @@ def _pairs(variables: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in variables.items())
 
 
-def _kernel(door: Door) -> tuple[int, ...]:
+def _kernel(door: HostAccess) -> tuple[int, ...]:
     match = re.match(r"(\d+)\.(\d+)", door.read("/proc/sys/kernel/osrelease") or "")
     return (int(match[1]), int(match[2])) if match else (99,)
 
 
-def transparent_hugepages(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def transparent_hugepages(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether programs get huge pages without asking, and whether they wait for them."""
     enabled = read_word(door, f"{_THP}/enabled")
     effect = "large pages spare TLB misses: some per cent in STREAM and HPL"
@@ -141,7 +141,7 @@ def transparent_hugepages(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     return tuple(found)
 
 
-def reserved_hugepages(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def reserved_hugepages(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Huge pages set aside: only for programs that ask for them, lost to all others."""
     pages = hugepages(door, "/sys/kernel/mm/hugepages")
     if not pages:
@@ -162,7 +162,7 @@ def reserved_hugepages(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def numa_balancing(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def numa_balancing(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether the kernel moves pages between nodes by sampling page faults."""
     nodes = len([name for name in door.list("/sys/devices/system/node") if re.fullmatch(r"node\d+", name)])
     return from_number(
@@ -175,7 +175,7 @@ def numa_balancing(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def zone_reclaim(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def zone_reclaim(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether a node's full memory is reclaimed before that of another node is used."""
     return from_number(
         door,
@@ -187,7 +187,7 @@ def zone_reclaim(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def swap(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def swap(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Swap space, and how eagerly it is used."""
     meminfo = parse_meminfo(door.read("/proc/meminfo") or "")
     swappiness = read_int(door, f"{_VM}/swappiness")
@@ -208,7 +208,7 @@ def swap(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def overcommit(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def overcommit(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether memory can be promised beyond what there is."""
     return from_number(
         door,
@@ -220,7 +220,7 @@ def overcommit(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def shared_memory(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def shared_memory(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """The size of /dev/shm, through which MPI and NCCL pass messages within a node."""
     effect = "MPI and NCCL pass messages within the node through it; too small: crash or slow path"
     size: int | None = None
@@ -246,7 +246,7 @@ def shared_memory(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def cross_memory(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def cross_memory(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether one process may copy from another's memory, as MPI does for large messages."""
     path = "/proc/sys/kernel/yama/ptrace_scope"
     if read_word(door, path) is None:

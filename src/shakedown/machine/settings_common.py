@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Setting
 from .kernel import read_int
 
@@ -18,7 +18,7 @@ def setting(name: str, value: str | None, state: State, effect: str, advice: str
 
 
 def from_number(
-    door: Door,
+    door: HostAccess,
     name: str,
     path: str,
     states: Mapping[int, tuple[State, str]],

@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Callable
 
-from ..hosts.access import Door, format_cpu_list
+from ..hosts.access import HostAccess, format_cpu_list
 from ..records import Cpu, Setting
 from . import virtualisation
 from .kernel import read_int, read_word
@@ -16,7 +16,7 @@ from .settings_common import State, from_number, setting
 _CPUS = "/sys/devices/system/cpu"
 
 
-def governor(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def governor(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """What sets the clock, on every CPU that is online."""
     effect = "a governor that follows the load starts each measurement at a low clock"
     folders = [f"{_CPUS}/cpu{number}/cpufreq" for core in cpu.cores for number in core.cpus]
@@ -44,7 +44,7 @@ def governor(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def turbo(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def turbo(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether the clock may rise above its base."""
     effect = (
         "with it the clock depends on load, heat and the number of busy cores: faster and less repeatable, and a "
@@ -58,7 +58,7 @@ def turbo(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     return (setting("turbo", "on" if on else "off", "info", effect),)
 
 
-def threads(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def threads(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether cores show more than one logical CPU."""
     effect = "two threads on one core share its units and caches: bind one thread to each core"
     control = read_word(door, f"{_CPUS}/smt/control")
@@ -90,7 +90,7 @@ def threads(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     return (setting("hardware threads (SMT)", shown.get(control or "", "off or none"), "good", effect),)
 
 
-def offline(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def offline(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """CPUs that are there and not running."""
     if not cpu.offline_cpus:
         return ()
@@ -106,7 +106,7 @@ def offline(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def mitigations(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def mitigations(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """The defences against speculative execution attacks, in one line."""
     folder = f"{_CPUS}/vulnerabilities"
     effect = (
@@ -126,7 +126,7 @@ def mitigations(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     return (setting("mitigations", value, "info", effect, advice),)
 
 
-def idle_states(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def idle_states(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """The deepest sleep of a core and the time that it takes to wake from it."""
     effect = "a core that sleeps deeply wakes late: latency of messages and of the first samples after a pause"
     folder = f"{_CPUS}/cpuidle"
@@ -156,7 +156,7 @@ def idle_states(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def clock_source(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def clock_source(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """What the time is read from."""
     value = read_word(door, "/sys/devices/system/clocksource/clocksource0/current_clocksource")
     effect = "read around each sample: tens of nanoseconds from the processor's own counter, a microsecond from others"
@@ -173,7 +173,7 @@ def clock_source(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def watchdog(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def watchdog(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """The watchdog that takes one hardware counter of each CPU."""
     return from_number(
         door,
@@ -184,7 +184,7 @@ def watchdog(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def tick(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def tick(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """The scheduler's tick and whether the kernel preempts itself, by the configuration that it was built with."""
     effect = "each tick interrupts the program on every busy core"
     config = kernel_config(door)
@@ -211,7 +211,7 @@ def tick(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     return tuple(found)
 
 
-def kernel_config(door: Door) -> dict[str, str]:
+def kernel_config(door: HostAccess) -> dict[str, str]:
     """The kernel's build configuration; empty where neither ``/proc/config.gz`` nor ``/boot`` holds it."""
     packed = door.read_bytes("/proc/config.gz")
     text: str | None = None
@@ -226,7 +226,7 @@ def kernel_config(door: Door) -> dict[str, str]:
     return {match[1]: match[2] for match in re.finditer(r"^(CONFIG_\w+)=(.*)$", text or "", re.MULTILINE)}
 
 
-CHECKS: tuple[Callable[[Door, Cpu], tuple[Setting, ...]], ...] = (
+CHECKS: tuple[Callable[[HostAccess, Cpu], tuple[Setting, ...]], ...] = (
     governor,
     turbo,
     threads,

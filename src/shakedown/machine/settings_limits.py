@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..hosts.access import Door, format_cpu_list
+from ..hosts.access import HostAccess, format_cpu_list
 from ..records import Cpu, Setting
 from ..units import show_bytes
 from . import cgroup
@@ -14,7 +14,7 @@ from .kernel import parse_meminfo, read_word
 from .settings_common import State, from_number, setting
 
 
-def ulimits(door: Door) -> dict[str, tuple[int | None, int | None]]:
+def ulimits(door: HostAccess) -> dict[str, tuple[int | None, int | None]]:
     """``/proc/self/limits``: name -> soft and hard limit, None for unlimited."""
     found: dict[str, tuple[int | None, int | None]] = {}
     for line in (door.read("/proc/self/limits") or "").splitlines():
@@ -62,7 +62,7 @@ _FILES = _Limit(
 )
 
 
-def process_limits(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def process_limits(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Locked memory, stack, open files, core files."""
     limits = ulimits(door)
     fabric = bool(door.list("/sys/class/infiniband"))
@@ -89,7 +89,7 @@ def process_limits(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     return tuple(found)
 
 
-def control_group(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def control_group(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """The CPU time, CPUs and memory that the control group grants."""
     limits = cgroup.limits(door)
     total = parse_meminfo(door.read("/proc/meminfo") or "").get("MemTotal")
@@ -136,7 +136,7 @@ def control_group(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     return tuple(found)
 
 
-def counters(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def counters(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether performance counters can be read without root."""
     path = "/proc/sys/kernel/perf_event_paranoid"
     return from_number(
@@ -154,7 +154,7 @@ def counters(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-def energy(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
+def energy(door: HostAccess, cpu: Cpu) -> tuple[Setting, ...]:
     """Whether the energy counters of the processor (RAPL) can be read."""
     effect = "the energy of a run comes from them where no other meter is there"
     folder = "/sys/class/powercap"
@@ -183,4 +183,4 @@ def energy(door: Door, cpu: Cpu) -> tuple[Setting, ...]:
     )
 
 
-CHECKS: tuple[Callable[[Door, Cpu], tuple[Setting, ...]], ...] = (process_limits, control_group, counters, energy)
+CHECKS: tuple[Callable[[HostAccess, Cpu], tuple[Setting, ...]], ...] = (process_limits, control_group, counters, energy)

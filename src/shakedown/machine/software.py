@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent, Software
 from . import blas, mpi
 from .together import together
@@ -65,11 +65,11 @@ PROGRAMS: tuple[Program, ...] = (
 )
 
 
-def _of_program(door: Door, program: Program) -> tuple[Software, ...]:
+def _of_program(door: HostAccess, program: Program) -> tuple[Software, ...]:
     return (_program(door, program),)
 
 
-def software(door: Door) -> tuple[tuple[Software, ...], tuple[Absent, ...]]:
+def software(door: HostAccess) -> tuple[tuple[Software, ...], tuple[Absent, ...]]:
     """All that is found, programs first, and what did not answer.
 
     A program that is there but does not tell its version has an empty one.
@@ -90,7 +90,7 @@ def software(door: Door) -> tuple[tuple[Software, ...], tuple[Absent, ...]]:
     return found, tuple(Absent(what=name, why=answer.why) for name, answer in answers.items() if answer.value is None)
 
 
-def _program(door: Door, program: Program) -> Software:
+def _program(door: HostAccess, program: Program) -> Software:
     path = door.which(program.name) or ""
     version = ""
     if program.ask:
@@ -100,7 +100,7 @@ def _program(door: Door, program: Program) -> Software:
     return Software(kind=program.kind, name=program.label or program.name, version=version, path=path)
 
 
-def _qstat(door: Door) -> tuple[Software, ...]:
+def _qstat(door: HostAccess) -> tuple[Software, ...]:
     """Grid Engine, PBS and Torque all call their program ``qstat``."""
     path = door.which("qstat")
     if path is None:
@@ -117,13 +117,13 @@ def _qstat(door: Door) -> tuple[Software, ...]:
     return (Software(kind="scheduler", name="qstat", path=path),)
 
 
-def _python(door: Door) -> tuple[Software, ...]:
+def _python(door: HostAccess) -> tuple[Software, ...]:
     answer = door.run((sys.executable, "--version"), limit_s=_LIMIT_S)
     match = re.search(r"Python (\S+)", answer.out + answer.err)
     return (Software(kind="python", name="python", version=match[1], path=sys.executable),) if match else ()
 
 
-def drivers(door: Door) -> tuple[Software, ...]:
+def drivers(door: HostAccess) -> tuple[Software, ...]:
     """The kernel drivers of GPUs, and the CUDA and ROCm that lie in their usual places."""
     found: list[Software] = []
     module = re.search(r"Kernel Module.*?\s(\d+\.\d[\d.]*)\s", door.read("/proc/driver/nvidia/version") or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent, Cpu
 from .kernel import read_word
 
@@ -68,12 +68,12 @@ class Layers(NamedTuple):
         return ", ".join(filter(None, self))
 
 
-def layers(door: Door) -> Layers:
+def layers(door: HostAccess) -> Layers:
     """The hypervisor (``kvm``, ``vmware``, ``xen``...; ``unknown hypervisor``) and the container (``docker``...)."""
     return Layers(_hypervisor(door), _container(door))
 
 
-def _hypervisor(door: Door) -> str:
+def _hypervisor(door: HostAccess) -> str:
     flags = re.search(r"^flags\s*:.*\bhypervisor\b", door.read("/proc/cpuinfo") or "", re.MULTILINE) is not None
     product = " ".join(
         read_word(door, f"/sys/class/dmi/id/{name}") or ""
@@ -101,12 +101,12 @@ def _hypervisor(door: Door) -> str:
     return clocked or ("unknown hypervisor" if flags else "")
 
 
-def _has_pci(door: Door, vendor: str) -> bool:
+def _has_pci(door: HostAccess, vendor: str) -> bool:
     folder = "/sys/bus/pci/devices"
     return any(read_word(door, f"{folder}/{address}/vendor") == vendor for address in door.list(folder))
 
 
-def _container(door: Door) -> str:
+def _container(door: HostAccess) -> str:
     for variable in ("APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"):
         if door.env(variable) is not None:
             return variable.partition("_")[0].lower()
@@ -127,14 +127,14 @@ def _container(door: Door) -> str:
     return ""
 
 
-def _root_is_layered(door: Door) -> bool:
+def _root_is_layered(door: HostAccess) -> bool:
     for fields in (line.split() for line in (door.read("/proc/mounts") or "").splitlines()):
         if len(fields) > 2 and fields[1] == "/":
             return fields[2] in ("overlay", "aufs", "fuse.fuse-overlayfs", "btrfs", "zfs") or "docker" in fields[0]
     return False
 
 
-def hidden(door: Door, found: Layers, cpu: Cpu) -> tuple[Absent, ...]:
+def hidden(door: HostAccess, found: Layers, cpu: Cpu) -> tuple[Absent, ...]:
     """What the layers hide from a benchmark, each with what follows from it."""
     absent: list[Absent] = []
     if found.hypervisor:
@@ -152,7 +152,7 @@ def hidden(door: Door, found: Layers, cpu: Cpu) -> tuple[Absent, ...]:
     return tuple(absent)
 
 
-def _hidden_by_hypervisor(door: Door, name: str, cpu: Cpu) -> list[Absent]:
+def _hidden_by_hypervisor(door: HostAccess, name: str, cpu: Cpu) -> list[Absent]:
     absent = [
         Absent(
             what="physical cores",

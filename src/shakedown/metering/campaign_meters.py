@@ -18,7 +18,7 @@ import msgspec
 
 from ..errors import BadInput, CannotMeasure
 from ..files.atomic import read_record, write, write_record
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Record
 from ..units import whole_number
 from . import character_store as characters
@@ -41,7 +41,7 @@ class Metered(Record, frozen=True, kw_only=True):
     rest_s: float = REST_S
 
 
-def ask(words: Sequence[str], interval_s: float | None, rest_s: float | None, door: Door) -> Metered | None:
+def ask(words: Sequence[str], interval_s: float | None, rest_s: float | None, door: HostAccess) -> Metered | None:
     """What the user asked for, checked; None for no meter. Raises BadInput."""
     if not words:
         if interval_s is not None or rest_s is not None:
@@ -70,7 +70,7 @@ def folders(run: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def beside(
-    run: Path, asked: Metered | None, door: Door, say: Callable[[str], None]
+    run: Path, asked: Metered | None, door: HostAccess, say: Callable[[str], None]
 ) -> Iterator[Callable[[], None] | None]:
     """Read the meters as long as the context lasts; gives the rest to take between runs, None without meters.
 

@@ -25,7 +25,7 @@ from .meters import Channel, channel_key
 _HOLDS_FOR = {"device": "device", "firmware": "firmware", "driver": "driver"}
 
 
-class Known(NamedTuple):
+class StoredCharacter(NamedTuple):
     """``character`` may be used only where the state is "known"; a stale one is for showing."""
 
     state: Literal["known", "stale", "absent"]
@@ -59,7 +59,7 @@ def save(character: Character, at: Path | None = None) -> Path:
     return path
 
 
-def find(channel: Channel, at: Path | None = None) -> Known:
+def find(channel: Channel, at: Path | None = None) -> StoredCharacter:
     """The character that holds for a channel as it is now; else the newest of the same channel, as stale. Never raises: a
     file that cannot be read is told in a notice."""
     where = at or folder()
@@ -75,16 +75,16 @@ def find(channel: Channel, at: Path | None = None) -> Known:
             same.append(one)
     holds = [one for one in same if not changes(one.channel, channel)]
     if holds:
-        return Known("known", max(holds, key=lambda one: one.made_ns), tuple(notices))
+        return StoredCharacter("known", max(holds, key=lambda one: one.made_ns), tuple(notices))
     if not same:
-        return Known("absent", None, tuple(notices))
+        return StoredCharacter("absent", None, tuple(notices))
     newest = max(same, key=lambda one: one.made_ns)
     text = (
         f"{channel_key(channel)} was characterised with another {'; another '.join(changes(newest.channel, channel))}"
     )
     advice = "characterise it again: shakedown meter characterise"
     notices.append(Notice(code="character-stale", text=text, advice=advice))
-    return Known("stale", newest, tuple(notices))
+    return StoredCharacter("stale", newest, tuple(notices))
 
 
 def changes(then: Channel, now: Channel) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from types import TracebackType
 import msgspec
 
 from ..errors import BadInput, CannotMeasure, StoreFailed
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent, Record
 from . import meters, raw_files
 from .collect import TRACE_FILE, ClockStep, ahead_s, clock_steps, collect, cost
@@ -127,7 +127,7 @@ class Sampler:
         self.stop()
 
 
-def resolve(words: Sequence[str], door: Door) -> tuple[Target, ...]:
+def resolve(words: Sequence[str], door: HostAccess) -> tuple[Target, ...]:
     """Targets as a user writes them; ``auto`` stands for everything that this machine has. Raises BadInput."""
     targets: dict[str, Target] = {}
     for word in words:
@@ -137,7 +137,7 @@ def resolve(words: Sequence[str], door: Door) -> tuple[Target, ...]:
     return tuple(targets.values())
 
 
-def some(words: Sequence[str], door: Door) -> tuple[Target, ...]:
+def some(words: Sequence[str], door: HostAccess) -> tuple[Target, ...]:
     """The same, at least one. Raises CannotMeasure where ``auto`` finds nothing: the question is sound, the machine has no
     answer to it."""
     targets = resolve(words, door)
@@ -150,7 +150,7 @@ def some(words: Sequence[str], door: Door) -> tuple[Target, ...]:
     return targets
 
 
-def find(door: Door) -> tuple[Target, ...]:
+def find(door: HostAccess) -> tuple[Target, ...]:
     """What this machine has that needs no address. A meter whose module cannot be loaded is passed over."""
     found: list[Target] = []
     for name in meters.names():
@@ -159,7 +159,7 @@ def find(door: Door) -> tuple[Target, ...]:
     return tuple(found)
 
 
-def spare_cpus(used: Sequence[int], door: Door) -> tuple[int, ...] | None:
+def spare_cpus(used: Sequence[int], door: HostAccess) -> tuple[int, ...] | None:
     """The CPUs that this process may use and the benchmark does not; those whose core it leaves alone altogether where
     there are any. None where it uses all."""
     from ..machine.kernel import Reader  # not in the sampler's own process, which calls nothing of it

@@ -23,7 +23,7 @@ import msgspec
 
 from ..errors import ShakedownError
 from ..files import atomic
-from ..hosts.access import Door, RealHost
+from ..hosts.access import HostAccess, LocalHost
 from ..records import Absent, Record
 from . import meters, raw_files
 from .meters import Channel, Meter, Reading, Status, Target
@@ -51,7 +51,7 @@ class _Thread(threading.Thread):
     """One source from its opening to its end."""
 
     def __init__(
-        self, number: int, target: Target, config: Config, door: Door, stop: threading.Event, bell: int
+        self, number: int, target: Target, config: Config, door: HostAccess, stop: threading.Event, bell: int
     ) -> None:
         super().__init__(name=str(target), daemon=True)
         self.name_of_files = f"{number:02d}-{target.meter}"
@@ -224,7 +224,7 @@ def run(config: Config, report: int, ear: int = 0) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # a handler, not SIG_IGN, which programs that a meter runs would inherit
     notes = _pin(config.cpus)
-    door = RealHost()
+    door = LocalHost()
     stop = threading.Event()
     threads = [_Thread(n, target, config, door, stop, wake_write) for n, target in enumerate(config.targets)]
     descriptor = os.open(

@@ -126,7 +126,7 @@ class Emitter:
         self._out.flush()
 
 
-class Words(argparse.ArgumentParser):
+class ProgramArguments(argparse.ArgumentParser):
     """Arguments as ``--name value``; what is wrong with them is one line and exit code 2."""
 
     def __init__(self, program: str, about: str) -> None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from .analysis import (
     Analysis,
-    Beside,
     Check,
     Circumstances,
     Curve,
     Outcome,
     PairMatrix,
+    PublishedComparison,
 )
 from .finding import (
     Cause,
@@ -80,7 +80,6 @@ __all__ = [
     "SCORED",
     "Absent",
     "Analysis",
-    "Beside",
     "Cache",
     "Case",
     "Cause",
@@ -120,6 +119,7 @@ __all__ = [
     "PowerPart",
     "PowerSpan",
     "PowerView",
+    "PublishedComparison",
     "Quantity",
     "Record",
     "Residual",

@@ -61,7 +61,7 @@ class Circumstances(Record, frozen=True, kw_only=True):
     params: Params = msgspec.field(default_factory=dict)  # the rest of what the metric is ranked by
 
 
-class Beside(Record, frozen=True, kw_only=True):
+class PublishedComparison(Record, frozen=True, kw_only=True):
     """One of our values beside one that a document published, in the same metric."""
 
     metric: str
@@ -129,7 +129,7 @@ class Analysis(Record, frozen=True, kw_only=True):
     verdicts: tuple[Verdict, ...] = ()
     checks: tuple[Check, ...] = ()  # the worst of each workload and kernel
     outcomes: tuple[Outcome, ...] = ()
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[PublishedComparison, ...] = ()
     curves: tuple[Curve, ...] = ()  # published ones of the metrics that were measured
     pairs: tuple[PairMatrix, ...] = ()  # matrices of so many pairs that findings keep the best and the worst alone
     power: PowerView | None = None  # where meters were read during the run

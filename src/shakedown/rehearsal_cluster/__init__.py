@@ -12,14 +12,14 @@ of processes. See docs/rehearsal.md.
 """
 
 from .settings import Description, Link, Settings
-from .test_cluster import Lab, LabDoor, NodeStatus, Status, default_directory, open_, up
+from .test_cluster import LabDoor, NodeStatus, RehearsalCluster, Status, default_directory, open_, up
 
 __all__ = [
     "Description",
-    "Lab",
     "LabDoor",
     "Link",
     "NodeStatus",
+    "RehearsalCluster",
     "Settings",
     "Status",
     "default_directory",

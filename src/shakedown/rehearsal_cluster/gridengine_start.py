@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import CannotMeasure
-from ..hosts.access import RealHost, Result
+from ..hosts.access import LocalHost, Result
 from . import daemons, entering, files, gridengine, namespaces
 from .settings import CONTROLLER, Description, node_names
 
@@ -129,7 +129,7 @@ def _wait(directory: Path, description: Description, nodes: tuple[str, ...]) -> 
 
 def _ask(directory: Path, description: Description, *argv: str) -> Result:
     words = entering.words(directory, description, argv, folder=str(directory))
-    return RealHost().run(words, limit_s=30, env={"PATH": namespaces.search_path()})
+    return LocalHost().run(words, limit_s=30, env={"PATH": namespaces.search_path()})
 
 
 def _must(directory: Path, description: Description, argv: tuple[str, ...]) -> str:

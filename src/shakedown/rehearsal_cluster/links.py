@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import CannotMeasure, Unavailable
-from ..hosts.access import RealHost, Result
+from ..hosts.access import LocalHost, Result
 from . import daemons, entering, namespaces, network
 from .settings import CONTROLLER, Description, Link
 
@@ -37,7 +37,7 @@ def batch(description: Description, pid: int, lines: Sequence[str]) -> None:
 
 def run(description: Description, pid: int, *words: str) -> Result:
     """Run one network command in the network namespace of a process."""
-    return RealHost().run(
+    return LocalHost().run(
         (*namespaces.enter(description.layout, pid, only=("net",), administer=True), *words),
         env={"PATH": namespaces.search_path()},
     )

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..hosts import process
-from ..hosts.access import RealHost
+from ..hosts.access import LocalHost
 from ..units import whole_number
 from .settings import CONTROLLER, Layout
 
@@ -33,7 +33,7 @@ def python() -> str:
 def probe(layout: Layout) -> str:
     """Why namespaces of this layout cannot be made here; empty where they can. A bridge is tried in them as well."""
     words = ["unshare", *(_USER if layout == "user" else ()), *_KINDS, "--fork", "--kill-child", "--mount-proc"]
-    done = RealHost().run(
+    done = LocalHost().run(
         [*words, "--propagation", "private", "ip", "link", "add", "br0", "type", "bridge"],
         env={"PATH": search_path()},
     )

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable
 
 from ..errors import BadInput, Unavailable
-from ..hosts.access import RealHost
+from ..hosts.access import LocalHost
 from . import namespaces
 from .settings import Engine, Layout
 
@@ -104,13 +104,13 @@ def versions(engines: Iterable[Engine]) -> dict[str, str]:
     found: dict[str, str] = {}
     env = {"PATH": namespaces.search_path()}
     if "slurm" in engines:
-        found["slurm"] = RealHost().run(("slurmctld", "-V"), env=env).out.strip()
+        found["slurm"] = LocalHost().run(("slurmctld", "-V"), env=env).out.strip()
         found["mariadb"] = (
             "mariadb "
-            + RealHost().run(("mariadbd", "--version"), env=env).out.strip().partition("Ver ")[2].partition(" for ")[0]
+            + LocalHost().run(("mariadbd", "--version"), env=env).out.strip().partition("Ver ")[2].partition(" for ")[0]
         )
     if "gridengine" in engines:
-        found["gridengine"] = (RealHost().run(("qstat", "-help"), env=env).out.splitlines() or [""])[0].strip()
+        found["gridengine"] = (LocalHost().run(("qstat", "-help"), env=env).out.splitlines() or [""])[0].strip()
     return {name: text for name, text in found.items() if text}
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import CannotMeasure
-from ..hosts.access import RealHost
+from ..hosts.access import LocalHost
 from . import namespaces
 from .settings import USERS, Description, address4, address6, node_names
 
@@ -47,7 +47,7 @@ def _key(path: Path) -> None:
     if path.exists():
         return
     words = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", path.name, "-f", str(path))
-    made = RealHost().run(words, limit_s=30, env={"PATH": namespaces.search_path()})
+    made = LocalHost().run(words, limit_s=30, env={"PATH": namespaces.search_path()})
     if not made.ok:
         raise CannotMeasure(f"no key can be made: {made.err.strip()[-200:]}", where=str(path))
 

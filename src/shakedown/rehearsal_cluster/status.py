@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import CannotMeasure
-from ..hosts.access import RealHost, Result
+from ..hosts.access import LocalHost, Result
 from . import daemons, entering, namespaces, slurm
 from .settings import CONTROLLER, Description
 
@@ -66,7 +66,7 @@ def slurm_nodes(directory: Path, description: Description) -> dict[str, tuple[st
 def in_cluster(directory: Path, description: Description, argv: tuple[str, ...], limit_s: float) -> Result:
     """Run an administrator's command on the controller."""
     words = entering.words(directory, description, argv, folder=str(directory))
-    return RealHost().run(words, limit_s=limit_s, env={"PATH": namespaces.search_path()})
+    return LocalHost().run(words, limit_s=limit_s, env={"PATH": namespaces.search_path()})
 
 
 def until_answers(directory: Path, name: str, holds: Callable[[], bool]) -> None:

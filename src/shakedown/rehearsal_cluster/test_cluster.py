@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from ..errors import BadInput, CannotMeasure
-from ..hosts.access import RealHost, Result
+from ..hosts.access import LocalHost, Result
 from ..records import Record
 from . import daemons, entering, files, hosts, links, namespaces, network, starting, stopping
 from . import status as asking
@@ -52,7 +52,7 @@ class Status(Record, frozen=True, kw_only=True):
     daemons: dict[str, int | None] = msgspec.field(default_factory=dict)
 
 
-class Lab:
+class RehearsalCluster:
     """A rehearsal cluster. ``up`` and ``open_`` make these."""
 
     def __init__(self, directory: Path, description: Description) -> None:
@@ -141,10 +141,10 @@ class Lab:
     ) -> Result:
         """Run a command in the cluster and keep what it prints. Raises only for a node or user that there is not."""
         words = self.argv(argv, node=node, user=user, env=env, cwd=cwd)
-        return RealHost().run(words, limit_s=limit_s, env={"PATH": namespaces.search_path()})
+        return LocalHost().run(words, limit_s=limit_s, env={"PATH": namespaces.search_path()})
 
     def door(self, node: str | None = None, *, user: str | None = None) -> LabDoor:
-        """The cluster as a Door: commands run in it; files are this machine's, which it shares."""
+        """The cluster as a HostAccess: commands run in it; files are this machine's, which it shares."""
         return LabDoor(self, node, user)
 
     def slurm_nodes(self) -> dict[str, tuple[str, str]]:
@@ -304,17 +304,17 @@ class Lab:
             self._description = load(self.directory) or self._description
             yield
 
-    def __enter__(self) -> Lab:
+    def __enter__(self) -> RehearsalCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.down()
 
 
-class LabDoor(RealHost):
-    """A Door into a cluster: commands run there, names are looked up there."""
+class LabDoor(LocalHost):
+    """A HostAccess into a cluster: commands run there, names are looked up there."""
 
-    def __init__(self, lab: Lab, node: str | None, user: str | None) -> None:
+    def __init__(self, lab: RehearsalCluster, node: str | None, user: str | None) -> None:
         self._lab, self._node, self._user = lab, node, user
 
     def run(self, argv: Sequence[str], *, limit_s: float = 10.0, env: Mapping[str, str] | None = None) -> Result:
@@ -349,7 +349,7 @@ def up(
     *,
     say: Callable[[str], None] = _silent,
     **asked: object,
-) -> Lab:
+) -> RehearsalCluster:
     """Bring a cluster up and return it. ``asked`` are fields of Settings (``nodes=4``, ``engines=("slurm",)``...) beyond
     ``settings``, or beyond those of the cluster that was in this directory before. Raises as ``starting.up``."""
     path = Path(directory).absolute() if directory else default_directory()
@@ -359,10 +359,10 @@ def up(
         wanted = msgspec.convert({**msgspec.structs.asdict(basis), **asked}, Settings, from_attributes=True)
     except msgspec.ValidationError as error:
         raise BadInput(f"such a cluster cannot be set up: {error}") from None
-    return Lab(path, starting.up(path, wanted, say))
+    return RehearsalCluster(path, starting.up(path, wanted, say))
 
 
-def open_(directory: Path | str | None = None) -> Lab:
+def open_(directory: Path | str | None = None) -> RehearsalCluster:
     """The cluster that is up in a directory. Raises BadInput where there is none."""
     path = Path(directory).absolute() if directory else default_directory()
     description = load(path)
@@ -372,4 +372,4 @@ def open_(directory: Path | str | None = None) -> Lab:
             where=str(path),
             hint=f"shakedown cluster up --directory {path}" if directory else "shakedown cluster up",
         )
-    return Lab(path, description)
+    return RehearsalCluster(path, description)

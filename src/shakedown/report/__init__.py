@@ -23,7 +23,7 @@ from ..records import Analysis
 FORMATS = ("html", "md", "csv", "json")
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class ReportFormat(msgspec.Struct, frozen=True, kw_only=True):
     """One format. Both functions are pure."""
 
     name: str
@@ -38,11 +38,11 @@ def names() -> tuple[str, ...]:
     return plugins.names("report.formats")
 
 
-def get(name: str) -> Report:
+def get(name: str) -> ReportFormat:
     """The format of that name or suffix. Raises BadInput with the nearest name."""
     if name in names():
         found = plugins.load("report.formats", "REPORT", name)
-        assert isinstance(found, Report)
+        assert isinstance(found, ReportFormat)
         return found
     for other in map(get, names()):
         if other.suffix == name:

@@ -10,7 +10,7 @@ import msgspec
 from ..document import heat_map
 from ..document.model import Axis, Dots, Figures, Heat, Histogram, Lines, Mark, Point, Region, Rule, Series
 from ..document.text import natural, params_of, ranges, title_of, value_of, value_with_interval
-from ..records import Beside, Curve, Finding, Metric, Value
+from ..records import Curve, Finding, Metric, PublishedComparison, Value
 from ..units import scale_for, show
 from . import _choose
 from ._choose import Choice, Row
@@ -28,7 +28,7 @@ Figure = Lines | Heat | Histogram | Dots
 def of_workload(
     findings: Sequence[Finding],
     metrics: Mapping[str, Metric],
-    beside: Sequence[Beside],
+    beside: Sequence[PublishedComparison],
     curves: Sequence[Curve] = (),
 ) -> Figures | None:
     """The figures of one workload, or None where its findings call for none."""
@@ -60,7 +60,7 @@ def _told_apart(made: Sequence[tuple[Choice, Figure]]) -> tuple[Figure, ...]:
 # --------------------------------------------------------------------------------------------------------------- lines
 
 
-def lines(choice: Choice, beside: Sequence[Beside], curves: Sequence[Curve]) -> Lines | None:
+def lines(choice: Choice, beside: Sequence[PublishedComparison], curves: Sequence[Curve]) -> Lines | None:
     """The figure of lines over one axis; None where fewer than two points have a value."""
     metric = choice.metrics[0]
     groups = {
@@ -218,7 +218,7 @@ def _rules(rows: Sequence[Row], name: str, axis: Axis, top: float, log: bool) ->
 
 
 def _marks(
-    choice: Choice, beside: Sequence[Beside], axis: Axis, top: float, log: bool
+    choice: Choice, beside: Sequence[PublishedComparison], axis: Axis, top: float, log: bool
 ) -> tuple[tuple[Mark, ...], list[str]]:
     """Published values in the same metric that are like with like; those far outside, and those that are too many, are said
     in words."""

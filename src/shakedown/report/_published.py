@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ..analysis import circumstances
 from ..document.model import Bar, Bars, Block, Column, Table
 from ..document.text import interval_of, params_of, value_with_interval, with_half
-from ..records import Beside, Finding, Metric
+from ..records import Finding, Metric, PublishedComparison
 from ..units import round_to, show
 from . import _choose
 
@@ -15,7 +15,9 @@ from . import _choose
 MOST_BARS = 4
 
 
-def blocks(beside: Sequence[Beside], findings: Sequence[Finding], metrics: Mapping[str, Metric]) -> list[Block]:
+def blocks(
+    beside: Sequence[PublishedComparison], findings: Sequence[Finding], metrics: Mapping[str, Metric]
+) -> list[Block]:
     """What is published in the metrics of one workload: empty where nothing is."""
     vary = list(_choose.varying([_choose.Row(dict(one.params), one) for one in findings]))
     alike = [one for one in beside if not one.differences]
@@ -32,24 +34,24 @@ def _title(metric: str, metrics: Mapping[str, Metric]) -> str:
     return metrics[metric].title if metric in metrics else metric
 
 
-def _system(one: Beside) -> str:
+def _system(one: PublishedComparison) -> str:
     return f"{one.system_name}{f' ({one.year})' if one.year else ''}"
 
 
-def _bars(alike: Sequence[Beside], metrics: Mapping[str, Metric]) -> list[Bars]:
+def _bars(alike: Sequence[PublishedComparison], metrics: Mapping[str, Metric]) -> list[Bars]:
     """For each metric the systems and this run as bars, the best first, of the parameters that most systems share."""
-    groups: dict[tuple[str, int], list[Beside]] = {}
+    groups: dict[tuple[str, int], list[PublishedComparison]] = {}
     for one in alike:
         if one.better != "none" and one.theirs > 0 and one.ours.value:
             groups.setdefault((one.metric, id(one.ours)), []).append(one)
-    best: dict[str, list[Beside]] = {}
+    best: dict[str, list[PublishedComparison]] = {}
     for (name, _), group in groups.items():
         if len(group) > len(best.get(name, ())):
             best[name] = group
     return [_figure(group, metrics) for group in sorted(best.values(), key=lambda group: -len(group))[:MOST_BARS]]
 
 
-def _figure(group: Sequence[Beside], metrics: Mapping[str, Metric]) -> Bars:
+def _figure(group: Sequence[PublishedComparison], metrics: Mapping[str, Metric]) -> Bars:
     first = group[0]
     metric, ours = metrics.get(first.metric), first.ours
     assert ours.value is not None
@@ -93,7 +95,7 @@ def _figure(group: Sequence[Beside], metrics: Mapping[str, Metric]) -> Bars:
     )
 
 
-def _ranked(alike: Sequence[Beside], vary: list[str], metrics: Mapping[str, Metric]) -> Table:
+def _ranked(alike: Sequence[PublishedComparison], vary: list[str], metrics: Mapping[str, Metric]) -> Table:
     rows = []
     for one in alike:
         metric = metrics.get(one.metric)
@@ -126,14 +128,14 @@ def _ranked(alike: Sequence[Beside], vary: list[str], metrics: Mapping[str, Metr
     )
 
 
-def _shown(one: Beside) -> str:
+def _shown(one: PublishedComparison) -> str:
     """The verdict in the report's words."""
     if one.verdict == "not ranked" and not interval_of(one.ours):
         return "not ranked: no interval here"
     return "not distinguishable" if one.verdict == "not told apart" else one.verdict
 
 
-def _apart(apart: Sequence[Beside], vary: list[str], metrics: Mapping[str, Metric]) -> Table:
+def _apart(apart: Sequence[PublishedComparison], vary: list[str], metrics: Mapping[str, Metric]) -> Table:
     rows = tuple(
         (
             _title(one.metric, metrics),

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from ..analysis.values import is_figure, is_headline
 from ..document.model import Bar, Bars, Block, Dots, Figures, Heat
 from ..document.text import better, interval_of, natural, params_of, title_of, value_of, value_with_interval
-from ..records import Beside, Curve, Finding, Metric, Value
+from ..records import Curve, Finding, Metric, PublishedComparison, Value
 from ..units import scale_for, show
 from . import _choose, _figures
 from ._choose import Choice, Row
@@ -30,7 +30,10 @@ _ENDS = ("_a", "_b")
 
 
 def blocks(
-    findings: Sequence[Finding], metrics: Mapping[str, Metric], beside: Sequence[Beside], curves: Sequence[Curve] = ()
+    findings: Sequence[Finding],
+    metrics: Mapping[str, Metric],
+    beside: Sequence[PublishedComparison],
+    curves: Sequence[Curve] = (),
 ) -> list[Block]:
     """The figures of one workload, those that are shown and those that are folded."""
     head = headline(findings, metrics)

@@ -37,7 +37,7 @@ _SHOWN = 32
 _NOTE_BYTES, _HOST_BYTES = 4096, 1024
 
 
-class Saved(Record, frozen=True, kw_only=True):
+class SpilledFile(Record, frozen=True, kw_only=True):
     """A result that lies elsewhere."""
 
     host: str
@@ -45,33 +45,33 @@ class Saved(Record, frozen=True, kw_only=True):
     belongs: str  # where in the run directory, from its top
 
 
-class Unsaved(Record, frozen=True, kw_only=True):
+class SpilledResult(Record, frozen=True, kw_only=True):
     """What could not be kept in a run directory, why, and where it lies."""
 
     what: str = ""
     where: str = ""
     hint: str = ""
-    saved: tuple[Saved, ...] = ()
+    saved: tuple[SpilledFile, ...] = ()
 
 
 class ResultSaved(StoreFailed):
     """The run directory refused results, which were saved elsewhere: ``unsaved`` says where."""
 
-    def __init__(self, unsaved: Unsaved) -> None:
+    def __init__(self, unsaved: SpilledResult) -> None:
         super().__init__(
             told(unsaved.what, unsaved.saved), where=unsaved.where, hint=mending(unsaved.hint, unsaved.saved)
         )
         self.unsaved = unsaved
 
 
-def together(parts: Sequence[Unsaved], where: str) -> Unsaved:
+def together(parts: Sequence[SpilledResult], where: str) -> SpilledResult:
     """What several hosts could not keep, as one: the first says why. Pure."""
     first = parts[0]
     saved = tuple(one for part in parts for one in part.saved)
-    return Unsaved(what=first.what, where=where, hint=first.hint, saved=saved)
+    return SpilledResult(what=first.what, where=where, hint=first.hint, saved=saved)
 
 
-def told(what: str, saved: Sequence[Saved]) -> str:
+def told(what: str, saved: Sequence[SpilledFile]) -> str:
     """The message: what was refused, then host and file of each result. Pure."""
     if not saved:
         return what
@@ -80,7 +80,7 @@ def told(what: str, saved: Sequence[Saved]) -> str:
     return "\n    ".join((f"{what}; {count}", *(f"{one.host}:{one.file}" for one in saved[:_SHOWN]), *more))
 
 
-def mending(hint: str, saved: Sequence[Saved]) -> str:
+def mending(hint: str, saved: Sequence[SpilledFile]) -> str:
     """The next step: what mends the disk, then what brings the results in. Pure."""
     if not saved:
         return hint
@@ -124,10 +124,12 @@ def save(
     return refusal
 
 
-def _unsaved(refusal: StoreFailed, directory: RunDirectory, folder: Path, record: Measurement, file: Path) -> Unsaved:
+def _unsaved(
+    refusal: StoreFailed, directory: RunDirectory, folder: Path, record: Measurement, file: Path
+) -> SpilledResult:
     belongs = str((folder / "measurement.json").relative_to(directory.path))
-    one = Saved(host=record.host or os.uname().nodename, file=str(file), belongs=belongs)
-    return Unsaved(what=refusal.what, where=refusal.where, hint=refusal.hint, saved=(one,))
+    one = SpilledFile(host=record.host or os.uname().nodename, file=str(file), belongs=belongs)
+    return SpilledResult(what=refusal.what, where=refusal.where, hint=refusal.hint, saved=(one,))
 
 
 def _own(path: Path) -> bytes | None:
@@ -177,7 +179,7 @@ def reserve(folder: Path, hosts: int) -> None:
 def leave(folder: Path, error: StoreFailed) -> None:
     """Leave the note in the room that was taken for it: in place, which needs no more of the disk. Where even that is
     refused (file systems that write nothing in place) the room is given back first; and else there is none."""
-    note = Unsaved(what=error.what, where=error.where, hint=error.hint)
+    note = SpilledResult(what=error.what, where=error.where, hint=error.hint)
     if isinstance(error, ResultSaved):
         note = error.unsaved
     path = folder / NOTE
@@ -189,7 +191,7 @@ def leave(folder: Path, error: StoreFailed) -> None:
             write_record(path, note)
 
 
-def _in_place(path: Path, note: Unsaved) -> None:
+def _in_place(path: Path, note: SpilledResult) -> None:
     room = path.stat().st_size
     saved = note.saved
     while len(data := msgspec.json.encode(msgspec.structs.replace(note, saved=saved))) > room and saved:
@@ -197,10 +199,10 @@ def _in_place(path: Path, note: Unsaved) -> None:
     atomic.fill(path, data)
 
 
-def note_in(folder: Path) -> Unsaved | None:
+def note_in(folder: Path) -> SpilledResult | None:
     """What a job left in its folder, if it could not keep everything."""
     try:
-        note = msgspec.json.decode((folder / NOTE).read_bytes(), type=Unsaved)
+        note = msgspec.json.decode((folder / NOTE).read_bytes(), type=SpilledResult)
     except (OSError, *strict.UNREADABLE):
         return None
     return note if note.what else None

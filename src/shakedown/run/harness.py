@@ -16,7 +16,7 @@ from .. import campaign as campaigns
 from ..campaign import Campaign, plan
 from ..errors import CannotMeasure, Interrupted, StoreFailed
 from ..files.atomic import write
-from ..hosts.access import Door, RealHost
+from ..hosts.access import HostAccess, LocalHost
 from ..metering import campaign_meters
 from ..metering.campaign_meters import Metered
 from ..records import Machine, Measurement, Plan
@@ -33,7 +33,7 @@ def around(asked: Campaign, observer: Observer) -> Allocation | None:
     """The allocation that this process is in, where the campaign has use for several hosts and this is one of them."""
     if not any(entry.nodes for entry in asked.runs):
         return None
-    door = RealHost()
+    door = LocalHost()
     found = schedulers.inside(os.environ, door)
     if found is None:
         return None
@@ -61,7 +61,7 @@ def new(path: Path, text: str, where: str, allocation: Allocation | None, shape:
     asked = campaigns.parse(text, where)
     was_there = path.exists()
     try:
-        door = RealHost()
+        door = LocalHost()
         found = with_hosts(path, machine.machine(door), allocation)
         history = plan.learn(run_directory.durations(path.parent))
         made = plan.make(asked, found, where=where, history=history, version=__version__, shape=shape)
@@ -75,7 +75,7 @@ def new(path: Path, text: str, where: str, allocation: Allocation | None, shape:
         raise
 
 
-def create(path: Path, text: str, found: Machine, made: Plan, door: Door) -> RunDirectory:
+def create(path: Path, text: str, found: Machine, made: Plan, door: HostAccess) -> RunDirectory:
     """A run directory with its manifest, the campaign's text, machine and plan. Raises StoreFailed."""
     manifest = run_directory.Manifest(
         schema=run_directory.SCHEMA,
@@ -110,7 +110,7 @@ def carry_out(
     Ctrl-C leaves a directory that can be resumed: it raises Interrupted, which says how, by ``back`` where that is not
     `shakedown run`. Raises what ``loop.execute`` raises.
     """
-    door, made = RealHost(), opened.plan()
+    door, made = LocalHost(), opened.plan()
     with_hosts(opened.path, opened.machine(), allocation)  # asks hosts that are new since the plan
     number = f"{len(made.runs)} run{'s' * (len(made.runs) != 1)}"
     observer.say(f"{made.title}: {number}, about {show_seconds(plan.total_s(made))}, into {opened.path}")

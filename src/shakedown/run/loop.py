@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ..errors import CannotMeasure
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..hosts.process import alive, kill_group
 from ..records import Machine, Measurement, Plan
 from ..results.run_directory import RunDirectory
@@ -52,7 +52,7 @@ def execute(
     directory: RunDirectory,
     plan: Plan,
     machine: Machine,
-    door: Door,
+    door: HostAccess,
     progress: Progress | None = None,
     *,
     retry_failed: bool = False,

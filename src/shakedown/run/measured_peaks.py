@@ -11,13 +11,13 @@ from pathlib import Path
 
 from .. import __version__, campaign
 from ..campaign import plan
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Absent, Machine
 from . import harness, loop
 
 
 def with_limits(
-    machine: Machine, name: str, door: Door, progress: loop.Progress | None = None
+    machine: Machine, name: str, door: HostAccess, progress: loop.Progress | None = None
 ) -> tuple[Machine, list[Absent]]:
     """``machine`` with measured peaks, and what could not be measured, with the reason. Raises StoreFailed."""
     from ..analysis import build

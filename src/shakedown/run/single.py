@@ -13,8 +13,8 @@ import msgspec
 from .. import launchers, workloads
 from ..errors import ShakedownError, StoreFailed
 from ..hosts import hostlist
-from ..hosts.access import Door
-from ..hosts.disturbance import Watch
+from ..hosts.access import HostAccess
+from ..hosts.disturbance import DisturbanceWatch
 from ..hosts.process import Exit, Process
 from ..machine.span import span
 from ..records import Host, Job, Machine, Measurement, Notice, Run, State
@@ -32,7 +32,7 @@ def run_once(
     directory: RunDirectory,
     step: Step,
     machine: Machine,
-    door: Door,
+    door: HostAccess,
     advance: Callable[[float | None, str], None],
     *,
     allocation: Allocation | None = None,
@@ -62,7 +62,7 @@ def run_once(
     for name, text in command.files.items():
         (folder / name).write_text(text, encoding="utf-8")
     job = msgspec.structs.replace(job, cwd=str(folder), output=command.output, begin_ns=door.now_ns())
-    watch = Watch.begin(door)
+    watch = DisturbanceWatch.begin(door)
     job, ended = _wait(directory, run, job, env, command.stdin, advance)
     job, notices = _ended(job, ended, door.now_ns())
     record = measurement(

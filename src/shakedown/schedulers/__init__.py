@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from .. import plugins
-from ..hosts.access import Door, Result
+from ..hosts.access import HostAccess, Result
 from ..records import HostNames, Record
 from .common.options import JobOptions, NodeOptions
 
@@ -107,13 +107,13 @@ class JobRecord(Record, frozen=True, kw_only=True):
 
 
 class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
-    """One engine. Words of commands go to ``Door.run``; parsers raise nothing: what they cannot read is no record."""
+    """One engine. Words of commands go to ``HostAccess.run``; parsers raise nothing: what they cannot read is no record."""
 
     name: str
     title: str
-    absent: Callable[[Door], str]
+    absent: Callable[[HostAccess], str]
     """Why this engine cannot be asked from here; empty where it can."""
-    inside: Callable[[Mapping[str, str], Door], Allocation | None]
+    inside: Callable[[Mapping[str, str], HostAccess], Allocation | None]
     """The allocation that this environment belongs to; None outside of one of this engine. The door expands what the
     environment only names (Grid Engine's and PBS's host files)."""
     script: Callable[[Request], str]
@@ -159,7 +159,7 @@ def get(name: str) -> Scheduler:
     return found
 
 
-def inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
+def inside(environment: Mapping[str, str], door: HostAccess) -> Allocation | None:
     """The allocation that this process runs in; None where it runs in none."""
     for name in names():
         if found := get(name).inside(environment, door):

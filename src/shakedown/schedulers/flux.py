@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import strict
 from ..errors import BadInput, CannotMeasure
-from ..hosts.access import Door, Result
+from ..hosts.access import HostAccess, Result
 from ..hosts.hostlist import expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
@@ -157,14 +157,14 @@ def _submitted(result: Result) -> str:
     return found[1].replace("ƒ", "f")
 
 
-def _absent(door: Door) -> str:
+def _absent(door: HostAccess) -> str:
     if door.which("flux") is None:
         return "flux not on PATH"
     answer = door.run(("flux", "getattr", "size"), limit_s=20.0)
     return "" if answer.ok else f"no instance answers: {' '.join((answer.err or answer.out).split())[:200]}"
 
 
-def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
+def _inside(environment: Mapping[str, str], door: HostAccess) -> Allocation | None:
     """An instance below another one: that of a batch job."""
     if "FLUX_URI" not in environment or "FLUX_ENCLOSING_ID" not in environment:
         return None

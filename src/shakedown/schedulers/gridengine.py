@@ -26,7 +26,7 @@ import msgspec
 
 from .. import times
 from ..errors import BadInput, CannotMeasure
-from ..hosts.access import Door, Result
+from ..hosts.access import HostAccess, Result
 from ..hosts.hostlist import expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
@@ -288,7 +288,7 @@ _AWK = (
 )
 
 
-def _absent(door: Door) -> str:
+def _absent(door: HostAccess) -> str:
     missing = [name for name in ("qsub", "qstat", "qdel", "qconf") if door.which(name) is None]
     if missing:
         return f"{', '.join(missing)} not on PATH"
@@ -298,7 +298,7 @@ def _absent(door: Door) -> str:
     return "" if answer.ok else f"its qmaster does not answer: {' '.join((answer.err or answer.out).split())[:200]}"
 
 
-def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
+def _inside(environment: Mapping[str, str], door: HostAccess) -> Allocation | None:
     job = environment.get("JOB_ID", "")
     if not job or "SGE_ROOT" not in environment or "QUEUE" not in environment:
         return None
@@ -325,7 +325,7 @@ def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
     )
 
 
-def _end_s(job: str, door: Door) -> float | None:
+def _end_s(job: str, door: HostAccess) -> float | None:
     """When h_rt ends a job, where this host may ask."""
     shown = door.run((*_UTC, "qstat", "-xml", "-r"), limit_s=20.0)
     try:

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import strict, times
 from ..errors import BadInput, CannotMeasure
-from ..hosts.access import Door, Result
+from ..hosts.access import HostAccess, Result
 from ..hosts.hostlist import expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
@@ -170,7 +170,7 @@ def _submitted(result: Result) -> str:
     return found[1]
 
 
-def _absent(door: Door) -> str:
+def _absent(door: HostAccess) -> str:
     missing = [name for name in ("bsub", "bjobs", "bkill") if door.which(name) is None]
     if missing:
         return f"{', '.join(missing)} not on PATH"
@@ -178,7 +178,7 @@ def _absent(door: Door) -> str:
     return "" if answer.ok else f"it does not answer: {' '.join((answer.err or answer.out).split())[:200]}"
 
 
-def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
+def _inside(environment: Mapping[str, str], door: HostAccess) -> Allocation | None:
     """The hosts of ``LSB_MCPU_HOSTS`` (``node1 4 node2 4``). On machines with jsrun the first one only launches."""
     job = environment.get("LSB_JOBID", "")
     words = environment.get("LSB_MCPU_HOSTS", "").split()

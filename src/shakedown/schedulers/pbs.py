@@ -21,7 +21,7 @@ from typing import Any
 
 from .. import strict, times
 from ..errors import BadInput, CannotMeasure
-from ..hosts.access import Door, Result
+from ..hosts.access import HostAccess, Result
 from ..units import whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
 from .common.pbs_resources import Gpus as Gpus
@@ -234,7 +234,7 @@ def submitted(result: Result) -> str:
     return found[1]
 
 
-def _absent(door: Door) -> str:
+def _absent(door: HostAccess) -> str:
     missing = [name for name in ("qsub", "qstat", "qdel") if door.which(name) is None]
     if missing:
         return f"{', '.join(missing)} not on PATH"
@@ -245,7 +245,7 @@ def _absent(door: Door) -> str:
     return "" if answer.ok else f"its server does not answer: {' '.join((answer.err or answer.out).split())[:200]}"
 
 
-def inside(environment: Mapping[str, str], door: Door, engine: str) -> Allocation | None:
+def inside(environment: Mapping[str, str], door: HostAccess, engine: str) -> Allocation | None:
     """The allocation of a job of OpenPBS or Torque: one line of ``PBS_NODEFILE`` for each process."""
     job = environment.get("PBS_JOBID", "")
     if not job or "PBS_NODEFILE" not in environment:

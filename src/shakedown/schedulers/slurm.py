@@ -22,7 +22,7 @@ import re
 from collections.abc import Mapping
 
 from ..errors import BadInput, CannotMeasure
-from ..hosts.access import Door, Result
+from ..hosts.access import HostAccess, Result
 from ..hosts.hostlist import counts, expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, Scheduler
@@ -103,7 +103,7 @@ def _submitted(result: Result) -> str:
     return found[1]
 
 
-def _absent(door: Door) -> str:
+def _absent(door: HostAccess) -> str:
     missing = [name for name in ("sbatch", "squeue", "sacct", "scancel") if door.which(name) is None]
     if missing:
         return f"{', '.join(missing)} not on PATH"
@@ -118,7 +118,7 @@ def _absent(door: Door) -> str:
 _MOST_COMPONENTS = 128
 
 
-def _inside(environment: Mapping[str, str], door: Door) -> Allocation | None:
+def _inside(environment: Mapping[str, str], door: HostAccess) -> Allocation | None:
     job = environment.get("SLURM_JOB_ID", "")
     lists = [environment.get("SLURM_JOB_NODELIST", environment.get("SLURM_NODELIST", ""))]
     cpus = [environment.get("SLURM_JOB_CPUS_PER_NODE", "")]

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..hosts.access import Door, Result
+from ..hosts.access import HostAccess, Result
 from . import JobRecord, Request, Scheduler, pbs
 from .common.words import body, checked
 
@@ -57,7 +57,7 @@ def script(request: Request) -> str:
     return "\n".join([*lines, "", body(request.folder, request.env, request.argv)])
 
 
-def _absent(door: Door) -> str:
+def _absent(door: HostAccess) -> str:
     missing = [name for name in ("qsub", "qstat", "qdel", "pbsnodes") if door.which(name) is None]
     if missing:
         return f"{', '.join(missing)} not on PATH"

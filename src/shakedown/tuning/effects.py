@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from .history import Known
+from .history import TrialHistory
 from .paired import Comparison, interval_of, joint_factor
 from .records import Effect, Interaction, Interval, Level, Point, Trial, name_of
 from .space import AXES, differing
@@ -28,7 +28,7 @@ REPEATED = 2  # runs of a configuration that show when one of them was disturbed
 _MOST_RECTANGLES = 4000
 
 
-def effects(known: Known, chosen: Point, level: str) -> tuple[tuple[Effect, ...], int]:
+def effects(known: TrialHistory, chosen: Point, level: str) -> tuple[tuple[Effect, ...], int]:
     """Each parameter that was varied, the one that mattered most first; and how many comparisons of two values there are."""
     found = known.compared(level)
     if found is None:
@@ -167,7 +167,7 @@ def _mean(pairs: Sequence[tuple[str, str, float, float]]) -> float:
     return sum(weight * pair[2] for weight, pair in zip(weights, pairs, strict=True)) / sum(weights)
 
 
-def interactions(known: Known, level: str) -> tuple[Interaction, ...]:
+def interactions(known: TrialHistory, level: str) -> tuple[Interaction, ...]:
     """The significant one of each two parameters, the greatest first."""
     found = known.compared(level)
     if found is None:

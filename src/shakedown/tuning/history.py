@@ -1,6 +1,6 @@
 """What a search knows: its trials, what they say of configurations, what further runs would cost.
 
-``Known`` only grows, by ``add``; everything else is derived from its trials, in the order in which they came.
+``TrialHistory`` only grows, by ``add``; everything else is derived from its trials, in the order in which they came.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     sizes: bool = True  # the chosen configuration at smaller N too
 
 
-class Known:
+class TrialHistory:
     """The trials so far."""
 
     def __init__(self, problem: Problem) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from .history import Known, Problem
+from .history import Problem, TrialHistory
 from .records import Request, Trial
 from .search import search
 
@@ -21,7 +21,7 @@ ROOM = 1.3
 _LEAST_S = 0.05
 
 
-class Asked(NamedTuple):
+class TrialRequest(NamedTuple):
     """A request as it is carried out."""
 
     request: Request
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 
 
 #: Carries out a run. Foreseen failures are trials with their state and reason, never exceptions.
-Measure = Callable[[Asked], Trial]
+Measure = Callable[[TrialRequest], Trial]
 
 
 class Keeper(Protocol):
@@ -45,12 +45,12 @@ class Keeper(Protocol):
 class Progress(Protocol):
     """What a person is told. All calls return at once."""
 
-    def begin(self, asked: Asked, number: int, left_s: float | None) -> None: ...
+    def begin(self, asked: TrialRequest, number: int, left_s: float | None) -> None: ...
     def end(self, trial: Trial) -> None: ...
 
 
 class Ended(NamedTuple):
-    known: Known
+    known: TrialHistory
     finished: bool  # false: the budget ended the search early
     spent_s: float
 
@@ -85,7 +85,7 @@ def tune(
                     finished = False
                 else:
                     number += 1
-                    asked = Asked(request, limit_s, keeper.session)
+                    asked = TrialRequest(request, limit_s, keeper.session)
                     if progress:
                         progress.begin(asked, number, left_s)
                     answer = measure(asked)
@@ -107,12 +107,12 @@ def limit(request: Request, left_s: float | None) -> float | None:
     return min(request.cap_s, room_s)
 
 
-def failed(asked: Asked, *, state: str, reason: str, cost_s: float, begin_ns: int = 0) -> Trial:
+def failed(asked: TrialRequest, *, state: str, reason: str, cost_s: float, begin_ns: int = 0) -> Trial:
     """The trial of a run that gave nothing."""
     return msgspec.structs.replace(blank(asked), state=state, reason=reason, cost_s=cost_s, begin_ns=begin_ns)
 
 
-def blank(asked: Asked) -> Trial:
+def blank(asked: TrialRequest) -> Trial:
     """What of a trial its request says."""
     request = asked.request
     return Trial(

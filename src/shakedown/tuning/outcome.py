@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..workloads.common.hpl import flop
 from . import search
 from .effects import effects, interactions
-from .history import DISTURBED, Known
+from .history import DISTURBED, TrialHistory
 from .loop import Ended
 from .paired import ratio_interval
 from .records import Candidate, Failure, Interval, Kind, Result, SizePoint, Trial, name_of
@@ -51,7 +51,7 @@ def result(ended: Ended, *, n_reason: str, budget_s: float | None, version: str)
     )
 
 
-def _candidates(known: Known, chosen: str, whole: str, level: str) -> tuple[Candidate, ...]:
+def _candidates(known: TrialHistory, chosen: str, whole: str, level: str) -> tuple[Candidate, ...]:
     """The chosen one, then all others that were compared with it, the fastest first."""
     made: dict[str, Candidate] = {}
     for at in dict.fromkeys((whole, level)):
@@ -81,7 +81,7 @@ def _candidates(known: Known, chosen: str, whole: str, level: str) -> tuple[Cand
     return (made[chosen], *rest) if chosen in made else ()
 
 
-def _sizes(known: Known, chosen: str) -> tuple[SizePoint, ...]:
+def _sizes(known: TrialHistory, chosen: str) -> tuple[SizePoint, ...]:
     by_n: dict[int, list[float]] = {}
     for trial in known.trials:
         if trial.ok and trial.kind == "whole" and name_of(trial.point) == chosen and trial.seconds:
@@ -105,7 +105,7 @@ def slow_hosts(trials: Sequence[Trial]) -> dict[str, float]:
     return {host: value for host, value in sorted(behind.items(), key=lambda pair: -pair[1]) if value > SLOW}
 
 
-def _window_error(known: Known, whole: str, level: str) -> Interval | None:
+def _window_error(known: TrialHistory, whole: str, level: str) -> Interval | None:
     """Integrated from windows over measured whole, less one: over the configurations that have both."""
     if whole == level:
         return None
@@ -120,7 +120,7 @@ def _window_error(known: Known, whole: str, level: str) -> Interval | None:
     return ratio_interval(statistics.fmean(logs), spread / math.sqrt(len(logs)), max(1, len(logs) - 1))
 
 
-def _model_error(known: Known) -> float | None:
+def _model_error(known: TrialHistory) -> float | None:
     """The median of |measured / predicted - 1| over the trials, with the rates as they were learnt last."""
     errors = [
         abs(trial.seconds / known.predict(trial.point, trial.n) - 1)

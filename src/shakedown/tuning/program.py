@@ -12,13 +12,13 @@ import msgspec
 
 from .. import workloads
 from ..errors import ShakedownError
-from ..hosts.access import Door
+from ..hosts.access import HostAccess
 from ..records import Case, Host, Machine, Measurement, Params, Run, Value
 from ..results.run_directory import RunDirectory
 from ..run import schedule, single
 from ..schedulers import Allocation
 from ..workloads.common import hpl
-from .loop import Asked, Measure, blank, failed
+from .loop import Measure, TrialRequest, blank, failed
 from .records import Request, Trial, Window
 from .space import pair, words
 from .windows import whole_seconds
@@ -79,7 +79,7 @@ def resolved(request: Request, machine: Machine, hosts: int) -> Params:
 def measure(
     directory: RunDirectory,
     machine: Machine,
-    door: Door,
+    door: HostAccess,
     *,
     hosts: int = 1,
     allocation: Allocation | None = None,
@@ -87,7 +87,7 @@ def measure(
 ) -> Measure:
     """How requests are carried out below a folder. What fails is a trial with its reason."""
 
-    def run(asked: Asked) -> Trial:
+    def run(asked: TrialRequest) -> Trial:
         request = asked.request
         try:
             params = resolved(request, machine, hosts)
@@ -110,7 +110,7 @@ def measure(
     return run
 
 
-def trial(asked: Asked, record: Measurement) -> Trial:
+def trial(asked: TrialRequest, record: Measurement) -> Trial:
     """What a measurement says of its request."""
     request = asked.request
     made = msgspec.structs.replace(

@@ -23,10 +23,10 @@ import random
 from collections.abc import Generator, Iterable, Sequence
 
 from . import space as spaces
-from .history import DISTURBED, Known, Problem
+from .history import DISTURBED, Problem, TrialHistory
 from .records import Kind, Point, Request, Trial, name_of
 
-Search = Generator[Request, Trial | None, Known]
+Search = Generator[Request, Trial | None, TrialHistory]
 Racing = Generator[Request, Trial | None, list[Point]]
 
 FEW = 12  # so many layouts x grids x mappings x NB are all raced
@@ -51,7 +51,7 @@ RESERVED_SHARE = 0.4
 
 def search(problem: Problem) -> Search:
     """Everything in order; returns what is known at the end. See the module's docstring."""
-    known = Known(problem)
+    known = TrialHistory(problem)
     space = problem.space
     leader = spaces.canonical(space, space.defaults)
     yield from _ask(known, [leader], stage="calibrate", block="calibrate")
@@ -90,7 +90,7 @@ def _level(problem: Problem, kind: Kind, shares: Sequence[float]) -> str:
 
 
 def _ask(
-    known: Known,
+    known: TrialHistory,
     points: Iterable[Point],
     *,
     stage: str,
@@ -121,13 +121,13 @@ def _ask(
     return True
 
 
-def _busy(known: Known) -> bool:
+def _busy(known: TrialHistory) -> bool:
     """Whether the machine is disturbed all the time: then runs are not made again for it."""
     last = known.trials[-BUSY:]
     return len(last) == BUSY and sum(trial.disturbed > DISTURBED for trial in last) > BUSY // 2
 
 
-def reserve(known: Known) -> float:
+def reserve(known: TrialHistory) -> float:
     """Seconds that are kept for the final: its least rounds of whole runs, at most a part of the budget."""
     if known.problem.budget_s is None or not known.trials:
         return 0.0
@@ -135,7 +135,7 @@ def reserve(known: Known) -> float:
     return min(RESERVED_RUNS * one_s, RESERVED_SHARE * known.problem.budget_s)
 
 
-def _order(known: Known, points: Sequence[Point], stage: str, turn: int) -> list[Point]:
+def _order(known: TrialHistory, points: Sequence[Point], stage: str, turn: int) -> list[Point]:
     """Shuffled, and every second time the last order turned round: what drifts evenly cancels over two rounds."""
 
     def place(point: Point) -> float:
@@ -145,7 +145,7 @@ def _order(known: Known, points: Sequence[Point], stage: str, turn: int) -> list
 
 
 def _race(
-    known: Known,
+    known: TrialHistory,
     points: Sequence[Point],
     *,
     stage: str,
@@ -177,7 +177,7 @@ def _race(
 
 
 def _each(
-    known: Known, points: Sequence[Point], *, stage: str, block: str, shares: Sequence[float] | None
+    known: TrialHistory, points: Sequence[Point], *, stage: str, block: str, shares: Sequence[float] | None
 ) -> Generator[Request, Trial | None, bool]:
     """One run of each that is still worth it; False where the budget ended the round."""
     for point in points:
@@ -190,7 +190,7 @@ def _each(
 
 
 def survivors(
-    known: Known, points: Sequence[Point], level: str, *, most: int, pinned: Sequence[Point] = ()
+    known: TrialHistory, points: Sequence[Point], level: str, *, most: int, pinned: Sequence[Point] = ()
 ) -> list[Point]:
     """Who goes on, the fastest first: of those that were measured and did not fail, the ``most`` fastest that are not
     surely behind; ``pinned`` always."""
@@ -211,7 +211,7 @@ def survivors(
 # -------------------------------------------------------------------------------------------------------------- stages
 
 
-def _foundation(known: Known, leader: Point) -> Generator[Request, Trial | None, Point]:
+def _foundation(known: TrialHistory, leader: Point) -> Generator[Request, Trial | None, Point]:
     others = [point for _, _, point in spaces.alternatives(known.problem.space, leader, spaces.FOUNDATION)]
     if not others:
         return leader
@@ -220,7 +220,7 @@ def _foundation(known: Known, leader: Point) -> Generator[Request, Trial | None,
     return ranked[0] if ranked else leader
 
 
-def shortlist(known: Known, base: Point) -> list[Point]:
+def shortlist(known: TrialHistory, base: Point) -> list[Point]:
     """What the model thinks worth racing: the rule of thumb, its best, the best with each layout, then by its order
     those near its best and the best with each other value."""
     every = known.usable(spaces.combinations(known.problem.space, spaces.PRIMARY, base))
@@ -236,14 +236,14 @@ def shortlist(known: Known, base: Point) -> list[Point]:
     return ([] if known.failed(base) else [base]) + ranked[: SHORTLIST - 1]
 
 
-def _secondary(known: Known, leader: Point) -> Generator[Request, Trial | None, None]:
+def _secondary(known: TrialHistory, leader: Point) -> Generator[Request, Trial | None, None]:
     """Each other parameter alone against the leader, in two shared rounds: one run would not show that it was disturbed."""
     star = [point for _, _, point in spaces.alternatives(known.problem.space, leader, spaces.SECONDARY)]
     if star and not known.refused:
         yield from _race(known, [leader, *star], stage="secondary", rounds=2, pinned=star, halve=False)
 
 
-def _improve(known: Known, leader: Point) -> Generator[Request, Trial | None, Point]:
+def _improve(known: TrialHistory, leader: Point) -> Generator[Request, Trial | None, Point]:
     """Rounds of the leader and those most likely to be faster, whatever their parameters, until none is expected to
     gain and its neighbours have been run."""
     from .surrogate import batch, expected_gain
@@ -273,7 +273,7 @@ def fastest(mean: Sequence[float]) -> list[int]:
 
 
 def _neighbours(
-    known: Known, leader: Point, points: Sequence[Point], mean: Sequence[float], measured: set[str]
+    known: TrialHistory, leader: Point, points: Sequence[Point], mean: Sequence[float], measured: set[str]
 ) -> list[int]:
     """Of the leader's nearest alternatives, which must be run before it is believed, those that were not: NB one step
     to each side, and where they may be near the best that is expected of each other layout and grid, and the leader
@@ -299,7 +299,7 @@ def _firsts(points: Sequence[Point], order: Sequence[int], axis: str) -> list[in
     return [index for index in order if found.get(points[index][axis]) == index]
 
 
-def _contenders(known: Known, leader: Point, level: str) -> Iterable[Point]:
+def _contenders(known: TrialHistory, leader: Point, level: str) -> Iterable[Point]:
     """What may be run next: all that was, the leader with one or two parameters changed, and all layouts, grids,
     mappings and NB with its other parameters."""
     space = known.problem.space
@@ -312,7 +312,7 @@ def _contenders(known: Known, leader: Point, level: str) -> Iterable[Point]:
     yield from spaces.combinations(space, spaces.PRIMARY, leader)
 
 
-def _final(known: Known, leader: Point) -> Generator[Request, Trial | None, Point]:
+def _final(known: TrialHistory, leader: Point) -> Generator[Request, Trial | None, Point]:
     """The best few as whole runs, in rounds, until they are told apart or surely alike."""
     problem = known.problem
     ranked = _guessed(known, known.ranked(level_of(problem)))
@@ -332,7 +332,7 @@ def _final(known: Known, leader: Point) -> Generator[Request, Trial | None, Poin
     return best(known) or leader
 
 
-def _settled(known: Known, points: Sequence[Point], level: str) -> bool:
+def _settled(known: TrialHistory, points: Sequence[Point], level: str) -> bool:
     """Whether the first two are told apart, or surely as good as each other."""
     found = known.compared(level, points)
     if found is None or len(found.items) < 2:
@@ -342,7 +342,7 @@ def _settled(known: Known, points: Sequence[Point], level: str) -> bool:
     return slower.low > 0 or (abs(slower.low) < 2 * SAME and abs(slower.high) < 2 * SAME)
 
 
-def best(known: Known) -> Point | None:
+def best(known: TrialHistory) -> Point | None:
     """The chosen configuration: the fastest of those that ran whole in the final, else of all whole, else of windows."""
     problem = known.problem
     finalists = [trial.point for trial in known.trials if trial.stage == "final"]
@@ -355,7 +355,7 @@ def best(known: Known) -> Point | None:
     return None
 
 
-def _guessed(known: Known, points: Sequence[Point], level: str | None = None) -> list[Point]:
+def _guessed(known: TrialHistory, points: Sequence[Point], level: str | None = None) -> list[Point]:
     """Configurations that were run, the fastest first by all that is known of them and their like."""
     if len(points) < 2:
         return list(points)
@@ -363,7 +363,7 @@ def _guessed(known: Known, points: Sequence[Point], level: str | None = None) ->
     return [points[index] for index in fastest(guess.mean)]
 
 
-def _sizes(known: Known, leader: Point) -> Generator[Request, Trial | None, None]:
+def _sizes(known: TrialHistory, leader: Point) -> Generator[Request, Trial | None, None]:
     """The chosen configuration at smaller N, one run each, the smallest first."""
     nb = int(leader["nb"])
     for share in SIZES:

@@ -12,7 +12,7 @@ from .. import __version__, machine, schedulers, strict, workloads
 from ..errors import BadInput, CannotMeasure, ShakedownError
 from ..files import atomic
 from ..hosts import hostlist
-from ..hosts.access import Door, RealHost
+from ..hosts.access import HostAccess, LocalHost
 from ..launchers.mpirun import cores
 from ..programs import events
 from ..records import Host, Machine, Notice, Record, Value
@@ -35,7 +35,7 @@ LONG_S = 20.0  # whole runs are taken where they are expected to be shorter
 _PANEL = 192  # what --window-panels counts in
 
 
-class Asked(Record, frozen=True, kw_only=True):
+class TuneOptions(Record, frozen=True, kw_only=True):
     """What a person asked for, in their words."""
 
     n: str = "auto"
@@ -62,12 +62,12 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     rates: prior.Base  # what the model starts from
 
 
-def open_folder(folder: Path | None, asked: Asked) -> Opened:
+def open_folder(folder: Path | None, asked: TuneOptions) -> Opened:
     """Make or open the folder. A folder with trials keeps its N and its windows; axes may be given anew.
 
     Raises BadInput for what was asked wrongly, CannotMeasure where another tuner is at work there, StoreFailed.
     """
-    door = RealHost()
+    door = LocalHost()
     given = {} if asked.space is None else {name: tuple(values) for name, values in spaces.read(asked.space).items()}
     for text in asked.fix:
         name, values = spaces.parse_fix(text)
@@ -120,7 +120,7 @@ def _hosts(text: str) -> tuple[int, tuple[str, ...]]:
     return (int(os.environ.get("SLURM_JOB_NUM_NODES", "1")) if launch.in_slurm(os.environ) else 1), ()
 
 
-def _allocation(hosts: int, names: tuple[str, ...], door: Door) -> Allocation | None:
+def _allocation(hosts: int, names: tuple[str, ...], door: HostAccess) -> Allocation | None:
     """The hosts to tune over: by name, or the first of the allocation that this is in. Raises CannotMeasure."""
     if names:
         return Allocation(engine="", job="", hosts=names)
@@ -135,7 +135,7 @@ def _allocation(hosts: int, names: tuple[str, ...], door: Door) -> Allocation | 
     return msgspec.structs.replace(found, hosts=found.hosts[:hosts], cpus=found.cpus[:hosts], gpus=found.gpus[:hosts])
 
 
-def _again(kept: Setup, setup: Setup, asked: Asked, path: Path) -> Setup:
+def _again(kept: Setup, setup: Setup, asked: TuneOptions, path: Path) -> Setup:
     """What a folder goes on with: its own N and windows, the axes that are asked for now. Raises BadInput."""
     if asked.n != "auto" and int(asked.n) != kept.n:
         raise BadInput(
@@ -153,7 +153,7 @@ def _again(kept: Setup, setup: Setup, asked: Asked, path: Path) -> Setup:
     return msgspec.structs.replace(setup, **same)
 
 
-def _setup(asked: Asked, given: dict[str, tuple[Value, ...]], found: Machine, hosts: int) -> Setup:
+def _setup(asked: TuneOptions, given: dict[str, tuple[Value, ...]], found: Machine, hosts: int) -> Setup:
     host = found.hosts[0]
     n, reason = _order(asked, found, hosts)
     workload = workloads.get("hpl")
@@ -207,7 +207,7 @@ def _check(space: Space, n: int, found: Machine) -> None:
                     workload.resolve({**checked, "n": str(n), "ranks": 1}, found)  # reads the list
 
 
-def _order(asked: Asked, found: Machine, hosts: int) -> tuple[int, str]:
+def _order(asked: TuneOptions, found: Machine, hosts: int) -> tuple[int, str]:
     if asked.n != "auto":
         n = whole_number(asked.n, 64, 2**31 - 1)
         if n is None:
@@ -226,7 +226,7 @@ def _order(asked: Asked, found: Machine, hosts: int) -> tuple[int, str]:
     return n, f"{asked.memory_share:.0%} of the free memory{limited}"
 
 
-def _windows(asked: Asked, n: int, host: Host, hosts: int, space: Space) -> tuple[tuple[float, ...], int]:
+def _windows(asked: TuneOptions, n: int, host: Host, hosts: int, space: Space) -> tuple[tuple[float, ...], int]:
     """Shares and columns of windows; none for whole runs. Raises BadInput."""
     columns = asked.window_panels * _PANEL or max(round(COLUMNS * n), _PANEL)
     if asked.windows == "none":
@@ -266,7 +266,7 @@ def problem(opened: Opened, budget_s: float | None) -> Problem:
 
 def run(opened: Opened, *, budget_s: float | None, progress: loop.Progress | None = None) -> Result:
     """Search, then write result.json, HPL.dat and report.html."""
-    door, setup = RealHost(), opened.setup
+    door, setup = LocalHost(), opened.setup
     measure = program.measure(
         run_directory.RunDirectory(opened.folder), opened.machine, door, hosts=setup.hosts, allocation=opened.allocation
     )

@@ -136,7 +136,7 @@ def from_findings(findings: Iterable[Finding]) -> list[Pairs]:
 Dead = tuple[str, Metric, Params, str]  # workload, metric, parameters of the pair, why
 
 
-def _loose(measurements: Iterable[case_stream.Loose]) -> tuple[table.Cases, list[Dead]]:
+def _loose(measurements: Iterable[case_stream.CaseStream]) -> tuple[table.Cases, list[Dead]]:
     """The cases of pairs, whatever became of the run: a damaged or a dead link must not hide the others.
 
     Cases whose own check failed are dead pairs.
@@ -150,7 +150,7 @@ class _Good:
 
     state = "ok"
 
-    def __init__(self, record: case_stream.Loose, dead: list[Dead]) -> None:
+    def __init__(self, record: case_stream.CaseStream, dead: list[Dead]) -> None:
         self._record, self._dead = record, dead
         self.run, self.repeat, self.workload, self.host = record.run, record.repeat, record.workload, record.host
 

@@ -28,7 +28,7 @@ from ...errors import BadInput
 from ...metering.trace import Floats, Ints
 from .jobs import Jobs
 from .layout import Archive, Group, by_node, slices, time_slices
-from .segments import HOUR_NS, Cut, Rules, edges, hours, spans
+from .segments import HOUR_NS, Rules, Segments, edges, hours, spans
 
 #: From so many rows on, two processes are worth their start.
 MANY = 60_000_000
@@ -170,7 +170,7 @@ def _by_node(db: Any, part: _Part) -> Iterator[_Node]:
             if one.end_ns >= part.begin_ns - _REACH and one.begin_ns <= part.end_ns + _REACH
         ]
         own = part.jobs.on(node)
-        cut = Cut(edges(own.begin_ns, own.end_ns, part.begin_ns, part.end_ns), part.rules)
+        cut = Segments(edges(own.begin_ns, own.end_ns, part.begin_ns, part.end_ns), part.rules)
         for files, begin, end, whole in slices(groups):
             own_files = all(one == {(node, node)} for one in (holds[file] for file in files))
             t, v = _fetch(db, archive, files, "" if own_files else node, None if whole else (begin, end))
@@ -209,7 +209,7 @@ def _by_time(db: Any, part: _Part) -> Iterator[_Node]:
     archive = part.archive
     own = {node: part.jobs.on(node) for node in part.nodes}
     cuts = {
-        node: Cut(edges(own[node].begin_ns, own[node].end_ns, part.begin_ns, part.end_ns), part.rules)
+        node: Segments(edges(own[node].begin_ns, own[node].end_ns, part.begin_ns, part.end_ns), part.rules)
         for node in part.nodes
     }
     names = np.array(part.nodes, object)
@@ -236,7 +236,7 @@ def _by_time(db: Any, part: _Part) -> Iterator[_Node]:
 # -------------------------------------------------------------------------------------- from stretches to jobs and hours
 
 
-def _settle(node: str, cut: Cut, own: Jobs, part: _Part) -> _Node:
+def _settle(node: str, cut: Segments, own: Jobs, part: _Part) -> _Node:
     """A node's stretches given to its jobs and to the hours."""
     marks = cut.edges
     first = np.searchsorted(marks, np.clip(own.begin_ns, part.begin_ns, part.end_ns))

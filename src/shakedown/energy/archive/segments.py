@@ -33,7 +33,7 @@ def edges(begins: Ints, ends: Ints, begin_ns: int, end_ns: int) -> Ints:
     return np.unique(every[(every >= begin_ns) & (every <= end_ns)])
 
 
-class Cut:
+class Segments:
     """The energy of a node between neighbouring edges, fed with its readings in order of time, piece by piece."""
 
     def __init__(self, edges: Ints, rules: Rules) -> None:

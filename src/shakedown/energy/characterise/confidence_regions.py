@@ -8,7 +8,7 @@ import numpy as np
 
 from ...metering.trace import Floats
 from .basis import Looks
-from .search import Found, Minimum, polish
+from .search import Candidate, Minimum, polish
 
 _M = 121  # looks on each side of a close grid
 _ROUNDS = 14
@@ -25,7 +25,7 @@ class Region(NamedTuple):
     profile: tuple[tuple[float, float], ...]
 
 
-def region(looks: Looks, found: Found, limit: float, period_s: float) -> Region:
+def region(looks: Looks, found: Candidate, limit: float, period_s: float) -> Region:
     match found.kernel:
         case "boxcar":
             return _boxcar_region(looks, found, limit, period_s, 0.0)
@@ -37,7 +37,7 @@ def region(looks: Looks, found: Found, limit: float, period_s: float) -> Region:
             return _both_region(looks, found, limit, period_s)
 
 
-def _boxcar_region(looks: Looks, found: Found, limit: float, period_s: float, tau: float) -> Region:
+def _boxcar_region(looks: Looks, found: Candidate, limit: float, period_s: float, tau: float) -> Region:
     """The region of each minimum that is not ruled out; together they bound window and delay."""
     kept = [one for one in found.minima if one.sse <= limit] or [found.best]
     boxes = [_boxed(looks, one, limit, period_s, tau) for one in kept]
@@ -122,7 +122,7 @@ def _crossings(x: Floats, y: Floats, limit: float, at: float) -> tuple[float, fl
     return min(low, at), max(high, at)
 
 
-def _point_region(looks: Looks, found: Found, limit: float, period_s: float) -> Region:
+def _point_region(looks: Looks, found: Candidate, limit: float, period_s: float) -> Region:
     best = found.best
     half = period_s / 50
     for _ in range(_ROUNDS):
@@ -136,7 +136,7 @@ def _point_region(looks: Looks, found: Found, limit: float, period_s: float) -> 
     return Region((0.0, 0.0), (0.0, 0.0), (low, high), (best,), ())
 
 
-def _exponential_region(looks: Looks, found: Found, limit: float, period_s: float) -> Region:
+def _exponential_region(looks: Looks, found: Candidate, limit: float, period_s: float) -> Region:
     best = found.best
     ratio, half = 1.05, max(best.tau_s, period_s) / 20
     for _ in range(_ROUNDS):
@@ -166,7 +166,7 @@ def _next_ratio(ratio: float, used: float) -> float:
     return float(min(np.exp(np.log(ratio) * _factor(used)), _WIDEST))
 
 
-def _both_region(looks: Looks, found: Found, limit: float, period_s: float) -> Region:
+def _both_region(looks: Looks, found: Candidate, limit: float, period_s: float) -> Region:
     """The boxcar's region for each time constant that is allowed; all of them together."""
     best = found.best
     ratio = 1.1

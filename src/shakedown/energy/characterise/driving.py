@@ -10,7 +10,7 @@ import msgspec
 
 from ... import programs
 from ...errors import CannotMeasure
-from ...hosts.access import Door, format_cpu_list, inherited
+from ...hosts.access import HostAccess, format_cpu_list, inherited
 from ...metering import sampler as sampling
 from ...metering.meters import Target
 from .experiments import Experiment
@@ -20,7 +20,7 @@ _SPARE_FROM = 4  # CPUs: with fewer, the sampler shares one with the load
 _SLACK_S = 60.0
 
 
-def recorder(targets: Sequence[Target], door: Door, *, load: str = "") -> Recorder:
+def recorder(targets: Sequence[Target], door: HostAccess, *, load: str = "") -> Recorder:
     """Reads ``targets`` while ``native/load`` drives all CPUs that this process may use, but one for the sampler where there
     are at least four. ``load`` is a program to run instead, for what the cores do not drive, such as a GPU: it takes
     ``--schedule FILE`` and prints the same events. What it returns raises CannotMeasure where a target is refused or the

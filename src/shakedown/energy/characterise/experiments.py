@@ -38,7 +38,7 @@ class Experiment(Record, frozen=True, kw_only=True):
         return float(sum(length for length, _ in self.schedule))
 
 
-class Known(NamedTuple):
+class MeterKnowledge(NamedTuple):
     """What the recordings so far tell. ``memory_s``: window, four time constants and delay, as far as they are known."""
 
     done: tuple[Experiment, ...] = ()
@@ -56,7 +56,7 @@ class Limits(NamedTuple):
     seed: int = 0
 
 
-def following(known: Known, limits: Limits) -> Experiment | None:
+def following(known: MeterKnowledge, limits: Limits) -> Experiment | None:
     """The next experiment, or None where nothing is left that the time allows."""
     left = limits.budget_s - sum(one.seconds for one in known.done)
     if known.period_s is None:
@@ -68,20 +68,20 @@ def following(known: Known, limits: Limits) -> Experiment | None:
     return None
 
 
-def interval(known: Known, limits: Limits) -> float:
+def interval(known: MeterKnowledge, limits: Limits) -> float:
     """How often it is read: some eight times a refresh, never in step with it, at least once a second."""
     return max(limits.least_interval_s, min((known.period_s or 1.0) / 8.3, 1.0))
 
 
-def _count(known: Known, kind: Kind) -> int:
+def _count(known: MeterKnowledge, kind: Kind) -> int:
     return sum(one.kind == kind for one in known.done)
 
 
-def _tail(known: Known) -> float:
+def _tail(known: MeterKnowledge) -> float:
     return max(1.2 * known.memory_s + 3 * (known.period_s or 0.0), 0.5)
 
 
-def _irregular(known: Known, limits: Limits, left: float) -> Experiment | None:
+def _irregular(known: MeterKnowledge, limits: Limits, left: float) -> Experiment | None:
     """Pulses whose lengths have no common measure; eight times longer and four times more slowly read at each try."""
     tries = _count(known, "irregular")
     scale = 0.045 * 8**tries  # 30 s, then 4 min, then half an hour
@@ -98,7 +98,7 @@ def _irregular(known: Known, limits: Limits, left: float) -> Experiment | None:
     return found if tries < 3 and found.seconds <= left else None
 
 
-def _step(known: Known, limits: Limits, left: float) -> Experiment | None:
+def _step(known: MeterKnowledge, limits: Limits, left: float) -> Experiment | None:
     period = known.period_s or 1.0
     steps = [one for one in known.done if one.kind == "step"]
     hold = max(20 * period, 2.0)
@@ -120,7 +120,7 @@ def _step(known: Known, limits: Limits, left: float) -> Experiment | None:
     )
 
 
-def _square(known: Known, limits: Limits, left: float) -> Experiment | None:
+def _square(known: MeterKnowledge, limits: Limits, left: float) -> Experiment | None:
     """Only where the window is not much longer than the refresh: a longer one is told by the step, and hides the waves."""
     period = known.period_s or 1.0
     if known.window_s is not None and known.window_s > 3 * period:
@@ -146,7 +146,7 @@ def _square(known: Known, limits: Limits, left: float) -> Experiment | None:
     )
 
 
-def _staircase(known: Known, limits: Limits, left: float) -> Experiment | None:
+def _staircase(known: MeterKnowledge, limits: Limits, left: float) -> Experiment | None:
     if _count(known, "staircase"):
         return None
     levels = (*_LEVELS, *_LEVELS[-2::-1])
@@ -160,7 +160,7 @@ def _staircase(known: Known, limits: Limits, left: float) -> Experiment | None:
     )
 
 
-def _cadence(known: Known, limits: Limits, left: float) -> Experiment | None:
+def _cadence(known: MeterKnowledge, limits: Limits, left: float) -> Experiment | None:
     """Idle, which reading disturbs most, read at this meter's rate, at its refresh's and more slowly."""
     period = known.period_s or 1.0
     usual = interval(known, limits)
@@ -178,7 +178,7 @@ def _cadence(known: Known, limits: Limits, left: float) -> Experiment | None:
     )
 
 
-def _constant(known: Known, limits: Limits, left: float) -> Experiment | None:
+def _constant(known: MeterKnowledge, limits: Limits, left: float) -> Experiment | None:
     if _count(known, "constant"):
         return None
     tail = _tail(known)

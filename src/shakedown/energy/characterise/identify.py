@@ -25,7 +25,7 @@ from ...metering.trace import Floats
 from ...records import Notice
 from .basis import Looks, Recording
 from .confidence_regions import Region, nearby, region, widened
-from .search import MAKERS, Found, Kernel, Minimum
+from .search import MAKERS, Candidate, Kernel, Minimum
 
 __all__ = ["Fit", "Minimum", "Recording", "identify"]
 
@@ -119,7 +119,7 @@ def _thinned(looks: Looks) -> Looks:
     return Looks(kept, looks.shortest_s)
 
 
-def _on_all(looks: Looks, few: Looks, found: Found) -> Found:
+def _on_all(looks: Looks, few: Looks, found: Candidate) -> Candidate:
     """The minima that a few readings show, with all of them."""
     if few is looks:
         return found
@@ -130,12 +130,12 @@ def _on_all(looks: Looks, few: Looks, found: Found) -> Found:
     return found._replace(minima=tuple(sorted(minima, key=lambda one: one.sse)))
 
 
-def _aic(looks: Looks, found: Found) -> float:
+def _aic(looks: Looks, found: Candidate) -> float:
     k = found.parameters + 1 + len(looks.recordings)  # the gain, and an offset for each recording
     return float(looks.n * np.log(found.best.sse / looks.n) + 2 * k)
 
 
-def _chosen(tried: Sequence[Found], aic: dict[str, float]) -> Found:
+def _chosen(tried: Sequence[Candidate], aic: dict[str, float]) -> Candidate:
     ordered = sorted(tried, key=lambda one: (one.parameters, aic[one.kernel]))
     best = ordered[0]
     for one in ordered[1:]:
@@ -145,7 +145,7 @@ def _chosen(tried: Sequence[Found], aic: dict[str, float]) -> Found:
     return best
 
 
-def _limit(looks: Looks, found: Found, level: float = 0.95) -> tuple[float, float]:
+def _limit(looks: Looks, found: Candidate, level: float = 0.95) -> tuple[float, float]:
     """Degrees of freedom, lowered for residuals that hang together, and the SSE that bounds an interval."""
     from scipy.special import fdtri
 
@@ -193,7 +193,7 @@ def _shared_gain(looks: Looks, kernel: Minimum) -> float:
 
 
 def _fit(
-    looks: Looks, found: Found, aic: dict[str, float], dof: float, limit: float, allowed: Region, period_s: float
+    looks: Looks, found: Candidate, aic: dict[str, float], dof: float, limit: float, allowed: Region, period_s: float
 ) -> Fit:
     best = found.best
     gain, offset, covariance = _line(looks, best, dof / looks.n)

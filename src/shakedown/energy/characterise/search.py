@@ -23,7 +23,7 @@ class Minimum(NamedTuple):
     sse: float
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """One kind of kernel, fitted."""
 
     kernel: Kernel
@@ -94,11 +94,11 @@ def _distinct(found: Sequence[Minimum], apart: float) -> list[Minimum]:
     return kept
 
 
-def _fit_boxcar(looks: Looks, period_s: float) -> Found:
-    return Found("boxcar", tuple(_boxcars(looks, period_s)), 2)
+def _fit_boxcar(looks: Looks, period_s: float) -> Candidate:
+    return Candidate("boxcar", tuple(_boxcars(looks, period_s)), 2)
 
 
-def _fit_point(looks: Looks, period_s: float) -> Found:
+def _fit_point(looks: Looks, period_s: float) -> Candidate:
     """Only the delay: a step function of it, so the middle of the best stretch is taken."""
     reach = _reach(looks, period_s)
     lags = np.arange(-reach, reach, min(period_s / 24, reach / 400))
@@ -106,10 +106,10 @@ def _fit_point(looks: Looks, period_s: float) -> Found:
         sse = looks.sse_lags(lags)
         flat = lags[sse <= sse.min() * (1 + 1e-9)]
         lags = np.linspace(flat[0] - (lags[1] - lags[0]), flat[-1] + (lags[1] - lags[0]), 241)
-    return Found("point", (Minimum(0.0, 0.0, float(flat[0] + flat[-1]) / 2, float(sse.min())),), 1)
+    return Candidate("point", (Minimum(0.0, 0.0, float(flat[0] + flat[-1]) / 2, float(sse.min())),), 1)
 
 
-def _fit_exponential(looks: Looks, period_s: float) -> Found:
+def _fit_exponential(looks: Looks, period_s: float) -> Candidate:
     reach = _reach(looks, period_s)
     taus = np.geomspace(period_s / 50, reach / 2, 48)
     lags = np.linspace(-reach, reach, 161)
@@ -120,10 +120,10 @@ def _fit_exponential(looks: Looks, period_s: float) -> Found:
         ratio = (taus[-1] / taus[0]) ** (1.5 / (len(taus) - 1))
         spread = 1.5 * (lags[1] - lags[0])
         taus, lags = np.geomspace(tau / ratio, tau * ratio, 9), np.linspace(lag - spread, lag + spread, 21)
-    return Found("exponential", (Minimum(0.0, tau, lag, best),), 2)
+    return Candidate("exponential", (Minimum(0.0, tau, lag, best),), 2)
 
 
-def _fit_both(looks: Looks, period_s: float) -> Found:
+def _fit_both(looks: Looks, period_s: float) -> Candidate:
     """A boxcar behind each of some time constants, then close to the best one."""
     taus = np.geomspace(period_s / 20, _reach(looks, period_s) / 4, _TAUS)
     found: list[Minimum] = []
@@ -132,10 +132,10 @@ def _fit_both(looks: Looks, period_s: float) -> Found:
         best = min(found, key=lambda one: one.sse)
         ratio = (taus[-1] / taus[0]) ** (1 / (len(taus) - 1))
         taus = np.geomspace(best.tau_s / ratio, best.tau_s * ratio, 5)
-    return Found("boxcar+exponential", (best,), 3)
+    return Candidate("boxcar+exponential", (best,), 3)
 
 
-MAKERS: dict[Kernel, Callable[[Looks, float], Found]] = {
+MAKERS: dict[Kernel, Callable[[Looks, float], Candidate]] = {
     "point": _fit_point,
     "boxcar": _fit_boxcar,
     "exponential": _fit_exponential,

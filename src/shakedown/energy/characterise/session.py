@@ -19,7 +19,7 @@ from ...metering.character import Character
 from ...metering.meters import Channel, channel_key
 from ...programs import events
 from . import experiments
-from .experiments import Experiment, Known, Limits
+from .experiments import Experiment, Limits, MeterKnowledge
 from .findings import FITTED, Findings, Recorded, analyse, memory_s
 
 __all__ = ["Findings", "Progress", "Recorded", "Recorder", "analyse", "character", "choose", "known", "read", "run"]
@@ -27,7 +27,7 @@ __all__ = ["Findings", "Progress", "Recorded", "Recorder", "analyse", "character
 #: Records one experiment into a folder: load.jsonl and power/; raises CannotMeasure where it cannot.
 Recorder = Callable[[Experiment, Path], None]
 #: Told of each experiment before it is recorded.
-Progress = Callable[[Experiment, Known], None]
+Progress = Callable[[Experiment, MeterKnowledge], None]
 _DECIDING = ("irregular", "step")
 _SEEN = 0.5  # of the readings' sum of squares: below it the load is not what the meter measures
 
@@ -80,16 +80,16 @@ def _edges(path: Path) -> tuple[tuple[int, ...], tuple[float, ...]]:
     return (*(one.begin_ns for one in phases), phases[-1].end_ns), levels
 
 
-def known(recorded: Sequence[Recorded], findings: Findings) -> Known:
+def known(recorded: Sequence[Recorded], findings: Findings) -> MeterKnowledge:
     """What the plan needs of what was found."""
     done = tuple(one.experiment for one in recorded)
     if findings.refresh.period_s is None:
-        return Known(done)
+        return MeterKnowledge(done)
     fit = findings.fit
     period = findings.refresh.period_s.value
     tau = 4 * fit.tau_s.value if fit and fit.tau_s else 0.0
     window = fit.window_s.high + tau if fit else None
-    return Known(done, period, findings.refresh.how == "bounded", window, memory_s(fit, period))
+    return MeterKnowledge(done, period, findings.refresh.how == "bounded", window, memory_s(fit, period))
 
 
 def character(recorded: Sequence[Recorded], findings: Findings, *, made_ns: int) -> Character:
@@ -163,12 +163,12 @@ def run(
     return recorded, analyse(recorded)
 
 
-def _known(recorded: Sequence[Recorded]) -> Known:
+def _known(recorded: Sequence[Recorded]) -> MeterKnowledge:
     """What the plan needs of the recordings."""
     # Gain and offset decide nothing here: the commanded levels do.
     fitted = [one._replace(reference=None) for one in recorded if one.experiment.kind in FITTED]
     done = tuple(one.experiment for one in recorded)
-    return known(fitted, analyse(fitted))._replace(done=done) if fitted else Known(done)
+    return known(fitted, analyse(fitted))._replace(done=done) if fitted else MeterKnowledge(done)
 
 
 def _record(place: Path, step: Experiment, record: Recorder) -> None:

@@ -25,7 +25,7 @@ from .figures import (
 from .plant import in_si
 from .ratios import Data, Window
 from .regression import Line
-from .trends import CopCourse, Course
+from .trends import CopCourse, Trend
 
 #: Stretches that a page may average over; the least that makes no more than so many points is taken.
 STEPS_S = (600.0, 3600.0, 3 * 3600.0, 6 * 3600.0, DAY_S, 7 * DAY_S, 28 * DAY_S)
@@ -44,7 +44,7 @@ class Facility(Record, frozen=True, kw_only=True):
     cops: tuple[CopCourse, ...] = ()
 
 
-class Drawn(Record, frozen=True, kw_only=True):
+class PageFigures(Record, frozen=True, kw_only=True):
     """What is drawn besides: (title, series of powers), (regression, its points)."""
 
     powers: tuple[tuple[str, tuple[tuple[str, tuple[tuple[int, float], ...]], ...]], ...] = ()
@@ -58,7 +58,7 @@ def step_s(length_s: float, least_s: float = 0.0) -> float:
     return usable[0] if usable else max(STEPS_S[-1], least_s)
 
 
-def document(data: Data, found: Facility, drawn: Drawn, *, version: str) -> Document:
+def document(data: Data, found: Facility, drawn: PageFigures, *, version: str) -> Document:
     """The whole page."""
     clock = found.zone
     marks = published_means(data.plant.published)
@@ -258,7 +258,7 @@ def _accuracy(data: Data, name: str) -> str:
     )
 
 
-def course_points(course: Course) -> tuple[tuple[int, float], ...]:
+def course_points(course: Trend) -> tuple[tuple[int, float], ...]:
     """The stretches that were seen."""
     return tuple(
         (int(ns), float(value)) for ns, value in zip(course.middle_ns, course.value, strict=True) if np.isfinite(value)

@@ -18,7 +18,7 @@ from .regression import Line, Plane
 from .window import Series, pieces, series
 
 
-class Course(NamedTuple):
+class Trend(NamedTuple):
     """Averages over segments of ``step_s``: the middle of each in Unix ns, NaN where less than half of it was seen."""
 
     middle_ns: Floats
@@ -52,7 +52,7 @@ def of(data: Data, name: str) -> Series:
     return Series(found.t_s, np.concatenate([[np.nan], power]), found.gap_s, "last")
 
 
-def averages(data: Data, name: str, begin_ns: int, end_ns: int, step_s: float) -> Course:
+def averages(data: Data, name: str, begin_ns: int, end_ns: int, step_s: float) -> Trend:
     """The means of a flow or a sensor over whole segments of the window."""
     one = of(data, name)
     count = max(0, int((end_ns - begin_ns) * 1e-9 / step_s + 1e-9))
@@ -64,16 +64,16 @@ def averages(data: Data, name: str, begin_ns: int, end_ns: int, step_s: float) -
         if len(cut.t0) and cut.seen >= LEAST_SEEN:
             values[at] = cut.integral / step_s
     middle = begin_ns + (np.arange(count) + 0.5) * step_s * 1e9
-    return Course(middle.astype(np.float64), values)
+    return Trend(middle.astype(np.float64), values)
 
 
-def summed(data: Data, texts: tuple[FlowText, ...], begin_ns: int, end_ns: int, step_s: float) -> Course:
+def summed(data: Data, texts: tuple[FlowText, ...], begin_ns: int, end_ns: int, step_s: float) -> Trend:
     """The mean power of flows together."""
     parts = [(one.factor, averages(data, one.of, begin_ns, end_ns, step_s)) for one in flows(texts)]
     total = np.zeros(len(parts[0][1].value))
     for factor, part in parts:
         total = total + factor * part.value
-    return Course(parts[0][1].middle_ns, total)
+    return Trend(parts[0][1].middle_ns, total)
 
 
 def cop_course(data: Data, cop: CopText, begin_ns: int, end_ns: int, step_s: float) -> CopCourse:

@@ -49,7 +49,7 @@ class Case(NamedTuple):
 TOLD = 3
 
 
-class Found:
+class AspectFindings:
     """Collects what one aspect saw at one level. What is said of several feeds in the same words is said once."""
 
     def __init__(self, level: int) -> None:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 
 from . import level_budget
-from .aspect_case import Case, Failure, Found
+from .aspect_case import AspectFindings, Case, Failure
 from .submission import MeteredFeed
 
 
 def location(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     """4a: where the meters sit, and what is known of the loss above them."""
-    found, rule = Found(level), case.level(level).location
+    found, rule = AspectFindings(level), case.level(level).location
     below = [feed for feed in case.feeds if not case.submission.upstream(feed)]
     found.saw(f"{len(case.feeds) - len(below)} of {len(case.feeds)} feeds are metered upstream of the conversion")
     accepted = {"maker": "the maker's data", "offline": "a measurement of one supply", "simultaneous": "a second meter"}
@@ -43,7 +43,7 @@ def location(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     return found.result()
 
 
-def _load_range(found: Found, case: Case, feed: MeteredFeed) -> None:
+def _load_range(found: AspectFindings, case: Case, feed: MeteredFeed) -> None:
     """A model that varies with the load must know the load that was there; one point holds for all only at Level 1."""
     model = level_budget.loss_of(case.submission, feed)
     if model is None or feed.name not in case.core.feeds:
@@ -62,7 +62,7 @@ def _load_range(found: Found, case: Case, feed: MeteredFeed) -> None:
 
 def accuracy(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     """4b: how accurate the meters are, at the power that they measured."""
-    found, rule = Found(level), case.level(level).meter
+    found, rule = AspectFindings(level), case.level(level).meter
     relative: dict[str, float] = {}
     for feed in case.feeds:
         model = case.submission.meter(feed)
@@ -95,7 +95,7 @@ def accuracy(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     return found.result()
 
 
-def _several(found: Found, case: Case, relative: Mapping[str, float]) -> bool:
+def _several(found: AspectFindings, case: Case, relative: Mapping[str, float]) -> bool:
     """n meters that each measure the same share of the system: each within the limit, and accuracy / sqrt(n) too."""
     rule = case.level(found.level).meter
     feeds = [feed for feed in case.feeds if feed.name in relative]

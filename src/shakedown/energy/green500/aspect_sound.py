@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .aspect_case import Case, Failure, Found, names_of
+from .aspect_case import AspectFindings, Case, Failure, names_of
 from .soundness import Unsound
 
 
 def sound(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     """0: every feed that counts has a trace that can be right (``soundness``); what is wrong with several is said once."""
-    found = Found(level)
+    found = AspectFindings(level)
     if not case.unsound:
         found.saw(f"nothing is wrong with the readings of {len(case.feeds)} feeds, as far as they show")
     for text, feeds in told(case.unsound).items():

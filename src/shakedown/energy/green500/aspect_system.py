@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ...units import show
 from . import level_budget, node_sample
-from .aspect_case import Case, Failure, Found
+from .aspect_case import AspectFindings, Case, Failure
 from .submission import expand
 
 # -------------------------------------------------------------------------------------------------------------- aspect 2
@@ -15,7 +15,7 @@ from .submission import expand
 
 def fraction(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     """2: how much of the compute subsystem is measured, and how it was chosen."""
-    found, rule = Found(level), case.level(level).fraction
+    found, rule = AspectFindings(level), case.level(level).fraction
     description = case.submission.description
     sets = {one.name: one for one in description.sets}
     counts = {name: level_budget.measured_nodes(case.submission.feeds_of(name)) for name in sets}
@@ -58,7 +58,7 @@ def fraction(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     return found.result()
 
 
-def _share(found: Found, case: Case, nodes: int, all_nodes: int, watts: float) -> None:
+def _share(found: AspectFindings, case: Case, nodes: int, all_nodes: int, watts: float) -> None:
     rule = case.level(found.level).fraction
     if rule.or_w is not None and watts >= rule.or_w:
         found.saw(f"{show(watts, 'W', 4)} are at least {show(rule.or_w, 'W')}, which suffices for Level {found.level}")
@@ -77,7 +77,7 @@ def _share(found: Found, case: Case, nodes: int, all_nodes: int, watts: float) -
         found.fail("2.power", f"{show(watts, 'W', 4)} are measured", f"{show(rule.power_w, 'W')}{alternative}")
 
 
-def _chosen(found: Found, case: Case, counts: Mapping[str, int]) -> None:
+def _chosen(found: AspectFindings, case: Case, counts: Mapping[str, int]) -> None:
     """The subset was drawn at random, and in whole groups that share supplies."""
     description = case.submission.description
     for one in description.sets:
@@ -130,7 +130,7 @@ def _measured_names(case: Case, name: str) -> tuple[str, ...]:
 
 def subsystems(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     """3: which parts are measured, which estimated, and how."""
-    found, rule = Found(level), case.level(level).subsystems
+    found, rule = AspectFindings(level), case.level(level).subsystems
     description = case.submission.description
     for nodes in description.sets:
         if not case.submission.feeds_of(nodes.name):
@@ -166,7 +166,7 @@ def subsystems(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     return found.result()
 
 
-def _estimate(found: Found, case: Case, name: str) -> None:
+def _estimate(found: AspectFindings, case: Case, name: str) -> None:
     """An estimate is an upper bound from the most that the maker specifies, with its formula."""
     one = next(one for one in case.submission.description.subsystems if one.name == name)
     missing = [

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ...metering.meters import Status
 from ...units import show, show_seconds
-from .aspect_case import Case, Failure, Found, names_of
+from .aspect_case import AspectFindings, Case, Failure, names_of
 from .measured import Coverage
 from .submission import MeteredFeed
 
 
 def granularity(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     """1a: how often the meters look, inside themselves."""
-    found, rule = Found(level), case.level(level).granularity
+    found, rule = AspectFindings(level), case.level(level).granularity
     if not case.feeds:
         found.fail("1a.meter", "no feed has a meter", "a meter")
     slow, summed, coarse = [], [], []
@@ -48,7 +48,7 @@ def granularity(case: Case, level: int) -> tuple[list[str], list[Failure]]:
 
 def timing(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     """1b: which stretch is read how often."""
-    found, rule = Found(level), case.level(level).timing
+    found, rule = AspectFindings(level), case.level(level).timing
     core = case.windows["core"]
     found.saw(f"core phase {show_seconds(core.seconds)} ({core.source}, stamps of {core.resolution_s:g} s)")
     if core.seconds < case.rules.core.at_least_s:
@@ -64,7 +64,7 @@ def timing(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     return found.result()
 
 
-def _feed_timing(case: Case, found: Found, feed: MeteredFeed) -> None:
+def _feed_timing(case: Case, found: AspectFindings, feed: MeteredFeed) -> None:
     rule, tolerance = case.level(found.level).timing, case.rules.tolerance
     core, seconds = case.coverage[feed.name, "core"], case.windows["core"].seconds
     interval = max(core.interval_s, core.refresh_s) if case.rules.readings.true_refresh else core.interval_s
@@ -100,7 +100,7 @@ def _near(core: Coverage, edge_s: float) -> bool:
     return core.first_s <= edge_s and core.last_s <= edge_s and core.readings >= 2
 
 
-def _interval(found: Found, case: Case, feed: MeteredFeed, interval: float, count: int) -> None:
+def _interval(found: AspectFindings, case: Case, feed: MeteredFeed, interval: float, count: int) -> None:
     rule, seconds = case.level(found.level).timing, case.windows["core"].seconds
     most = []
     if rule.interval_share is not None:
@@ -128,7 +128,7 @@ def _interval(found: Found, case: Case, feed: MeteredFeed, interval: float, coun
         )
 
 
-def _covered(case: Case, found: Found, feed: MeteredFeed, name: str, interval: float, core_s: float) -> None:
+def _covered(case: Case, found: AspectFindings, feed: MeteredFeed, name: str, interval: float, core_s: float) -> None:
     """Readings from end to end: an end may lack less than one interval (that reading lies partly outside), plus what the
     edge rule grants, and no more than the tolerated share in between."""
     cover, window = case.coverage[feed.name, name], case.windows[name]
@@ -154,7 +154,7 @@ def _covered(case: Case, found: Found, feed: MeteredFeed, name: str, interval: f
 
 def report(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     """1c: which values are there to be reported."""
-    found, rule = Found(level), case.level(level).report
+    found, rule = AspectFindings(level), case.level(level).report
     core = case.counter_core if rule.energy and case.counter_core else case.core
     if core.value.value is None:
         why = "; ".join(one.text for one in core.value.notices)
@@ -186,7 +186,7 @@ def report(case: Case, level: int) -> tuple[list[str], list[Failure]]:
     return found.result()
 
 
-def _series(case: Case, found: Found, least: int) -> None:
+def _series(case: Case, found: AspectFindings, least: int) -> None:
     for feed in case.feeds:
         cover = case.coverage[feed.name, "core"]
         count = cover.fresh if case.rules.readings.true_refresh else cover.readings

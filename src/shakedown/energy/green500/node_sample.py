@@ -32,7 +32,7 @@ class DrawnSet(Record, frozen=True, kw_only=True):
     watts: float | None  # expected
 
 
-class Draw(Record, frozen=True, kw_only=True):
+class NodeSample(Record, frozen=True, kw_only=True):
     """The nodes to measure, and how they were found."""
 
     level: int
@@ -61,7 +61,7 @@ def shuffled(one: NodeSet, seed: int) -> list[tuple[str, ...]]:
     return sorted(groups(one), key=key)
 
 
-def draw(description: Description, rules: Rules, level: int, seed: int) -> Draw:
+def draw(description: Description, rules: Rules, level: int, seed: int) -> NodeSample:
     """The fewest whole groups that suffice for a level. Raises BadInput where a set has no node names, or the rule asks
     for watts and a set does not say what a node draws."""
     rule = rules.levels[level - 1].fraction
@@ -82,7 +82,9 @@ def draw(description: Description, rules: Rules, level: int, seed: int) -> Draw:
     return _drawn(description, rules, level, seed, counts, why)
 
 
-def _drawn(description: Description, rules: Rules, level: int, seed: int, counts: Mapping[str, int], why: str) -> Draw:
+def _drawn(
+    description: Description, rules: Rules, level: int, seed: int, counts: Mapping[str, int], why: str
+) -> NodeSample:
     sets = []
     for one in description.sets:
         chosen = shuffled(one, seed)[: counts[one.name]]
@@ -90,7 +92,7 @@ def _drawn(description: Description, rules: Rules, level: int, seed: int, counts
         watts = None if one.watts_per_node is None else one.watts_per_node * len(names)
         sets.append(DrawnSet(name=one.name, nodes=names, groups=len(chosen), of_nodes=one.nodes, watts=watts))
     known = [one.watts for one in sets if one.watts is not None]
-    return Draw(
+    return NodeSample(
         level=level,
         rules=rules.id,
         seed=seed,
@@ -191,7 +193,7 @@ def _solve(description: Description, rule: Fraction, nodes: int, watts: float) -
     return {one.name: round(float(count)) for one, count in zip(sets, found.x, strict=True)}
 
 
-def selection_toml(found: Draw) -> str:
+def selection_toml(found: NodeSample) -> str:
     """What to paste into the description, and the nodes to put meters on."""
     lines = [
         f"# {found.nodes} of {found.of_nodes} nodes for Level {found.level} of {found.rules}: {found.why}.",

@@ -21,7 +21,7 @@ import msgspec
 
 from ... import plugins
 from ...errors import BadInput
-from ...hosts.access import Door, RealHost
+from ...hosts.access import HostAccess, LocalHost
 from ...records import Record
 from ...strict import NotNegative
 
@@ -145,9 +145,9 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     title: str
     address: str  # what a target looks like, for help and errors: "redfish://[USER@]HOST[/redfish/v1/Chassis/ID]"
-    open: Callable[[Target, Door], Source]
+    open: Callable[[Target, HostAccess], Source]
     """Raises Unavailable where it is not there or its library is missing, BadInput for a target that cannot be."""
-    find: Callable[[Door], tuple[Target, ...]] = lambda door: ()
+    find: Callable[[HostAccess], tuple[Target, ...]] = lambda door: ()
     """What this machine has that needs no address: taken by ``--meter auto``. Quick, silent, never raises."""
     options: Mapping[str, str] = {}  # name -> help
     poll_s: float = 1.0  # how often it is read unless asked otherwise
@@ -202,12 +202,12 @@ def parse_target(text: str) -> Target:
     return Target(meter=name, address=address, path=path, user=unquote(user), options=options)
 
 
-def secret(target: Target, door: Door) -> str:
+def secret(target: Target, door: HostAccess) -> str:
     """The password for a target: SHAKEDOWN_<METER>_PASSWORD, else the file named in ?password_file=; else empty."""
     value = door.env(f"SHAKEDOWN_{target.meter.upper()}_PASSWORD")
     if value is None and "password_file" in target.options:
         path = target.options["password_file"]
-        if isinstance(door, RealHost):
+        if isinstance(door, LocalHost):
             _check_private(path)
         value = door.read(path)
         if value is None:
@@ -231,7 +231,7 @@ def _check_private(path: str) -> None:
         )
 
 
-def exposed(target: Target, door: Door) -> str:
+def exposed(target: Target, door: HostAccess) -> str:
     """What to say where a password goes over the network unencrypted; empty where none does. Raises BadInput."""
     if not get(target.meter).exposes(target) or not secret(target, door):
         return ""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from ...errors import BadInput, Unavailable
-from ...hosts.access import Door, RealHost
+from ...hosts.access import HostAccess, LocalHost
 from ...times import zone as parse_zone
 from . import Reading, Status
 from . import _csv_table as table
@@ -21,7 +21,7 @@ _LIVE_S = 600.0  # a file whose last stamp is older, and that does not grow, is 
 class CsvSource:
     """Follows a file: each reading is a line that was appended since."""
 
-    def __init__(self, path: str, options: Mapping[str, str], door: Door) -> None:
+    def __init__(self, path: str, options: Mapping[str, str], door: HostAccess) -> None:
         self._path, self._options, self._door = path, options, door
         head = self._bytes(0, _HEAD_BYTES)
         if head is None:
@@ -113,7 +113,7 @@ class CsvSource:
         return [Reading(index, now, now, None, None, Status.GAP) for index in range(len(self.channels))]
 
     def _size(self) -> int:
-        if isinstance(self._door, RealHost):
+        if isinstance(self._door, LocalHost):
             try:
                 return os.stat(self._path).st_size
             except OSError:
@@ -122,7 +122,7 @@ class CsvSource:
 
     def _bytes(self, offset: int, count: int) -> bytes | None:
         """A part of the file. On this machine only that part is read: a log may have grown for weeks."""
-        if not isinstance(self._door, RealHost):
+        if not isinstance(self._door, LocalHost):
             data = self._door.read_bytes(self._path)
             return None if data is None else data[offset : offset + count]
         try:

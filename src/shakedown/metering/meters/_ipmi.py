@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from . import Status
 from ._network import Lost, library
 
@@ -51,7 +51,9 @@ class ToolLink:
     Over the network it asks for the least privilege, and for more where the BMC wants it.
     """
 
-    def __init__(self, door: Door, argv: tuple[str, ...], env: dict[str, str], *, levels: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, door: HostAccess, argv: tuple[str, ...], env: dict[str, str], *, levels: tuple[str, ...] = ()
+    ) -> None:
         self._door = door
         self._argv = argv
         self._env = env

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...errors import BadInput, unknown
-from ...hosts.access import Door, RealHost
+from ...hosts.access import HostAccess, LocalHost
 from ...units import whole_number
 from . import Channel, Reading, Status, Target
 
@@ -41,10 +41,10 @@ def status_of(error: OSError) -> Status:
 class Held:
     """One small file that is read again and again."""
 
-    def __init__(self, door: Door, path: str) -> None:
+    def __init__(self, door: HostAccess, path: str) -> None:
         self.path = path
         self._door = door
-        self._real = isinstance(door, RealHost)
+        self._real = isinstance(door, LocalHost)
         self._fd = -1
 
     def read(self) -> bytes | Status:
@@ -78,7 +78,9 @@ class Held:
 class FileSource:
     """Channels that are one number in one file each: value = number x scale."""
 
-    def __init__(self, door: Door, channels: Sequence[Channel], paths: Sequence[str], scales: Sequence[float]) -> None:
+    def __init__(
+        self, door: HostAccess, channels: Sequence[Channel], paths: Sequence[str], scales: Sequence[float]
+    ) -> None:
         self.channels = tuple(channels)
         self._now = door.now_ns
         self._files = [(Held(door, path), scale) for path, scale in zip(paths, scales, strict=True)]
@@ -148,12 +150,12 @@ def seconds(target: Target, key: str, default: float) -> float:
     return value
 
 
-def text(door: Door, path: str) -> str:
+def text(door: HostAccess, path: str) -> str:
     """A file's text without the space around it; empty where it cannot be read."""
     return (door.read(path) or "").strip()
 
 
-def number(door: Door, path: str) -> int | None:
+def number(door: HostAccess, path: str) -> int | None:
     """A file's whole number, or None."""
     return whole_number(text(door, path), -(2**63))
 
@@ -163,6 +165,6 @@ def slug(words: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "-", words.strip().lower()).strip("-")
 
 
-def kernel(door: Door) -> str:
+def kernel(door: HostAccess) -> str:
     """The kernel's release."""
     return text(door, "/proc/sys/kernel/osrelease")

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from ...errors import BadInput, Unavailable, unknown
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from . import PLACES, Channel, Place, Reading, Status, Target
 
 _T = TypeVar("_T")
@@ -178,7 +178,7 @@ class Guarded:
     What opens it fills ``channels`` and says how all are read (``_read``) and how the library is let go of (``_shut``).
     """
 
-    def __init__(self, door: Door, thread: Bounded, limit_s: float) -> None:
+    def __init__(self, door: HostAccess, thread: Bounded, limit_s: float) -> None:
         self.channels: tuple[Channel, ...] = ()
         self._now, self._thread, self._limit_s = door.now_ns, thread, limit_s
         self._closed = False
@@ -221,7 +221,7 @@ class Polled:
         ask: Callable[[list[Reading]], None],
         end: Callable[[], None],
         *,
-        door: Door,
+        door: HostAccess,
         limit: float,
         thread: Bounded,
         taken: Callable[[Sequence[Reading]], None] = lambda readings: None,

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...errors import CannotMeasure, Unavailable
-from ...hosts.access import Door, RealHost, parse_cpu_list
+from ...hosts.access import HostAccess, LocalHost, parse_cpu_list
 from . import Channel, Reading, Status
 from ._local import Facts, number, status_of, text
 
@@ -38,7 +38,7 @@ class Event(NamedTuple):
     joules: float  # per count
 
 
-def events(door: Door, folder: str) -> tuple[int, tuple[int, ...], tuple[Event, ...]]:
+def events(door: HostAccess, folder: str) -> tuple[int, tuple[int, ...], tuple[Event, ...]]:
     """The PMU's type, the CPUs that it is counted on (one a package or die) and its energy events; type -1 where it is
     not there. An event in another unit than joules, or without a scale, is left out."""
     pmu = f"{folder}/{_PMU}"
@@ -74,7 +74,7 @@ def perf_event_open(kind: int, config: int, cpu: int) -> int:
     return int(fd)
 
 
-def allowed(door: Door, folder: str) -> bool:
+def allowed(door: HostAccess, folder: str) -> bool:
     """Whether this process may count the PMU's events. Quick, never raises."""
     kind, cpus, found = events(door, folder)
     if not cpus or not found:
@@ -89,7 +89,7 @@ def allowed(door: Door, folder: str) -> bool:
 class _Counters:
     """The open events."""
 
-    def __init__(self, door: Door, channels: Sequence[Channel], counters: Sequence[tuple[int, float]]) -> None:
+    def __init__(self, door: HostAccess, channels: Sequence[Channel], counters: Sequence[tuple[int, float]]) -> None:
         self.channels = tuple(channels)
         self._now = door.now_ns
         self._counters = list(counters)
@@ -117,7 +117,7 @@ class _Counters:
         self._counters = []
 
 
-def open_(door: Door, folder: str, meter: str, facts: Facts) -> _Counters:
+def open_(door: HostAccess, folder: str, meter: str, facts: Facts) -> _Counters:
     """The energy events of every package. Raises Unavailable where there are none, CannotMeasure where refused."""
     kind, cpus, found = events(door, folder)
     if kind < 0 or not found or not cpus:
@@ -126,7 +126,7 @@ def open_(door: Door, folder: str, meter: str, facts: Facts) -> _Counters:
             where=meter,
             hint="modprobe rapl; a virtual machine shows none",
         )
-    if not isinstance(door, RealHost):
+    if not isinstance(door, LocalHost):
         raise Unavailable("perf events count on the machine itself, not on a recording", where=meter, hint="rapl")
     channels: list[Channel] = []
     counters: list[tuple[int, float]] = []
@@ -147,7 +147,7 @@ def open_(door: Door, folder: str, meter: str, facts: Facts) -> _Counters:
     return _Counters(door, channels, counters)
 
 
-def _one_a_counter(door: Door, cpus: Sequence[int], facts: Facts) -> list[int]:
+def _one_a_counter(door: HostAccess, cpus: Sequence[int], facts: Facts) -> list[int]:
     """One CPU for each counter: on AMD's parts of several dies each die shows that of the whole socket."""
     if "AMD" not in facts.device:
         return list(cpus)
@@ -157,7 +157,7 @@ def _one_a_counter(door: Door, cpus: Sequence[int], facts: Facts) -> list[int]:
     return list(first.values())
 
 
-def _channel(door: Door, meter: str, event: Event, cpu: int, beside: set[str], facts: Facts) -> Channel:
+def _channel(door: HostAccess, meter: str, event: Event, cpu: int, beside: set[str], facts: Facts) -> Channel:
     at = f"/sys/devices/system/cpu/cpu{cpu}/topology"
     package, die = number(door, f"{at}/physical_package_id") or 0, number(door, f"{at}/die_id") or 0
     where = f"package-{package}" + (f"-die-{die}" if die else "")

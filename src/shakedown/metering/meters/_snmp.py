@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ...errors import BadInput
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...units import whole_number
 from . import Status, Target, secret
 from ._network import Lost, choice, endpoint, library
@@ -94,7 +94,7 @@ _REFUSALS = ("digest", "username", "user name", "authorization", "authentication
 class Agent:
     """One device, by pysnmp, whose event loop runs in the thread that asks."""
 
-    def __init__(self, target: Target, door: Door, limit: float) -> None:
+    def __init__(self, target: Target, door: HostAccess, limit: float) -> None:
         self._api = library("pysnmp.hlapi.v3arch.asyncio", "pysnmp")
         self._asyncio = library("asyncio", "python")
         self._address = endpoint(target, PORT)
@@ -190,7 +190,7 @@ _PRIV = {"des": "usmDESPrivProtocol", "aes": "usmAesCfb128Protocol", "aes192": "
 _PRIV |= {"aes256": "usmAesCfb256Protocol", "none": "usmNoPrivProtocol"}
 
 
-def _credentials(api: Any, target: Target, door: Door) -> Any:
+def _credentials(api: Any, target: Target, door: HostAccess) -> Any:
     password = secret(target, door)
     if not target.user:
         return api.CommunityData(password or "public", mpModel=1)

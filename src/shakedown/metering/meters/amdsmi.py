@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...errors import Unavailable
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from . import Channel, Meter, Reading, Source, Status, Target
 from ._local import Facts, no_address, seconds
 from ._network import Bounded, Guarded
@@ -70,7 +70,7 @@ def whole(value: Any) -> float | None:
 class _Gpus(Guarded):
     """The open library."""
 
-    def __init__(self, smi: Any, door: Door, thread: Bounded, limit_s: float) -> None:
+    def __init__(self, smi: Any, door: HostAccess, thread: Bounded, limit_s: float) -> None:
         super().__init__(door, thread, limit_s)
         self._smi = smi
         self._handles: list[Any] = []
@@ -207,7 +207,7 @@ def _channels(facts: Facts, items: list[Item], name: str, most_w: float | None) 
     return out
 
 
-def open_(target: Target, door: Door) -> Source:
+def open_(target: Target, door: HostAccess) -> Source:
     """All GPUs of this machine. Raises Unavailable where there are none, or none that answers."""
     no_address(target)
     limit_s = seconds(target, "limit", _LIMIT_S)
@@ -229,7 +229,7 @@ def open_(target: Target, door: Door) -> Source:
     return gpus
 
 
-def find(door: Door) -> tuple[Target, ...]:
+def find(door: HostAccess) -> tuple[Target, ...]:
     """AMD SMI where AMD's compute driver is loaded."""
     return (Target(meter="amdsmi"),) if "kfd" in door.list("/dev") else ()
 

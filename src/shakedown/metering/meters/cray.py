@@ -18,7 +18,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from ...errors import Unavailable
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from . import Channel, Meter, Quantity, Reading, Sample, Source, Status, Target
 from ._local import Held, folder, number, text
 
@@ -58,7 +58,7 @@ def parse(line: bytes) -> Value | None:
 class _Counters:
     """The open files of one node."""
 
-    def __init__(self, door: Door, root: str, channels: list[Channel], names: list[str], scan_hz: int) -> None:
+    def __init__(self, door: HostAccess, root: str, channels: list[Channel], names: list[str], scan_hz: int) -> None:
         self.channels = tuple(channels)
         self._now = door.now_ns
         self._files = [Held(door, f"{root}/{name}") for name in names]
@@ -113,7 +113,7 @@ class _Counters:
             held.close()
 
 
-def open_(target: Target, door: Door) -> Source:
+def open_(target: Target, door: HostAccess) -> Source:
     """The counters of this node. Raises Unavailable where it is no Cray."""
     root = folder(target, ROOT)
     names = [name for name in door.list(root) if _FILE.fullmatch(name) and not _empty(door, root, name)]
@@ -127,7 +127,7 @@ def open_(target: Target, door: Door) -> Source:
     return _Counters(door, root, channels, names, scan_hz)
 
 
-def _empty(door: Door, root: str, name: str) -> bool:
+def _empty(door: HostAccess, root: str, name: str) -> bool:
     """Whether an accelerator's file stands for none: both its power and its energy are zero."""
     part = name.rpartition("_")[0]
     if not part.startswith("accel"):
@@ -136,7 +136,7 @@ def _empty(door: Door, root: str, name: str) -> bool:
     return all(one is not None and one.value == 0 for one in said)
 
 
-def _channel(door: Door, root: str, name: str, scan_hz: int, names: list[str]) -> Channel:
+def _channel(door: HostAccess, root: str, name: str, scan_hz: int, names: list[str]) -> Channel:
     part, _, what = name.rpartition("_")
     quantity, unit, _ = _UNITS[what]
     cap = number_of(door, f"{root}/{part + '_' if part else ''}power_cap")
@@ -159,13 +159,13 @@ def _channel(door: Door, root: str, name: str, scan_hz: int, names: list[str]) -
     )
 
 
-def number_of(door: Door, path: str) -> float | None:
+def number_of(door: HostAccess, path: str) -> float | None:
     """The number of a line such as ``0 W``, or None."""
     found = parse(text(door, path).encode())
     return found.value if found else None
 
 
-def find(door: Door) -> tuple[Target, ...]:
+def find(door: HostAccess) -> tuple[Target, ...]:
     """pm_counters where the node has them."""
     return (Target(meter="cray"),) if "power" in door.list(ROOT) else ()
 

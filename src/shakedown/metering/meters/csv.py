@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from ...errors import BadInput, unknown
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...records import Notice
 from ...times import zone
 from . import Channel, Meter, Sample, Status, Target
@@ -276,7 +276,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _open(target: Target, door: Door) -> CsvSource:
+def _open(target: Target, door: HostAccess) -> CsvSource:
     path = target.address + target.path
     if not path:
         raise BadInput("which file?", where=str(target), hint="name it: csv:FILE?zone=Europe/Berlin")

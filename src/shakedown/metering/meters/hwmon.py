@@ -21,7 +21,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from ...errors import Unavailable, unknown
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from . import Accuracy, Channel, Meter, Place, Quantity, Sample, Scope, Source, Target
 from ._local import FileSource, choice, folder, kernel, number, slug, text
 
@@ -80,7 +80,7 @@ class Sensor(NamedTuple):
         return self.path.rpartition("_")[0]
 
 
-def sensors(door: Door, root: str = ROOT) -> tuple[Sensor, ...]:
+def sensors(door: HostAccess, root: str = ROOT) -> tuple[Sensor, ...]:
     """Every file that holds a power, an energy or a temperature. Drivers of before Linux 6.15 put those of the ACPI power
     meter into the folder ``device`` of the chip."""
     found = []
@@ -99,7 +99,7 @@ def sensors(door: Door, root: str = ROOT) -> tuple[Sensor, ...]:
     return tuple(found)
 
 
-def open_(target: Target, door: Door) -> Source:
+def open_(target: Target, door: HostAccess) -> Source:
     """The sensors of this machine. Raises Unavailable where there are none of the kinds asked for."""
     root = folder(target, ROOT)
     cores = choice(target, "cores", "0", ("0", "1")) == "1"
@@ -147,7 +147,7 @@ def _ids(found: list[Sensor]) -> dict[str, str]:
     return out
 
 
-def _channel(door: Door, one: Sensor, key: str, known: Collection[str]) -> Channel:
+def _channel(door: HostAccess, one: Sensor, key: str, known: Collection[str]) -> Channel:
     quantity, unit, _ = _KINDS[one.kind]
     chip = CHIPS.get(one.chip, Chip("component" if one.kind == "temp" else "board"))
     scope: Scope = "counter" if one.kind == "energy" else "last" if one.what == "average" else "point"
@@ -190,7 +190,7 @@ def _within(key: str, one: Sensor, grace: re.Match[str] | None, known: Collectio
     return wider if wider in known else ""
 
 
-def _accuracy(door: Door, one: Sensor) -> Accuracy | None:
+def _accuracy(door: HostAccess, one: Sensor) -> Accuracy | None:
     """``powerN_accuracy`` in percent. ACPI states how right the meter is (95 %), others how wrong (5 %)."""
     try:
         percent = float(text(door, f"{one.at}_accuracy").rstrip("%"))
@@ -200,7 +200,7 @@ def _accuracy(door: Door, one: Sensor) -> Accuracy | None:
     return Accuracy(reading=wrong / 100, kind="bound", source=f"{one.stem}_accuracy = {percent:g} %") if wrong else None
 
 
-def _note(door: Door, one: Sensor, chip: Chip, grace: re.Match[str] | None) -> str:
+def _note(door: HostAccess, one: Sensor, chip: Chip, grace: re.Match[str] | None) -> str:
     if one.kind == "temp":
         return ""
     notes = [
@@ -219,7 +219,7 @@ def _note(door: Door, one: Sensor, chip: Chip, grace: re.Match[str] | None) -> s
     return "; ".join(filter(None, notes))
 
 
-def find(door: Door) -> tuple[Target, ...]:
+def find(door: HostAccess) -> tuple[Target, ...]:
     """hwmon where a sensor shows power or energy; temperatures alone are no meter."""
     return (Target(meter="hwmon"),) if any(one.kind != "temp" for one in sensors(door)) else ()
 

@@ -21,7 +21,7 @@ import time
 from typing import Any
 
 from ...errors import Unavailable
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...units import whole_number
 from . import Channel, Meter, Place, Reading, Sample, Source, Status, Target, secret
 from ._ipmi import (
@@ -48,7 +48,7 @@ _WALK_S = 30.0  # how long reading the sensors' records may take
 class _Bmc:
     """What is asked of one BMC, in the order of the channels."""
 
-    def __init__(self, link: Link, target: Target, door: Door, limit: float) -> None:
+    def __init__(self, link: Link, target: Target, door: HostAccess, limit: float) -> None:
         self.link = link
         self._target = target
         self._door = door
@@ -190,7 +190,7 @@ def _sensor_channel(sensor: Sensor, common: dict[str, Any]) -> Channel:
     )
 
 
-def _link(target: Target, door: Door, limit: float) -> Link:
+def _link(target: Target, door: HostAccess, limit: float) -> Link:
     tool = choice(target, "tool", ("auto", "pyghmi", "ipmitool"), "auto")
     if not target.address:
         if door.which("ipmitool") is None:
@@ -229,7 +229,7 @@ def _link(target: Target, door: Door, limit: float) -> Link:
     return ToolLink(door, (*argv, "-N", str(wait), "-R", "1"), env, levels=levels)
 
 
-def _open(target: Target, door: Door) -> Source:
+def _open(target: Target, door: HostAccess) -> Source:
     limit = limit_s(target, 10.0)
     thread = Bounded(f"ipmi {target.address}")
     link: Link | None = None
@@ -244,7 +244,7 @@ def _open(target: Target, door: Door) -> Source:
     return Polled(channels, bmc.ask, link.close, door=door, limit=limit, thread=thread)
 
 
-def _find(door: Door) -> tuple[Target, ...]:
+def _find(door: HostAccess) -> tuple[Target, ...]:
     here = any(name.startswith("ipmi") and whole_number(name[4:]) is not None for name in door.list("/dev"))
     return (Target(meter="ipmi"),) if here and door.which("ipmitool") else ()
 

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from ...errors import BadInput, unknown
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...strict import CountOrNone, Positive
 from . import Channel, Meter, Reading, Source, Status, Target
 from ._network import (
@@ -215,7 +215,7 @@ def _exception(where: str, code: int) -> _Refused:
 class _Transducer:
     """What is asked of one device, in the order of the channels."""
 
-    def __init__(self, client: _Client, profile: Profile, target: Target, door: Door) -> None:
+    def __init__(self, client: _Client, profile: Profile, target: Target, door: HostAccess) -> None:
         self.client = client
         self._profile = profile
         self._target = target
@@ -351,7 +351,7 @@ def profile_of(target: Target) -> Profile:
     return msgspec.structs.replace(found, **given)
 
 
-def _open(target: Target, door: Door) -> Source:
+def _open(target: Target, door: HostAccess) -> Source:
     limit = limit_s(target, 2.0)
     profile = profile_of(target)
     client = _Client(target, limit)

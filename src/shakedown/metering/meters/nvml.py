@@ -24,7 +24,7 @@ import msgspec
 
 from ...errors import Unavailable
 from ...hosts import nvidia
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...units import whole_number
 from . import Accuracy, Channel, Meter, Reading, Source, Status, Target
 from ._local import no_address, seconds
@@ -104,7 +104,7 @@ def name_has(name: str, words: Sequence[str]) -> bool:
 class _Gpus(Guarded):
     """The open library."""
 
-    def __init__(self, nvml: Any, door: Door, thread: Bounded, limit_s: float) -> None:
+    def __init__(self, nvml: Any, door: HostAccess, thread: Bounded, limit_s: float) -> None:
         super().__init__(door, thread, limit_s)
         self._nvml = nvml
         self._handles: list[Any] = []
@@ -325,7 +325,7 @@ def _accuracy(architecture: int) -> Accuracy:
     return Accuracy(reading=0.09 if architecture <= _MAXWELL else 0.06, source=f"largest steady error in {_STUDY}")
 
 
-def open_(target: Target, door: Door) -> Source:
+def open_(target: Target, door: HostAccess) -> Source:
     """All GPUs of this machine. Raises Unavailable where there are none, or none that answers."""
     no_address(target)
     limit_s = seconds(target, "limit", _LIMIT_S)
@@ -357,7 +357,7 @@ def open_(target: Target, door: Door) -> Source:
     return gpus
 
 
-def find(door: Door) -> tuple[Target, ...]:
+def find(door: HostAccess) -> tuple[Target, ...]:
     """NVML where the driver is loaded."""
     devices = door.list("/dev")
     return (Target(meter="nvml"),) if "nvidiactl" in devices or "nvidia0" in devices else ()

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from ...errors import BadInput
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from . import Channel, Meter, Quantity, Reading, Source, Status, Target, secret
 from ._http import OPTIONS as HTTP_OPTIONS
 from ._http import Http, HttpLost
@@ -84,7 +84,7 @@ def _tls(target: Target) -> bool:
 class _Server:
     """One server and one selector."""
 
-    def __init__(self, target: Target, door: Door) -> None:
+    def __init__(self, target: Target, door: HostAccess) -> None:
         self._selector = target.options.get("query", "")
         if not self._selector:
             raise BadInput("which series?", where=str(target), hint='?query=metric{label="value"}')
@@ -136,7 +136,7 @@ def guess(name: str) -> tuple[str, float] | None:
 class _Watch:
     """The series of a selector, in the order of the channels."""
 
-    def __init__(self, server: _Server, target: Target, door: Door, limit: float) -> None:
+    def __init__(self, server: _Server, target: Target, door: HostAccess, limit: float) -> None:
         self.server = server
         self._target = target
         self._door = door
@@ -277,7 +277,7 @@ def _without_port(text: str) -> str:
     return re.sub(r":\d+$", "", text)
 
 
-def history(target: Target, door: Door, begin_ns: int, end_ns: int) -> tuple[tuple[Channel, ...], list[Reading]]:
+def history(target: Target, door: HostAccess, begin_ns: int, end_ns: int) -> tuple[tuple[Channel, ...], list[Reading]]:
     """All raw samples between two times, by series and time: what ``energy.trace.trace`` makes a trace of.
 
     Raises Unavailable where the server does not answer or has no such series then.
@@ -301,7 +301,7 @@ def history(target: Target, door: Door, begin_ns: int, end_ns: int) -> tuple[tup
     return tuple(watch.channels), sorted(kept, key=lambda one: (one.channel, one.device_ns or 0))
 
 
-def _open(target: Target, door: Door) -> Source:
+def _open(target: Target, door: HostAccess) -> Source:
     limit = limit_s(target, 5.0)
     server = _Server(target, door)
     watch = _Watch(server, target, door, limit)

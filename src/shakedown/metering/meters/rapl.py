@@ -23,7 +23,7 @@ import time
 from typing import NamedTuple
 
 from ...errors import Unavailable
-from ...hosts.access import Door, RealHost
+from ...hosts.access import HostAccess, LocalHost
 from . import Channel, Meter, Sample, Source, Target, _perf
 from ._local import Facts, FileSource, choice, folder, kernel, number, text
 
@@ -58,7 +58,7 @@ class Zone(NamedTuple):
     parent: str  # folder of the zone that it lies in, or empty
 
 
-def zones(door: Door, root: str = POWERCAP) -> tuple[Zone, ...]:
+def zones(door: HostAccess, root: str = POWERCAP) -> tuple[Zone, ...]:
     """The zones that have a counter. The twin tree (mmio) only where there is no other."""
     names = [name for name in door.list(root) if _ZONE.fullmatch(name)]
     own = [name for name in names if "mmio" not in name] or names
@@ -79,7 +79,7 @@ def unit_j(range_uj: int | None) -> float | None:
     return round(range_uj * 1000 / (COUNTS - 1)) * 1e-9
 
 
-def most_w(door: Door, zone: str) -> float | None:
+def most_w(door: HostAccess, zone: str) -> float | None:
     """Twice the largest power limit of a zone's constraints, or None where none is stated."""
     stated = [
         number(door, f"{zone}/{name}")
@@ -90,7 +90,7 @@ def most_w(door: Door, zone: str) -> float | None:
     return _GENEROUS * max(real) if real else None
 
 
-def mirrors(door: Door, found: tuple[Zone, ...]) -> dict[str, str]:
+def mirrors(door: HostAccess, found: tuple[Zone, ...]) -> dict[str, str]:
     """Zones of one socket's dies that show one counter, each with the zone that it repeats: both stand within a joule, and
     do so again 20 ms later."""
     groups: dict[str, list[Zone]] = {}
@@ -114,7 +114,7 @@ def mirrors(door: Door, found: tuple[Zone, ...]) -> dict[str, str]:
     return same
 
 
-def open_(target: Target, door: Door) -> Source:
+def open_(target: Target, door: HostAccess) -> Source:
     """The counters of this machine's processors. Raises Unavailable where there are none."""
     if choice(target, "via", "powercap", ("powercap", "perf")) == "perf":
         return _perf.open_(door, folder(target, EVENTS), "rapl", _describe(door))
@@ -130,7 +130,7 @@ def open_(target: Target, door: Door) -> Source:
     return FileSource(door, channels, paths, [1e-6] * len(paths))
 
 
-def _describe(door: Door) -> Facts:
+def _describe(door: HostAccess) -> Facts:
     """Maker and model, microcode and kernel."""
     first = (door.read("/proc/cpuinfo") or "").partition("\n\n")[0]
     said = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}
@@ -140,7 +140,7 @@ def _describe(door: Door) -> Facts:
     )
 
 
-def _channels(door: Door, found: tuple[Zone, ...]) -> tuple[list[Channel], list[str]]:
+def _channels(door: HostAccess, found: tuple[Zone, ...]) -> tuple[list[Channel], list[str]]:
     repeated = mirrors(door, found)
     facts = _describe(door)
     amd = "AMD" in facts.device
@@ -179,7 +179,7 @@ def _channels(door: Door, found: tuple[Zone, ...]) -> tuple[list[Channel], list[
 
 
 def _notes(
-    door: Door, zone: Zone, kind: str, amd: bool, assumed: float | None, path: str, repeated: dict[str, str]
+    door: HostAccess, zone: Zone, kind: str, amd: bool, assumed: float | None, path: str, repeated: dict[str, str]
 ) -> list[str]:
     notes = [_NOTES[kind]] if kind in _NOTES else []
     if amd and kind == "core":
@@ -212,11 +212,11 @@ def _ids(kept: list[Zone]) -> dict[str, str]:
     return ids
 
 
-def find(door: Door) -> tuple[Target, ...]:
+def find(door: HostAccess) -> tuple[Target, ...]:
     """RAPL where the machine has it: by perf events where powercap is refused and they are not."""
     found = zones(door)
     readable = any(door.read(f"{zone.folder}/energy_uj") is not None for zone in found)
-    if not readable and isinstance(door, RealHost) and _perf.allowed(door, EVENTS):
+    if not readable and isinstance(door, LocalHost) and _perf.allowed(door, EVENTS):
         return (Target(meter="rapl", options={"via": "perf"}),)
     return (Target(meter="rapl"),) if found else ()
 

@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from ...errors import UNREADABLE, BadInput
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from . import Channel, Meter, Reading, Sample, Source, Status, Target, secret
 from ._http import OPTIONS as HTTP_OPTIONS
 from ._http import Answer, Http, HttpLost
@@ -50,7 +50,7 @@ ROOT = "/redfish/v1"
 class _Service:
     """A live service with its session."""
 
-    def __init__(self, target: Target, door: Door) -> None:
+    def __init__(self, target: Target, door: HostAccess) -> None:
         plain = switch(target, "plain")
         self._http = Http(target, 80 if plain else 443, tls=not plain)
         self._user = target.user
@@ -109,7 +109,7 @@ class _Service:
 class _Recorded:
     """A tree of files as the mock-up creator of the DMTF leaves it, or one file that answers for everything."""
 
-    def __init__(self, target: Target, door: Door) -> None:
+    def __init__(self, target: Target, door: HostAccess) -> None:
         self._door = door
         self._at = target.address.rstrip("/")
         self.single = self._at.endswith(".json")
@@ -133,7 +133,7 @@ class _Recorded:
 class _Meter:
     """What is asked of one service, resource by resource, in the order of the channels."""
 
-    def __init__(self, service: _Service | _Recorded, target: Target, door: Door, limit: float) -> None:
+    def __init__(self, service: _Service | _Recorded, target: Target, door: HostAccess, limit: float) -> None:
         self._service = service
         self._target = target
         self._door = door
@@ -326,7 +326,7 @@ def _distinct(spots: list[Spot]) -> list[Spot]:
     return out
 
 
-def _open(target: Target, door: Door) -> Source:
+def _open(target: Target, door: HostAccess) -> Source:
     recorded = "/" in target.address or target.address.endswith(".json")
     limit = limit_s(target, 10.0)
     if not target.address:

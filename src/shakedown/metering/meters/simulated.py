@@ -34,7 +34,7 @@ import msgspec
 
 from ... import strict
 from ...errors import BadInput, unknown
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...records import Record
 from ..meter_model import Truth, count_j, mean_w, power_shown, stamp_s, stepped
 from . import Channel, Meter, Place, Quantity, Reading, Sample, Scope, Status, Target
@@ -110,7 +110,7 @@ class _Energy:
 class SimulatedSource:
     """The channels of one file."""
 
-    def __init__(self, script: _Script, door: Door) -> None:
+    def __init__(self, script: _Script, door: HostAccess) -> None:
         self._script, self._door = script, door
         self._truths = [_truth(one) for one in script.channels]
         self._energy = _Energy(script.load)
@@ -207,7 +207,7 @@ def _channel(one: _Described, truth: Truth) -> Channel:
     )
 
 
-def _open(target: Target, door: Door) -> SimulatedSource:
+def _open(target: Target, door: HostAccess) -> SimulatedSource:
     path = target.address + target.path
     if not path:
         raise BadInput("which simulation?", where=str(target), hint="name its file: simulated:FILE.json")

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 
 from ...errors import BadInput, CannotMeasure, Unavailable
-from ...hosts.access import Door, Result
+from ...hosts.access import HostAccess, Result
 from ...units import whole_number
 from . import Channel, Meter, Place, Reading, Sample, Source, Status, Target
 from ._local import seconds
@@ -75,7 +75,7 @@ class _Commands:
 
     def __init__(
         self,
-        door: Door,
+        door: HostAccess,
         channels: list[Channel],
         argv: list[str],
         limit_s: float,
@@ -107,7 +107,7 @@ def refused(result: Result) -> bool:
     return bool(re.search(r"permission|access denied|not permitted", result.err, re.IGNORECASE))
 
 
-def open_(target: Target, door: Door) -> Source:
+def open_(target: Target, door: HostAccess) -> Source:
     """The node's or the job's channels. Raises Unavailable where Slurm is not there or accounts no energy."""
     limit_s = seconds(target, "limit", _LIMIT_S)
     named = target.address or target.path.strip("/")
@@ -132,7 +132,7 @@ def open_(target: Target, door: Door) -> Source:
     return _node(door, named or here, named, kind, every_s, limit_s)
 
 
-def _node(door: Door, node: str, named: str, kind: str, every_s: float | None, limit_s: float) -> Source:
+def _node(door: HostAccess, node: str, named: str, kind: str, every_s: float | None, limit_s: float) -> Source:
     argv = ["scontrol", "-o", "show", "node", node]
     result = door.run(argv, limit_s=limit_s)
     fields = parse_node(result.out) if result.ok else {}
@@ -169,7 +169,7 @@ def _node(door: Door, node: str, named: str, kind: str, every_s: float | None, l
     return _Commands(door, channels, argv, limit_s, lambda text: [parse_node(text).get(name) for name in names])
 
 
-def _job(door: Door, job: str, kind: str, every_s: float | None, limit_s: float) -> Source:
+def _job(door: HostAccess, job: str, kind: str, every_s: float | None, limit_s: float) -> Source:
     argv = ["sacct", "-n", "-P", "--noconvert", "-j", job, "-o", "JobID,State,ConsumedEnergyRaw"]
     result = door.run(argv, limit_s=limit_s)
     if not result.ok:
@@ -194,7 +194,7 @@ def _job(door: Door, job: str, kind: str, every_s: float | None, limit_s: float)
     return _Commands(door, [channel], argv, limit_s, lambda text: [parse_job(text, job)])
 
 
-def find(door: Door) -> tuple[Target, ...]:
+def find(door: HostAccess) -> tuple[Target, ...]:
     """Slurm where this host is one of its nodes and it accounts energy."""
     if door.which("scontrol") is None:
         return ()

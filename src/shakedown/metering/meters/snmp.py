@@ -21,7 +21,7 @@ from typing import Any, cast
 import msgspec
 
 from ...errors import BadInput
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...units import whole_number
 from . import Channel, Meter, Quantity, Reading, Source, Status, Target
 from ._network import OPTIONS, Bounded, Lost, Polled, choice, connect, limit_s, measured, place, switch
@@ -34,7 +34,7 @@ _SYS_DESCRIPTION = (1, 3, 6, 1, 2, 1, 1, 1, 0)
 class _Pdu:
     """What is asked of one device, in the order of the channels."""
 
-    def __init__(self, agent: Agent, target: Target, door: Door) -> None:
+    def __init__(self, agent: Agent, target: Target, door: HostAccess) -> None:
         self.agent = agent
         self._target = target
         self._door = door
@@ -201,7 +201,7 @@ def _channel(
     )
 
 
-def _open(target: Target, door: Door) -> Source:
+def _open(target: Target, door: HostAccess) -> Source:
     limit = limit_s(target, 5.0)
     agent = Agent(target, door, limit)
     pdu = _Pdu(agent, target, door)

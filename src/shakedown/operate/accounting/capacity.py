@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from ...errors import BadInput
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...records import Notice
 from ..availability import segments as kernel
 from ..availability.contract import Contract
@@ -55,7 +55,9 @@ def given(nodes: str) -> Builder:
     return builder
 
 
-def find(nodes: str, sources: Sequence[str], door: Door, *, begin_s: int, end_s: int, zone: str) -> Available | None:
+def find(
+    nodes: str, sources: Sequence[str], door: HostAccess, *, begin_s: int, end_s: int, zone: str
+) -> Available | None:
     """What the nodes in words and the histories tell together; None where neither is given. Raises BadInput."""
     if not nodes and not sources:
         return None

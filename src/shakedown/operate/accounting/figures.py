@@ -8,7 +8,7 @@ from ...document.axes import time_axis
 from ...document.model import Axis, Bar, Bars, Histogram, Lines, Point, Rule, Series
 from ...units import show_seconds
 from . import tables
-from .records import Capacity, Course, Report
+from .records import AccountingReport, Capacity, UsageOverTime
 from .shapes import OTHERS
 
 #: A capacity far above all use would press the bands flat: it is told in words then.
@@ -25,9 +25,9 @@ _WAIT_LABELS = {
 }
 
 
-def use(told: Report, *, gpus: bool = False) -> Lines | None:
+def use(told: AccountingReport, *, gpus: bool = False) -> Lines | None:
     """CPUs (GPUs) in use over time, in bands by project, one above the other."""
-    of: Callable[[Course], dict[str, int]] = (lambda one: one.gpu_s_of) if gpus else (lambda one: one.cpu_s_of)
+    of: Callable[[UsageOverTime], dict[str, int]] = (lambda one: one.gpu_s_of) if gpus else (lambda one: one.cpu_s_of)
     what = "GPUs" if gpus else "CPUs"
     # In one order in both figures: a project keeps its colour.
     names = _ordered(told.courses, lambda one: one.cpu_s_of) or _ordered(told.courses, of)
@@ -65,7 +65,7 @@ def use(told: Report, *, gpus: bool = False) -> Lines | None:
     )
 
 
-def _ordered(courses: tuple[Course, ...], of: Callable[[Course], dict[str, int]]) -> list[str]:
+def _ordered(courses: tuple[UsageOverTime, ...], of: Callable[[UsageOverTime], dict[str, int]]) -> list[str]:
     sums: dict[str, int] = {}
     for one in courses:
         for name, seconds in of(one).items():
@@ -73,7 +73,7 @@ def _ordered(courses: tuple[Course, ...], of: Callable[[Course], dict[str, int]]
     return sorted((name for name in sums if sums[name]), key=lambda name: (name == OTHERS, -sums[name], name))
 
 
-def _mean_capacity(capacity: Capacity | None, told: Report, *, gpus: bool) -> float | None:
+def _mean_capacity(capacity: Capacity | None, told: AccountingReport, *, gpus: bool) -> float | None:
     seconds = (capacity.gpu_s if gpus else capacity.cpu_s) if capacity else None
     return seconds / (told.end_s - told.begin_s) if seconds else None
 
@@ -82,13 +82,13 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
-def utilisation(told: Report) -> Lines | None:
+def utilisation(told: AccountingReport) -> Lines | None:
     """The share of the capacity that was used, over time: of all CPUs, of those that were up, and of the GPUs."""
     if told.capacity is None or len(told.courses) < 2:
         return None
     made: list[Series] = []
 
-    def add(name: str, used: Callable[[Course], int], there: Callable[[Course], int | None]) -> None:
+    def add(name: str, used: Callable[[UsageOverTime], int], there: Callable[[UsageOverTime], int | None]) -> None:
         points = []
         for one in told.courses:
             of = there(one)
@@ -127,7 +127,7 @@ def utilisation(told: Report) -> Lines | None:
     )
 
 
-def waits(told: Report) -> Lines | None:
+def waits(told: AccountingReport) -> Lines | None:
     """The share of runs that had begun after a wait."""
     made = []
     for spread in told.waits:
@@ -155,7 +155,7 @@ def waits(told: Report) -> Lines | None:
     )
 
 
-def efficiency(told: Report) -> Histogram | None:
+def efficiency(told: AccountingReport) -> Histogram | None:
     """CPU hours by the share of them that was used."""
     if not told.efficiencies:
         return None
@@ -173,7 +173,7 @@ def efficiency(told: Report) -> Histogram | None:
     )
 
 
-def sizes(told: Report) -> Bars | None:
+def sizes(told: AccountingReport) -> Bars | None:
     """Jobs and CPU hours by the size of a job."""
     table = next((one for one in told.tables if one.by == ("size",)), None)
     if table is None or not told.whole.cpu_s:

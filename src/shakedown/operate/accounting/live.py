@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from ...errors import CannotMeasure
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from .loading import Store
 from .readers import get
 
@@ -35,7 +35,7 @@ _LIMIT_S = 1800.0
 _DAY_S = 86400
 
 
-def ask(store: Store, door: Door, begin_s: int, end_s: int) -> None:
+def ask(store: Store, door: HostAccess, begin_s: int, end_s: int) -> None:
     """Put the jobs of a live Slurm into the store, a day at a time. Raises CannotMeasure with what it said."""
     if door.which("sacct") is None:
         raise CannotMeasure(
@@ -54,7 +54,7 @@ def ask(store: Store, door: Door, begin_s: int, end_s: int) -> None:
     store.sources[-1] = msgspec.structs.replace(store.sources[-1], name="slurm")
 
 
-def _part(door: Door, begin_s: int, end_s: int, head: bool) -> str:
+def _part(door: HostAccess, begin_s: int, end_s: int, head: bool) -> str:
     """sacct's rows of a stretch; a job in two of them counts once later. It takes its window in the local time of this host:
     ``uts`` words are Unix seconds since 20.11."""
     words = ("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "sacct", "--allusers", "--duplicates", "--parsable2")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...records import Notice
-from .records import Capacity, Course
+from .records import Capacity, UsageOverTime
 
 #: A period is over where its share is above 100 % by more than the seconds at the edges of jobs can explain.
 SLACK = 0.005
@@ -16,7 +16,7 @@ _TWICE = (1.7, 2.0 + SLACK)
 Shares = Sequence[tuple[str, float]]  # period -> used over there
 
 
-def notices(held: Capacity, courses: Sequence[Course], period: str) -> tuple[Notice, ...]:
+def notices(held: Capacity, courses: Sequence[UsageOverTime], period: str) -> tuple[Notice, ...]:
     """A warning for each kind of resource of which more was used than there was, with its likely causes."""
     cpus = [(one.name, one.cpu_s / one.capacity_cpu_s) for one in courses if one.capacity_cpu_s]
     gpus = [(one.name, one.gpu_s / one.capacity_gpu_s) for one in courses if one.capacity_gpu_s]

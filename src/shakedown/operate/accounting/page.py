@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from ... import times
 from ...document.model import Block, Column, Document, Facts, Figures, Section, Table, Text
 from . import figures, readers, tables
-from .records import Charges, Report
+from .records import AccountingReport, Charges
 
 #: Rows from which a table is folded, and that a page shows at most.
 FOLD, MANY = 20, 2000
 
 
-def render(told: Report) -> str:
+def render(told: AccountingReport) -> str:
     """The page as HTML. It needs no network."""
     from ... import __version__
     from ...report.formats import html
@@ -21,7 +21,7 @@ def render(told: Report) -> str:
     return html.render_document(document(told, version=__version__))
 
 
-def document(told: Report, *, version: str) -> Document:
+def document(told: AccountingReport, *, version: str) -> Document:
     drawn = [figures.use(told), figures.use(told, gpus=True) if told.whole.gpu_s else None]
     over_time = tuple(one for one in (*drawn, figures.utilisation(told)) if one is not None)
     quality = tuple(one for one in (figures.waits(told), figures.efficiency(told)) if one is not None)
@@ -57,7 +57,7 @@ def document(told: Report, *, version: str) -> Document:
     )
 
 
-def lead(told: Report) -> tuple[str, ...]:
+def lead(told: AccountingReport) -> tuple[str, ...]:
     """What a reader should know first."""
     one = told.whole
     gpus = "GPU hours are not recorded" if one.gpu_s is None else f"{tables.hours(one.gpu_s)} GPU hours"
@@ -129,7 +129,7 @@ def _charges(charges: Charges) -> tuple[Block, ...]:
     return (bills, lines, *(Text(text=f"{one.text}. {one.advice}".strip()) for one in charges.notices))
 
 
-def _endings(told: Report) -> Table:
+def _endings(told: AccountingReport) -> Table:
     return Table(
         title="States of the runs that ended in the window",
         columns=(Column("state"), *(Column(name, "number") for name in ("runs", "share", "CPU h", "share of CPU h"))),
@@ -147,7 +147,7 @@ def _endings(told: Report) -> Table:
     )
 
 
-def _tables(told: Report) -> tuple[Block, ...]:
+def _tables(told: AccountingReport) -> tuple[Block, ...]:
     made = []
     for one in told.tables:
         heads = tables.heads(one)
@@ -167,7 +167,7 @@ def _tables(told: Report) -> tuple[Block, ...]:
     return tuple(made)
 
 
-def _method(told: Report) -> tuple[Block, ...]:
+def _method(told: AccountingReport) -> tuple[Block, ...]:
     return (
         *(Text(text=line) for line in METHOD),
         Table(
@@ -195,7 +195,7 @@ def _reader(name: str) -> str:
     return readers.get(name).title
 
 
-def _notices(told: Report) -> Sequence[Block]:
+def _notices(told: AccountingReport) -> Sequence[Block]:
     rows = tuple((one.text, one.advice) for one in told.notices)
     return (Table(title="What to know", columns=(Column("what"), Column("next")), rows=rows),) if rows else ()
 

@@ -149,7 +149,7 @@ class Spread(Record, frozen=True, kw_only=True):
     bins: tuple[Bin, ...]
 
 
-class Course(Record, frozen=True, kw_only=True):
+class UsageOverTime(Record, frozen=True, kw_only=True):
     """One period of time for the figures; projects beyond the greatest are added up as "others"."""
 
     name: str
@@ -164,7 +164,7 @@ class Course(Record, frozen=True, kw_only=True):
     down_cpu_s: int | None = None
 
 
-class Report(Record, frozen=True, kw_only=True):
+class AccountingReport(Record, frozen=True, kw_only=True):
     title: str
     zone: str
     begin_s: int
@@ -176,7 +176,7 @@ class Report(Record, frozen=True, kw_only=True):
     charges: Charges | None = None
     waits: tuple[Spread, ...] = ()
     efficiencies: tuple[Bin, ...] = ()
-    courses: tuple[Course, ...] = ()
+    courses: tuple[UsageOverTime, ...] = ()
     period: str = "day"
     across: int = 0  # runs that were cut at an edge of the window
     sources: tuple[Source, ...] = ()

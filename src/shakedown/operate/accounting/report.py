@@ -9,18 +9,18 @@ import msgspec
 
 from ... import times
 from ...errors import BadInput, CannotMeasure, Unavailable
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...records import Notice
 from . import capacity, live, overuse, readers, settle, shapes, tariff, zones
 from .loading import Store
 from .measure import Measure, parse_by
-from .records import Capacity, Charges, Course, Ending, Report, Table, Use
+from .records import AccountingReport, Capacity, Charges, Ending, Table, UsageOverTime, Use
 
 #: What is grouped by where nobody says otherwise.
 BY = "project,user,partition,day,size,state"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a report is to be of."""
 
     sources: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     gpus_per: str = "slot"
 
 
-def check(asked: Asked) -> None:
+def check(asked: ReportOptions) -> None:
     """Find what is wrong with the words before millions of jobs are read. Raises BadInput."""
     if not asked.sources and not asked.from_slurm:
         raise BadInput("no source was named", where="SOURCE", hint="give files, or --from slurm")
@@ -61,7 +61,7 @@ def _ordered(begin_s: int, end_s: int, zone: str) -> None:
         )
 
 
-def load(store: Store, asked: Asked, door: Door) -> None:
+def load(store: Store, asked: ReportOptions, door: HostAccess) -> None:
     """Read and settle everything that is asked for. Raises BadInput, CannotMeasure."""
     check(asked)
     if asked.from_slurm:
@@ -83,7 +83,7 @@ def load(store: Store, asked: Asked, door: Door) -> None:
         )
 
 
-def make(store: Store, asked: Asked, door: Door) -> Report:
+def make(store: Store, asked: ReportOptions, door: HostAccess) -> AccountingReport:
     """The report of a store that is loaded. Raises BadInput."""
     begin_s, end_s = window(store, asked, door)
     measure = Measure(store, begin_s, end_s, asked.zone)
@@ -102,7 +102,7 @@ def make(store: Store, asked: Asked, door: Door) -> Report:
         *(there.notices if there else ()),
         *_notices(store, measure, whole, held, across, courses, shown),
     )
-    return Report(
+    return AccountingReport(
         title="Accounting",
         zone=asked.zone,
         begin_s=begin_s,
@@ -122,7 +122,9 @@ def make(store: Store, asked: Asked, door: Door) -> Report:
     )
 
 
-def _capacity(store: Store, asked: Asked, door: Door, begin_s: int, end_s: int) -> capacity.Available | None:
+def _capacity(
+    store: Store, asked: ReportOptions, door: HostAccess, begin_s: int, end_s: int
+) -> capacity.Available | None:
     """What was asked for; of a live Slurm else what its events tell, if they do."""
     live_only = asked.from_slurm and not asked.availability and not asked.nodes
     sources = ("slurm",) if live_only else asked.availability
@@ -135,7 +137,7 @@ def _capacity(store: Store, asked: Asked, door: Door, begin_s: int, end_s: int) 
         return None
 
 
-def window(store: Store, asked: Asked, door: Door) -> tuple[int, int]:
+def window(store: Store, asked: ReportOptions, door: HostAccess) -> tuple[int, int]:
     """The window: as asked, else all that the sources tell of; never beyond both now and the last record, since what is to
     come is not unused. Raises BadInput."""
     first, last = store.one(
@@ -196,7 +198,7 @@ def _notices(
     whole: Use,
     held: Capacity | None,
     across: int,
-    courses: Sequence[Course],
+    courses: Sequence[UsageOverTime],
     period: str,
 ) -> Sequence[Notice]:
     found: list[Notice] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .capacity import Available
 from .measure import DIMENSIONS, Measure
-from .records import Bin, Course, Spread
+from .records import Bin, Spread, UsageOverTime
 from .sums import WAIT
 
 #: Edges of waiting times in seconds: as a clock parts them.
@@ -68,7 +68,7 @@ def period_of(begin_s: int, end_s: int) -> str:
     return "day" if days <= 100 else "week" if days <= 700 else "month"
 
 
-def courses(measure: Measure, kind: str, capacity: Available | None) -> tuple[Course, ...]:
+def courses(measure: Measure, kind: str, capacity: Available | None) -> tuple[UsageOverTime, ...]:
     """The use of each period by project, the greatest in CPU seconds (GPU seconds where there are no others) by name."""
     measure.period_base(kind, ("project",))
     rows = measure.store.rows(
@@ -91,7 +91,7 @@ def courses(measure: Measure, kind: str, capacity: Available | None) -> tuple[Co
         there = capacity.within("processors", period.begin_s, period.end_s) if capacity else None
         gpus = capacity.within("gpus", period.begin_s, period.end_s) if capacity else None
         found.append(
-            Course(
+            UsageOverTime(
                 name=period.name,
                 begin_s=period.begin_s,
                 end_s=period.end_s,

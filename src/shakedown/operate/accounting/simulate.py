@@ -47,7 +47,7 @@ class Sum:
 
 
 @dataclass(slots=True)
-class Known:
+class GeneratedTruth:
     """What is true of the jobs that were written."""
 
     begin_s: int
@@ -65,10 +65,10 @@ class Known:
 
 def write(
     path: Path, jobs: int, *, year: int = 2026, month: int = 10, zone: str = "Europe/Zurich", seed: int = 1
-) -> Known:
+) -> GeneratedTruth:
     """Write so many jobs of a month to a file and say what is true of them."""
     begin_s, end_s = _month(year, month, zone)
-    known = Known(begin_s=begin_s, end_s=end_s, zone=zone)
+    known = GeneratedTruth(begin_s=begin_s, end_s=end_s, zone=zone)
     known.by = {name: defaultdict(Sum) for name in ("user", "project", "partition", "state", "day")}
     rng = np.random.default_rng(seed)
     edges = _days(begin_s, end_s, zone)
@@ -156,7 +156,7 @@ def _fates(rng: np.random.Generator, made: dict[str, Any], end_s: int) -> None:
 # ------------------------------------------------------------------------------------------------------------- counting
 
 
-def _count(known: Known, made: dict[str, Any], edges: list[tuple[str, int, int]]) -> None:
+def _count(known: GeneratedTruth, made: dict[str, Any], edges: list[tuple[str, int, int]]) -> None:
     """Add what lies inside the window: seconds run are parted over a suspended job's span in whole seconds."""
     start = made["start"]
     end = np.where(made["runs_on"], known.end_s, start + made["span"])
@@ -231,7 +231,7 @@ def _id(number: int) -> str:
     return f"{900_000 + number // 100 * 100}_{number % 100}" if number // 100 % 10 == 0 else str(1_000_000 + number)
 
 
-def _lines(known: Known, made: dict[str, Any], rng: np.random.Generator, clock: str) -> Iterator[bytes]:
+def _lines(known: GeneratedTruth, made: dict[str, Any], rng: np.random.Generator, clock: str) -> Iterator[bytes]:
     size = len(made["number"])
     stamps = _Stamps(clock)
     never, runs_on = made["never"].tolist(), made["runs_on"].tolist()
@@ -280,7 +280,7 @@ def _lines(known: Known, made: dict[str, Any], rng: np.random.Generator, clock: 
 
 
 def _spoiled(
-    known: Known, texts: list[str], columns: list[list[str]], odd: Any, never: NDArray[np.bool_]
+    known: GeneratedTruth, texts: list[str], columns: list[list[str]], odd: Any, never: NDArray[np.bool_]
 ) -> Iterator[bytes]:
     """The lines as they come: with steps below some, some twice, and names that break lines."""
     out: list[bytes] = []

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ...document.text import count, without_controls
 from .measure import NOT_RECORDED
-from .records import Capacity, Report, Table, Use
+from .records import AccountingReport, Capacity, Table, Use
 
 _H = 3600
 _WAITS = (("min", 60), ("h", 3600), ("d", 86400))
@@ -162,7 +162,7 @@ def _cannot(one: Use) -> str:
     return "; more than all cannot be: see the notes" if (one.cpu_efficiency or 0) > 1 else ""
 
 
-def facts(told: Report) -> tuple[tuple[str, str], ...]:
+def facts(told: AccountingReport) -> tuple[tuple[str, str], ...]:
     """The window as a whole in pairs of words."""
     one = told.whole
     runs = f", {one.runs:,} runs" if one.runs != one.jobs else ""
@@ -234,7 +234,7 @@ def table_csv(table: Table) -> str:
     return _csv((*table.by, *_USE), ((*one.key, *(getattr(one, name) for name in _USE)) for one in table.rows))
 
 
-def charges_csv(told: Report) -> str:
+def charges_csv(told: AccountingReport) -> str:
     """The lines of the charges, and their total."""
     assert told.charges is not None
     names = (
@@ -261,7 +261,7 @@ def cell(value: object) -> object:
     return "" if value is None else value
 
 
-def files(told: Report) -> dict[str, str]:
+def files(told: AccountingReport) -> dict[str, str]:
     """The CSV files of a report: name -> text."""
     found = {f"by-{'-'.join(table.by)}.csv": table_csv(table) for table in told.tables}
     if told.charges:

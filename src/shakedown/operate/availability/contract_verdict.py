@@ -17,7 +17,7 @@ from .history import intersection
 from .records import Attempt, Incident, Missing, Verdict, Window
 
 if TYPE_CHECKING:
-    from .evaluate import Found
+    from .evaluate import Evaluation
 
 #: For a contract that counts the system as one, so many incidents are tried one after the other.
 _MOST_TRIED = 12
@@ -38,7 +38,9 @@ class Judged(NamedTuple):
     attempts: tuple[Attempt, ...] = ()
 
 
-def judge(own: cumulative_downtime.Course, sliding: cumulative_downtime.Sliding, contract: Contract) -> Judged:
+def judge(
+    own: cumulative_downtime.CumulativeDowntime, sliding: cumulative_downtime.Sliding, contract: Contract
+) -> Judged:
     """The verdict: what was not observed is taken as lost and as up; where that matters it is undecided."""
     target = contract.target
     found = {
@@ -58,13 +60,15 @@ def judge(own: cumulative_downtime.Course, sliding: cumulative_downtime.Sliding,
     return found
 
 
-def _short(own: cumulative_downtime.Course, contract: Contract) -> Judged:
+def _short(own: cumulative_downtime.CumulativeDowntime, contract: Contract) -> Judged:
     length = (own.end_s - own.begin_s) / 86400
     told = f"the history is of {length:.2f} days, a window of {contract.window_s / 86400:g}: nothing can be judged yet"
     return Judged("undecided", (told,), None)
 
 
-def _sliding(own: cumulative_downtime.Course, sliding: cumulative_downtime.Sliding, contract: Contract) -> Judged:
+def _sliding(
+    own: cumulative_downtime.CumulativeDowntime, sliding: cumulative_downtime.Sliding, contract: Contract
+) -> Judged:
     if not len(sliding.end):
         return _short(own, contract)
     target, length = contract.target, contract.window_s
@@ -117,7 +121,9 @@ def _beside(level: float, contract: Contract) -> str:
     return show_apart(level, float(contract.target), "%", digits=6)[0]
 
 
-def _restarting(own: cumulative_downtime.Course, sliding: cumulative_downtime.Sliding, contract: Contract) -> Judged:
+def _restarting(
+    own: cumulative_downtime.CumulativeDowntime, sliding: cumulative_downtime.Sliding, contract: Contract
+) -> Judged:
     if not len(sliding.end):
         return _short(own, contract)
     worst = cumulative_downtime.attempts(own, contract.window_s, contract.target, blind_is_lost=True)
@@ -134,7 +140,9 @@ def _restarting(own: cumulative_downtime.Course, sliding: cumulative_downtime.Sl
     return Judged(verdict, tuple(reasons), judged, attempts=chosen)
 
 
-def _months(own: cumulative_downtime.Course, sliding: cumulative_downtime.Sliding, contract: Contract) -> Judged:
+def _months(
+    own: cumulative_downtime.CumulativeDowntime, sliding: cumulative_downtime.Sliding, contract: Contract
+) -> Judged:
     """Whole calendar months of the contract's zone."""
     whole = [
         one for one in months(own.begin_s, own.end_s, contract.zone) if own.begin_s <= one[0] and one[1] <= own.end_s
@@ -165,7 +173,7 @@ def _least(windows: Sequence[Window], *, greatest: bool = False) -> int:
 # ------------------------------------------------------------------------------------------------- what would have met it
 
 
-def missing(found: Found, judged: Window) -> Missing:
+def missing(found: Evaluation, judged: Window) -> Missing:
     """By how much the judged window is short, and which incidents' absence would have met the contract, the greatest
     first."""
     contract = found.contract
@@ -195,7 +203,7 @@ def missing(found: Found, judged: Window) -> Missing:
     return Missing(window=judged, short_h=short / 3600, allowed_h=allowed / 3600, fewest=fewest, ranked=told)
 
 
-def _tried(found: Found, judged: Window, ranked: Sequence[int]) -> int | None:
+def _tried(found: Evaluation, judged: Window, ranked: Sequence[int]) -> int | None:
     """How many incidents, the greatest first, have to be absent for the system as one to meet; each number is laid out
     anew."""
     contract = found.contract
@@ -213,6 +221,6 @@ def _tried(found: Found, judged: Window, ranked: Sequence[int]) -> int | None:
     return None
 
 
-def seen_within(found: Found) -> tuple[tuple[int, int], ...]:
+def seen_within(found: Evaluation) -> tuple[tuple[int, int], ...]:
     """When anybody looked, within the stretch."""
     return intersection(found.history.seen, [(found.course.begin_s, found.course.end_s)])

@@ -26,7 +26,7 @@ _FITS = float(1 << 61)
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class CumulativeDowntime:
     """Cumulated from ``at[0]``: scheduled, lost, not observed, in weighted seconds x parts."""
 
     at: Ints
@@ -52,7 +52,7 @@ def of_segments(
     *,
     system_at: Fraction | None = None,
     own: Edges | None = None,
-) -> Course:
+) -> CumulativeDowntime:
     """The course of a history. ``excluded`` segments are not scheduled, ``forgiven`` ones count as up. With
     ``system_at`` the system counts as one: it is out while at least that share of what is scheduled is lost, and not
     scheduled while at least that share is excluded."""
@@ -73,7 +73,7 @@ def of_segments(
     length = np.diff(own.at)
     exact = any(float(one.max(initial=0)) * float(found.end_s - found.begin_s) > _FITS for one in rates)
     sums = [_cumulated(one, length, exact) for one in rates[:3]]
-    return Course(own.at, sums[0], sums[1], sums[2], (rates[0], rates[1], rates[2]), parts)
+    return CumulativeDowntime(own.at, sums[0], sums[1], sums[2], (rates[0], rates[1], rates[2]), parts)
 
 
 class Edges(NamedTuple):
@@ -117,7 +117,7 @@ def _cumulated(rate: Ints, length: Ints, exact: bool) -> NDArray[Any]:
     return np.concatenate((np.zeros(1, amounts.dtype), np.cumsum(amounts)))
 
 
-def at_times(course: Course, times: Ints) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def at_times(course: CumulativeDowntime, times: Ints) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """The three sums at any times within the course."""
     place = np.clip(np.searchsorted(course.at, times, "right") - 1, 0, max(0, len(course.at) - 2))
     since = times - course.at[place]
@@ -130,7 +130,7 @@ def at_times(course: Course, times: Ints) -> tuple[NDArray[Any], NDArray[Any], N
     return found[0], found[1], found[2]
 
 
-def window(course: Course, begin_s: int, end_s: int) -> Window:
+def window(course: CumulativeDowntime, begin_s: int, end_s: int) -> Window:
     """One window as a record."""
     sums = at_times(course, np.array([begin_s, end_s], np.int64))
     scheduled, lost, unseen = (int(one[1]) - int(one[0]) for one in sums)
@@ -158,7 +158,7 @@ class Sliding:
     length_s: int
 
 
-def slide(course: Course, length_s: int) -> Sliding:
+def slide(course: CumulativeDowntime, length_s: int) -> Sliding:
     """Every window that fits; empty where the course is shorter than one."""
     first, last = course.begin_s + length_s, course.end_s
     if last < first:
@@ -181,7 +181,7 @@ def margin(sliding: Sliding, target: Fraction, *, blind_is_lost: bool) -> NDArra
     return found
 
 
-def decide(course: Course, begin_s: int, end_s: int, target: Fraction) -> tuple[bool, bool]:
+def decide(course: CumulativeDowntime, begin_s: int, end_s: int, target: Fraction) -> tuple[bool, bool]:
     """Whether one window meets the target with what was not observed as lost, and as up. Exact."""
     sums = at_times(course, np.array([begin_s, end_s], np.int64))
     scheduled, lost, unseen = (int(one[1]) - int(one[0]) for one in sums)
@@ -189,7 +189,9 @@ def decide(course: Course, begin_s: int, end_s: int, target: Fraction) -> tuple[
     return scheduled > 0 and lost + unseen <= allowed, scheduled > 0 and lost <= allowed
 
 
-def attempts(course: Course, length_s: int, target: Fraction, *, blind_is_lost: bool) -> tuple[Attempt, ...]:
+def attempts(
+    course: CumulativeDowntime, length_s: int, target: Fraction, *, blind_is_lost: bool
+) -> tuple[Attempt, ...]:
     """A window that begins anew at the moment in which more is lost than a whole window may lose."""
     lost = course.lost + course.unobserved if blind_is_lost else course.lost
     found: list[Attempt] = []
@@ -232,7 +234,7 @@ def meets_always(sliding: Sliding, target: Fraction, *, blind_is_lost: bool) -> 
     return bool((margin(sliding, target, blind_is_lost=blind_is_lost) >= 0).all())
 
 
-def extreme(sliding: Sliding, course: Course, *, best: bool) -> Window | None:
+def extreme(sliding: Sliding, course: CumulativeDowntime, *, best: bool) -> Window | None:
     """The best or worst window by the level of what was observed; the earliest of equals. The level is monotone between the
     ends, so it is found at one of them."""
     scheduled = (sliding.scheduled - sliding.unobserved).astype(np.float64)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .contract import Contract, seconds_of
 from .history import STATE_CODE, History, Ints
 from .incidents import Outages
-from .records import Delay
+from .records import DetectionLatency
 from .segments import Bools, Segments
 
 Floats = NDArray[np.float64]
@@ -73,7 +73,7 @@ def told(
     low: Floats,
     high: Floats,
     group: Ints,
-) -> tuple[Delay, ...]:
+) -> tuple[DetectionLatency, ...]:
     """One line for each class of outages that are late: how late, and the weighted hours that are missing. ``counts``
     are the outages that cost anything (neither excluded nor forgiven at their begin), ``weights`` their nodes' weights."""
     known = settings(history, contract)
@@ -90,7 +90,7 @@ def told(
         sure = mine & np.isfinite(high)
         unknown = not sure.any()
         found.append(
-            Delay(
+            DetectionLatency(
                 name=name,
                 outages=int(mine.sum()),
                 low_s=0.0 if unknown else float(low[sure].mean()),
@@ -103,7 +103,7 @@ def told(
     return tuple(found)
 
 
-def measured(history: History, own: Outages) -> Delay | None:
+def measured(history: History, own: Outages) -> DetectionLatency | None:
     """By how much the engine's stamps were later than those of a watch of the same outage; None where none was seen
     twice."""
     events = history.events
@@ -123,7 +123,7 @@ def measured(history: History, own: Outages) -> Delay | None:
     if not both.any():
         return None
     later = (first["engine"] - first["watch"])[both]
-    return Delay(
+    return DetectionLatency(
         name="engine beside watch",
         outages=int(both.sum()),
         low_s=float(later.min()),

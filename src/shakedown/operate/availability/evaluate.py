@@ -27,18 +27,18 @@ from . import cumulative_downtime as course
 from . import jobs as jobs_
 from . import segments as kernel
 from .contract import Contract, seconds_of
-from .cumulative_downtime import Course, Edges, Sliding
+from .cumulative_downtime import CumulativeDowntime, Edges, Sliding
 from .history import STATE_CODE, History, distinct
 from .records import (
-    Beside,
+    AvailabilityReport,
     CauseHours,
     Definition,
-    Delay,
+    DetectionLatency,
     Explained,
     Incident,
     Jobs,
+    PublishedAvailability,
     Rate,
-    Report,
     Use,
     Verdict,
     Window,
@@ -47,7 +47,7 @@ from .records import (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Evaluation:
     """What stands between a history and its report; the page draws from it too."""
 
     history: History
@@ -58,7 +58,7 @@ class Found:
     excluded: kernel.Bools
     forgiven: kernel.Bools
     edges: Edges
-    course: Course
+    course: CumulativeDowntime
     sliding: Sliding
     outages: incidents.Outages
     scheduled: kernel.Bools  # of records
@@ -68,7 +68,7 @@ class Found:
         return ~self.excluded & ~self.forgiven
 
 
-def prepare(history: History, contract: Contract, begin_s: int, end_s: int) -> Found:
+def prepare(history: History, contract: Contract, begin_s: int, end_s: int) -> Evaluation:
     """Lay a history out under a contract."""
     history = _as_agreed(history, contract)
     kinds = exclusions.kinds_of(history, contract)
@@ -79,7 +79,7 @@ def prepare(history: History, contract: Contract, begin_s: int, end_s: int) -> F
     edges = course.edges(found)
     own = course.of_segments(found, excluded, forgiven, system_at=at, own=edges)
     together = seconds_of(contract.incidents.together, "incidents, together")
-    return Found(
+    return Evaluation(
         history=history,
         contract=contract,
         kinds=kinds,
@@ -119,7 +119,7 @@ def evaluate(
     jobs_unread: Sequence[str] = (),
     explained: bool = False,
     compared: bool = False,
-) -> tuple[Report, Found]:
+) -> tuple[AvailabilityReport, Evaluation]:
     """The whole report of a stretch, and what it was made of."""
     found = prepare(history, contract, begin_s, end_s)
     level = contract_verdict.judge(found.course, found.sliding, contract)
@@ -132,7 +132,7 @@ def evaluate(
         jobs = jobs_.judged(table, history, found.outages, begin_s, end_s)
     side_by_side, system = _definitions(found, whole, jobs)
     delays, with_delay = _delays(found, judged)
-    report = Report(
+    report = AvailabilityReport(
         **_agreed(contract, level),
         begin_s=begin_s,
         end_s=end_s,
@@ -163,7 +163,7 @@ def evaluate(
 
 
 def _definitions(
-    found: Found, whole: Window, jobs: Jobs | None
+    found: Evaluation, whole: Window, jobs: Jobs | None
 ) -> tuple[tuple[Definition, ...], definitions.SystemHours]:
     """The definitions side by side, and the outages of the system as one that they speak of."""
     contract = found.contract
@@ -191,7 +191,7 @@ def _agreed(contract: Contract, level: contract_verdict.Judged) -> dict[str, Any
     }
 
 
-def _explained(found: Found, judged: Window | None) -> Explained | None:
+def _explained(found: Evaluation, judged: Window | None) -> Explained | None:
     if judged is None:
         judged = course.window(found.course, found.course.begin_s, found.course.end_s)
     return explain.explain(
@@ -219,7 +219,7 @@ def _observed(whole: Window) -> float:
 
 
 def _together(
-    own: Course, level: contract_verdict.Judged, judged: Window | None, use: Use | None, contract: Contract
+    own: CumulativeDowntime, level: contract_verdict.Judged, judged: Window | None, use: Use | None, contract: Contract
 ) -> tuple[Verdict, tuple[str, ...]]:
     """Availability and, where it is asked for, full use."""
     verdict, reasons = level.verdict, level.reasons
@@ -239,14 +239,14 @@ def _together(
 # ------------------------------------------------------------------------------------------------- causes, rates, delays
 
 
-def _greatest(found: Found, begin_s: int, end_s: int) -> tuple[Incident, ...]:
+def _greatest(found: Evaluation, begin_s: int, end_s: int) -> tuple[Incident, ...]:
     own = incidents.costs(found.segments, found.outages, found.counts, begin_s, end_s)
     chosen = np.argsort(-own.charged, kind="stable")[: incidents.MOST_TOLD]
     rows = [int(at) for at in chosen if own.charged[at] > 0]
     return incidents.told(found.outages, found.history, found.kinds, found.scheduled, rows, own.charged, own.alone, 0.0)
 
 
-def _causes(found: Found) -> tuple[CauseHours, ...]:
+def _causes(found: Evaluation) -> tuple[CauseHours, ...]:
     """Lost hours and outages by kind of cause; the greatest first."""
     segments, history = found.segments, found.history
     counted = found.counts & (segments.owner >= 0)
@@ -267,7 +267,7 @@ def _causes(found: Found) -> tuple[CauseHours, ...]:
     return tuple(sorted(rows, key=lambda one: -one.lost_h))
 
 
-def _rates(found: Found, system: definitions.SystemHours) -> tuple[Rate, ...]:
+def _rates(found: Evaluation, system: definitions.SystemHours) -> tuple[Rate, ...]:
     """MTBF of a node and of the system, MTTI, MTTF and MTTR with intervals; of unscheduled outages that nothing excludes."""
     own, segments = found.outages, found.segments
     excluded = detection_latency.claimed(segments, own, found.excluded, found.forgiven)
@@ -311,7 +311,9 @@ def _rates(found: Found, system: definitions.SystemHours) -> tuple[Rate, ...]:
     )
 
 
-def _delays(found: Found, judged: Window | None) -> tuple[tuple[Delay, ...], tuple[float, float] | None]:
+def _delays(
+    found: Evaluation, judged: Window | None
+) -> tuple[tuple[DetectionLatency, ...], tuple[float, float] | None]:
     """The delays, and the judged window's level with them."""
     own = found.outages
     low, high, group = detection_latency.bounds(found.history, found.contract, own)
@@ -331,7 +333,7 @@ def _delays(found: Found, judged: Window | None) -> tuple[tuple[Delay, ...], tup
 # ---------------------------------------------------------------------------------------------------------------- notices
 
 
-def _notices(found: Found, whole: Window) -> list[Notice]:
+def _notices(found: Evaluation, whole: Window) -> list[Notice]:
     told = []
     if whole.unobserved > 0:
         share = whole.unobserved / whole.scheduled
@@ -355,6 +357,6 @@ def _notices(found: Found, whole: Window) -> list[Notice]:
     return told
 
 
-def with_beside(report: Report, found: Beside | None) -> Report:
+def with_beside(report: AvailabilityReport, found: PublishedAvailability | None) -> AvailabilityReport:
     """The report with the comparison with sreport."""
     return msgspec.structs.replace(report, beside=found)

@@ -12,10 +12,10 @@ from ...document.axes import time_axis
 from ...document.model import Axis, Bar, Bars, Lines, Point, Rule, Series
 from ...document.text import count, natural
 from ...times import stamp
-from .records import Report
+from .records import AvailabilityReport
 
 if TYPE_CHECKING:
-    from .evaluate import Found
+    from .evaluate import Evaluation
 
 #: Where the map goes; nothing that a report says looks like it.
 MAP_MARK = "map-of-nodes-goes-here"
@@ -32,7 +32,7 @@ _LOOKS = (
 )
 
 
-def course(told: Report, clock: str) -> Lines | None:
+def course(told: AvailabilityReport, clock: str) -> Lines | None:
     """The level of every window by its end, with the contract's line."""
     known = [one for one in told.course if one.level is not None]
     if len(known) < 2:
@@ -70,7 +70,7 @@ def course(told: Report, clock: str) -> Lines | None:
     )
 
 
-def causes(told: Report) -> Bars | None:
+def causes(told: AvailabilityReport) -> Bars | None:
     """Hours by kind of cause beside what the contract allows."""
     total = sum(one.lost_h for one in told.causes)
     if total <= 0:
@@ -96,7 +96,7 @@ def causes(told: Report) -> Bars | None:
 # ------------------------------------------------------------------------------------------------------------- the map
 
 
-def node_map(found: Found, zone: str) -> str:
+def node_map(found: Evaluation, zone: str) -> str:
     """Nodes (rows) over time (columns) as SVG with its legend: in each cell what was worst in it."""
     import vl_convert
 
@@ -131,7 +131,7 @@ def insert_map(page: str, drawing: str) -> str:
     return page.replace(f"<p>{MAP_MARK}</p>", f'<div class="figures" style="display:block">{drawing}</div>', 1)
 
 
-def _cells(found: Found) -> tuple[list[dict[str, Any]], list[str], int]:
+def _cells(found: Evaluation) -> tuple[list[dict[str, Any]], list[str], int]:
     """Cells that are not simply up: row, columns from and to, kind, share; names of the rows; how many nodes there were."""
     segments = found.segments
     nodes = np.unique(segments.node)

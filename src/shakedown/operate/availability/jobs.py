@@ -16,7 +16,7 @@ import numpy as np
 
 from ... import times
 from ...errors import BadInput
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...records import Notice
 from ...schedulers import JobRecord
 from ...schedulers.common.delimited import UNIT
@@ -93,7 +93,7 @@ def read(path: Path) -> JobTable:
     return JobTable(found, str(path), tuple(odd))
 
 
-def ask(door: Door, begin_s: int, end_s: int) -> JobTable | None:
+def ask(door: HostAccess, begin_s: int, end_s: int) -> JobTable | None:
     """All attempts of jobs that Slurm's accounting knows of a stretch; None where it does not answer."""
 
     from ...schedulers.common import slurm_rows

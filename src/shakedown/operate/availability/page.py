@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from ...document.model import Column, Document, Figures, Section, Table, Text
 from ...times import stamp
 from . import figures
-from .records import Report
+from .records import AvailabilityReport
 from .tables import MANY, lead, tables
 
 if TYPE_CHECKING:
-    from .evaluate import Found
+    from .evaluate import Evaluation
 
 
-def render(told: Report, found: Found) -> str:
+def render(told: AvailabilityReport, found: Evaluation) -> str:
     """The page as HTML."""
     from ... import __version__
     from ...report.formats import html
@@ -23,7 +23,7 @@ def render(told: Report, found: Found) -> str:
     return figures.insert_map(text, figures.node_map(found, told.zone))
 
 
-def document(told: Report, *, version: str) -> Document:
+def document(told: AvailabilityReport, *, version: str) -> Document:
     """The page without its map of nodes, whose place is marked."""
     clock = told.zone
     drawn = figures.course(told, clock)
@@ -76,7 +76,7 @@ def _columns(heads: tuple[str, ...]) -> tuple[Column, ...]:
     return tuple(Column(head, kinds.get(head, "number" if head.endswith(" h") else "text")) for head in heads)  # type: ignore[arg-type]
 
 
-def _arithmetic(told: Report, clock: str) -> tuple[Text | Table, ...]:
+def _arithmetic(told: AvailabilityReport, clock: str) -> tuple[Text | Table, ...]:
     explained = told.explained
     assert explained is not None
     blocks: list[Text | Table] = [Text(text=f"In {explained.weight}-seconds: level = {explained.result}")]
@@ -108,5 +108,5 @@ def _arithmetic(told: Report, clock: str) -> tuple[Text | Table, ...]:
     return tuple(blocks)
 
 
-def _notes(told: Report) -> tuple[Text, ...]:
+def _notes(told: AvailabilityReport) -> tuple[Text, ...]:
     return tuple(Text(text=f"{one.text}. {one.advice}".strip()) for one in told.notices)

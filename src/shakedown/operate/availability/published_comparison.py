@@ -21,19 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import times
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from . import segments
 from .contract import Contract
 from .history import History, Ints
 from .reading.slurm import CLOUD_FLAG, FUTURE, MAINT_FLAG, POWERED_DOWN_FLAG
-from .records import Beside
+from .records import PublishedAvailability
 from .words import STATES
 
 HOUR = 3600
 _ALL_DOWN = tuple(one for one in STATES if one not in ("up", "unknown"))
 
 
-def compare(history: History, contract: Contract, begin_s: int, end_s: int) -> Beside | None:
+def compare(history: History, contract: Contract, begin_s: int, end_s: int) -> PublishedAvailability | None:
     """Ours and what sreport's rules make of the same events, over the whole hours of a stretch, step by step; None where
     there is no whole hour or no Slurm in the history."""
     low, high = -(-begin_s // HOUR) * HOUR, end_s // HOUR * HOUR
@@ -59,7 +59,7 @@ def compare(history: History, contract: Contract, begin_s: int, end_s: int) -> B
         ("events that overlap, which sreport counts each, and resources as the event says", down + planned - third),
         ("planned down: FUTURE, CLOUD nodes powered down, or in a MAINT reservation", -planned),
     )
-    return Beside(
+    return PublishedAvailability(
         begin_s=low,
         end_s=high,
         ours=ours,
@@ -103,7 +103,7 @@ def _cpus(history: History, node: NDArray[np.int32]) -> Ints:
     return found
 
 
-def ask(door: Door, found: Beside) -> Beside:
+def ask(door: HostAccess, found: PublishedAvailability) -> PublishedAvailability:
     """With what sreport prints of the same hours; as it was where it does not answer. Hours that its rollup has not reached
     are missing from its figures, which then are not held against ours."""
     low, high = (times.here(one) for one in (found.begin_s, found.end_s))

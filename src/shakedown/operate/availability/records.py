@@ -114,7 +114,7 @@ class CauseHours(Record, frozen=True, kw_only=True):
     scheduled: bool = False
 
 
-class Delay(Record, frozen=True, kw_only=True):
+class DetectionLatency(Record, frozen=True, kw_only=True):
     """How late outages of one class were noticed, and by how much they are under-counted."""
 
     name: str
@@ -173,7 +173,7 @@ class Use(Record, frozen=True, kw_only=True):
     basis: str = ""
 
 
-class Beside(Record, frozen=True, kw_only=True):
+class PublishedAvailability(Record, frozen=True, kw_only=True):
     """Our down time beside sreport's, and every difference in definition. Seconds of processors."""
 
     begin_s: int
@@ -224,7 +224,7 @@ class Point(Record, frozen=True, kw_only=True):
     high: float | None
 
 
-class Report(Record, frozen=True, kw_only=True):
+class AvailabilityReport(Record, frozen=True, kw_only=True):
     contract: str
     title: str
     source: str
@@ -257,10 +257,10 @@ class Report(Record, frozen=True, kw_only=True):
     causes: tuple[CauseHours, ...] = ()
     rates: tuple[Rate, ...] = ()
     definitions: tuple[Definition, ...] = ()
-    delays: tuple[Delay, ...] = ()
+    delays: tuple[DetectionLatency, ...] = ()
     level_with_delay: tuple[float, float] | None = None  # of the judged window, from and to
     jobs: Jobs | None = None
-    beside: Beside | None = None
+    beside: PublishedAvailability | None = None
     explained: Explained | None = None
     sources: tuple[Source, ...] = ()
     notices: tuple[Notice, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...times import minute, stamp
 from .rates import words
-from .records import Incident, Rate, Report, Window
+from .records import AvailabilityReport, Incident, Rate, Window
 
 #: Rows of a table on a terminal, and on the page.
 FEW, MANY = 15, 30
@@ -15,7 +15,7 @@ def percent(value: float | None, digits: int = 3) -> str:
     return "not known" if value is None else f"{100 * value:.{digits}f} %"
 
 
-def lead(told: Report) -> list[str]:
+def lead(told: AvailabilityReport) -> list[str]:
     """The verdict in sentences."""
     clock = told.zone
     reasons = "; ".join(told.reasons)
@@ -44,7 +44,7 @@ def lead(told: Report) -> list[str]:
     return out
 
 
-def tables(told: Report, most: int = FEW) -> list[tuple[str, tuple[str, ...], Rows]]:
+def tables(told: AvailabilityReport, most: int = FEW) -> list[tuple[str, tuple[str, ...], Rows]]:
     """Every table: title, headings, rows."""
     clock = told.zone
     return [
@@ -69,11 +69,11 @@ def tables(told: Report, most: int = FEW) -> list[tuple[str, tuple[str, ...], Ro
 Told = tuple[tuple[str, ...], Rows]
 
 
-def _unit(told: Report) -> str:
+def _unit(told: AvailabilityReport) -> str:
     return {"system": "system", "gpus": "GPU", "nodes": "node"}.get(told.counting, "processor")
 
 
-def _window_row(name: str, one: Window, told: Report, clock: str) -> tuple[str, ...]:
+def _window_row(name: str, one: Window, told: AvailabilityReport, clock: str) -> tuple[str, ...]:
     bounds = f"{percent(one.low)} to {percent(one.high)}" if one.unobserved > 0 else "all was observed"
     return (
         name,
@@ -87,7 +87,7 @@ def _window_row(name: str, one: Window, told: Report, clock: str) -> tuple[str, 
     )
 
 
-def _heads(told: Report) -> tuple[str, ...]:
+def _heads(told: AvailabilityReport) -> tuple[str, ...]:
     unit = _unit(told)
     return (
         "window",
@@ -101,7 +101,7 @@ def _heads(told: Report) -> tuple[str, ...]:
     )
 
 
-def _windows(told: Report, clock: str) -> Told:
+def _windows(told: AvailabilityReport, clock: str) -> Told:
     named = (
         ("judged", told.judged),
         ("best", told.best),
@@ -112,12 +112,12 @@ def _windows(told: Report, clock: str) -> Told:
     return _heads(told), [_window_row(name, one, told, clock) for name, one in named if one is not None]
 
 
-def _month_rows(told: Report, clock: str) -> Told:
+def _month_rows(told: AvailabilityReport, clock: str) -> Told:
     rows: Rows = [_window_row(stamp(one.begin_s, clock)[:7], one, told, clock) for one in told.months]
     return _heads(told), rows
 
 
-def _attempts(told: Report, clock: str) -> Told:
+def _attempts(told: AvailabilityReport, clock: str) -> Told:
     rows: Rows = [
         (str(number), minute(one.begin_s, clock), minute(one.end_s, clock), "met" if one.met else one.why)
         for number, one in enumerate(told.attempts, start=1)
@@ -125,7 +125,7 @@ def _attempts(told: Report, clock: str) -> Told:
     return ("attempt", "from", "to", "how it ended"), rows
 
 
-def _use(told: Report) -> Told:
+def _use(told: AvailabilityReport) -> Told:
     one = told.use
     if one is None:
         return ("required", "in use", "is", "basis"), []
@@ -136,7 +136,7 @@ def _use(told: Report) -> Told:
     )
 
 
-def _exclusions(told: Report, clock: str, most: int) -> Told:
+def _exclusions(told: AvailabilityReport, clock: str, most: int) -> Told:
     unit = _unit(told) if told.counting != "system" else "processor"
     rows: Rows = [
         (
@@ -159,7 +159,7 @@ def _exclusions(told: Report, clock: str, most: int) -> Told:
     return heads, rows
 
 
-def _causes(told: Report) -> Told:
+def _causes(told: AvailabilityReport) -> Told:
     total = sum(one.lost_h for one in told.causes) or 1.0
     rows: Rows = [
         (
@@ -189,7 +189,7 @@ def _incidents(rows: tuple[Incident, ...], clock: str) -> Told:
     return ("from", "to", "nodes", "kind", "what", "lost h"), found
 
 
-def _missing(told: Report, clock: str, most: int) -> Told:
+def _missing(told: AvailabilityReport, clock: str, most: int) -> Told:
     heads = ("rank", "from", "nodes", "kind", "what", "back h", "back so far h", "meets")
     gap = told.missing
     if gap is None or gap.short_h <= 0:
@@ -229,7 +229,7 @@ def _rates(rates: tuple[Rate, ...]) -> Told:
     return ("mean time", "value", "events", "exposure h", "is"), rows
 
 
-def _delays(told: Report) -> Told:
+def _delays(told: AvailabilityReport) -> Told:
     rows: Rows = []
     for one in told.delays:
         late = f"{one.low_s:,.0f} to {one.high_s:,.0f} s"
@@ -240,7 +240,7 @@ def _delays(told: Report) -> Told:
     return ("outages", "number", "late by", "under-counted h", "basis"), rows
 
 
-def _definitions(told: Report) -> Told:
+def _definitions(told: AvailabilityReport) -> Told:
     rows: Rows = []
     for one in told.definitions:
         value = percent(one.value) if one.unit == "%" else "none" if one.value is None else f"{one.value:,.2f} h"
@@ -248,7 +248,7 @@ def _definitions(told: Report) -> Told:
     return ("definition", "value", "formula", "numbers", "source", "note"), rows
 
 
-def _jobs(told: Report) -> Told:
+def _jobs(told: AvailabilityReport) -> Told:
     heads = ("whose", "how it ended", "jobs", "share of those that ended", "per 1000 node-hours")
     if told.jobs is None:
         return heads, []
@@ -262,14 +262,14 @@ def _jobs(told: Report) -> Told:
     return heads, rows
 
 
-def _killers(told: Report) -> Told:
+def _killers(told: AvailabilityReport) -> Told:
     rows: Rows = []
     for one in told.jobs.killers if told.jobs else ():
         rows.append((one.node, f"{one.failed} of {one.jobs}", f"{one.expected:.2f}", f"{one.p:.2g}"))
     return ("node", "failed", "expected from the others", "p (Holm)"), rows
 
 
-def _beside(told: Report, clock: str) -> Told:
+def _beside(told: AvailabilityReport, clock: str) -> Told:
     one = told.beside
     if one is None:
         return ("what", "processor-seconds"), []
@@ -284,7 +284,7 @@ def _beside(told: Report, clock: str) -> Told:
     return ("what", "processor-seconds"), rows
 
 
-def _sources(told: Report, clock: str) -> Told:
+def _sources(told: AvailabilityReport, clock: str) -> Told:
     rows: Rows = [
         (
             one.name,

@@ -16,21 +16,21 @@ from numpy.typing import NDArray
 
 from ...schedulers import JobRecord
 from .contract import Contract, share_of
-from .cumulative_downtime import Course, Edges, at_times, slide, timeline, window
+from .cumulative_downtime import CumulativeDowntime, Edges, at_times, slide, timeline, window
 from .history import Ints, distinct
 from .records import Use, Window
 from .segments import Bools, Segments
 
 if TYPE_CHECKING:
     from .contract_verdict import Judged
-    from .evaluate import Found
+    from .evaluate import Evaluation
 
 
 @dataclass(frozen=True, slots=True)
-class Using:
+class Utilisation:
     """As a course: ``scheduled`` holds the operational processor-seconds, ``lost`` those that jobs held; times ``parts``."""
 
-    course: Course
+    course: CumulativeDowntime
 
     def share(self, begin_s: int, end_s: int) -> tuple[int, int]:
         """(used, operational) processor-seconds x parts of a window."""
@@ -38,7 +38,7 @@ class Using:
         return int(sums[1][1]) - int(sums[1][0]), int(sums[0][1]) - int(sums[0][0])
 
 
-def of_jobs(found: Segments, edges: Edges, cpus: Ints, counted: Bools, records: Sequence[JobRecord]) -> Using:
+def of_jobs(found: Segments, edges: Edges, cpus: Ints, counted: Bools, records: Sequence[JobRecord]) -> Utilisation:
     """What was operational (there, seen, counted and not lost; ``cpus`` of each segment's node), and what jobs held."""
     up = np.where(counted & found.seen, cpus * (found.parts - found.lost), 0)
     (operational,) = timeline(edges, up)
@@ -61,11 +61,17 @@ def of_jobs(found: Segments, edges: Edges, cpus: Ints, counted: Bools, records: 
     sums: list[NDArray[Any]] = [np.concatenate(([0], np.cumsum(rate.astype(object) * length))) for rate in rates]
     nothing = np.zeros_like(rates[0])
     blind = np.zeros(len(at), np.int64)
-    return Using(Course(at, sums[0], sums[1], blind, (rates[0], rates[1], nothing), found.parts))
+    return Utilisation(CumulativeDowntime(at, sums[0], sums[1], blind, (rates[0], rates[1], nothing), found.parts))
 
 
 def first_both(
-    own: Course, using: Using, length_s: int, target: Fraction, at_least: Fraction, *, blind_is_lost: bool
+    own: CumulativeDowntime,
+    using: Utilisation,
+    length_s: int,
+    target: Fraction,
+    at_least: Fraction,
+    *,
+    blind_is_lost: bool,
 ) -> int | None:
     """The earliest whole second at which a window ends that meets the level and is in use; None where none is."""
     level = slide(own, length_s)
@@ -109,7 +115,7 @@ def _first(ends: Ints, margins: Sequence[NDArray[Any]], there: Bools) -> int | N
 # ----------------------------------------------------------------------------------------------------------- the verdict
 
 
-def judged(found: Found, level: Judged, records: Sequence[JobRecord] | None) -> tuple[Window | None, Use | None]:
+def judged(found: Evaluation, level: Judged, records: Sequence[JobRecord] | None) -> tuple[Window | None, Use | None]:
     """The window that decides, and whether it was in full use: the first that is both, where any window may meet."""
     contract = found.contract
     in_use = _using(found, records) if contract.utilisation and records is not None else None
@@ -119,12 +125,12 @@ def judged(found: Found, level: Judged, records: Sequence[JobRecord] | None) -> 
     return chosen, _use(contract, in_use, chosen)
 
 
-def _using(found: Found, records: Sequence[JobRecord]) -> Using:
+def _using(found: Evaluation, records: Sequence[JobRecord]) -> Utilisation:
     cpus = found.segments.weight if found.contract.counting == "processors" else _cpus(found)
     return of_jobs(found.segments, found.edges, cpus, found.counts, records)
 
 
-def _with_use(found: Found, in_use: Using, level: Judged) -> Window | None:
+def _with_use(found: Evaluation, in_use: Utilisation, level: Judged) -> Window | None:
     """The first window that meets the level and is in use; where there is none, the one that decides without it."""
     contract = found.contract
     assert contract.utilisation is not None
@@ -137,7 +143,7 @@ def _with_use(found: Found, in_use: Using, level: Judged) -> Window | None:
     return level.judged
 
 
-def _use(contract: Contract, in_use: Using | None, judged: Window | None) -> Use | None:
+def _use(contract: Contract, in_use: Utilisation | None, judged: Window | None) -> Use | None:
     """Processor-hours that jobs held over those that were operational, in the judged window."""
     rule = contract.utilisation
     if rule is None:
@@ -158,7 +164,7 @@ def _use(contract: Contract, in_use: Using | None, judged: Window | None) -> Use
     )
 
 
-def _cpus(found: Found) -> Ints:
+def _cpus(found: Evaluation) -> Ints:
     """Processors of each segment's node, whatever the contract counts."""
     size = np.zeros(len(found.history.names), np.int64)
     size[found.history.presence.node] = found.history.presence.cpus

@@ -24,7 +24,7 @@ from ...document.text import natural
 from ...errors import BadInput, CannotMeasure, Unavailable
 from ...files import journal
 from ...files.atomic import failed as store_failed
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...hosts.hostlist import fold
 from ...records import Record
 from ...units import MOST_COUNT, whole_number
@@ -73,7 +73,7 @@ class Seen(msgspec.Struct, frozen=True):
     addresses: dict[str, str] = {}
 
 
-def engine_here(door: Door) -> str:
+def engine_here(door: HostAccess) -> str:
     """slurm or gridengine. Raises Unavailable."""
     for name, command in (("slurm", "sinfo"), ("gridengine", "qhost")):
         if door.which(command):
@@ -83,7 +83,7 @@ def engine_here(door: Door) -> str:
     )
 
 
-def look(engine: str, door: Door) -> Seen:
+def look(engine: str, door: HostAccess) -> Seen:
     """Ask the engine once. Raises CannotMeasure with what it said."""
     return _slurm(door) if engine == "slurm" else _gridengine(door)
 
@@ -91,7 +91,7 @@ def look(engine: str, door: Door) -> Seen:
 def watch(
     path: Path,
     engine: str,
-    door: Door,
+    door: HostAccess,
     *,
     every_s: float,
     looks: int = 0,
@@ -123,7 +123,7 @@ def watch(
 
 
 def _line(
-    engine: str, door: Door, before: Seen | None, number: int, every_s: float, port: int, renewed: bool
+    engine: str, door: HostAccess, before: Seen | None, number: int, every_s: float, port: int, renewed: bool
 ) -> tuple[Line, Seen | None]:
     """One look as a line, and what to hold the next one against."""
     stamp = Line(
@@ -172,7 +172,7 @@ def _folded(of: Mapping[str, object]) -> dict:  # type: ignore[type-arg]
 # ------------------------------------------------------------------------------------------------------------- engines
 
 
-def _slurm(door: Door) -> Seen:
+def _slurm(door: HostAccess) -> Seen:
     from .reading.slurm_asked import gpus_of
 
     done = door.run(("env", "LC_ALL=C", "sinfo", "-h", "-N", "-a", "-o", "%N|%T|%c|%G|%o|%E"), limit_s=60.0)
@@ -194,7 +194,7 @@ def _slurm(door: Door) -> Seen:
     return Seen(states, sizes, reasons, _reservations(door), addresses)
 
 
-def _reservations(door: Door) -> tuple[Reserved, ...]:
+def _reservations(door: HostAccess) -> tuple[Reserved, ...]:
     done = door.run(("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "scontrol", "-o", "show", "reservation"), limit_s=60.0)
     found = []
     for row in done.out.splitlines() if done.ok else ():
@@ -214,7 +214,7 @@ def _reservations(door: Door) -> tuple[Reserved, ...]:
     return tuple(found)
 
 
-def _gridengine(door: Door) -> Seen:
+def _gridengine(door: HostAccess) -> Seen:
     """Hosts by their queue instances: the letters of the best of them."""
     done = door.run(("env", "LC_ALL=C", "qstat", "-f", "-u", "root", "-xml"), limit_s=60.0)
     try:

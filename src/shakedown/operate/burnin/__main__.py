@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...errors import NOT_MET, CannotMeasure, ShakedownError
-from ...programs.emitter import Emitter, Words, run
-from ..health.node_access import Senses
+from ...programs.emitter import Emitter, ProgramArguments, run
+from ..health.node_access import NodeAccess
 from . import journal, options, report
 from .devices import usable_cpus
 
 
 def body(argv: Sequence[str], emit: Emitter) -> None:
     """The journal lies in the working directory, which is the run's own folder."""
-    words = Words("burnin", "burns in the devices of this node and prints native events")
+    words = ProgramArguments("burnin", "burns in the devices of this node and prints native events")
     words.add_argument("--time", required=True)
     words.add_argument("--devices", default="auto")
     words.add_argument("--memory", default="auto")
@@ -23,7 +23,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     words.add_argument("--periods", default="1,0.1,0.01")
     words.add_argument("--inject", default="")
     given = words.parse_args(argv)
-    asked = options.Asked(
+    asked = options.BurninOptions(
         time=given.time,
         devices=given.devices,
         memory=given.memory,
@@ -31,7 +31,7 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
         periods=given.periods,
         inject=tuple(filter(None, given.inject.split(","))),
     )
-    senses = Senses()
+    senses = NodeAccess()
     planned = options.plan(asked, senses, usable_cpus())
     if said := options.remark(asked, planned):
         print(said, file=sys.stderr, flush=True)

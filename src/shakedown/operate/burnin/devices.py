@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from ...errors import BadInput, Unavailable
 from ...hosts.access import format_cpu_list, parse_cpu_list
-from ..health.node_access import Senses
+from ..health.node_access import NodeAccess
 from .records import Device
 
 HELP = "auto (GPUs where there are any, else cores), cpu, gpu, all, or a list such as cpu:0-3,gpu:0"
 
 
-def cores(senses: Senses, usable: Sequence[int]) -> tuple[Device, ...]:
+def cores(senses: NodeAccess, usable: Sequence[int]) -> tuple[Device, ...]:
     """One device for each physical core, named by the first of its logical CPUs that may be used."""
     seen: dict[tuple[int, ...], list[int]] = {}
     for cpu in sorted(usable):
@@ -34,7 +34,7 @@ def cores(senses: Senses, usable: Sequence[int]) -> tuple[Device, ...]:
     )
 
 
-def gpus(senses: Senses) -> tuple[Device, ...]:
+def gpus(senses: NodeAccess) -> tuple[Device, ...]:
     """One device for each NVIDIA GPU that its driver shows, in the driver's order; none where it shows none."""
     from ..health.checks import gpus as check
     from .monitor import has_gpus
@@ -55,7 +55,7 @@ def gpus(senses: Senses) -> tuple[Device, ...]:
     )
 
 
-def choose(words: str, senses: Senses, usable: Sequence[int]) -> tuple[Device, ...]:
+def choose(words: str, senses: NodeAccess, usable: Sequence[int]) -> tuple[Device, ...]:
     """The devices that are asked for. Raises BadInput for one that is not there, Unavailable where there is none."""
     if words == "auto":
         return gpus(senses) or cores(senses, usable)
@@ -105,7 +105,7 @@ def _numbers(listed: str) -> tuple[int, ...]:
     return found
 
 
-def there(senses: Senses, chosen: Sequence[Device]) -> dict[str, int]:
+def there(senses: NodeAccess, chosen: Sequence[Device]) -> dict[str, int]:
     """How many cores and GPUs the node has, whether or not this process may use them; a kind that nothing tells is left
     out."""
     from ..health.checks import gpus as check

@@ -18,13 +18,13 @@ import msgspec
 from ...errors import UNREADABLE, BadInput, CannotMeasure
 from ...files import atomic, locks
 from ...files import journal as appended
-from .records import Entry, Plan
+from .records import BurninPlan, Entry
 
 PLAN, ENTRIES = "plan.json", "journal.jsonl"
 _decoder = msgspec.json.Decoder(Entry)
 
 
-def create(folder: Path, plan: Plan) -> None:
+def create(folder: Path, plan: BurninPlan) -> None:
     """Begin a journal in a new or empty folder. Raises BadInput where it holds something, CannotMeasure."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,10 +40,10 @@ def create(folder: Path, plan: Plan) -> None:
         ) from None
 
 
-def read_plan(folder: Path) -> Plan:
+def read_plan(folder: Path) -> BurninPlan:
     """What was asked for. Raises BadInput where the folder holds no burn-in."""
     try:
-        return msgspec.json.decode((folder / PLAN).read_bytes(), type=Plan)
+        return msgspec.json.decode((folder / PLAN).read_bytes(), type=BurninPlan)
     except (OSError, *UNREADABLE) as error:
         raise BadInput(
             f"is no burn-in: {error}", where=str(folder), hint="name the folder that `burnin run` made"

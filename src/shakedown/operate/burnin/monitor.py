@@ -21,14 +21,14 @@ from ..health.checks import ecc, kernellog, mce
 from ..health.checks import gpus as gpu_check
 from ..health.children import Gone, Task
 from ..health.kernellines import Cursor
-from ..health.node_access import Senses
+from ..health.node_access import NodeAccess
 from ..health.records import Occasion
 
 LIMIT_S = 4.0
 _CPU, _HWMON, _EDAC = "/sys/devices/system/cpu", "/sys/class/hwmon", "/sys/devices/system/edac/mc"
 
 
-class Sight(Record, frozen=True, kw_only=True):
+class Snapshot(Record, frozen=True, kw_only=True):
     """What was seen. A part that could not be looked at is empty and named in ``missing``."""
 
     at_s: float = 0.0
@@ -45,16 +45,16 @@ class Sight(Record, frozen=True, kw_only=True):
     missing: dict[str, str] = msgspec.field(default_factory=dict)  # part -> why
 
 
-def has_gpus(senses: Senses) -> bool:
+def has_gpus(senses: NodeAccess) -> bool:
     """Whether there is anything to ask about GPUs."""
     on_bus = bool(gpu_check.bus(senses)) or senses.there("/proc/driver/nvidia/version")
     return on_bus or senses.which("nvidia-smi") is not None
 
 
-class Eyes:
+class Monitor:
     """Looks again and again; remembers up to where the kernel's log was read, and who is stuck."""
 
-    def __init__(self, senses: Senses, limit_s: float = LIMIT_S) -> None:
+    def __init__(self, senses: NodeAccess, limit_s: float = LIMIT_S) -> None:
         self._senses, self._limit_s = senses, limit_s
         self._cursor: Cursor | None = None
         self._stuck: dict[str, Gone] = {}
@@ -65,7 +65,7 @@ class Eyes:
         while children.reap() and time.monotonic() < deadline:
             time.sleep(0.01)
 
-    def look(self, now_s: float) -> Sight:
+    def look(self, now_s: float) -> Snapshot:
         """At all parts, within the limit. The first look reads the kernel's log only to know where it ends."""
         for part, gone in list(self._stuck.items()):
             if children.started(gone.pid) != gone.started:
@@ -78,16 +78,16 @@ class Eyes:
             try:
                 return msgspec.msgpack.encode(_PARTS[task.check](self._senses, self._cursor, now_s))
             except (OSError, ValueError) as error:
-                return msgspec.msgpack.encode(Sight(missing={task.check: str(error)}))
+                return msgspec.msgpack.encode(Snapshot(missing={task.check: str(error)}))
 
-        seen = Sight(at_s=now_s)
+        seen = Snapshot(at_s=now_s)
         for task, answer in children.run(tasks, work, self._limit_s).items():
             if isinstance(answer, Gone):
                 missing[task.check] = f"{answer.why}, while {answer.touched or 'it began'}"
                 if answer.pid and answer.started:
                     self._stuck[task.check] = answer
                 continue
-            told = msgspec.msgpack.decode(answer, type=Sight)
+            told = msgspec.msgpack.decode(answer, type=Snapshot)
             missing.update(told.missing)
             seen = _merged(seen, told)
         if "kernel" not in missing:
@@ -95,43 +95,43 @@ class Eyes:
         return msgspec.structs.replace(seen, missing=missing)
 
 
-def _merged(one: Sight, other: Sight) -> Sight:
-    empty = Sight()
+def _merged(one: Snapshot, other: Snapshot) -> Snapshot:
+    empty = Snapshot()
     changes = {
         name: getattr(other, name)
-        for name in Sight.__struct_fields__
+        for name in Snapshot.__struct_fields__
         if name not in ("at_s", "missing") and getattr(other, name) != getattr(empty, name)
     }
     return msgspec.structs.replace(one, **changes)
 
 
-def _gpus(senses: Senses, cursor: Cursor | None, now_s: float) -> Sight:
+def _gpus(senses: NodeAccess, cursor: Cursor | None, now_s: float) -> Snapshot:
     if not has_gpus(senses):
-        return Sight()
+        return Snapshot()
     found, why = gpu_check.ask(senses)
     if found is None:
-        return Sight(missing={"gpus": why})
+        return Snapshot(missing={"gpus": why})
     clocks = {one.index: one.sm_mhz * 1e6 for one in found if one.sm_mhz is not None}
-    return Sight(gpus=found, gpu_hz=clocks)
+    return Snapshot(gpus=found, gpu_hz=clocks)
 
 
-def _kernel(senses: Senses, cursor: Cursor | None, now_s: float) -> Sight:
+def _kernel(senses: NodeAccess, cursor: Cursor | None, now_s: float) -> Snapshot:
     boot_s = kernellog.boot_time_s(senses, now_s)
     lines, why = kernellog.read(senses, boot_s)
     if lines is None:
-        return Sight(missing={"kernel": f"the kernel's log: {why}"})
+        return Snapshot(missing={"kernel": f"the kernel's log: {why}"})
     new, after = kernellines.news(lines, cursor or Cursor())
     told = (faults.recognise(line, "", "", now_s) for line in new) if cursor is not None else ()
-    return Sight(faults=tuple(one for one in told if one is not None), cursor=after)
+    return Snapshot(faults=tuple(one for one in told if one is not None), cursor=after)
 
 
-def _machine(senses: Senses, cursor: Cursor | None, now_s: float) -> Sight:
+def _machine(senses: NodeAccess, cursor: Cursor | None, now_s: float) -> Snapshot:
     memory: dict[str, tuple[int, int]] = {}
     for controller in senses.names(_EDAC):
         if re.fullmatch(r"mc\d+", controller):
             with contextlib.suppress(ValueError):
                 memory.update(ecc.counters(senses, controller))
-    return Sight(
+    return Snapshot(
         cpu_hz=_clocks(senses),
         heat_c=_heat(senses),
         throttles=_throttles(senses),
@@ -140,12 +140,12 @@ def _machine(senses: Senses, cursor: Cursor | None, now_s: float) -> Sight:
     )
 
 
-def _cpus(senses: Senses) -> list[tuple[int, str]]:
+def _cpus(senses: NodeAccess) -> list[tuple[int, str]]:
     found = (re.fullmatch(r"cpu(\d+)", name) for name in senses.names(_CPU))
     return [(int(one[1]), f"{_CPU}/{one[0]}") for one in found if one]
 
 
-def _clocks(senses: Senses) -> dict[int, float]:
+def _clocks(senses: NodeAccess) -> dict[int, float]:
     """By cpufreq, else as /proc/cpuinfo has them. A virtual machine's are often those of its start."""
     clocks: dict[int, float] = {}
     for cpu, folder in _cpus(senses):
@@ -163,7 +163,7 @@ def _clocks(senses: Senses) -> dict[int, float]:
     return clocks
 
 
-def _throttles(senses: Senses) -> dict[int, int]:
+def _throttles(senses: NodeAccess) -> dict[int, int]:
     counts: dict[int, int] = {}
     for cpu, folder in _cpus(senses):
         count = senses.number(f"{folder}/thermal_throttle/core_throttle_count")
@@ -172,7 +172,7 @@ def _throttles(senses: Senses) -> dict[int, int]:
     return counts
 
 
-def _heat(senses: Senses) -> dict[str, float]:
+def _heat(senses: NodeAccess) -> dict[str, float]:
     """Every temperature of hwmon, by chip, number and label; a sensor that gives an error is left out."""
     heat: dict[str, float] = {}
     for chip in senses.names(_HWMON):
@@ -187,7 +187,7 @@ def _heat(senses: Senses) -> dict[str, float]:
     return heat
 
 
-_PARTS: dict[str, Callable[[Senses, Cursor | None, float], Sight]] = {
+_PARTS: dict[str, Callable[[NodeAccess, Cursor | None, float], Snapshot]] = {
     "gpus": _gpus,
     "kernel": _kernel,
     "machine": _machine,
@@ -227,10 +227,10 @@ class Watts:
 def open_meters(words: tuple[str, ...]) -> Watts:
     """``auto``: what this machine has of its own (RAPL, hwmon), silently none. Raises Unavailable for one that is named."""
     from ...errors import ShakedownError
-    from ...hosts.access import RealHost
+    from ...hosts.access import LocalHost
     from ...metering import meters
 
-    door = RealHost()
+    door = LocalHost()
     sources: list[tuple[str, Any]] = []
     for word in words:
         if word != "auto":

@@ -14,15 +14,15 @@ import msgspec
 from ... import __version__, programs, times
 from ...errors import BadInput, CannotMeasure, Unavailable, unknown
 from ...files import atomic
-from ...hosts.access import RecordedHost
+from ...hosts.access import ReplayHost
 from ...machine import cgroup
 from ...units import parse_bytes, show_bytes, show_seconds
 from ...workloads.common import gpu
-from ..health.node_access import Senses
+from ..health.node_access import NodeAccess
 from . import devices, journal
 from .journal import Journal
 from .monitor import open_meters
-from .records import DRILLS, Device, Drill, Plan, Report, Stage, Stop
+from .records import DRILLS, BurninPlan, BurninReport, Device, Drill, Stage, Stop
 from .state import fold
 from .supervise import Session, Setting
 from .workers import SLOWEST_FILL
@@ -39,7 +39,7 @@ _SHARES: tuple[tuple[Literal["product", "steps", "memory"], float], ...] = (
 )
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class BurninOptions(msgspec.Struct, frozen=True, kw_only=True):
     """As a user writes it."""
 
     time: str = "1h"
@@ -56,7 +56,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     meters: tuple[str, ...] = ("auto",)
 
 
-def plan(asked: Asked, senses: Senses, usable: Sequence[int]) -> Plan:
+def plan(asked: BurninOptions, senses: NodeAccess, usable: Sequence[int]) -> BurninPlan:
     """Resolved against this machine. Raises BadInput, Unavailable."""
     seconds = duration(asked.time)
     chosen = devices.choose(asked.devices, senses, usable)
@@ -74,7 +74,7 @@ def plan(asked: Asked, senses: Senses, usable: Sequence[int]) -> Plan:
         raise BadInput("--hang is at least 1 s and --look at least 0.2 s", hint="the defaults are 60 and 5")
     of_cores = sum(one.index is None for one in chosen)
     stop: Stop = "first" if asked.stop == "first" else "end"
-    return Plan(
+    return BurninPlan(
         version=__version__,
         host=os.uname().nodename,
         devices=chosen,
@@ -149,9 +149,9 @@ def drill(text: str, chosen: Sequence[Device]) -> Drill:
     return Drill(device=found[1], kind=found[2], after_s=float(found[3] or 1.0))
 
 
-def _available(senses: Senses) -> int:
+def _available(senses: NodeAccess) -> int:
     """Bytes that are free, and that the control groups of this process allow."""
-    limit = cgroup.limits(RecordedHost(Path(senses.root or "/"))).memory_bytes
+    limit = cgroup.limits(ReplayHost(Path(senses.root or "/"))).memory_bytes
     for line in (senses.text("/proc/meminfo") or "").splitlines():
         if found := re.match(r"MemAvailable:\s+(\d+) kB", line):
             free = int(found[1]) * 1024
@@ -191,7 +191,7 @@ def _filled(seconds: float) -> float:
     return _FILLING * seconds * SLOWEST_FILL
 
 
-def remark(asked: Asked, plan: Plan) -> str:
+def remark(asked: BurninOptions, plan: BurninPlan) -> str:
     """What a short time makes of the memory that is tested, in words; empty where it makes nothing of it."""
     if asked.memory != "auto" or not plan.memory_bytes or plan.memory_bytes < _filled(plan.seconds) - (1 << 20):
         return ""
@@ -201,18 +201,18 @@ def remark(asked: Asked, plan: Plan) -> str:
     )
 
 
-def folder_name(plan: Plan) -> str:
+def folder_name(plan: BurninPlan) -> str:
     """Where a burn-in goes unless it is told."""
     return f"burnin-{plan.host}-{times.here(time.time(), '%Y%m%dT%H%M%S')}"
 
 
 def carry_out(
     folder: Path,
-    planned: Plan,
-    senses: Senses,
+    planned: BurninPlan,
+    senses: NodeAccess,
     say: Callable[[str], None],
     watched: Callable[[Session], None] = lambda session: None,
-) -> Report:
+) -> BurninReport:
     """Burn in what is left of a plan whose journal lies in ``folder``. Raises CannotMeasure, Unavailable."""
     program = programs.path("burnin")
     kept = Journal(folder)
@@ -240,7 +240,7 @@ def carry_out(
     return report
 
 
-def again(folder: Path) -> Report:
+def again(folder: Path) -> BurninReport:
     """The verdict of a journal, whole or not, and whether it is still being written. Raises BadInput."""
     running = journal.in_use(folder)  # before the entries are read: one that ends meanwhile has ended
     return fold(journal.read_plan(folder), journal.entries(folder)).report(running=running)

@@ -44,7 +44,7 @@ class Stage(Record, frozen=True, kw_only=True):
     seconds: float
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class BurninPlan(Record, frozen=True, kw_only=True):
     """What was asked for, resolved; it never changes."""
 
     schema: int = 1
@@ -71,7 +71,7 @@ class Plan(Record, frozen=True, kw_only=True):
         return {one.id: one for one in self.devices}
 
 
-class Done(Record, frozen=True, kw_only=True):
+class WorkerEnd(Record, frozen=True, kw_only=True):
     """What a worker has done since it was started."""
 
     products: int = 0
@@ -122,12 +122,12 @@ class Minute(Record, frozen=True, kw_only=True, tag_field="entry", tag="minute")
     """From time to time: how far everybody is, and between which values the readings lay since the last one."""
 
     at_s: float
-    done: dict[str, Done]
+    done: dict[str, WorkerEnd]
     figures: dict[str, Figures]  # of each device, and of the node
     more: dict[str, int] = msgspec.field(default_factory=dict)  # "device kind" -> symptoms that were only counted
 
 
-class Told(Record, frozen=True, kw_only=True, tag_field="entry", tag="symptom"):
+class SymptomEntry(Record, frozen=True, kw_only=True, tag_field="entry", tag="symptom"):
     symptom: Symptom
 
 
@@ -147,7 +147,7 @@ class End(Record, frozen=True, kw_only=True, tag_field="entry", tag="end"):
     why: Literal["time", "signal", "first symptom", "nobody left"]
 
 
-Entry = Begin | Minute | Told | Turn | End
+Entry = Begin | Minute | SymptomEntry | Turn | End
 
 
 class DeviceVerdict(Record, frozen=True, kw_only=True):
@@ -159,13 +159,13 @@ class DeviceVerdict(Record, frozen=True, kw_only=True):
     first: Symptom | None = None
     first_warning: Symptom | None = None
     symptoms: dict[str, int] = msgspec.field(default_factory=dict)  # kind -> how often
-    done: Done
+    done: WorkerEnd
     rate_flops: float | None = None  # of products, over all
     slowest_flops: float | None = None  # between two minutes
     figures: Figures = msgspec.field(default_factory=dict)
 
 
-class Report(Record, frozen=True, kw_only=True):
+class BurninReport(Record, frozen=True, kw_only=True):
     """The verdict so far."""
 
     host: str

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ... import times
 from ...records import Residual
 from ...units import show, show_bytes, show_seconds
-from .records import DeviceVerdict, Figures, Report, Symptom
+from .records import BurninReport, DeviceVerdict, Figures, Symptom
 
 if TYPE_CHECKING:
     from ...programs.emitter import Emitter
@@ -17,7 +17,7 @@ _SHOWN = 10
 _UNITS = {"temperature_c": "degC", "power_w": "W", "clock_hz": "Hz"}
 
 
-def text(report: Report) -> str:
+def text(report: BurninReport) -> str:
     """The whole verdict, legible without colour."""
     covered = f" ({report.covered})" if report.covered else ""
     lines = [f"burn-in of {report.host}: {report.judgement.upper()}{covered}"]
@@ -75,7 +75,7 @@ def _names(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
-def _whys(report: Report) -> dict[str, list[str]]:
+def _whys(report: BurninReport) -> dict[str, list[str]]:
     """Why devices without a critical symptom did not come to a pass: the words, and whose they are."""
     found: dict[str, list[str]] = {}
     for one in report.devices:
@@ -84,7 +84,7 @@ def _whys(report: Report) -> dict[str, list[str]]:
     return found
 
 
-def in_brief(report: Report) -> str:
+def in_brief(report: BurninReport) -> str:
     """What kept it from a pass, in one line; empty where nothing did."""
     if report.judgement == "failed":
         if report.first is None:  # faults that were counted though none was told
@@ -135,7 +135,7 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def emit(report: Report, out: Emitter) -> None:
+def emit(report: BurninReport, out: Emitter) -> None:
     """One case for each device and kind of work: what it did, and whether it had a critical symptom: none is allowed.
 
     A device that failed before it did anything has no case, nor has a symptom of the node: the exit code tells of both.

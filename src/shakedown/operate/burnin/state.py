@@ -8,20 +8,20 @@ from collections.abc import Iterable
 from .records import (
     NODE,
     Begin,
+    BurninPlan,
+    BurninReport,
     Device,
     DeviceVerdict,
-    Done,
     End,
     Entry,
     Figures,
     Judgement,
     Minute,
-    Plan,
-    Report,
     State,
     Symptom,
-    Told,
+    SymptomEntry,
     Turn,
+    WorkerEnd,
 )
 
 #: Of each device and kind so many symptoms are kept whole; the rest are counted.
@@ -40,19 +40,19 @@ class _Device:
         self.first: Symptom | None = None
         self.first_warning: Symptom | None = None
         self.counts: Counter[str] = Counter()
-        self.before = Done()  # of sessions that have ended
-        self.done = Done()  # of this one
+        self.before = WorkerEnd()  # of sessions that have ended
+        self.done = WorkerEnd()  # of this one
         self.slowest: float | None = None
         self.figures: Figures = {}
 
-    def total(self) -> Done:
+    def total(self) -> WorkerEnd:
         return added(self.before, self.done)
 
 
-class Course:
+class BurninState:
     """Everything that the entries so far add up to; its size does not grow with time."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: BurninPlan) -> None:
         self.plan = plan
         self._devices = {one.id: _Device() for one in plan.devices}
         self._devices[NODE] = _Device()
@@ -70,7 +70,7 @@ class Course:
                 self._begin(entry)
             case Minute():
                 self._minute(entry)
-            case Told():
+            case SymptomEntry():
                 self._tell(entry.symptom)
             case Turn():
                 self._devices[entry.device].state = entry.state
@@ -90,7 +90,7 @@ class Course:
         self._why = ""
         self._notes += [one for one in entry.notes if one not in self._notes]
         for one in self._devices.values():
-            one.before, one.done = one.total(), Done()
+            one.before, one.done = one.total(), WorkerEnd()
             one.state, one.why = "waiting", ""
 
     def _minute(self, entry: Minute) -> None:
@@ -132,7 +132,7 @@ class Course:
         """Whether there was a critical symptom."""
         return any(one.first is not None for one in self._devices.values())
 
-    def report(self, *, running: bool = False) -> Report:
+    def report(self, *, running: bool = False) -> BurninReport:
         """The verdict so far; ``running``: somebody burns in at this moment."""
         whole = self.burnt_s >= WHOLE * self.plan.seconds
         devices = tuple(self._verdict(one.id, one.title, whole, running) for one in self.plan.devices)
@@ -145,7 +145,7 @@ class Course:
         if running:
             found.add("running")
         judgement: Judgement = next((one for one in _WORST_FIRST if one in found), "not tested")
-        return Report(
+        return BurninReport(
             host=self.plan.host,
             judgement=judgement,
             drill=bool(self.plan.drills),
@@ -192,7 +192,7 @@ class Course:
         )
 
 
-def coverage(plan: Plan) -> tuple[str, bool]:
+def coverage(plan: BurninPlan) -> tuple[str, bool]:
     """How much of the node a plan burns in, in words, and whether it leaves out some of a kind that it takes."""
     words, in_part = [], False
     for kind, there in plan.there.items():
@@ -206,9 +206,9 @@ def kind_of(device: Device) -> str:
     return "core" if device.index is None else "GPU"
 
 
-def fold(plan: Plan, entries: Iterable[Entry]) -> Course:
+def fold(plan: BurninPlan, entries: Iterable[Entry]) -> BurninState:
     """A whole journal."""
-    course = Course(plan)
+    course = BurninState(plan)
     for entry in entries:
         course.apply(entry)
     return course
@@ -218,8 +218,8 @@ def earlier(one: Symptom | None, other: Symptom) -> Symptom:
     return other if one is None or other.at_s < one.at_s else one
 
 
-def added(one: Done, other: Done) -> Done:
-    return Done(**{name: getattr(one, name) + getattr(other, name) for name in Done.__struct_fields__})
+def added(one: WorkerEnd, other: WorkerEnd) -> WorkerEnd:
+    return WorkerEnd(**{name: getattr(one, name) + getattr(other, name) for name in WorkerEnd.__struct_fields__})
 
 
 def joined(one: Figures, other: Figures) -> Figures:
@@ -230,7 +230,7 @@ def joined(one: Figures, other: Figures) -> Figures:
     }
 
 
-def rate_between(before: Done, after: Done) -> float | None:
+def rate_between(before: WorkerEnd, after: WorkerEnd) -> float | None:
     """flop/s of the products between two tellings; None where there were too few to tell."""
     seconds = after.product_s - before.product_s
     return (after.flop - before.flop) / seconds if seconds > 0.5 else None

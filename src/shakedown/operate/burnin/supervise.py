@@ -15,12 +15,25 @@ import msgspec
 
 from ...errors import CannotMeasure
 from ...units import show_bytes, show_seconds
-from ..health.node_access import Senses
+from ..health.node_access import NodeAccess
 from . import symptoms
 from .journal import Journal
-from .monitor import Eyes, Sight, Watts
-from .records import NODE, Begin, Device, Done, End, Figures, Minute, Plan, State, Symptom, Told, Turn
-from .state import MOST_TOLD, Course, joined, rate_between
+from .monitor import Monitor, Snapshot, Watts
+from .records import (
+    NODE,
+    Begin,
+    BurninPlan,
+    Device,
+    End,
+    Figures,
+    Minute,
+    State,
+    Symptom,
+    SymptomEntry,
+    Turn,
+    WorkerEnd,
+)
+from .state import MOST_TOLD, BurninState, joined, rate_between
 from .workers import Worker, command
 
 Why = Literal["time", "signal", "first symptom", "nobody left"]
@@ -40,7 +53,7 @@ class Setting(NamedTuple):
 
     folder: Path
     program: str
-    senses: Senses
+    senses: NodeAccess
     watts: Watts
     lead_s: float = 1.0  # workers are started one after the other; the schedule begins for all of them then
     say: Callable[[str], None] = lambda text: None  # to a person
@@ -50,14 +63,14 @@ class Setting(NamedTuple):
 class Session:
     """One session of a burn-in. ``run`` returns when it has ended; the course then has the verdict."""
 
-    def __init__(self, plan: Plan, course: Course, journal: Journal, setting: Setting) -> None:
+    def __init__(self, plan: BurninPlan, course: BurninState, journal: Journal, setting: Setting) -> None:
         self._plan, self._course, self._journal, self._setting = plan, course, journal, setting
         self.workers: dict[str, Worker] = {}
         self._selector = selectors.DefaultSelector()
-        self._eyes = Eyes(setting.senses)
-        self._sight = Sight()
+        self._eyes = Monitor(setting.senses)
+        self._sight = Snapshot()
         self._figures: dict[str, Figures] = {}  # since the last minute
-        self._told: dict[str, Done] = {}  # what the last minute had of each
+        self._told: dict[str, WorkerEnd] = {}  # what the last minute had of each
         self._slow: Counter[str] = Counter()
         self._best: dict[str, float] = {}
         self._more: Counter[str] = Counter()
@@ -251,7 +264,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------------- the watch
 
-    def _look(self) -> Sight:
+    def _look(self) -> Snapshot:
         seen = self._eyes.look(time.time())
         return msgspec.structs.replace(seen, watts=self._setting.watts.read())
 
@@ -273,7 +286,7 @@ class Session:
         self._add(Minute(at_s=time.time(), done=done, figures=figures, more=dict(self._more)))
         self._figures, self._more = {}, Counter()
         for name, now in done.items():
-            rate = rate_between(self._told.get(name, Done()), now)
+            rate = rate_between(self._told.get(name, WorkerEnd()), now)
             if rate is None:
                 continue
             best = self._best[name] = max(self._best.get(name, 0.0), rate)
@@ -303,7 +316,7 @@ class Session:
         stage = symptom.stage or (worker.stage if worker else "")
         drilled = any(one.device == symptom.device for one in self._plan.drills)
         whole = msgspec.structs.replace(symptom, doing=doing, since_start_s=since_s, stage=stage, drill=drilled)
-        self._add(Told(symptom=whole))
+        self._add(SymptomEntry(symptom=whole))
         self._setting.say(f"{whole.device}: {whole.severity}: {whole.what}")
 
     def _doing(self, name: str, worker: Worker) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ...hosts.gpu_state import SLOWED, GpuState, slowed_words
 from ..health import faults
-from .monitor import Sight
-from .records import NODE, Figures, Plan, Range, Severity, Symptom
+from .monitor import Snapshot
+from .records import NODE, BurninPlan, Figures, Range, Severity, Symptom
 
 #: Replays of a PCI Express link between two looks, above which it is told.
 _REPLAYS = 100
@@ -17,22 +17,22 @@ _DRAIN = "take the node out; `shakedown health` names the next step for this par
 _COOL = "check fans, filters, inlet temperature and the seat of the heat sink"
 
 
-def symptoms(before: Sight, now: Sight, plan: Plan) -> tuple[Symptom, ...]:
+def symptoms(before: Snapshot, now: Snapshot, plan: BurninPlan) -> tuple[Symptom, ...]:
     """What became worse between two looks, each once."""
     return (*_kernel(now, plan), *_gpus(before, now, plan), *_node(before, now, plan), *_blind(before, now, plan))
 
 
-def _one(now: Sight, device: str, kind: str, severity: Severity, what: str, action: str = "") -> Symptom:
+def _one(now: Snapshot, device: str, kind: str, severity: Severity, what: str, action: str = "") -> Symptom:
     return Symptom(at_s=now.at_s, device=device, kind=kind, severity=severity, what=what, action=action)
 
 
-def owner(plan: Plan, item: str) -> str:
+def owner(plan: BurninPlan, item: str) -> str:
     """The device that a fault of the kernel's log is about; the node where it is none of ours."""
     pci = item.removeprefix("GPU ").lower()
     return next((one.id for one in plan.devices if one.pci and one.pci == pci), NODE)
 
 
-def _kernel(now: Sight, plan: Plan) -> Iterator[Symptom]:
+def _kernel(now: Snapshot, plan: BurninPlan) -> Iterator[Symptom]:
     for one in faults.gather((), now.faults, now.at_s):
         rule = faults.rule_of(one)
         if rule.severity not in ("CRITICAL", "WARNING"):
@@ -49,7 +49,7 @@ def _kernel(now: Sight, plan: Plan) -> Iterator[Symptom]:
         )
 
 
-def _gpus(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
+def _gpus(before: Snapshot, now: Snapshot, plan: BurninPlan) -> Iterator[Symptom]:
     if "gpus" in now.missing:
         return
     was = {one.pci or str(one.index): one for one in before.gpus if not one.lost}
@@ -66,7 +66,7 @@ def _gpus(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
             yield from _gpu(now, device, old, new)
 
 
-def _gpu(now: Sight, device: str, old: GpuState, new: GpuState) -> Iterator[Symptom]:
+def _gpu(now: Snapshot, device: str, old: GpuState, new: GpuState) -> Iterator[Symptom]:
     counts: tuple[tuple[str, Severity], ...] = (("uncorrected", "critical"), ("corrected", "warning"))
     for word, severity in counts:
         if (rise := _rise(getattr(old, word), getattr(new, word))) > 0:
@@ -97,7 +97,7 @@ def _rise(old: int | None, new: int | None) -> int:
     return 0 if old is None or new is None else new - old
 
 
-def _node(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
+def _node(before: Snapshot, now: Snapshot, plan: BurninPlan) -> Iterator[Symptom]:
     if "machine" in now.missing or "machine" in before.missing:
         return
     for module, (corrected, uncorrected) in now.memory.items():
@@ -124,7 +124,7 @@ def _node(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
         yield _one(now, device, "slowed", "warning", f"slowed {rise} times for heat since the last reading", _COOL)
 
 
-def _blind(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
+def _blind(before: Snapshot, now: Snapshot, plan: BurninPlan) -> Iterator[Symptom]:
     """Parts that can be seen no more. A driver that told of GPUs and gives no answer now is the fault itself."""
     for part, why in now.missing.items():
         if part in before.missing:
@@ -137,7 +137,7 @@ def _blind(before: Sight, now: Sight, plan: Plan) -> Iterator[Symptom]:
             yield _one(now, NODE, "unseen", "warning", f"{part} can no longer be watched: {why}", "see why")
 
 
-def notes(first: Sight) -> tuple[str, ...]:
+def notes(first: Snapshot) -> tuple[str, ...]:
     """What was so at the start already, and what cannot be watched."""
     found = [f"not watched: {part}: {why}" for part, why in first.missing.items()]
     for one in first.gpus:
@@ -158,7 +158,7 @@ def notes(first: Sight) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _unwatched(first: Sight) -> list[str]:
+def _unwatched(first: Snapshot) -> list[str]:
     """What of the heat of the node nothing tells."""
     found = []
     if not first.heat_c:
@@ -168,7 +168,7 @@ def _unwatched(first: Sight) -> list[str]:
     return found
 
 
-def figures(now: Sight, plan: Plan) -> dict[str, Figures]:
+def figures(now: Snapshot, plan: BurninPlan) -> dict[str, Figures]:
     """What the readings are now, of each device and of the node."""
     found: dict[str, dict[str, float]] = {NODE: {}}
     by_pci = {one.pci: one for one in now.gpus if not one.lost}

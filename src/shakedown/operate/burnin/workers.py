@@ -15,7 +15,7 @@ import msgspec
 from ...hosts.access import inherited
 from ...programs import events
 from ..health import children
-from .records import Device, Done, Plan, State
+from .records import BurninPlan, Device, State, WorkerEnd
 
 #: A worker that prints lines without an end is none of ours: so much of one is kept.
 _MOST_LINE = 1 << 16
@@ -23,7 +23,7 @@ _MOST_LINE = 1 << 16
 SLOWEST_FILL = 0.2e9
 
 
-def command(program: str, plan: Plan, device: Device, start_ns: int, burnt_s: float, seed: int) -> list[str]:
+def command(program: str, plan: BurninPlan, device: Device, start_ns: int, burnt_s: float, seed: int) -> list[str]:
     """The worker's command line. ``start_ns`` is the beginning of the schedule, of which ``burnt_s`` are over."""
     words = [
         program,
@@ -51,10 +51,10 @@ def command(program: str, plan: Plan, device: Device, start_ns: int, burnt_s: fl
 class Worker:
     """A worker under way. What it tells is read without waiting."""
 
-    def __init__(self, device: Device, argv: Sequence[str], errors: Path, now: float, plan: Plan) -> None:
+    def __init__(self, device: Device, argv: Sequence[str], errors: Path, now: float, plan: BurninPlan) -> None:
         self.device, self.errors = device, errors
         self.state: State = "waiting"
-        self.done = Done()
+        self.done = WorkerEnd()
         self.stage = ""
         self.period_s = 0.0
         self.rate: float | None = None  # flop/s of the last seconds
@@ -106,9 +106,9 @@ class Worker:
         return None
 
     def _beat(self, event: dict[str, Any]) -> None:
-        names = Done.__struct_fields__
+        names = WorkerEnd.__struct_fields__
         with contextlib.suppress(msgspec.ValidationError):  # a line that other output was mixed into
-            done = msgspec.convert({name: event[name] for name in names if name in event}, Done)
+            done = msgspec.convert({name: event[name] for name in names if name in event}, WorkerEnd)
             seconds = done.product_s - self.done.product_s
             if seconds > 0.2:
                 self.rate = (done.flop - self.done.flop) / seconds

@@ -16,8 +16,8 @@ from ...errors import BadInput, ShakedownError, unknown
 from ...records import Record
 from . import children, exposure, growth, plan, state, thresholds
 from .children import Gone, Task
-from .node_access import Replay, Senses
-from .records import Check, Finding, Kept, Look, Metric, Outcome, Report, Stuck, Verdict, worst
+from .node_access import NodeAccess, Replay
+from .records import Check, CheckContext, Finding, HealthReport, KeptState, Metric, Outcome, Stuck, Verdict, worst
 
 FOLDER = "operate.health.checks"
 #: By then all that answers has answered; the goal is that a stuck one is reported within 5 s.
@@ -29,7 +29,7 @@ _STATE = "state"
 STATE_LIMIT_S = 1.0
 
 
-class Asked(Record, frozen=True, kw_only=True):
+class HealthOptions(Record, frozen=True, kw_only=True):
     """What one call is asked to do."""
 
     checks: tuple[str, ...] = ()  # empty: all
@@ -69,8 +69,9 @@ def check(name: str) -> Check:
 
 
 def carry_out(
-    asked: Asked, then: Callable[[Report, Kept, plan.Plan], Kept] = lambda report, kept, planned: kept
-) -> tuple[Report, Kept, str]:
+    asked: HealthOptions,
+    then: Callable[[HealthReport, KeptState, plan.HealthPlan], KeptState] = lambda report, kept, planned: kept,
+) -> tuple[HealthReport, KeptState, str]:
     """Look, judge, act by ``then`` where the state is ours alone, keep. Returns the report, the state, and a word on why
     nothing was kept (empty where it was).
 
@@ -89,7 +90,7 @@ def carry_out(
     planned = _plan(asked, host)
     around = _Around(asked, _chosen(asked, planned), planned, senses, host, now_s, begun)
     if asked.state == "none":
-        return (*_call(around, Kept(host=host), []), "as asked")
+        return (*_call(around, KeptState(host=host), []), "as asked")
     file = state.path(asked.state, host)
     state.prepare(os.path.dirname(file))
     before, trouble, readable = _before(file, host)
@@ -109,26 +110,26 @@ def carry_out(
 class _Around(NamedTuple):
     """What one call is about."""
 
-    asked: Asked
+    asked: HealthOptions
     chosen: Sequence[str]
-    planned: plan.Plan
-    senses: Senses
+    planned: plan.HealthPlan
+    senses: NodeAccess
     host: str
     now_s: float
     begun: float
 
 
-def _senses(asked: Asked, note: Any = None) -> Senses:
-    made = (Replay if asked.root else Senses)(asked.root)
+def _senses(asked: HealthOptions, note: Any = None) -> NodeAccess:
+    made = (Replay if asked.root else NodeAccess)(asked.root)
     if note is not None:
         made.note = note
     return made
 
 
-def _plan(asked: Asked, host: str) -> plan.Plan:
+def _plan(asked: HealthOptions, host: str) -> plan.HealthPlan:
     file = asked.plan or next((one for one in plan.PLACES if os.path.exists(one)), "")
     if not file or file == "none":
-        return plan.Plan()
+        return plan.HealthPlan()
     from ... import strict
 
     text = strict.read_text(Path(file))
@@ -142,7 +143,7 @@ def _plan(asked: Asked, host: str) -> plan.Plan:
         return plan.parse(text, file, host, plugins.names(FOLDER))
 
 
-def _chosen(asked: Asked, planned: plan.Plan) -> tuple[str, ...]:
+def _chosen(asked: HealthOptions, planned: plan.HealthPlan) -> tuple[str, ...]:
     known = dict.fromkeys((*names(), *planned.sections))
     for name in asked.checks:
         if name not in known:
@@ -150,27 +151,27 @@ def _chosen(asked: Asked, planned: plan.Plan) -> tuple[str, ...]:
     return tuple(asked.checks or (one for one in known if one not in planned.skip))
 
 
-def _before(file: str, host: str) -> tuple[Kept, list[Finding], bool]:
+def _before(file: str, host: str) -> tuple[KeptState, list[Finding], bool]:
     """What the last call kept, read by a child that may hang; what is wrong with it; and whether it may be written."""
 
     def work(task: Task, note: Any) -> bytes:
         note(f"reading {file}")
         try:
-            return b"=" + msgspec.msgpack.encode(state.read(file) or Kept(host=host))
+            return b"=" + msgspec.msgpack.encode(state.read(file) or KeptState(host=host))
         except (OSError, ValueError) as error:
             return b"!" + str(error).encode()
 
     found = children.run([Task(_STATE)], work, STATE_LIMIT_S)[Task(_STATE)]
     if isinstance(found, bytes) and found[:1] == b"=":
-        return msgspec.msgpack.decode(found[1:], type=Kept), [], True
+        return msgspec.msgpack.decode(found[1:], type=KeptState), [], True
     why = f"cannot be read: {found.why}" if isinstance(found, Gone) else found[1:].decode()
     what = f"{file} {why}; this call starts from the beginning, and what was counted is lost"
     action = f"see what is wrong with {file}, or name another folder with --state"
     trouble = Finding(check=_STATE, severity="UNKNOWN", what=what, action=action)
-    return Kept(host=host), [trouble], not isinstance(found, Gone)
+    return KeptState(host=host), [trouble], not isinstance(found, Gone)
 
 
-def _call(around: _Around, before: Kept, trouble: list[Finding]) -> tuple[Report, Kept]:
+def _call(around: _Around, before: KeptState, trouble: list[Finding]) -> tuple[HealthReport, KeptState]:
     asked, planned, now_s = around.asked, around.planned, around.now_s
     boot = around.senses.word("/proc/sys/kernel/random/boot_id") or ""
     still = _still_stuck(before.stuck)
@@ -192,7 +193,7 @@ def _call(around: _Around, before: Kept, trouble: list[Finding]) -> tuple[Report
     kept = _keep(around, before, outcomes, stuck, findings, boot)
     took_s = time.monotonic() - around.begun
     metrics = [one for outcome in outcomes.values() for one in outcome.metrics]
-    report = Report(
+    report = HealthReport(
         host=around.host,
         at_s=now_s,
         took_s=took_s,
@@ -209,7 +210,9 @@ def _call(around: _Around, before: Kept, trouble: list[Finding]) -> tuple[Report
     return report, kept
 
 
-def _look(task: Task, note: Any, asked: Asked, planned: plan.Plan, before: Kept, boot: str, now_s: float) -> Answer:
+def _look(
+    task: Task, note: Any, asked: HealthOptions, planned: plan.HealthPlan, before: KeptState, boot: str, now_s: float
+) -> Answer:
     """In the child: load the check, look. Never raises."""
     try:
         note("loading the check")
@@ -219,7 +222,7 @@ def _look(task: Task, note: Any, asked: Asked, planned: plan.Plan, before: Kept,
             from ... import strict  # imported with the plan already
 
             section = strict.convert(given, one.plan, f"{planned.file}: {task.check}", hint="see docs/health.md")
-        look = Look(
+        look = CheckContext(
             senses=_senses(asked, note),
             plan=section,
             kept=before.checks.get(task.check, {}),
@@ -315,12 +318,12 @@ def _hang_action(name: str) -> str:
 
 def _keep(
     around: _Around,
-    before: Kept,
+    before: KeptState,
     outcomes: dict[Task, Outcome],
     stuck: tuple[Stuck, ...],
     findings: Sequence[Finding],
     boot: str,
-) -> Kept:
+) -> KeptState:
     """The state after this call. A call for some checks says nothing of load and confirms nothing."""
     kept = {task.check: one.kept for task, one in outcomes.items() if one.kept is not None and not task.part}
     load = {key: value for one in outcomes.values() for key, value in one.load.items()}

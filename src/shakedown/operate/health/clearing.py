@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import msgspec
 
 from ...errors import BadInput
-from .records import Kept, Occasion
+from .records import KeptState, Occasion
 
 _CHECK = "kernellog"
 
 
-def occasions(kept: Kept) -> tuple[Occasion, ...]:
+def occasions(kept: KeptState) -> tuple[Occasion, ...]:
     """The faults that a state holds."""
     return tuple(msgspec.convert(kept.checks.get(_CHECK, {}).get("occasions", []), list[Occasion]))
 
@@ -23,7 +23,7 @@ def name(one: Occasion) -> str:
     return f"{one.item} {word}".strip()
 
 
-def clear(kept: Kept, words: Sequence[str]) -> tuple[Kept, tuple[str, ...]]:
+def clear(kept: KeptState, words: Sequence[str]) -> tuple[KeptState, tuple[str, ...]]:
     """Clear the faults whose name has one of these words in it (all with ``all``). Returns the state, and what was cleared.
 
     Raises BadInput where there is none such.

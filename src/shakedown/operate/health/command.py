@@ -11,8 +11,8 @@ import msgspec
 from ...errors import BadInput, ShakedownError
 from ...records import Record
 from . import calling, plan
-from .calling import Asked
-from .records import Finding, Kept, Report, worst
+from .calling import HealthOptions
+from .records import Finding, HealthReport, KeptState, worst
 
 
 class How(Record, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class How(Record, frozen=True, kw_only=True):
     node: str = ""  # as the engine calls it
 
 
-def main(asked: Asked, how: How) -> int:
+def main(asked: HealthOptions, how: How) -> int:
     """Check, show, act. The exit code: with ``nagios`` 0 to 3 as plugins have it, else the tool's own."""
     try:
         return _run(asked, how)
@@ -41,7 +41,7 @@ def main(asked: Asked, how: How) -> int:
         return 3
 
 
-def _run(asked: Asked, how: How) -> int:
+def _run(asked: HealthOptions, how: How) -> int:
     _check(asked, how)
     report = carry_out(asked, how)
     if how.prometheus:
@@ -67,7 +67,7 @@ def _run(asked: Asked, how: How) -> int:
     return report.exit_code
 
 
-def _check(asked: Asked, how: How) -> None:
+def _check(asked: HealthOptions, how: How) -> None:
     if how.json + how.nagios + how.ganglia + (how.prometheus == "-") > 1:
         raise BadInput(
             "--json, --nagios, --ganglia and --prometheus - exclude each other", hint="all write to standard output"
@@ -89,11 +89,11 @@ def _check(asked: Asked, how: How) -> None:
             )
 
 
-def carry_out(asked: Asked, how: How) -> Report:
+def carry_out(asked: HealthOptions, how: How) -> HealthReport:
     """One call, with what it does about a drain as a finding of its own. Raises ShakedownError."""
     done: list[Finding] = []
 
-    def then(report: Report, kept: Kept, planned: plan.Plan) -> Kept:
+    def then(report: HealthReport, kept: KeptState, planned: plan.HealthPlan) -> KeptState:
         if not how.drain:
             return kept
         from . import drain
@@ -128,7 +128,7 @@ def show_finding(severity: str, where: str, what: str, action: str) -> None:
         print_sentence(action, f"{'':12}next: ", f"{'':18}")
 
 
-def show(report: Report, everything: bool) -> None:
+def show(report: HealthReport, everything: bool) -> None:
     """For a person: what is wrong, or all of it, and a last line that says what was looked at."""
     from ...document.terminal import print_sentence, print_table
 
@@ -153,8 +153,10 @@ def show(report: Report, everything: bool) -> None:
     print_sentence(told, f"{report.host}: {report.severity} ", "  ")
 
 
-def options(**given: Any) -> tuple[Asked, How]:
+def options(**given: Any) -> tuple[HealthOptions, How]:
     """The two records from the words of a call; None and empty are the defaults."""
-    asked = {key: value for key, value in given.items() if key in Asked.__struct_fields__ and value not in (None, "")}
+    asked = {
+        key: value for key, value in given.items() if key in HealthOptions.__struct_fields__ and value not in (None, "")
+    }
     how = {key: value for key, value in given.items() if key in How.__struct_fields__ and value not in (None, "")}
-    return Asked(**asked), How(**how)
+    return HealthOptions(**asked), How(**how)

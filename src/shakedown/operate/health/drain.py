@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from ...errors import CannotMeasure, unknown
-from ...hosts.access import RealHost, Result
+from ...hosts.access import LocalHost, Result
 from .plan import Rules
-from .records import Drained, Finding, Kept, Report, Verdict
+from .records import Drained, Finding, HealthReport, KeptState, Verdict
 
 PREFIX = "shakedown:"
 #: A reason is shown in one line of sinfo; the report has the rest.
@@ -32,7 +32,7 @@ class Node(NamedTuple):
     word: str  # the engine's own
 
 
-class Step(NamedTuple):
+class DrainStep(NamedTuple):
     """What to do, and why or why not."""
 
     action: Literal["drain", "resume", "nothing"]
@@ -90,28 +90,28 @@ def decide(
     findings: Sequence[Finding],
     ours: Drained | None,
     resume: bool,
-) -> Step:
+) -> DrainStep:
     """What to do with a node, by what the engine says of it, what the calls said, and what we have done before."""
     if not node.known:
-        return Step("nothing", why=f"the engine knows no such node ({node.word})")
+        return DrainStep("nothing", why=f"the engine knows no such node ({node.word})")
     keys = confirmed(verdicts, rules)
     mine = ours is not None and node.drained and node.reason == ours.reason and node.reason.startswith(PREFIX)
     if node.drained and not mine:
-        return Step("nothing", why=f"is drained already, not by us: {node.reason or 'no reason'}")
+        return DrainStep("nothing", why=f"is drained already, not by us: {node.reason or 'no reason'}")
     if keys:
         wanted = reason(findings, keys)
         if mine and ours is not None and ours.reason == wanted:
-            return Step("nothing", why="is drained by us already")
+            return DrainStep("nothing", why="is drained by us already")
         if node.down:
-            return Step("nothing", why=f"is down: {node.word}")
-        return Step("drain", wanted, why=f"{len(keys)} critical, confirmed {rules.confirm}")
+            return DrainStep("nothing", why=f"is down: {node.word}")
+        return DrainStep("drain", wanted, why=f"{len(keys)} critical, confirmed {rules.confirm}")
     if mine and resume:
         if healthy(verdicts, rules):
-            return Step("resume", why="was drained by us, and has been healthy in all of the last calls")
-        return Step("nothing", why="was drained by us; it has not yet been healthy often enough to be resumed")
+            return DrainStep("resume", why="was drained by us, and has been healthy in all of the last calls")
+        return DrainStep("nothing", why="was drained by us; it has not yet been healthy often enough to be resumed")
     if mine:
-        return Step("nothing", why="is drained by us; it is resumed with --resume only")
-    return Step("nothing", why="there is nothing that is confirmed")
+        return DrainStep("nothing", why="is drained by us; it is resumed with --resume only")
+    return DrainStep("nothing", why="there is nothing that is confirmed")
 
 
 # ------------------------------------------------------------------------------------------------------------- engines
@@ -161,12 +161,12 @@ def act(
     engine: str,
     name: str,
     rules: Rules,
-    report: Report,
-    kept: Kept,
+    report: HealthReport,
+    kept: KeptState,
     *,
     resume: bool,
-    run: Run = lambda argv: RealHost().run(argv, limit_s=10.0),
-) -> tuple[Kept, Step]:
+    run: Run = lambda argv: LocalHost().run(argv, limit_s=10.0),
+) -> tuple[KeptState, DrainStep]:
     """Look at the node, decide, do it. Returns the state with what is ours now. Raises BadInput for an engine that is not
     known, CannotMeasure where it refuses."""
     if engine not in ENGINES:
@@ -181,7 +181,7 @@ def act(
     # Between the look and the act a person may have drained it: look once more, as near to the act as can be.
     again = words.read(run(words.show(name)), name)
     if again != node:
-        return kept, Step("nothing", why="its state changed meanwhile; the next call decides")
+        return kept, DrainStep("nothing", why="its state changed meanwhile; the next call decides")
     said = run(words.drain(name, step.reason) if step.action == "drain" else words.resume(name))
     if not said.ok:
         why = (said.err or said.out).strip().splitlines() or ["no answer"]

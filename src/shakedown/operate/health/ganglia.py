@@ -12,7 +12,7 @@ import re
 import shlex
 
 from .prometheus import VALUES, states
-from .records import Metric, Report
+from .records import HealthReport, Metric
 
 _PREFIX = "shakedown_"
 _UNITS = {"s": "s", "B": "bytes", "%": "%", "c": "", "": ""}
@@ -20,7 +20,7 @@ _UNITS = {"s": "s", "B": "bytes", "%": "%", "c": "", "": ""}
 _SHOWN_S, _KEPT_S = 1800, 86400
 
 
-def text(report: Report, gmetric: str = "gmetric") -> str:
+def text(report: HealthReport, gmetric: str = "gmetric") -> str:
     """All lines: the state of each check and of the node (0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN), then the numbers."""
     found: dict[str, str] = {}
     whole = Metric(name="status", value=VALUES[report.severity], help="The worst of all checks of the node.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .records import Finding, Metric, Report, Severity
+from .records import Finding, HealthReport, Metric, Severity
 
 EXIT_CODES: dict[Severity, int] = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN": 3}
 #: From what a person must see first.
@@ -17,7 +17,7 @@ _SHOWN: tuple[Severity, ...] = ("CRITICAL", "WARNING", "UNKNOWN")
 _FIRST_LINE = 400
 
 
-def text(report: Report) -> str:
+def text(report: HealthReport) -> str:
     """All of the output, with its last newline."""
     wrong = [one for severity in _SHOWN for one in report.findings if one.severity == severity]
     head = f"SHAKEDOWN {report.severity} - {_summary(report, wrong)}"
@@ -33,7 +33,7 @@ def plain(words: str) -> str:
     return " ".join(words.replace("|", "/").split())
 
 
-def _summary(report: Report, wrong: Sequence[Finding]) -> str:
+def _summary(report: HealthReport, wrong: Sequence[Finding]) -> str:
     if not wrong:
         return f"{len(report.findings)} findings, none of concern" + (
             f"; not here: {', '.join(report.absent)}" if report.absent else ""

@@ -1,6 +1,6 @@
 """What a check reads of the machine, below a root that may be a recording.
 
-Unlike ``access.Door`` it tells "not there" (None) from "refused" (an OSError), since the second is never fine; and it notes
+Unlike ``HostAccess`` it tells "not there" (None) from "refused" (an OSError), since the second is never fine; and it notes
 what it is about to touch, so that whoever watches a child that hangs can say on what.
 """
 
@@ -50,7 +50,7 @@ class Timex(NamedTuple):
 _LONGEST_NUMBER = 40
 
 
-class Senses:
+class NodeAccess:
     """This machine, or what lies below ``root``."""
 
     def __init__(self, root: str = "", note: Callable[[str], None] = lambda what: None) -> None:
@@ -136,7 +136,7 @@ class Senses:
             os.unlink(path)
 
     def run(self, argv: Sequence[str], limit_s: float | None = None) -> Result:
-        """Run a command, as ``access.RealHost.run``, but in the process group of this child: what hangs there is found, and
+        """Run a command, as ``access.LocalHost.run``, but in the process group of this child: what hangs there is found, and
         told of, by who watches it (children.py). Without a limit it is only that one that ends it. Never raises."""
         import subprocess
 
@@ -236,7 +236,7 @@ def cpu_list(text: str) -> tuple[int, ...]:
     return tuple(cpus)
 
 
-class Replay(Senses):
+class Replay(NodeAccess):
     """A recording: files below ``root``, and in ``senses.json`` there what is no file.
 
     ``{"commands": {"nvidia-smi -q -x": "smi.xml"}, "space": {"/": [total, free, files, free_files, used]},

@@ -49,7 +49,7 @@ class Rules(Record, frozen=True, kw_only=True):
         return k, n
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class HealthPlan(Record, frozen=True, kw_only=True):
     """What applies to one host."""
 
     file: str = ""  # empty: there is none, and checks judge only what needs no plan
@@ -73,7 +73,7 @@ def matches(pattern: str, host: str) -> bool:
     return pattern in names
 
 
-def parse(text: str, file: str, host: str, known: Iterable[str]) -> Plan:
+def parse(text: str, file: str, host: str, known: Iterable[str]) -> HealthPlan:
     """What a plan says of one host. Raises BadInput for what is wrong anywhere in it, for whichever host."""
     from ... import strict
 
@@ -105,7 +105,7 @@ def parse(text: str, file: str, host: str, known: Iterable[str]) -> Plan:
                 sections[name] = {**sections.get(name, {}), **section}
     rules = strict.convert(drain, Rules, f"{file}: drain", hint="see docs/health.md")
     _ = rules.counts
-    return Plan(file=file, sections=sections, skip=tuple(skip), drain=rules, matched=tuple(matched))
+    return HealthPlan(file=file, sections=sections, skip=tuple(skip), drain=rules, matched=tuple(matched))
 
 
 def _check(table: Mapping[str, Any], names: set[str], where: str) -> tuple[list[str], list[str]]:

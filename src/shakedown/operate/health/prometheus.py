@@ -10,14 +10,14 @@ from pathlib import Path
 
 from ...errors import CannotMeasure
 from ...files import atomic
-from .records import ORDER, Metric, Report, Severity, worst
+from .records import ORDER, HealthReport, Metric, Severity, worst
 
 _PREFIX = "shakedown_health_"
 #: Like Nagios's exit codes, so that an alert needs no table.
 VALUES: dict[Severity, int] = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN": 3}
 
 
-def text(report: Report) -> str:
+def text(report: HealthReport) -> str:
     """All families, sorted by name."""
     families: dict[str, dict[str, Metric]] = {}
     for one in (*report.metrics, *states(report)):
@@ -33,7 +33,7 @@ def text(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def states(report: Report) -> list[Metric]:
+def states(report: HealthReport) -> list[Metric]:
     """What every monitoring system is told besides the numbers: the state of each check, what is wrong, when it was."""
     by_check: dict[str, list[Severity]] = {}
     for one in report.findings:

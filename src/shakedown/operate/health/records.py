@@ -10,7 +10,7 @@ import msgspec
 from ...records import Record
 
 if TYPE_CHECKING:
-    from .node_access import Senses
+    from .node_access import NodeAccess
 
 Severity = Literal["OK", "WARNING", "CRITICAL", "UNKNOWN"]
 #: From best to worst, as monitoring-plugins' max_state_alt orders them.
@@ -80,10 +80,10 @@ class Exposure(Record, frozen=True, kw_only=True):
     figures: str = ""  # the same call's, for a person: "4 of 4 GPUs busy, 1400 W, load 20.1 on 24 CPUs"
 
 
-class Look(NamedTuple):
+class CheckContext(NamedTuple):
     """What a check may look at."""
 
-    senses: Senses
+    senses: NodeAccess
     plan: Any  # its section of the plan: an instance of ``Check.plan``
     kept: dict[str, Any]  # what it kept; empty at first
     now_s: float
@@ -98,7 +98,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     title: str
     plan: type[msgspec.Struct]
-    run: Callable[[Look], Outcome]
+    run: Callable[[CheckContext], Outcome]
     """Looks and judges. May raise OSError and ValueError: what it then could not look at becomes UNKNOWN."""
     stuck: Severity = "UNKNOWN"
     """How bad it is that this check got no answer: CRITICAL where that is the fault itself (a mount, a driver)."""
@@ -147,7 +147,7 @@ class Drained(Record, frozen=True, kw_only=True):
     at_s: float
 
 
-class Kept(Record, frozen=True, kw_only=True):
+class KeptState(Record, frozen=True, kw_only=True):
     """What outlives a call."""
 
     schema: int = 1
@@ -161,7 +161,7 @@ class Kept(Record, frozen=True, kw_only=True):
     drained: Drained | None = None
 
 
-class Report(Record, frozen=True, kw_only=True):
+class HealthReport(Record, frozen=True, kw_only=True):
     """One call, whole."""
 
     host: str

@@ -12,7 +12,7 @@ import msgspec
 
 from ...errors import UNREADABLE, BadInput, CannotMeasure
 from ...files import atomic, locks
-from .records import Kept
+from .records import KeptState
 
 #: How long a call waits for another to finish before it goes on without keeping anything.
 LOCK_S = 0.5
@@ -52,7 +52,7 @@ def prepare(where: str) -> None:
         )
 
 
-def read(file: str) -> Kept | None:
+def read(file: str) -> KeptState | None:
     """The state; None where there is none yet. Raises ValueError for one that is damaged, OSError."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -61,7 +61,7 @@ def read(file: str) -> Kept | None:
     with open(descriptor, "rb") as opened:
         data = opened.read(MOST_BYTES)
     try:
-        kept = msgspec.json.decode(data, type=Kept)
+        kept = msgspec.json.decode(data, type=KeptState)
     except UNREADABLE as error:
         raise ValueError(f"is damaged: {error}") from None
     if kept.schema != 1:
@@ -69,7 +69,7 @@ def read(file: str) -> Kept | None:
     return kept
 
 
-def write(file: str, kept: Kept) -> None:
+def write(file: str, kept: KeptState) -> None:
     """Whole or not at all. Not flushed to the disk: that takes longer than the checks, and what a power cut loses is
     counted anew from the kernel's log of the next start. Raises CannotMeasure."""
     try:

@@ -16,7 +16,7 @@ import msgspec
 
 from ...document.text import kinds_of, ranked
 from ...records import Analysis, Finding, Host, Notice, PairMatrix
-from .. import Report
+from .. import ReportFormat
 
 _PLAIN = (
     "workload",
@@ -258,4 +258,4 @@ def _companions(analysis: Analysis) -> dict[str, str | bytes]:
     }
 
 
-REPORT = Report(name="csv", suffix="csv", render=_findings, companions=_companions)
+REPORT = ReportFormat(name="csv", suffix="csv", render=_findings, companions=_companions)

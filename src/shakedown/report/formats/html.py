@@ -19,7 +19,7 @@ from ...document.model import TONES, Document, Heat
 from ...document.text import without_controls
 from ...records import Analysis
 from ...units import show
-from .. import Report
+from .. import ReportFormat
 from .._sections import document
 
 if TYPE_CHECKING:
@@ -136,4 +136,4 @@ def _heat_colours(*, dark: bool = False) -> str:
     )
 
 
-REPORT = Report(name="html", suffix="html", render=render)
+REPORT = ReportFormat(name="html", suffix="html", render=render)

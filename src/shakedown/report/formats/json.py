@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from ...records import Analysis
-from .. import Report
+from .. import ReportFormat
 
-REPORT = Report(name="json", suffix="json", render=msgspec.json.encode)
+REPORT = ReportFormat(name="json", suffix="json", render=msgspec.json.encode)
 
 
 def read(data: bytes) -> Analysis:

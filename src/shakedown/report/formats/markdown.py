@@ -8,7 +8,7 @@ from ...document.model import Alert, Bars, Block, Document, Facts, Figures, Logs
 from ...document.text import without_controls
 from ...records import Analysis
 from ...units import show
-from .. import Report
+from .. import ReportFormat
 from .._sections import document
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~#])")
@@ -130,4 +130,4 @@ def _companions(analysis: Analysis) -> dict[str, str | bytes]:
     return files
 
 
-REPORT = Report(name="markdown", suffix="md", render=render, companions=_companions)
+REPORT = ReportFormat(name="markdown", suffix="md", render=render, companions=_companions)

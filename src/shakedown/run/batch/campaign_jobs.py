@@ -14,7 +14,7 @@ from ... import __version__, campaign, machine, schedulers
 from ...campaign import Campaign, ShapeEntry, plan
 from ...errors import BadInput, CannotMeasure, Interrupted, ShakedownError, StoreFailed
 from ...hosts import hostlist
-from ...hosts.access import RealHost
+from ...hosts.access import LocalHost
 from ...metering import campaign_meters
 from ...metering.campaign_meters import Metered
 from ...records import Measurement, Run
@@ -25,7 +25,7 @@ from .. import fallback_store, harness
 from ..observer import Observer, line
 from . import job_monitor, options, submission
 from .options import BatchOptions
-from .submission import Submitted
+from .submission import JobHandle
 
 
 def prepare(
@@ -55,7 +55,7 @@ def _for_shape(asked: BatchOptions, name: str, shape: ShapeEntry) -> BatchOption
 def _limit_s(wanted: Campaign, asked: BatchOptions, where: str) -> float:
     """A job's time limit in seconds: what the campaign would take on hosts that are as this one is, and room."""
     try:
-        found = plan.alike(machine.machine(RealHost()), asked.nodes)
+        found = plan.alike(machine.machine(LocalHost()), asked.nodes)
         made = plan.make(wanted, found, where=where, version=__version__, shape=asked.shape)
     except BadInput:
         raise
@@ -86,7 +86,7 @@ def carry_out(parts: Mapping[Path, BatchOptions], back: str, observer: Observer,
 
     Raises BadInput, Unavailable, CannotMeasure, and Interrupted: the jobs go on.
     """
-    door = RealHost()
+    door = LocalHost()
     submitted = set()
     for part, asked in parts.items():
         before = submission.at_work(part)
@@ -115,7 +115,7 @@ def _follow(part: Path, asked: BatchOptions, back: str, observer: Observer, *, n
         if counts:
             submission.refuse_unsaved(part, folder, record, back)
         if not (part / "manifest.json").exists():
-            raise submission.why_nothing(folder, record, back, RealHost())
+            raise submission.why_nothing(folder, record, back, LocalHost())
         if not submission.left(part):
             return
         attempts -= counts
@@ -129,11 +129,11 @@ def _follow(part: Path, asked: BatchOptions, back: str, observer: Observer, *, n
                 + f"\n  next: {back} {shlex.join(options.words(asked))}"
             )
             return
-        next_job = submission.submit(part, asked, RealHost())
+        next_job = submission.submit(part, asked, LocalHost())
         observer.say(f"{asked.engine} job {next_job.id} goes on with what is left")
 
 
-def watch(part: Path, folder: Path, job: Submitted, back: str, observer: Observer) -> tuple[JobRecord, bool]:
+def watch(part: Path, folder: Path, job: JobHandle, back: str, observer: Observer) -> tuple[JobRecord, bool]:
     """Follow a job, saying what changes: what became of it, and whether it was seen waiting or at work. Ctrl-C leaves it
     running: Interrupted says how to come back and how to end it."""
     said = ""
@@ -154,7 +154,7 @@ def watch(part: Path, folder: Path, job: Submitted, back: str, observer: Observe
 
     try:
         with observer.waiting(engine, job.id) as hear:
-            return submission.follow(part, folder, job, RealHost(), tell, seen), alive
+            return submission.follow(part, folder, job, LocalHost(), tell, seen), alive
     except KeyboardInterrupt:
         end = " ".join(engine.cancel(job.id))
         raise Interrupted("the job goes on", hint=f"{back}   (watches it again)\n        {end}   (ends it)") from None
@@ -171,7 +171,7 @@ def inside(path: Path, observer: Observer) -> list[Measurement]:
     allocation's time allowed no further run. What came out of the runs, and what is left, tells who follows the job.
     Raises BadInput, CannotMeasure, StoreFailed.
     """
-    door = RealHost()
+    door = LocalHost()
     allocation = schedulers.inside(os.environ, door)
     if allocation is None:
         raise CannotMeasure(

@@ -22,7 +22,7 @@ import msgspec
 
 from ...errors import BadInput, CannotMeasure, StoreFailed
 from ...files import atomic
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...records import Record
 from ...schedulers import JobRecord, JobState, Request, Scheduler
 
@@ -44,7 +44,7 @@ ROWS_LAG = "its rows in the accounting lag"
 _R = TypeVar("_R", bound=Record)
 
 
-class Ticket(Record, frozen=True, kw_only=True):
+class JobTicket(Record, frozen=True, kw_only=True):
     """A job that was submitted: enough to find it again from another process."""
 
     engine: str
@@ -61,10 +61,10 @@ class Member(Record, frozen=True, kw_only=True):
     over_since_s: float | None = None  # our clock: since when the queue says that it is over and the accounting nothing
 
 
-class View(Record, frozen=True, kw_only=True):
+class JobStatus(Record, frozen=True, kw_only=True):
     """What is known of a submitted job."""
 
-    ticket: Ticket
+    ticket: JobTicket
     members: tuple[Member, ...] = ()
     final: bool = False
     waiting: str = ""  # what is waited for beside the job itself: "the queue does not answer"
@@ -90,20 +90,20 @@ class View(Record, frozen=True, kw_only=True):
 # -------------------------------------------------------------------------------------------------------------- deciding
 
 
-def begin(ticket: Ticket) -> View:
+def begin(ticket: JobTicket) -> JobStatus:
     """The view of a job of which nothing was asked yet."""
-    return View(ticket=ticket, members=(Member(now=_unknown(ticket, "not yet asked for")),))
+    return JobStatus(ticket=ticket, members=(Member(now=_unknown(ticket, "not yet asked for")),))
 
 
 def judge(
-    before: View,
+    before: JobStatus,
     queue: Sequence[JobRecord] | None,
     accounts: Sequence[JobRecord] | None,
     now_s: float,
     *,
     provisional: Callable[[JobRecord], bool] = lambda record: False,
     settle_s: float = SETTLE_S,
-) -> View:
+) -> JobStatus:
     """What is known now. ``queue`` and ``accounts`` are what those said; None where one did not answer. Pure."""
     if before.final:
         return before
@@ -137,7 +137,7 @@ def judge(
             lagging |= over and not member.final
         members.append(member)
     waiting = ACCOUNTING_SILENT if accounts is None else ROWS_LAG
-    return View(
+    return JobStatus(
         ticket=before.ticket,
         members=tuple(members),
         final=all(member.final for member in members),
@@ -147,7 +147,7 @@ def judge(
 
 
 def _member(
-    ticket: Ticket,
+    ticket: JobTicket,
     name: str,
     held: Member | None,
     live: JobRecord | None,
@@ -209,7 +209,7 @@ def _belongs(record: str, job: str) -> bool:
     return record == job or (record.startswith(job) and record[len(job)] in "_+.[")
 
 
-def _unknown(ticket: Ticket, why: str, name: str = "", seen: JobRecord | None = None) -> JobRecord:
+def _unknown(ticket: JobTicket, why: str, name: str = "", seen: JobRecord | None = None) -> JobRecord:
     if seen is not None:
         return _replace(seen, state="unknown", source="none", reason=why, exit_code=None, signal=None, end_s=None)
     return JobRecord(engine=ticket.engine, id=name or ticket.job, state="unknown", reason=why)
@@ -222,7 +222,7 @@ def _replace(record: _R, **changes: Any) -> _R:
 # ----------------------------------------------------------------------------------------------------------------- acting
 
 
-def submit(engine: Scheduler, request: Request, door: Door, path: Path) -> str:
+def submit(engine: Scheduler, request: Request, door: HostAccess, path: Path) -> str:
     """Write the batch script to ``path``, hand it to the engine, once, and return the job's id.
 
     Raises BadInput for what the engine cannot give and for a folder that others may write to, CannotMeasure where the
@@ -251,8 +251,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def look(
-    engine: Scheduler, views: Sequence[View], door: Door, now_s: float, *, settle_s: float = SETTLE_S
-) -> tuple[View, ...]:
+    engine: Scheduler, views: Sequence[JobStatus], door: HostAccess, now_s: float, *, settle_s: float = SETTLE_S
+) -> tuple[JobStatus, ...]:
     """Ask the engine once about all jobs that are not final: first the queue, then the accounting of those it lacks."""
     jobs = [view.ticket.job for view in views if not view.final]
     if not jobs:
@@ -275,7 +275,7 @@ def _plain(job: str, records: Sequence[JobRecord]) -> bool:
     return len(records) == 1 and records[0].id == job and not records[0].ended and not records[0].attempt
 
 
-def _ask(engine: Scheduler, jobs: Sequence[str], door: Door) -> list[JobRecord] | None:
+def _ask(engine: Scheduler, jobs: Sequence[str], door: HostAccess) -> list[JobRecord] | None:
     found: list[JobRecord] = []
     for group in [[job] for job in jobs] if engine.one_by_one else [list(jobs)] if jobs else []:
         answer = engine.accounted(door.run(engine.accounts(group), limit_s=COMMAND_LIMIT_S))
@@ -287,16 +287,16 @@ def _ask(engine: Scheduler, jobs: Sequence[str], door: Door) -> list[JobRecord] 
 
 def watch(
     engine: Scheduler,
-    tickets: Sequence[Ticket],
-    door: Door,
-    tell: Callable[[View], None] = lambda view: None,
+    tickets: Sequence[JobTicket],
+    door: HostAccess,
+    tell: Callable[[JobStatus], None] = lambda view: None,
     *,
     every_s: float = 15.0,
     settle_s: float = SETTLE_S,
     give_up_s: float | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> tuple[View, ...]:
+) -> tuple[JobStatus, ...]:
     """Follow jobs until it is known of each what became of it; ``tell`` hears of every job after every look at it.
 
     Asks often at first and every ``every_s`` seconds later. An engine that does not answer is waited for; ``give_up_s``
@@ -328,7 +328,7 @@ def unanswered(record: JobRecord) -> str:
 def follow(
     engine: Scheduler,
     job: str,
-    door: Door,
+    door: HostAccess,
     *,
     submitted_s: float | None = None,
     tell: Callable[[JobRecord], None] = lambda record: None,
@@ -341,9 +341,9 @@ def follow(
     ``tell`` hears after every look what is known now, whether it changed or not: a chance to look at what the job has
     written. What is waited for, and why a job will not start by itself, stands in its ``reason``.
     """
-    ticket = Ticket(engine=engine.name, job=job, submitted_s=submitted_s)
+    ticket = JobTicket(engine=engine.name, job=job, submitted_s=submitted_s)
 
-    def hear(view: View) -> None:
+    def hear(view: JobStatus) -> None:
         for member in view.members:
             why = "; ".join(filter(None, (member.now.reason, "" if member.final else view.waiting, view.stuck)))
             tell(_replace(member.now, reason=why))
@@ -352,7 +352,7 @@ def follow(
     return views[0].records
 
 
-def cancel(engine: Scheduler, job: str, door: Door) -> None:
+def cancel(engine: Scheduler, job: str, door: HostAccess) -> None:
     """Ask the engine to end a job. Raises CannotMeasure where it does not take that; a job that is over is no error."""
     result = door.run(engine.cancel(job), limit_s=COMMAND_LIMIT_S)
     if result.ok:

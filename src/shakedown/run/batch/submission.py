@@ -28,7 +28,7 @@ from ... import schedulers, strict
 from ...errors import BadInput, CannotMeasure, StoreFailed, Unavailable
 from ...files.atomic import failed, read_record, write, write_record
 from ...hosts import hostlist
-from ...hosts.access import Door
+from ...hosts.access import HostAccess
 from ...records import Measurement, Plan, Record
 from ...results.run_directory import RunDirectory
 from ...schedulers import JobRecord, Request
@@ -50,7 +50,7 @@ LOOK_S = 5.0
 CUT_SHORT = ("timeout", "node_fail", "preempted")
 
 
-class Submitted(Record, frozen=True, kw_only=True):
+class JobHandle(Record, frozen=True, kw_only=True):
     """A job that an engine took."""
 
     engine: str
@@ -107,7 +107,7 @@ def request(path: Path, folder: Path, asked: BatchOptions) -> Request:
     )
 
 
-def reachable(asked: BatchOptions, door: Door) -> schedulers.Scheduler:
+def reachable(asked: BatchOptions, door: HostAccess) -> schedulers.Scheduler:
     """The engine that is asked. Raises BadInput where there is none of that name, Unavailable where it does not answer."""
     engine = schedulers.get(asked.engine)
     if why := engine.absent(door):
@@ -115,7 +115,7 @@ def reachable(asked: BatchOptions, door: Door) -> schedulers.Scheduler:
     return engine
 
 
-def submit(path: Path, asked: BatchOptions, door: Door) -> Submitted:
+def submit(path: Path, asked: BatchOptions, door: HostAccess) -> JobHandle:
     """Submit one job for what is left in a run directory. Raises BadInput, Unavailable, CannotMeasure."""
     engine = reachable(asked, door)
     refuse_open(path)
@@ -132,22 +132,22 @@ def submit(path: Path, asked: BatchOptions, door: Door) -> Submitted:
     except OSError as error:
         raise failed(error, folder / fallback_store.NOTE, "write") from None
     job_id = job_monitor.submit(engine, request(path, folder, asked), door, folder / "job.sh")
-    job = Submitted(engine=asked.engine, id=job_id, submitted_s=door.now_ns() * 1e-9)
+    job = JobHandle(engine=asked.engine, id=job_id, submitted_s=door.now_ns() * 1e-9)
     write_record(folder / "job.json", job)
     return job
 
 
-def last(path: Path) -> tuple[Path, BatchOptions, Submitted | None] | None:
+def last(path: Path) -> tuple[Path, BatchOptions, JobHandle | None] | None:
     """The last job of a run directory: its folder, what was asked, and its id where the engine took it."""
     found = folders(path)
     if not found:
         return None
     folder = found[-1]
-    job = read_record(folder / "job.json", Submitted) if (folder / "job.json").exists() else None
+    job = read_record(folder / "job.json", JobHandle) if (folder / "job.json").exists() else None
     return folder, read_record(folder / "asked.json", BatchOptions), job
 
 
-def at_work(path: Path) -> tuple[Path, Submitted] | None:
+def at_work(path: Path) -> tuple[Path, JobHandle] | None:
     """The last job of a run directory, unless it is known what became of it."""
     found = last(path)
     if found is None or found[2] is None or ended(found[0]):
@@ -172,8 +172,8 @@ def ended(folder: Path) -> tuple[JobRecord, ...]:
 def follow(
     path: Path,
     folder: Path,
-    job: Submitted,
-    door: Door,
+    job: JobHandle,
+    door: HostAccess,
     tell: Callable[[JobRecord], None],
     seen: Callable[[Measurement], None],
 ) -> JobRecord:
@@ -202,10 +202,10 @@ def follow(
     return records[-1]
 
 
-def settle(folder: Path, job: Submitted, door: Door) -> bool:
+def settle(folder: Path, job: JobHandle, door: HostAccess) -> bool:
     """Whether a job is over, from one look at it; keeps what became of it. Raises StoreFailed where that cannot be kept."""
     engine = schedulers.get(job.engine)
-    ticket = job_monitor.Ticket(engine=job.engine, job=job.id, submitted_s=job.submitted_s)
+    ticket = job_monitor.JobTicket(engine=job.engine, job=job.id, submitted_s=job.submitted_s)
     (view,) = job_monitor.watch(engine, (ticket,), door, give_up_s=0.0)
     if view.final:
         write(folder / "ended.json", msgspec.json.encode(view.records))
@@ -221,7 +221,7 @@ def refuse_unsaved(path: Path, folder: Path, record: JobRecord, back: str) -> No
     if note is None:  # this file system writes nothing in place, or the job was ended before it could say anything
         hosts = hostlist.fold(record.hosts) or "its hosts"
         said = f"the run directory takes no file; a result that it refused lies on {hosts}: {fallback_store.PATTERN}"
-        note = fallback_store.Unsaved(what=said, hint="free some space, then go on")
+        note = fallback_store.SpilledResult(what=said, hint="free some space, then go on")
     what = f"job {record.id} ended ({words(record)}): {note.what}"
     hint = f"{note.hint}\n        here: {back}"
     raise fallback_store.ResultSaved(msgspec.structs.replace(note, what=what, where=note.where or str(path), hint=hint))
@@ -284,7 +284,7 @@ def said(folder: Path) -> str:
     return "\n".join(chosen.splitlines()[-8:])
 
 
-def why_nothing(folder: Path, record: JobRecord, back: str, door: Door) -> CannotMeasure:
+def why_nothing(folder: Path, record: JobRecord, back: str, door: HostAccess) -> CannotMeasure:
     """The error for a job that ended before it made a plan; ``back`` is the command that submits again."""
     text = said(folder) or _out_of_use(record, door)
     hint = f"the first node must see this folder and this Python ({sys.executable}); then: {back}"
@@ -298,7 +298,7 @@ def why_nothing(folder: Path, record: JobRecord, back: str, door: Door) -> Canno
     )
 
 
-def _out_of_use(record: JobRecord, door: Door) -> str:
+def _out_of_use(record: JobRecord, door: HostAccess) -> str:
     """What the engine says of those of the job's hosts that are out of use: a full spool ends a job without a word."""
     words = schedulers.get(record.engine).out_of_use
     result = door.run(words(record.hosts), limit_s=job_monitor.COMMAND_LIMIT_S) if words and record.hosts else None

@@ -35,7 +35,7 @@ from ...errors import BadInput, CannotMeasure, ShakedownError
 from ...files.atomic import read_record, write_record
 from ...records import Record
 from ...schedulers import Allocation
-from ..fallback_store import ResultSaved, Unsaved
+from ..fallback_store import ResultSaved, SpilledResult
 
 if TYPE_CHECKING:
     from ...records import Machine, Plan
@@ -59,7 +59,7 @@ _OWN = re.compile(
 _R = TypeVar("_R")
 
 
-class Order(Record, frozen=True, kw_only=True):
+class AgentCommand(Record, frozen=True, kw_only=True):
     """What hosts are told to do. ``machine``: leave what the host is. ``run ID REPEAT``: a copy of that run. ``stop``: end
     what is under way."""
 
@@ -76,17 +76,17 @@ class Answer(Record, frozen=True, kw_only=True):
     number: int = 0
     text: str = ""
     version: str = ""
-    unsaved: Unsaved | None = None  # where the result lies that the run directory refused
+    unsaved: SpilledResult | None = None  # where the result lies that the run directory refused
 
 
-def line_of(record: Order | Answer) -> bytes:
+def line_of(record: AgentCommand | Answer) -> bytes:
     """A record as a line; the break before it ends whatever stands there unfinished."""
     return b"\n" + MARK.encode() + msgspec.json.encode(record) + b"\n"
 
 
-def order_in(line: bytes) -> Order | None:
+def order_in(line: bytes) -> AgentCommand | None:
     """The order in a line, if there is one."""
-    return _decoded(line, Order)
+    return _decoded(line, AgentCommand)
 
 
 def answer_in(line: bytes) -> Answer | None:
@@ -111,7 +111,7 @@ class _Word(Record, frozen=True, kw_only=True):
     """What the child that carries out an order leaves for its relay."""
 
     text: str = ""
-    unsaved: Unsaved | None = None
+    unsaved: SpilledResult | None = None
 
 
 def _word_in(data: bytes) -> _Word:
@@ -131,11 +131,15 @@ class _Relay:
     def __init__(self, path: Path, host: str) -> None:
         self.path, self.host = path, host
         self._rest = b""
-        self._orders: list[Order] = []
+        self._orders: list[AgentCommand] = []
         self._opened: tuple[Machine, Plan] | None = None
 
     def say(
-        self, kind: Literal["ready", "done", "failed"], number: int = 0, text: str = "", unsaved: Unsaved | None = None
+        self,
+        kind: Literal["ready", "done", "failed"],
+        number: int = 0,
+        text: str = "",
+        unsaved: SpilledResult | None = None,
     ) -> None:
         answer = Answer(
             host=self.host, kind=kind, number=number, text=text[-2000:], version=__version__, unsaved=unsaved
@@ -160,7 +164,7 @@ class _Relay:
         found = [order for order in map(order_in, lines) if order is not None]
         self._orders += [order for order in found if self.host in order.hosts]
 
-    def carry_out(self, order: Order, *, listening: bool) -> None:
+    def carry_out(self, order: AgentCommand, *, listening: bool) -> None:
         """Do it in a child, and say what became of it. An order to stop ends it; so does the end of the input."""
         try:
             self._prepare(order)
@@ -202,7 +206,7 @@ class _Relay:
         finally:
             os.close(ended)
 
-    def _prepare(self, order: Order) -> None:
+    def _prepare(self, order: AgentCommand) -> None:
         """Load before the fork what every run needs, so that each child begins at once."""
         if order.words[0] != "run":
             return
@@ -218,7 +222,7 @@ class _Relay:
             if run.id == order.words[1]:
                 workloads.get(run.workload)
 
-    def _child(self, order: Order, hears: int) -> NoReturn:
+    def _child(self, order: AgentCommand, hears: int) -> NoReturn:
         code, text, unsaved = 1, "", None
         try:
             signal.signal(signal.SIGTERM, _stop)
@@ -241,13 +245,13 @@ class _Relay:
                 os.write(hears, msgspec.json.encode(_Word(text=text, unsaved=unsaved)))
             os._exit(code)
 
-    def _do(self, order: Order) -> None:
-        from ...hosts.access import RealHost
+    def _do(self, order: AgentCommand) -> None:
+        from ...hosts.access import LocalHost
 
         if order.words[0] == "machine":
             from ... import machine
 
-            found = msgspec.structs.replace(machine.discover(RealHost()), name=self.host)
+            found = msgspec.structs.replace(machine.discover(LocalHost()), name=self.host)
             return write_record(self.path / "hosts" / f"{self.host}.json", found)
         if order.words[0] != "run" or len(order.words) != 3 or self._opened is None:
             raise BadInput(f"a relay was told {' '.join(order.words)}", hint="machine, run ID REPEAT, stop")
@@ -261,7 +265,7 @@ class _Relay:
             RunDirectory(self.path),
             schedule.Step(run, int(order.words[2])),
             machine_record,
-            RealHost(),
+            LocalHost(),
             lambda fraction, text: None,
             allocation=msgspec.structs.replace(allocation, hosts=(self.host,), cpus=(), gpus=()),
             copy_on=self.host,

@@ -28,8 +28,8 @@ from ...hosts.access import inherited
 from ...hosts.process import kill_group
 from ...records import Host
 from ...schedulers import Allocation
-from ..fallback_store import Unsaved
-from .agent import Answer, Order, answer_in, line_of, seal
+from ..fallback_store import SpilledResult
+from .agent import AgentCommand, Answer, answer_in, line_of, seal
 
 Advance = Callable[[float | None, str], None]
 #: Until a relay answers: the launcher's start on many hosts, a login, Python from a disk that all hosts load at once.
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
 
     state: str  # done, failed, lost (no relay there, or no longer), timeout
     text: str = ""
-    unsaved: Unsaved | None = None  # its result, which the run directory refused
+    unsaved: SpilledResult | None = None  # its result, which the run directory refused
 
 
 class _Line:
@@ -81,7 +81,7 @@ class _Line:
         assert self.child.stdout is not None
         os.set_blocking(self.child.stdout.fileno(), False)
 
-    def tell(self, order: Order) -> None:
+    def tell(self, order: AgentCommand) -> None:
         assert self.child.stdin is not None
         with suppress(OSError):  # it has ended, which is heard from its output
             self.child.stdin.write(line_of(order))
@@ -143,7 +143,7 @@ class _Line:
         self.waiting.clear()
 
 
-class Relays:
+class AgentClient:
     """Those of one run directory and one allocation. ``first`` is the host that this runs on."""
 
     def __init__(self, path: Path, first: Host, allocation: Allocation) -> None:
@@ -165,7 +165,7 @@ class Relays:
         """Have an order carried out on each of these hosts at the same time; what became of it on each. On any exception,
         Ctrl-C too, what is under way is ended everywhere."""
         self._number += 1
-        order = Order(number=self._number, words=tuple(words), hosts=tuple(hosts))
+        order = AgentCommand(number=self._number, words=tuple(words), hosts=tuple(hosts))
         try:
             fed = self._call(order)
             if fed:
@@ -177,7 +177,7 @@ class Relays:
             self.close()
             raise
 
-    def _call(self, order: Order) -> bool:
+    def _call(self, order: AgentCommand) -> bool:
         """Have a relay on each host that an order is for, or a start that carries the order with it (False)."""
         missing = [host for host in self._without(order.hosts) if self._tries.get(host, 0) < _TRIES]
         if not missing:
@@ -217,7 +217,7 @@ class Relays:
         return [host for host in hosts if not any(host in line.alive for line in self._lines)]
 
     def _await(
-        self, order: Order, fed: bool, limit_s: float, estimate_s: float, advance: Advance
+        self, order: AgentCommand, fed: bool, limit_s: float, estimate_s: float, advance: Advance
     ) -> dict[str, Outcome]:
         begun = time.monotonic()
         found: dict[str, Outcome] = {}
@@ -237,7 +237,7 @@ class Relays:
 
         late_s = _LATE_S if fed else _LATE_S + start_limit_s()
         if not self._listen(limit_s + late_s, settled):
-            stop = Order(number=order.number, words=("stop",), hosts=order.hosts)
+            stop = AgentCommand(number=order.number, words=("stop",), hosts=order.hosts)
             for line in self._lines:
                 line.tell(stop)
             self._listen(_END_S, settled)
@@ -363,16 +363,16 @@ def why(host: str, code: int | None, said: Sequence[str], *, begun: bool = False
 
 # -------------------------------------------------------------------------------------------------------- what is held
 
-_HELD: list[Relays] = []
+_HELD: list[AgentClient] = []
 
 
-def held(path: Path, first: Host, allocation: Allocation) -> Relays:
+def held(path: Path, first: Host, allocation: Allocation) -> AgentClient:
     """The relays of a run directory, started when they are first told something; those of an earlier one are ended."""
     for one in _HELD:
         if one.same(path, allocation):
             return one
     close()
-    _HELD.append(Relays(path, first, allocation))
+    _HELD.append(AgentClient(path, first, allocation))
     return _HELD[0]
 
 

@@ -30,7 +30,7 @@ from . import client
 from .agent import ALLOCATION, me
 
 if TYPE_CHECKING:
-    from ...hosts.access import Door
+    from ...hosts.access import HostAccess
     from ..schedule import Step
 
 _MACHINE_S = 60.0
@@ -44,7 +44,7 @@ def run(
     machine: Machine,
     allocation: Allocation,
     hosts: Sequence[str],
-    door: Door,
+    door: HostAccess,
     advance: Callable[[float | None, str], None],
 ) -> list[Measurement]:
     """One step on every one of ``hosts`` at the same time; a measurement of each, in their order."""

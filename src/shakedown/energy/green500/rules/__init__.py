@@ -39,7 +39,7 @@ class Timing(Record, frozen=True, kw_only=True):
     source: str
 
 
-class Report(Record, frozen=True, kw_only=True):
+class ReportingRules(Record, frozen=True, kw_only=True):
     """Aspect 1c: which values are reported beside the mean power of the core phase."""
 
     run: bool = False  # the mean power (or energy) of the full run
@@ -89,7 +89,7 @@ class MeterAccuracy(Record, frozen=True, kw_only=True):
 class Level(Record, frozen=True, kw_only=True):
     granularity: Granularity
     timing: Timing
-    report: Report
+    report: ReportingRules
     fraction: Fraction
     subsystems: Subsystems
     location: Location

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ....errors import BadInput
-from ....hosts.access import Door
+from ....hosts.access import HostAccess
 from ..history import Builder, History
 from . import gridengine, inventory, recorded, slurm, slurm_asked, table, watched
 
@@ -25,7 +25,7 @@ _KNOWN: tuple[tuple[str, Callable[[str], bool], Callable[[Builder, Path, str], N
 
 
 def read(
-    sources: Sequence[str], door: Door, *, begin_s: int | None, end_s: int | None, zone: str = "", nodes: str = ""
+    sources: Sequence[str], door: HostAccess, *, begin_s: int | None, end_s: int | None, zone: str = "", nodes: str = ""
 ) -> History:
     """The history that sources tell together: ``slurm`` asks the engine, all else are files. ``nodes`` is the inventory in
     words, where no source has one. Raises BadInput, CannotMeasure."""

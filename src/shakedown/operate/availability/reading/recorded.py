@@ -18,7 +18,7 @@ from ..history import Builder
 from ..records import Source
 from ..words import State, of_slurm_word
 from .slurm_asked import gpus_of
-from .snapshots import Look, lay
+from .snapshots import NodeSnapshot, lay
 
 _LINE = re.compile(r"^(\d{9,12}) (\S+) ([A-Za-z_+]+\S*)(?: (\d+))?(?: (\S+))?(?: (.*))?$")
 
@@ -50,7 +50,7 @@ def read(builder: Builder, path: Path, zone: str) -> None:
     )
 
 
-def _looks(path: Path, every_s: float) -> Iterator[Look]:
+def _looks(path: Path, every_s: float) -> Iterator[NodeSnapshot]:
     states: dict[str, tuple[State, str]] = {}
     sizes: dict[str, tuple[int, int]] = {}
     at = None
@@ -60,10 +60,10 @@ def _looks(path: Path, every_s: float) -> Iterator[Look]:
             if not match:
                 continue
             if at is not None and int(match[1]) != at:
-                yield Look(at, every_s, states, sizes)
+                yield NodeSnapshot(at, every_s, states, sizes)
                 states, sizes = {}, {}
             at = int(match[1])
             states[match[2]] = (of_slurm_word(match[3]), (match[6] or "").replace("none", ""))
             sizes[match[2]] = (int(match[4] or 1), gpus_of(match[5] or ""))
     if at is not None:
-        yield Look(at, every_s, states, sizes)
+        yield NodeSnapshot(at, every_s, states, sizes)

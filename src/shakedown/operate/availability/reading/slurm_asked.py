@@ -7,7 +7,7 @@ import time
 
 from .... import times
 from ....errors import CannotMeasure
-from ....hosts.access import Door
+from ....hosts.access import HostAccess
 from ....hosts.hostlist import expand
 from ....units import whole_number
 from ..history import OPEN_S, Builder, Reservation
@@ -17,7 +17,7 @@ _ENVIRONMENT = ("env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C")
 _LIMIT_S = 300.0
 
 
-def ask(builder: Builder, door: Door, begin_s: int | None, end_s: int | None) -> None:
+def ask(builder: Builder, door: HostAccess, begin_s: int | None, end_s: int | None) -> None:
     """Ask the engine that this machine belongs to. Raises CannotMeasure with what it said."""
     now_s = door.now_ns() // 10**9 or int(time.time())
     start = _stamp(begin_s if begin_s is not None else 0)
@@ -44,7 +44,7 @@ def _stamp(seconds: int) -> str:
     return times.here(max(86400, seconds - 86400))
 
 
-def _sizes(door: Door) -> dict[str, tuple[int, int]]:
+def _sizes(door: HostAccess) -> dict[str, tuple[int, int]]:
     """Processors and GPUs of the nodes as they are now; empty where the controller does not answer."""
     done = door.run((*_ENVIRONMENT, "sinfo", "-h", "-N", "-a", "-o", "%N|%c|%G"), limit_s=60.0)
     found = {}
@@ -60,7 +60,7 @@ def gpus_of(gres: str) -> int:
     return sum(int(count) for count in re.findall(r"\bgpu(?::[^:,(]+)?:([0-9]{1,9})(?![0-9])", gres))
 
 
-def _reservations(builder: Builder, door: Door, which: tuple[str, ...]) -> None:
+def _reservations(builder: Builder, door: HostAccess, which: tuple[str, ...]) -> None:
     columns = "format=Name,Start,End,Flags,NodeNames"
     words = (*_ENVIRONMENT, "sacctmgr", "-P", "-n", "show", "reservation", *which, columns)
     done = door.run(words, limit_s=_LIMIT_S)
@@ -76,7 +76,7 @@ def _reservations(builder: Builder, door: Door, which: tuple[str, ...]) -> None:
         builder.reservations.append(Reservation(name, begin, finish, members, tuple(flags.split(",")) if flags else ()))
 
 
-def _settings(builder: Builder, door: Door) -> tuple[str, ...]:
+def _settings(builder: Builder, door: HostAccess) -> tuple[str, ...]:
     """Keep how fast the engine notices (SlurmdTimeout, the interval of its health check); return the condition that asks
     for this cluster alone."""
     done = door.run((*_ENVIRONMENT, "scontrol", "show", "config"), limit_s=60.0)

@@ -15,7 +15,7 @@ from ..records import notice
 from ..words import State
 
 
-class Look(NamedTuple):
+class NodeSnapshot(NamedTuple):
     """``states``: node -> (state, reason). ``every_s`` is how often it was meant to look; ``broken`` that what lay between
     the look before and this one is not known, whatever their times say."""
 
@@ -34,11 +34,11 @@ class _Held(NamedTuple):
     late: int
 
 
-def lay(builder: Builder, looks: Iterable[Look], engine: str, *, factor: float) -> int:
+def lay(builder: Builder, looks: Iterable[NodeSnapshot], engine: str, *, factor: float) -> int:
     """Put looks into the builder; returns how many there were. Looks farther apart than ``factor`` intervals leave a gap."""
     held: dict[str, _Held] = {}
     there: dict[str, tuple[int, tuple[int, int]]] = {}
-    before: Look | None = None
+    before: NodeSnapshot | None = None
     start: int | None = None
     count = back = 0
     for look in looks:
@@ -73,7 +73,7 @@ def _nodes(
     builder: Builder,
     held: dict[str, _Held],
     there: dict[str, tuple[int, tuple[int, int]]],
-    look: Look,
+    look: NodeSnapshot,
     engine: str,
     late: int,
 ) -> None:

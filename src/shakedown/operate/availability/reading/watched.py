@@ -13,7 +13,7 @@ from ..history import Builder, Reservation
 from ..records import Source, notice
 from ..watching import MARK, Line
 from ..words import State, of_gridengine, of_slurm_word
-from .snapshots import Look, lay
+from .snapshots import NodeSnapshot, lay
 
 #: Looks farther apart than so many intervals leave a gap.
 LATE = 2.5
@@ -68,7 +68,7 @@ def _lines(path: Path, damaged: list[int]) -> Iterator[Line]:
             damaged.append(row.number)
 
 
-def _looks(lines: list[Line]) -> Iterator[Look]:
+def _looks(lines: list[Line]) -> Iterator[NodeSnapshot]:
     """Whole looks from lines that say only what changed."""
     states: dict[str, str] = {}
     reasons: dict[str, str] = {}
@@ -78,7 +78,7 @@ def _looks(lines: list[Line]) -> Iterator[Look]:
     for number, line in enumerate(lines):
         broken = before is not None and _broken(before, line)
         if line.failed:
-            yield Look(line.t_s, line.every_s, {}, {}, failed=True)
+            yield NodeSnapshot(line.t_s, line.every_s, {}, {}, failed=True)
             before = line
             continue
         if line.full:
@@ -104,7 +104,7 @@ def _looks(lines: list[Line]) -> Iterator[Look]:
                 told[name] = ("silent", "does not answer our heartbeat")
             else:
                 told[name] = (state, reasons.get(name, "") if state != "up" else "")
-        yield Look(line.t_s, line.every_s, told, sizes, broken=broken)
+        yield NodeSnapshot(line.t_s, line.every_s, told, sizes, broken=broken)
         before = line
 
 

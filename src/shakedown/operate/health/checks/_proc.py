@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ....units import whole_number
-from ..node_access import Senses
+from ..node_access import NodeAccess
 
 #: Programs of batch engines below which a job's processes live.
 STARTERS = frozenset(("slurmstepd", "sge_shepherd", "pbs_mom", "flux-shell", "flux-imp", "res"))
@@ -23,7 +23,7 @@ class Process(NamedTuple):
     name: str
 
 
-def processes(senses: Senses) -> dict[int, Process]:
+def processes(senses: NodeAccess) -> dict[int, Process]:
     """By process id. One that ends meanwhile is left out."""
     found: dict[int, Process] = {}
     for word in senses.names("/proc"):
@@ -42,7 +42,7 @@ def processes(senses: Senses) -> dict[int, Process]:
     return found
 
 
-def in_job(senses: Senses, one: Process, held: Mapping[int, Process]) -> bool:
+def in_job(senses: NodeAccess, one: Process, held: Mapping[int, Process]) -> bool:
     """Whether a process belongs to a job: by its control group, or below a starter of a batch engine."""
     seen = 0
     at: Process | None = one

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from ....records import Record
 from ....strict import NotNegative
-from ..node_access import Senses
-from ..records import Check, Finding, Look, Metric, Outcome, Severity
+from ..node_access import NodeAccess
+from ..records import Check, CheckContext, Finding, Metric, Outcome, Severity
 from ..thresholds import at_most, refused, unknown
 
 _UNSYNCHRONISED = 0x0040  # STA_UNSYNC of <sys/timex.h>
 _ACTION = "see chronyc sources, or what else should keep the clock; let its port (UDP 123) through"
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class ClockConfig(Record, frozen=True, kw_only=True):
     synchronised: bool = True  # false where the host of a virtual machine keeps the clock
     warning_s: NotNegative = 0.05
     critical_s: NotNegative = 1.0
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     plan = look.plan
     findings: list[Finding] = []
     metrics: list[Metric] = []
@@ -51,7 +51,7 @@ def run(look: Look) -> Outcome:
     return Outcome(findings=tuple(findings), metrics=tuple(metrics))
 
 
-def _undisciplined(plan: Plan) -> Finding:
+def _undisciplined(plan: ClockConfig) -> Finding:
     if not plan.synchronised:
         return Finding(check="clock", item="kernel", what="nothing disciplines the clock; the plan does not require it")
     return Finding(
@@ -64,7 +64,7 @@ def _undisciplined(plan: Plan) -> Finding:
     )
 
 
-def chrony(senses: Senses) -> dict[str, float | str] | None:
+def chrony(senses: NodeAccess) -> dict[str, float | str] | None:
     """What chronyd says of its own tracking; None where it does not run. ``why`` is there where it did not answer."""
     if not senses.there("/run/chrony/chronyd.sock") and not senses.there("/run/chrony/chronyd.pid"):
         return None
@@ -79,7 +79,7 @@ def chrony(senses: Senses) -> dict[str, float | str] | None:
     return {"source": fields[1], "offset_s": float(fields[4]), "leap": fields[13]}
 
 
-def _chrony(tracking: dict[str, float | str], plan: Plan, metrics: list[Metric]) -> list[Finding]:
+def _chrony(tracking: dict[str, float | str], plan: ClockConfig, metrics: list[Metric]) -> list[Finding]:
     if "why" in tracking:
         return [unknown("clock", f"chronyd runs but does not answer: {tracking['why']}", item="chrony", action=_ACTION)]
     if tracking["leap"] == "Not synchronised":
@@ -92,4 +92,4 @@ def _chrony(tracking: dict[str, float | str], plan: Plan, metrics: list[Metric])
     return [at_most("clock", "offset", offset, *limits, _ACTION, item="chrony", unit="s")]
 
 
-CHECK = Check(name="clock", title="The clock", plan=Plan, run=run)
+CHECK = Check(name="clock", title="The clock", plan=ClockConfig, run=run)

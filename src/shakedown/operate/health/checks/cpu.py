@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from ....records import Record
-from ..node_access import Senses, cpu_list
-from ..records import Check, Finding, Look, Metric, Outcome
+from ..node_access import NodeAccess, cpu_list
+from ..records import Check, CheckContext, Finding, Metric, Outcome
 from ..thresholds import equal, unknown
 
 _FOLDER = "/sys/devices/system/cpu"
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class CpuConfig(Record, frozen=True, kw_only=True):
     sockets: int | None = None
     cores: int | None = None  # physical, in all
     cpus: int | None = None  # logical and online
@@ -23,7 +23,7 @@ class Plan(Record, frozen=True, kw_only=True):
     maximum_mhz: int | None = None  # to which the clock may rise (scaling_max_freq)
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     senses, plan = look.senses, look.plan
     online_text = senses.word(f"{_FOLDER}/online")
     if online_text is None:
@@ -55,7 +55,7 @@ def run(look: Look) -> Outcome:
     return Outcome(findings=tuple(findings), metrics=metrics, learnt=learnt)
 
 
-def topology(senses: Senses, online: tuple[int, ...]) -> tuple[set[str], set[tuple[str, str]]]:
+def topology(senses: NodeAccess, online: tuple[int, ...]) -> tuple[set[str], set[tuple[str, str]]]:
     """The sockets, and the cores as (socket, core)."""
     sockets, cores = set(), set()
     for number in online:
@@ -67,7 +67,7 @@ def topology(senses: Senses, online: tuple[int, ...]) -> tuple[set[str], set[tup
     return sockets, cores
 
 
-def governors(senses: Senses) -> dict[tuple[str, int, int], int]:
+def governors(senses: NodeAccess) -> dict[tuple[str, int, int], int]:
     """(governor, highest clock allowed, highest of the hardware), both in MHz -> how many policies have them."""
     found: dict[tuple[str, int, int], int] = {}
     for name in senses.names(f"{_FOLDER}/cpufreq"):
@@ -81,7 +81,7 @@ def governors(senses: Senses) -> dict[tuple[str, int, int], int]:
     return found
 
 
-def clock_findings(found: dict[tuple[str, int, int], int], plan: Plan) -> list[Finding]:
+def clock_findings(found: dict[tuple[str, int, int], int], plan: CpuConfig) -> list[Finding]:
     """Whether all CPUs are set alike, and as planned."""
     if not found:
         if plan.governor is not None or plan.maximum_mhz is not None:
@@ -119,4 +119,4 @@ def clock_findings(found: dict[tuple[str, int, int], int], plan: Plan) -> list[F
     return findings
 
 
-CHECK = Check(name="cpu", title="Processors", plan=Plan, run=run)
+CHECK = Check(name="cpu", title="Processors", plan=CpuConfig, run=run)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from ....records import Record
-from ..node_access import Senses
-from ..records import Check, Finding, Look, Outcome
+from ..node_access import NodeAccess
+from ..records import Check, CheckContext, Finding, Outcome
 from ..thresholds import unknown
 from ._proc import processes
 
@@ -30,11 +30,11 @@ class Daemon(Record, frozen=True, kw_only=True):
     severity: str = "CRITICAL"
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class DaemonsConfig(Record, frozen=True, kw_only=True):
     daemons: tuple[Daemon, ...] | None = None  # None: what systemd starts
 
 
-def enabled(senses: Senses) -> tuple[Daemon, ...]:
+def enabled(senses: NodeAccess) -> tuple[Daemon, ...]:
     """What must run here without being named."""
     if not senses.there("/run/systemd/system"):  # sd_booted(3): elsewhere its links start nothing
         return ()
@@ -42,7 +42,7 @@ def enabled(senses: Senses) -> tuple[Daemon, ...]:
     return tuple(one for name, one in wanted.items() if senses.there(f"{_ENABLED}/{name}.service"))
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     senses = look.senses
     wanted = look.plan.daemons if look.plan.daemons is not None else enabled(senses)
     if not wanted:
@@ -84,7 +84,7 @@ def _finding(one: Daemon, why: str) -> Finding:
     )
 
 
-def listening(senses: Senses) -> set[int]:
+def listening(senses: NodeAccess) -> set[int]:
     """The TCP ports that somebody listens on, IPv4 and IPv6."""
     found = set()
     for path in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -95,4 +95,4 @@ def listening(senses: Senses) -> set[int]:
     return found
 
 
-CHECK = Check(name="daemons", title="Daemons", plan=Plan, run=run)
+CHECK = Check(name="daemons", title="Daemons", plan=DaemonsConfig, run=run)

@@ -11,20 +11,20 @@ from ....records import Record
 from ....strict import NotNegative
 from ....units import whole_number
 from ..growth import DAY_S, Counters, Growth
-from ..node_access import Senses
-from ..records import Check, Finding, Look, Metric, Outcome
+from ..node_access import NodeAccess
+from ..records import Check, CheckContext, Finding, Metric, Outcome
 from ..thresholds import at_most, refused, unknown
 
 _FOLDER = "/sys/devices/system/edac/mc"
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class EccConfig(Record, frozen=True, kw_only=True):
     controllers: int | None = None  # how many memory controllers EDAC must show
     corrected_warning: NotNegative = 100.0  # a day, of one module
     corrected_critical: NotNegative = 1000.0
 
 
-def counters(senses: Senses, controller: str) -> dict[str, tuple[int, int]]:
+def counters(senses: NodeAccess, controller: str) -> dict[str, tuple[int, int]]:
     """Name of a module (the label, or its place) -> corrected and uncorrected errors. Raises OSError, ValueError."""
     folder = f"{_FOLDER}/{controller}"
     found: dict[str, tuple[int, int]] = {}
@@ -51,7 +51,7 @@ def counters(senses: Senses, controller: str) -> dict[str, tuple[int, int]]:
     return found
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     senses, plan = look.senses, look.plan
     controllers = [name for name in senses.names(_FOLDER) if name[:2] == "mc" and whole_number(name[2:]) is not None]
     if not controllers and plan.controllers is None:
@@ -88,7 +88,7 @@ def run(look: Look) -> Outcome:
 
 
 def _module(
-    look: Look, label: str, controller: str, corrected: int, uncorrected: int, grown: Counters
+    look: CheckContext, label: str, controller: str, corrected: int, uncorrected: int, grown: Counters
 ) -> tuple[list[Finding], list[Metric]]:
     labels = {"module": label}
     metrics = [
@@ -117,7 +117,7 @@ def _module(
     return [one for one in findings if one.severity != "OK"], metrics
 
 
-def _corrected(look: Look, label: str, controller: str, corrected: int, growth: Growth) -> Finding:
+def _corrected(look: CheckContext, label: str, controller: str, corrected: int, growth: Growth) -> Finding:
     """Corrected errors a day: of what came since the calls began, or in the first call over the counter's age. A short watch
     would give no rate: errors of the first hours are held against a whole day's."""
     plan, item = look.plan, f"{label} corrected"
@@ -136,7 +136,7 @@ def _corrected(look: Look, label: str, controller: str, corrected: int, growth: 
     return at_most("ecc", what, growth.within, plan.corrected_warning, plan.corrected_critical, action, item=item)
 
 
-def _age_s(senses: Senses, controller: str) -> float | None:
+def _age_s(senses: NodeAccess, controller: str) -> float | None:
     """For how long a controller has counted; since the start of the machine where its driver does not tell."""
     since = senses.number(f"{_FOLDER}/{controller}/seconds_since_reset")
     up = (senses.word("/proc/uptime") or "").split()
@@ -149,4 +149,4 @@ def _sum(controller: str, held: dict[str, tuple[int, int]]) -> Finding:
     return Finding(check="ecc", item=controller, what=what, value=corrected + uncorrected)
 
 
-CHECK = Check(name="ecc", title="Memory errors (EDAC)", plan=Plan, run=run)
+CHECK = Check(name="ecc", title="Memory errors (EDAC)", plan=EccConfig, run=run)

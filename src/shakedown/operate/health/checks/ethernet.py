@@ -8,8 +8,8 @@ import msgspec
 
 from ....records import Record
 from ..growth import HOUR_S, Counters
-from ..node_access import Senses
-from ..records import Check, Finding, Look, Metric, Outcome, Severity
+from ..node_access import NodeAccess
+from ..records import Check, CheckContext, Finding, Metric, Outcome, Severity
 from ..thresholds import equal, refused, unknown
 from ._ports import judge
 
@@ -24,14 +24,14 @@ class Interface(Record, frozen=True, kw_only=True):
     mbit_s: int | None = None
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class EthernetConfig(Record, frozen=True, kw_only=True):
     interfaces: tuple[Interface, ...] = ()
     # counter -> increase within an hour that is a warning; ten times is critical
     errors: dict[str, float] = msgspec.field(default_factory=dict)
     carrier_changes: int = 4  # within an hour, above which it is a warning: each loss counts two
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     senses, plan = look.senses, look.plan
     planned = {one.name: one for one in plan.interfaces}
     there = [
@@ -75,7 +75,7 @@ def run(look: Look) -> Outcome:
 
 
 def _interface(
-    senses: Senses, name: str, planned: Interface | None, plan: Plan, grown: Counters
+    senses: NodeAccess, name: str, planned: Interface | None, plan: EthernetConfig, grown: Counters
 ) -> tuple[list[Finding], list[Metric], dict[str, Any]]:
     folder = f"{_FOLDER}/{name}"
     state = senses.word(f"{folder}/operstate") or ""
@@ -118,7 +118,7 @@ def _interface(
     return [*findings, *more], metrics, learnt
 
 
-def _number(senses: Senses, path: str) -> int | None:
+def _number(senses: NodeAccess, path: str) -> int | None:
     """A number; None also where the kernel answers EINVAL, as it does for a link that is down."""
     try:
         return senses.number(path)
@@ -128,4 +128,4 @@ def _number(senses: Senses, path: str) -> int | None:
         return None
 
 
-CHECK = Check(name="ethernet", title="Ethernet", plan=Plan, run=run)
+CHECK = Check(name="ethernet", title="Ethernet", plan=EthernetConfig, run=run)

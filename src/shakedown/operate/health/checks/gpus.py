@@ -16,8 +16,8 @@ from ....records import Record
 from ....strict import NotNegative
 from ..exposure import GPU_BUSY
 from ..growth import DAY_S, Counters
-from ..node_access import Senses
-from ..records import Check, Finding, Look, Metric, Outcome, Severity
+from ..node_access import NodeAccess
+from ..records import Check, CheckContext, Finding, Metric, Outcome, Severity
 from ..thresholds import at_least, at_most, check_bytes, equal, unknown
 
 _NVIDIA = "0x10de"
@@ -25,7 +25,7 @@ _RESET = "drain; reset the GPU (nvidia-smi --gpu-reset -i ID)"
 _POWER_CYCLE = "drain; switch the node off and on again"
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class GpusConfig(Record, frozen=True, kw_only=True):
     count: int | None = None
     name: str | None = None
     memory: str | None = None  # "80 GiB", less 2 %
@@ -44,7 +44,7 @@ class Plan(Record, frozen=True, kw_only=True):
         check_bytes(self.memory)
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     senses, plan = look.senses, look.plan
     on_bus = bus(senses)
     driver = senses.there("/proc/driver/nvidia/version")
@@ -75,7 +75,7 @@ def run(look: Look) -> Outcome:
     )
 
 
-def bus(senses: Senses) -> list[str]:
+def bus(senses: NodeAccess) -> list[str]:
     """The addresses of NVIDIA's display, 3D and accelerator devices."""
     folder = "/sys/bus/pci/devices"
     found = []
@@ -90,7 +90,7 @@ def bus(senses: Senses) -> list[str]:
     return found
 
 
-def ask(senses: Senses) -> tuple[tuple[GpuState, ...] | None, str]:
+def ask(senses: NodeAccess) -> tuple[tuple[GpuState, ...] | None, str]:
     """The GPUs, or None and why nobody tells of them."""
     reasons = []
     nvml = senses.nvml()
@@ -139,7 +139,7 @@ def _lost(one: GpuState) -> Finding:
     )
 
 
-def judge(one: GpuState, plan: Plan, grown: Counters) -> list[Finding]:
+def judge(one: GpuState, plan: GpusConfig, grown: Counters) -> list[Finding]:
     """What is wrong with one GPU, or one finding that says that nothing is."""
     found = [*_as_planned(one, plan), *_link(one, plan, grown), *_memory(one, plan, grown), *_heat(one, plan)]
     if one.reset_required:
@@ -160,7 +160,7 @@ def _ill(one: GpuState, part: str, severity: Any, what: str, action: str, value:
     return Finding(check="gpus", item=f"{one.label} {part}", severity=severity, what=what, value=value, action=action)
 
 
-def _as_planned(one: GpuState, plan: Plan) -> list[Finding]:
+def _as_planned(one: GpuState, plan: GpusConfig) -> list[Finding]:
     found = []
     rows: tuple[tuple[str, str | bool | None, str | bool | None, Severity, str], ...] = (
         ("name", one.name, plan.name, "CRITICAL", "this is another GPU than planned: see what was exchanged"),
@@ -190,7 +190,7 @@ def _as_planned(one: GpuState, plan: Plan) -> list[Finding]:
     return found
 
 
-def _link(one: GpuState, plan: Plan, grown: Counters) -> list[Finding]:
+def _link(one: GpuState, plan: GpusConfig, grown: Counters) -> list[Finding]:
     action = "drain; reseat the GPU or its riser"
     found = []
     if plan.pcie_width is not None:
@@ -218,7 +218,7 @@ def _link(one: GpuState, plan: Plan, grown: Counters) -> list[Finding]:
     return found
 
 
-def _memory(one: GpuState, plan: Plan, grown: Counters) -> list[Finding]:
+def _memory(one: GpuState, plan: GpusConfig, grown: Counters) -> list[Finding]:
     found = []
     if one.uncorrected:
         what = f"{one.uncorrected} uncorrected ECC errors since the driver was loaded"
@@ -241,7 +241,7 @@ def _memory(one: GpuState, plan: Plan, grown: Counters) -> list[Finding]:
     return found
 
 
-def _heat(one: GpuState, plan: Plan) -> list[Finding]:
+def _heat(one: GpuState, plan: GpusConfig) -> list[Finding]:
     found = []
     action = "check fans, filters, inlet temperature and the other GPUs of the node"
     if one.slowed & sum(SLOWED):
@@ -307,4 +307,4 @@ def _learnt(found: list[GpuState]) -> dict[str, Any]:
     return learnt
 
 
-CHECK = Check(name="gpus", title="GPUs", plan=Plan, run=run, stuck="CRITICAL")
+CHECK = Check(name="gpus", title="GPUs", plan=GpusConfig, run=run, stuck="CRITICAL")

@@ -13,8 +13,8 @@ import msgspec
 
 from ....records import Record
 from ..growth import HOUR_S, Counters
-from ..node_access import Senses
-from ..records import Check, Finding, Look, Metric, Outcome
+from ..node_access import NodeAccess
+from ..records import Check, CheckContext, Finding, Metric, Outcome
 from ..thresholds import equal, refused, unknown
 from ._ports import judge
 
@@ -46,13 +46,13 @@ class Port(Record, frozen=True, kw_only=True):
     firmware: str | None = None
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class InfinibandConfig(Record, frozen=True, kw_only=True):
     ports: tuple[Port, ...] = ()
     # counter -> increase within an hour that is a warning; ten times is critical
     errors: dict[str, float] = msgspec.field(default_factory=dict)
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     senses, plan = look.senses, look.plan
     there = [
         f"{device}:{port}" for device in senses.names(_FOLDER) for port in senses.names(f"{_FOLDER}/{device}/ports")
@@ -98,7 +98,7 @@ def _after_colon(text: str | None) -> str:
 
 
 def _port(
-    senses: Senses, name: str, planned: Port | None, plan: Plan, grown: Counters
+    senses: NodeAccess, name: str, planned: Port | None, plan: InfinibandConfig, grown: Counters
 ) -> tuple[list[Finding], list[Metric], dict[str, str | float]]:
     device, _, port = name.rpartition(":")
     folder = f"{_FOLDER}/{device}/ports/{port}"
@@ -166,7 +166,7 @@ def _state(name: str, state: str, physical: str, planned: Port | None) -> Findin
     )
 
 
-def counters(senses: Senses, folder: str) -> dict[str, int]:
+def counters(senses: NodeAccess, folder: str) -> dict[str, int]:
     """The counters that are judged, by name, each from the widest place that has it."""
     found: dict[str, int] = {}
     for place in ("hw_counters", "counters_ext", "counters"):
@@ -179,4 +179,4 @@ def counters(senses: Senses, folder: str) -> dict[str, int]:
     return found
 
 
-CHECK = Check(name="infiniband", title="InfiniBand ports", plan=Plan, run=run)
+CHECK = Check(name="infiniband", title="InfiniBand ports", plan=InfinibandConfig, run=run)

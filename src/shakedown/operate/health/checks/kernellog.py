@@ -14,21 +14,21 @@ import msgspec
 from ....records import Record
 from .. import exposure, faults, kernellines
 from ..kernellines import Cursor, Line
-from ..node_access import Senses
-from ..records import Check, Finding, Look, Occasion, Outcome
+from ..node_access import NodeAccess
+from ..records import Check, CheckContext, Finding, Occasion, Outcome
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class KernellogConfig(Record, frozen=True, kw_only=True):
     ignore: tuple[str, ...] = ()  # kinds of faults (kernel.toml) or "xid 13" that are not shown
 
 
-def boot_time_s(senses: Senses, now_s: float) -> float | None:
+def boot_time_s(senses: NodeAccess, now_s: float) -> float | None:
     """When the machine was started, by its clock of now; None where the kernel does not say."""
     up = senses.word("/proc/uptime")
     return now_s - float(up.split()[0]) if up else None
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     boot_s = boot_time_s(look.senses, look.now_s)
     lines, why = read(look.senses, boot_s)
     if lines is None:
@@ -59,7 +59,7 @@ def run(look: Look) -> Outcome:
     return Outcome(findings=(read_all, *findings), metrics=faults.metrics(occasions), kept=kept)
 
 
-def _fault(line: Line, look: Look, boot_s: float | None) -> Occasion | None:
+def _fault(line: Line, look: CheckContext, boot_s: float | None) -> Occasion | None:
     found = faults.recognise(line, look.boot, "", look.now_s)
     if found is None:
         return None
@@ -74,7 +74,7 @@ def _ignored(one: Finding, ignore: tuple[str, ...]) -> bool:
     return any(words == word or words.endswith(f" {word}") for word in map(str.lower, ignore))
 
 
-def read(senses: Senses, boot_s: float | None) -> tuple[list[Line] | None, str]:
+def read(senses: NodeAccess, boot_s: float | None) -> tuple[list[Line] | None, str]:
     """All lines that are still held, or None and why not."""
     reasons = []
     try:
@@ -93,4 +93,4 @@ def read(senses: Senses, boot_s: float | None) -> tuple[list[Line] | None, str]:
     return None, "; ".join(reasons)
 
 
-CHECK = Check(name="kernellog", title="Faults in the kernel's log", plan=Plan, run=run)
+CHECK = Check(name="kernellog", title="Faults in the kernel's log", plan=KernellogConfig, run=run)

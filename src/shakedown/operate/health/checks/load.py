@@ -11,16 +11,16 @@ import re
 from ....records import Record
 from ....strict import NotNegative
 from ..node_access import cpu_list
-from ..records import Check, Finding, Look, Metric, Outcome
+from ..records import Check, CheckContext, Finding, Metric, Outcome
 from ..thresholds import at_most, unknown
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class LoadConfig(Record, frozen=True, kw_only=True):
     warning: NotNegative = 4.0  # load over 15 minutes for each CPU
     critical: NotNegative = 16.0
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     words = (look.senses.word("/proc/loadavg") or "").split()
     if len(words) < 3:
         return Outcome(findings=(unknown("load", "/proc/loadavg is not there"),))
@@ -51,4 +51,4 @@ def run(look: Look) -> Outcome:
     return Outcome(findings=tuple(findings), metrics=tuple(metrics), load={"cpus": float(cpus), "load_1min": minute})
 
 
-CHECK = Check(name="load", title="Load", plan=Plan, run=run)
+CHECK = Check(name="load", title="Load", plan=LoadConfig, run=run)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from ....records import Record
 from ....units import whole_number
 from ..growth import DAY_S, Counters
-from ..records import Check, Finding, Look, Metric, Outcome
+from ..records import Check, CheckContext, Finding, Metric, Outcome
 from ..thresholds import at_most
 
 _TAINTED_BY_MACHINE_CHECK = 1 << 4
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class MceConfig(Record, frozen=True, kw_only=True):
     exceptions: int = 0  # a day, above which it is critical
 
 
@@ -34,7 +34,7 @@ def interrupts(text: str) -> dict[str, int]:
     return found
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     found = interrupts(look.senses.text("/proc/interrupts") or "")
     taint = look.senses.number("/proc/sys/kernel/tainted")
     if not found and taint is None:
@@ -79,9 +79,9 @@ def run(look: Look) -> Outcome:
     return Outcome(findings=tuple(findings), metrics=tuple(metrics), kept=grown.kept)
 
 
-def _age(look: Look) -> str:
+def _age(look: CheckContext) -> str:
     up = (look.senses.word("/proc/uptime") or "").split()
     return f", {float(up[0]) / DAY_S:.1f} days ago" if up else ""
 
 
-CHECK = Check(name="mce", title="Machine checks", plan=Plan, run=run)
+CHECK = Check(name="mce", title="Machine checks", plan=MceConfig, run=run)

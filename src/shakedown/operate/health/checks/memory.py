@@ -7,11 +7,11 @@ from typing import Any
 from ....records import Record
 from ....strict import NotNegative
 from ....units import whole_number
-from ..records import Check, Finding, Look, Metric, Outcome
+from ..records import Check, CheckContext, Finding, Metric, Outcome
 from ..thresholds import at_least, at_most, check_bytes, equal, unknown
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class MemoryConfig(Record, frozen=True, kw_only=True):
     total: str | None = None  # "256 GiB", as the kernel shows it (MemTotal)
     tolerance: NotNegative = 0.02  # the kernel keeps some for itself, by version
     available: NotNegative = 0.02  # critical below this share of the whole
@@ -32,7 +32,7 @@ def meminfo(text: str) -> dict[str, int]:
     return found
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     plan = look.plan
     held = meminfo(look.senses.text("/proc/meminfo") or "")
     total = held.get("MemTotal")
@@ -82,7 +82,7 @@ def run(look: Look) -> Outcome:
     return Outcome(findings=tuple(findings), metrics=tuple(metrics), learnt=learnt)
 
 
-def _size(total: int, plan: Plan) -> Finding:
+def _size(total: int, plan: MemoryConfig) -> Finding:
     from ....units import parse_bytes
 
     action = "drain; a memory module is missing or disabled: dmidecode -t memory, the firmware's log"
@@ -92,4 +92,4 @@ def _size(total: int, plan: Plan) -> Finding:
     return at_least("memory", "size", total, None, wanted * (1 - plan.tolerance), action, item="size", unit="B")
 
 
-CHECK = Check(name="memory", title="Memory", plan=Plan, run=run)
+CHECK = Check(name="memory", title="Memory", plan=MemoryConfig, run=run)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ....records import Record
 from ....strict import NotNegative
-from ..records import Check, Finding, Look, Metric, Outcome
+from ..records import Check, CheckContext, Finding, Metric, Outcome
 from ..thresholds import at_least, at_most, check_bytes, unknown
 from ._mountinfo import PSEUDO, Mount, parse, worth
 
@@ -36,13 +36,13 @@ class Entry(Record, frozen=True, kw_only=True):
         check_bytes(self.free)
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class MountsConfig(Record, frozen=True, kw_only=True):
     mounts: tuple[Entry, ...] = ()
     others: bool = True  # also look at what is mounted but not planned
     warning: NotNegative = 0.95  # of fill
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     text = look.senses.text("/proc/self/mountinfo")
     if text is None:
         return Outcome(findings=(unknown("mounts", "/proc/self/mountinfo is not there"),))
@@ -93,7 +93,7 @@ def _missing(path: str) -> Finding:
     )
 
 
-def _use(look: Look, mount: Mount, entry: Entry | None) -> Outcome:
+def _use(look: CheckContext, mount: Mount, entry: Entry | None) -> Outcome:
     """Ask one file system; may hang."""
     path = mount.point
     findings = _as_planned(mount, entry)
@@ -140,7 +140,7 @@ def _use(look: Look, mount: Mount, entry: Entry | None) -> Outcome:
     return Outcome(findings=tuple(findings), metrics=tuple(metrics))
 
 
-def _fill(plan: Plan, mount: Mount, entry: Entry | None, used: float) -> Finding:
+def _fill(plan: MountsConfig, mount: Mount, entry: Entry | None, used: float) -> Finding:
     critical = entry.full if entry and entry.full is not None else None if mount.remote else _FULL
     if mount.read_only and (entry is None or entry.read_only):
         critical = None  # an image that is full by nature
@@ -196,4 +196,4 @@ def _as_planned(mount: Mount, entry: Entry | None) -> list[Finding]:
     return found
 
 
-CHECK = Check(name="mounts", title="File systems", plan=Plan, run=run, stuck="CRITICAL")
+CHECK = Check(name="mounts", title="File systems", plan=MountsConfig, run=run, stuck="CRITICAL")

@@ -8,15 +8,15 @@ with slurmd, sge_execd or pbs_mom, or where the plan says so.
 from __future__ import annotations
 
 from ....records import Record
-from ..node_access import Senses
-from ..records import Check, Finding, Look, Metric, Outcome
+from ..node_access import NodeAccess
+from ..records import Check, CheckContext, Finding, Metric, Outcome
 from ..thresholds import at_most
 from ._proc import Process, in_job, processes
 
 _EXECUTORS = ("slurmd", "sge_execd", "pbs_mom")
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class ProcessesConfig(Record, frozen=True, kw_only=True):
     jobs_only: bool | None = None  # users may only run what belongs to a job; None: where a batch engine's daemon runs
     users: tuple[str, ...] = ()  # who may always: names or numbers
     first_uid: int = 1000  # ordinary users begin here
@@ -25,7 +25,7 @@ class Plan(Record, frozen=True, kw_only=True):
     zombies: int = 100
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     senses, plan = look.senses, look.plan
     held = processes(senses)
     if not held:
@@ -68,7 +68,7 @@ def run(look: Look) -> Outcome:
     return Outcome(findings=tuple(findings), metrics=metrics, kept={"stuck": [list(one) for one in sorted(now)]})
 
 
-def _stray(senses: Senses, held: dict[int, Process], plan: Plan) -> Finding:
+def _stray(senses: NodeAccess, held: dict[int, Process], plan: ProcessesConfig) -> Finding:
     allowed = {*plan.users}
     ordinary = [one for one in held.values() if one.uid >= plan.first_uid and one.uid != 65534]
     with_job = {one.uid for one in ordinary if in_job(senses, one, held)}
@@ -102,4 +102,4 @@ def _name(uid: int) -> str:
         return str(uid)
 
 
-CHECK = Check(name="processes", title="Processes", plan=Plan, run=run)
+CHECK = Check(name="processes", title="Processes", plan=ProcessesConfig, run=run)

@@ -11,8 +11,8 @@ import re
 from ....records import Record
 from ....strict import NotNegative
 from ..growth import HOUR_S, Counters
-from ..node_access import Senses
-from ..records import Check, Finding, Look, Metric, Outcome
+from ..node_access import NodeAccess
+from ..records import Check, CheckContext, Finding, Metric, Outcome
 from ..thresholds import at_most, refused, unknown
 
 _HWMON, _ZONES, _CPU = "/sys/class/hwmon", "/sys/class/thermal", "/sys/devices/system/cpu"
@@ -21,13 +21,13 @@ _LEAST, _MOST = -30.0, 150.0
 _ACTION = "check fans, filters, inlet temperature and the seat of the heat sink"
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class ThermalConfig(Record, frozen=True, kw_only=True):
     margin_c: NotNegative = 5.0  # warning so far below a sensor's critical limit
     throttles: int = 0  # within an hour, above which it is a warning
     ignore: tuple[str, ...] = ()  # sensors by their shown name: "coretemp Core 3"
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     senses, plan = look.senses, look.plan
     findings: list[Finding] = []
     metrics: list[Metric] = []
@@ -69,24 +69,24 @@ def run(look: Look) -> Outcome:
     return Outcome(findings=tuple(findings), metrics=tuple(metrics), kept=grown.kept)
 
 
-def _chips(senses: Senses) -> list[tuple[str, str]]:
+def _chips(senses: NodeAccess) -> list[tuple[str, str]]:
     """Folder and shown name of each chip; two of one name are told apart by the device behind them."""
     found = [(f"{_HWMON}/{one}", senses.word(f"{_HWMON}/{one}/name") or one) for one in senses.names(_HWMON)]
     names = [name for _, name in found]
     return [(folder, f"{name} {folder.rsplit('/', 1)[1]}" if names.count(name) > 1 else name) for folder, name in found]
 
 
-def _label(senses: Senses, folder: str, name: str) -> str:
+def _label(senses: NodeAccess, folder: str, name: str) -> str:
     return senses.word(f"{folder}/{name}_label") or name
 
 
-def _millidegrees(senses: Senses, path: str) -> float | None:
+def _millidegrees(senses: NodeAccess, path: str) -> float | None:
     value = senses.number(path)
     return None if value is None else value / 1000
 
 
 def _temperature(
-    senses: Senses, base: str, label: str, plan: Plan, findings: list[Finding], metrics: list[Metric]
+    senses: NodeAccess, base: str, label: str, plan: ThermalConfig, findings: list[Finding], metrics: list[Metric]
 ) -> None:
     try:
         value = _millidegrees(senses, f"{base}_input")
@@ -108,7 +108,7 @@ def _judge(
     limit: float | None,
     alarm: bool,
     label: str,
-    plan: Plan,
+    plan: ThermalConfig,
     findings: list[Finding],
     metrics: list[Metric],
 ) -> None:
@@ -136,7 +136,9 @@ def _judge(
         findings.append(one)
 
 
-def _fan(senses: Senses, base: str, label: str, plan: Plan, findings: list[Finding], metrics: list[Metric]) -> None:
+def _fan(
+    senses: NodeAccess, base: str, label: str, plan: ThermalConfig, findings: list[Finding], metrics: list[Metric]
+) -> None:
     try:
         value = senses.number(f"{base}_input")
         least = senses.number(f"{base}_min") or 0
@@ -161,7 +163,9 @@ def _fan(senses: Senses, base: str, label: str, plan: Plan, findings: list[Findi
         )
 
 
-def _zone(senses: Senses, folder: str, label: str, plan: Plan, findings: list[Finding], metrics: list[Metric]) -> None:
+def _zone(
+    senses: NodeAccess, folder: str, label: str, plan: ThermalConfig, findings: list[Finding], metrics: list[Metric]
+) -> None:
     try:
         value = _millidegrees(senses, f"{folder}/temp")
         limit = None
@@ -177,7 +181,7 @@ def _zone(senses: Senses, folder: str, label: str, plan: Plan, findings: list[Fi
     _judge(value, limit, False, label, plan, findings, metrics)
 
 
-def _throttles(senses: Senses) -> dict[str, int]:
+def _throttles(senses: NodeAccess) -> dict[str, int]:
     """How often cores and packages have been slowed for heat, summed; a package counts once by its first CPU."""
     found: dict[str, int] = {}
     packages: dict[str, int] = {}
@@ -197,4 +201,4 @@ def _throttles(senses: Senses) -> dict[str, int]:
     return found
 
 
-CHECK = Check(name="thermal", title="Temperatures and fans", plan=Plan, run=run)
+CHECK = Check(name="thermal", title="Temperatures and fans", plan=ThermalConfig, run=run)

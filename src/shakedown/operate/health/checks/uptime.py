@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from ....records import Record
 from ..growth import DAY_S
-from ..records import Check, Finding, Look, Metric, Outcome
+from ..records import Check, CheckContext, Finding, Metric, Outcome
 from ..thresholds import at_most, unknown
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class UptimeConfig(Record, frozen=True, kw_only=True):
     maximum_days: float | None = None  # longer than the site lets a kernel run
     restarts_a_week: int = 3  # above which it is a warning
 
 
-def run(look: Look) -> Outcome:
+def run(look: CheckContext) -> Outcome:
     word = look.senses.word("/proc/uptime")
     if word is None:
         return Outcome(findings=(unknown("uptime", "/proc/uptime is not there"),))
@@ -50,4 +50,4 @@ def run(look: Look) -> Outcome:
     return Outcome(findings=tuple(findings), metrics=metrics, kept={"boots": boots})
 
 
-CHECK = Check(name="uptime", title="Time since the start", plan=Plan, run=run)
+CHECK = Check(name="uptime", title="Time since the start", plan=UptimeConfig, run=run)
