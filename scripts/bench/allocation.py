@@ -3,7 +3,7 @@
     python scripts/bench/allocation.py [--tests 20] [--seconds 10] [--nodes 4]
 
 Each test sleeps on every node at once. What the job lasts beyond the tests is the harness: its start, asking the hosts what
-they are, the plan, an order to the relays for each test, the files. The nodes share this machine's cores, so that what
+they are, the plan, an order to the agents for each test, the files. The nodes share this machine's cores, so that what
 runs on four nodes at once on a cluster runs one after the other here: the figure is an upper bound.
 """
 

@@ -285,7 +285,7 @@ def _others() -> Iterator[Reader]:
 
 
 def _directories() -> Iterator[Reader]:
-    """What runs leave, read by others than ``store``."""
+    """What runs leave, read by others than ``results.run_directory``."""
     from shakedown.acceptance import availability
     from shakedown.acceptance.plan import AvailabilityTest
     from shakedown.analysis import case_stream

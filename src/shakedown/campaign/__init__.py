@@ -1,6 +1,6 @@
 """Campaigns: what to run and which limits to meet, one TOML file each.
 
-Those in ``campaigns/`` are shipped; a user's own is given by its path. The keys are those of the structs below; a
+Those in ``shipped/`` are shipped; a user's own is given by its path. The keys are those of the structs below; a
 misspelt one is an error that names the nearest.
 """
 

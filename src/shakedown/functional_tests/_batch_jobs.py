@@ -1,4 +1,4 @@
-"""The jobs of the batch demonstration: submitted, followed, waited for, and none left behind."""
+"""The jobs of the batch test: submitted, followed, waited for, and none left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the batch demonstration needs of each engine beyond the contract of ``schedulers``: arrays, dependencies, holds.
+"""What the batch test needs of each engine beyond the contract of ``schedulers``: arrays, dependencies, holds.
 
 An entry that is None is not known to work for that engine, and is not tried. The words were tried on real Slurm and Grid
 Engine; those of the others are from their manuals.

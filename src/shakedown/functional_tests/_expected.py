@@ -1,4 +1,4 @@
-"""What the programs of the compilers' demonstration must print: computed by Python's integers and IEEE 754 doubles.
+"""What the programs of the compilers' test must print: computed by Python's integers and IEEE 754 doubles.
 
 No compiler under test has a part in it. Doubles are told as their bits.
 """

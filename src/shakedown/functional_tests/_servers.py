@@ -1,4 +1,4 @@
-"""What one host of the dual-stack demonstration answers with, and how another asks: TCP, UDP and multicast.
+"""What one host of the dual-stack test answers with, and how another asks: TCP, UDP and multicast.
 
 Every request begins with a token that only the processes of the job know: nobody else gets an answer.
 """

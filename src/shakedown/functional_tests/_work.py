@@ -1,4 +1,4 @@
-"""What several demonstrations need: a folder of their own to work in, and commands that end within a limit.
+"""What several functional tests need: a folder of their own to work in, and commands that end within a limit.
 
 The folder is made below the working directory, which is the run's own folder on a file system that the nodes share, and
 is readable and writable by nobody else: what is compiled there is executed. It is removed afterwards, also when the run

@@ -1,4 +1,4 @@
-"""What a sampler left: readings to traces, and what the system's clock did meanwhile. Made public by ``sampling``."""
+"""What a sampler left: readings to traces, and what the system's clock did meanwhile. Made public by ``sampler``."""
 
 from __future__ import annotations
 

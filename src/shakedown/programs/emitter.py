@@ -1,7 +1,7 @@
-"""The events of ``native/README.md``, printed by a demonstration that is a Python program.
+"""The events of ``native/README.md``, printed by a functional test, which is a Python program.
 
     def body(argv: Sequence[str], emit: Emitter) -> None:
-        words = Words("name", "what it shows").parse_args(argv)
+        words = ProgramArguments("name", "what it shows").parse_args(argv)
         emit.start({"compiler": "gcc 12"})
         with emit.phase("measure"):
             check = Residual(value=0, limit=0, kind="failed checks")

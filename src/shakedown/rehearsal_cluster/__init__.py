@@ -1,8 +1,8 @@
 """The rehearsal cluster: a real batch engine on one machine, with nodes that can be broken.
 
-    from shakedown import cluster
+    from shakedown import rehearsal_cluster
 
-    with cluster.up("/tmp/lab", nodes=4) as lab:
+    with rehearsal_cluster.up("/tmp/lab", nodes=4) as lab:
         lab.run(["srun", "-N4", "hostname"])
         lab.fail("node2")
 

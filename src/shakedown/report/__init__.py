@@ -3,9 +3,9 @@
     Analysis --_sections--> Document (sections of blocks) --html, markdown--> a page
     Analysis ----------------------------------------------csv, json------> every value, in full
 
-What a report says has one home, the Document; a format only says how a block looks. The modules whose names begin
-with an underscore are shared by the formats; the others are the formats. Nothing here reads a clock, a file of the run
-or the network: the same Analysis gives the same bytes.
+What a report says has one home, the Document; a format only says how a block looks. The formats lie in
+``formats/``; the modules whose names begin with an underscore are shared by them. Nothing here reads a clock, a file of
+the run or the network: the same Analysis gives the same bytes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Batch engines: one file per engine, each with one constant ``SCHEDULER``.
 
 A scheduler renders what is asked of the engine (a script, the words of its commands) and reads what its commands print;
-all of it is pure, and ``following`` asks and waits. The engines' own commands are used, not a library around them: those
-lose or invent what acceptance lives from (a job that vanished reported as done, no nodes, no exit codes). Live state is
-asked of the queue, for our own jobs only; the truth about a job that ended comes from the accounting. A job that neither
-knows is ``unknown``: never done, and never failed.
+all of it is pure, and ``run.batch.job_monitor`` asks and waits. The engines' own commands are used, not a library
+around them: those lose or invent what acceptance lives from (a job that vanished reported as done, no nodes, no exit
+codes). Live state is asked of the queue, for our own jobs only; the truth about a job that ended comes from the
+accounting. A job that neither knows is ``unknown``: never done, and never failed.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     read      run directories -> Pairs (columns)         fit      the additive model, robustly
     topology  which nodes are near each other            noise    how the rest scatters; false-discovery rate
-    partly    nodes slow to some of their peers          name     nodes, links, groups, dead pairs
-    many      matrices too large for a finding a pair
-    judge     the story: verdict(pairs) -> PairVerdict   simulate fleets whose truth is known
+    partial_slowdown  nodes slow to some of their peers  name     nodes, links, groups, dead pairs
+    pair_matrix       too large for a finding a pair     simulate fleets whose truth is known
+    judge     the story: verdict(pairs) -> PairVerdict
 
 What is assumed, and where it ends, stands in docs/pairs.md.
 """

@@ -1,4 +1,4 @@
-"""A plant, checked: what its file (``plantfile``) becomes, every name known and every unit SI."""
+"""A plant, checked: what its file (``plant_file``) becomes, every name known and every unit SI."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     assess(submission, rules)  ->  Assessment     levels 0 to 3 of every aspect; the overall level is the least of them
 
-The parameters are data (``energy/rules``); here stands only how each is held against what was measured. An aspect reaches
+The parameters are data (``rules/``); here stands only how each is held against what was measured. An aspect reaches
 the highest level whose rules it meets all. A rule that fails says so with its id, the numbers, and what would meet it.
 """
 

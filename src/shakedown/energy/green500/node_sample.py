@@ -1,6 +1,6 @@
 """The nodes to measure, drawn at random from a recorded seed, in whole groups that share power supplies.
 
-    draw(description, rules, level, seed)  ->  Draw      the fewest nodes that a level needs, by count, watts and share
+    draw(description, rules, level, seed)  ->  NodeSample      the fewest nodes that a level needs, by count, watts and share
     redraw(description)                    ->  names     the same draw again, from what was recorded
 
 The order is that of SHA-256 over "seed/set/first node of the group": it can be repeated with any tool, for ever, and no

@@ -1,7 +1,7 @@
 """Who used a machine, from the records that its batch engine keeps: use, waiting, efficiency, charges.
 
     sources        readers            jobs (one table)       settle             measure            document, csv, cli
-    sacct, GE, ->  one file a form -> columns.COLUMNS    ->  attempts, twice -> Report (records) -> page, tables, JSON
+    sacct, GE, ->  one file a form -> columns.COLUMNS    ->  attempts, twice -> AccountingReport -> page, tables, JSON
     PBS, LSF, CSV                     in DuckDB, on disk     open, clock jumps
 
 ``text`` parts a file into whole rows, whatever names hold, in pieces of bounded size; a reader turns pieces into rows of one

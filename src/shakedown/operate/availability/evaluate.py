@@ -1,4 +1,4 @@
-"""A history against a contract -> Report. Pure: everything was read before."""
+"""A history against a contract -> AvailabilityReport. Pure: everything was read before."""
 
 from __future__ import annotations
 

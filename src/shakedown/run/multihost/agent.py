@@ -1,15 +1,15 @@
-"""The relay: one small process on each host of an allocation, which does there what the harness says.
+"""The agent: one small process on each host of an allocation, which does there what the harness says.
 
     harness  -- orders, a line each, on its standard input -->  python -m shakedown.run.multihost.agent RUN SEAL HOST [ORDER]
              <-- answers, a line each, on its standard output --
 
 Started once, it waits for orders and costs nothing while it waits. Each order is carried out by a child made by fork, so
-that what ends a run (a crash, a limit on memory) does not end the relay, and no run inherits what another has left. The
-end of its input is its own end, and that of the run under way: a harness that dies takes its relays along.
+that what ends a run (a crash, a limit on memory) does not end the agent, and no run inherits what another has left. The
+end of its input is its own end, and that of the run under way: a harness that dies takes its agents along.
 
 Whatever else the host prints (a login's greeting, warnings of a launcher) stands between the lines: ours bear a mark. What
 a run has measured is not sent: it lies in the run directory, which all hosts share and of which SEAL is a proof. With ORDER
-the relay carries out that one and ends: for launchers that do not pass on what they are told. Linux alone.
+the agent carries out that one and ends: for launchers that do not pass on what they are told. Linux alone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SEEN_S = 15.0
 #: What a run under way may take to end once it is told to.
 _END_S = 5.0
 _PR_SET_PDEATHSIG = 1
-#: How a launcher told the relay that it is one of its tasks. A program started below it is none: an MPI that believes
+#: How a launcher told the agent that it is one of its tasks. A program started below it is none: an MPI that believes
 #: so takes all hosts for its world, waits for the others, or ends (Open MPI: "direct launched using srun, but not built with
 #: SLURM's PMI support"). What a user sets (OMPI_MCA_btl and its like) stays.
 _OWN = re.compile(
@@ -108,7 +108,7 @@ def seal(path: Path) -> str:
 
 
 class _Word(Record, frozen=True, kw_only=True):
-    """What the child that carries out an order leaves for its relay."""
+    """What the child that carries out an order leaves for its agent."""
 
     text: str = ""
     unsaved: SpilledResult | None = None
@@ -122,11 +122,11 @@ def _word_in(data: bytes) -> _Word:
 
 
 class _Ended(Exception):
-    """The relay is to end."""
+    """The agent is to end."""
 
 
 class _Relay:
-    """What a relay holds: its host's name, its input, and what it has read of the run directory."""
+    """What an agent holds: its host's name, its input, and what it has read of the run directory."""
 
     def __init__(self, path: Path, host: str) -> None:
         self.path, self.host = path, host
@@ -226,9 +226,9 @@ class _Relay:
         code, text, unsaved = 1, "", None
         try:
             signal.signal(signal.SIGTERM, _stop)
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)  # a relay that is killed leaves no run behind
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)  # an agent that is killed leaves no run behind
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.dup2(2, 1)  # the relay alone speaks to the harness
+            os.dup2(2, 1)  # the agent alone speaks to the harness
             self._do(order)
             code = 0
         except ResultSaved as error:
@@ -240,7 +240,7 @@ class _Relay:
         except BaseException as error:  # nothing above this frame may run twice
             text = f"{type(error).__name__}: {error}"
         finally:
-            with contextlib.suppress(OSError):  # the relay may be gone
+            with contextlib.suppress(OSError):  # the agent may be gone
                 text = text[-2000:].encode("utf-8", "replace").decode()
                 os.write(hears, msgspec.json.encode(_Word(text=text, unsaved=unsaved)))
             os._exit(code)

@@ -1,8 +1,8 @@
-"""The relays of an allocation as the harness holds them: started once, told each run, heard, and started again where one
+"""The agents of an allocation as the harness holds them: started once, told each run, heard, and started again where one
 has ended.
 
-A relay that does not come (a host that is down, a key that is not taken, a login that hangs) and one that ends in the
-middle are answers as well, with the host's name and what to do: nothing here waits without a limit. See ``relay`` for the
+An agent that does not come (a host that is down, a key that is not taken, a login that hangs) and one that ends in the
+middle are answers as well, with the host's name and what to do: nothing here waits without a limit. See ``agent`` for the
 other end.
 """
 
@@ -32,21 +32,21 @@ from ..fallback_store import SpilledResult
 from .agent import AgentCommand, Answer, answer_in, line_of, seal
 
 Advance = Callable[[float | None, str], None]
-#: Until a relay answers: the launcher's start on many hosts, a login, Python from a disk that all hosts load at once.
+#: Until an agent answers: the launcher's start on many hosts, a login, Python from a disk that all hosts load at once.
 START_S = 60.0
-#: Beyond an order's own limit, which the relay keeps itself.
+#: Beyond an order's own limit, which the agent keeps itself.
 _LATE_S = 30.0
-#: What relays get to end their runs and themselves.
+#: What agents get to end their runs and themselves.
 _END_S = 6.0
 _SAID_LINES = 20
-#: How often in a row a host may have no relay: the others wait for each try.
+#: How often in a row a host may have no agent: the others wait for each try.
 _TRIES = 3
 
 
 class Outcome(NamedTuple):
     """What became of an order on one host."""
 
-    state: str  # done, failed, lost (no relay there, or no longer), timeout
+    state: str  # done, failed, lost (no agent there, or no longer), timeout
     text: str = ""
     unsaved: SpilledResult | None = None  # its result, which the run directory refused
 
@@ -57,7 +57,7 @@ class _Line:
     def __init__(self, reached: launchers.Reached) -> None:
         self.hosts = reached.hosts
         self.launcher = reached.launcher
-        self.waiting = set(reached.hosts)  # of which no relay has answered yet
+        self.waiting = set(reached.hosts)  # of which no agent has answered yet
         self.alive: set[str] = set()
         self.said: list[str] = []
         self.code: int | None = None
@@ -87,7 +87,7 @@ class _Line:
             self.child.stdin.write(line_of(order))
 
     def hear(self) -> list[Answer]:
-        """What relays have said since; notes those that have ended. At the end of its output the line is over."""
+        """What agents have said since; notes those that have ended. At the end of its output the line is over."""
         assert self.child.stdout is not None
         found: list[Answer] = []
         while True:
@@ -129,7 +129,7 @@ class _Line:
                     pipe.close()
 
     def hang_up(self) -> None:
-        """The end of its input is the relays' end."""
+        """The end of its input is the agents' end."""
         if self.child.stdin is not None:
             with suppress(OSError):
                 self.child.stdin.close()
@@ -178,7 +178,7 @@ class AgentClient:
             raise
 
     def _call(self, order: AgentCommand) -> bool:
-        """Have a relay on each host that an order is for, or a start that carries the order with it (False)."""
+        """Have an agent on each host that an order is for, or a start that carries the order with it (False)."""
         missing = [host for host in self._without(order.hosts) if self._tries.get(host, 0) < _TRIES]
         if not missing:
             return True
@@ -213,7 +213,7 @@ class AgentClient:
         return fed
 
     def _without(self, hosts: Sequence[str]) -> list[str]:
-        """Those that have no relay now."""
+        """Those that have no agent now."""
         return [host for host in hosts if not any(host in line.alive for line in self._lines)]
 
     def _await(
@@ -241,7 +241,7 @@ class AgentClient:
             for line in self._lines:
                 line.tell(stop)
             self._listen(_END_S, settled)
-            for line in self._lines:  # a relay that does not even stop is none
+            for line in self._lines:  # an agent that does not even stop is none
                 if any(host not in found for host in line.hosts if host in order.hosts):
                     line.kill()
             return {
@@ -293,7 +293,7 @@ class AgentClient:
         return self._why.get(host, "its relay has ended") + given_up
 
     def close(self) -> None:
-        """End all relays, and what they run."""
+        """End all agents, and what they run."""
         for line in self._lines:
             line.hang_up()
         deadline = time.monotonic() + _END_S
@@ -305,7 +305,7 @@ class AgentClient:
 
 
 def start_limit_s() -> float:
-    """Seconds until a relay must answer: SHAKEDOWN_START_S, else START_S. Raises BadInput."""
+    """Seconds until an agent must answer: SHAKEDOWN_START_S, else START_S. Raises BadInput."""
     text = os.environ.get("SHAKEDOWN_START_S", "")
     try:
         found = float(text) if text else START_S
@@ -321,7 +321,7 @@ def _heard(line: _Line) -> str:
     return f" (it said: {last[:200]})" if last else ""
 
 
-#: What ssh, a shell or Python say on a host that has no relay, and what to do about it.
+#: What ssh, a shell or Python say on a host that has no agent, and what to do about it.
 _CAUSES = (
     (
         r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
@@ -349,7 +349,7 @@ _CAUSES = (
 
 
 def why(host: str, code: int | None, said: Sequence[str], *, begun: bool = False) -> str:
-    """Why a host has no relay, or no longer where it had ``begun``: from how its start ended and what it printed, with what
+    """Why a host has no agent, or no longer where it had ``begun``: from how its start ended and what it printed, with what
     to do. Pure."""
     text = "\n".join(said)
     last = next((line for line in reversed(said) if line), "")
@@ -367,7 +367,7 @@ _HELD: list[AgentClient] = []
 
 
 def held(path: Path, first: Host, allocation: Allocation) -> AgentClient:
-    """The relays of a run directory, started when they are first told something; those of an earlier one are ended."""
+    """The agents of a run directory, started when they are first told something; those of an earlier one are ended."""
     for one in _HELD:
         if one.same(path, allocation):
             return one
@@ -378,6 +378,6 @@ def held(path: Path, first: Host, allocation: Allocation) -> AgentClient:
 
 @atexit.register
 def close() -> None:
-    """End all relays that this process holds."""
+    """End all agents that this process holds."""
     while _HELD:
         _HELD.pop().close()

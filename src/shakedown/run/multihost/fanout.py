@@ -1,9 +1,9 @@
 """The same thing on every host of an allocation, side by side: what the host is, or a copy of a run.
 
-    harness  -- an order to the relay on each host -->  machine
+    harness  -- an order to the agent on each host -->  machine
                                                         run ID REPEAT
 
-Each relay (``relay``, held by ``relays``) is a harness of its own for one step: it watches its own host, keeps its own
+Each agent (``agent``, held by ``client``) is a harness of its own for one step: it watches its own host, keeps its own
 output and writes its own files into the run directory, which all hosts share. What a host left is read from there, and a
 host that left nothing has no result, with the reason.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..schedule import Step
 
 _MACHINE_S = 60.0
-#: How long a file that a relay says it has written may take to be seen here, on a shared disk that caches.
+#: How long a file that an agent says it has written may take to be seen here, on a shared disk that caches.
 _SEEN_S = 15.0
 
 

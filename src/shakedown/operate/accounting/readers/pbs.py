@@ -4,7 +4,7 @@ front is local.
 
 E ends a run; R is a run that was taken back to be run again (where the version tells of its use). Jobs that were deleted or
 aborted without an E never ran. The record of an array as a whole is none of a run: its tasks have their own. What was
-allocated tells ``schedulers/_pbs_resources``.
+allocated tells ``schedulers/common/pbs_resources``.
 """
 
 from __future__ import annotations
