@@ -139,7 +139,7 @@ def _u(estimate: Estimate | None) -> float:
 def _age(trace: Trace, refresh_s: float) -> tuple[float, float]:
     """How old a value is when it is read, in the mean and as a standard uncertainty, where the stamp is the time of the
     reading and not the device's own (``has_own_stamps``): anything up to a refresh; nothing in the mean where it is
-    read often enough to see the refresh, which is then known to one reading (pace.refreshed)."""
+    read often enough to see the refresh, which is then known to one reading (deduplicate.refreshed)."""
     if len(trace) < 2 or refresh_s <= 0:
         return 0.0, 0.0
     poll_s = float(np.median(np.diff(trace.t_ns))) * 1e-9

@@ -58,7 +58,7 @@ class Accuracy(Record, frozen=True, kw_only=True):
 
 
 class Channel(Record, frozen=True, kw_only=True):
-    """One series of readings. None means "not known"; a characterisation fills it in (see energy/character.py)."""
+    """One series of readings. None means "not known"; a characterisation fills it in (see metering/character.py)."""
 
     id: str  # "rapl/package-0": the meter's name first, unique on its host
     title: str

@@ -2,7 +2,7 @@
 
     names() -> ids    load("eehpcwg-2.0") -> Rules    Rules.levels[0] is Level 1
 
-Rules decide nothing here: ``energy/levels.py`` does. A parameter that a version does not have is None (or empty), and the
+Rules decide nothing here: ``levels.py`` does. A parameter that a version does not have is None (or empty), and the
 checker then does not ask for it. Shares are fractions, times seconds, power watts.
 """
 
