@@ -41,7 +41,10 @@ def parse(text: str, zone: str, option: str, origin_ns: int | None = None) -> in
             raise BadInput(f"{text[:40]!r} is beyond any time", where=option, hint="give Unix seconds")
         return round(number * scale) + (origin_ns if relative and origin_ns is not None else 0)
     after = "" if origin_ns is None else ", or +90 for seconds after the begin"
-    return unix_ns(_stamp(text, zone, option, f"Unix seconds, 2026-11-20T10:00:00Z{after}"))
+    ns = unix_ns(_stamp(text, zone, option, f"Unix seconds, 2026-11-20T10:00:00Z{after}"))
+    if abs(ns) >= 2**63:
+        raise BadInput(f"{text[:40]!r} is beyond any time", where=option, hint="a date from 1678 to 2261")
+    return ns
 
 
 def unix_s(text: str, zone: Clock, where: str, *, later: bool = False) -> int:
@@ -139,6 +142,10 @@ def zone(text: str, where: str = "zone=") -> datetime.tzinfo:
     stripped = text.strip()
     if found := re.fullmatch(r"([-+]?)(\d\d):?(\d\d)", stripped):
         minutes = int(found[2]) * 60 + int(found[3])
+        if minutes >= 24 * 60:
+            raise BadInput(
+                f"{text!r} is not the offset of a time zone", where=where, hint="write Europe/Berlin, UTC or +02:00"
+            )
         return datetime.timezone(datetime.timedelta(minutes=-minutes if found[1] == "-" else minutes))
     if stripped.upper() in ("UTC", "Z", "GMT"):
         return datetime.UTC
@@ -210,6 +217,8 @@ def _iso(texts: list[str], zone: str, where: str) -> list[int]:
                 ns = later
         else:
             ns = unix_ns(stamp)
+        if abs(ns) >= 2**63:
+            raise BadInput(f"{text!r} in row {row} is beyond any time", where=where, hint="a date from 1678 to 2261")
         out.append(ns)
         last = ns
     return out
@@ -220,7 +229,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 def unix_ns(stamp: datetime.datetime) -> int:
     """Unix nanoseconds of a time with a zone."""
-    since = stamp.astimezone(datetime.UTC) - _EPOCH
+    since = stamp - _EPOCH  # not astimezone(), which fails at the first and the last day of the calendar
     return (since.days * 86400 + since.seconds) * 10**9 + since.microseconds * 1000
 
 

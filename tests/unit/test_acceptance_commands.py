@@ -257,8 +257,11 @@ def test_the_reason_names_the_points_that_are_not_met() -> None:
 
 
 def test_the_reason_says_once_what_many_hosts_have_in_common() -> None:
-    gone = [Point(criterion="cuda ends well", found="no driver", state="not measured", where=f"n{i}") for i in range(4)]
-    assert judging.reason_of(gone) == "cuda ends well (4 of 4 not measured): no driver"
+    gone = [
+        Point(criterion="cuda ends successfully", found="no driver", state="not measured", where=f"n{i}")
+        for i in range(4)
+    ]
+    assert judging.reason_of(gone) == "cuda ends successfully (4 of 4 not measured): no driver"
     slow = [
         Point(criterion="Latency: at most 3 us", found=f"{i} us", state="not met", where=f"n{i}", value=float(i))
         for i in (5, 9, 7)

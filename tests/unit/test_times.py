@@ -43,7 +43,7 @@ def test_zones_by_name_and_by_offset(text: str, offset_h: float) -> None:
     assert times.offset_s(AUTUMN, times.zone(text)) == offset_h * 3600
 
 
-@pytest.mark.parametrize("text", ["", "Mars/Olympus", "+2", "../../etc/passwd", "Europe"])
+@pytest.mark.parametrize("text", ["", "Mars/Olympus", "+2", "+99:99", "24:00", "../../etc/passwd", "Europe"])
 def test_a_zone_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="time zone"):
         times.zone(text, "--zone")
@@ -64,6 +64,14 @@ def test_the_hour_that_comes_twice_and_the_one_that_never_was() -> None:
 def test_what_is_no_time_is_refused(text: str, zone: str) -> None:
     with pytest.raises(BadInput):
         times.unix_s(text, zone, "row 3")
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "1600-01-01", "2400-01-01"])
+def test_a_time_that_nanoseconds_cannot_hold_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="beyond any time"):
+        times.parse(text, "UTC", "--from")
+    with pytest.raises(BadInput, match="beyond any time"):
+        times.stamps([text], "UTC", "f.csv")
 
 
 def test_days_and_months_begin_where_the_zone_begins_them() -> None:

@@ -182,7 +182,9 @@ def run_session(root: Path, tests: Sequence[RunTest], how: How, observer: Observ
     (opened,) = ran.parts  # a plan names no kinds of nodes
     missing = unfinished(opened)
     if missing:
-        observer.say(f"{session.folder} is not whole yet: {missing} of {len(opened.plan().runs)} runs have no result")
+        observer.say(
+            f"{session.folder} is not complete yet: {missing} of {len(opened.plan().runs)} runs have no result"
+        )
         return False
     of_tests = {test.id: _runs_of(test, opened) for test in mine}
     with directory.writing(root) as (now, book):

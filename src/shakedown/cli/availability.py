@@ -246,7 +246,7 @@ def _stretch(history: History, low: int | None, high: int | None) -> tuple[int, 
 
 
 def _jobs(asked: str, live: bool, door: LocalHost, low: int, high: int) -> JobTable | None:
-    """Jobs of a file, or of the engine that was asked for its nodes."""
+    """Jobs of a file, or of the engine that listed the nodes."""
     from ..operate.availability import jobs
 
     if asked and asked != "none":

@@ -244,7 +244,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
             query = f"select * from read_json(?, format = 'newline_delimited', columns = {_types(rows)})"
             parquet.write(db, query, path, [str(lines)])
     except (OSError, duckdb.Error) as error:
-        why = error.strerror if isinstance(error, OSError) else "see that the disk is not full"
+        why = error.strerror if isinstance(error, OSError) else "check that the disk is not full"
         raise StoreFailed(f"the table cannot be written: {why}", where=str(path)) from None
 
 

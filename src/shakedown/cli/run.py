@@ -59,7 +59,7 @@ def command(
     meter_interval: _Interval = None,
     rest: _Rest = None,
     report: Annotated[bool, typer.Option(help="Analyse and write the report at the end.")] = True,
-    formats: Annotated[str, typer.Option("--format", help="Report formats, with commas between.")] = "html,md,csv,json",
+    formats: Annotated[str, typer.Option("--format", help="Report formats, separated by commas.")] = "html,md,csv,json",
     json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,
     inside: Annotated[
         Path | None, typer.Option(hidden=True, help="What jobs called that version 0.1.0 submitted.")

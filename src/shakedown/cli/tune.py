@@ -34,7 +34,7 @@ _Limit = Annotated[
 _Nodes = Annotated[
     str,
     typer.Option(
-        help="Hosts with commas between, or how many of this allocation. Default: this host, or the allocation."
+        help="Hosts separated by commas, or how many of this allocation. Default: this host, or the allocation."
     ),
 ]
 _Fix = Annotated[
@@ -42,7 +42,7 @@ _Fix = Annotated[
     typer.Option(help="NAME=VALUE or NAME=VALUE,VALUE: search only these, such as nb=192 or ranks=1,2."),
 ]
 _Space = Annotated[Path | None, typer.Option(help="A TOML file with the values to search: nb = [128, 192] a line.")]
-_Library = Annotated[str, typer.Option(help="BLAS: auto, all, a name, or paths, with commas between.")]
+_Library = Annotated[str, typer.Option(help="BLAS: auto, all, a name, or paths, separated by commas.")]
 _Windows = Annotated[
     str,
     typer.Option(

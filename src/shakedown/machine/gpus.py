@@ -182,13 +182,6 @@ def _shown(printed: dict[str, Any]) -> _Found:
     return tuple(found), tuple(absent)
 
 
-def _of_nvml(gpu: dict[str, Any], driver: str, cuda: str) -> Gpu:
-    named = {key: gpu[key] for key in ("index", "name", "memory_bytes", "pci") if key in gpu}
-    facts = {key: value for key, value in gpu.items() if key not in named}
-    own: dict[str, Any] = {"vendor": "NVIDIA", "driver": driver, "facts": {**facts, "cuda": cuda}}
-    return msgspec.convert(named | own, Gpu)
-
-
 def _proc_nvidia(door: HostAccess, version: str) -> tuple[Gpu, ...]:
     match = re.search(r"Kernel Module.*?\s(\d+\.\d[\d.]*)\s", version)
     found: list[Gpu] = []

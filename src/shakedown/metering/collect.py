@@ -87,7 +87,7 @@ def cost(folder: Path) -> float | None:
 
 def collect(folder: Path) -> tuple[Trace, ...]:
     """The traces of a folder that a sampler wrote, also of one that was killed or still runs; they are written beside it
-    as ``power.parquet`` (energy/trace.py). A folder whose raw files are gone, or older than that file, is read from it: a
+    as ``power.parquet`` (trace.py). A folder whose raw files are gone, or older than that file, is read from it: a
     report made again writes nothing. A step of the system's clock is taken out of all stamps after it, and the channels'
     notes say so. Raises StoreFailed."""
     from . import trace

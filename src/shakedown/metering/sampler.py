@@ -1,6 +1,6 @@
 """Meters read over time, in a process of their own: ``python -m shakedown.metering.sampler CONFIG.json``.
 
-    with sampler.start(targets, folder, cpus=spare) as sampler:    sampler.opened, sampler.refused
+    with start(targets, folder, cpus=spare) as sampler:    sampler.opened, sampler.refused
         ...the benchmark...
     traces = sampler.collect(folder)
 

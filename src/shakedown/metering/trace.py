@@ -116,7 +116,7 @@ def write(path: Path, traces: Iterable[Trace]) -> None:
                 options=f"kv_metadata {{{told}}}",
             )
     except (OSError, duckdb.Error) as error:
-        why = error.strerror if isinstance(error, OSError) else "see that the disk is not full"
+        why = error.strerror if isinstance(error, OSError) else "check that the disk is not full"
         raise StoreFailed(f"the trace cannot be written: {why}", where=str(path)) from None
 
 

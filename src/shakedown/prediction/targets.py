@@ -27,7 +27,7 @@ def counts_of(text: str, option: str) -> tuple[int, ...]:
                 f"{word[:40]!r} is not a valid number of nodes", where=option, hint="whole numbers with commas: 64,128"
             )
     if not words:
-        raise BadInput("there is not a valid number of nodes", where=option, hint="whole numbers with commas: 64,128")
+        raise BadInput("there is no number of nodes", where=option, hint="whole numbers with commas: 64,128")
     return tuple(dict.fromkeys(int(word) for word in words))
 
 

@@ -47,7 +47,7 @@ class Quantity(Record, frozen=True, kw_only=True):
 
 
 class PowerLine(Record, frozen=True, kw_only=True):
-    """One channel over the run, in stretches of equal length for the eye; one without a reading is left out."""
+    """One channel over the run, in segments of equal length for the eye; one without a reading is left out."""
 
     channel: str  # host:id
     title: str

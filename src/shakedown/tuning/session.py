@@ -110,7 +110,7 @@ def _hosts(text: str) -> tuple[int, tuple[str, ...]]:
     """How many hosts, and their names where they were given. Raises BadInput."""
     if (count := whole_number(text, most=hostlist.MOST_HOSTS)) is not None:
         if not count:
-            raise BadInput("--nodes 0: there must be one", hint="give a number from 1, or names with commas between")
+            raise BadInput("--nodes 0: there must be one", hint="give a number from 1, or names separated by commas")
         return count, ()
     names = tuple(dict.fromkeys(hostlist.expand(text)))
     if text and not names:

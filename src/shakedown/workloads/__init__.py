@@ -24,7 +24,7 @@ from ..records import Case, Host, Machine, Metric, Notice, Params, Value
 class Param(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One parameter of a workload. ``default`` may be a word that ``resolve`` replaces ("auto", "all")."""
 
-    kind: Literal["integer", "real", "word", "flag", "list"]  # list: words or numbers between commas, kept as text
+    kind: Literal["integer", "real", "word", "flag", "list"]  # list: words or numbers separated by commas, kept as text
     default: Value
     help: str
     unit: str = ""

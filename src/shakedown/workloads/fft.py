@@ -47,7 +47,7 @@ def shapes(params: Params, workload: str = "fft") -> tuple[tuple[int, ...], ...]
         if not lengths or min(lengths) < 1 or math.prod(lengths) < 2:
             raise BadInput(
                 f"{workload}.sizes: {word!r} is no shape of a transform",
-                hint="write lengths between commas, with x between dimensions: 65536,1024x1024,128x128x128",
+                hint="write lengths separated by commas, with x between dimensions: 65536,1024x1024,128x128x128",
             )
         found.append(lengths)
     return tuple(dict.fromkeys(found))

@@ -45,7 +45,7 @@ def numbers(params: Params, name: str) -> tuple[int, ...]:
     if not words or any(whole_number(word, 1) is None for word in words):
         raise BadInput(
             f"filesystem.{name} = {params[name]!r} is not a list of whole numbers above 0",
-            hint="numbers between commas, such as " + ("4096,1048576" if name == "blocks" else "1,4"),
+            hint="numbers separated by commas, such as " + ("4096,1048576" if name == "blocks" else "1,4"),
         )
     return tuple(int(word) for word in words)
 

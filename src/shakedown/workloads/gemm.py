@@ -36,7 +36,8 @@ def sizes(params: Params) -> tuple[int, ...]:
     for word in words:
         if whole_number(word, 1, 2**31 - 1) is None:
             raise BadInput(
-                f"gemm.sizes: {word!r} is no order of a matrix", hint="write whole numbers between commas: 1024,4096"
+                f"gemm.sizes: {word!r} is no order of a matrix",
+                hint="write whole numbers separated by commas: 1024,4096",
             )
     return tuple(dict.fromkeys(int(word) for word in words))
 

@@ -50,7 +50,7 @@ def sizes(params: Params) -> tuple[int, ...]:
     if any(whole_number(word, 2, ranks) is None for word in words):
         raise BadInput(
             f"multicast.sizes = {text!r} is not a list of groups of 2 to {ranks} ranks",
-            hint="write auto, or numbers between commas: 2,4,8; ranks says how many there are",
+            hint="write auto, or numbers separated by commas: 2,4,8; ranks says how many there are",
         )
     return tuple(int(word) for word in words)
 

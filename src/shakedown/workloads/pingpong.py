@@ -40,7 +40,7 @@ def sizes(params: Params) -> tuple[int, ...]:
     if any(whole_number(word, most=2**31 - 1) is None for word in words):
         raise BadInput(
             f"pingpong.sizes = {text!r} is not a list of sizes in bytes",
-            hint="write all, or whole numbers below 2 GiB between commas: 8,65536",
+            hint="write all, or whole numbers below 2 GiB separated by commas: 8,65536",
         )
     return tuple(int(word) for word in words)
 

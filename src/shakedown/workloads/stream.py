@@ -90,7 +90,7 @@ def parse_bytes(word: str) -> int:
     if size < 64:
         raise BadInput(
             f"stream.sizes: {word.strip()!r} is no size of an array",
-            hint="write memory, sweep, or sizes of at least 64 B between commas: 32 KiB, 1 GiB",
+            hint="write memory, sweep, or sizes of at least 64 B separated by commas: 32 KiB, 1 GiB",
         )
     return size
 

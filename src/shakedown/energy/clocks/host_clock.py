@@ -1,7 +1,7 @@
 """The clocks of two hosts from NTP-style exchanges, and the straight line through what several sittings told.
 
 Offsets are positive where the other clock is ahead of ours: subtract them from its stamps. A line that a run's own edges
-gave of a meter's clock (``clock.py``) is of the same kind.
+gave of a meter's clock (``meter_clock.py``) is of the same kind.
 """
 
 from __future__ import annotations

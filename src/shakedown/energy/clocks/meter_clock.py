@@ -3,7 +3,7 @@
 A controller, a lab instrument or a database keeps its own time. A run gives edges for nothing: idle, load, idle, and the
 phases that the programs mark, all by the host's clock. Where a step of the power shows in the readings, the offset with
 which the meter's own model explains them best (align.from_edges) is the clock's; several groups of edges give its drift as
-the slope of the line through them (hostclock.line_through). It is taken out of the stamps where it differs from nothing by
+the slope of the line through them (host_clock.line_through). It is taken out of the stamps where it differs from nothing by
 more than ``SIGNIFICANT`` standard uncertainties, and what is left of it is one term of every energy of that meter, shared
 between phases. Where the edges do not tell it, the clock is assumed to be right to within ``ASSUMED_S``: a uniform prior.
 
@@ -131,7 +131,7 @@ def estimate(
 ) -> Clock:
     """The clock of a channel against the marks: when runs, and what they say of themselves, began and ended (Unix ns, by
     the host's clock, in any order). ``ahead_s``: how far the stamps were ahead of the host's clock when they were read
-    (sampling.ahead_s), about which the clock is looked for. Never raises for what the readings are like: then it is assumed,
+    (collect.ahead_s), about which the clock is looked for. Never raises for what the readings are like: then it is assumed,
     with the reason."""
     if not has_own_stamps(trace):
         return Clock("host")

@@ -4,7 +4,7 @@
     power(submission, window, counter=...)   P = sum over sets N/n sum p + measured subsystems + upper bounds
 
 Parallel meters are summed at one instant, then averaged (EE HPC WG, aspect 4); the instants are the readings of the slowest
-meter. ``budget.py`` has the terms of the uncertainty.
+meter. ``level_budget.py`` has the terms of the uncertainty.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def _gpu(now: Snapshot, device: str, old: GpuState, new: GpuState) -> Iterator[S
     counts: tuple[tuple[str, Severity], ...] = (("uncorrected", "critical"), ("corrected", "warning"))
     for word, severity in counts:
         if (rise := _rise(getattr(old, word), getattr(new, word))) > 0:
-            what = f"{new.label}: {rise} {word} ECC error{'s' if rise > 1 else ''} since the last look"
+            what = f"{new.label}: {rise} {word} ECC error{'s' if rise > 1 else ''} since the last reading"
             yield _one(now, device, f"ecc-{word}", severity, what, _DRAIN)
     slowed = new.slowed & ~old.slowed & sum(SLOWED)
     if slowed:
@@ -88,7 +88,7 @@ def _gpu(now: Snapshot, device: str, old: GpuState, new: GpuState) -> Iterator[S
         if getattr(new, name) and not getattr(old, name):
             yield _one(now, device, name.replace("_", "-"), severity, f"{new.label}: {what}", _DRAIN)
     if (replays := _rise(old.replays, new.replays)) > _REPLAYS:
-        what = f"{new.label}: {replays} replays of its PCI Express link since the last look"
+        what = f"{new.label}: {replays} replays of its PCI Express link since the last reading"
         yield _one(now, device, "pcie-replays", "warning", what, "reseat the card or its riser")
 
 

@@ -106,7 +106,7 @@ class Table:
         """The words of a command line: ``--option value`` for each parameter, in the order of the table.
 
         ``instead`` has values that take the place of those in ``params``; None leaves the option out, as do those of
-        ``omit`` where they stand in ``params``. Tuples are lists between commas. Flags come last, each an option alone:
+        ``omit`` where they stand in ``params``. Tuples are lists separated by commas. Flags come last, each an option alone:
         given where it is set, or where it is not if it is called ``no-...``.
         """
         words: list[str] = []
