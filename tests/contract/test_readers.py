@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
+import shakedown
+
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "shakedown"
+#: The product as it is imported here: installed, or in the source tree.
+SOURCE = Path(shakedown.__file__).resolve().parent
 
 #: Functions that decode and are no reader of what others write, each with the reason.
 _OWN_PIPE = "words between the harness and a process of its own, over a pipe"
