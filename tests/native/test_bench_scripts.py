@@ -39,6 +39,7 @@ TINY = {
     "health": "--repeats 1",
     "hpl": "--program {hpl} --orders 400 --peer-orders 400 --nb 64 --peer-nb 64 --peer-depth 0 --layouts 1 --pages base"
     " --rounds 1",
+    "lag": "--shifts 1 --rest 5",
     "lj": "--particles 2000 --ranks 1 --steps 5 --samples 1 --suffixes none --skins 0.3 --rounds 1",
     "multicast": "--program {multicast} --rounds 1 --seconds 0.05",
     "nbody": "--build {peers} --bodies 1024 --threads 1 --rounds 1",
@@ -95,4 +96,11 @@ def test_all_knows_every_script() -> None:
     )
     assert done.returncode == 1
     known = {word.rstrip(",") for word in done.stderr.split("next: one of ")[1].split()}
-    assert known <= set(TINY) and set(TINY) - known == {"agreement", "coverage", "forecast", "tune", "tune_claims"}
+    assert known <= set(TINY) and set(TINY) - known == {
+        "agreement",
+        "coverage",
+        "forecast",
+        "lag",
+        "tune",
+        "tune_claims",
+    }
