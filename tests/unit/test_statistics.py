@@ -97,5 +97,5 @@ def test_the_interval_of_a_proportion_covers_the_truth_as_often_as_it_says(true:
 
 @pytest.mark.parametrize(("share", "count"), [(0.5, 0), (-0.1, 10), (1.1, 10), (float("nan"), 10)])
 def test_no_proportion_has_no_interval(share: float, count: int) -> None:
-    with pytest.raises(ValueError, match="no proportion"):
+    with pytest.raises(ValueError, match="not a proportion"):
         stats.proportion_interval(share, count)
