@@ -190,7 +190,16 @@ def test_a_burn_in_of_version_0_1_is_read_and_gone_on_with(tmp_path: Path) -> No
     folder = tmp_path / "b"
     shutil.copytree(RECORDED / "burnin", folder)
     entries = list(burnin.entries(folder))
-    assert [type(one).__name__ for one in entries] == "Begin Turn Turn SymptomEntry Turn Turn Minute End".split()
+    assert [type(one).__name__ for one in entries] == [
+        "Begin",
+        "Turn",
+        "Turn",
+        "SymptomEntry",
+        "Turn",
+        "Turn",
+        "Minute",
+        "End",
+    ]
     assert options.again(folder).judgement == "failed"
     again = burnin.Journal(folder)
     again.add(entries[-1])
