@@ -14,13 +14,16 @@ import re
 import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.house import House  # noqa: E402
+
 PACKAGE = ROOT / "src" / "shakedown"
 PICTURE = ROOT / "docs" / "images" / "rooms.svg"
 
@@ -38,103 +41,13 @@ WAY = (
 )
 
 
-class Import(NamedTuple):
-    """One module that another one names, both without the leading ``shakedown.``; the package itself is the empty name."""
-
-    module: str
-    target: str
-    line: int
-    for_types: bool  # read by type checkers alone
-
-
-def modules(package: Path = PACKAGE) -> dict[str, Path]:
-    """Dotted name below the package -> file."""
-    named = {}
-    for file in sorted(package.rglob("*.py")):
-        parts = file.relative_to(package).with_suffix("").parts
-        named[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
-    return named
-
-
-def imports(package: Path = PACKAGE) -> Iterator[Import]:
-    """Every import of a module of the package in another one, those inside functions too."""
-    known = modules(package)
-    for module, file in known.items():
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        typing = _typing_lines(tree)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                names = [name.name for name in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                base = _base(node, module, file.name == "__init__.py", package.name)
-                names = [f"{base}.{name.name}" for name in node.names]
-            else:
-                continue
-            for name in names:
-                root, _, rest = name.partition(".")
-                if root == package.name:
-                    target = rest if rest in known else rest.rpartition(".")[0]
-                    yield Import(module, target, node.lineno, node.lineno in typing)
-
-
-def _base(node: ast.ImportFrom, module: str, is_package: bool, root: str) -> str:
-    """The absolute module that a ``from`` names."""
-    if not node.level:
-        return node.module or ""
-    parts = [root, *module.split(".")] if module else [root]
-    parts = parts[: len(parts) - node.level + (1 if is_package else 0)]
-    return ".".join([*parts, *([node.module] if node.module else [])])
-
-
-def _typing_lines(tree: ast.AST) -> set[int]:
-    """The lines below ``if TYPE_CHECKING:``."""
-    lines: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            lines |= {inner.lineno for part in node.body for inner in ast.walk(part) if isinstance(inner, ast.stmt)}
-    return lines
-
-
-def room(module: str) -> str:
-    return module.partition(".")[0]
-
-
-def neighbours(package: Path = PACKAGE) -> dict[str, set[str]]:
-    """Room -> the rooms that it imports, what serves type checkers alone included."""
-    found: dict[str, set[str]] = {room(name): set() for name in modules(package) if name}
-    for one in imports(package):
-        a, b = room(one.module), room(one.target)
-        if a and b and a != b:
-            found[a].add(b)
-    return found
-
-
-def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
-    """The groups of nodes of which each reaches each other (Tarjan), of two or more; empty where there is no circle."""
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found = []
-
-    def visit(node: str) -> None:
-        order[node] = low[node] = len(order)
-        stack.append(node)
-        for other in sorted(edges.get(node, ())):
-            if other not in order:
-                visit(other)
-                low[node] = min(low[node], low[other])
-            elif other in stack:
-                low[node] = min(low[node], order[other])
-        if low[node] == order[node]:
-            group = stack[stack.index(node) :]
-            del stack[stack.index(node) :]
-            if len(group) > 1:
-                found.append(sorted(group))
-
-    for node in sorted(edges):
-        if node not in order:
-            visit(node)
-    return found
+def neighbours(house: House) -> dict[str, set[str]]:
+    """Room -> the rooms that it imports at run time."""
+    found: dict[str, set[str]] = {module.room: set() for module in house.modules.values()}
+    for name, imports in house.imports.items():
+        here = house.modules[name].room
+        found[here] |= {house.modules[one.module].room for one in imports} - {here}
+    return {room: others - {""} for room, others in found.items() if room not in ("", "__main__")}
 
 
 def floors(edges: Mapping[str, set[str]]) -> list[list[str]]:
@@ -160,10 +73,11 @@ def direct(edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
     return {node: {b for b in edges[node] if not any(b in reach(c) for c in edges[node] if c != b)} for node in edges}
 
 
-def about(name: str, package: Path = PACKAGE) -> str:
+def about(house: House, room: str) -> str:
     """The opening sentence of a room, up to its first semicolon or full stop."""
-    file = modules(package)[name]
-    text = (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").split("\n\n")[0].replace("\n", " ")
+    text = (
+        (ast.get_docstring(house.modules[f"{house.root.name}.{room}"].tree) or "").split("\n\n")[0].replace("\n", " ")
+    )
     return re.split(r"\.(?: |$)|; ", text)[0].replace("`", "")
 
 
@@ -176,9 +90,9 @@ text { font: 9.5px sans-serif; fill: #555 } .name { font: bold 13px sans-serif; 
 """
 
 
-def picture(package: Path = PACKAGE) -> str:
+def picture(house: House) -> str:
     """The SVG: a row a floor, the lowest at the bottom; the way of a sample numbered."""
-    edges = {name: others for name, others in neighbours(package).items() if name != "__main__"}
+    edges = neighbours(house)
     rows = [row[i : i + 6] for row in reversed(floors(edges)) for i in range(0, len(row), 6)]
     places = {}
     for y, row in enumerate(rows):
@@ -199,7 +113,7 @@ def picture(package: Path = PACKAGE) -> str:
         parts.append(f'<rect{chosen} x="{x:.0f}" y="{y:.0f}" width="{BOX}" height="{HIGH}" rx="6"/>')
         label = f"{numbers[name]}  {name}" if name in numbers else name
         parts.append(f'<text class="name" x="{x + 10:.0f}" y="{y + 18:.0f}">{escape(label)}</text>')
-        for line, words in enumerate(textwrap.wrap(about(name, package), 40, max_lines=4, placeholder="...")):
+        for line, words in enumerate(textwrap.wrap(about(house, name), 40, max_lines=4, placeholder="...")):
             parts.append(f'<text x="{x + 10:.0f}" y="{y + 32 + 11 * line:.0f}">{escape(words)}</text>')
     below = 20 + len(rows) * ROW
     for number, (name, what) in enumerate(WAY):
@@ -216,9 +130,10 @@ def main() -> int:
     """Write the picture; with --check say whether it is what the source says (exit code 1 where it is not)."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing")
-    if parser.parse_args().check:
-        return 0 if PICTURE.exists() and PICTURE.read_text(encoding="utf-8") == picture() else 1
-    PICTURE.write_text(picture(), encoding="utf-8")
+    check, drawn = parser.parse_args().check, picture(House(PACKAGE))
+    if check:
+        return 0 if PICTURE.exists() and PICTURE.read_text(encoding="utf-8") == drawn else 1
+    PICTURE.write_text(drawn, encoding="utf-8")
     return 0
 
 

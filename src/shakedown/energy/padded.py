@@ -56,11 +56,6 @@ class Padded(NamedTuple):
     ends: Window  # L0, L1
 
 
-def needs_s(response: Response, cadence_s: float) -> tuple[float, float]:
-    """How long the node must be idle before and after a run."""
-    return response.settle_s + 2 * cadence_s, response.settle_s + cadence_s
-
-
 def padded_energy(
     trace: Trace,
     response: Response,

@@ -147,6 +147,11 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     """The accounting is queried for one job a call."""
 
 
+def under_way(jobs: tuple[JobRecord, ...] | None) -> tuple[JobRecord, ...] | None:
+    """Those that wait or run, of what an engine printed; None where that could not be read."""
+    return None if jobs is None else tuple(job for job in jobs if job.state in ("queued", "running"))
+
+
 def names() -> tuple[str, ...]:
     """The names of all engines."""
     return plugins.names("schedulers")

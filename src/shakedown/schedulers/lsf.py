@@ -17,7 +17,7 @@ from ..errors import BadInput, CannotMeasure
 from ..hosts.access import HostAccess, Result
 from ..hosts.hostlist import expand
 from ..units import MOST_COUNT, whole_number
-from . import Allocation, JobRecord, JobState, Request, Scheduler
+from . import Allocation, JobRecord, JobState, Request, Scheduler, under_way
 from .common.words import Word, body, checked, label, minutes, place, refuse_unknown, told
 
 _STATES: dict[str, JobState] = {
@@ -69,8 +69,7 @@ def _asked(result: Result) -> tuple[JobRecord, ...] | None:
 
 
 def _queued(result: Result) -> tuple[JobRecord, ...] | None:
-    found = _asked(result)
-    return None if found is None else tuple(one for one in found if one.state in ("queued", "running"))
+    return under_way(_asked(result))
 
 
 def _record(job: Mapping[str, Any]) -> JobRecord:

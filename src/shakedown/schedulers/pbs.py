@@ -23,7 +23,7 @@ from .. import strict, times
 from ..errors import BadInput, CannotMeasure
 from ..hosts.access import HostAccess, Result
 from ..units import whole_number
-from . import Allocation, JobRecord, JobState, Request, Scheduler
+from . import Allocation, JobRecord, JobState, Request, Scheduler, under_way
 from .common.pbs_resources import Gpus as Gpus
 from .common.pbs_resources import asked_cpus as asked_cpus
 from .common.pbs_resources import cpus_of as cpus_of
@@ -88,8 +88,7 @@ def _asked(result: Result) -> tuple[JobRecord, ...] | None:
 
 
 def _queued(result: Result) -> tuple[JobRecord, ...] | None:
-    found = _asked(result)
-    return None if found is None else tuple(one for one in found if one.state in ("queued", "running"))
+    return under_way(_asked(result))
 
 
 def record_of(name: str, values: Mapping[str, Any]) -> JobRecord:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..hosts.access import HostAccess, Result
-from . import JobRecord, Request, Scheduler, pbs
+from . import JobRecord, Request, Scheduler, pbs, under_way
 from .common.words import body, checked
 
 
@@ -38,8 +38,7 @@ def _asked(result: Result) -> tuple[JobRecord, ...] | None:
 
 
 def _queued(result: Result) -> tuple[JobRecord, ...] | None:
-    found = _asked(result)
-    return None if found is None else tuple(one for one in found if one.state in ("queued", "running"))
+    return under_way(_asked(result))
 
 
 def script(request: Request) -> str:

@@ -17,12 +17,6 @@ def is_local(stamp: str) -> bool:
     return _LOCAL.fullmatch(stamp) is not None
 
 
-def is_stamp(text: str) -> bool:
-    return (
-        text in _NEVER or is_local(text) or re.fullmatch(r"\d{9,13}|\d{4}-.*[+-]\d\d:?\d\d|\d{4}-.*Z", text) is not None
-    )
-
-
 def seconds(text: str) -> float | None:
     """``1-02:03:04.5``, ``02:03:04``, ``03:04.5`` as seconds (sacct(1), PBS's walltime)."""
     match = re.fullmatch(r"(?:([0-9]{1,9})-)?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{1,9}(?:\.[0-9]+)?)", text.strip())
