@@ -16,9 +16,7 @@ import re
 from typing import NamedTuple
 
 from ..errors import BadInput, unknown
-from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -95,10 +93,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     return ({**params, "tools": ",".join(tools)},)
 
 
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
-
-
 def _estimate_s(params: Params, host: Host) -> float:
     """At 50 MB/s, with two seconds for each journey of the tree."""
     tools = len(str(params["tools"]).split(","))
@@ -109,21 +103,10 @@ def _label(params: Params) -> str:
     return f"exchange with {params['target']} by {str(params['tools']).replace(',', ', ')}"
 
 
-WORKLOAD = Workload(
-    name="exchange",
+WORKLOAD = TABLE.workload(
     title="Files exchanged with another system",
     network=True,
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="demonstrations/exchange-ssh.jsonl",
-            source="OpenSSH 9.2 and rsync 3.2.7, one host over its loopback",
-            expect={"exchange.tools": 3},
-        ),
-    ),
 )

@@ -21,7 +21,6 @@ from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Sample, Workload
 from .common.table import table_of
 from .common.threads import counts
 
@@ -135,26 +134,10 @@ def _label(params: Params) -> str:
     return f"fft {span}, {threads} thread{'s' * (threads != '1')}, {library}"
 
 
-WORKLOAD = Workload(
-    name="fft",
+WORKLOAD = TABLE.workload(
     title="Fourier transforms (FFT)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/fft-fftw.jsonl",
-            source="two virtual CPUs with AVX-512, Debian's FFTW 3.3.10",
-            expect={
-                "euroben.mod2f.rate[n=1024,threads=1]": 46171380656.960686,
-                "euroben.mod2f.rate[n=65536,threads=2]": 19679531684.953663,
-                "fft.rate[shape=1024,threads=2,batch=each]": 88487211702.20183,
-                "fft.rate[shape=256x256,threads=1,batch=together]": 28877501208.1289,
-                "fft.plan.time[shape=65536,threads=1]": 1.0371514329999627,
-            },
-        ),
-    ),
 )

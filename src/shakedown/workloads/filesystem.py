@@ -25,7 +25,6 @@ from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes, whole_number
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -106,44 +105,11 @@ def _label(params: Params) -> str:
     return f"file system of {where}: {str(params['kernels']).replace(',', ', ')}{of}{ranks}"
 
 
-WORKLOAD = Workload(
-    name="filesystem",
+WORKLOAD = TABLE.workload(
     title="File system (features, bandwidth, small files)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=("directory",),
-    samples=(
-        Sample(
-            recording="native/filesystem-ext4.jsonl",
-            source="ext4 on a virtual disk",
-            expect={
-                "filesystem.features": 28.0,
-                "filesystem.write.bandwidth[block=1048576,threads=1]": 1122412052.9032238,
-                "filesystem.write.operations[block=4096,threads=2]": 22904.754101534716,
-                "filesystem.rewrite.bandwidth[block=1048576,threads=2]": 2302064754.6433945,
-                "filesystem.read.bandwidth[block=4096,threads=1]": 56212550.85343666,
-                "filesystem.create.rate[threads=1]": 1077.2097561440016,
-                "filesystem.stat.rate[threads=2]": 133252.64151462054,
-                "filesystem.unlink.rate[threads=2]": 155188.33401658293,
-            },
-        ),
-        Sample(
-            recording="native/filesystem-3-ranks.jsonl",
-            source="three processes on one host",
-            expect={
-                "filesystem.features[ranks=3]": 35.0,
-                "filesystem.write.bandwidth[ranks=3,cache=dropped]": 966356088.6631172,
-                "filesystem.stat.rate[ranks=3]": 865401.259725462,
-            },
-        ),
-        Sample(
-            recording="native/filesystem-ramfs-absent.jsonl",
-            source="ramfs, with every feature required: the run's check fails",
-            expect={"filesystem.features": 22.0, "filesystem.features_absent": 6.0},
-        ),
-    ),
 )

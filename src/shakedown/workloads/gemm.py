@@ -19,7 +19,6 @@ from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes, whole_number
-from . import Sample, Workload
 from .common import blas
 from .common.table import table_of
 from .common.threads import counts
@@ -92,27 +91,11 @@ def _label(params: Params) -> str:
     return f"{words} {span}, {threads} thread{'s' * (threads != '1')}, {library}"
 
 
-WORKLOAD = Workload(
-    name="gemm",
+WORKLOAD = TABLE.workload(
     title="Products of matrices (DGEMM, SGEMM)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=("pages", "beta"),
-    samples=(
-        Sample(
-            recording="native/gemm-openblas.jsonl",
-            source="two virtual CPUs with AVX-512, OpenBLAS 0.3.34",
-            expect={
-                "gemm.dgemm.rate[n=256,threads=1]": 66254568756.87,
-                "gemm.dgemm.rate[n=2048,threads=1]": 80495753336.31,
-                "gemm.dgemm.rate[n=2048,threads=2]": 156999445279.7,
-                "gemm.sgemm.rate[n=1024,threads=2]": 342362250226.3,
-                "gemm.sgemm.rate[n=2048,threads=2,library=openblas 0.3.34]": 345255757560.4,
-            },
-        ),
-    ),
 )

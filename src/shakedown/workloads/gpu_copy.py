@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common import gpu
 from .common.table import table_of
 
@@ -51,26 +50,11 @@ def _estimate_s(params: Params, host: Host) -> float:
     return total
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Copies between host and GPUs, and between GPUs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=lambda params: "copies between host and GPUs",
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-copy-host.jsonl",
-            source="the host backend on two virtual CPUs",
-            expect={
-                "gpu_copy.h2d.bandwidth[index=0,memory=pinned,bytes=1048576]": 54996261091.642296,
-                "gpu_copy.peer_bidirectional.bandwidth[from=0,to=1,bytes=1048576]": 51107666964.859955,
-                "gpu_copy.triad.bandwidth[index=1,block_bytes=65536]": 54773088295.07049,
-                "gpu_copy.echo.latency[index=0]": 5.010006134398282e-09,
-            },
-        ),
-    ),
 )

@@ -18,7 +18,6 @@ from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import whole_number
-from . import Sample, Workload
 from .common import gpu
 from .common.table import table_of
 from .fft import shapes
@@ -71,26 +70,11 @@ def _label(params: Params) -> str:
     return f"FFT on GPUs, {span}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Fourier transforms (FFT) on GPUs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-fft-host.jsonl",
-            source="the host backend on two virtual CPUs",
-            expect={
-                "gpu_fft.mod2f.rate[shape=1024,index=1]": 198190352.56435278,
-                "gpu_fft.plan.time[shape=64x64,batch=4,precision=double,index=1]": 4.6000059228390455e-07,
-                "gpu_fft.rate[shape=64x64,batch=4,precision=double,index=1]": 169551439.1129038,
-                "gpu_fft.bandwidth[shape=64x64,batch=4,precision=double,index=1]": 90427434.1935487,
-            },
-        ),
-    ),
 )

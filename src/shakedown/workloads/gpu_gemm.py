@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common import gpu
 from .common.table import table_of
 
@@ -52,24 +51,11 @@ def _label(params: Params) -> str:
     return f"products of matrices on GPUs, {str(params['formats']).replace(',', ' ')}, {span}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Products of matrices on GPUs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-gemm-host.jsonl",
-            source="the host backend on two virtual CPUs",
-            expect={
-                "gpu_gemm.f64.rate[n=128,data=random]": 2128934868.69004,
-                "gpu_gemm.i8.rate[n=128,data=ones]": 623888342.3010575,
-            },
-        ),
-    ),
 )

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload, lj
+from . import lj
 from .common import gpu
 from .common.particles import counts_of
 from .common.table import table_of
@@ -73,25 +73,11 @@ def _label(params: Params) -> str:
     return f"Lennard-Jones fluid of {span} particles on GPUs, {str(params['precision']).replace(',', ' ')}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Molecular dynamics on GPUs (Lennard-Jones fluid)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-lj-host.jsonl",
-            source="the host backend on two virtual CPUs, which runs the kernels' own source thread by thread",
-            expect={
-                "gpu_lj.rate[n=1000,precision=mixed,index=0]": 21956.244,
-                "gpu_lj.rate[n=2000,precision=fp64,index=1]": 19720.426,
-                "gpu_lj.step[n=1000,precision=mixed,index=0]": 0.045545130,
-            },
-        ),
-    ),
 )

@@ -24,7 +24,7 @@ from __future__ import annotations
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload, nbody
+from . import nbody
 from .common import gpu
 from .common.particles import counts_of
 from .common.table import table_of
@@ -81,25 +81,11 @@ def _label(params: Params) -> str:
     return f"N-body of {span} bodies, {str(params['precision']).replace(',', ' ')}, {how}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="N-body on GPUs, all pairs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-nbody-host.jsonl",
-            source="the host backend on two virtual CPUs, which runs the kernels' own source thread by thread",
-            expect={
-                "gpu_nbody.rate[n=4096,precision=fp32,mode=together,index=0]": 1.7976298e9,
-                "gpu_nbody.rate[n=2048,precision=fp64,index=1]": 7.6718004e8,
-                "gpu_nbody.interactions[n=4096,precision=fp32,index=1]": 9.2947421e7,
-            },
-        ),
-    ),
 )

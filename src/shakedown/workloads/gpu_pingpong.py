@@ -13,7 +13,6 @@ from .. import launchers, programs
 from ..errors import Unavailable
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common import gpu
 from .common.table import table_of
 
@@ -53,24 +52,11 @@ def _estimate_s(params: Params, host: Host) -> float:
     return total
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Messages from and to the memory of GPUs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=lambda params: f"messages between GPUs ({str(params['sides']).replace(',', ', ')})",
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-pingpong-host.jsonl",
-            source="the host backend on two virtual CPUs",
-            expect={
-                "gpu_pingpong.latency[bytes=8,sides=dd]": 1.1334773222918972e-07,
-                "gpu_pingpong.bandwidth[bytes=65536,sides=hh]": 228443197.99598926,
-            },
-        ),
-    ),
 )

@@ -13,7 +13,6 @@ from __future__ import annotations
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Sample, Workload
 from .common import gpu
 from .common.table import table_of
 
@@ -49,24 +48,11 @@ def _label(params: Params) -> str:
     return f"STREAM on GPUs, arrays of {span}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="STREAM in the memory of GPUs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-stream-host.jsonl",
-            source="the host backend on two virtual CPUs",
-            expect={
-                "gpu_stream.triad.bandwidth[index=1,array_bytes=33554432]": 27260087001.226517,
-                "gpu_stream.memcpy.bandwidth[index=0,array_bytes=33554432]": 38138487492.95911,
-            },
-        ),
-    ),
 )

@@ -21,7 +21,6 @@ import itertools
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params, Value
-from . import Sample, Workload
 from .common import blas, hpl
 from .common import ranks as _ranks
 from .common.hpl_dat import BCASTS, FACTS, SWAPS
@@ -150,35 +149,11 @@ def _label(params: Params) -> str:
     return f"{kind} N {params['n']}, NB {params['nb']}, {', '.join(shapes)}, {team}, {params['library']}"
 
 
-WORKLOAD = Workload(
-    name="hpl",
+WORKLOAD = TABLE.workload(
     title="High-Performance Linpack, our own program",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/hpl-2-ranks.jsonl",
-            source="two ranks on two virtual CPUs with AVX-512, Open MPI 4.1.4, OpenBLAS 0.3.21",
-            expect={
-                "hpl.rate[n=1000,nb=64,p=1,q=2]": 79885914397.35,
-                "hpl.time[n=1000]": 0.008364010998775,
-                "hpl.ceiling.rate[nb=64]": 133894997752.88,
-                "hpl.share.update": 0.5104039995335,
-                "hpl.share.messages": 0.1262324668976,
-            },
-        ),
-        Sample(
-            recording="native/hpl-windows.jsonl",
-            source="one rank of two threads on the same machine",
-            expect={
-                "hpl.window.rate[order=4000,threads=2]": 127218498512.44,
-                "hpl.window.rate[order=2000]": 116085682249.57,
-            },
-        ),
-    ),
     marks=("library", "check"),
 )

@@ -23,7 +23,6 @@ import math
 
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common import hpl_gpu
 from .common.hpl_dat import SWAPS
 from .common.table import table_of
@@ -63,26 +62,11 @@ def _label(params: Params) -> str:
     return hpl_gpu.label(params, _NAME)
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="High-Performance Linpack on GPUs, our own program",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=hpl_gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/hpl-gpu-host.jsonl",
-            source="four ranks on the host backend of two virtual CPUs, whose kernels are emulated: no figure of a GPU",
-            expect={
-                "hpl_gpu.rate[n=200,nb=64,p=2,q=2]": 14158115.1912908,
-                "hpl_gpu.each.rate[ranks=4,messages=staged]": 3539528.7978227,
-                "hpl_gpu.share.update": 0.017085262128751926,
-                "hpl_gpu.panel.busy": 0.4488823453477409,
-            },
-        ),
-    ),
 )

@@ -28,7 +28,6 @@ import math
 
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common import hpl_gpu
 from .common.table import table_of
 
@@ -67,29 +66,11 @@ def _label(params: Params) -> str:
     return f"{hpl_gpu.label(params, _NAME)}, {params['precision']}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="HPL-MxP on GPUs (mixed precision, not HPL), our own program",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=hpl_gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/hpl-mxp-host.jsonl",
-            source="four ranks on the host backend of two virtual CPUs, whose kernels are emulated: no figure of a GPU",
-            expect={
-                "hpl_mxp.rate[n=200,nb=64,p=2,q=2,precision=fp16]": 27352053.54528177,
-                "hpl_mxp.each.rate[ranks=4,messages=staged]": 6838013.386320443,
-                "hpl_mxp.lu.rate": 381644739.0431137,
-                "hpl_mxp.refinement.time": 0.18320742400101153,
-                "hpl_mxp.refinement.steps": 2,
-                "hpl_mxp.share.refinement": 0.9316531502438951,
-                "hpl_mxp.panel.busy": 0.01330394500794939,
-            },
-        ),
-    ),
 )

