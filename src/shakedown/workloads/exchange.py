@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ..errors import BadInput, unknown
 from ..records import Host, Machine, Params
+from .common import lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -81,7 +82,7 @@ def _parted(text: str) -> tuple[str, str, str]:
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    tools = tuple(dict.fromkeys(word.strip() for word in str(params["tools"]).split(",") if word.strip()))
+    tools = lists.words(params["tools"])
     for word in tools:
         if word not in (*TOOLS, "auto"):
             raise unknown("tool of exchange", word, (*TOOLS, "auto"))

@@ -21,6 +21,7 @@ from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
+from .common import lists
 from .common.table import table_of
 from .common.threads import counts
 
@@ -93,7 +94,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
         )
     chosen = [_library(word.strip(), host) for word in str(params["library"]).split(",")]
     return tuple(
-        {**params, "library": path, "label": str(params["label"]) or label, "threads": ",".join(map(str, threads))}
+        {**params, "library": path, "label": str(params["label"]) or label, "threads": lists.text(threads)}
         for path, label in dict.fromkeys(chosen)
     )
 
@@ -128,7 +129,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 def _label(params: Params) -> str:
     found = ["x".join(map(str, shape)) for shape in shapes(params)]
-    span = found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    span = lists.span(found)
     threads = str(params["threads"])
     library = str(params["label"]) or posixpath.basename(str(params["library"]))
     return f"fft {span}, {threads} thread{'s' * (threads != '1')}, {library}"

@@ -24,7 +24,8 @@ from __future__ import annotations
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from ..units import show_bytes, whole_number
+from ..units import show_bytes
+from .common import lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -34,26 +35,11 @@ _SLOW_B_S = 200e6  # of a first guess of the duration
 _SLOW_OP_S = 2000.0
 
 
-def _words(params: Params, name: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
-
-
-def numbers(params: Params, name: str) -> tuple[int, ...]:
-    """``blocks`` or ``threads`` as numbers. Raises BadInput."""
-    words = _words(params, name)
-    if not words or any(whole_number(word, 1) is None for word in words):
-        raise BadInput(
-            f"filesystem.{name} = {params[name]!r} is not a list of whole numbers above 0",
-            hint="numbers separated by commas, such as " + ("4096,1048576" if name == "blocks" else "1,4"),
-        )
-    return tuple(int(word) for word in words)
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     kernels = TABLE.selection(params, "kernels")
     size = int(params["size"])
-    for block in numbers(params, "blocks"):
+    for block in TABLE.numbers(params, "blocks"):
         if block % _PAGE_BYTES or size % block:
             raise BadInput(
                 f"filesystem.blocks: {block} is no multiple of {_PAGE_BYTES}, or the size {size} is none of it",
@@ -63,10 +49,10 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     return (
         {
             **params,
-            "kernels": ",".join(kernels),
-            "require": ",".join(_words(params, "require")) or "none",
-            "blocks": ",".join(map(str, numbers(params, "blocks"))),
-            "threads": ",".join(map(str, numbers(params, "threads"))),
+            "kernels": lists.text(kernels),
+            "require": lists.text(lists.words(params["require"])) or "none",
+            "blocks": lists.text(TABLE.numbers(params, "blocks")),
+            "threads": lists.text(TABLE.numbers(params, "threads")),
             "ranks": host.count if ranks == "hosts" else int(ranks),
         },
     )
@@ -83,12 +69,12 @@ def _estimate_s(params: Params, host: Host) -> float:
     kernels = TABLE.selection(params, "kernels")
     samples = int(params["samples"])
     seconds = 3.0 * ("features" in kernels)
-    for threads in numbers(params, "threads"):
+    for threads in TABLE.numbers(params, "threads"):
         moved_s = threads * int(params["ranks"]) * int(params["size"]) / _SLOW_B_S
         for kernel in ("write", "rewrite", "read"):
             if kernel in kernels:
                 each_s = max(samples * moved_s, float(params["seconds"])) + moved_s
-                seconds += len(numbers(params, "blocks")) * each_s
+                seconds += len(TABLE.numbers(params, "blocks")) * each_s
         if "metadata" in kernels:
             seconds += max(samples * 3 * threads * int(params["files"]) / _SLOW_OP_S, float(params["seconds"]))
     return 0.5 + 0.02 * int(params["ranks"]) + seconds

@@ -21,15 +21,15 @@ _NAME = "gpu_copy"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    gpu.numbers(params, _NAME, "sizes", 8)
-    gpu.numbers(params, _NAME, "blocks", 4)
+    TABLE.numbers(params, "sizes")
+    TABLE.numbers(params, "blocks")
     TABLE.selection(params, "kernels")
     TABLE.selection(params, "memory")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    lists = {name: gpu.numbers(params, _NAME, name, 1) for name in ("sizes", "blocks")}
+    lists = {name: TABLE.numbers(params, name) for name in ("sizes", "blocks")}
     return Command(argv=gpu.argv(TABLE, params, **lists))
 
 
@@ -40,12 +40,12 @@ def _estimate_s(params: Params, host: Host) -> float:
     devices = gpu.count(params, host)
     pairs = devices * (devices - 1) * 3 // 2 if "peer" in kernels else 0
     total = 2.0
-    for size in gpu.numbers(params, _NAME, "sizes", 8):
+    for size in TABLE.numbers(params, "sizes"):
         case_s = 0.03 + max(float(params["seconds"]), int(params["samples"]) * max(size / 1e10, 2e-3)) + 3 * size / 2e9
         total += case_s * (devices * memories * len(kernels & {"h2d", "d2h", "bidirectional"}) + pairs)
     if "triad" in kernels:
         pass_s = 3 * int(params["triad_bytes"]) / 1e10
-        blocks = len(gpu.numbers(params, _NAME, "blocks", 4))
+        blocks = len(TABLE.numbers(params, "blocks"))
         total += devices * (1 + blocks * (int(params["samples"]) + 4) * pass_s)
     return total
 

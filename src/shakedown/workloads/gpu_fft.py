@@ -18,7 +18,7 @@ from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import whole_number
-from .common import gpu
+from .common import gpu, lists
 from .common.table import table_of
 from .fft import shapes
 
@@ -66,8 +66,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 def _label(params: Params) -> str:
     found = ["x".join(map(str, shape)) for shape in shapes(params, _NAME)]
-    span = found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
-    return f"FFT on GPUs, {span}"
+    return f"FFT on GPUs, {lists.span(found)}"
 
 
 WORKLOAD = TABLE.workload(

@@ -22,7 +22,7 @@ _NAME = "gpu_pingpong"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    gpu.numbers(params, _NAME, "sizes", 0)
+    TABLE.numbers(params, "sizes")
     TABLE.selection(params, "sides")
     TABLE.selection(params, "kernels")
     host = machine.hosts[0]
@@ -37,7 +37,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    return Command(argv=gpu.argv(TABLE, params, sizes=gpu.numbers(params, _NAME, "sizes", 0)), ranks=2)
+    return Command(argv=gpu.argv(TABLE, params, sizes=TABLE.numbers(params, "sizes")), ranks=2)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -46,7 +46,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     sides = len(TABLE.selection(params, "sides"))
     for kernel in TABLE.selection(params, "kernels"):
         messages = 2 if kernel == "latency" else int(params["window"])
-        for size in gpu.numbers(params, _NAME, "sizes", 0):
+        for size in TABLE.numbers(params, "sizes"):
             sample_s = max(1e-3, messages * size / 5e9)
             total += sides * ((int(params["samples"]) + 12) * sample_s + 4 * size / 1e9)
     return total

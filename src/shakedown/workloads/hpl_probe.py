@@ -17,7 +17,7 @@ from __future__ import annotations
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from .common import blas, hpl
+from .common import blas, lists
 from .common import ranks as _ranks
 from .common.table import table_of
 
@@ -29,7 +29,7 @@ def _lists(params: Params) -> dict[str, tuple[object, ...]]:
     found: dict[str, tuple[object, ...]] = {}
     for name in ("k", "nb", "panel_rows", "panel_threads", "nbmin", "sizes"):
         if params[name] != "auto":
-            found[name] = hpl.whole(str(params[name]), f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
+            found[name] = lists.whole(params[name], f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
     for name in ("only", "pfact", "trsm"):
         if params[name] not in ("all", "auto"):
             found[name] = TABLE.selection(params, name)

@@ -25,7 +25,7 @@ import math
 from ..errors import BadInput
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from .common.particles import counts_of
+from .common import lists
 from .common.table import table_of
 from .common.threads import counts
 
@@ -78,7 +78,7 @@ def check_step(workload: str, params: Params) -> None:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    particles = counts_of(str(params["particles"]), where="lj.particles", low=100, high=2**31)
+    particles = TABLE.numbers(params, "particles")
     precisions = TABLE.selection(params, "precision")
     check_box(_NAME, min(particles), params)
     check_step(_NAME, params)
@@ -90,14 +90,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             hint="ask for fewer",
         )
     threads = counts(str(params["threads"]), host, where="lj.threads")
-    return (
-        {
-            **params,
-            "particles": ",".join(map(str, particles)),
-            "precision": ",".join(precisions),
-            "threads": ",".join(map(str, threads)),
-        },
-    )
+    swept = {"particles": particles, "precision": precisions, "threads": threads}
+    return ({**params, **{name: lists.text(values) for name, values in swept.items()}},)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -115,8 +109,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    particles = str(params["particles"]).split(",")
-    span = particles[0] if len(particles) == 1 else f"{particles[0]} to {particles[-1]}"
+    span = lists.span(lists.words(params["particles"]))
     isa = "" if params["isa"] == "auto" else f", {params['isa']}"
     return f"lj {span} particles, {params['precision']}, {params['threads']} threads{isa}"
 

@@ -29,7 +29,7 @@ from ..errors import BadInput
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
-from ..units import whole_number
+from .common import lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -42,16 +42,9 @@ _TRIALS = 16  # that a search for the rate without loss takes
 def sizes(params: Params) -> tuple[int, ...]:
     """How many ranks take part, group by group. Raises BadInput."""
     ranks = int(params["ranks"])
-    text = str(params["sizes"])
-    if text == "auto":
+    if params["sizes"] == "auto":
         return (*(2**power for power in range(1, ranks.bit_length()) if 2**power < ranks), ranks)
-    words = [word.strip() for word in text.split(",")]
-    if any(whole_number(word, 2, ranks) is None for word in words):
-        raise BadInput(
-            f"multicast.sizes = {text!r} is not a list of groups of 2 to {ranks} ranks",
-            hint="write auto, or numbers separated by commas: 2,4,8; ranks says how many there are",
-        )
-    return tuple(int(word) for word in words)
+    return TABLE.numbers(params, "sizes", high=ranks)
 
 
 def _check_interface(params: Params) -> None:
@@ -81,11 +74,9 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     resolved = {
         **params,
         "ranks": int(ranks),
-        "pattern": ",".join(TABLE.selection(params, "pattern")),
-        "family": ",".join(TABLE.selection(params, "family")),
-        "kernels": ",".join(TABLE.selection(params, "kernels")),
+        **{name: lists.text(TABLE.selection(params, name)) for name in ("pattern", "family", "kernels")},
     }
-    resolved["sizes"] = ",".join(map(str, sizes(resolved)))
+    resolved["sizes"] = lists.text(sizes(resolved))
     _check_interface(resolved)
     return (resolved,)
 
@@ -106,8 +97,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    groups = sizes(params)
-    span = str(groups[0]) if len(groups) == 1 else f"{groups[0]} to {groups[-1]}"
+    span = lists.span([str(size) for size in sizes(params)])
     families = str(params["family"]).replace("ipv", "IPv").replace(",", " and ")
     return f"multicast {str(params['pattern']).replace(',', ', ')}, {families}, {span} ranks, {params['payload']} B packets"
 

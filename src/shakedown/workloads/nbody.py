@@ -23,7 +23,7 @@ import math
 from ..errors import BadInput
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from .common.particles import counts_of
+from .common import lists
 from .common.table import table_of
 from .common.threads import counts
 
@@ -31,7 +31,6 @@ TABLE = table_of(__file__)
 
 #: Bytes for each body: the program's columns, and the host's in double precision.
 _BYTES = {"fp32": 180, "fp64": 208}
-_MOST = 2**30
 
 
 def check_step(workload: str, bodies: int, params: Params) -> None:
@@ -52,7 +51,7 @@ def check_step(workload: str, bodies: int, params: Params) -> None:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    bodies = counts_of(str(params["bodies"]), where="nbody.bodies", low=2, high=_MOST)
+    bodies = TABLE.numbers(params, "bodies")
     for one in bodies:
         check_step("nbody", one, params)
     precisions = TABLE.selection(params, "precision")
@@ -63,14 +62,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             hint="ask for fewer; a step takes time with the square of their number",
         )
     threads = counts(str(params["threads"]), host, where="nbody.threads")
-    return (
-        {
-            **params,
-            "bodies": ",".join(map(str, bodies)),
-            "precision": ",".join(precisions),
-            "threads": ",".join(map(str, threads)),
-        },
-    )
+    swept = {"bodies": bodies, "precision": precisions, "threads": threads}
+    return ({**params, **{name: lists.text(values) for name, values in swept.items()}},)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -87,8 +80,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    bodies = str(params["bodies"]).split(",")
-    span = bodies[0] if len(bodies) == 1 else f"{bodies[0]} to {bodies[-1]}"
+    span = lists.span(lists.words(params["bodies"]))
     isa = "" if params["isa"] == "auto" else f", {params['isa']}"
     return f"nbody {span} bodies, {params['precision']}, {params['threads']} threads{isa}"
 

@@ -19,7 +19,8 @@ from ..errors import BadInput, Unavailable
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
-from ..units import show_bytes, whole_number
+from ..units import show_bytes
+from .common import lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -32,16 +33,7 @@ _SAMPLES = {"first": 100, "all": 20}
 
 def sizes(params: Params) -> tuple[int, ...]:
     """The message sizes in bytes. Raises BadInput."""
-    text = str(params["sizes"])
-    if text == "all":
-        return ALL_SIZES
-    words = [word.strip() for word in text.split(",")]
-    if any(whole_number(word, most=2**31 - 1) is None for word in words):
-        raise BadInput(
-            f"pingpong.sizes = {text!r} is not a list of sizes in bytes",
-            hint="write all, or whole numbers below 2 GiB separated by commas: 8,65536",
-        )
-    return tuple(int(word) for word in words)
+    return ALL_SIZES if params["sizes"] == "all" else TABLE.numbers(params, "sizes")
 
 
 def pairs(params: Params) -> int:
@@ -124,8 +116,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    chosen = sizes(params)
-    span = show_bytes(chosen[0]) if len(chosen) == 1 else f"{show_bytes(min(chosen))} to {show_bytes(max(chosen))}"
+    span = lists.span([show_bytes(size) for size in sorted(sizes(params))])
     ranks = int(params["ranks"])
     of = f" of {params['cores']} cores" if params["pairs"] == "all" and ranks < int(params["cores"]) else ""
     which = {"first": f"{ranks} ranks", "all": f"all pairs of {ranks} ranks{of}"}.get(

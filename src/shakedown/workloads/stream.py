@@ -26,6 +26,7 @@ from ..errors import BadInput, Unavailable, unknown
 from ..machine.virtualisation import is_virtual
 from ..records import Host, Machine, Params
 from ..units import show_bytes
+from .common import lists
 from .common.table import table_of
 from .common.threads import counts
 
@@ -138,14 +139,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     threads = counts(str(params["threads"]), host, where="stream.threads")
     _check_placement(str(params["placement"]), host)
     sizes = _sizes(str(params["sizes"]).strip(), host, threads)
-    return (
-        {
-            **params,
-            "threads": ",".join(map(str, threads)),
-            "sizes": ",".join(map(str, sizes)),
-            "kernels": ",".join(TABLE.selection(params, "kernels")),
-        },
-    )
+    swept = {"threads": threads, "sizes": sizes, "kernels": TABLE.selection(params, "kernels")}
+    return ({**params, **{name: lists.text(values) for name, values in swept.items()}},)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -165,8 +160,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 def _label(params: Params) -> str:
     sizes = [show_bytes(int(size)) for size in str(params["sizes"]).split(",")]
-    span = sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    words = [f"stream {params['kernels']}", f"{params['threads']} threads", f"{span} an array"]
+    words = [f"stream {params['kernels']}", f"{params['threads']} threads", f"{lists.span(sizes)} an array"]
     words += [
         f"{name} {params[name]}"
         for name, usual in (("variant", "auto"), ("isa", "auto"), ("placement", "local"), ("pages", "huge"))

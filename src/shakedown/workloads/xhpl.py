@@ -28,7 +28,7 @@ from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Case, Host, Machine, Notice, Params, Residual, Value
 from . import Garbage, Stated
-from .common import hpl, hpl_dat
+from .common import hpl, hpl_dat, lists
 from .common import printed as _printed
 from .common.hpl_dat import BCASTS, FACTS, HplDat
 from .common.table import table_of
@@ -263,32 +263,20 @@ def _written(params: Params, host: Host, ranks: int, threads: int) -> HplDat:
     if not ranks and "auto" in (params["p"], params["q"]):
         raise BadInput("xhpl.ranks = 0 leaves the grid open", hint="give p and q, or the site's HPL.dat as dat")
     shapes = hpl.grids(params, ranks, "xhpl")
-    nbs = (hpl.block(host),) if params["nb"] == "auto" else hpl.whole(str(params["nb"]), "xhpl.nb")
-    if params["n"] == "auto":
-        share, limit_s = float(params["memory_share"]), float(params["time_limit_s"])
-        team = max(1, ranks) * threads
-        orders: tuple[int, ...] = (
-            min(
-                hpl.largest_order(host, nbs, p, q, team, share=share, limit_s=limit_s, where="xhpl.n")
-                for p, q in shapes
-            ),
-        )
-    else:
-        orders = hpl.whole(str(params["n"]), "xhpl.n")
-        for p, q in shapes:
-            hpl.refuse_too_large(host, max(orders), max(nbs), p, q, max(1, ranks) * threads, where="xhpl")
+    nbs = (hpl.block(host),) if params["nb"] == "auto" else lists.whole(params["nb"], "xhpl.nb")
+    orders = hpl.orders(params, host, nbs, shapes, max(1, ranks) * threads, where="xhpl")
     return HplDat(
         n=orders,
         nb=nbs,
         grids=shapes,
         mapping=str(params["mapping"]),
         threshold=float(params["threshold"]),
-        pfact=hpl.words(str(params["pfact"]), FACTS, "xhpl.pfact"),
-        rfact=hpl.words(str(params["rfact"]), FACTS, "xhpl.rfact"),
-        nbmin=hpl.whole(str(params["nbmin"]), "xhpl.nbmin"),
-        ndiv=hpl.whole(str(params["ndiv"]), "xhpl.ndiv", low=2),
-        bcast=hpl.words(str(params["bcast"]), BCASTS, "xhpl.bcast"),
-        depth=hpl.whole(str(params["depth"]), "xhpl.depth", low=0),
+        pfact=lists.known_words(params["pfact"], FACTS, "xhpl.pfact"),
+        rfact=lists.known_words(params["rfact"], FACTS, "xhpl.rfact"),
+        nbmin=lists.whole(params["nbmin"], "xhpl.nbmin"),
+        ndiv=lists.whole(params["ndiv"], "xhpl.ndiv", low=2),
+        bcast=lists.known_words(params["bcast"], BCASTS, "xhpl.bcast"),
+        depth=lists.whole(params["depth"], "xhpl.depth", low=0),
         swap=str(params["swap"]),
         swap_threshold=int(params["swap_threshold"]),
     )

@@ -37,6 +37,7 @@ from ...errors import BadInput, unknown
 from ...launchers import Command
 from ...records import Host, Machine, Metric, Notice, Params
 from .. import Param, Parsed, Sample, Stated, Workload
+from . import lists
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 _Line = dict[str, Any]
@@ -96,7 +97,7 @@ class Table:
         among the parameter's ``items``, and where there is none, unless there may be."""
         known = self.params[name].items
         every = ("all", "both") if len(known) == 2 else ("all",)
-        found = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
+        found = lists.words(params[name])
         for word in found:
             if word not in known and word not in every:
                 raise unknown(f"word of {self.path.stem}.{name}", word, (*known, *every))
@@ -105,6 +106,12 @@ class Table:
                 f"{self.path.stem}.{name} is empty: it names none", hint=f"known: {', '.join((*known, *every))}"
             )
         return known if set(found) & set(every) - set(known) else found
+
+    def numbers(self, params: Params, name: str, high: int | None = None) -> tuple[int, ...]:
+        """The whole numbers of a list, each once, within the parameter's ``low`` and ``high``. Raises BadInput."""
+        param = self.params[name]
+        most = high or int(param.high or 2**31 - 1)
+        return lists.whole(params[name], f"{self.path.stem}.{name}", int(param.low or 0), most, about=param.help)
 
     def option(self, name: str) -> str:
         """What the program calls a parameter; empty where it takes none of that meaning."""
