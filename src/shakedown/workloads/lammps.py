@@ -23,7 +23,7 @@ from ..errors import BadInput
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Case, Host, Machine, Notice, Params, Residual
-from . import Garbage, Sample, Stated, Workload
+from . import Garbage, Stated
 from .common.printed import NUMBER, half_place
 from .common.table import table_of
 
@@ -172,22 +172,12 @@ def _estimate_s(params: Params, host: Host) -> float:
     return 2.0 + atoms * int(params["steps"]) / (1e6 * int(params["ranks"])) if params["input"] == MELT else 60.0
 
 
-WORKLOAD = Workload(
-    name="lammps",
+WORKLOAD = TABLE.workload(
     title="LAMMPS, as the site installed it",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     parse=parse,
     notices=notices,
     stated=lambda text: Stated(),  # neither host nor time
     resolve=_resolve,
     estimate_s=_estimate_s,
-    samples=(
-        Sample(
-            recording="lammps/melt-2021-09-29-2-ranks.log",
-            source="Debian's LAMMPS 29 Sep 2021, two ranks on two virtual CPUs",
-            expect={"lammps.rate[input=melt,ranks=2]": 32000 * 100 / 3.56312, "lammps.step[n=32000]": 3.56312 / 100},
-        ),
-    ),
 )

@@ -18,7 +18,7 @@ from ..errors import BadInput, Unavailable
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Sample, Workload
+from .common import lists
 from .common.table import table_of
 from .stream import rule_bytes
 
@@ -74,7 +74,7 @@ def _pairs(params: Params, host: Host) -> list[Params]:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    sizes = ",".join(map(str, _sizes(str(params["sizes"]).strip(), host)))
+    sizes = lists.text(_sizes(str(params["sizes"]).strip(), host))
     return tuple({**params, **pair, "sizes": sizes} for pair in _pairs(params, host))
 
 
@@ -94,30 +94,15 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 def _label(params: Params) -> str:
     sizes = [show_bytes(int(size)) for size in str(params["sizes"]).split(",")]
-    span = sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     cpu = "" if params["cpu"] == "auto" else f", CPU {params['cpu']}"
     node = "" if params["node"] == "local" else f", node {params['node']}"
-    return f"latency {span}{cpu}{node}"
+    return f"latency {lists.span(sizes)}{cpu}{node}"
 
 
-WORKLOAD = Workload(
-    name="latency",
+WORKLOAD = TABLE.workload(
     title="Latency of memory and caches (dependent loads)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/latency.jsonl",
-            source="a virtual machine that shows a level 3 of 480 MiB, while others used most of its CPUs",
-            expect={
-                "latency.load[level=l1]": 1.318561553345643e-09,
-                "latency.load[level=l2]": 1.2808403013556124e-08,
-                "latency.load[level=memory]": 1.2537471199038086e-06,
-            },
-        ),
-    ),
 )

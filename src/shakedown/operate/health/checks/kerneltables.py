@@ -99,12 +99,9 @@ def run(look: CheckContext) -> Outcome:
             if item in _EVERYWHERE:
                 findings.append(unknown("kerneltables", f"{title}: the kernel does not say", item=item))
             continue
-        share, plan = use.used / use.most, look.plan
-        name = f"{title}, {use.used} of {use.most}"
-        findings.append(at_most("kerneltables", name, share, plan.warning, plan.critical, action, item=item, unit="%"))
-        metrics.append(
-            Metric(name="kernel_table_used_ratio", value=share, labels={"table": item}, help="Share of a table in use.")
-        )
+        share, what, plan = use.used / use.most, f"{title}, {use.used} of {use.most}", look.plan
+        findings.append(at_most("kerneltables", what, share, plan.warning, plan.critical, action, item=item, unit="%"))
+        metrics.append(Metric("kernel_table_used_ratio", share, {"table": item}, "Share of a table in use."))
     return Outcome(findings=tuple(findings), metrics=tuple(metrics))
 
 
