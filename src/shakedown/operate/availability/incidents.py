@@ -147,7 +147,8 @@ def costs(found: Segments, own: Outages, counts: Bools, begin_s: int, end_s: int
     if len(found.rows):
         np.maximum.at(worst, found.rows, rank[record_incident[found.covers]])
     back = np.cumsum(np.bincount(worst[out], amount[out], size))
-    return Costs(*(one.astype(np.float64) for one in (charged, alone)), order, back.astype(np.float64))
+    charged, alone, back = (one.astype(np.float64) for one in (charged, alone, back))
+    return Costs(charged=charged, alone=alone, order=order, back=back)
 
 
 def told(found: Evaluation, cost: Costs, chosen: Sequence[int], short: float) -> tuple[Incident, ...]:

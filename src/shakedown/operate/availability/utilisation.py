@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...schedulers import JobRecord
 from . import jobs
@@ -67,7 +68,7 @@ def first_both(
         return None
     ends = distinct(np.concatenate((level.end, slide(using, length_s).end)))
 
-    def grown(course: CumulativeDowntime) -> list[np.ndarray]:  # type: ignore[type-arg]
+    def grown(course: CumulativeDowntime) -> list[NDArray[Any]]:
         sums = zip(at_times(course, ends), at_times(course, ends - length_s), strict=True)
         return [(high - low).astype(object) for high, low in sums]
 
