@@ -95,8 +95,8 @@ def _charges(charges: Charges) -> tuple[Block, ...]:
         caption=f"Before rounding the lines: {tables.money(charges.unrounded)}. " + "; ".join(charges.rules) + ".",
         folded=len(charges.bills) > FOLD,
     )
-    names = ("project", "partition", "QoS", "GPU", "runs", "CPU h", "GPU h", "node h")
-    names += ("factor", "free", "discount", "minimum", "net")
+    of_use = ("project", "partition", "QoS", "GPU", "runs", "CPU h", "GPU h", "node h")
+    names = (*of_use, "factor", "free", "discount", "minimum", "net")
     lines = Table(
         title="Lines",
         columns=tuple(Column(name, "text" if place < 4 else "number") for place, name in enumerate(names)),

@@ -147,8 +147,7 @@ def costs(found: Segments, own: Outages, counts: Bools, begin_s: int, end_s: int
     if len(found.rows):
         np.maximum.at(worst, found.rows, rank[record_incident[found.covers]])
     back = np.cumsum(np.bincount(worst[out], amount[out], size))
-    charged, alone, back = (one.astype(np.float64) for one in (charged, alone, back))
-    return Costs(charged=charged, alone=alone, order=order, back=back)
+    return Costs(charged.astype(np.float64), alone.astype(np.float64), order, back.astype(np.float64))
 
 
 def told(found: Evaluation, cost: Costs, chosen: Sequence[int], short: float) -> tuple[Incident, ...]:
