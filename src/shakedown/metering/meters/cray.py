@@ -5,7 +5,7 @@ The controller scans about ten times a second (``raw_scan_hz``) and hands the no
 counter ``freshness`` goes up with each scan; it is read before and after, and all is read again where it changed. Where it
 stands still for a second the controller has stopped and the values are STALE. A changed ``startup`` means that the
 controller restarted and its counters do not join the earlier ones: RESET. ``generation`` counts changes of the power cap
-(HPE, docs-csm, "User Access to Compute Node Power Data"), which does not reset anything; a cap that holds stands in the note.
+(HPE, docs-csm, "User Access to Compute Node Power Data"), which resets nothing; a cap that holds stands in the note.
 
 "Node" is the blade's input behind the cabinet's rectifiers, so that their losses, and shared fans, pumps and switches, are
 not in it; accelerators, cpu and memory are parts of it. What it holds beyond them is network and board.
