@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the run path does without numpy
 DAY_S = 86400
 #: A zone by its name, or as it was read.
 Clock: TypeAlias = str | datetime.tzinfo
+_ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,3}")
 
 # ---------------------------------------------------------------------------------------------------------------- reading
 
@@ -337,4 +338,6 @@ def _tzinfo(clock: Clock) -> datetime.tzinfo:
         return clock
     from zoneinfo import ZoneInfo  # a health check's call does without
 
+    if not _ZONE.fullmatch(clock):  # ZoneInfo takes the dots of a name for packages
+        raise ValueError(f"{clock!r} is not a name of a time zone")
     return ZoneInfo(clock)
