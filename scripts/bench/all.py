@@ -44,9 +44,9 @@ SCRIPTS: dict[str, str | None] = {
 
 def build() -> None:
     """The native programs and what their peers need, in Release. Raises CannotMeasure."""
-    configure = ["cmake", "-S", ROOT, "-B", BUILD, "-DSHAKEDOWN_TESTS=ON", "-DCMAKE_BUILD_TYPE=Release"]
-    for command in (configure, ["cmake", "--build", BUILD, "-j", str(os.cpu_count() or 1)]):
-        common.output(command)
+    configure = ["cmake", "-S", str(ROOT), "-B", str(BUILD), "-DSHAKEDOWN_TESTS=ON", "-DCMAKE_BUILD_TYPE=Release"]
+    common.output(configure)
+    common.output(["cmake", "--build", str(BUILD), "-j", str(os.cpu_count() or 1)])
 
 
 def main() -> int:
@@ -65,9 +65,11 @@ def main() -> int:
     failed = []
     for name in names:
         print(f"\n== {name}", flush=True)
-        paired = [HERE / "paired.py", name, "--build", BUILD, *rows[name][0].bench.split()] if name in rows else []
-        command = paired or [HERE / f"{name}.py", *(SCRIPTS[name] or "").split()]
-        if subprocess.run([sys.executable, *command], check=False).returncode:
+        if name in rows:
+            words = ["paired.py", name, "--build", str(BUILD), *rows[name][0].bench.split()]
+        else:
+            words = [f"{name}.py", *(SCRIPTS[name] or "").split()]
+        if subprocess.run([sys.executable, HERE / words[0], *words[1:]], check=False).returncode:
             failed.append(name)
     if failed:
         common.say(f"failed, or could not run: {', '.join(failed)}")

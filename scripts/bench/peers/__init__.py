@@ -52,8 +52,8 @@ class Group(NamedTuple):
 
 
 class Row(NamedTuple):
-    """``groups`` gets the options, with ``rounds`` and ``build``. It may raise CannotMeasure or Unavailable where ours cannot
-    run; what it makes lasts until its next group."""
+    """``groups`` gets the options, with ``rounds`` and ``build``. It may raise CannotMeasure or Unavailable where ours
+    cannot run; what it makes lasts until its next group."""
 
     groups: Callable[[argparse.Namespace], Iterable[Group]]
     rounds: int

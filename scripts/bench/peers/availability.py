@@ -96,7 +96,7 @@ def shakedown(path: Path, lost: int, scheduled: int) -> dict[str, float]:
     low, high = history.seen[0][0], history.seen[-1][1]
     whole = evaluate.evaluate(history, contract.load("thufir"), low, high)[0].whole
     judged = time.monotonic()
-    if whole is None or (whole.lost, whole.scheduled) != (lost, scheduled):
+    if whole is None or whole.level is None or (whole.lost, whole.scheduled) != (lost, scheduled):
         raise CannotMeasure(f"the sums are wrong: {whole}, and not {lost} lost of {scheduled} scheduled")
     return {"reading": read - begun, "judging": judged - read, "level": whole.level}
 
