@@ -24,15 +24,10 @@ ROOT = HERE.parent.parent
 BUILD = ROOT / "build" / "bench"
 #: What has no peer, and its options here; None: long, only where it is named.
 SCRIPTS: dict[str, str | None] = {
-    "harness": "",
-    "analysis": "",
     "energy": "",
     "counters": "",
     "sampling": "",
     "pairs": "--seeds 5",
-    "cluster": "",
-    "allocation": "",
-    "accounting": "",
     "agreement": None,
     "coverage": None,
     "forecast": None,
@@ -51,7 +46,7 @@ def build() -> None:
 
 def main() -> int:
     """Returns the exit code: 0 all of it ran, 1 something failed, 2 usage, 3 the programs could not be built."""
-    rows = peers.rows()
+    rows = peers.names()
     names = sys.argv[1:] or [*rows, *(name for name, words in SCRIPTS.items() if words is not None)]
     if unknown := [name for name in names if name not in rows and name not in SCRIPTS]:
         common.say(f"bench: no part {unknown[0]!r}\n  next: one of {', '.join([*rows, *SCRIPTS])}")
@@ -66,7 +61,7 @@ def main() -> int:
     for name in names:
         print(f"\n== {name}", flush=True)
         if name in rows:
-            words = ["paired.py", name, "--build", str(BUILD), *rows[name][0].bench.split()]
+            words = ["paired.py", name, "--build", str(BUILD), *peers.row(name)[0].bench.split()]
         else:
             words = [f"{name}.py", *(SCRIPTS[name] or "").split()]
         if subprocess.run([sys.executable, HERE / words[0], *words[1:]], check=False).returncode:

@@ -12,13 +12,19 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from shakedown.errors import CannotMeasure, ShakedownError
+from shakedown.errors import NOT_MET, CannotMeasure, ShakedownError
 
 CORES = len(os.sched_getaffinity(0))
 #: Open MPI starts as root, in a container, only where both say so.
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+class Wrong(CannotMeasure):
+    """What was measured is wrong: a total, a residual, something left behind."""
+
+    exit_code: ClassVar[int] = NOT_MET
 
 
 class Option(NamedTuple):
@@ -56,7 +62,7 @@ def chosen(given: argparse.Namespace, options: Mapping[str, Option]) -> argparse
     """The options of one measurement as they hold. Raises SystemExit, naming the option, for a value of another type."""
     found = argparse.Namespace(json=given.json, tiny=given.tiny)
     for name, one in options.items():
-        text = getattr(given, name)
+        text = getattr(given, name, None)
         try:
             setattr(found, name, one.value(text, tiny=given.tiny))
         except ValueError as error:
@@ -114,19 +120,18 @@ def cases(argv: Sequence[str | Path], **more: Any) -> list[dict[str, Any]]:
 
 
 class Cost(NamedTuple):
-    """What a command took: its standard output, exit code, seconds, seconds of CPU, and most resident memory in bytes."""
+    """What a command took: its standard output, seconds, seconds of CPU, and most resident memory in bytes."""
 
     out: str
-    code: int
     seconds: float
     cpu_s: float
     peak_bytes: int
 
 
-def cost(argv: Sequence[str | Path], *, codes: Sequence[int] = (0,)) -> Cost:
+def cost(argv: Sequence[str | Path], *, codes: Sequence[int] = (0,), stderr: int | None = None) -> Cost:
     """A command from its start to its exit. Raises CannotMeasure where it ends with another code than ``codes``."""
     begun = time.perf_counter()
-    with subprocess.Popen([str(word) for word in argv], stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen([str(word) for word in argv], stdout=subprocess.PIPE, stderr=stderr, text=True) as child:
         assert child.stdout is not None
         text = child.stdout.read()
         _, status, used = os.wait4(child.pid, 0)
@@ -134,7 +139,7 @@ def cost(argv: Sequence[str | Path], *, codes: Sequence[int] = (0,)) -> Cost:
     seconds = time.perf_counter() - begun
     if child.returncode not in codes:
         raise CannotMeasure(f"ended with {child.returncode}", where=" ".join(map(str, argv)))
-    return Cost(text, child.returncode, seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+    return Cost(text, seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
 
 def _child(work: Callable[..., dict[str, float]], args: Sequence[Any], out: Any) -> None:
@@ -142,7 +147,7 @@ def _child(work: Callable[..., dict[str, float]], args: Sequence[Any], out: Any)
     try:
         found = work(*args)
     except ShakedownError as error:
-        out.send(str(error))
+        out.send(error)
         return
     seconds = time.perf_counter() - begun
     out.send({"seconds": seconds, "peak": proc_bytes("self", "VmHWM"), **found})
@@ -162,10 +167,10 @@ def in_process(work: Callable[..., dict[str, float]], *args: Any) -> dict[str, f
     try:
         found = receiver.recv()
     except EOFError:
-        found = "the process died"
+        found = CannotMeasure("the process died", where=work.__name__)
     process.join()
-    if isinstance(found, str):
-        raise CannotMeasure(found, where=work.__name__)
+    if isinstance(found, ShakedownError):
+        raise found
     return {**found, "peak": max(peak, found["peak"])}
 
 

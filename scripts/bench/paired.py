@@ -7,8 +7,8 @@ and not the programs. Here passes are a second or two apart, their order alterna
 ours), and only the ratio within a round counts. What is claimed is what the interval of the median ratio allows.
 
 NAME is a row of `peers/`; without one all of them run. A peer that is not here is said, with what brings it; a pass that
-fails is said and left out of the further rounds. Exit codes: 0 measured, 1 something failed, 2 usage, 3 nothing could be
-measured. `paired.py NAME --help` has a row's docstring and options.
+fails is said and left out of the further rounds. Exit codes: 0 measured, 1 something failed, is
+wrong or misses its limit, 2 usage, 3 nothing could be measured. `paired.py NAME --help` has a row's docstring and options.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import peers
 from peers import Figure, Group, Pass
 
 from shakedown.analysis.statistics import median_interval
-from shakedown.errors import COULD_NOT_MEASURE, MET, NOT_MET, ShakedownError
+from shakedown.errors import COULD_NOT_MEASURE, MET, NOT_MET, USAGE, ShakedownError
 
 #: What a pass may raise: it failed, or printed something else than it does when it works.
 FAILURES = (ShakedownError, OSError, subprocess.SubprocessError, ValueError, LookupError, StopIteration)
@@ -80,6 +80,7 @@ class Measured:
         self.group = group
         self.values: dict[str, dict[str, dict[int, tuple[float, str]]]] = defaultdict(lambda: defaultdict(dict))
         self.failed: dict[str, str] = {}
+        self.wrong = False
 
     def add(self, turn: int, rates: peers.Rates) -> None:
         """What a pass gave: of several of one side in a round the best counts."""
@@ -126,6 +127,7 @@ def measure(group: Group, rounds: int) -> Measured:
             except FAILURES as error:
                 detail = str(error) if isinstance(error, ShakedownError) else f"{type(error).__name__}: {error}"
                 measured.failed[one.name] = detail
+                measured.wrong |= isinstance(error, ShakedownError) and error.exit_code == NOT_MET
                 common.say(f"{one.name}: failed: {detail}")
     return measured
 
@@ -168,6 +170,7 @@ def page(measured: Measured) -> str:
             what = measured.group.figures[figure]
             lines.append(f"  {side}, {figure}: {shown(what, held)}")
     lines += [f"  {figure}: {ours} over {peer} {one}" for figure, ours, peer, one in measured.ratios()]
+    lines += [f"  {what}: above its limit" for what in missed(measured)]
     return "\n".join(lines)
 
 
@@ -183,11 +186,30 @@ def shown(what: Figure, held: Mapping[int, tuple[float, str]]) -> str:
     return text + (f"; with {' and '.join(ran)}" if ran else "") + (f"; goal {what.goal}" if what.goal else "")
 
 
-def carry_out(name: str, asked: argparse.Namespace) -> tuple[bool, bool]:
-    """Measure and print a row: whether it gave a figure, and whether something failed."""
-    row, _ = peers.rows()[name]
+class Result(NamedTuple):
+    """What came of a row: whether it gave a figure, whether something failed, is wrong or misses its limit."""
+
+    gave: bool = False
+    failed: bool = False
+    wrong: bool = False
+
+    def __or__(self, other: object) -> Result:
+        assert isinstance(other, Result)
+        return Result(*(a or b for a, b in zip(self, other, strict=True)))
+
+    @property
+    def code(self) -> int:
+        """The exit code: what is absent is no failure, unless there is nothing else."""
+        if self.wrong or (self.failed and self.gave):
+            return NOT_MET
+        return MET if self.gave else COULD_NOT_MEASURE
+
+
+def carry_out(name: str, asked: argparse.Namespace) -> Result:
+    """Measure and print a row."""
+    row, _ = peers.row(name)
     asked.rounds = asked.rounds or (1 if asked.tiny else row.rounds)
-    gave = failed = False
+    result = Result()
     said: set[str] = set()
     try:
         for group in row.groups(asked):
@@ -201,45 +223,48 @@ def carry_out(name: str, asked: argparse.Namespace) -> tuple[bool, bool]:
                 continue
             measured = measure(ready, rounds)
             print(json.dumps(record(name, measured)) if asked.json else page(measured), flush=True)
-            gave, failed = gave or bool(measured.values), failed or bool(measured.failed)
+            result |= Result(bool(measured.values), bool(measured.failed), measured.wrong or bool(missed(measured)))
     except FAILURES as error:
         common.say(f"{name}: not measured: {error}")
-        failed = failed or not isinstance(error, ShakedownError)
-    return gave, failed
+        result |= Result(failed=True, wrong=not isinstance(error, ShakedownError) or error.exit_code == NOT_MET)
+    return result
+
+
+def missed(measured: Measured) -> list[str]:
+    """The figures whose median is above their limit."""
+    return [
+        f"{side}, {figure}"
+        for side, figures in measured.values.items()
+        for figure, held in figures.items()
+        if statistics.median(value for value, _ in held.values()) > measured.group.figures[figure].at_most
+    ]
 
 
 def main() -> int:
     """The command line; returns the exit code."""
-    table = peers.rows()
     words = sys.argv[1:]
     names = list(takewhile(lambda word: not word.startswith("-"), words))
-    if unknown := [name for name in names if name not in table]:
-        common.say(f"{unknown[0]!r} is not in the table\n  next: one of {', '.join(table)}")
-        return 2
-    options = {key: one for name in names for key, one in table[name][0].options.items()}
-    doc = "\n".join(f"{name}: {table[name][1]}" for name in names) or __doc__
-    parser = common.parser(doc, options)
+    if unknown := [name for name in names if name not in peers.names()]:
+        common.say(f"{unknown[0]!r} is not in the table\n  next: one of {', '.join(peers.names())}")
+        return USAGE
+    rows = {name: peers.row(name) for name in names or peers.names()}
+    options = {key: one for name in names for key, one in rows[name][0].options.items()}
+    parser = common.parser("\n".join(f"{name}: {rows[name][1]}" for name in names) or __doc__, options)
     parser.add_argument("--rounds", type=int, help="in place of each row's own")
     parser.add_argument("--build", default="", help="a build folder with our programs; empty: the installed ones")
     parser.add_argument("--list", action="store_true", help="the rows and their first lines")
     given = parser.parse_args(words[len(names) :])
     if given.list:
-        print("\n".join(f"{name:<13} {(doc or '').splitlines()[0]}" for name, (_, doc) in table.items()))
+        print("\n".join(f"{name:<13} {doc.splitlines()[0]}" for name, (_, doc) in rows.items()))
         return MET
-    results = []
-    for name in names or table:
-        row = table[name][0]
-        for key in row.options:
-            if not hasattr(given, key):
-                setattr(given, key, None)
+    result = Result()
+    for name, (row, _) in rows.items():
         asked = common.chosen(given, row.options)
         asked.build, asked.rounds = given.build, given.rounds
-        if len(names) != 1 and not given.json:
+        if len(rows) > 1 and not given.json:
             print(f"\n== {name}", flush=True)
-        results.append(carry_out(name, asked))
-    if any(failed for _, failed in results):
-        return NOT_MET
-    return MET if any(gave for gave, _ in results) else COULD_NOT_MEASURE
+        result |= carry_out(name, asked)
+    return result.code
 
 
 if __name__ == "__main__":

@@ -7,11 +7,10 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts" / "bench"))
+from support import bench  # noqa: F401  # isort: skip  # lets the modules below be found
 
 import common
 import paired
@@ -69,7 +68,13 @@ def failing() -> peers.Rates:
     raise CannotMeasure("it burnt")
 
 
+def wrong() -> peers.Rates:
+    raise common.Wrong("a total")
+
+
 PASSES = {
+    "wrong": Pass("ours", wrong),
+    "dear": Pass("ours", lambda: {"ours": {"memory": 3.0}}),
     "works": Pass("peer", lambda: {"peer": {"rate": 1.0}}),
     "fails": Pass("peer", failing),
     "absent": Pass("peer", lambda: {"peer": {"rate": 1.0}}, {"no_such_program": "sudo apt-get install it"}),
@@ -81,6 +86,8 @@ PASSES = {
     ("kind", "code", "said"),
     [
         ("works", 0, ""),
+        ("wrong", 1, "ours: failed: a total"),
+        ("dear", 1, ""),
         ("fails", 1, "peer: failed: it burnt"),
         ("absent", 3, "no_such_program is absent\n  next: sudo apt-get install it"),
         ("no module", 3, "no_such_module is absent\n  next: pip install it"),
@@ -90,10 +97,12 @@ def test_a_peer_that_fails_or_is_absent_is_said(
     kind: str, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def groups(asked: argparse.Namespace) -> Iterator[Group]:
-        mine = Pass("ours", lambda: {"ours": {"rate": 2.0}})
-        yield Group("title", {"rate": Figure("1/s")}, [mine, PASSES[kind]], ["ours"])
+        mine = [Pass("ours", lambda: {"ours": {"rate": 2.0}})] if PASSES[kind].name == "peer" else []
+        figures = {"rate": Figure("1/s"), "memory": Figure("B", better="", at_most=2)}
+        yield Group("title", figures, [*mine, PASSES[kind]], ["ours"])
 
-    monkeypatch.setattr(peers, "rows", lambda: {"row": (Row(groups, rounds=3), "A row.")})
+    monkeypatch.setattr(peers, "names", lambda: ["row"])
+    monkeypatch.setattr(peers, "row", lambda _: (Row(groups, rounds=3), "A row."))
     monkeypatch.setattr(sys, "argv", ["paired.py", "row", "--json"])
     assert paired.main() == code
     out, err = capsys.readouterr()
@@ -108,7 +117,8 @@ def test_ours_that_cannot_run_is_said(monkeypatch: pytest.MonkeyPatch, capsys: p
         raise CannotMeasure("no program")
         yield
 
-    monkeypatch.setattr(peers, "rows", lambda: {"row": (Row(groups, rounds=3), "A row.")})
+    monkeypatch.setattr(peers, "names", lambda: ["row"])
+    monkeypatch.setattr(peers, "row", lambda _: (Row(groups, rounds=3), "A row."))
     monkeypatch.setattr(sys, "argv", ["paired.py"])
     assert paired.main() == 3
     assert "row: not measured: no program" in capsys.readouterr().err

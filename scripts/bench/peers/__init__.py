@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ class Figure(NamedTuple):
     scale: float = 1.0
     better: str = "higher"  # or "lower"; "": shown, and not compared
     goal: str = ""
+    at_most: float = math.inf  # where the median is above it the exit code is 1
 
 
 #: Side -> figure -> value. A side that says how it ran, "hpcc: NB 192", counts with the best of what it gave in a round.
@@ -61,15 +62,15 @@ class Row(NamedTuple):
     bench: str = ""  # options with which make bench starts it
 
 
-@cache
-def rows() -> dict[str, tuple[Row, str]]:
-    """Every row of this folder by its name, with its docstring."""
-    found = {}
-    for one in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{one.name}")
-        if hasattr(module, "ROW"):
-            found[one.name] = (module.ROW, str(module.__doc__))
-    return found
+def names() -> list[str]:
+    """The rows: every file of this folder."""
+    return [one.name for one in pkgutil.iter_modules(__path__)]
+
+
+def row(name: str) -> tuple[Row, str]:
+    """A row and its docstring. Imported when it is wanted: each needs what it measures."""
+    module = importlib.import_module(f"{__name__}.{name}")
+    return module.ROW, str(module.__doc__)
 
 
 def program(asked: argparse.Namespace, name: str) -> str:

@@ -21,11 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import common
-import duckdb
 import numpy as np
 from common import Option
-
-from shakedown.errors import CannotMeasure
 
 from . import Figure, Group, Pass, Rates, Row
 
@@ -53,6 +50,8 @@ def lost(node: int, count: int) -> np.ndarray:
 
 def generate(folder: Path, nodes: int, days: float, jitter_ms: int) -> dict[str, Any]:
     """The files, the jobs, and what each node's energy is."""
+    import duckdb
+
     count = round(days * 86400)
     seconds = np.arange(count)
     truth = {}
@@ -95,7 +94,7 @@ def write_jobs(path: Path, nodes: int, count: int) -> None:
 
 
 def shakedown(folder: Path) -> dict[str, float]:
-    """Jobs, nodes and hours, as `shakedown energy archive --by job,node,hour`. Raises CannotMeasure where they are wrong."""
+    """Jobs, nodes and hours, as `shakedown energy archive --by job,node,hour`. Raises Wrong where they are wrong."""
     from shakedown.energy.archive import energies, jobs, layout
 
     there = layout.open_archive([folder / "traces"])
@@ -105,11 +104,13 @@ def shakedown(folder: Path) -> dict[str, float]:
     balance_j = float(found.job_j.sum() + found.node_idle_j.sum() - found.node_j.sum())
     worst = max(abs(energy_j[node] / energy - 1) for node, energy in truth.items())
     if worst > 1e-12 or abs(balance_j) > 1e-9 * float(found.hour_j.sum()):
-        raise CannotMeasure(f"the energies are wrong: by {worst:.2g} at a node, jobs and rest by {balance_j:.3g} J")
+        raise common.Wrong(f"the energies are wrong: by {worst:.2g} at a node, jobs and rest by {balance_j:.3g} J")
     return {"jobs": len(found.job_ids), "worst error of a node": worst}
 
 
 def _duckdb(folder: Path, query: str) -> dict[str, float]:
+    import duckdb
+
     with duckdb.connect() as db:
         db.execute("set threads = 2")
         db.execute(query.format(files=f"read_parquet('{folder}/traces/*.parquet')")).fetchall()
@@ -126,6 +127,8 @@ def scan_both(folder: Path) -> dict[str, float]:
 
 def sql_hours(folder: Path) -> dict[str, float]:
     """Node and hour by a window function; edges within an interval and gaps are not parted: less than what we do."""
+    import duckdb
+
     with duckdb.connect() as db:
         db.execute("set threads = 2")
         for file in sorted((folder / "traces").glob("*.parquet")):

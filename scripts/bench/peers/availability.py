@@ -23,8 +23,6 @@ import common
 import numpy as np
 from common import Option
 
-from shakedown.errors import CannotMeasure
-
 from . import Figure, Group, Pass, Rates, Row
 
 BEGIN_S = 1_760_000_400
@@ -86,7 +84,7 @@ def _union(node: Any, begin: Any, end: Any) -> int:
 
 
 def shakedown(path: Path, lost: int, scheduled: int) -> dict[str, float]:
-    """Seconds of either part. Raises CannotMeasure where the sums are not those of the generator."""
+    """Seconds of either part. Raises Wrong where the sums are not those of the generator."""
     from shakedown.hosts.access import LocalHost
     from shakedown.operate.availability import contract, evaluate, reading
 
@@ -97,7 +95,7 @@ def shakedown(path: Path, lost: int, scheduled: int) -> dict[str, float]:
     whole = evaluate.evaluate(history, contract.load("thufir"), low, high)[0].whole
     judged = time.monotonic()
     if whole is None or whole.level is None or (whole.lost, whole.scheduled) != (lost, scheduled):
-        raise CannotMeasure(f"the sums are wrong: {whole}, and not {lost} lost of {scheduled} scheduled")
+        raise common.Wrong(f"the sums are wrong: {whole}, and not {lost} lost of {scheduled} scheduled")
     return {"reading": read - begun, "judging": judged - read, "level": whole.level}
 
 

@@ -74,7 +74,7 @@ def stuck_s(folder: Path) -> Rates:
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         taken = time.perf_counter() - begun
     if "no answer" not in done.stdout or "hwmon0/name" not in done.stdout:
-        raise CannotMeasure(f"what hangs was not reported:\n{done.stdout}")
+        raise common.Wrong(f"what hangs was not reported:\n{done.stdout}")
     return {"quick": {"reported": taken}}
 
 

@@ -19,12 +19,13 @@ from itertools import product
 from typing import Any
 
 import common
+import hpcc
 from common import CORES, Option
 
 from shakedown.errors import CannotMeasure
 from shakedown.workloads.common import hpl_dat
 
-from . import Figure, Group, Pass, Rates, Row, hpcc, program
+from . import Figure, Group, Pass, Rates, Row, program
 
 GFLOPS = Figure("Gflop/s", 1e-9)
 #: A process of its own on every core, or one with all of them: ranks, threads of its BLAS.

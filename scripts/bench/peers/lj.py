@@ -69,7 +69,7 @@ def suffixes(asked: argparse.Namespace) -> list[str]:
 
 
 def lammps(asked: argparse.Namespace, folder: str, state: dict[str, float], suffix: str, skin: float) -> Rates:
-    """Its rate, beside either precision of ours. Raises CannotMeasure where its fluid before the first step is not ours."""
+    """Its rate, beside either precision of ours. Raises Wrong where its fluid before the first step is not ours."""
     words = _INPUT.format(data=Path(folder, "data"), cutoff=asked.cutoff, skin=skin, steps=asked.steps)
     Path(folder, "in.lj").write_text(words)
     argv = ["mpirun", "-np", str(asked.ranks), "--bind-to", "core", asked.lmp, "-in", "in.lj", "-log", "none"]
@@ -82,7 +82,7 @@ def lammps(asked: argparse.Namespace, folder: str, state: dict[str, float], suff
     theirs = dict(zip(_NAMES, map(float, start.groups()), strict=True))
     worst = max(abs(state[name] - value) / abs(value) for name, value in theirs.items())
     if worst > asked.tolerance:
-        raise CannotMeasure(f"not the same fluid: ours {state}, LAMMPS {theirs}")
+        raise common.Wrong(f"not the same fluid: ours {state}, LAMMPS {theirs}")
     seconds, steps, atoms = loops[1]
     rate = int(steps) * int(atoms) / float(seconds)
     return {f"LAMMPS: {suffix}, skin {skin:g}": {**dict.fromkeys(PRECISIONS, rate), DIFFERENCE: worst}}

@@ -14,12 +14,12 @@ import statistics
 from collections.abc import Iterator
 
 import common
+import hpcc
 from common import Option
 
-from shakedown.errors import CannotMeasure
 from shakedown.workloads.common import hpl_dat
 
-from . import Figure, Group, Pass, Rates, Row, hpcc, program
+from . import Figure, Group, Pass, Rates, Row, program
 
 LARGE_BYTES = 2_000_000  # hpcc's long message
 FIGURES = {"latency": Figure("ns", 1e9, better="lower"), "bandwidth": Figure("GB/s", 1e-9)}
@@ -39,7 +39,7 @@ def ours(asked: argparse.Namespace) -> Rates:
     start = [asked.mpirun, "-np", "2", "--bind-to", "none", program(asked, "pingpong")]
     small, large = common.cases([*start, *words])
     if wrong := small["residual"]["value"] + large["residual"]["value"]:
-        raise CannotMeasure(f"pingpong found {wrong} wrong bytes")
+        raise common.Wrong(f"pingpong found {wrong} wrong bytes")
     return {
         f"pingpong, {name} sample": {
             "latency": of(small["seconds"]) / small["work"]["messages"],

@@ -16,12 +16,13 @@ from functools import partial
 from pathlib import Path
 
 import common
+import hpcc
 from common import Option
 
 from shakedown.errors import CannotMeasure
 from shakedown.workloads.common import hpl_dat
 
-from . import Figure, Group, Pass, Rates, Row, hpcc, program
+from . import Figure, Group, Pass, Rates, Row, program
 
 PASSES = 8  # over the arrays, in one pass of a round: about a second with arrays of 1 GiB
 RATE = Figure("GB/s", 1e-9)
