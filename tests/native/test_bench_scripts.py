@@ -23,7 +23,8 @@ PEERS = everything.ROOT / "build" / "native-plain"
 
 #: Rows with a program of ours of that name; the others measure Python.
 NATIVE = {"fft", "filesystem", "gemm", "hpl", "lj", "multicast", "nbody", "pingpong", "stream"}
-CLUSTER = {"allocation", "cluster"}
+#: `cluster` counts what is on the machine before and after: no other cluster may be up meanwhile.
+MARKS = {"allocation": [pytest.mark.cluster], "cluster": [pytest.mark.timing]}
 #: Ends with 1 where its goal is missed, as it is by tests of a tenth of a second; what could not run ends with 3.
 GOAL = {"allocation"}
 #: Rows of which a peer is built with the native tests.
@@ -65,9 +66,7 @@ def test_every_script_is_known() -> None:
     assert set(peers.names()) >= NATIVE
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.cluster] * (name in CLUSTER)) for name in peers.names()]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, [])) for name in peers.names()])
 def test_a_row_measures_and_ends(name: str, tmp_path: Path) -> None:
     if name in NATIVE:
         natives.path(name)
