@@ -31,6 +31,6 @@ def job_id(result: Result, pattern: str, command: str, engine: str, hint: str) -
     found = re.search(pattern, result.out, re.MULTILINE)
     if not result.ok or not found:
         raise CannotMeasure(
-            f"{command} refused the job: {said(result) or 'it printed nothing'}", where=engine, hint=look
+            f"{command} refused the job: {said(result) or 'it printed nothing'}", where=engine, hint=hint
         )
     return found[1]
