@@ -80,6 +80,7 @@ def test_hpcc_without_a_fault_is_ok_and_says_what_it_left_out(good: str) -> None
         ("SingleSTREAM section.\nNode(s) with error 0", "SingleSTREAM section.\nNode(s) with error 2", "STREAM"),
         ("MPIFFT_maxErr=1.29948e-15", "MPIFFT_maxErr=3.1e-13", "FFT residual"),
         ("MPIFFT_maxErr=1.29948e-15", "MPIFFT_maxErr=-1", "FFT residual"),
+        ("HPL_eps=1.11022e-16", "HPL_eps=0", "FFT residual"),
         ("MPIRandomAccess_ErrorsFraction=0", "MPIRandomAccess_ErrorsFraction=0.02", "wrong updates"),
         ("0.0072510 ...... PASSED", "72.5100000 ...... FAILED", "HPL residual"),
         ("0.0072510 ...... PASSED", "0.0072510 ...... FAILED", "HPL residual"),
@@ -118,6 +119,13 @@ def test_a_summary_alone_is_judged_by_its_own_figures(good: str) -> None:
 def test_a_figure_that_is_no_number_is_garbage(good: str, old: str, new: str) -> None:
     with pytest.raises(Garbage):
         hpcc.parse(replaced(good, old, new), {})
+
+
+def test_a_threshold_that_is_no_number_is_that_of_hpl(good: str) -> None:
+    stated = re.search(r"scaled residuals are less than +(\S+)", good)
+    assert stated is not None
+    text = good.replace(stated[0], stated[0].replace(stated[1], "1.2.3"))
+    assert [case.residual for case in hpcc.parse(text, {})] == [case.residual for case in hpcc.parse(good, {})]
 
 
 def test_two_summaries_in_one_text_are_refused(good: str) -> None:
