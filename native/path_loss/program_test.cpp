@@ -1,0 +1,39 @@
+// What must be true of the program as a whole: its exit codes and its events.
+#include <string>
+
+#include "common/check.hpp"
+#include "common/ran.hpp"
+
+namespace {
+
+void expect(shakedown::Checks& checks, const std::string& arguments, int code, const std::string& part) {
+  const auto ran = shakedown::run_command(std::string(PROGRAM) + " " + arguments);
+  checks.equal(ran.code, code, arguments + ": exit code");
+  checks.that(ran.says(part), arguments + ": prints '" + part + "': " + ran.text);
+}
+
+}  // namespace
+
+int main() {
+  shakedown::Checks checks;
+  const std::string small = "--radios 30 --points 60 --side 129 --threads 1 --samples 2 ";
+  expect(checks, small, 0, "\"ok\":true");
+  expect(checks, small, 0, "\"links\":435,\"points\":26100");
+  expect(checks, small + "--threads 1,2 --isa plain --radios 2,9", 0, "\"n\":9,\"points\":60,\"threads\":2");
+  expect(checks, small + "--no-verify --polarization horizontal --climate 7", 0, "\"ok\":true");
+  expect(checks, small + "--break-loss-db 0.01", 1, "path_loss: 1 of 1 checks failed; the first: itm {\"n\":30");
+  expect(checks, small + "--break-loss-db 0.01 --no-verify", 0, "\"ok\":true");
+  expect(checks, small + "--relief-m 0", 0, "\"ok\":true");
+  expect(checks, small + "--relief-m 9001", 2, "above 9000");
+  expect(checks, small + "--frequency-mhz 20001", 2, "not 20 to 20000 MHz");
+  expect(checks, small + "--frequency-mhz 5", 2, "--frequency-mhz '5'");
+  expect(checks, small + "--antenna-m 3001", 2, "not 0.5 to 3000 m");
+  expect(checks, small + "--polarization circular", 2, "vertical or horizontal");
+  expect(checks, "--radios 1", 2, "--radios '1'");
+  expect(checks, "--radios 100001", 2, "above 100000");
+  expect(checks, "--points 1", 2, "--points '1'");
+  expect(checks, "--side 2", 2, "--side '2'");
+  expect(checks, "--isa avx", 2, "unknown instruction set");
+  expect(checks, "--radio 10", 2, "did you mean --radios?");
+  return checks.end();
+}
