@@ -122,6 +122,9 @@ def _bounded(origin: int, share: float, changes: int, poll: float, spacing: floa
 
 #: Changes of the value from which their rhythm is believed to be the meter's and not the load's.
 FEWEST_CHANGES = 20
+#: A host that reads a meter of which nothing is known is taken to see values late by up to this many of its refreshes, and
+#: by a second at least.
+LATE_REFRESHES, LATE_S = 2.0, 1.0
 
 
 def spacing_s(trace: Trace) -> float:
@@ -143,6 +146,19 @@ def spacing_s(trace: Trace) -> float:
         if np.median(between) <= 1.5 * usual:
             return max(spacing, usual)
     return spacing
+
+
+def counter_spacing_s(trace: Trace) -> float:
+    """How seldom a counter may be new: where it stands still at some readings, the shortest usual time between its moves,
+    since it moves only at a refresh; no longer than LATE_REFRESHES readings or LATE_S. Else ``spacing_s``."""
+    good = trace.take(trace.ok)
+    moved = changes(good)[1:]
+    spacing = spacing_s(trace)
+    if len(moved) < 3 or len(moved) > (1 - STOOD) * (len(good) - 1):
+        return spacing
+    between = np.diff(good.t_ns[moved]) * 1e-9
+    usual = float(between[between <= 1.5 * np.quantile(between, 0.1)].mean())
+    return max(spacing, min(usual, max(LATE_S, LATE_REFRESHES * spacing)))
 
 
 def changes(good: Trace) -> Ints:

@@ -6,7 +6,8 @@
 Only raw samples are read, by a range vector (``metric[30s]``) at /api/v1/query, with the stamps of the scrapes. A range
 query (/api/v1/query_range) re-samples to its step and repeats old values for five minutes; rate() and increase() extrapolate
 to the edges of their window: neither is a measurement. The stamp is the scrape's, which is later than the measurement by
-whatever the exporter waited. What an exporter averages, it does not tell.
+whatever the exporter waited: up to the scrape interval, unless ?refresh= says how often the exporter makes a new value.
+What an exporter averages, it does not tell.
 
 Every series that the selector matches is a channel. A counter that falls has been reset (the exporter started anew): a RESET
 stands between. A series without a new sample for three scrapes is STALE.
@@ -30,6 +31,7 @@ from ._network import OPTIONS, Bounded, Lost, Polled, choice, connect, limit_s, 
 PORT = 9090
 _LOOK_BACK_S = 300.0
 _CHUNK_S = 900.0
+_SCRAPE_S = 15.0  # the usual scrape interval, where a series shows none yet
 _QUANTITIES = ("power", "energy", "temperature", "flow", "speed", "ratio")
 _UNITS = {"power": "W", "energy": "J", "temperature": "degC", "flow": "m3/s", "speed": "Hz", "ratio": "1"}
 #: How names of metrics end -> quantity and factor to SI. The naming rules of Prometheus ask for base units.
@@ -144,6 +146,7 @@ class _Watch:
         self._keys: list[tuple[tuple[str, str], ...]] = []
         self.channels: list[Channel] = []
         self._scales: list[float] = []
+        self._scrapes_s: list[float] = []  # the usual time between the samples of each
         self._stamps: list[int] = []  # of the last sample of each that was handed out
         self._last: list[Reading | None] = []  # and the last that had a value
         self._fresh: list[float] = []  # when each had its last new sample, by the monotonic clock
@@ -188,11 +191,14 @@ class _Watch:
             scope="counter" if kind == "energy" else "last",
             place=place(self._target, "node"),
             host=host,
-            refresh_s=gaps[len(gaps) // 2] / 1e9 if gaps else None,
-            note="scraped: the stamp is the scrape's, the exporter's own averaging is not reported",
+            refresh_s=number(self._target, "refresh", 0.0) or None,
+            stamped="scrape",
+            note="scraped: the stamp is the scrape's; how old the value was by then, and over what the exporter averages, "
+            "is not reported",
         )
         self._keys.append(tuple(sorted(series.labels.items())))
         self.channels.append(channel)
+        self._scrapes_s.append(gaps[len(gaps) // 2] / 1e9 if gaps else _SCRAPE_S)
         self._scales.append(number(self._target, "scale", factor, least=-math.inf))
         self._stamps.append(0)
         self._last.append(None)
@@ -201,7 +207,7 @@ class _Watch:
     def ask(self, out: list[Reading]) -> None:
         """What is new since the last time, of every series; at first the latest sample, or all of ?since=."""
         first = not any(self._stamps)
-        interval_s = max((channel.refresh_s or 15.0 for channel in self.channels), default=15.0)
+        interval_s = max(self._scrapes_s, default=_SCRAPE_S)
         quiet_s = time.monotonic() - min(self._fresh)
         span_s = self._span_s if first and self._span_s else min(quiet_s + 3 * interval_s + 5.0, 3600.0)
         before = self._door.now_ns()
@@ -220,7 +226,7 @@ class _Watch:
         fresh = [one for one in samples if one[0] > self._stamps[index]]
         channel = self.channels[index]
         if not fresh:
-            if time.monotonic() - self._fresh[index] > max(3 * (channel.refresh_s or 15.0), 1.0):
+            if time.monotonic() - self._fresh[index] > max(3 * self._scrapes_s[index], 1.0):
                 return [Reading(index, before, after, None, None, Status.STALE)]
             if last is None:
                 return [Reading(index, before, after, None, None, Status.GAP)]
@@ -322,6 +328,7 @@ METER = Meter(
         "query": 'selector of the series: metric{label="value"}',
         "quantity": "what it is, where its name does not show it: " + ", ".join(_QUANTITIES),
         "scale": "what one unit of it is in SI units",
+        "refresh": "seconds between two values that the exporter makes; default: the scrape interval at most",
         "since": "begin with all samples of so long ago: 15m",
     },
     poll_s=5.0,
