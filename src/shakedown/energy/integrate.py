@@ -22,8 +22,8 @@ from ..metering.meters import Status
 from ..metering.trace import Floats, Ints, Trace
 from . import edges
 from .deduplicate import ordered, refreshed
-from .refresh import STOOD
 from .response import GAP, OFTEN, SETTLED_TAUS, Response, cadence_s
+from .steps import STOOD
 
 if TYPE_CHECKING:
     from .counters import Unrolled

@@ -15,7 +15,8 @@ import numpy as np
 from ..metering.character import Character, Estimate
 from ..metering.meters import Channel, Scope, channel_key
 from ..metering.trace import Floats, Trace
-from .refresh import counter_spacing_s, counter_step, decimal_step, least_step, spacing_s
+from .refresh import counter_spacing_s, spacing_s
+from .steps import counter_step, decimal_step, least_step
 
 #: How many time constants until an exponential's rest does not count: e^-7 = 0.1 %.
 SETTLED_TAUS = 7.0

@@ -13,7 +13,7 @@ from ...metering.character import Estimate
 from ...metering.meters import channel_key
 from ...metering.trace import Floats, Trace
 from ...records import Notice
-from .. import refresh
+from .. import refresh, steps
 from ..clocks.align import meter_clock
 from ..simulate import Load
 from .basis import load_of, sharpened
@@ -124,7 +124,7 @@ def analyse(recorded: Sequence[Recorded]) -> Findings:
         warm_up,
         warm_trace,
         cadences,
-        refresh.resolution(values),
+        steps.resolution(values),
         None if counter else _noise(recorded, found, memory),
         absolute,
         channel_key(recorded[0].reference.channel) if absolute and recorded[0].reference else "",
