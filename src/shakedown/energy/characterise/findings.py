@@ -263,11 +263,11 @@ def _noise(recorded: Sequence[Recorded], found: refresh.Refresh, memory: float) 
         origin = one.edges_ns[0]
         t, value = _updates(one, found, origin)
         for _, inside in _settled(one, t, origin, memory, found.period_s.value):
-            if int(inside.sum()) >= refresh.FEWEST:
+            if int(inside.sum()) >= steps.FEWEST:
                 steps = np.diff(value[inside])
                 squares += float(steps @ steps) / 2
                 count += len(steps)
-    return float(np.sqrt(squares / count)) if count >= refresh.FEWEST else None
+    return float(np.sqrt(squares / count)) if count >= steps.FEWEST else None
 
 
 def _plateaus(
