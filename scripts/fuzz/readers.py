@@ -189,7 +189,7 @@ def _tables() -> Iterator[Reader]:
 
 def _power() -> Iterator[Reader]:
     from shakedown.energy.facility import plant
-    from shakedown.energy.green500 import feeds, stamps, submission
+    from shakedown.energy.green500 import stamps, submission
     from shakedown.hosts.access import LocalHost
     from shakedown.metering.meters import Target, get
 
@@ -203,12 +203,6 @@ def _power() -> Iterator[Reader]:
 
     yield Reader("power CSV", seeds, follow, ".csv", share=0.3)
     yield Reader("core phase in HPL's log", files("hpl/*-2.3-*.log"), lambda path: stamps.hpl_log(_text(path)))
-    yield Reader(
-        "feeds of a site",
-        (b'[[feeds]]\nname = "hall"\n[[feeds]]\nname = "rack"\nwithin = "hall"\nload = "n[1-4]"\n',),
-        feeds.load_site,
-        ".toml",
-    )
     yield Reader("submission", _documented("green500"), submission.read, ".toml")
     yield Reader("plant", files("energy/facility/coolmuc.toml", below=SOURCE), plant.load, ".toml")
 

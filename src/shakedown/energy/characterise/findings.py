@@ -264,9 +264,9 @@ def _noise(recorded: Sequence[Recorded], found: refresh.Refresh, memory: float) 
         t, value = _updates(one, found, origin)
         for _, inside in _settled(one, t, origin, memory, found.period_s.value):
             if int(inside.sum()) >= steps.FEWEST:
-                steps = np.diff(value[inside])
-                squares += float(steps @ steps) / 2
-                count += len(steps)
+                moved = np.diff(value[inside])
+                squares += float(moved @ moved) / 2
+                count += len(moved)
     return float(np.sqrt(squares / count)) if count >= steps.FEWEST else None
 
 
