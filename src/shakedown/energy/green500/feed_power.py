@@ -1,8 +1,8 @@
 """Powers of the tree of feeds (``feeds``): over a window, compared, and what a feed's parts do not account for.
 
-    mean_power(trace, ...) ->  Quantity  over a window, a gap as a term
-    rest(tree, name, ...)  ->  Rest      parent - sum of children: fans, supply loss
-    cross_check(a, b)      ->  Check     two meters on one load
+mean_power(trace, ...) ->  Quantity  over a window, a gap as a term
+rest(tree, name, ...)  ->  Rest      parent - sum of children: fans, supply loss
+cross_check(a, b)      ->  Check     two meters on one load
 """
 
 from __future__ import annotations
