@@ -36,6 +36,12 @@ def test_spl_says_not_measured_with_minus_one(tmp_path: Path) -> None:
     assert found.status.tolist() == [Status.OK, Status.UNSUPPORTED, Status.OK]
 
 
+def test_spl_whose_first_line_is_no_row_is_refused() -> None:
+    whole = "Time,11-21-2026 13:00:00.000,Watts,100,Volts,230,Amps,1,PF,1"
+    with pytest.raises(BadInput, match="holds no stamp"):
+        csv.layout(['Time,"' + "a" * 200_000 + whole[5:], whole], {"zone": "UTC"}, "spl.txt")
+
+
 def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     text = (
         table([(str(T0 + n), 100 + n) for n in range(9)], "time,a [V],power [W]").replace(",10", ",230,10")
