@@ -111,7 +111,7 @@ def test_relays_stay_and_do_what_they_are_told(tmp_path: Path, reach: Reach) -> 
     assert len(opened.load().measurements) == 6
     assert held(opened.path) is team
     told = team.do(("dance",), ("node1",), 30, 1, silent)
-    assert told["node1"].state == "failed" and "was told dance" in told["node1"].text
+    assert told["node1"].state == "failed" and "was given dance" in told["node1"].text
     pids = [line.child.pid for line in team._lines]
     client.close()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
