@@ -3,10 +3,7 @@ holes."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import msgspec
 import numpy as np
@@ -14,26 +11,17 @@ import pytest
 
 from shakedown.energy import phase, simulate
 from shakedown.energy.clocks import meter_clock
+from shakedown.energy.importing import trace_import
 from shakedown.energy.simulate import Load, Truth
 from shakedown.metering import trace
-from shakedown.metering.meters import csv
 from shakedown.metering.trace import Trace
+from support import bench
 from support.energies import COUNTER, ORIGIN, SECOND, channel
 
 KWH = 3.6e6
 
 
-def _script() -> ModuleType:
-    path = Path(__file__).parents[2] / "scripts" / "bench" / "coverage.py"
-    spec = importlib.util.spec_from_file_location("coverage_script", path)
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = made
-    spec.loader.exec_module(made)
-    return made
-
-
-coverage = _script()
+coverage = bench.script("coverage")
 #: Idle 30 kW, full 100 kW from the mark on, falling to 45 kW over the last 150 s of 400, idle at the end's mark.
 _T = np.arange(-600.0, 1000.0, 0.5)
 RUN = Load(_T, np.where((_T >= 0) & (_T < 400), np.interp(_T, [0, 250, 400], [100e3, 100e3, 45e3]), 30e3))
@@ -131,7 +119,8 @@ def test_whole_seconds_of_a_file_are_no_lag(tmp_path: Path, period_s: int) -> No
     rows = [f"{int(t) // SECOND},{value:.0f}" for t, value in zip(one.t_ns, one.value, strict=True)]
     file = tmp_path / "pdu.csv"
     file.write_text("time,power\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    (loaded,) = csv.load(file, {"scope": "last", "unit": "W"})
+    trace_import.bring([file], {"scope": "last", "unit": "W"}, (), tmp_path / "pdu.parquet")
+    (loaded,) = trace.read(tmp_path / "pdu.parquet")
     assert np.all(loaded.half_ns > 0)
     direct, found = (phase.energy_of(each, ORIGIN, ORIGIN + 400 * SECOND) for each in (one, loaded))
     assert found.value == pytest.approx(direct.value, rel=1e-3)
