@@ -48,6 +48,14 @@ def section(analysis: Analysis) -> Section:
         logs = tuple(Log(title=f"{one.label} ({one.host})", state=one.state, text=one.tail) for one in bad if one.tail)
         if logs:
             blocks.append(Logs(title="What they printed last", logs=logs[:MOST_LOGS]))
+    if analysis.not_begun:
+        blocks.append(
+            Table(
+                title="Not begun: interrupted, or no time was left",
+                columns=(Column("Run"),),
+                rows=tuple((label,) for label in analysis.not_begun),
+            )
+        )
     if analysis.skipped:
         blocks.append(
             Table(

@@ -31,6 +31,7 @@ from .common.table import table_of
 TABLE = table_of(__file__)
 
 _NAME = "hpl_gpu"
+_ENTRY_BYTES = 8
 _GPU_PEAK = "gpu.flops.fp64.matrix"
 #: For guesses of durations alone: flop/s of a device whose peak is not known, and the order at which half is reached.
 _UNKNOWN_RATE, _HALF_ORDER = 1e13, 8000.0
@@ -38,7 +39,7 @@ _HOST_RATE = 3e7  # of the host backend, whose kernels are emulated
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    return hpl_gpu.resolve(params, machine, _NAME, 2048, "512 to 1024")
+    return hpl_gpu.resolve(params, machine, _NAME, 2048, "512 to 1024", _ENTRY_BYTES)
 
 
 def _command(params: Params, host: Host) -> Command:
@@ -56,7 +57,7 @@ def _rate_guess(n: float, params: Params, host: Host) -> float:
 
 
 def _estimate_s(params: Params, host: Host) -> float:
-    return hpl_gpu.estimate_s(params, host, _NAME, 8, lambda n: _rate_guess(n, params, host))
+    return hpl_gpu.estimate_s(params, host, _NAME, _ENTRY_BYTES, lambda n: _rate_guess(n, params, host))
 
 
 def _label(params: Params) -> str:

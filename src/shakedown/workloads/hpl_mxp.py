@@ -35,6 +35,7 @@ from .common.table import table_of
 TABLE = table_of(__file__)
 
 _NAME = "hpl_mxp"
+_ENTRY_BYTES = 4
 #: Matrix units multiply both 16-bit formats at the same rate (NVIDIA's white papers; machine/accelerators.toml).
 _GPU_PEAK = "gpu.flops.fp16"
 #: For guesses of durations alone: flop/s of a device whose peak is not known, and the order at which half is reached.
@@ -43,7 +44,7 @@ _HOST_RATE = 1e8  # of the host backend, whose kernels are emulated
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    return hpl_gpu.resolve(params, machine, _NAME, 4096, "1024 to 2560")
+    return hpl_gpu.resolve(params, machine, _NAME, 4096, "1024 to 2560", _ENTRY_BYTES)
 
 
 def _command(params: Params, host: Host) -> Command:
@@ -60,7 +61,7 @@ def _rate_guess(n: float, params: Params, host: Host) -> float:
 
 
 def _estimate_s(params: Params, host: Host) -> float:
-    return hpl_gpu.estimate_s(params, host, _NAME, 4, lambda n: _rate_guess(n, params, host))
+    return hpl_gpu.estimate_s(params, host, _NAME, _ENTRY_BYTES, lambda n: _rate_guess(n, params, host))
 
 
 def _label(params: Params) -> str:
