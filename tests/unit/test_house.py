@@ -25,7 +25,7 @@ def ours() -> House:
 
 
 def sources() -> list[Path]:
-    return [path for folder in ("src/shakedown", "scripts") for path in sorted((TOP / folder).rglob("*.py"))]
+    return [path for folder in ("src/shakedown", "scripts", "tests") for path in sorted((TOP / folder).rglob("*.py"))]
 
 
 def built(folder: Path, files: dict[str, str]) -> House:

@@ -13,7 +13,21 @@ from ..errors import StoreFailed, plain
 from ..files.atomic import write
 from ..machine.span import span
 from ..metering import campaign_meters
-from ..records import Absent, Analysis, Finding, Host, Machine, Measurement, Metric, Notice, Outcome, Peak, Plan
+from ..records import (
+    Absent,
+    Analysis,
+    Finding,
+    Host,
+    Machine,
+    Measurement,
+    Metric,
+    Notice,
+    Outcome,
+    Peak,
+    Plan,
+    Run,
+    Verdict,
+)
 from ..results.run_directory import RunDirectory
 from . import (
     advice,
@@ -193,13 +207,7 @@ def build(
         measured = sizes.by_rule(power.findings, metrics, machine.hosts)
         found += [_noticed(one, advice.stands_in(one, metrics[one.metric])) for one in measured]
         titles |= {name: "Between the runs" for name in power.metrics if name not in titles}
-    partial = {(one.workload, one.host): one.reason for one in outcomes if one.state == "partial"}
-    limited = _limited(plan, metrics)
-    to_come = {metric.name for name in {run.workload for run in waiting} for metric in workloads.get(name).metrics}
-    verdicts = tuple(
-        msgspec.structs.replace(one, causes=causes.of_verdict(one, outcomes, machine.hosts))
-        for one in limits.verdicts(plan.limits, found, limited, peaks, partial, to_come)
-    )
+    verdicts = _verdicts(plan, waiting, found, metrics, peaks, outcomes, machine.hosts)
     systems = [one for one in published.systems() if not plan.compare_with or one.id in plan.compare_with]
     disturbances = advice.common([one.notices for one in outcomes])
     analysis = Analysis(
@@ -226,8 +234,26 @@ def build(
     return pair_matrix.with_pairs(analysis, many_pairs)
 
 
+def _verdicts(
+    plan: Plan,
+    waiting: Sequence[Run],
+    found: Sequence[Finding],
+    metrics: dict[str, Metric],
+    peaks: dict[str, tuple[Peak, ...]],
+    outcomes: Sequence[Outcome],
+    hosts: Sequence[Host],
+) -> tuple[Verdict, ...]:
+    """Each limit of the plan against the findings, with known causes where it is not met; ``waiting``: not begun."""
+    partial = {(one.workload, one.host): one.reason for one in outcomes if one.state == "partial"}
+    to_come = {metric.name for name in {run.workload for run in waiting} for metric in workloads.get(name).metrics}
+    return tuple(
+        msgspec.structs.replace(one, causes=causes.of_verdict(one, outcomes, hosts))
+        for one in limits.verdicts(plan.limits, found, _limited(plan, metrics), peaks, partial, to_come)
+    )
+
+
 def _limited(plan: Plan, metrics: dict[str, Metric]) -> dict[str, Metric]:
-    """The metrics with those of limits that nothing was run of: what is not possible on a machine is limited all the same."""
+    """The metrics, with those of limits that nothing was run of: what a machine cannot run is limited all the same."""
     found, wanted = dict(metrics), {one.metric for one in plan.limits}
     for name in workloads.names():
         if wanted <= found.keys():

@@ -40,7 +40,7 @@ def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
     if analysis.not_begun:
         named = "; ".join(analysis.not_begun[:3])
         more = f"; and {len(analysis.not_begun) - 3} more" if len(analysis.not_begun) > 3 else ""
-        sentences.append(f"Not begun: {named}{more} (`shakedown run --resume` goes on).")
+        sentences.append(f"Not begun: {named}{more} (`shakedown run --resume` continues).")
     if plan.skipped:
         sentences.append(f"Not possible here: {', '.join(sorted({one.what for one in plan.skipped}))}.")
     if not analysis.findings:

@@ -108,7 +108,7 @@ def _here(opened: RunDirectory, how: How, observer: Observer, metered: Metered |
     )
     not_begun = {run.id for run in opened.plan().runs} - {one.run for one in measurements}
     if not_begun:
-        observer.say(f"  next: {how.back or f'shakedown run --resume {opened.path}'}   (goes on with what is left)")
+        observer.say(f"  next: {how.back or f'shakedown run --resume {opened.path}'}   (continues with what is left)")
     return Ran((opened,), measurements, whole=True, not_begun=bool(not_begun))
 
 

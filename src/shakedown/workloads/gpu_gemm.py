@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
-from .common import gpu
+from .common import gpu, lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -26,14 +25,14 @@ _NAME = "gpu_gemm"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    gpu.numbers(params, _NAME, "sizes", 1)
+    TABLE.numbers(params, "sizes")
     TABLE.selection(params, "formats")
     TABLE.selection(params, "data")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    return Command(argv=gpu.argv(TABLE, params, sizes=gpu.numbers(params, _NAME, "sizes", 1)))
+    return Command(argv=gpu.argv(TABLE, params, sizes=TABLE.numbers(params, "sizes")))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -41,7 +40,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     total = 3.0
     threads = max(1, len(host.usable_cpus))
     cases = len(TABLE.selection(params, "formats")) * len(TABLE.selection(params, "data"))
-    for n in gpu.numbers(params, _NAME, "sizes", 1):
+    for n in TABLE.numbers(params, "sizes"):
         call_s = 2 * n**3 / 2e13
         samples_s = max(float(params["seconds"]), int(params["samples"]) * max(call_s, 5e-3))
         total += cases * (0.2 + (1 + 2 * bool(params["bare"])) * samples_s + 12 * n**2 * 3e-9 / threads)
@@ -49,29 +48,15 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    orders = gpu.numbers(params, _NAME, "sizes", 1)
-    span = str(orders[0]) if len(orders) == 1 else f"{min(orders)} to {max(orders)}"
+    span = lists.span([str(n) for n in sorted(TABLE.numbers(params, "sizes"))])
     return f"products of matrices on GPUs, {str(params['formats']).replace(',', ' ')}, {span}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Products of matrices on GPUs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-gemm-host.jsonl",
-            source="the host backend on two virtual CPUs",
-            expect={
-                "gpu_gemm.f64.rate[n=128,data=random]": 2128934868.69004,
-                "gpu_gemm.i8.rate[n=128,data=ones]": 623888342.3010575,
-            },
-        ),
-    ),
 )

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from ..errors import BadInput, Unavailable
 from ..launchers import Command
 from ..records import Case, Host, Machine, Notice, Params, Residual
-from . import Garbage, Sample, Stated, Workload
+from . import Garbage, Stated
 from .common.hpl import grid
 from .common.printed import at
 from .common.table import table_of
@@ -261,29 +261,12 @@ def _float(word: str) -> float:
         return math.nan
 
 
-WORKLOAD = Workload(
-    name="hpcc",
+WORKLOAD = TABLE.workload(
     title="HPC Challenge, as the site installed it",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     parse=parse,
     notices=notices,
     stated=stated,
     resolve=_resolve,
     estimate_s=lambda params, host: 10 + 2e-10 * float(params["n"]) ** 3,
-    samples=(
-        Sample(
-            recording="hpcc/hpccoutf-1.5.0-debian-2-ranks.txt",
-            expect={
-                "hpcc.hpl.rate": 1.634e9,
-                "hpcc.dgemm.star": 2.05315e9,
-                "hpcc.triad.star": 30.0909e9,
-                "hpcc.random_access.rate": 0.0174664e9,
-                "hpcc.fft.rate": 8.25448e9,
-                "hpcc.pingpong.latency": 0.233759e-6,
-                "hpcc.ring.bandwidth": 12.5797e9,
-            },
-        ),
-    ),
 )
