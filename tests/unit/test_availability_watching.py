@@ -16,6 +16,7 @@ from shakedown.hosts.access import LocalHost, Result
 from shakedown.operate.availability import evaluate, heartbeat, watching
 from shakedown.operate.availability.contract import DownRule, ExcludeRule
 from shakedown.operate.availability.history import OPEN_S, History
+from support import clocks
 from support.availabilities import EVENTS, RECORDINGS, WATCH, T, contract, inventory, lost, read, rows
 
 REPORTING = RECORDINGS / "gridengine-8.1.9-reporting"
@@ -200,7 +201,7 @@ IDLE = "n1|idle|8|gpu:4|n1|none\nn2|idle|8|(null)|n2|none\n"
 
 
 def watch(path: Path, engine: Engine, looks: int) -> int:
-    return watching.watch(path, "slurm", engine, every_s=10, looks=looks, sleep=lambda seconds: None)
+    return watching.watch(path, "slurm", engine, every_s=10, looks=looks, clock=clocks.fake())
 
 
 def test_a_watch_appends_what_changed_and_goes_on_after_a_silence(tmp_path: Path) -> None:
@@ -222,7 +223,7 @@ def test_a_second_watch_of_one_file_is_refused_and_a_rotated_file_begins_whole(t
     path = tmp_path / "w"
     tries = 0
 
-    def sleep(seconds: float) -> None:
+    def rotate(seconds: float) -> None:
         nonlocal tries
         tries += 1
         if tries == 1:
@@ -230,7 +231,7 @@ def test_a_second_watch_of_one_file_is_refused_and_a_rotated_file_begins_whole(t
                 watch(path, Engine(IDLE), 1)
             path.rename(tmp_path / "old")
 
-    watching.watch(path, "slurm", Engine(IDLE), every_s=10, looks=3, sleep=sleep)
+    watching.watch(path, "slurm", Engine(IDLE), every_s=10, looks=3, clock=clocks.fake(at_sleep=rotate))
     assert json.loads((tmp_path / "old").read_text().splitlines()[0])["full"] is True
     assert [json.loads(one).get("full", False) for one in path.read_text().splitlines()] == [True, False]
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import msgspec
 import numpy as np
@@ -21,18 +18,8 @@ from shakedown.energy.response import response_of
 from shakedown.energy.simulate import Load, Truth
 from shakedown.metering import trace
 from shakedown.metering.trace import Trace
+from support import bench
 from support.energies import ORIGIN, SECOND, channel
-
-
-def _script(name: str) -> ModuleType:
-    path = Path(__file__).parents[2] / "scripts" / "bench" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"{name}_script", path)
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = made
-    spec.loader.exec_module(made)
-    return made
-
 
 #: Idle, two levels of 3 s, idle: what the meters' test on real servers runs.
 RUN = Load(np.array([-100.0, 0.0, 3.0, 6.0]), np.array([200.0, 500.0, 800.0, 200.0]))
@@ -134,7 +121,7 @@ def test_readings_at_a_point_say_nothing_of_a_phase_that_lies_between_them() -> 
 
 def test_the_truth_lies_within_u_in_nine_of_ten_whatever_the_lag() -> None:
     """scripts/bench/lag.py has more phases of the readings, lengths and idle times, and each by itself."""
-    script = _script("lag")
+    script = bench.script("lag")
     found = list(script.sweep(1, 77, (5.0, 60.0, 0.0), (20.0,)))
     for row in [*script.table(found, ("stamps",)), *script.table(found, ("rest_s",))]:
         assert row["within"] >= 0.9, row

@@ -3,10 +3,7 @@ holes."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import msgspec
 import numpy as np
@@ -18,22 +15,13 @@ from shakedown.energy.simulate import Load, Truth
 from shakedown.metering import trace
 from shakedown.metering.meters import csv
 from shakedown.metering.trace import Trace
+from support import bench
 from support.energies import COUNTER, ORIGIN, SECOND, channel
 
 KWH = 3.6e6
 
 
-def _script() -> ModuleType:
-    path = Path(__file__).parents[2] / "scripts" / "bench" / "coverage.py"
-    spec = importlib.util.spec_from_file_location("coverage_script", path)
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = made
-    spec.loader.exec_module(made)
-    return made
-
-
-coverage = _script()
+coverage = bench.script("coverage")
 #: Idle 30 kW, full 100 kW from the mark on, falling to 45 kW over the last 150 s of 400, idle at the end's mark.
 _T = np.arange(-600.0, 1000.0, 0.5)
 RUN = Load(_T, np.where((_T >= 0) & (_T < 400), np.interp(_T, [0, 250, 400], [100e3, 100e3, 45e3]), 30e3))

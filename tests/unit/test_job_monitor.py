@@ -17,6 +17,7 @@ from shakedown.hosts.access import ReplayHost, Result
 from shakedown.run.batch import job_monitor
 from shakedown.run.batch.job_monitor import JobStatus, JobTicket, begin, judge
 from shakedown.schedulers import JobRecord, JobState, Request
+from support import clocks
 
 SETTLE_S = job_monitor.SETTLE_S
 
@@ -254,14 +255,12 @@ def test_a_job_is_followed_through_outages_of_everything() -> None:
         }
     )
     heard: list[JobRecord] = []
-    now = [0.0]
     views = job_monitor.watch(
         schedulers.get("slurm"),
         [JobTicket(engine="slurm", job="7")],
         door,
         lambda view: heard.append(view.members[0].now),
-        clock=lambda: now[0],
-        sleep=lambda seconds: now.__setitem__(0, now[0] + seconds),
+        clock=clocks.fake(),
     )
     assert views[0].final and views[0].records[-1].exit_code == 3
     assert [one.state for one in heard if one.state != "running"] == ["queued", "queued", "failed"]
@@ -270,14 +269,12 @@ def test_a_job_is_followed_through_outages_of_everything() -> None:
 
 def test_following_ends_where_it_is_told_to_and_says_for_what_it_waits() -> None:
     door = Engine({"squeue": [squeue_line("RUNNING"), AWAY], "sacct": [NO_ROW]})
-    now = [0.0]
     (view,) = job_monitor.watch(
         schedulers.get("slurm"),
         [JobTicket(engine="slurm", job="7")],
         door,
         give_up_s=600.0,
-        clock=lambda: now[0],
-        sleep=lambda seconds: now.__setitem__(0, now[0] + seconds),
+        clock=clocks.fake(),
     )
     assert not view.final and view.state == "running" and view.waiting == "the queue does not answer"
 

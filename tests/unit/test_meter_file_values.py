@@ -38,6 +38,12 @@ def test_spl_says_not_measured_with_minus_one(tmp_path: Path) -> None:
     assert found.status.tolist() == [Status.OK, Status.UNSUPPORTED, Status.OK]
 
 
+def test_spl_whose_first_line_is_no_row_is_refused(tmp_path: Path) -> None:
+    whole = "Time,11-21-2026 13:00:00.000,Watts,100,Volts,230,Amps,1,PF,1"
+    with pytest.raises(BadInput, match="holds no stamp"):
+        csv.load(written(tmp_path, 'Time,"' + "a" * 200_000 + f"{whole[5:]}\n{whole}", "spl.txt"), {"zone": "UTC"})
+
+
 def test_disorder_and_copies_are_mended_and_counted(tmp_path: Path) -> None:
     seconds = [0, 1, 3, 2, 4, 5, 5, 6, 7]
     found = csv.examine(written(tmp_path, table([(str(T0 + s), s * 10) for s in seconds])))

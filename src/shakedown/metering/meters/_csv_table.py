@@ -187,6 +187,8 @@ def _spl(lines: Sequence[str], options: Mapping[str, str], where: str) -> Layout
             "no line begins with Time,", where=where, hint="an spl.txt has lines 'Time,<stamp>,Watts,<w>,...'"
         )
     cells = split(lines[first], ",")
+    if len(cells) < 2:
+        raise BadInput("the first line that begins with Time, holds no stamp", where=where, hint="is the file whole?")
     watts = [index + 1 for index, cell in enumerate(cells) if cell == "Watts"]
     columns = []
     for count, index in enumerate(watts, 1):

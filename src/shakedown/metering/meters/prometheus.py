@@ -6,9 +6,9 @@
 Only raw samples are read, by a range vector (``metric[30s]``) at /api/v1/query, with the stamps of the scrapes. A range
 query (/api/v1/query_range) re-samples to its step and repeats old values for five minutes; rate() and increase() extrapolate
 to the edges of their window: neither is a measurement. The stamp is the scrape's, which is later than the measurement by
-whatever the exporter waited. What an exporter averages, it does not tell.
+whatever the exporter waited. What an exporter averages, it does not report.
 
-Every series that the selector matches is a channel. A counter that falls has been reset (the exporter started anew): a RESET
+Every series that the selector matches is a channel. A counter that falls has been reset (the exporter restarted): a RESET
 stands between. A series without a new sample for three scrapes is STALE.
 """
 

@@ -1,50 +1,48 @@
-"""How long the acceptance report takes from 1,000 pieces of evidence.
-
-    python scripts/bench/accept.py [--pieces 1000] [--repeats 5]
+"""The acceptance report from 1,000 pieces of evidence, each format alone and all together. It has no peer.
 
 Makes an acceptance of forty requirements whose evidence is that of real commands, forms with attachments and runs of the
-harness, and times `shakedown accept report` as a person calls it, each format alone and all together, interleaved.
+harness, and times `shakedown accept report` as a person calls it.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+
+import common
+from common import Option
+
+from . import Figure, Group, Pass, Rates, Row
 
 FORMATS = ("json", "html", "md", "pdf", "html,pdf,md,json")
 _REQUIREMENTS = 40
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--pieces", type=int, default=1000, help="of evidence")
-    options.add_argument("--repeats", type=int, default=5)
-    asked = options.parse_args()
-    pieces = asked.pieces
+def report(folder: Path, form: str) -> Rates:
+    begun = time.monotonic()
+    accept("report", folder, "--format", form)
+    return {form: {"report": time.monotonic() - begun}}
+
+
+def groups(asked: argparse.Namespace) -> Iterator[Group]:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        (place / "plan.toml").write_text(plan(pieces))
+        (place / "plan.toml").write_text(plan(asked.pieces))
         accept("begin", place / "plan.toml", "--directory", place / "A", "--system", "Bench")
         begun = time.monotonic()
         accept("run", place / "A")
         fill(place)
         made_s = time.monotonic() - begun
         files = sum(one.is_file() for folder in ("evidence", "runs") for one in (place / "A" / folder).rglob("*"))
-        print(f"{files} files of evidence, made in {made_s:.1f} s; {os.cpu_count()} CPUs")
-        seconds: dict[str, list[float]] = {form: [] for form in FORMATS}
-        for _ in range(asked.repeats):
-            for form in FORMATS:
-                begun = time.monotonic()
-                accept("report", place / "A", "--format", form)
-                seconds[form].append(time.monotonic() - begun)
-        for form, taken in seconds.items():
-            print(f"  {form:<18} {statistics.median(taken):6.2f} s  ({min(taken):.2f} to {max(taken):.2f})")
+        common.say(f"{files} files of evidence, made in {made_s:.1f} s; {os.cpu_count()} CPUs")
+        passes = [Pass(form, partial(report, place / "A", form)) for form in FORMATS]
+        yield Group(f"{files} files of evidence", {"report": Figure("s", better="lower")}, passes, FORMATS)
 
 
 def plan(pieces: int) -> str:
@@ -87,12 +85,7 @@ def fill(place: Path) -> None:
 
 def accept(*words: str | Path) -> None:
     """``shakedown accept WORDS``, which must end as it should: 0, or open while forms are missing."""
-    done = subprocess.run(
-        [sys.executable, "-m", "shakedown", "accept", *map(str, words)], capture_output=True, text=True, check=False
-    )
-    if done.returncode not in (0, 3, 4):
-        sys.exit(done.stderr)
+    common.output([sys.executable, "-m", "shakedown", "accept", *words], codes=(0, 3, 4))
 
 
-if __name__ == "__main__":
-    main()
+ROW = Row(groups, rounds=5, options={"pieces": Option(1000, 3, "of evidence")})

@@ -1,6 +1,4 @@
-"""What a rehearsal cluster costs: how long up and down take, and what stays behind.
-
-    python scripts/bench/cluster.py [--json] [--nodes 4] [--repeats 3]
+"""What a rehearsal cluster costs: how long up and down take, and what stays behind. It has no peer.
 
 Brings up Slurm with its accounting, runs one job over all nodes, and ends it, so many times. Before the first and after
 each, what the machine has is counted: processes, mounts, network devices, network namespaces, control groups, files in
@@ -10,19 +8,26 @@ each, what the machine has is counted: processes, mounts, network devices, netwo
 from __future__ import annotations
 
 import argparse
-import json
+import itertools
 import os
 import re
 import shutil
-import statistics
-import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import common
+from common import Option
+
 from shakedown import rehearsal_cluster
+from shakedown.errors import CannotMeasure
 from shakedown.hosts import process
 from shakedown.rehearsal_cluster import fence, namespaces
+
+from . import Figure, Group, Pass, Rates, Row
+
+STEPS = ("up", "first srun over all nodes", "down")
 
 
 def machine() -> dict[str, set[str]]:
@@ -54,59 +59,41 @@ def inhabitants(lab: rehearsal_cluster.RehearsalCluster) -> dict[int, int | None
     return {pid: process.start_ticks(pid) for pid in namespaces.pids() if namespaces.namespace(pid, "net") in spaces}
 
 
-def once(place: Path, nodes: int, before: dict[str, set[str]]) -> tuple[dict[str, float], list[str]]:
-    """Seconds that each step took, and what stayed behind."""
-    seconds: dict[str, float] = {}
-    begun = time.monotonic()
-    lab = rehearsal_cluster.up(place, nodes=nodes, say=lambda text: print(f"    {text}", file=sys.stderr))
-    seconds["up"] = time.monotonic() - begun
+def once(place: Path, nodes: int, before: dict[str, set[str]]) -> Rates:
+    """Seconds that each step took, and how many things stayed behind."""
+    marks = [time.monotonic()]
+    lab = rehearsal_cluster.up(place, nodes=nodes, say=lambda text: common.say(f"    {text}"))
+    marks.append(time.monotonic())
     lived = inhabitants(lab)
-    begun = time.monotonic()
     done = lab.run(["srun", f"-N{nodes}", "hostname"])
-    seconds["first srun over all nodes"] = time.monotonic() - begun
     if len(done.out.split()) != nodes:
-        sys.exit(f"srun over {nodes} nodes: {done}")
-    begun = time.monotonic()
+        raise CannotMeasure(f"srun over {nodes} nodes: {done}")
+    marks.append(time.monotonic())
     lab.down()
-    seconds["down"] = time.monotonic() - begun
+    marks.append(time.monotonic())
     left = [f"process {one}" for one in processes(place)]
     left += [f"{kind}: {one}" for kind, had in machine().items() for one in had - before[kind]]
     left += [f"process {pid}" for pid, start in lived.items() if start is not None and process.alive(pid, start)]
     left += [f"file {place}"] if place.exists() else []
-    return seconds, left
+    for text in left:
+        common.say(f"left behind: {text}")
+    seconds = [end - begin for begin, end in itertools.pairwise(marks)]
+    return {"cluster": {**dict(zip(STEPS, seconds, strict=True)), "left behind": len(left)}}
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--json", action="store_true")
-    options.add_argument("--nodes", type=int, default=4)
-    options.add_argument("--repeats", type=int, default=3)
-    asked = options.parse_args()
+def groups(asked: argparse.Namespace) -> Iterator[Group]:
     parent = Path(tempfile.mkdtemp(prefix="sd-", dir="/tmp"))
     parent.chmod(0o755)
     before = machine()
-    runs, left = [], []
+    figures = {
+        **dict.fromkeys(STEPS, Figure("s", better="lower")),
+        "left behind": Figure("", better="lower", at_most=0),
+    }
     try:
-        for _ in range(asked.repeats):
-            seconds, stayed = once(parent / "lab", asked.nodes, before)
-            runs.append(seconds)
-            left += stayed
+        passes = [Pass("cluster", lambda: once(parent / "lab", asked.nodes, before))]
+        yield Group(f"Slurm on {asked.nodes} nodes", figures, passes, ["cluster"])
     finally:
         shutil.rmtree(parent, ignore_errors=True)
-    result = {
-        "nodes": asked.nodes,
-        "load_average": os.getloadavg()[0],
-        **{f"{name}_s": [round(one[name], 2) for one in runs] for name in runs[0]},
-        **{f"{name}_s_median": round(statistics.median(one[name] for one in runs), 2) for name in runs[0]},
-        "left_behind": left,
-    }
-    if asked.json:
-        print(json.dumps(result, indent=1))
-    else:
-        for name, value in result.items():
-            print(f"{name:32} {value}")
-    sys.exit(1 if left else 0)
 
 
-if __name__ == "__main__":
-    main()
+ROW = Row(groups, rounds=3, options={"nodes": Option(4, 2)})

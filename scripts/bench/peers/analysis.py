@@ -1,6 +1,4 @@
-"""How long analysis and report take: 100,000 measurements from 1,000 hosts, made by a generator.
-
-    python scripts/bench/analysis.py [--json] [--hosts 1000] [--measurements 100]
+"""Analysis and report of 100,000 measurements from 1,000 hosts, made by a generator. They have no peer.
 
 The generator leaves what a campaign leaves on every node: a run directory each, archived with its packed measurements.
 Every value is drawn around a known one, three hosts are slow by known factors, and the check at the end asks that the
@@ -11,15 +9,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import common
 import msgspec
 import numpy as np
+from common import Option
 
 from shakedown import machine as machines
 from shakedown.analysis import build, table
@@ -28,6 +27,8 @@ from shakedown.files import atomic
 from shakedown.hosts.access import LocalHost
 from shakedown.records import Host, Machine, Plan, Run
 from shakedown.results import run_directory
+
+from . import Figure, Group, Pass, Rates, Row
 
 SLOW = {7: 0.7, 501: 0.85, 998: 0.5}  # host number -> its speed
 SAMPLES = 15
@@ -87,56 +88,37 @@ def generate(folder: Path, hosts: int, measurements: int) -> list[Path]:
     return paths
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--json", action="store_true")
-    options.add_argument("--hosts", type=int, default=1000)
-    options.add_argument("--measurements", type=int, default=100)
-    asked = options.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        paths = generate(folder / "nodes", asked.hosts, asked.measurements)
-        begun = time.monotonic()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "shakedown", "report", "--output", scratch, *map(str, paths)],
-            stdout=subprocess.DEVNULL,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        taken_s = time.monotonic() - begun
-        if status:
-            sys.exit(f"shakedown report failed with status {status}")
-        sizes = {path.name: path.stat().st_size / 1e6 for path in folder.glob("report.*")}
-        recovered = check(folder / "report.json")
-    result = {
-        "hosts": asked.hosts,
-        "measurements": asked.hosts * asked.measurements,
-        "seconds": taken_s,
-        "peak_memory_mb": usage.ru_maxrss * 1024 / 1e6,
-        "report_mb": sizes,
-        "slow_hosts_speed": recovered,
-    }
-    print(
-        json.dumps(result)
-        if asked.json
-        else f"analysis and report: {result['measurements']} measurements from {asked.hosts} hosts in {taken_s:.1f} s, "
-        f"{result['peak_memory_mb']:.0f} MB at most; report {sizes}; slow hosts found at {recovered}"
-    )
+def report(folder: Path, paths: list[Path]) -> Rates:
+    """Seconds and memory of the command, and the size of what it wrote."""
+    words = ["-m", "shakedown", "report", "--output", str(folder), *map(str, paths)]
+    took = common.cost([sys.executable, *words], stderr=subprocess.DEVNULL)
+    sizes = {path.name: path.stat().st_size for path in folder.glob("report.*")}
+    check(folder / "report.json")
+    return {"report": {"seconds": took.seconds, "peak": took.peak_bytes, **sizes}}
 
 
-def check(path: Path) -> dict[str, float]:
-    """The speed of each slow host as the findings have it: it must be the one that was put in, within 2 %."""
+def check(path: Path) -> None:
+    """The speed of each slow host as the findings have it must be the one that was put in, within 2 %. Raises Wrong."""
     findings = json.loads(path.read_bytes())["findings"]
     triads = [one for one in findings if one["metric"] == "stream.triad.bandwidth"]
     typical = float(np.median([one["value"] for one in triads]))
-    found = {}
     for number, speed in SLOW.items():
         own = [one["value"] for one in triads if one["host"] == f"node{number:04d}"]
         if own:
-            found[f"node{number:04d}"] = round(float(np.median(own)) / typical, 3)
-            if abs(found[f"node{number:04d}"] / speed - 1) > 0.02:
-                sys.exit(f"node{number:04d} was made {speed} times as fast, the findings say {found}")
-    return found
+            found = round(float(np.median(own)) / typical, 3)
+            common.say(f"node{number:04d}: made {speed} times as fast, found at {found}")
+            if abs(found / speed - 1) > 0.02:
+                raise common.Wrong(f"node{number:04d} was made {speed} times as fast, the findings say {found}")
 
 
-if __name__ == "__main__":
-    main()
+def groups(asked: argparse.Namespace) -> Iterator[Group]:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        paths = generate(folder / "nodes", asked.hosts, asked.measurements)
+        sizes = {f"report.{form}": Figure("MB", 1e-6, better="") for form in ("html", "md", "csv", "json")}
+        figures = {"seconds": Figure("s", better="lower"), "peak": Figure("MB", 1e-6, better=""), **sizes}
+        title = f"{asked.hosts * asked.measurements:,} measurements from {asked.hosts} hosts"
+        yield Group(title, figures, [Pass("report", lambda: report(folder, paths))], ["report"])
+
+
+ROW = Row(groups, rounds=1, options={"hosts": Option(1000, 4), "measurements": Option(100, 10, "of each host")})
