@@ -47,10 +47,11 @@ def section(analysis: Analysis) -> Section:
             blocks.append(Logs(title="What they printed last", logs=logs[:MOST_LOGS]))
     if analysis.not_begun:
         blocks.append(
-            Table(
-                title="Not begun: interrupted, or no time was left",
-                columns=(Column("Run"),),
-                rows=tuple((label,) for label in analysis.not_begun),
+            table(
+                "Not begun: interrupted, or no time was left",
+                analysis.not_begun,
+                (("Run", "text", lambda label: label),),
+                fold_from=FOLD_FROM,
             )
         )
     if analysis.skipped:
