@@ -223,7 +223,7 @@ class Builder:
             text = f"{lost} records are of nodes that no inventory knows; they count for nothing"
             notices.append(notice("strangers", text))
             events = events.take(here[events.node])
-        gap_node, gap_begin, gap_end = np.array(self._gaps, np.int64).reshape(-1, 3).T.copy()
+        gap_node, gap_begin, gap_end = _columns(self._gaps, 3)
         return History(
             names=names,
             presence=presence,
@@ -247,6 +247,11 @@ def _rows(rows: Sequence[tuple[Any, ...]]) -> Events:
     return Events(**{name: np.array(column, kinds.get(name, np.int64)) for name, column in named})
 
 
+def _columns(rows: Sequence[tuple[int, ...]], width: int) -> list[Ints]:
+    table = np.array(rows, np.int64).reshape(-1, width)
+    return [table[:, at].copy() for at in range(width)]
+
+
 def _presence(rows: Sequence[tuple[int, int, int, int, int]]) -> Presence:
     """Rows parted so that no node is there twice at once: of two that overlap, the one that was given later holds."""
     last: dict[int, list[tuple[int, int, int, int]]] = {}
@@ -259,8 +264,8 @@ def _presence(rows: Sequence[tuple[int, int, int, int, int]]) -> Presence:
                 kept.append((max(one[0], end), one[1], one[2], one[3]))
         last[node] = [*(one for one in kept if one[1] > one[0]), (begin, end, cpus, gpus)]
     flat = [(node, *one) for node, parts in last.items() for one in _joined(parts)]
-    node, begin, end, cpus, gpus = np.array(flat, np.int64).reshape(-1, 5).T.copy()
-    return Presence(node.astype(np.int32), begin, end, cpus, gpus)
+    nodes, *others = _columns(flat, 5)
+    return Presence(nodes.astype(np.int32), *others)
 
 
 def _joined(parts: Sequence[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
