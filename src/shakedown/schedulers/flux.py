@@ -108,7 +108,11 @@ def _time(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and 0 < value < _LAST_S else None
 
 
-WORDS = {"partition": Word("--queue={}", what="queue"), "account": Word("--bank={}", what="bank")}
+WORDS = {
+    "partition": Word("--queue={}", what="queue"),
+    "account": Word("--bank={}", what="bank"),
+    "after": Word("--dependency=afterany:{}", r"[ƒf][1-9A-HJ-NP-Za-km-z]+|\d+", "job"),
+}
 
 
 def script(request: Request) -> str:

@@ -210,6 +210,7 @@ WORDS = {
     "partition": Word("-q {}", r"[\w.@,-]+", "queue"),
     "account": Word("-P {}", what="project"),
     "reservation": Word("-ar {}", r"\d+"),
+    "after": Word("-hold_jid {}", r"\d+", "job"),
 }
 
 

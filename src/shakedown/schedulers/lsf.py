@@ -116,7 +116,12 @@ def _time(value: Any) -> float | None:
     return times.in_form(found[1], "%b %d %H:%M:%S %Y") if found else None
 
 
-WORDS = {"partition": Word("-q {}"), "account": Word("-P {}"), "reservation": Word("-U {}")}
+WORDS = {
+    "partition": Word("-q {}"),
+    "account": Word("-P {}"),
+    "reservation": Word("-U {}"),
+    "after": Word('-w "ended({})"', r"\d+", "job"),
+}
 
 
 def script(request: Request) -> str:

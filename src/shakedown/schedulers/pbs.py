@@ -170,7 +170,7 @@ def hosts_of(text: str) -> tuple[str, ...]:
 # -------------------------------------------------------------------------------------------------------------- asking
 
 
-WORDS = {"account": Word("-A {}")}
+WORDS = {"account": Word("-A {}"), "after": Word("-W depend=afterany:{}", r"\d+(\[\d*\])?(\.[\w.-]+)?", "job")}
 
 
 def head(request: Request, engine: str) -> list[str]:

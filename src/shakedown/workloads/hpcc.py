@@ -146,7 +146,9 @@ def _checks(text: str, lines: Mapping[str, str]) -> dict[str, Residual]:
     """The check of each figure: what its part prints of it, in the section or in the summary. The sources are those of
     hpcc 1.5: DGEMM's and FFT's residuals are held against the threshold of the input, as HPL's and PTRANS' are."""
     stated = re.search(r"scaled residuals are less than +(\S+)", text)
-    limit = float(stated[1]) if stated and re.fullmatch(r"[\d.]+(e[+-]?\d+)?", stated[1]) else THRESHOLD
+    limit = (
+        float(stated[1]) if stated and re.fullmatch(r"\d+(\.\d*)?(e[+-]?\d{1,3})?", stated[1], re.ASCII) else THRESHOLD
+    )
     found = {
         "HPL_Tflops": _hpl_check(text, lines, limit),
         "PTRANS_GBs": _ptrans_check(text, lines, limit),
@@ -198,10 +200,9 @@ def _fft_check(lines: Mapping[str, str], limit: float) -> Residual | None:
     """max |x - x0| / ln(n) / eps, as hpcc's mpifft.c judges the transform there and back."""
     if _number(lines, "MPIFFT_Gflops") <= 0:
         return None
-    error, n = _number(lines, "MPIFFT_maxErr"), _number(lines, "MPIFFT_N")
-    if n <= 1 or error < 0:
-        return Residual(value=None, limit=limit, kind="FFT residual")
-    return Residual(value=error / math.log(n) / _number(lines, "HPL_eps"), limit=limit, kind="FFT residual")
+    error, n, eps = (_number(lines, key) for key in ("MPIFFT_maxErr", "MPIFFT_N", "HPL_eps"))
+    known = n > 1 and error >= 0 and eps > 0
+    return Residual(value=error / math.log(n) / eps if known else None, limit=limit, kind="FFT residual")
 
 
 def _section_check(text: str, name: str, limit: float) -> Residual | None:
