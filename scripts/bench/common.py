@@ -37,6 +37,8 @@ class Option(NamedTuple):
 
     def read(self, text: Any) -> Any:
         """A value from the command line, of the type of the default. Raises ValueError."""
+        if isinstance(self.default, tuple):
+            return tuple(text)
         if isinstance(self.default, list):
             return [type(self.default[0])(word) for word in text.split(",") if word]
         return text if isinstance(self.default, bool) else type(self.default)(text)
@@ -54,6 +56,8 @@ def add_options(parser: argparse.ArgumentParser, options: Mapping[str, Option]) 
         flag, text = f"--{name.replace('_', '-')}", f"{one.help} (default: {one.default}; tiny: {one.tiny})"
         if isinstance(one.default, bool):
             parser.add_argument(flag, action="store_true", default=None, help=one.help)
+        elif isinstance(one.default, tuple):  # given once for each
+            parser.add_argument(flag, action="append", help=one.help)
         else:
             parser.add_argument(flag, choices=one.choices or None, help=text.strip().replace("%", "%%"))
 
@@ -209,3 +213,13 @@ def table(rows: Sequence[Mapping[str, Any]], **formats: str) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def show(asked: argparse.Namespace, **tables: tuple[Sequence[Mapping[str, Any]], Mapping[str, str]]) -> None:
+    """Tables under their names, each its rows and the formats of its columns; with ``--json`` all fields of all rows."""
+    if asked.json:
+        found = {name: list(rows) for name, (rows, _) in tables.items()}
+        print(json.dumps(found if len(found) > 1 else next(iter(found.values())), indent=1))
+        return
+    for name, (rows, formats) in tables.items():
+        print(f"{name.replace('_', ' ')}\n{table(rows, **formats)}", flush=True)
