@@ -22,6 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 PACKAGES = {
     "hpcc": "hpcc",
     "fio": "fio",
+    "lmp": "lammps",
     "chromium": "chromium",
     "likwid-bench": "likwid",
     "mpicxx": "libopenmpi-dev",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the run path does without numpy
 DAY_S = 86400
 #: A zone by its name, or as it was read.
 Zone: TypeAlias = str | datetime.tzinfo
+_ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,3}")
 
 
 class Clock(NamedTuple):
@@ -349,4 +350,6 @@ def _tzinfo(zone: Zone) -> datetime.tzinfo:
         return zone
     from zoneinfo import ZoneInfo  # a health check's call does without
 
+    if not _ZONE.fullmatch(zone):  # ZoneInfo takes the dots of a name for packages
+        raise ValueError(f"{zone!r} is not a name of a time zone")
     return ZoneInfo(zone)

@@ -227,6 +227,14 @@ def test_real_logs_of_four_implementations_have_their_stamps() -> None:
         assert solved[0].seconds is None or abs(solved[0].seconds - seconds) < 1.5
 
 
+@pytest.mark.parametrize(
+    "wrong", ["May 99999999999999999999 12:00:00 2026", "Mai  4 12:00:00 2026", "May 34 12:00:00 2026"]
+)
+def test_a_stamp_that_is_no_time_is_refused(wrong: str) -> None:
+    with pytest.raises(BadInput, match="not a time as HPL prints it"):
+        stamps.hpl_log(log().replace("May  4 12:00:00 2026", wrong))
+
+
 def test_a_log_without_stamps_is_refused() -> None:
     with pytest.raises(BadInput, match="no pair of lines"):
         stamps.hpl_log("WR11C2R4 ...")

@@ -244,3 +244,32 @@ def test_load_far_above_the_cpus(node: Node) -> None:
     assert found.findings[0].severity == "WARNING" and found.load == {"cpus": 4.0, "load_1min": 1.0}
     node.put({"/proc/loadavg": "1.0 2.0 200.0 1/2 3"})
     assert node.check("load").findings[0].severity == "CRITICAL"
+
+
+TABLES = {
+    "/proc/sys/fs/file-nr": "850\t0\t1000",
+    "/proc/loadavg": "1.0 2.0 3.0 1/300 3",
+    "/proc/sys/kernel/pid_max": "32768",
+    "/proc/sys/kernel/threads-max": "400",
+    "/proc/net/stat/arp_cache": "entries  allocs\n000003f0 00000040\n000003f0 00000001\n",
+    "/proc/sys/net/ipv4/neigh/default/gc_thresh3": "1024",
+}
+
+
+def test_tables_of_the_kernel_that_fill_up(node: Node) -> None:
+    node.put(TABLES)
+    wrong = {item: (one.severity, one.value) for item, one in node.wrong("kerneltables").items()}
+    assert wrong == {"files": ("WARNING", 0.85), "arp": ("CRITICAL", 1008 / 1024)}
+    assert "1008 of 1024" in node.wrong("kerneltables")["arp"].what
+    assert set(node.wrong("kerneltables", {"warning": 0.7})) == {"files", "arp", "tasks"}
+    assert [one.labels["table"] for one in node.check("kerneltables").metrics] == ["files", "tasks", "arp"]
+    node.put({"/proc/sys/net/netfilter/nf_conntrack_count": "9", "/proc/sys/net/netfilter/nf_conntrack_max": "9"})
+    assert node.wrong("kerneltables")["conntrack"].severity == "CRITICAL"
+
+
+def test_a_table_that_cannot_be_read_is_unknown_and_the_others_are_judged(node: Node) -> None:
+    node.put(TABLES)
+    node.senses.errors = {"/proc/sys/fs/file-nr": PermissionError(13, "Permission denied")}
+    node.put({"/proc/loadavg": "1.0 2.0 3.0 1/x 3"})
+    wrong = {item: one.severity for item, one in node.wrong("kerneltables").items()}
+    assert wrong == {"files": "UNKNOWN", "tasks": "UNKNOWN", "arp": "CRITICAL"}

@@ -1,4 +1,4 @@
-// Which level of the memory system a kernel's arrays lie in. The rule is explained in README.md.
+// Which level of the memory system what a program touches lies in. native/stream/README.md explains the rule.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "common/caches.hpp"
+#include "caches.hpp"
 
-namespace shakedown::stream {
+namespace shakedown {
 
 /// What the team's threads have of each cache level together, in bytes; 0 where a level does not exist or is unknown.
 using CacheRoom = std::array<std::uint64_t, 3>;
@@ -55,4 +55,4 @@ inline bool exceeds_caches(std::uint64_t touched, const CacheRoom& room) {
   return touched > *std::max_element(room.begin(), room.end());
 }
 
-}  // namespace shakedown::stream
+}  // namespace shakedown
