@@ -53,26 +53,31 @@ class Option(NamedTuple):
 def add_options(parser: argparse.ArgumentParser, options: Mapping[str, Option]) -> None:
     """``--name VALUE`` for each; lists are separated by commas. Several measurements may share a name: None is not given."""
     for name, one in options.items():
-        flag, text = f"--{name.replace('_', '-')}", f"{one.help} (default: {one.default}; tiny: {one.tiny})"
+        flag, sizes = f"--{name.replace('_', '-')}", f"{shown(one.default)}; tiny: {shown(one.tiny)}"
         if isinstance(one.default, bool):
             parser.add_argument(flag, action="store_true", default=None, help=one.help)
         elif isinstance(one.default, tuple):  # given once for each
             parser.add_argument(flag, action="append", help=one.help)
         else:
-            parser.add_argument(flag, choices=one.choices or None, help=text.strip().replace("%", "%%"))
+            text = f"{one.help} (default: {sizes if one.tiny is not None else shown(one.default)})".strip()
+            parser.add_argument(flag, choices=one.choices or None, help=text.replace("%", "%%"))
+
+
+def shown(value: Any) -> str:
+    """A value of an option as it is written on a command line."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value) or "empty"
 
 
 def chosen(given: argparse.Namespace, options: Mapping[str, Option]) -> argparse.Namespace:
-    """The options of one measurement as they hold. Raises SystemExit, naming the option, for a value of another type."""
+    """The options of one measurement as they hold. Names the option, and raises SystemExit, for a value of another type."""
     found = argparse.Namespace(json=given.json, tiny=given.tiny)
     for name, one in options.items():
         text = getattr(given, name, None)
         try:
             setattr(found, name, one.value(text, tiny=given.tiny))
         except ValueError as error:
-            raise SystemExit(
-                f"--{name.replace('_', '-')} {text!r}: {error}\n  next: a value like {one.default}"
-            ) from None
+            say(f"--{name.replace('_', '-')} {text!r}: {error}\n  next: a value like {shown(one.default)}")
+            raise SystemExit(USAGE) from None
     return found
 
 
