@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from shakedown.errors import NOT_MET, CannotMeasure, ShakedownError
+from shakedown.errors import NOT_MET, USAGE, CannotMeasure, ShakedownError
 
 CORES = len(os.sched_getaffinity(0))
 #: Open MPI starts as root, in a container, only where both say so.
