@@ -33,7 +33,7 @@ _GUESS = hpl_gpu.RateGuess(
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    return hpl_gpu.resolve(params, machine, "hpl_gpu", 2048, "512 to 1024")
+    return hpl_gpu.resolve(params, machine, "hpl_gpu", 2048, "512 to 1024", _GUESS.entry_bytes)
 
 
 def _command(params: Params, host: Host) -> Command:

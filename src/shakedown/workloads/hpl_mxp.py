@@ -37,7 +37,7 @@ _GUESS = hpl_gpu.RateGuess(
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    return hpl_gpu.resolve(params, machine, "hpl_mxp", 4096, "1024 to 2560")
+    return hpl_gpu.resolve(params, machine, "hpl_mxp", 4096, "1024 to 2560", _GUESS.entry_bytes)
 
 
 WORKLOAD = TABLE.workload(

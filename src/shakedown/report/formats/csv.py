@@ -133,6 +133,7 @@ def _note_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
     yield from (("summary", text, None) for text in analysis.summary)
     yield from ((one.code, one.text, one.advice) for one in analysis.notices)
     yield from (("skipped", one.what, one.why) for one in analysis.skipped)
+    yield from (("not-begun", label, None) for label in analysis.not_begun)
 
 
 def _pairs(matrices: Iterable[PairMatrix]) -> str:
