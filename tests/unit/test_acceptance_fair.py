@@ -108,7 +108,7 @@ def test_an_advice_names_only_parameters_that_there_are() -> None:
             n_samples=1,
             n_runs=1,
         )
-        return advice.weak(found)[0].advice
+        return next(advice.weak(found)).advice
 
     assert "samples" in one("multicast") and "samples" not in one("dualstack") and "repeat" in one("dualstack")
 
@@ -300,6 +300,9 @@ expect = "yes"
 
 
 def test_a_check_that_failed_is_not_met_and_nothing_else_is() -> None:
-    assert session.code_of_states([ran("n1"), ran("n1", state="wrong"), ran("n1", state="failed")]) == NOT_MET
-    assert session.code_of_states([ran("n1"), ran("n1", state="failed")]) == COULD_NOT_MEASURE
-    assert session.code_of_states([ran("n1")]) == MET
+    def code(*measured: Measurement) -> int:
+        return session.code_of_states(session.Ran((), measured, whole=True))
+
+    assert code(ran("n1"), ran("n1", state="wrong"), ran("n1", state="failed")) == NOT_MET
+    assert code(ran("n1"), ran("n1", state="failed")) == COULD_NOT_MEASURE
+    assert code(ran("n1")) == MET

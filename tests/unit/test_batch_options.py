@@ -84,6 +84,12 @@ def test_the_record_of_version_0_1_0_is_read() -> None:
     assert msgspec.json.decode(msgspec.json.encode(found)) == msgspec.json.decode(old), "and written as it was"
 
 
+def test_the_page_names_every_option() -> None:
+    page = (Path(__file__).parents[2] / "docs/campaigns.md").read_text()
+    missing = [option.name for option in declared(BatchOptions).values() if f"`{option.name}" not in page]
+    assert not missing, f"name {missing} in docs/campaigns.md, 'One job for a run directory'"
+
+
 def test_hosts_by_name_need_no_engine_and_all_else_does() -> None:
     how = said_on_a_command_line("--hosts", "n[1-2]")
     assert how.batch is None and how.hosts is not None and how.hosts.hosts == ("n1", "n2")

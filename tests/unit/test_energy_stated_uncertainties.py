@@ -11,9 +11,9 @@ import pytest
 
 from shakedown.energy import phase, simulate
 from shakedown.energy.clocks import meter_clock
+from shakedown.energy.importing import trace_import
 from shakedown.energy.simulate import Load, Truth
 from shakedown.metering import trace
-from shakedown.metering.meters import csv
 from shakedown.metering.trace import Trace
 from support import bench
 from support.energies import COUNTER, ORIGIN, SECOND, channel
@@ -119,7 +119,8 @@ def test_whole_seconds_of_a_file_are_no_lag(tmp_path: Path, period_s: int) -> No
     rows = [f"{int(t) // SECOND},{value:.0f}" for t, value in zip(one.t_ns, one.value, strict=True)]
     file = tmp_path / "pdu.csv"
     file.write_text("time,power\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    (loaded,) = csv.load(file, {"scope": "last", "unit": "W"})
+    trace_import.bring([file], {"scope": "last", "unit": "W"}, (), tmp_path / "pdu.parquet")
+    (loaded,) = trace.read(tmp_path / "pdu.parquet")
     assert np.all(loaded.half_ns > 0)
     direct, found = (phase.energy_of(each, ORIGIN, ORIGIN + 400 * SECOND) for each in (one, loaded))
     assert found.value == pytest.approx(direct.value, rel=1e-3)

@@ -85,6 +85,19 @@ def test_a_run_that_failed_is_not_repeated_and_does_not_stop_the_rest() -> None:
     assert sequence(made, {"bad": [], "good": [1.0]}) == [("bad", 1), ("good", 1)]
 
 
+def test_what_does_not_fit_into_the_time_is_passed_over_and_named() -> None:
+    made = Plan(
+        campaign="c",
+        title="c",
+        runs=(run("long", estimate_s=1000.0), run("short", estimate_s=10.0, repeat_min=2, repeat_max=2)),
+    )
+    assert schedule.next_step(made, {}, 0.0, left_s=100.0) == schedule.Step(made.runs[1], 1), "the next that fits"
+    assert schedule.next_step(made, {}, 0.0, left_s=5.0) is None
+    done = {("short", 1): Done("ok", (1.0,))}
+    assert schedule.missing(made, done) == [schedule.Step(made.runs[0], 1), schedule.Step(made.runs[1], 2)]
+    assert schedule.missing(made, {("short", 1): Done("failed", ()), ("long", 1): Done("ok", (1.0,))}) == []
+
+
 TOML = """
 name = "t"
 title = "T"

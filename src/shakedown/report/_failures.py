@@ -45,6 +45,15 @@ def section(analysis: Analysis) -> Section:
         logs = tuple(Log(title=f"{one.label} ({one.host})", state=one.state, text=one.tail) for one in bad if one.tail)
         if logs:
             blocks.append(Logs(title="What they printed last", logs=logs[:MOST_LOGS]))
+    if analysis.not_begun:
+        blocks.append(
+            table(
+                "Not begun: interrupted, or no time was left",
+                analysis.not_begun,
+                (("Run", "text", lambda label: label),),
+                fold_from=FOLD_FROM,
+            )
+        )
     if analysis.skipped:
         blocks.append(
             table(

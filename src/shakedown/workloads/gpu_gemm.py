@@ -3,7 +3,9 @@
 C = A B of order n, 2 n^3 operations over the time of a call, a sample being one call or as many as last 5 ms. Formats: f64,
 f32, tf32, bf16, f16 (sums in single precision), i8 (sums in 32-bit integers) and f8 (E4M3, through cublasLt). Each result is
 checked by the host: whole rows against sums of higher precision, and all rows at once by a random vector of signs
-(Freivalds); integers must be exact. While a case runs the management library is asked for clock and power.
+(Freivalds); integers must be exact. While a case runs the management library is queried for clock and power.
+
+``bare`` lays a loop of cuBLAS's own calls beside ours, by turns on the same matrices: ``gpu_gemm.bare.fraction``.
 
 Matrices of one value switch few wires, draw less power and so hold a higher clock: figures made with them are too high. Both
 are measured (``data``), with their clocks; a figure is that of ``random``. cuBLAS is loaded at run time, the site's before
@@ -41,7 +43,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     for n in TABLE.numbers(params, "sizes"):
         call_s = 2 * n**3 / 2e13
         samples_s = max(float(params["seconds"]), int(params["samples"]) * max(call_s, 5e-3))
-        total += cases * (0.2 + samples_s + 12 * n**2 * 3e-9 / threads)
+        total += cases * (0.2 + (1 + 2 * bool(params["bare"])) * samples_s + 12 * n**2 * 3e-9 / threads)
     return total * gpu.count(params, host)
 
 

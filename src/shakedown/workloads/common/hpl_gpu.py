@@ -7,9 +7,10 @@ import math
 from typing import NamedTuple
 
 from ... import launchers, programs
-from ...errors import BadInput
+from ...errors import BadInput, Unavailable
 from ...launchers import Command
 from ...records import Host, Machine, Params, Value
+from ...units import show_bytes
 from . import gpu as _gpu
 from . import hpl, lists
 from .hpl_dat import BCASTS
@@ -18,7 +19,7 @@ from .table import Table
 
 def marks(params: Params) -> tuple[str, ...]:
     """The parameters that join those of cases: what keeps them from being a figure."""
-    return ("check", *_gpu.marks(params), *(("share_devices",) if params["share_devices"] else ()))
+    return ("check", *_gpu.marks(params), *(("share_devices",) if params.get("share_devices") else ()))
 
 
 def ranks(params: Params, host: Host) -> int:
@@ -36,8 +37,11 @@ def bcasts(params: Params, where: str) -> tuple[Value, ...]:
     return () if asked == "auto" else lists.known_words(asked, BCASTS, f"{where}.bcast")
 
 
-def resolve(params: Params, machine: Machine, where: str, most_nb: int, fast: str) -> tuple[Params, ...]:
-    """The parameters with ranks, grid and lists settled; ``fast`` says which NB are. Raises BadInput, Unavailable."""
+def resolve(
+    params: Params, machine: Machine, where: str, most_nb: int, fast: str, entry_bytes: int
+) -> tuple[Params, ...]:
+    """The parameters with ranks, grid and lists settled; ``fast`` says which NB are, ``entry_bytes``
+    what an entry of the matrix takes on a device. Raises BadInput, Unavailable."""
     present = _gpu.present(params, machine, where)
     count = ranks(present, machine.hosts[0])
     shapes = hpl.grids(present, count, where)
@@ -45,6 +49,8 @@ def resolve(params: Params, machine: Machine, where: str, most_nb: int, fast: st
     if max(nbs) > most_nb:
         raise BadInput(f"{where}.nb = {present['nb']} is above {most_nb}", hint=f"{fast} is where devices are fast")
     orders = present["n"] if present["n"] == "auto" else lists.text(lists.whole(present["n"], f"{where}.n"))
+    if orders != "auto":
+        _check_room(present, machine.hosts[0], min(lists.whole(orders, "")), count, entry_bytes)
     bcasts(present, where)
     return (
         {
@@ -57,6 +63,17 @@ def resolve(params: Params, machine: Machine, where: str, most_nb: int, fast: st
             "check": "" if float(present["threshold"]) > 0 else "not verified",
         },
     )
+
+
+def _check_room(params: Params, host: Host, order: int, count: int, entry_bytes: int) -> None:
+    """Raises Unavailable where not even the matrix of an order fits into the devices' memory."""
+    room = min((gpu.memory_bytes for gpu in host.gpus if gpu.memory_bytes), default=None)
+    if params["backend"] == "cuda" and room is not None and entry_bytes * order**2 > count * room:
+        raise Unavailable(
+            f"a system of order {order} needs {show_bytes(entry_bytes * order**2)}, and {count} "
+            f"GPU{'s have' if count > 1 else ' has'} {show_bytes(count * room)}",
+            hint='n = "auto" takes the largest that fits',
+        )
 
 
 def command(table: Table, params: Params, **made: object) -> Command:
