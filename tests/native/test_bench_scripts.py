@@ -30,7 +30,7 @@ GOAL = {"allocation"}
 #: Rows of which a peer is built with the native tests.
 WITH_PEERS = {"nbody", "stream"}
 #: Modules that the others share.
-LIBRARIES = {"all", "common", "hpcc", "paired"}
+LIBRARIES = {"all", "common", "hpcc", "paired", "rapl_peers"}
 
 
 def started(script: str, words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
