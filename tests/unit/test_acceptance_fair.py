@@ -300,6 +300,9 @@ expect = "yes"
 
 
 def test_a_check_that_failed_is_not_met_and_nothing_else_is() -> None:
-    assert session.code_of_states([ran("n1"), ran("n1", state="wrong"), ran("n1", state="failed")]) == NOT_MET
-    assert session.code_of_states([ran("n1"), ran("n1", state="failed")]) == COULD_NOT_MEASURE
-    assert session.code_of_states([ran("n1")]) == MET
+    def code(*measured: Measurement) -> int:
+        return session.code_of_states(session.Ran((), measured, whole=True))
+
+    assert code(ran("n1"), ran("n1", state="wrong"), ran("n1", state="failed")) == NOT_MET
+    assert code(ran("n1"), ran("n1", state="failed")) == COULD_NOT_MEASURE
+    assert code(ran("n1")) == MET
