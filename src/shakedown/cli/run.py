@@ -24,7 +24,7 @@ _Directory = Annotated[
 _Resume = Annotated[
     Path | None,
     typer.Option(
-        help="Go on with this run directory; what is whole is not repeated. 'latest' takes the newest below ./runs."
+        help="Continue this run directory; what is whole is not repeated. 'latest' takes the newest below ./runs."
     ),
 ]
 _Meter = Annotated[
