@@ -57,9 +57,11 @@ _BASES: dict[str, tuple[str, float]] = {
     "IOPS": ("op/s", 1.0),
     "transfer": ("transfer", 1.0),
     "interaction": ("interaction", 1.0),
+    "link": ("link", 1.0),
+    "point": ("point", 1.0),
 }
 #: Whole words among them: shown as one writes them, ``3.91 G interactions/s``, and read so or as ``Ginteraction/s``.
-_SPELT = ("update", "message", "packet", "transfer", "interaction")
+_SPELT = ("update", "message", "packet", "transfer", "interaction", "link", "point")
 #: Units of one word that take no prefix.
 _PLAIN: dict[str, tuple[str, float]] = {
     "1": ("1", 1.0),

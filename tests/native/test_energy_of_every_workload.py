@@ -53,6 +53,7 @@ SMALL: dict[str, list[dict[str, Value]]] = {
     "load": [{"seconds": 0.4}, {"pattern": "square", "seconds": 0.6, "period": 0.2}],
     "multicast": [{"seconds": 0.1, "samples": 2, "sizes": "2", "ranks": 2, "kernels": "join,latency,rate"}],
     "nbody": [{"bodies": "2048", "samples": 3}],
+    "path_loss": [{"radios": "100", "points": "100", "side": 129, "samples": 3}],
     "opencl": [{"precision": "s", "bodies": 512, "elements": 65536, "samples": 3, "together": 0}],
     "pingpong": [{"sizes": "8,65536", "samples": 20}],
     "probe": [{"samples": 2}],
