@@ -44,8 +44,8 @@ _Rest = Annotated[
 _TimeLimit = Annotated[
     str | None,
     typer.Option(
-        help="Begin no run that would, by its estimate, end later than this from now, as '9 min': shorter ones are taken "
-        "first to last, and the rest is left to --resume (exit code 4)."
+        help="Begin no run that would, by its estimate, end later than this from now, as '9 min'. What is left out is "
+        "named (exit code 4), and --resume continues with it."
     ),
 ]
 
