@@ -57,11 +57,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::stream
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::stream::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "stream_peers: %s\n", error.what());
-    return error.code;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("stream_peers", argc, argv, shakedown::stream::run); }
