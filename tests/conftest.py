@@ -22,6 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 PACKAGES = {
     "hpcc": "hpcc",
     "fio": "fio",
+    "lmp": "lammps",
     "chromium": "chromium",
     "likwid-bench": "likwid",
     "mpicxx": "libopenmpi-dev",
@@ -31,7 +32,7 @@ PACKAGES = {
     "cmake": "cmake",
 }
 
-#: Folder -> the mark of its tests: `cluster` is one worker's (one cluster is up at a time), `timing` runs alone.
+#: Folder -> the mark of its tests: each worker that runs one of `cluster` has a cluster of its own, `timing` runs alone.
 MARKS = {"cluster": "cluster", "meters": "timing"}
 
 #: Why a test may be left out where CI is set: something of the machine that no package and no setting of ours changes.

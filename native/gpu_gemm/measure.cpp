@@ -2,6 +2,7 @@
 // check.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "common/memory.hpp"
 #include "gpu/watch.hpp"
@@ -119,7 +120,7 @@ void add_to(gpu::Samples& all, const gpu::Samples& more) {
 
 Case product_case(const std::string& kernel, const gpu::Device& device, const Problem& problem,
                   const gpu::Samples& samples) {
-  Case series = gpu::case_of(kernel + '_' + kFormats[problem.format], samples);
+  Case series = gpu::case_of(kernel, samples);
   name_case(series.params, device, problem);
   series.work.add("flop", problem.flop() * static_cast<double>(samples.calls)).add("calls", samples.calls);
   return series;
@@ -140,8 +141,11 @@ void measure_beside(Emitter& emitter, const gpu::Device& device, Matrices& matri
     timing.warm_s = options.timing.warm_s / kTurns;
     add_to(theirs, gpu::sample(matrices.stream(), timing, [&] { matrices.multiply_bare(bare); }));
   }
-  emitter.series(product_case("beside", device, problem, ours), nullptr);
-  emitter.series(product_case("bare", device, problem, theirs), nullptr);
+  for (auto& [kernel, samples] : {std::pair{"beside", &ours}, std::pair{"bare", &theirs}}) {
+    Case series = product_case(kernel, device, problem, *samples);
+    series.params.add("format", kFormats[problem.format]);
+    emitter.series(series, nullptr);
+  }
 }
 
 void measure_case(Emitter& emitter, gpu::Device& device, Matrices& matrices, int data, const Options& options) {
@@ -157,7 +161,7 @@ void measure_case(Emitter& emitter, gpu::Device& device, Matrices& matrices, int
     samples = gpu::sample(matrices.stream(), options.timing, [&] { matrices.multiply(); });
     seen = watch.finish();
   }
-  const Case series = product_case("gemm", device, problem, samples);
+  const Case series = product_case(std::string("gemm_") + kFormats[problem.format], device, problem, samples);
   emit_conditions(emitter, device, problem, seen, samples);
   if (options.verify) {
     const PhaseMark mark(emitter, "verify", label);

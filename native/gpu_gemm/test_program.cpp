@@ -35,8 +35,8 @@ void measured(Checks& checks) {
   checks.equal(old.count("\"event\":\"case\""), 12, "and does the rest");
   const Ran beside = fake("FAKE_CUDA=", "--bare --data random");
   checks.equal(beside.code, 0, "cuBLAS alone beside ours: " + beside.text);
-  checks.equal(beside.count("\"kernel\":\"bare_"), 6, "in every format that takes one call");
-  checks.equal(beside.count("\"kernel\":\"beside_"), 6, "by turns with ours");
+  checks.equal(beside.count("\"kernel\":\"bare\""), 6, "in every format that takes one call");
+  checks.equal(beside.count("\"kernel\":\"beside\""), 6, "by turns with ours");
   const Ran none = fake("FAKE_CUDA='architecture 80'", "--formats f8");
   checks.that(none.code == 3 && none.says("gpu-no-library") && none.says("next: name other --formats"), none.text);
   const Ran odd = host("--sizes 50 --formats i8,f8,f64");

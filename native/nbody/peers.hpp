@@ -1,4 +1,4 @@
-// What our loops are measured against, for scripts/bench/nbody.py: built with the tests only.
+// What our loops are measured against, for scripts/bench/peers/nbody.py: built with the tests only.
 #pragma once
 
 #include "kernel.hpp"

@@ -3,8 +3,8 @@
 
 #include "common/emit.hpp"
 #include "common/isa.hpp"
+#include "common/level.hpp"
 #include "layout.hpp"
-#include "level.hpp"
 #include "options.hpp"
 
 namespace shakedown::stream {

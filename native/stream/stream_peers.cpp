@@ -1,4 +1,4 @@
-// Our copy beside the C library's memcpy: the same arrays, the same pinned team, in turn. For scripts/bench/stream.py;
+// Our copy beside the C library's memcpy: the same arrays, the same pinned team, in turn. For scripts/bench/peers/stream.py;
 // not installed. Prints one JSON object: seconds of each pass of each, and the bytes in STREAM's counting.
 #include <cstdio>
 #include <cstring>

@@ -1,6 +1,6 @@
 // What must be true of the loops, the check of their results, the samples and the levels.
 #include "common/isa.hpp"
-#include "level.hpp"
+#include "common/level.hpp"
 #include "measure.hpp"
 #include "testing.hpp"
 

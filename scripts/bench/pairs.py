@@ -2,15 +2,12 @@
 
     python scripts/bench/pairs.py [--seeds 50] [--nodes 1024] [--json]   the goal: all found, at most one false, below 10 s
     python scripts/bench/pairs.py --power [--nodes 64] [--seeds 40]         how many rounds a 10 % slow node or link needs
-    python scripts/bench/pairs.py --report [--nodes 1024] [--rounds 3]      the verbs `pairs` and `report` over a tournament
 
 Every fleet has 5 slow nodes (5 to 20 % slower) and 10 slow links (15 to 50 %), at places and by amounts that change with the
 seed; each pair is measured once (n - 1 rounds), 20 samples with 5 % of jitter each, and healthy nodes differ by 0.3 %. The
 harder lines add what real fleets have. A node counts as found when it is named as slow to everybody, a link as found when it
 is named; anything else that is named is false. Seconds and memory are of the verdict alone, in a process of its own.
-
-`--report` leaves what a tournament over so many nodes leaves, half a million loose cases of 20 samples each in one
-measurement.json, and times the verbs from their start to their exit, with the most memory that they took.
+The verbs `pairs` and `report` over a tournament: `paired.py tournament`.
 """
 
 from __future__ import annotations
@@ -19,15 +16,11 @@ import argparse
 import json
 import multiprocessing
 import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from shakedown.analysis import pairs
@@ -186,107 +179,16 @@ def power(nodes: int, seeds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def tournament(folder: Path, nodes: int) -> Path:
-    """The run directory of a whole tournament over the nodes of ``fleet``, measurements not packed."""
-    from shakedown import machine as machines
-    from shakedown.files import atomic
-    from shakedown.hosts.access import LocalHost
-    from shakedown.records import Case, Machine, Measurement, Plan, Run
-    from shakedown.results import run_directory
-
-    truth = fleet(nodes, 0)
-    measured = simulate.pairs(truth, 0)
-    rng = np.random.default_rng(7)
-    jitter = np.sort(rng.normal(1.0, truth.jitter, (len(measured.a), truth.samples)), axis=1)
-    jitter /= np.median(jitter, axis=1, keepdims=True)
-    work = {"messages": 64.0, "bytes": 64.0 * 2**20}
-    seconds = np.round((work["bytes"] / measured.values)[:, None] * jitter, 9)
-    cases = [
-        Case(
-            kernel="bandwidth",
-            params={
-                "bytes": 2**20,
-                **{f"{what}_{end}": value for end, place in (("a", a), ("b", b)) for what, value in _ends(place)},
-                "ranks": nodes,
-                "pattern": "tournament",
-                "window": 64,
-            },
-            work=work,
-            seconds=tuple(row),
-        )
-        for a, b, row in zip(measured.a.tolist(), measured.b.tolist(), seconds.tolist(), strict=True)
-    ]
-    real = machines.machine(LocalHost()).hosts[0]
-    hosts = tuple(msgspec.structs.replace(real, name=f"n{place + 1}") for place in range(nodes))
-    run = Run(id="0123456789abcdef", workload="pingpong", params={}, label="pairs", estimate_s=1, limit_s=10)
-    path = folder / "tournament"
-    (path / "runs" / run.id / "1").mkdir(parents=True)
-    atomic.write_record(path / "machine.json", Machine(hosts=hosts, discovered_ns=1, version="bench"))
-    atomic.write_record(path / "plan.json", Plan(campaign="bench", title="Tournament", runs=(run,)))
-    manifest = run_directory.Manifest(
-        schema=run_directory.SCHEMA, campaign="bench", created_ns=1, version="bench", host="n1"
-    )
-    atomic.write_record(path / "manifest.json", manifest)
-    record = Measurement(
-        run=run.id,
-        repeat=1,
-        workload="pingpong",
-        params={},
-        host="n1",
-        state="ok",
-        cases=tuple(cases),
-        begin_ns=1,
-        end_ns=2,
-    )
-    atomic.write_record(path / "runs" / run.id / "1" / "measurement.json", record)
-    return path
-
-
-def _ends(place: int) -> tuple[tuple[str, int | str], ...]:
-    return ("rank", place), ("cpu", 0), ("host", f"n{place + 1}")
-
-
-def verbs(nodes: int, rounds: int) -> list[dict[str, Any]]:
-    """Seconds and memory of `shakedown pairs` and `shakedown report`, each in a process of its own, in turn."""
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        with multiprocessing.get_context("spawn").Pool(1) as pool:  # its memory goes with it
-            path = pool.apply(tournament, (Path(folder), nodes))
-        loose = sum(file.stat().st_size for file in path.rglob("measurement.json"))
-        print(f"{nodes} nodes, {nodes * (nodes - 1) // 2:,} loose cases in {loose / 1e6:.0f} MB, {os.cpu_count()} CPUs")
-        for index in range(rounds):
-            for words in (["pairs", "--json", str(path)], ["report", str(path)]):
-                begin, load = time.perf_counter(), os.getloadavg()[0]
-                done = subprocess.Popen([sys.executable, "-m", "shakedown", *words], stdout=subprocess.PIPE)
-                assert done.stdout is not None
-                done.stdout.read()
-                _, status, usage = os.wait4(done.pid, 0)
-                seconds, cpu = time.perf_counter() - begin, usage.ru_utime + usage.ru_stime
-                code = os.waitstatus_to_exitcode(status)
-                rows.append({"verb": words[0], "round": index, "seconds": seconds, "cpu_s": cpu, "exit": code})
-                rows[-1] |= {"memory_bytes": usage.ru_maxrss * 1024, "load": load}
-                print(
-                    f"{words[0]:8s} {seconds:6.2f} s ({cpu:.2f} s of CPU), {usage.ru_maxrss / 1024:.0f} MiB, exit {code}, "
-                    f"load {load:.1f}",
-                    flush=True,
-                )
-    return rows
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--harder-seeds", type=int, default=8)
     parser.add_argument("--power", action="store_true")
-    parser.add_argument("--report", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     if args.power:
         rows = power(args.nodes or 64, args.seeds or 40)
-    elif args.report:
-        rows = verbs(args.nodes or 1024, args.rounds)
     else:
         nodes = args.nodes or 1024
         print(f"{nodes} nodes, {nodes * (nodes - 1) // 2:,} pairs, {os.cpu_count()} CPUs")

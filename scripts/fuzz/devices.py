@@ -39,6 +39,11 @@ _MATRIX = {
         "result": [{"metric": {"__name__": "node_power_watts", "host": "n1"}, "values": [[1700000000.5, "351.25"]]}],
     },
 }
+_SHELLY = {
+    "switch:0": {"apower": 8.9, "aenergy": {"total": 6.532}, "errors": ["overtemp"]},
+    "em:0": {"total_act_power": 300.5, "a_errors": ["out_of_range:current"]},
+    "em1data:1": {"total_act_energy": 17},
+}
 _SLURM_ENVIRONMENT = b"""SLURM_JOB_ID=7
 SLURM_JOB_NODELIST=n[1-2]
 SLURM_JOB_CPUS_PER_NODE=16(x2)
@@ -237,7 +242,7 @@ def _whole(found: Any) -> None:
 def _meters() -> Iterator[Reader]:
     from shakedown.errors import UNREADABLE
     from shakedown.metering import meters
-    from shakedown.metering.meters import _network, prometheus
+    from shakedown.metering.meters import _network, prometheus, shelly
 
     for name in meters.names():
         meter = meters.get(name)
@@ -257,15 +262,17 @@ def _meters() -> Iterator[Reader]:
 
             yield Reader(f"meter {sample.target} of {sample.recording}", (bundle(parts),), read, share=0.1)
 
-    def matrix(path: Path) -> None:
+    def answer(path: Path, parse: Any) -> None:
         import msgspec
 
         try:
-            prometheus.parse_matrix(msgspec.json.decode(path.read_bytes()))
+            parse(msgspec.json.decode(path.read_bytes()))
         except (_network.Lost, *UNREADABLE) as error:
             str(error)
 
+    matrix, status = partial(answer, parse=prometheus.parse_matrix), partial(answer, parse=shelly.parse)
     yield Reader("answer of Prometheus", (json.dumps(_MATRIX).encode(),), matrix, share=0.3)
+    yield Reader("status of a Shelly", (json.dumps(_SHELLY).encode(),), status, share=0.3)
 
 
 @cache

@@ -186,7 +186,6 @@ def _parquet() -> Iterator[Reader]:
     from shakedown.energy.facility import plant, plant_data
     from shakedown.energy.importing import trace_import
     from shakedown.metering import trace
-    from shakedown.metering.meters import csv
 
     power = "250.5 + i % 7 as power_w"
     seconds = "1700000000 + i"
@@ -215,7 +214,6 @@ def _parquet() -> Iterator[Reader]:
     yield Reader("archive of power", archives, joined, ".parquet", share=0.02)
     yield Reader("jobs in Parquet", (rows,), lambda path: jobs.read(path, zone="UTC"), ".parquet", share=0.02)
     yield Reader("trace", (_trace(),), whole, ".parquet", share=0.02)
-    yield Reader("power in Parquet", archives, lambda path: csv.load(path, {}), ".parquet", share=0.02)
     yield Reader("power in Parquet to import", archives, import_, ".parquet", share=0.01)
     yield Reader("readings of a plant in Parquet", archives, _at("f.parquet", readings), share=0.02)
 
@@ -231,15 +229,13 @@ def _copied(columns: str) -> bytes:
 
 def _trace() -> bytes:
     """A small trace of ours."""
-    from shakedown.metering import trace
-    from shakedown.metering.meters import csv
+    from shakedown.energy.importing import trace_import
 
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "p.csv")
+        source, made = Path(folder, "p.csv"), Path(folder, "t.parquet")
         source.write_bytes(_LONG[1])
-        found = csv.load(source, {"zone": "UTC"})
-        trace.write(Path(folder, "t.parquet"), found)
-        return Path(folder, "t.parquet").read_bytes()
+        trace_import.bring([source], {"zone": "UTC"}, (), made)
+        return made.read_bytes()
 
 
 def _others() -> Iterator[Reader]:

@@ -189,21 +189,20 @@ def _tables() -> Iterator[Reader]:
 
 def _power() -> Iterator[Reader]:
     from shakedown.energy.facility import plant
-    from shakedown.energy.green500 import feeds, stamps, submission
+    from shakedown.energy.green500 import stamps, submission
     from shakedown.hosts.access import LocalHost
-    from shakedown.metering.meters import Target, csv, get
+    from shakedown.metering.meters import Target, get
 
     simulation = (b'{"load": {"t_s": [0, 10, 40], "w": [100, 300, 100]}, "channels": '
                   b'[{"id": "simulated/node", "truth": {"refresh_s": 1, "window_s": 1, "noise": 0.5}}]}')  # fmt: skip
     seeds = tuple(one[:8000] for one in files("meters/csv/*"))
-    yield Reader("power CSV", seeds, lambda path: csv.load(path, {"zone": "UTC"}), ".csv", share=0.3)
+
+    def follow(path: Path) -> None:
+        target = Target(meter="csv", address=str(path), options={"zone": "UTC", "begin": "start"})
+        get("csv").open(target, LocalHost()).read()
+
+    yield Reader("power CSV", seeds, follow, ".csv", share=0.3)
     yield Reader("core phase in HPL's log", files("hpl/*-2.3-*.log"), lambda path: stamps.hpl_log(_text(path)))
-    yield Reader(
-        "feeds of a site",
-        (b'[[feeds]]\nname = "hall"\n[[feeds]]\nname = "rack"\nwithin = "hall"\nload = "n[1-4]"\n',),
-        feeds.load_site,
-        ".toml",
-    )
     yield Reader("submission", _documented("green500"), submission.read, ".toml")
     yield Reader("plant", files("energy/facility/coolmuc.toml", below=SOURCE), plant.load, ".toml")
 

@@ -19,6 +19,7 @@ from .errors import UNREADABLE as UNREADABLE
 from .errors import BadInput, unknown
 
 _T = TypeVar("_T", bound=msgspec.Struct)
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 #: Keys of tables and, from 0, places in lists.
 _Path = tuple[str | int, ...]
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
@@ -206,3 +207,24 @@ def _inside(kinds: Sequence[object]) -> list[object]:
 
 def _is_struct(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def to_toml(value: object) -> str:
+    """A value of JSON's kinds as TOML, in one line. A text is a basic string: JSON's escapes are among its own, but for
+    DEL."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, str):
+        return msgspec.json.encode(value).decode().replace("\x7f", "\\u007F")
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{toml_key(name)} = {to_toml(one)}" for name, one in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(to_toml, value)) + "]"
+    raise TypeError(f"TOML has no {type(value).__name__}")
+
+
+def toml_key(key: str) -> str:
+    """A key as TOML, in quotes where it needs them."""
+    return key if _BARE_KEY.fullmatch(key) else to_toml(key)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import re
 import time
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -24,7 +25,19 @@ if TYPE_CHECKING:  # the run path does without numpy
 
 DAY_S = 86400
 #: A zone by its name, or as it was read.
-Clock: TypeAlias = str | datetime.tzinfo
+Zone: TypeAlias = str | datetime.tzinfo
+_ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,3}")
+
+
+class Clock(NamedTuple):
+    """What code that waits reads and sleeps by: the machine's own, or in a test one that moves when it is slept on."""
+
+    unix_s: Callable[[], float] = time.time
+    monotonic_s: Callable[[], float] = time.monotonic
+    sleep_s: Callable[[float], None] = time.sleep
+
+
+REAL = Clock()
 
 # ---------------------------------------------------------------------------------------------------------------- reading
 
@@ -47,7 +60,7 @@ def parse(text: str, zone: str, option: str, origin_ns: int | None = None) -> in
     return ns
 
 
-def unix_s(text: str, zone: Clock, where: str, *, later: bool = False) -> int:
+def unix_s(text: str, zone: Zone, where: str, *, later: bool = False) -> int:
     """One time of a file's row, in Unix seconds: such a number, or ISO 8601. A local time that comes twice is its first,
     unless ``later``. Raises BadInput, also for a local time where no zone is given."""
     if (seconds := whole_number(text)) is not None:
@@ -55,7 +68,7 @@ def unix_s(text: str, zone: Clock, where: str, *, later: bool = False) -> int:
     return int(_stamp(text, zone, where, "2026-11-20T10:00:00Z, or Unix seconds", later=later).timestamp())
 
 
-def _stamp(text: str, zone: Clock, where: str, hint: str, *, later: bool = False) -> datetime.datetime:
+def _stamp(text: str, zone: Zone, where: str, hint: str, *, later: bool = False) -> datetime.datetime:
     stamp = iso(text)
     if stamp is None:
         raise BadInput(f"{text!r} is not a valid time", where=where, hint=hint)
@@ -78,13 +91,13 @@ def iso(text: str) -> datetime.datetime | None:
         return None
 
 
-def in_form(text: str, form: str, clock: Clock = datetime.UTC, *, later: bool = False) -> float | None:
+def in_form(text: str, form: str, zone: Zone = datetime.UTC, *, later: bool = False) -> float | None:
     """A time as ``strptime`` reads it, in Unix seconds; None for anything else."""
     try:
         stamp = datetime.datetime.strptime(text, form)
     except ValueError:
         return None
-    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=_tzinfo(clock), fold=int(later))).timestamp()
+    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=_tzinfo(zone), fold=int(later))).timestamp()
 
 
 def in_form_here(text: str, form: str) -> float | None:
@@ -244,39 +257,39 @@ class Change(NamedTuple):
     after_s: int
 
 
-def offset_s(at_s: int, clock: Clock) -> int:
+def offset_s(at_s: int, zone: Zone) -> int:
     """How far the zone's clocks are ahead of UTC at a Unix time."""
-    ahead = local(at_s, clock).utcoffset()
+    ahead = local(at_s, zone).utcoffset()
     assert ahead is not None
     return int(ahead.total_seconds())
 
 
 @cache
-def changes(clock: Clock, begin_s: int, end_s: int) -> tuple[Change, ...]:
+def changes(zone: Zone, begin_s: int, end_s: int) -> tuple[Change, ...]:
     """The changes in a stretch of Unix time, in order, to the second, from the system's zone data. Two within one day would
     be missed: no zone has had that since 1970."""
     found: list[Change] = []
-    at, ahead = begin_s, offset_s(begin_s, clock)
+    at, ahead = begin_s, offset_s(begin_s, zone)
     while at < end_s:
         after = min(at + DAY_S, end_s)
-        if offset_s(after, clock) != ahead:
+        if offset_s(after, zone) != ahead:
             low, high = at, after
             while high - low > 1:
                 middle = (low + high) // 2
-                low, high = (middle, high) if offset_s(middle, clock) == ahead else (low, middle)
-            found.append(Change(high, ahead, offset_s(high, clock)))
-        at, ahead = after, offset_s(after, clock)
+                low, high = (middle, high) if offset_s(middle, zone) == ahead else (low, middle)
+            found.append(Change(high, ahead, offset_s(high, zone)))
+        at, ahead = after, offset_s(after, zone)
     return tuple(found)
 
 
-def midnight(day: datetime.date, clock: Clock) -> int:
+def midnight(day: datetime.date, zone: Zone) -> int:
     """The first moment of a local day in Unix seconds, also where the clocks skip or repeat midnight."""
-    return int(datetime.datetime(day.year, day.month, day.day, tzinfo=_tzinfo(clock)).timestamp())
+    return int(datetime.datetime(day.year, day.month, day.day, tzinfo=_tzinfo(zone)).timestamp())
 
 
-def day_of(at_s: int, clock: Clock) -> datetime.date:
+def day_of(at_s: int, zone: Zone) -> datetime.date:
     """The local day of a Unix time."""
-    return local(at_s, clock).date()
+    return local(at_s, zone).date()
 
 
 def next_month(day: datetime.date) -> datetime.date:
@@ -284,32 +297,32 @@ def next_month(day: datetime.date) -> datetime.date:
     return (day.replace(day=28) + datetime.timedelta(days=4)).replace(day=1)
 
 
-def months(begin_s: int, end_s: int, clock: Clock) -> list[tuple[int, int]]:
+def months(begin_s: int, end_s: int, zone: Zone) -> list[tuple[int, int]]:
     """The calendar months of a zone that touch a stretch, as [begin, end) in Unix seconds."""
-    day = day_of(begin_s, clock).replace(day=1)
+    day = day_of(begin_s, zone).replace(day=1)
     found: list[tuple[int, int]] = []
-    while (low := midnight(day, clock)) < end_s:
+    while (low := midnight(day, zone)) < end_s:
         day = next_month(day)
-        found.append((low, midnight(day, clock)))
+        found.append((low, midnight(day, zone)))
     return found
 
 
 # ------------------------------------------------------------------------------------------------------------ in writing
 
 
-def local(at_s: float, clock: Clock) -> datetime.datetime:
+def local(at_s: float, zone: Zone) -> datetime.datetime:
     """A Unix time on the clocks of a zone."""
-    return datetime.datetime.fromtimestamp(at_s, _tzinfo(clock))
+    return datetime.datetime.fromtimestamp(at_s, _tzinfo(zone))
 
 
-def stamp(at_s: int, clock: Clock) -> str:
+def stamp(at_s: int, zone: Zone) -> str:
     """A Unix time for a person, with the offset of its zone: ``2026-11-20 10:00:00+01:00``."""
-    return local(at_s, clock).isoformat(sep=" ", timespec="seconds")
+    return local(at_s, zone).isoformat(sep=" ", timespec="seconds")
 
 
-def minute(at_s: float, clock: Clock) -> str:
+def minute(at_s: float, zone: Zone) -> str:
     """A Unix time to the minute, where its zone is told elsewhere: ``2026-11-20 10:00``."""
-    return local(at_s, clock).strftime("%Y-%m-%d %H:%M")
+    return local(at_s, zone).strftime("%Y-%m-%d %H:%M")
 
 
 def utc(at_s: float) -> str:
@@ -332,9 +345,11 @@ def for_name(at_s: float | None = None) -> str:
     return here(time.time() if at_s is None else at_s, "%Y%m%d-%H%M%S")
 
 
-def _tzinfo(clock: Clock) -> datetime.tzinfo:
-    if not isinstance(clock, str):
-        return clock
+def _tzinfo(zone: Zone) -> datetime.tzinfo:
+    if not isinstance(zone, str):
+        return zone
     from zoneinfo import ZoneInfo  # a health check's call does without
 
-    return ZoneInfo(clock)
+    if not _ZONE.fullmatch(zone):  # ZoneInfo takes the dots of a name for packages
+        raise ValueError(f"{zone!r} is not a name of a time zone")
+    return ZoneInfo(zone)

@@ -44,6 +44,22 @@ def test_hpcc_runs_on_its_own_mpi_and_its_residual_is_checked(tmp_path: Path) ->
     assert any(one["kind"] == "HPL residual" and 0 < one["value"] < one["limit"] for one in residuals)
 
 
+@pytest.mark.needs("lmp", "mpirun")
+def test_lammps_runs_its_melt_and_a_sites_input_beside_its_data_file(tmp_path: Path) -> None:
+    melt = run(tmp_path, "lammps", "{ cells = 6, steps = 20, ranks = 1 }")
+    assert melt["lammps.rate"] == pytest.approx(4 * 6**3 / melt["lammps.step"])
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "style").write_text("units lj\natom_style atomic\nlattice fcc 0.8442\nregion box block 0 6 0 6 0 6\n")
+    (site / "in.minimised").write_text(
+        "include style\ncreate_box 1 box\ncreate_atoms 1 box\nmass 1 1.0\npair_style lj/cut 2.5\n"
+        "pair_coeff 1 1 1.0 1.0 2.5\nminimize 1e-4 1e-6 10 10\nrun 0\nfix 1 all nve\nrun 20\n"
+    )
+    other = tmp_path / "other"
+    other.mkdir()
+    assert run(other, "lammps", f'{{ input = "{site / "in.minimised"}", ranks = 1 }}')["lammps.step"] > 0
+
+
 def test_a_site_stream_is_run_where_it_is_named(tmp_path: Path) -> None:
     fake = tmp_path / "stream"
     recording = Path(__file__).parent.parent / "recordings" / "mccalpin" / "stream-5.10-zen4.log"

@@ -1,4 +1,4 @@
-"""The rehearsal cluster for tests: brought up once, made whole again after each test that used it."""
+"""The rehearsal cluster for tests: brought up once by each worker, made whole again after each test that used it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from shakedown import rehearsal_cluster
 from shakedown.errors import Unavailable
 from shakedown.rehearsal_cluster import namespaces
 
+#: A third less than the default: half of the group waits for a node or an engine to count as lost.
+SILENCE_S = 10
+
 
 def _up(**asked: object) -> Iterator[rehearsal_cluster.RehearsalCluster]:
     parent = Path(tempfile.mkdtemp(prefix="sd-", dir="/tmp"))  # short: Unix sockets lie below it
     parent.chmod(0o755)
     try:
         try:
-            lab = rehearsal_cluster.up(parent / "lab", **asked)
+            lab = rehearsal_cluster.up(parent / "lab", silence_s=SILENCE_S, **asked)
         except Unavailable as error:
             pytest.skip(f"no rehearsal cluster here: {error}")
         try:

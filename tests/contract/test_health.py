@@ -88,6 +88,12 @@ def test_the_folder_is_what_discovery_finds() -> None:
     assert set(calling.names()) == set(plugins.names(calling.FOLDER)) and len(ALL) >= 15
 
 
+def test_the_page_of_checks_has_a_line_for_each_and_their_number() -> None:
+    page = (Path(__file__).parents[2] / "docs/health.md").read_text()
+    assert not [name for name in IDS if f"\n| {name} |" not in page], "give it a line in the table of docs/health.md"
+    assert f"{len(ALL)} checks" in page, "docs/health.md says how many checks there are"
+
+
 @pytest.mark.parametrize("check", ALL, ids=IDS)
 def test_it_says_what_it_is(check: Check) -> None:
     module = sys.modules[f"shakedown.operate.health.checks.{check.name}"]

@@ -84,6 +84,12 @@ def test_a_meter_says_what_it_is(meter: Meter) -> None:
 
 
 @pytest.mark.parametrize("meter", ALL, ids=lambda one: one.name)
+def test_the_page_of_meters_has_its_line(meter: Meter) -> None:
+    page = (Path(__file__).parents[2] / "docs/meters.md").read_text()
+    assert f"\n| `{meter.name}` |" in page, f"give {meter.name} a line in docs/meters.md"
+
+
+@pytest.mark.parametrize("meter", ALL, ids=lambda one: one.name)
 def test_find_is_quiet_on_an_empty_machine(meter: Meter, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert meter.find(ReplayHost(tmp_path)) == ()
     assert capfd.readouterr() == ("", "")

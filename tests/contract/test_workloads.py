@@ -16,6 +16,11 @@ from shakedown.workloads import Garbage, Sample, Workload
 from support.machines import machine
 
 ALL = [workloads.get(name) for name in workloads.names()]
+ROOT = Path(__file__).parents[2]
+#: Without a transcript: nothing to measure, and one whose figures hang on the machine's CUDA alone.
+NO_TRANSCRIPT = {"empty", "cuda"}
+#: For tests and other workloads, not for users: left out of the README.
+INTERNAL = {"empty", "hpl_probe", "load"}
 SAMPLES = [(one, sample) for one in ALL for sample in one.samples]
 
 
@@ -29,6 +34,7 @@ def test_a_real_transcript_gives_the_values_that_it_holds(workload: Workload, sa
         cases = found.cases
     else:
         cases = workload.parse(data.decode(), params)
+        workload.parse(data.decode(), {})  # of a log that is imported, no parameters are known: `parse` must do without
     record = Measurement(
         run="r",
         repeat=1,
@@ -52,6 +58,23 @@ def test_a_real_transcript_gives_the_values_that_it_holds(workload: Workload, sa
         ]
         assert values, f"no {key} among {sorted({one.metric for one in got})}"
         assert any(value == pytest.approx(expected, rel=1e-6) for value in values), (key, values)
+
+
+def test_every_workload_has_a_transcript_and_every_transcript_its_origin(recordings: Path) -> None:
+    bare = {one.name for one in ALL if not one.samples} - NO_TRANSCRIPT
+    assert not bare, (
+        f"{sorted(bare)}: put a real transcript into tests/recordings and name it in [[samples]] of the table"
+    )
+    page = (recordings / "README.md").read_text()
+    named = set(re.findall(r"\w+", "".join(re.findall(r"^\|([^|]*)\|", page, re.MULTILINE))))
+    unnamed = {sample.recording for _, sample in SAMPLES if sample.recording.split("/")[0] not in named}
+    assert not unnamed, f"{sorted(unnamed)}: tests/recordings/README.md says where each recording is from"
+
+
+def test_the_readme_names_every_workload_for_users() -> None:
+    page = (ROOT / "README.md").read_text()
+    unnamed = {one.name for one in ALL if f"`{one.name}`" not in page} - INTERNAL
+    assert not unnamed, f"{sorted(unnamed)}: give them a line in the table of workloads in README.md"
 
 
 @pytest.mark.parametrize("workload", ALL, ids=lambda one: one.name)

@@ -8,10 +8,9 @@ import time
 import pytest
 
 from shakedown.errors import BadInput, Unavailable
-from shakedown.metering import meters
 from shakedown.metering.meters import Reading, Status
 from shakedown.metering.meters._network import Lost
-from shakedown.metering.meters.prometheus import Series, duration_s, guess, history, parse_matrix
+from shakedown.metering.meters.prometheus import Series, duration_s, guess, parse_matrix
 
 from .conftest import Shared
 from .helpers import by_id, opened, until
@@ -42,13 +41,9 @@ def test_every_scrape_is_given_once_with_its_own_stamp(watched: Prometheus, shar
         for _ in range(8):
             got += source.read()
             time.sleep(0.13)
-        stamps = sorted({one.device_ns for one in got if one.device_ns is not None})
         assert [one.device_ns for one in got] == sorted(one.device_ns or 0 for one in got)
         assert all(right(one, shared, "power") for one in got)
         assert len({one.value for one in got}) > 3
-    target = meters.parse_target(watched.target("node_power_watts"))
-    _, kept = history(target, OPEN_DOOR, stamps[0] - 1, stamps[-1] + 1)
-    assert sorted({one.device_ns for one in kept}) == stamps, "a scrape that the server has is missing"
 
 
 def test_a_counter_is_read_raw(watched: Prometheus, shared: Shared) -> None:
@@ -58,27 +53,6 @@ def test_a_counter_is_read_raw(watched: Prometheus, shared: Shared) -> None:
         for _ in range(3):
             assert all(right(one, shared, "energy") for one in source.read())
             time.sleep(0.2)
-
-
-def test_history_is_raw_and_the_same_as_what_was_read_live(watched: Prometheus, shared: Shared) -> None:
-    target = meters.parse_target(watched.target("node_power_watts"))
-    begin = time.time_ns()
-    with opened(str(target), OPEN_DOOR) as source:
-        live: dict[int | None, float | None] = {}
-        while time.time_ns() - begin < 1_000_000_000:
-            live |= {one.device_ns: one.value for one in source.read()}
-            time.sleep(0.1)
-    channels, readings = history(target, OPEN_DOOR, begin, time.time_ns())
-    assert [channel.id for channel in channels] == ["prometheus/node_power_watts"]
-    past = {one.device_ns: one.value for one in readings}
-    assert len(past) == len(readings) >= 4
-    for stamp, value in past.items():
-        assert live.get(stamp, value) == value
-    assert all(right(one, shared, "power") for one in readings)
-    with pytest.raises(BadInput):
-        history(target, OPEN_DOOR, 5, 4)
-    with pytest.raises(Unavailable, match="no series"):
-        history(target, OPEN_DOOR, 10**18, 10**18 + 10**9)
 
 
 def test_a_reading_may_begin_in_the_past(watched: Prometheus, shared: Shared) -> None:

@@ -13,6 +13,7 @@ from shakedown.records import (
     Disturbance,
     Finding,
     Machine,
+    Metric,
     Notice,
     Outcome,
     Params,
@@ -203,6 +204,34 @@ def _good_outcomes(findings: list[Finding]) -> list[Outcome]:
     ]
 
 
+def _verdicts(triad: Finding, dgemm: Finding, latency: Finding) -> tuple[Verdict, ...]:
+    return (
+        Verdict(
+            requirement="Triad bandwidth is at least 85 % of the measured memory bandwidth",
+            state="met",
+            evidence="90 % [89, 91] of 48 GB/s",
+            finding=triad,
+        ),
+        Verdict(
+            requirement="DGEMM reaches 99 % of the derived peak",
+            state="not met",
+            evidence="96 % [95, 96] of 166 Gflop/s",
+            finding=dgemm,
+        ),
+        Verdict(
+            requirement="One-way latency of small messages is below 0.35 us",
+            state="undecided",
+            evidence="the interval contains the limit; more repeats would decide",
+            finding=latency,
+        ),
+        Verdict(
+            requirement="Power of the node under load is below 400 W",
+            state="not measured",
+            evidence="no power meter was found",
+        ),
+    )
+
+
 def one_machine(*, title: str = "Quick check", host_name: str = "vm-2core") -> Analysis:
     """The usual report: one virtual machine with two cores."""
     draw = random.Random(7)
@@ -227,31 +256,7 @@ def one_machine(*, title: str = "Quick check", host_name: str = "vm-2core") -> A
         findings=tuple(findings),
         metrics=METRICS,
         workload_titles={"stream": "Memory bandwidth", "gemm": "Matrix multiplication", "pingpong": "Messages"},
-        verdicts=(
-            Verdict(
-                requirement="Triad bandwidth is at least 85 % of the measured memory bandwidth",
-                state="met",
-                evidence="90 % [89, 91] of 48 GB/s",
-                finding=triad,
-            ),
-            Verdict(
-                requirement="DGEMM reaches 99 % of the derived peak",
-                state="not met",
-                evidence="96 % [95, 96] of 166 Gflop/s",
-                finding=dgemm,
-            ),
-            Verdict(
-                requirement="One-way latency of small messages is below 0.35 us",
-                state="undecided",
-                evidence="the interval contains the limit; more repeats would decide",
-                finding=latency,
-            ),
-            Verdict(
-                requirement="Power of the node under load is below 400 W",
-                state="not measured",
-                evidence="no power meter was found",
-            ),
-        ),
+        verdicts=_verdicts(triad, dgemm, latency),
         outcomes=(*_good_outcomes(findings), *FAILED),
         beside=(
             _beside(triad, "uio-numa", "UiO NUMA machine", 2012, 29.4e9, {"threads": 16}, "PRACE D9.3.4, table 12"),
@@ -302,11 +307,9 @@ def _beside(
 SLOW_HOSTS = {"node0137": 0.82, "node0512": 0.90, "node0901": 0.71}
 
 
-def many_hosts(count: int = 1000) -> Analysis:
-    """``count`` hosts with 100 findings each; three of them are slow (SLOW_HOSTS)."""
-    draw = random.Random(11)
-    findings = []
-    points = [
+def _points() -> list[tuple[Metric, Params, float]]:
+    """Metric, parameters and value of what each of many hosts is measured at."""
+    points: list[tuple[Metric, Params, float]] = [
         (
             METRICS[0],
             {"variant": "nt", "threads": threads, "bytes": 2**power, "level": level_of(2**power)},
@@ -332,10 +335,18 @@ def many_hosts(count: int = 1000) -> Analysis:
         (METRICS[4], {"bytes": 2**power, "cpu_a": 0, "cpu_b": 1}, 2**power / (1e-7 + 2**power / 16e9))
         for power in range(3, 23)
     ]
+    return points
+
+
+def many_hosts(count: int = 1000) -> Analysis:
+    """``count`` hosts with 100 findings each; three of them are slow (SLOW_HOSTS)."""
+    draw = random.Random(11)
+    findings = []
+    points = _points()[:100]
     names = [f"node{index:04d}" for index in range(count)]
     for name in names:
         speed = SLOW_HOSTS.get(name, draw.gauss(1, 0.004))
-        for metric, params, value in points[:100]:
+        for metric, params, value in points:
             findings.append(
                 finding_of(
                     draw, metric, params, value * (speed if metric.better == "higher" else 1 / speed), host_name=name

@@ -69,15 +69,13 @@ class House:
                         yield Import(node.lineno, base, alias.name)
 
 
-def _at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those that only a type checker reads."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-            for other in node.orelse:
-                yield from (other, *_at_run_time(other))
-            continue
-        yield node
-        yield from _at_run_time(node)
+def _at_run_time(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements but those that only a type checker reads. Expressions, nine nodes in ten, import nothing."""
+    only_checked = isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+    for name in ("orelse",) if only_checked else ("body", "handlers", "cases", "orelse", "finalbody"):
+        for child in getattr(node, name, ()):
+            yield child
+            yield from _at_run_time(child)
 
 
 def _absolute(module: Module, node: ast.ImportFrom) -> str:
@@ -166,17 +164,19 @@ def _foreign_attributes(house: House, name: str) -> Iterator[str]:
     """``module._name`` of a module that lies elsewhere."""
     module = house.modules[name]
     bound: dict[str, str] = {}
+    private = []
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ImportFrom):
             base = _absolute(module, node)
             for alias in node.names:
                 if f"{base}.{alias.name}" in house.modules:
                     bound[alias.asname or alias.name] = f"{base}.{alias.name}"
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and _is_private(node.attr):
-            other = house.modules.get(bound.get(node.value.id, ""))
-            if other is not None and not f"{module.folder}.".startswith(f"{other.folder}."):
-                yield f"{name}:{node.lineno} uses {other.name}.{node.attr}"
+        elif isinstance(node, ast.Attribute) and _is_private(node.attr) and isinstance(node.value, ast.Name):
+            private.append((node.lineno, node.value.id, node.attr))
+    for line, value, attribute in private:
+        other = house.modules.get(bound.get(value, ""))
+        if other is not None and not f"{module.folder}.".startswith(f"{other.folder}."):
+            yield f"{name}:{line} uses {other.name}.{attribute}"
 
 
 # ------------------------------------------------------------------------------------------------------------------ size

@@ -106,6 +106,20 @@ UNSTABLE = Notice(
 )
 
 
+SETTINGS = (
+    Setting(name="Transparent huge pages", value="madvise", state="info", effect="programs that ask get 2 MiB pages"),
+    Setting(name="CPU governor", value=None, state="unknown", effect="a power-saving governor lowers the clock"),
+    Setting(
+        name="Automatic NUMA balancing",
+        value="1",
+        state="warn",
+        effect="pages move while a benchmark runs",
+        advice="sysctl kernel.numa_balancing=0",
+    ),
+    Setting(name="Swappiness", value="0", state="good", effect="no swapping while measuring"),
+)
+
+
 def host(name: str = "vm-2core", cores: int = 2) -> Host:
     """A small virtual machine."""
     clock = Peak(name="clock.base", scope="core", value=2.6e9, unit="Hz", kind="stated", basis="the model's data sheet")
@@ -133,22 +147,7 @@ def host(name: str = "vm-2core", cores: int = 2) -> Host:
         memory=Memory(total_bytes=24 * GIB, available_bytes=22 * GIB),
         numa=(NumaNode(id=0, cpus=tuple(range(cores)), memory_bytes=24 * GIB),),
         usable_cpus=tuple(range(cores)),
-        settings=(
-            Setting(
-                name="Transparent huge pages", value="madvise", state="info", effect="programs that ask get 2 MiB pages"
-            ),
-            Setting(
-                name="CPU governor", value=None, state="unknown", effect="a power-saving governor lowers the clock"
-            ),
-            Setting(
-                name="Automatic NUMA balancing",
-                value="1",
-                state="warn",
-                effect="pages move while a benchmark runs",
-                advice="sysctl kernel.numa_balancing=0",
-            ),
-            Setting(name="Swappiness", value="0", state="good", effect="no swapping while measuring"),
-        ),
+        settings=SETTINGS,
         software=(
             Software(kind="blas", name="OpenBLAS", version="0.3.34", path="/usr/lib/libopenblas.so.0"),
             Software(kind="mpi", name="Open MPI", version="5.0.11"),

@@ -5,7 +5,11 @@ from __future__ import annotations
 import datetime
 from pathlib import Path
 
-from shakedown.metering.meters import csv
+import numpy as np
+
+from shakedown.hosts.access import LocalHost
+from shakedown.metering.meters import Target, csv
+from shakedown.metering.trace import Trace, trace
 
 T0 = int(datetime.datetime(2026, 11, 21, 13, tzinfo=datetime.UTC).timestamp())
 
@@ -20,5 +24,17 @@ def table(rows: list[tuple[str, object]], head: str = "time,power [W]") -> str:
     return "\n".join([head, *(f"{stamp},{value}" for stamp, value in rows)]) + "\n"
 
 
-def codes(found: csv.Loaded) -> list[str]:
-    return [notice.code for notice in found.notices if notice.code != "scope-taken"]
+def read(path: Path, options: dict[str, str] | None = None) -> tuple[Trace, ...]:
+    """What a file gives that is followed from its first line."""
+    target = Target(meter="csv", address=str(path), options={**(options or {}), "begin": "start"})
+    source = csv.METER.open(target, LocalHost())
+    got = source.read()
+    return tuple(
+        trace(
+            channel,
+            [one.device_ns or 0 for one in got if one.channel == index],
+            [np.nan if one.value is None else one.value for one in got if one.channel == index],
+            status=[one.status for one in got if one.channel == index],
+        )
+        for index, channel in enumerate(source.channels)
+    )

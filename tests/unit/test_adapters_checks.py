@@ -9,10 +9,11 @@ import pytest
 
 from shakedown.records import Case, Job, Params, Run
 from shakedown.results.outcome import judge, measurement
-from shakedown.workloads import Garbage, fio, hpcc, mccalpin, xhpl
+from shakedown.workloads import Garbage, fio, hpcc, lammps, mccalpin, xhpl
 
 HPCC = "hpcc/hpccoutf-1.5.0-debian-2-ranks.txt"
 STREAM = "mccalpin/stream-5.10-zen4.log"
+MELT = "lammps/melt-2021-09-29-2-ranks.log"
 DONE = Job(run="r", repeat=1, argv=(), exit_code=0, begin_ns=1, end_ns=2)
 
 
@@ -79,6 +80,7 @@ def test_hpcc_without_a_fault_is_ok_and_says_what_it_left_out(good: str) -> None
         ("SingleSTREAM section.\nNode(s) with error 0", "SingleSTREAM section.\nNode(s) with error 2", "STREAM"),
         ("MPIFFT_maxErr=1.29948e-15", "MPIFFT_maxErr=3.1e-13", "FFT residual"),
         ("MPIFFT_maxErr=1.29948e-15", "MPIFFT_maxErr=-1", "FFT residual"),
+        ("HPL_eps=1.11022e-16", "HPL_eps=0", "FFT residual"),
         ("MPIRandomAccess_ErrorsFraction=0", "MPIRandomAccess_ErrorsFraction=0.02", "wrong updates"),
         ("0.0072510 ...... PASSED", "72.5100000 ...... FAILED", "HPL residual"),
         ("0.0072510 ...... PASSED", "0.0072510 ...... FAILED", "HPL residual"),
@@ -117,6 +119,13 @@ def test_a_summary_alone_is_judged_by_its_own_figures(good: str) -> None:
 def test_a_figure_that_is_no_number_is_garbage(good: str, old: str, new: str) -> None:
     with pytest.raises(Garbage):
         hpcc.parse(replaced(good, old, new), {})
+
+
+def test_a_threshold_that_is_no_number_is_that_of_hpl(good: str) -> None:
+    stated = re.search(r"scaled residuals are less than +(\S+)", good)
+    assert stated is not None
+    text = good.replace(stated[0], stated[0].replace(stated[1], "1.2.3"))
+    assert [case.residual for case in hpcc.parse(text, {})] == [case.residual for case in hpcc.parse(good, {})]
 
 
 def test_two_summaries_in_one_text_are_refused(good: str) -> None:
@@ -274,3 +283,47 @@ def test_work_that_took_no_time_is_no_event(second: str) -> None:
     )
     found = events.parse(text.encode())
     assert found.garbage and not found.cases
+
+
+@pytest.fixture
+def melt(recordings: Path) -> str:
+    return (recordings / MELT).read_text()
+
+
+def test_a_melt_whose_energy_runs_away_has_no_score(melt: str) -> None:
+    (case,) = lammps.parse(melt, {})
+    assert case.residual and case.residual.value == pytest.approx(4.6223613 / 4.6134356 - 1) and case.residual.passed
+    assert state_of(lammps.parse(replaced(melt, "-4.6223613", "-4.7223613"), {}))[0] == "wrong"
+    assert state_of(lammps.parse(replaced(melt, "-4.6223613", "nan"), {}))[0] == "wrong"
+    assert state_of(lammps.parse(melt, {"energy_change": 1e-3}))[0] == "wrong"
+
+
+def test_the_energy_of_a_sites_input_is_checked_where_that_is_asked_for(melt: str) -> None:
+    site = replaced(replaced(melt, "input melt", "input in.nvt"), "-4.6223613", "-3.6223613")
+    (case,) = lammps.parse(site, {"energy_change": "auto"})
+    assert case.params["input"] == "in.nvt" and case.residual and case.residual.passed
+    assert state_of(lammps.parse(site, {"energy_change": 0.1}))[0] == "wrong"
+    assert state_of(lammps.parse(replaced(site, "0.7574531", "inf"), {}))[0] == "wrong"
+    with pytest.raises(Garbage, match="no column TotEng"):
+        lammps.parse(replaced(site, "TotEng", "Enthalpy"), {"energy_change": 0.1})
+
+
+def test_a_loop_time_that_its_own_rate_contradicts_is_refused(melt: str) -> None:
+    for old, new in (("Loop time of 3", "Loop time of 4"), ("for 100 steps", "for 101 steps")):
+        with pytest.raises(Garbage, match="does not agree"):
+            lammps.parse(replaced(melt, old, new), {})
+    with pytest.raises(Garbage, match="not of numbers"):
+        lammps.parse(replaced(melt, "-4.6223613", "1.2.3"), {})
+    with pytest.raises(Garbage, match="Performance"):
+        lammps.parse(replaced(melt, "Performance: ", ""), {})
+
+
+def test_lammps_warnings_and_lists_built_too_late_are_told(melt: str) -> None:
+    assert lammps.notices(melt, {}) == ()
+    told = lammps.notices("WARNING: One\n" + replaced(melt, "Dangerous builds not checked", "Dangerous builds = 3"), {})
+    assert [one.code for one in told] == ["lammps-warning", "lammps-dangerous-builds"] and told[1].text.startswith("3 ")
+
+
+def test_a_lammps_on_gpus_says_on_how_many(melt: str) -> None:
+    text = replaced(melt, "  using 1 OpenMP", "  will use up to 4 GPU(s) per node\n  using 1 OpenMP")
+    assert lammps.parse(text, {})[0].params["gpus"] == 4

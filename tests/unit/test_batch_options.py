@@ -84,6 +84,12 @@ def test_the_record_of_version_0_1_0_is_read() -> None:
     assert msgspec.json.decode(msgspec.json.encode(found)) == msgspec.json.decode(old), "and written as it was"
 
 
+def test_the_page_names_every_option() -> None:
+    page = (Path(__file__).parents[2] / "docs/campaigns.md").read_text()
+    missing = [option.name for option in declared(BatchOptions).values() if f"`{option.name}" not in page]
+    assert not missing, f"name {missing} in docs/campaigns.md, 'One job for a run directory'"
+
+
 def test_hosts_by_name_need_no_engine_and_all_else_does() -> None:
     how = said_on_a_command_line("--hosts", "n[1-2]")
     assert how.batch is None and how.hosts is not None and how.hosts.hosts == ("n1", "n2")
@@ -193,6 +199,35 @@ def test_hosts_can_be_left_out_wherever_the_engine_can(engine: str, tmp_path: Pa
             script(request)
     with pytest.raises(BadInput):
         script(msgspec.structs.replace(request, exclude="a'b"))
+
+
+AFTER = {
+    "slurm": '#SBATCH "--dependency=afterany:17"',
+    "flux": "# flux: --dependency=afterany:17",
+    "gridengine": "#$ -hold_jid 17",
+    "lsf": '#BSUB -w "ended(17)"',
+    "pbs": "#PBS -W depend=afterany:17",
+    "torque": "#PBS -W depend=afterany:17",
+}
+
+
+@pytest.mark.parametrize("engine", schedulers.names())
+def test_a_job_can_wait_for_another(engine: str, tmp_path: Path) -> None:
+    how = said_on_a_command_line("--on", engine, "--after", "17")
+    assert how.batch is not None
+    request = msgspec.structs.replace(submission.request(tmp_path, tmp_path / "1", how.batch), time_limit_s=None)
+    assert AFTER[engine] in schedulers.get(engine).script(request).splitlines()
+    for wrong in ("17:18", "1 2", "1)", "x;y"):
+        with pytest.raises(BadInput):
+            schedulers.get(engine).script(msgspec.structs.replace(request, after=wrong))
+
+
+def test_a_part_that_goes_on_does_not_wait_again(tmp_path: Path) -> None:
+    wanted = BatchOptions(engine="slurm", time_limit_s=60.0, after="17")
+    part, asked_before = next(iter(campaign_jobs.prepare(SHAPES, "c", tmp_path / "R", wanted, None).items()))
+    (part / "jobs/1").mkdir()
+    (part / "jobs/1/asked.json").write_bytes(msgspec.json.encode(asked_before))
+    assert asked_before.after == "17" and campaign_jobs.again(part, None, retry_failed=False).after == ""
 
 
 def test_grid_engine_is_told_in_one_word_which_hosts_and_which_not() -> None:

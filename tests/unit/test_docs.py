@@ -30,6 +30,21 @@ def test_files_that_the_documents_name_are_there() -> None:
             assert (page.parent / target).exists(), f"{page.name} names {target}"
 
 
+def test_paths_that_the_documents_name_are_there() -> None:
+    """`tests/unit/...` from the root, `hosts/access.py` from a room, `flux.py` in a room. NAME stands for any."""
+    folders = [ROOT / name for name in ("src", "tests", "scripts", "native", "docs", "cmake")]
+    known = {f"/{path.relative_to(ROOT)}".removesuffix(".in") for folder in folders for path in folder.rglob("*")}
+    pages = (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "native/README.md")
+    form = r"`((?:src|tests|scripts|native|docs|cmake)/[\w./-]+|[\w./-]+\.(?:py|[ch]pp))`"
+    gone = [
+        f"{page.name} names {path}"
+        for page in pages
+        for path in re.findall(form, page.read_text())
+        if "NAME" not in path and not any(one.endswith(f"/{path.rstrip('/')}") for one in known)
+    ]
+    assert not gone, "\n".join(gone)
+
+
 def test_the_picture_of_the_rooms_is_what_the_imports_say() -> None:
     done = subprocess.run([sys.executable, ROOT / "scripts" / "rooms.py", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, "docs/images/rooms.svg is not what the imports say; next: make docs"

@@ -1,4 +1,4 @@
-"""Clocks: two hosts, a load and a meter, hours and zones."""
+"""Clocks: a load and a meter, hours and zones."""
 
 from __future__ import annotations
 
@@ -6,55 +6,10 @@ import numpy as np
 import pytest
 
 from shakedown.energy.characterise.identify import Recording
-from shakedown.energy.clocks.align import from_edges, jumps, markers, meter_clock
-from shakedown.energy.clocks.host_clock import Exchange, host_clock
+from shakedown.energy.clocks.align import from_edges, markers, meter_clock
 from shakedown.energy.simulate import Load, Truth, observe
 from shakedown.errors import BadInput
-from support.characters import METER, ORIGIN_NS
-
-
-def exchanges(
-    offset_s: float, drift: float, begin_s: float, count: int, random: np.random.Generator, skew: float = 0.0
-) -> list[Exchange]:
-    """Over a network with queues: the way out takes ``skew`` longer."""
-    out = []
-    for index in range(count):
-        at = begin_s + 0.1 * index
-        there, back = 1e-4 + skew + random.exponential(3e-4), 1e-4 + random.exponential(3e-4)
-        ahead = offset_s + drift * at
-        stamps = (at, at + there + ahead, at + there + 5e-5 + ahead, at + there + 5e-5 + back)
-        out.append(Exchange(*(ORIGIN_NS + round(one * 1e9) for one in stamps)))
-    return out
-
-
-def test_offset_and_drift_of_two_hosts_lie_in_their_intervals() -> None:
-    inside, slopes = 0, 0
-    for seed in range(40):
-        random = np.random.default_rng(seed)
-        offset, drift = float(random.uniform(-2, 2)), float(random.uniform(-5e-5, 5e-5))
-        made = exchanges(offset, drift, 0, 50, random) + exchanges(offset, drift, 1800, 50, random)
-        found = host_clock(made)
-        assert found.drift is not None
-        at = ORIGIN_NS + 900_000_000_000
-        inside += abs(found.offset_at(at) - (offset + drift * 900)) <= 1.96 * found.u_at(at)
-        slopes += found.drift.low <= drift <= found.drift.high
-        assert found.u_at(at) < 2e-4
-    assert inside >= 36 and slopes >= 36
-
-
-def test_an_asymmetric_way_stays_within_the_bound() -> None:
-    """What no exchange can see, half the delay covers."""
-    found = host_clock(exchanges(0.5, 0.0, 0, 60, np.random.default_rng(1), skew=2e-4))
-    assert abs(found.offset_s.value - 0.5) <= 1.2e-4 + 1.96 * found.offset_s.u
-    assert found.drift is None and found.u_at(ORIGIN_NS + 3600 * 10**9) > 0.01  # nobody knows how it runs on
-
-
-def test_a_clock_that_was_set_meanwhile_is_said_and_too_few_are_refused() -> None:
-    made = exchanges(0.0, 0.0, 0, 20, np.random.default_rng(1))
-    broken = made[0]._replace(back=made[0].sent - 10**9)
-    assert host_clock([broken, *made]).notices[0].code == "clock-asymmetric"
-    with pytest.raises(BadInput):
-        host_clock(made[:3])
+from support.characters import METER
 
 
 @pytest.mark.parametrize(
@@ -143,21 +98,3 @@ def test_another_load_does_not_align() -> None:
     t = np.arange(0, end, 1.0)
     found = meter_clock(Recording("other", load, t, random.normal(200, 5, len(t))), window_s=1, period_s=1)
     assert "poor-fit" in [one.code for one in found.notices]
-
-
-def test_jumps_of_an_hour_are_found_and_gaps_are_none() -> None:
-    t = ORIGIN_NS + np.arange(100) * 10**9
-    assert jumps(t) == ()
-    summer = t.copy()
-    summer[40:] += 3600 * 10**9
-    assert [(one.at, round(one.seconds)) for one in jumps(summer)] == [(40, 3600)]
-    back = t.copy()
-    back[40:] -= 3600 * 10**9
-    assert [(one.at, round(one.seconds)) for one in jumps(back)] == [(40, -3600)]
-    gap = t.copy()
-    gap[40:] += 500 * 10**9
-    assert jumps(gap) == ()
-    stepped = t.copy()
-    stepped[40:] -= 30 * 10**9  # a clock that was set back
-    assert len(jumps(stepped)) == 1
-    assert jumps(t[:2]) == ()

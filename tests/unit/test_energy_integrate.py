@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shakedown.energy import integrate, simulate
-from shakedown.energy.refresh import least_step, spacing_s
+from shakedown.energy.refresh import spacing_s
 from shakedown.energy.response import Response, response_of, step_answer
 from shakedown.energy.simulate import Load, Truth
+from shakedown.energy.steps import least_step
 from shakedown.errors import CannotMeasure
 from shakedown.metering.meters import Channel, Status
 from shakedown.metering.trace import Floats, Trace, trace

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -21,18 +19,8 @@ from shakedown.energy.response import response_of
 from shakedown.energy.simulate import Load, Truth
 from shakedown.metering import trace
 from shakedown.metering.trace import Trace
-from support.energies import ORIGIN, SECOND, channel
-
-
-def _script(name: str) -> ModuleType:
-    path = Path(__file__).parents[2] / "scripts" / "bench" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"{name}_script", path)
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = made
-    spec.loader.exec_module(made)
-    return made
-
+from support import bench
+from support.energies import COUNTER, ORIGIN, SECOND, channel
 
 #: Idle, two levels of 3 s, idle: what the meters' test on real servers runs.
 RUN = Load(np.array([-100.0, 0.0, 3.0, 6.0]), np.array([200.0, 500.0, 800.0, 200.0]))
@@ -66,6 +54,36 @@ def test_a_sensor_that_averages_and_does_not_say_so_is_right_at_every_phase_of_i
         assert abs(found.value - TRUE_J) <= 0.05 * TRUE_J
         held += abs(found.value - TRUE_J) <= found.expanded
     assert held == 12
+
+
+@pytest.mark.parametrize(
+    ("quantity", "refresh_s"),
+    [("power", 0.17), ("power", 0.2), ("power", 0.3), *[("energy", one) for one in (0.03, 0.17, 0.2, 0.3, 1.0)]],
+)
+def test_what_an_exporter_kept_until_it_was_scraped_holds_the_truth(
+    quantity: Literal["power", "energy"], refresh_s: float
+) -> None:
+    """A scrape is stamped when it asks: the value may be as old as the exporter's refresh, and always by the same time."""
+    scraped = channel(**(COUNTER if quantity == "energy" else {}), stamped="scrape")
+    idle = ((ORIGIN - 15 * 10**8, ORIGIN), (END, END + 3 * SECOND))
+    for number, phase_s in enumerate(np.linspace(0, refresh_s, 12, endpoint=False)):
+        truth = Truth(refresh_s, refresh_s if quantity == "power" else 0.0, phase_s=float(phase_s))
+        one = simulate.observe(RUN, truth, scraped, -11, 9.5, poll_s=0.2, origin_ns=ORIGIN, seed=number)
+        found = phase.energy_of(one, ORIGIN, END, idle=idle)
+        assert found.value is not None and found.expanded is not None
+        assert abs(found.value - TRUE_J) <= found.expanded <= 0.17 * TRUE_J, phase_s
+
+
+def test_an_exporter_whose_refresh_is_stated_is_known_better() -> None:
+    expanded = []
+    for refresh_s in (None, 0.02):
+        scraped = channel(**COUNTER, stamped="scrape", refresh_s=refresh_s)
+        one = simulate.observe(RUN, Truth(0.02), scraped, -11, 9.5, poll_s=0.2, origin_ns=ORIGIN)
+        found = phase.energy_of(one, ORIGIN, END)
+        assert found.value is not None and found.expanded is not None
+        assert abs(found.value - TRUE_J) <= found.expanded
+        expanded.append(found.expanded)
+    assert expanded[1] < 0.6 * expanded[0]
 
 
 def test_values_that_were_read_several_times_over_are_one_reading() -> None:
@@ -134,7 +152,7 @@ def test_readings_at_a_point_say_nothing_of_a_phase_that_lies_between_them() -> 
 
 def test_the_truth_lies_within_u_in_nine_of_ten_whatever_the_lag() -> None:
     """scripts/bench/lag.py has more phases of the readings, lengths and idle times, and each by itself."""
-    script = _script("lag")
+    script = bench.script("lag")
     found = list(script.sweep(1, 77, (5.0, 60.0, 0.0), (20.0,)))
     for row in [*script.table(found, ("stamps",)), *script.table(found, ("rest_s",))]:
         assert row["within"] >= 0.9, row

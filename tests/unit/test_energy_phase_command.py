@@ -26,17 +26,6 @@ from support.phases import dgemm, noisy
 # ------------------------------------------------------------------------------------------------------- series, steady
 
 
-def test_ten_equal_averages_make_the_whole() -> None:
-    one = noisy()
-    parts = phase.series(one, ORIGIN, ORIGIN + 600 * SECOND, 10)
-    whole = phase.power_of(one, ORIGIN, ORIGIN + 600 * SECOND)
-    values = [part.value for part in parts if part.value is not None]
-    assert len(values) == 10
-    assert np.mean(values) == pytest.approx(whole.value, rel=1e-9)
-    with pytest.raises(BadInput, match="0 is not a valid number"):
-        phase.series(one, ORIGIN, ORIGIN + 600 * SECOND, 0)
-
-
 def test_power_of_the_steady_part() -> None:
     one = dgemm(3600, window=5, refresh=5)
     end = ORIGIN + 3600 * SECOND

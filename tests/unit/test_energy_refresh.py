@@ -1,4 +1,4 @@
-"""The refresh period and its phase from repeats, the least step, the noise: against simulated meters of known truth."""
+"""The refresh period and its phase from repeats, the least step: against simulated meters of known truth."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown.energy.refresh import noise, refresh, resolution, updates
+from shakedown.energy.refresh import refresh, updates
 from shakedown.energy.simulate import Load, Truth, observe
+from shakedown.energy.steps import resolution
 from shakedown.metering.meters import Status
 from shakedown.metering.trace import Trace, trace
 from support.characters import METER, ORIGIN_NS
@@ -122,9 +123,3 @@ def test_continuous_values_have_no_step() -> None:
     for seed in range(50):
         assert resolution(np.random.default_rng(seed).normal(400, 5, 300)) is None
     assert resolution(np.full(20, 3.0)) is None and resolution(np.empty(0)) is None
-
-
-def test_noise_is_that_of_one_reading_whatever_drifts() -> None:
-    random = np.random.default_rng(2)
-    assert noise(random.normal(0, 2.0, 4000) + np.linspace(0, 50, 4000)) == pytest.approx(2.0, rel=0.05)
-    assert noise(np.arange(3.0)) is None

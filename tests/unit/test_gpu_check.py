@@ -1,203 +1,159 @@
-"""What scripts/gpu-check runs and leaves out, with programs that are a few lines of shell."""
+"""What scripts/gpu-check builds, starts, leaves out and collects; the build is made up, what is measured is nothing."""
 
 from __future__ import annotations
 
-import contextlib
-import json
+import os
+import re
+import subprocess
 import sys
-from collections.abc import Callable
+import tarfile
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
-from support.scripts import load
-from support.waiting import until
+from shakedown import campaign
 
-plan = load("gpu_steps")
-check = load("gpu_check")
+ROOT = Path(__file__).resolve().parents[2]
+#: "Configures" with what CONFIGURED says of the build, and "builds" every target but those in BROKEN.
+CMAKE = """#!/bin/bash
+echo "cmake $*" >>"$CALLS"
+if [ "$1" = --build ]; then
+  for target in "${@:6}"; do
+    [ "$target" != -- ] || exit ${broken:-0}
+    case " $BROKEN " in *" $target "*) broken=1; continue ;; esac
+    mkdir -p "$2/native/$target" && touch "$2/native/$target/$target" && chmod +x "$2/native/$target/$target"
+  done
+fi
+[ -n "$CONFIGURED" ] || exit 1
+echo "$CONFIGURED" >"$4/build.json"
+touch "$4/build.ninja"
+"""
+CTEST = """#!/bin/bash
+echo "ctest $*" >>"$CALLS"
+if [ "$3" = -N ]; then
+  for name in test_gpu_fft hpl_gpu_factor_test test_fft_verify test_lj; do echo "  Test #1$((++number)): $name"; done
+  exit 0
+fi
+exit $FAILS
+"""
 
-Program = Callable[..., None]
-END = '{"event":"end","ok":%s,"unix_ns":1,"max_rss_bytes":1}'
+
+class Ended(NamedTuple):
+    code: int
+    steps: dict[str, tuple[str, str]]  # name -> state, why
+    calls: list[str]
+    out: Path
+    err: str
+
+
+class Bench(NamedTuple):
+    folder: Path
+
+    def run(self, *words: str, configured: str = '{"cuda": "13.0"}', broken: str = "", fails: int = 0) -> Ended:
+        calls, out = self.folder / "calls", self.folder / "out"
+        calls.write_text("")
+        env = {
+            **os.environ,
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "PYTHON": sys.executable,
+            "CALLS": str(calls),
+            "CONFIGURED": configured,
+            "BROKEN": broken,
+            "FAILS": str(fails),
+        }
+        done = subprocess.run(
+            [ROOT / "scripts/gpu-check", "--out", out, "--build", self.folder / "build", *words],
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        steps = {}
+        for line in (out / "steps.txt").read_text().splitlines() if (out / "steps.txt").exists() else ():
+            told = re.fullmatch(r"(\S+)\s+(\w[\w ]*?)\s+\d+ s\s*(.*)", line)
+            assert told is not None, line
+            steps[told[1]] = (told[2], told[3])
+        return Ended(done.returncode, steps, calls.read_text().splitlines(), out, done.stderr)
 
 
 @pytest.fixture
-def one(tmp_path: Path) -> Any:
-    asked = check.argparse.Namespace(out=tmp_path / "out", build=tmp_path / "build", limit_s=100.0, backend="host")
-    return check.Check(asked)
+def bench(tmp_path: Path) -> Bench:
+    (tmp_path / "bin").mkdir()
+    for name, text in (("cmake", CMAKE), ("ctest", CTEST)):
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    return Bench(tmp_path)
 
 
-@pytest.fixture
-def program(one: Any) -> Program:
-    """Make a program that prints this, and what it was told, and ends with this code."""
+def test_it_builds_what_is_required_first_measures_and_collects(bench: Bench) -> None:
+    done = bench.run("--steps", "build,measure", "--", "empty", "seconds=0.01")
+    assert done.code == 0 and {name: state for name, (state, _) in done.steps.items()} == {
+        "configure": "done",
+        "programs": "done",
+        "more-programs": "done",
+        "measure": "met",
+    }
+    configure, first, second = (call for call in done.calls if re.match("cmake (-S|--build) ", call))
+    assert "-DSHAKEDOWN_CUDA_ARCHITECTURES=native" in configure, "kernels for the GPUs that are here"
+    built = {one for call in (first, second) for one in call.split(" --target ")[1].split(" -- ")[0].split()}
+    assert "gpu_stream" in first and "burnin" in second
+    required = {run.workload for run in campaign.parse(*campaign.text_of("gpu-check")).runs}
+    assert required <= built, "every program of the campaign is found by its CMakeLists.txt"
+    assert {path.name for path in done.out.iterdir()} >= {"report.md", "report.json", "run.tar.gz", "logs.tar.gz"}
+    with tarfile.open(done.out / "run.tar.gz") as packed:
+        assert any(name.endswith("/stdout") for name in packed.getnames())
 
-    def make(name: str, text: str, code: int = 0) -> None:
-        path = check.path_of(one, name)
-        path.parent.mkdir(parents=True)
-        path.write_text(f"#!/bin/sh\necho \"$@\" >> {one.out.parent}/told\ncat <<'X'\n{text}\nX\nexit {code}\n")
-        path.chmod(0o755)
 
-    return make
-
-
-def states(one: Any) -> dict[str, str]:
-    return {step["name"]: step["state"] for step in one.found["steps"]}
+def test_what_is_not_built_keeps_nothing_else_from_being_measured(bench: Bench) -> None:
+    done = bench.run("--backend", "host", "--steps", "build,measure", "--", "empty", broken="gpu_stream burnin")
+    assert done.code == 1 and done.steps["measure"][0] == "met"
+    assert done.steps["programs"][0] == "failed" and "not built: gpu_stream" in done.steps["programs"][1]
+    assert "burnin" in done.steps["more-programs"][1]
+    assert not any("ARCHITECTURES" in call for call in done.calls), "a rehearsal makes kernels for all"
 
 
-def test_what_is_not_built_is_left_out_with_its_reason(one: Any, program: Program) -> None:
-    program("gpu_fft", END % "true")
-    one.found["build"] = {"hpl_gpu_absent": "no mpicxx was found"}
-    check.steps(
-        one,
-        [
-            plan.Step("x", "gpu_nothing", "", 1, "--a 1"),
-            plan.Step("y", "hpl_gpu", "", 1, "--a 1"),
-            plan.Step("z", "gpu_stream", "", 1, "--a 1"),
-            plan.Step("fft", "gpu_fft", "", 1, "--a 1"),
-        ],
+def test_without_kernels_or_a_build_nothing_is_measured(bench: Bench) -> None:
+    absent = bench.run(configured='{"cuda_absent": "no nvcc was found in PATH"}')
+    assert absent.code == 3 and absent.steps["cuda"] == ("not measured", "no nvcc was found in PATH")
+    assert "measure" not in absent.steps and len(absent.calls) == 1
+    broken = bench.run(configured="")
+    assert broken.code == 3 and broken.steps["configure"][0] == "not measured"
+    assert (broken.out / "logs.tar.gz").exists()
+
+
+def test_what_does_not_fit_into_the_time_is_left_to_be_gone_on_with(bench: Bench) -> None:
+    done = bench.run("--steps", "measure", "--limit-s", "60", "--", "empty", "seconds=500")
+    assert done.code == 4 and done.steps["measure"][0] == "undecided" and "--resume" in done.steps["measure"][1]
+    assert "Not begun" in (done.out / "report.md").read_text()
+    late = bench.run("--steps", "measure,tests", "--limit-s", "20")
+    assert (
+        late.code == 3
+        and late.steps["measure"][1].startswith("left out")
+        and late.steps["tests"][1].startswith("left out")
     )
-    assert states(one) == {"x": "not measured", "y": "not measured", "z": "not measured", "fft": "passed"}
-    reasons = [step["why"] for step in one.found["steps"]]
-    assert reasons[0] == "left out: this tree has no gpu_nothing"
-    assert "no mpicxx was found" in reasons[1] and "see build.log" in reasons[2]
-    kept = json.loads((one.out / "gpu-check.json").read_text())
-    assert [step["name"] for step in kept["steps"]] == ["x", "y", "z", "fft"]
+
+
+def test_native_tests_are_those_of_programs_on_gpus(bench: Bench) -> None:
+    done = bench.run("--steps", "tests")
+    assert done.code == 0 and done.steps["tests"][0] == "passed"
+    assert "-R ^(test_gpu_fft|hpl_gpu_factor_test)$" in done.calls[-1], "names made in a loop count too"
+    failed = bench.run("--steps", "tests", fails=8)
+    assert failed.code == 1 and failed.steps["tests"][0] == "failed"
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "state"),
+    ("words", "said"),
     [
-        (END % "true", 0, "passed"),
-        (END % "false", 1, "failed"),
-        (END % "false", 0, "failed"),
-        ("", 0, "failed"),
-        (END % "true", 3, "not measured"),
-        ("", 139, "failed"),
+        (("--steps", "bild"), "no step bild"),
+        (("--backend", "hip"), "no backend hip"),
+        (("--limit-s", "soon"), "not a whole number"),
+        (("--bench",), "unknown argument --bench"),
+        (("--steps",), "--steps has no value"),
+        (("--build", "/dev/null/x"), "another --out or --build"),
     ],
 )
-def test_states_follow_from_code_and_end(one: Any, program: Program, text: str, code: int, state: str) -> None:
-    program("gpu_fft", text, code)
-    check.steps(one, [plan.Step("fft", "gpu_fft", "", 1, "")])
-    assert states(one) == {"fft": state}
-
-
-def test_what_does_not_fit_into_the_time_is_not_begun(one: Any, program: Program) -> None:
-    program("gpu_fft", END % "true")
-    one.rehearsal = False
-    check.steps(one, [plan.Step("long", "gpu_fft", "", 1000, ""), plan.Step("short", "gpu_fft", "", 10, "")])
-    assert states(one) == {"long": "not measured", "short": "passed"}
-    assert "s are left and it takes 1000" in one.found["steps"][0]["why"]
-
-
-def test_burn_in_has_a_worker_and_a_verdict_for_each_device(one: Any, program: Program) -> None:
-    program("burnin", END % "true")
-    one.found["devices"] = [{"index": 0}, {"index": 2}]
-    (step,) = (step for step in plan.BENCH if step.each_device)
-    check.steps(one, [step])
-    assert states(one) == {"burnin-gpu0": "passed", "burnin-gpu2": "passed"}
-    told = (one.out.parent / "told").read_text().splitlines()
-    starts = {line.split("--start ")[1].split()[0] for line in told}
-    assert len(told) == 2 and len(starts) == 1, "both from the same moment on"
-    assert {line.split("--device ")[1].split()[0] for line in told} == {"gpu:0", "gpu:2"}
-
-
-def test_arguments_are_tiny_in_a_rehearsal_and_name_the_largest_order_that_fits(one: Any) -> None:
-    (step,) = (step for step in plan.BENCH if step.name == "hpl-largest")
-    assert check.command_of(one, step)[1:] == ["--backend", "host", *step.tiny.split()]
-    h200, h100 = 143771 << 20, 81559 << 20
-    assert "--n 131072 " in plan.filled(step, h200)
-    assert "--n auto " in plan.filled(step, h100) and "--n auto " in plan.filled(step, None)
-    assert plan.least_memory([{"memory_bytes": h200}, {"memory_bytes": h100}, {}]) == h100
-    assert plan.least_memory([]) is None
-
-
-def test_every_step_has_a_rehearsal_and_every_name_is_its_own() -> None:
-    every = (*plan.CORRECT, *plan.BENCH)
-    assert len({step.name for step in every}) == len(every)
-    assert all(step.tiny and step.takes_s > 0 for step in every)
-    assert all(step.name.startswith("correct-") for step in plan.CORRECT), "cases of these give no figures"
-    assert not any(step.name.startswith("correct") for step in plan.BENCH)
-    wanted = {"gpu_stream", "gpu_copy", "gpu_gemm", "gpu_fft", "gpu_nbody", "gpu_lj", "hpl_gpu", "hpl_mxp"}
-    assert wanted <= {step.program for step in plan.CORRECT}
-    assert wanted | {"burnin", "gpu_pingpong"} <= {step.program for step in plan.BENCH}
-
-
-def test_a_library_that_the_loader_does_not_know_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    for name in ("CUDA_HOME", "CUDA_PATH"):
-        monkeypatch.delenv(name, raising=False)
-    folder = tmp_path / "nvidia/cu13/lib"
-    folder.mkdir(parents=True)
-    for name in ("libcufft.so.12", "libcublas.so.13", "libcufftw.so.12"):
-        (folder / name).touch()
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "none"))
-    assert plan.library("gpu_stream", "") == []
-    assert plan.library("gpu_fft", "libcufft.so.12 => /usr/lib/libcufft.so.12") == []
-    for program, name in (("gpu_fft", "cufft"), ("hpl_gpu", "cublas"), ("burnin", "cublas")):
-        flag, path = plan.library(program, "")
-        assert flag == f"--{name}" and Path(path).name.startswith(f"lib{name}.so")
-
-
-def test_kernels_are_made_for_the_devices_that_are_here(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SHAKEDOWN_CUDA_ARCHITECTURES", raising=False)
-    assert check.architectures(one) == [], "a rehearsal makes them for all"
-    one.rehearsal = False
-    assert check.architectures(one) == ["-DSHAKEDOWN_CUDA_ARCHITECTURES=native"]
-    monkeypatch.setenv("SHAKEDOWN_CUDA_ARCHITECTURES", "75")
-    assert check.architectures(one) == [], "what the environment says counts"
-
-
-def test_what_takes_too_long_is_ended_with_its_children() -> None:
-    code, out, err, _ = check.run(["sh", "-c", "sleep 60 & echo $!; wait"], 1)
-    assert code == 124 and "no end within 1 s" in err
-    child = Path(f"/proc/{int(out)}/stat")
-
-    def is_over() -> bool:
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            return child.read_text().split(") ")[1][0] in "ZX"
-        return True
-
-    until(is_over, 10.0, "the child, which would sleep for a minute, ends", every_s=0.02)
-    assert check.run(["/nowhere/program"], 1)[0] == 127
-
-
-def test_native_tests_are_those_of_programs_on_gpus(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = (
-        "  Test  #1: test_gpu_fft\n  Test #12: hpl_gpu_factor_test\n  Test #13: test_fft_verify\n Test #14: hpl_gpu\n"
-    )
-    monkeypatch.setattr(check, "_words", lambda *words: listed)
-    assert check.gpu_tests(one) == ["test_gpu_fft", "hpl_gpu_factor_test"], "names made in a loop count too"
-
-
-def test_devices_are_asked_before_anything_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    begun: list[str] = []
-    monkeypatch.setattr(check, "query", lambda _: begun.append("query"))
-    monkeypatch.setattr(check, "steps", lambda _, wanted: begun.append(wanted[0].name))
-    where = ["--out", str(tmp_path / "out"), "--build", str(tmp_path / "build")]
-    assert check.main([*where, "--steps", "bench"]) == 0
-    assert check.main([*where, "--steps", "query,correct,bench"]) == 0
-    first, second = plan.CORRECT[0].name, plan.BENCH[0].name
-    assert begun == ["query", second, "query", first, second]
-
-
-def test_nowhere_to_leave_results_is_said_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "file").touch()
-    assert check.main(["--out", str(tmp_path / "file/out")]) == 2
-    assert "another --out" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="2"):
-        check.main(["--backend", "hip"])
-
-
-def test_reasons_are_what_was_said_and_not_what_is_advised(one: Any, program: Program) -> None:
-    path = check.path_of(one, "gpu_query")
-    path.parent.mkdir(parents=True)
-    path.write_text("#!/bin/sh\nprintf 'gpu_query: no CUDA driver here\\n  next: install one\\n' >&2\nexit 3\n")
-    path.chmod(0o755)
-    check.query(one)
-    path.unlink()
-    check.query(one)
-    said, absent = (step["why"] for step in one.found["steps"])
-    assert said == "gpu_query: no CUDA driver here"
-    assert absent.startswith("gpu_query was not built") and "--steps build" in absent
+def test_what_is_not_known_is_refused(bench: Bench, words: tuple[str, ...], said: str) -> None:
+    done = bench.run(*words)
+    assert done.code == 2 and said in done.err and "next:" in done.err and not done.calls

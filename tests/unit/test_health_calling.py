@@ -42,10 +42,13 @@ def thufir(recordings: Path) -> str:
 def test_a_recorded_node_is_told_of_as_it_is(thufir: str) -> None:
     report, _, why = calling.carry_out(HealthOptions(root=thufir, state="none", host="thufirg-0001"))
     wrong = {(one.check, one.item): one.severity for one in report.findings if one.severity != "OK"}
+    # A new check says UNKNOWN of what the recording does not hold: that belongs here.
     assert wrong == {
         ("ecc", "CPU1_DIMM_C1 corrected"): "WARNING",
         ("gpus", "driver"): "UNKNOWN",
         ("infiniband", "mlx4_0:1 symbol_error"): "UNKNOWN",
+        ("kerneltables", "files"): "UNKNOWN",  # the recording is older than the check, and does not hold them
+        ("kerneltables", "tasks"): "UNKNOWN",
         ("kernellog", "GPU 0000:11:00 Xid 79"): "CRITICAL",
         ("kernellog", "GPU 0000:11:00 gpu-lost"): "CRITICAL",
         ("mounts", "/panfs"): "CRITICAL",

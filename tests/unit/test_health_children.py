@@ -91,7 +91,7 @@ def test_what_was_given_up_and_ends_later_leaves_no_zombie(monkeypatch: pytest.M
     os.kill(gone.pid, signal.SIGKILL)
     until(lambda: gone.pid in zombies(), what="it has ended, and nobody has waited for it yet", every_s=0.01)
     assert children.run([Task("well")], work, 5.0) == {Task("well"): b"yes"}
-    children.reap()
+    until(lambda: not children.reap(), what="a child is left", every_s=0.01)
     assert zombies() <= before and not Path(f"/proc/{gone.pid}").exists()
 
 

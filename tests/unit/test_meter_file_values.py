@@ -14,7 +14,7 @@ from shakedown.errors import BadInput, Unavailable
 from shakedown.hosts.access import LocalHost
 from shakedown.metering import meters
 from shakedown.metering.meters import Status, csv, parse_target
-from support.meter_tables import T0, codes, table, written
+from support.meter_tables import T0, read, table, written
 
 # --------------------------------------------------------------------------------------------------------------- values
 
@@ -22,55 +22,40 @@ from support.meter_tables import T0, codes, table, written
 def test_marks_are_states_and_never_zeros(tmp_path: Path) -> None:
     cells = ["100", "-OL-", "----", "9.9E37", "INF", "NaN", "", "9.91E37", "Error", "101"]
     path = written(tmp_path, table([(str(T0 + n), cell) for n, cell in enumerate(cells)]))
-    found = csv.examine(path)
+    (found,) = read(path)
     over, gap = Status.OVERRANGE, Status.GAP
-    assert found.traces[0].status.tolist() == [Status.OK, over, over, over, over, gap, gap, gap, gap, Status.OK]
-    assert np.isnan(found.traces[0].value[1:9]).all()
-    (notice,) = [one for one in found.notices if one.code == "no-value"]
-    assert "8 of 10" in notice.text and "'-OL-'" in notice.text
+    assert found.status.tolist() == [Status.OK, over, over, over, over, gap, gap, gap, gap, Status.OK]
+    assert np.isnan(found.value[1:9]).all()
 
 
 def test_spl_says_not_measured_with_minus_one(tmp_path: Path) -> None:
     lines = [
         f"Time,11-21-2026 13:00:0{n}.000,Watts,{w},Volts,230,Amps,1,PF,1" for n, w in enumerate(("100", "-1.0", "102"))
     ]
-    (found,) = csv.load(written(tmp_path, "\n".join(lines), "spl.txt"), {"zone": "UTC"})
+    (found,) = read(written(tmp_path, "\n".join([*lines, ""]), "spl.txt"), {"zone": "UTC"})
     assert found.status.tolist() == [Status.OK, Status.UNSUPPORTED, Status.OK]
 
 
-def test_disorder_and_copies_are_mended_and_counted(tmp_path: Path) -> None:
-    seconds = [0, 1, 3, 2, 4, 5, 5, 6, 7]
-    found = csv.examine(written(tmp_path, table([(str(T0 + s), s * 10) for s in seconds])))
-    assert found.traces[0].value.tolist() == [s * 10 for s in range(8)]
-    assert codes(found) == ["unordered", "duplicates"]
-    assert "1 of 9 stamps (11.11%)" in found.notices[0].text and "by up to 1 s" in found.notices[0].text
+def test_spl_whose_first_line_is_no_row_is_refused() -> None:
+    whole = "Time,11-21-2026 13:00:00.000,Watts,100,Volts,230,Amps,1,PF,1"
+    with pytest.raises(BadInput, match="holds no stamp"):
+        csv.layout(['Time,"' + "a" * 200_000 + whole[5:], whole], {"zone": "UTC"}, "spl.txt")
 
 
-def test_whole_seconds_that_hold_two_readings_keep_both(tmp_path: Path) -> None:
-    path = written(
-        tmp_path, table([("2026-11-21T13:00:00Z", 1), ("2026-11-21T13:00:00Z", 2), ("2026-11-21T13:00:01Z", 3)])
-    )
-    found = csv.examine(path)
-    assert found.traces[0].value.tolist() == [1, 2, 3] and codes(found) == ["coarse-stamps"]
-    assert found.traces[0].half_ns.tolist() == [500_000_000] * 3
-
-
-def test_a_line_that_was_cut_off_is_left_out_and_said(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     text = (
         table([(str(T0 + n), 100 + n) for n in range(9)], "time,a [V],power [W]").replace(",10", ",230,10")
-        + f"{T0 + 9}"
+        + f"{T0 + 9}\n"
     )
-    found = csv.examine(written(tmp_path, text))
-    assert len(found.traces[0]) == 9 and codes(found) == ["lines-left-out"]
+    (found,) = read(written(tmp_path, text))
+    assert len(found) == 9
 
 
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("", {}, "no lines"),
         ("hello\nworld\n", {}, "no line holds numbers"),
         ("a,b\n1,2\n3,4\n", {}, "no column of stamps"),
-        (f"time,x [W]\n{T0},hi\n{T0 + 1},ho\n", {}, "holds no number|no line holds numbers"),
         (f"time,x [W]\n{T0},1\n{T0 + 1},2\n", {"column": "y"}, "unknown column"),
         (f"time,x [W]\n{T0},1\n{T0 + 1},2\n", {"scope": "average"}, "unknown scope"),
         (f"time,x [W]\n{T0},1\n{T0 + 1},2\n", {"modulus": "-3"}, "modulus=-3"),
@@ -78,13 +63,8 @@ def test_a_line_that_was_cut_off_is_left_out_and_said(tmp_path: Path) -> None:
 )
 def test_what_is_no_meters_file_is_refused(tmp_path: Path, text: str, options: dict[str, str], words: str) -> None:
     with pytest.raises(BadInput, match=words) as refused:
-        csv.load(written(tmp_path, text), options)
+        read(written(tmp_path, text), options)
     assert refused.value.hint
-
-
-def test_a_load_says_what_was_noticed_in_the_channel(tmp_path: Path) -> None:
-    (found,) = csv.load(written(tmp_path, table([(str(T0 + n), n) for n in (0, 1, 1, 2)])))
-    assert "repeat stamp and values" in found.channel.note
 
 
 # --------------------------------------------------------------------------------------------------------- files that grow

@@ -6,18 +6,16 @@ import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import BadInput
-from shakedown.hosts.access import ReplayHost
+from shakedown.hosts.access import LocalHost, ReplayHost
 from shakedown.metering import meters
-from shakedown.metering import trace as traces
 from shakedown.metering.meters import Status, csv, parse_target
-from support.meter_tables import T0, codes, table, written
+from support.meter_tables import T0, read, table, written
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -41,16 +39,15 @@ def test_a_recording_gives_what_it_holds(name: str, recordings: Path) -> None:
 
 
 def test_a_yokogawa_file_has_its_interval_before_the_stamp(recordings: Path) -> None:
-    (found,) = csv.load(recordings / "meters/csv/wt310.csv", {"zone": "Europe/Berlin"})
-    assert found.channel.scope == "last" and found.channel.refresh_s == found.channel.window_s == 0.5
+    (found,) = read(recordings / "meters/csv/wt310.csv", {"zone": "Europe/Berlin"})
+    assert found.channel.scope == "last"
     assert found.t_ns.tolist() == [(T0 * 10 + tenth) * 10**8 for tenth in (1, 6, 11)]
     assert found.value.tolist() == [230.11, 230.39, 231.47]
-    assert found.half_ns.tolist() == [500_000] * 3  # a stamp with three digits is off by half a millisecond
 
 
 def test_a_sum_contains_its_elements(tmp_path: Path) -> None:
     text = "Store No.,Date,Time,Millisecond,P-1,P-2,P-SIGMA,PF-1\n1,2026/11/21,14:00:00,0,100,200,300,0.9\n"
-    found = csv.load(written(tmp_path, text * 1), {"zone": "UTC"})
+    found = read(written(tmp_path, text * 1), {"zone": "UTC"})
     assert {one.channel.id: one.channel.within for one in found} == {
         "csv/P-1": "csv/P-SIGMA",
         "csv/P-2": "csv/P-SIGMA",
@@ -61,7 +58,7 @@ def test_a_sum_contains_its_elements(tmp_path: Path) -> None:
 def test_semicolons_decimal_commas_and_german_names(tmp_path: Path) -> None:
     head = "Zähler: LMG500\n\nDatum;Zeit;P1 [kW];WP [kWh]\n"
     text = head + "21.11.2026;14:00:00,5;1.234,5;0,001\n21.11.2026;14:00:01,5;0,75;0,002\n"
-    power, energy = csv.load(written(tmp_path, text), {"zone": "Europe/Berlin"})
+    power, energy = read(written(tmp_path, text), {"zone": "Europe/Berlin"})
     assert power.value.tolist() == [1_234_500.0, 750.0]
     assert energy.channel.scope == "counter" and energy.value.tolist() == pytest.approx([3600.0, 7200.0])
     assert power.t_ns[0] == (T0 * 10 + 5) * 10**8
@@ -69,7 +66,7 @@ def test_semicolons_decimal_commas_and_german_names(tmp_path: Path) -> None:
 
 def test_units_in_a_row_of_their_own(tmp_path: Path) -> None:
     text = "Time\tU\tI\tP\n\tV\tA\tkW\n2026-11-21T13:00:00Z\t230\t1\t0.23\n2026-11-21T13:00:01Z\t230\t2\t0.46\n"
-    (found,) = csv.load(written(tmp_path, text))
+    (found,) = read(written(tmp_path, text))
     assert found.channel.id == "csv/P" and found.value.tolist() == [230.0, 460.0]
 
 
@@ -81,61 +78,39 @@ def test_units_in_names(tmp_path: Path, head: str, unit: float | None) -> None:
     path = written(tmp_path, f"timestamp,{head}\n{T0},2\n{T0 + 1},4\n")
     if unit is None:
         with pytest.raises(BadInput, match="no column of power"):
-            csv.load(path)
+            read(path)
         return
-    (found,) = csv.load(path)
+    (found,) = read(path)
     assert found.value.tolist() == [2 * unit, 4 * unit] and found.channel.quantity == "power"
 
 
 def test_a_power_without_a_unit_is_refused_and_then_told(tmp_path: Path) -> None:
     path = written(tmp_path, f"timestamp,power\n{T0},2\n{T0 + 1},4\n")
     with pytest.raises(BadInput, match="gives no unit"):
-        csv.load(path)
-    (found,) = csv.load(path, {"unit": "kW"})
+        read(path)
+    (found,) = read(path, {"unit": "kW"})
     assert found.value.tolist() == [2000.0, 4000.0]
 
 
 def test_a_file_without_a_header_by_numbers(tmp_path: Path) -> None:
     path = written(tmp_path, f"{T0} 5 100.5\n{T0 + 2} 5 101.5\n", "log.txt")
-    (found,) = csv.load(path, {"time": "1", "column": "3", "unit": "W", "scope": "last", "place": "rack", "host": "r1"})
+    (found,) = read(path, {"time": "1", "column": "3", "unit": "W", "scope": "last", "place": "rack", "host": "r1"})
     assert found.value.tolist() == [100.5, 101.5]
-    assert (found.channel.place, found.channel.host, found.channel.window_s) == ("rack", "r1", 2.0)
+    assert (found.channel.place, found.channel.host) == ("rack", "r1")
 
 
 @pytest.mark.parametrize("scale", [1, 10**3, 10**6, 10**9])
 def test_unix_stamps_in_any_unit(tmp_path: Path, scale: int) -> None:
     path = written(tmp_path, table([(str(T0 * scale), 1), (str((T0 + 1) * scale), 2)]))
-    assert csv.load(path)[0].t_ns.tolist() == [T0 * 10**9, (T0 + 1) * 10**9]
+    assert read(path)[0].t_ns.tolist() == [T0 * 10**9, (T0 + 1) * 10**9]
 
 
 def test_stamps_that_count_from_the_start(tmp_path: Path) -> None:
     path = written(tmp_path, table([("0.0", 1), ("0.1", 2)]))
     with pytest.raises(BadInput, match="count from the start"):
-        csv.load(path)
+        read(path)
     target = parse_target(f"csv:{path}?start=2026-11-21T14:00:00+01:00")  # the plus becomes a blank
-    assert csv.load(target)[0].t_ns.tolist() == [T0 * 10**9, T0 * 10**9 + 10**8]
-
-
-def test_parquet_of_others_and_of_ours(tmp_path: Path) -> None:
-    other = tmp_path / "other.parquet"
-    with duckdb.connect() as db:
-        db.execute(
-            "copy (select timestamptz '2026-11-21 13:00:00+00' + to_seconds(i) as ts, 100.0 + i as power_w "
-            f"from range(3) t(i)) to '{other}' (format parquet)"
-        )
-        db.execute(
-            "copy (select timestamp '2026-11-21 14:00:00' + to_seconds(i) as ts, 100.0 + i as power_w "
-            f"from range(3) t(i)) to '{tmp_path}/naive.parquet' (format parquet)"
-        )
-    (found,) = csv.load(other, {"time": "ts"})
-    assert found.t_ns.tolist() == [(T0 + second) * 10**9 for second in range(3)]
-    with pytest.raises(BadInput, match="without a zone"):
-        csv.load(tmp_path / "naive.parquet", {"time": "ts"})
-    (local,) = csv.load(tmp_path / "naive.parquet", {"time": "ts", "zone": "Europe/Berlin"})
-    assert local.t_ns.tolist() == found.t_ns.tolist() and local.value.tolist() == [100, 101, 102]
-    traces.write(tmp_path / "ours.parquet", [found])
-    (back,) = csv.load(tmp_path / "ours.parquet")
-    assert back.channel == found.channel and back.value.tolist() == found.value.tolist()
+    assert read(path, target.options)[0].t_ns.tolist() == [T0 * 10**9, T0 * 10**9 + 10**8]
 
 
 # ------------------------------------------------------------------------------------------------------------ time zones
@@ -144,12 +119,12 @@ def test_parquet_of_others_and_of_ours(tmp_path: Path) -> None:
 def test_local_time_needs_its_zone(tmp_path: Path) -> None:
     path = written(tmp_path, table([("2026-11-21 14:00:00", 1), ("2026-11-21 14:00:01", 2)]))
     with pytest.raises(BadInput, match="without a zone") as refused:
-        csv.load(path)
+        read(path)
     assert "zone=" in refused.value.hint
     for zone in ("Europe/Berlin", "+01:00", " 01:00"):
-        assert csv.load(path, {"zone": zone})[0].t_ns[0] == T0 * 10**9
+        assert read(path, {"zone": zone})[0].t_ns[0] == T0 * 10**9
     with pytest.raises(BadInput, match="no time zone"):
-        csv.load(path, {"zone": "Europe/Munich"})
+        read(path, {"zone": "Europe/Munich"})
 
 
 def autumn(first: int, last: int, every: int = 600) -> list[tuple[str, int]]:
@@ -161,69 +136,37 @@ def autumn(first: int, last: int, every: int = 600) -> list[tuple[str, int]]:
     ]
 
 
-@pytest.mark.parametrize(("first", "last"), [(-7200, 7200), (-3000, 7200), (600, 7200), (-7200, 600)])
+@pytest.mark.parametrize(("first", "last"), [(-7200, 7200), (-7200, 600)])
 def test_the_hour_that_occurs_twice_is_told_apart_by_order(tmp_path: Path, first: int, last: int) -> None:
     rows = autumn(first, last)
-    found = csv.examine(written(tmp_path, table(rows)), {"zone": "Europe/Berlin"})
-    steps = np.diff(found.traces[0].t_ns)
-    assert np.all(steps == 600 * 10**9)
-    assert found.traces[0].value.tolist() == [second for _, second in rows]
-    assert "hour-twice" in codes(found)
+    (found,) = read(written(tmp_path, table(rows)), {"zone": "Europe/Berlin"})
+    assert np.all(np.diff(found.t_ns) == 600 * 10**9)
+    assert found.value.tolist() == [second for _, second in rows]
 
 
-def test_an_hour_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+def test_the_time_of_reading_stands_in_for_an_hour_that_does_not_exist(tmp_path: Path) -> None:
     path = written(tmp_path, table([("2026-03-29 01:59:59", 1), ("2026-03-29 02:30:00", 2)]))
-    with pytest.raises(BadInput, match="does not exist") as refused:
-        csv.load(path, {"zone": "Europe/Berlin"})
-    assert "+01:00" in refused.value.hint
-    assert len(csv.load(path, {"zone": "+01:00"})[0]) == 2
+    source = csv.METER.open(parse_target(f"csv:{path}?zone=Europe/Berlin&begin=start"), LocalHost())
+    assert [one.device_ns is None for one in source.read()] == [False, True]
+    (found,) = read(path, {"zone": "+01:00"})
+    assert np.diff(found.t_ns).tolist() == [1801 * 10**9]
 
 
-def test_a_clock_with_summer_time_and_a_fixed_zone_is_found_out(tmp_path: Path) -> None:
-    path = written(tmp_path, table(autumn(-7200, 7200)))
-    with pytest.raises(BadInput, match=r"falls back by 3\d00 s.*12 of 24 readings"):
-        csv.load(path, {"zone": "+02:00"})
-    found = csv.examine(path, {"zone": "+02:00", "jump": "correct"})
-    assert np.all(np.diff(found.traces[0].t_ns) == 600 * 10**9) and "clock-set" in codes(found)
-
-
-def test_a_leap_of_an_hour_is_said_and_taken_out_on_request(tmp_path: Path) -> None:
-    stamps = [T0 + second + (3600 if second >= 50 else 0) for second in range(100)]
-    path = written(tmp_path, table([(str(stamp), 1) for stamp in stamps]))
-    assert codes(csv.examine(path)) == ["hour-leap"]
-    corrected = csv.examine(path, {"jump": "correct"})
-    assert np.all(np.diff(corrected.traces[0].t_ns) == 10**9) and codes(corrected) == ["clock-set"]
-
-
-def test_a_clock_that_was_set_back_is_refused(tmp_path: Path) -> None:
-    stamps = [T0 + second - (40 if second >= 50 else 0) for second in range(100)]
-    path = written(tmp_path, table([(str(stamp), n) for n, stamp in enumerate(stamps)]))
-    with pytest.raises(BadInput, match=r"falls back by 39 s at reading 51: 40 of 100 readings \(40.0%\)"):
-        csv.load(path)
-    for name in ("correct", "mend"):  # mend: its name in 0.1.0
-        found = csv.load(path, {"jump": name})[0]
-        assert np.all(np.diff(found.t_ns) == 10**9) and found.value.tolist() == list(range(100))
-    with pytest.raises(BadInput, match="unknown value of jump= 'corect'"):
-        csv.load(path, {"jump": "corect"})
-
-
-def test_two_offsets_are_taken_at_their_word_and_a_missing_one_is_not(tmp_path: Path) -> None:
+def test_two_offsets_are_taken_at_their_word(tmp_path: Path) -> None:
     rows: list[tuple[str, object]] = [("2026-10-25T02:59:59+02:00", 1), ("2026-10-25T02:00:00+01:00", 2)]
-    found = csv.examine(written(tmp_path, table(rows)))
-    assert np.diff(found.traces[0].t_ns).tolist() == [10**9] and codes(found) == ["zones"]
-    with pytest.raises(BadInput, match="1 of 3 stamps name no zone"):
-        csv.load(written(tmp_path, table([*rows, ("2026-10-25T02:00:01", 3)])))
+    (found,) = read(written(tmp_path, table(rows)))
+    assert np.diff(found.t_ns).tolist() == [10**9]
 
 
 def test_day_or_month_is_asked_for(tmp_path: Path) -> None:
     path = written(tmp_path, table([("03/04/2026 10:00:00", 1), ("03/04/2026 10:00:01", 2)]))
     with pytest.raises(BadInput, match="day or with the month"):
-        csv.load(path, {"zone": "UTC"})
-    (found,) = csv.load(path, {"zone": "UTC", "format": "%d/%m/%Y %H:%M:%S"})
+        read(path, {"zone": "UTC"})
+    (found,) = read(path, {"zone": "UTC", "format": "%d/%m/%Y %H:%M:%S"})
     assert found.t_ns[0] == int(datetime.datetime(2026, 4, 3, 10, tzinfo=datetime.UTC).timestamp()) * 10**9
     clear = written(tmp_path, table([("03/04/2026 10:00:00", 1), ("03/14/2026 10:00:00", 2)]))
     month = int(datetime.datetime(2026, 3, 4, 10, tzinfo=datetime.UTC).timestamp()) * 10**9
-    assert csv.load(clear, {"zone": "UTC"})[0].t_ns[0] == month
+    assert read(clear, {"zone": "UTC"})[0].t_ns[0] == month
 
 
 @given(

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from shakedown.prediction import Config, Rates, forecast, seconds, setup
+from shakedown.prediction import Config, Rates, forecast, priors, seconds, setup
 from shakedown.prediction.inputs import BROADCASTS, netlib
 from shakedown.prediction.setup import Row
 
@@ -84,7 +84,7 @@ def test_large_matrices_from_small_ones() -> None:
 
 
 def test_without_any_run_the_interval_says_how_little_is_known() -> None:
-    known = setup.known(27e9, "mean of 64 processors' DGEMM")
+    known = priors.Prior(low=27e9, high=27e9, source="mean of 64 processors' DGEMM")
     described = msgspec.structs.replace(DAHU, priors={**DAHU.priors, "dgemm": known})
     rows = [Row(count=32, n=n, p=32, q=32, rate=rate * 1e12) for n, rate in SIZES.items()]
     found = forecast.summary(forecast.forecast(described, (), rows))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -15,23 +12,12 @@ import pytest
 from shakedown.errors import BadInput
 from shakedown.prediction import forecast, page, setup
 from shakedown.prediction.priors import DEFAULTS
-
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "bench" / "forecast.py"
-
-
-@cache
-def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bench_forecast", SCRIPT)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["bench_forecast"] = module
-    spec.loader.exec_module(module)
-    return module
+from support import bench
 
 
 @cache
 def outcomes() -> dict[str, Any]:
-    return {one.name: bench().judge(one) for one in bench().read()}
+    return {one.name: bench.script("forecast").judge(one) for one in bench.script("forecast").read()}
 
 
 def test_the_intervals_hold_on_series_that_were_held_out() -> None:
@@ -61,7 +47,7 @@ def test_few_are_refused_and_each_with_its_reason() -> None:
 
 def test_gpus_described_as_nodes_are_refused_and_as_gpus_forecast() -> None:
     """42, 83 and 168 Tflop/s on 1, 2 and 4 GPUs: measured 328 on 8, once forecast at 37."""
-    series = next(one for one in bench().read() if one.name.startswith("Kempner"))
+    series = next(one for one in bench.script("forecast").read() if one.name.startswith("Kempner"))
     as_nodes = msgspec.structs.replace(series.described, counts="nodes", priors=DEFAULTS)
     with pytest.raises(BadInput, match="by -") as refused:
         forecast.forecast(as_nodes, series.observed, series.held_out)
@@ -75,7 +61,7 @@ def test_the_script_prints_each_series_and_the_coverage(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["forecast.py", "--only", "Siyuan", "--rows"])
-    bench().main()
+    bench.script("forecast").main()
     out = capsys.readouterr().out
     assert "Siyuan-1" in out and "held out: 1 of 1 rows" in out
 
@@ -101,8 +87,8 @@ def test_the_error_of_a_description_is_that_of_its_kind_where_it_says_none() -> 
 
 
 def test_the_documentation_says_how_much_the_choices_matter() -> None:
-    document = (SCRIPT.parents[2] / "docs" / "forecast.md").read_text(encoding="utf-8")
-    for one in bench().choices():
+    document = (bench.BENCH.parents[1] / "docs" / "forecast.md").read_text(encoding="utf-8")
+    for one in bench.script("forecast").choices():
         (line,) = (row for row in document.splitlines() if row.startswith(f"| {one.changed} |"))
         told = [float(cell.strip().removesuffix(" %")) for cell in line.strip("|").split("|")[1:]]
         assert told == pytest.approx([100 * one.mean, 100 * one.worst, 100 * one.last], abs=0.15), one.changed

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from shakedown.analysis import build
 from shakedown.errors import BadInput, Interrupted
 from shakedown.run import loop, session
 from shakedown.run.batch import campaign_jobs, submission
@@ -47,10 +48,44 @@ def test_a_campaign_is_planned_and_run_here_and_whoever_watches_is_told(tmp_path
     said: list[str] = []
     ran = session.begin(TEXT, "c", tmp_path / "R", How(), Lines(said.append))
     assert ran is not None and ran.whole and [one.state for one in ran.measurements] == ["ok", "ok"]
-    assert ran.parts[0].path == tmp_path / "R" and session.code_of_states(ran.measurements) == 0
+    assert ran.parts[0].path == tmp_path / "R" and session.code_of_states(ran) == 0
     assert said[0].startswith("C: 2 runs, about") and sum("ok " in one for one in said) == 2
     again = session.go_on(tmp_path / "R", How(), Lines())
     assert again is not None and list(again.measurements) == list(ran.measurements), "what is whole is not repeated"
+
+
+def test_what_the_time_limit_leaves_out_is_named_undecided_and_gone_on_with(tmp_path: Path) -> None:
+    text = TEXT.replace("tag = [1, 2]", "seconds = [0.01, 50]").replace("params = { seconds = 0.01 }\n", "")
+    said: list[str] = []
+    ran = session.begin(text, "c", tmp_path / "R", How(time_limit_s=20.0), Lines(said.append))
+    assert ran is not None and ran.not_begun and len(ran.measurements) == 1 and session.code_of_states(ran) == 4
+    assert any("not begun" in one and "the time limit ends before it would" in one for one in said)
+    assert f"shakedown run --resume {tmp_path / 'R'}" in said[-1]
+    analysis, damaged = build.analyse(ran.parts[0])
+    assert len(analysis.not_begun) == 1 and not damaged and session.exit_code(analysis) == 4
+    assert any(one.startswith("Not begun: ") for one in analysis.summary)
+    again = session.go_on(tmp_path / "R", How(time_limit_s=0.1), Lines())
+    assert again is not None and len(again.measurements) == 1, "what is whole is not repeated"
+
+
+def test_a_time_limit_is_none_of_a_job(tmp_path: Path, handed: list[Any]) -> None:
+    with pytest.raises(BadInput, match="--time-limit"):
+        session.begin(TEXT, "c", tmp_path / "R", How(batch=SLURM, time_limit_s=60.0), Lines())
+    assert not handed and not (tmp_path / "R").exists()
+
+
+def test_a_limit_of_what_was_not_begun_is_undecided_and_one_of_what_is_not_possible_not_measured(
+    tmp_path: Path,
+) -> None:
+    text = TEXT.replace("tag = [1, 2]", "seconds = [50]").replace("params = { seconds = 0.01 }\n", "")
+    text += '[[run]]\nworkload = "gpu_query"\n'
+    text += '[[limit]]\nmetric = "empty.time"\nat_most = "1 s"\n[[limit]]\nmetric = "gpu_query.devices"\nat_least = 1\n'
+    ran = session.begin(text, "c", tmp_path / "R", How(time_limit_s=1.0), Lines())
+    assert ran is not None
+    analysis, _ = build.analyse(ran.parts[0])
+    states = [(one.state, one.evidence) for one in analysis.verdicts]
+    assert states == [("undecided", "a run of it was not begun"), ("not measured", "no run of it ended successfully")]
+    assert session.exit_code(analysis) == 3
 
 
 def test_a_campaign_for_an_engine_is_prepared_and_handed_over(tmp_path: Path, handed: list[Any]) -> None:

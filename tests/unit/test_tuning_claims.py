@@ -5,43 +5,28 @@ The statistics over many sweeps are scripts/bench/tune_claims.py's, which is sta
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import random
-import sys
-from functools import cache
-from pathlib import Path
-from types import ModuleType
 
 import msgspec
 import pytest
-from test_tuning_parts import result, trial
+from test_tuning_outcome import result
 
 from shakedown.tuning import explain, page
 from shakedown.tuning.paired import Observation, compare, interval_of, joint_factor
 from shakedown.tuning.records import Effect, Interval, Level
-
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "bench" / "tune_claims.py"
-
-
-@cache
-def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bench_tune_claims", SCRIPT)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["bench_tune_claims"] = module
-    spec.loader.exec_module(module)
-    return module
+from support import bench
+from support.tunings import trial
 
 
 @pytest.mark.parametrize(("noise", "spikes"), [(0.01, 0.0), (0.03, 0.0), (0.01, 0.05)])
 def test_on_equal_values_nothing_is_claimed(noise: float, spikes: float) -> None:
-    found = bench().claims(3, noise, spikes, first_seed=3)
+    found = bench.script("tune_claims").claims(3, noise, spikes, first_seed=3)
     assert found.false == 0
 
 
 def test_an_effect_of_useful_size_is_claimed() -> None:
-    found = bench().claims(2, 0.005, effect=0.05)
+    found = bench.script("tune_claims").claims(2, 0.005, effect=0.05)
     assert (found.true, found.false) == (2, 0)
 
 

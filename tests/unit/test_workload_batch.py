@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from shakedown.hosts.access import Result
 from shakedown.records import Params, Value
 from shakedown.schedulers import JobRecord, JobState, Request, Scheduler
 from shakedown.workloads import batch as workload
+from support import clocks
 from support.machines import host, machine
 from support.workloads import options, params_of
 
@@ -94,6 +94,7 @@ class Engine:
         self.lie = lie
         self.jobs: dict[str, dict[str, Any]] = {}
         self.cancelled: list[str] = []
+        self.clock = clocks.fake(1e9)
 
     def scheduler(self) -> Scheduler:
         return Scheduler(
@@ -138,10 +139,10 @@ class Engine:
             "long": float(sleep) > 100,
             "ended": "timeout" if float(sleep) == 900 else "",
             "tasks": tasks,
-            "at": time.time(),
+            "at": self.clock.unix_s(),
         }
         for task in [str(one) for one in range(1, tasks + 1)] or [""]:
-            Path(request.folder, f"begun{task}").write_text(str(time.time()))
+            Path(request.folder, f"begun{task}").write_text(str(self.clock.unix_s()))
             Path(request.folder, f"said{task}").write_text(f"{token} node1")
         return name
 
@@ -193,13 +194,6 @@ class Told:
             self.work[kernel] = (work, seconds, residual)
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "_HELD_S", 0.0)
-    monkeypatch.setattr(_batch_jobs, "FILE_S", 0.0)
-    monkeypatch.setattr(_batch_jobs, "LOOK_S", 0.01)
-
-
 def site(engine: Engine, folder: Path, **given: Any) -> _batch_jobs.Site:
     dialect = Dialect(
         array=lambda n: ("array",),
@@ -209,7 +203,13 @@ def site(engine: Engine, folder: Path, **given: Any) -> _batch_jobs.Site:
         release=lambda job: ("release", job),
     )
     template = Request(name="t", argv=("x",), folder=str(folder), gres="gpu:1", exclusive=False)
-    base: dict[str, Any] = {"wait_s": 5.0, "jobs": [], "dialect": dialect, "template": template}
+    base: dict[str, Any] = {
+        "wait_s": 300.0,
+        "jobs": [],
+        "dialect": dialect,
+        "template": template,
+        "clock": engine.clock,
+    }
     return _batch_jobs.Site(engine=engine.scheduler(), door=engine, folder=folder, **{**base, **given})
 
 
@@ -271,7 +271,7 @@ def test_latency_is_from_before_the_submission_to_the_first_line_of_the_script(t
 
 
 def test_clocks_that_differ_are_no_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "written", lambda path: "12.5")
+    monkeypatch.setattr(batch, "written", lambda site, path: "12.5")
     with pytest.raises(CannotMeasure, match="clocks"):
         batch.latency(site(Engine(), tmp_path), 1, Told())  # type: ignore[arg-type]
 
@@ -281,7 +281,7 @@ def test_a_small_job_that_is_lost_fails_the_throughput(tmp_path: Path, monkeypat
     batch.throughput(site(Engine(), tmp_path), 5, told)  # type: ignore[arg-type]
     work, seconds, residual = told.work["throughput"]
     assert work == {"jobs": 5} and seconds[0] > 0 and residual.passed
-    monkeypatch.setattr(batch, "written", lambda path: "")
+    monkeypatch.setattr(batch, "written", lambda site, path: "")
     batch.throughput(site(Engine(), tmp_path), 2, told)  # type: ignore[arg-type]
     assert told.work["throughput"][2].value == 2 and told.notices
 

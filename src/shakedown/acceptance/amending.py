@@ -102,9 +102,6 @@ def _how(before: Test, after: Test) -> str:
         return f"kind {before.kind} is now {after.kind}"
     if checking.waits(before) and not checking.waits(after):
         return "what it waited for was filled in"
-    names = [one.encode_name for one in msgspec.structs.fields(type(before)) if _differ(before, after, one.name)]
+    fields = msgspec.structs.fields(type(before))
+    names = [one.encode_name for one in fields if getattr(before, one.name) != getattr(after, one.name)]
     return ", ".join(names) if is_otherwise(before, after) else f"reworded ({', '.join(names)})"
-
-
-def _differ(before: Test, after: Test, name: str) -> bool:
-    return bool(getattr(before, name) != getattr(after, name))

@@ -18,7 +18,7 @@ from ..document.text import day
 from ..errors import COULD_NOT_MEASURE, BadInput, StoreFailed
 from ..files import atomic
 from ..operate.availability import contract as contracts
-from ..operate.availability.records import AvailabilityReport, Moved
+from ..operate.availability.records import AvailabilityReport
 from ..results.outcome import last_line
 from ..units import show
 from .plan import AcceptancePlan, AvailabilityTest
@@ -135,18 +135,10 @@ def _maintenance(told: AvailabilityReport) -> Iterator[str]:
         mine = [one for one in applied if one.rule == rule]
         hours = sum(one.scheduled_h if one.treat == "not scheduled" else one.forgiven_h for one in mine)
         treat = "taken out of the scheduled time" if mine[0].treat == "not scheduled" else "counted as up"
-        yield (
-            f"{rule}: {hours:,.1f} processor-hours {treat}"
-            if told.counting == "processors"
-            else (f"{rule}: {hours:,.1f} hours {treat}")
-        )
-    yield from (f"{one.rule} does not hold for {one.what or one.nodes}: {one.refused}" for one in _first(refused))
+        yield f"{rule}: {hours:,.1f} {'processor-' * (told.counting == 'processors')}hours {treat}"
+    yield from (f"{one.rule} does not hold for {one.what or one.nodes}: {one.refused}" for one in refused[:3])
     lost = sum(one.lost_h for one in told.causes if one.scheduled)
     if lost > 0:
         yield f"{lost:,.1f} hours of scheduled maintenance in the whole history count as lost: the contract leaves them in"
     elif not told.exclusions:
         yield "no maintenance was left out"
-
-
-def _first(refused: list[Moved], most: int = 3) -> list[Moved]:
-    return refused[:most]

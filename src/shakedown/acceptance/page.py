@@ -123,10 +123,6 @@ def _faults(result: Result) -> Section:
     )
 
 
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
 def _requirement(one: Required, tests: dict[str, Tested]) -> Section:
     pairs = [("Verdict", one.state), ("Severity", one.severity)]
     if one.page:
@@ -140,12 +136,12 @@ def _requirement(one: Required, tests: dict[str, Tested]) -> Section:
         ]
     blocks: list[Block] = [Text(text=one.text), Facts(pairs=tuple(pairs))]
     for name in one.tests:
-        blocks += _test(tests[name]) if name in one.at_home else [_elsewhere(tests[name])]
-    return Section(id=f"clause-{_slug(one.id)}", title=f"{one.clause} {one.id}", short=one.clause, blocks=tuple(blocks))
-
-
-def _elsewhere(test: Tested) -> Text:
-    return Text(text=f"{test.title}: {test.state}. This test is shown with the first requirement that it is for.")
+        elsewhere = (
+            f"{tests[name].title}: {tests[name].state}. This test is shown with the first requirement that it is for."
+        )
+        blocks += _test(tests[name]) if name in one.at_home else [Text(text=elsewhere)]
+    slug = re.sub(r"[^a-z0-9]+", "-", one.id.lower()).strip("-")
+    return Section(id=f"clause-{slug}", title=f"{one.clause} {one.id}", short=one.clause, blocks=tuple(blocks))
 
 
 def reason_beside(test: Tested) -> str:
@@ -166,30 +162,16 @@ def facts_of(test: Tested) -> tuple[tuple[str, str], ...]:
 
 
 def _test(test: Tested) -> list[Block]:
-    blocks: list[Block] = [
-        Facts(
-            title=f"{test.title}: {test.state}",
-            pairs=(
-                ("Verdict", f"{test.state}: {test.reason}"),
-                *facts_of(test),
-            ),
-        )
-    ]
+    pairs = (("Verdict", f"{test.state}: {test.reason}"), *facts_of(test))
+    blocks: list[Block] = [Facts(title=f"{test.title}: {test.state}", pairs=pairs)]
     if test.steps:
         rows = tuple((str(number), step) for number, step in enumerate(test.steps, 1))
         blocks.append(Table(title="Steps", columns=(Column("Step", "note"), Column("What to do")), rows=rows))
     if test.attempts:
-        columns = (
-            Column("Attempt"),
-            Column("When", "note"),
-            Column("By"),
-            Column("State", "state"),
-            Column("What was seen"),
-            Column("Evidence", "code"),
-        )
-        blocks.append(
-            Table(title="Attempts", columns=columns, rows=tuple(attempt_row(one, test) for one in test.attempts))
-        )
+        seen = (Column("State", "state"), Column("What was seen"), Column("Evidence", "code"))
+        columns = (Column("Attempt"), Column("When", "note"), Column("By"), *seen)
+        attempts = tuple(attempt_row(one, test) for one in test.attempts)
+        blocks.append(Table(title="Attempts", columns=columns, rows=attempts))
     blocks += [Text(text=words) for words in rounds_of(test)]
     for tried in test.attempts:
         if len(tried.points) > 1 or tried.observed or tried.attached or tried.circumstances:
@@ -277,13 +259,7 @@ def _details(tried: Tried) -> list[Block]:
     shown, caption = worst_first(tried.points)
     blocks: list[Block] = []
     if len(tried.points) > 1:
-        columns = (
-            Column("Criterion"),
-            Column("Where"),
-            Column("Found"),
-            Column("From", "note"),
-            Column("State", "state"),
-        )
+        told = (Column("Criterion"), Column("Where"), Column("Found"), Column("From", "note"), Column("State", "state"))
         rows = tuple(
             (
                 f"{one.criterion}\n{one.source}" if one.source else one.criterion,
@@ -294,7 +270,7 @@ def _details(tried: Tried) -> list[Block]:
             )
             for one in shown
         )
-        blocks.append(_filled(f"Attempt {tried.number}: criteria", columns, rows, caption))
+        blocks.append(_filled(f"Attempt {tried.number}: criteria", told, rows, caption))
     if tried.circumstances:
         blocks.append(Facts(title=f"Attempt {tried.number}: measured at", pairs=tried.circumstances))
     if tried.observed or tried.attached:

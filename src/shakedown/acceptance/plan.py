@@ -17,6 +17,7 @@ from .. import campaign, strict
 from ..campaign import Repeat
 from ..errors import COULD_NOT_MEASURE, UNDECIDED, BadInput, unknown
 from ..records import Params, Value
+from ..strict import to_toml
 
 Severity = Literal["mandatory", "desirable"]
 HostKind = Literal["any", "gpu", "bare metal"]
@@ -316,21 +317,6 @@ def run_entry(test: RunTest, number_of_repeats: int) -> campaign.RunEntry:
 def repeats_of(test: RunTest) -> int:
     """How often a test's runs are repeated in one session; one that must succeed over days has one in each."""
     return 1 if test.over else test.times
-
-
-def to_toml(value: object) -> str:
-    """A value of a campaign as TOML, for the few kinds of values that a campaign holds."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, str):
-        return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{to_toml(name)} = {to_toml(one)}" for name, one in value.items()) + " }"
-    if isinstance(value, Iterable):
-        return "[" + ", ".join(map(to_toml, value)) + "]"
-    raise TypeError(f"a campaign holds no {type(value).__name__}")
 
 
 def campaign_toml(plan: AcceptancePlan, tests: Iterable[RunTest]) -> str:

@@ -59,9 +59,8 @@ def points(test: RunTest, runs: Sequence[str], session: Measured) -> tuple[Point
     mine = [one for one in session.measurements if one.run in set(runs)]
     if not mine:
         why = [one.why for one in session.plan.skipped if one.what == test.workload]
-        return (
-            Point(criterion=f"{test.workload} runs", found=why[0] if why else "no run of it", state="not measured"),
-        )
+        skipped = why[0] if why else "no run of it"
+        return (Point(criterion=f"{test.workload} runs", found=skipped, state="not measured"),)
     mine, few = hosts.counted(test, mine, session.analysis.machine)
     found = [_ended(one) for one in mine if one.state != "ok"]
     if few:
@@ -302,12 +301,8 @@ def _fleet(one: Finding, findings: list[Finding]) -> Reference:
         if (other.metric, table.key(other.params)) == (one.metric, table.key(one.params)) and other.value is not None
     }
     if len(same) < stragglers.FEWEST:
-        return Reference(
-            0,
-            0,
-            FLEET_MEDIAN,
-            f"{count(len(same), 'host')} with this value at these parameters: a median needs {stragglers.FEWEST}",
-        )
+        few = f"{count(len(same), 'host')} with this value at these parameters: a median needs {stragglers.FEWEST}"
+        return Reference(0, 0, FLEET_MEDIAN, few)
     middle = statistics.median(same.values())
     return Reference(middle, middle, f"the median of {len(same)} hosts ({show(middle, one.unit)})")
 

@@ -81,24 +81,12 @@ def command_points(test: CommandTest, ended: Ended, output: str) -> tuple[Point,
         return tuple(points)  # it says itself that nothing is decided: what it printed meanwhile decides nothing either
     if ended.lost:
         points.append(Point(criterion="all output is kept", found=ended.lost, state="not measured"))
-    for pattern in test.expect:
-        found = re.search(pattern, output, re.MULTILINE)
-        points.append(
-            Point(
-                criterion=f"the output holds {pattern!r}",
-                found=f"found: {_short(found[0])}" if found else "not found",
-                state="met" if found else "not met",
-            )
-        )
-    for pattern in test.refuse:
-        found = re.search(pattern, output, re.MULTILINE)
-        points.append(
-            Point(
-                criterion=f"the output does not hold {pattern!r}",
-                found=f"found: {_short(found[0])}" if found else "not found",
-                state="not met" if found else "met",
-            )
-        )
+    for wanted, patterns in ((True, test.expect), (False, test.refuse)):
+        for pattern in patterns:
+            match = re.search(pattern, output, re.MULTILINE)
+            found = f"found: {_short(match[0])}" if match else "not found"
+            criterion = f"the output {'holds' if wanted else 'does not hold'} {pattern!r}"
+            points.append(Point(criterion=criterion, found=found, state="met" if bool(match) == wanted else "not met"))
     return (*points, *(_value(value, output) for value in test.values))
 
 
@@ -130,9 +118,8 @@ def _value(entry: ValueEntry, output: str) -> Point:
     try:
         value = checking.quantity(found[1], entry.unit)
     except BadInput as error:
-        return Point(
-            criterion=criterion, found=f"{found[1]!r}: {error.what}", state="not measured", source=entry.source
-        )
+        why = f"{found[1]!r}: {error.what}"
+        return Point(criterion=criterion, found=why, state="not measured", source=entry.source)
     return Point(
         criterion=criterion,
         found=beside_bounds(value, entry),
@@ -159,29 +146,12 @@ def form_points(test: ManualTest, form: Form) -> tuple[Point, ...]:
     answers = {one.name: one for one in form.answers}
     points = []
     for field in test.fields:
-        if not field.judged:
-            continue
-        given = answers.get(field.name)
-        criterion = f"{field.title}: {asked_of(field, test)}"
-        if given is None:
-            points.append(Point(criterion=criterion, found="not filled in", state="not measured", where=form.subject))
-        elif field.expect:
-            state: State = "met" if given.text == field.expect else "not met"
-            points.append(Point(criterion=criterion, found=given.text, state=state, where=form.subject))
-        elif field.after:
-            points.append(_order(criterion, given, answers.get(field.after), form.subject))
-        elif given.value is None:
-            points.append(Point(criterion=criterion, found="no number", state="not measured", where=form.subject))
-        else:
+        if field.judged:
+            found, state, value = _answered(field, answers)
+            criterion = f"{field.title}: {asked_of(field, test)}"
+            unit = "" if value is None else field.unit
             points.append(
-                Point(
-                    criterion=criterion,
-                    found=beside_bounds(given.value, field),
-                    state=within(given.value, field),
-                    where=form.subject,
-                    value=given.value,
-                    unit=field.unit,
-                )
+                Point(criterion=criterion, found=found, state=state, where=form.subject, value=value, unit=unit)
             )
     for one in test.attachments:
         if one.required and one.name not in form.attachments:
@@ -195,12 +165,20 @@ def form_points(test: ManualTest, form: Form) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _order(criterion: str, given: Answer, first: Answer | None, subject: str) -> Point:
-    """A time that must not be before another."""
-    if given.value is None or first is None or first.value is None:
-        return Point(criterion=criterion, found="one of both times is missing", state="not measured", where=subject)
-    state: State = "met" if given.value >= first.value else "not met"
-    return Point(criterion=criterion, found=f"{given.text}, and {first.text}", state=state, where=subject)
+def _answered(field: FieldEntry, answers: Mapping[str, Answer]) -> tuple[str, State, float | None]:
+    """What an answer says in words, its state, and its value where it is a number."""
+    given, first = answers.get(field.name), answers.get(field.after)
+    if given is None:
+        return "not filled in", "not measured", None
+    if field.expect:
+        return given.text, "met" if given.text == field.expect else "not met", None
+    if field.after:  # a time that must not be before another
+        if given.value is None or first is None or first.value is None:
+            return "one of both times is missing", "not measured", None
+        return f"{given.text}, and {first.text}", "met" if given.value >= first.value else "not met", None
+    if given.value is None:
+        return "no number", "not measured", None
+    return beside_bounds(given.value, field), within(given.value, field), given.value
 
 
 # ----------------------------------------------------------------------------------------------------------------- tests

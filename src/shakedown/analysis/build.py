@@ -13,7 +13,21 @@ from ..errors import StoreFailed, plain
 from ..files.atomic import write
 from ..machine.span import span
 from ..metering import campaign_meters
-from ..records import Absent, Analysis, Finding, Host, Machine, Measurement, Metric, Notice, Outcome, Peak, Plan
+from ..records import (
+    Absent,
+    Analysis,
+    Finding,
+    Host,
+    Machine,
+    Measurement,
+    Metric,
+    Notice,
+    Outcome,
+    Peak,
+    Plan,
+    Run,
+    Verdict,
+)
 from ..results.run_directory import RunDirectory
 from . import (
     advice,
@@ -177,6 +191,8 @@ def build(
     used = {str(workload) for workload in set(cases.workload)} | {one.workload for one in outcomes}
     by_workload = {workload: workloads.get(workload).metrics for workload in sorted(used)}
     metrics = {metric.name: metric for group in by_workload.values() for metric in group}
+    begun = {one.run for one in outcomes}
+    waiting = [run for run in plan.runs if run.id not in begun]
     cases, many_pairs = pair_matrix.split(cases)
     found = pair_matrix.with_notices(derive.findings(cases, by_workload), many_pairs)
     found = sizes.by_rule(found, metrics, machine.hosts)
@@ -191,11 +207,7 @@ def build(
         measured = sizes.by_rule(power.findings, metrics, machine.hosts)
         found += [_noticed(one, advice.stands_in(one, metrics[one.metric])) for one in measured]
         titles |= {name: "Between the runs" for name in power.metrics if name not in titles}
-    partial = {(one.workload, one.host): one.reason for one in outcomes if one.state == "partial"}
-    verdicts = tuple(
-        msgspec.structs.replace(one, causes=causes.of_verdict(one, outcomes, machine.hosts))
-        for one in limits.verdicts(plan.limits, found, metrics, peaks, partial)
-    )
+    verdicts = _verdicts(plan, waiting, found, metrics, peaks, outcomes, machine.hosts)
     systems = [one for one in published.systems() if not plan.compare_with or one.id in plan.compare_with]
     disturbances = advice.common([one.notices for one in outcomes])
     analysis = Analysis(
@@ -213,12 +225,41 @@ def build(
         curves=curves.curves(systems, {one.metric: metrics[one.metric] for one in found}),
         power=None if power is None else power.view,
         skipped=plan.skipped,
+        not_begun=tuple(run.label for run in waiting),
         checks=checks.worst_of(outcomes),
         notices=(*advice.stand_ins(found), *notices, *stragglers.notices(slow, metrics), *disturbances),
     )
     laid = published_comparison.beside(found, metrics, systems, circumstances.setting_of(analysis))
     analysis = msgspec.structs.replace(analysis, beside=laid, summary=summary.summarise(analysis, plan))
     return pair_matrix.with_pairs(analysis, many_pairs)
+
+
+def _verdicts(
+    plan: Plan,
+    waiting: Sequence[Run],
+    found: Sequence[Finding],
+    metrics: dict[str, Metric],
+    peaks: dict[str, tuple[Peak, ...]],
+    outcomes: Sequence[Outcome],
+    hosts: Sequence[Host],
+) -> tuple[Verdict, ...]:
+    """Each limit of the plan against the findings, with known causes where it is not met; ``waiting``: not begun."""
+    partial = {(one.workload, one.host): one.reason for one in outcomes if one.state == "partial"}
+    to_come = {metric.name for name in {run.workload for run in waiting} for metric in workloads.get(name).metrics}
+    return tuple(
+        msgspec.structs.replace(one, causes=causes.of_verdict(one, outcomes, hosts))
+        for one in limits.verdicts(plan.limits, found, _limited(plan, metrics), peaks, partial, to_come)
+    )
+
+
+def _limited(plan: Plan, metrics: dict[str, Metric]) -> dict[str, Metric]:
+    """The metrics, with those of limits that nothing was run of: what a machine cannot run is limited all the same."""
+    found, wanted = dict(metrics), {one.metric for one in plan.limits}
+    for name in workloads.names():
+        if wanted <= found.keys():
+            break
+        found |= {metric.name: metric for metric in workloads.get(name).metrics if metric.name in wanted}
+    return found
 
 
 def _peaks(machine: Machine, names: set[str]) -> dict[str, tuple[Peak, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -142,11 +142,13 @@ def verdicts(
     metrics: Mapping[str, Metric],
     peaks: Mapping[str, Sequence[Peak]],
     partial: Mapping[tuple[str, str], str] | None = None,
+    to_come: Collection[str] = (),
 ) -> tuple[Verdict, ...]:
     """Each limit against the findings that it speaks of: met, not met, undecided where the interval straddles it.
 
     ``partial``: by workload and host, which devices gave no result and why. Of a limit that names no device it is not known
-    then whether all would meet it.
+    then whether all would meet it. ``to_come``: the metrics of runs that were not begun; a limit that nothing was measured
+    for is undecided where its run may be one of those.
 
     With several findings (sizes, thread counts) the best counts, of those that give the metric's figure (`Metric.only`); on
     several hosts each must meet it. ``peaks`` is by host, or by the folded list of a job's hosts.
@@ -165,6 +167,8 @@ def verdicts(
                 why = _none_spoken(limit, of_metric)
             many = len(peaks) > 1 or len(names) > 1
             verdict = _verdict(limit, metric, host, best, peaks.get(host, ()), many, why)
+            if verdict.state == "not measured" and limit.metric in to_come:
+                verdict = msgspec.structs.replace(verdict, state="undecided", evidence="a run of it was not begun")
             missing = (partial or {}).get((best.workload, host), "") if best and "index" not in limit.params else ""
             if verdict.state == "met" and missing:
                 evidence = f"{verdict.evidence} on the devices that gave a result; {missing}"

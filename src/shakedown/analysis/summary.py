@@ -37,6 +37,10 @@ def summarise(analysis: Analysis, plan: Plan) -> tuple[str, ...]:
         named = ", ".join(f"{one.label} ({one.state})" for one in bad[:3])
         more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
         sentences.append(f"{len(bad)} of {len(analysis.outcomes)} runs have no result: {named}{more}.")
+    if analysis.not_begun:
+        named = "; ".join(analysis.not_begun[:3])
+        more = f"; and {len(analysis.not_begun) - 3} more" if len(analysis.not_begun) > 3 else ""
+        sentences.append(f"Not begun: {named}{more} (`shakedown run --resume` continues).")
     if plan.skipped:
         sentences.append(f"Not possible here: {', '.join(sorted({one.what for one in plan.skipped}))}.")
     if not analysis.findings:

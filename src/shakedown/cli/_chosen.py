@@ -52,7 +52,7 @@ def campaign(name: str, settings: Sequence[str] = ()) -> tuple[str, str]:
 
 def of_workload(workload: Workload, settings: Sequence[str]) -> str:
     """The campaign that runs one workload. Raises BadInput for an unknown parameter."""
-    from ..acceptance.plan import to_toml
+    from ..strict import to_toml
 
     params: dict[str, Value] = {}
     sweep: dict[str, list[Value]] = {}

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def command(
     workload: Annotated[
         str,
-        typer.Argument(help="Whose output it is: xhpl (any HPL), hpcc, mccalpin (STREAM), fio, or any other workload."),
+        typer.Argument(
+            help="Whose output it is: xhpl (any HPL), hpcc, mccalpin (STREAM), fio, lammps, or any other workload."
+        ),
     ],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Its logs; also packed (gz, xz, bz2).")],
     host: Annotated[str, typer.Option(help="Where it was measured. Default: as each log states.")] = "",

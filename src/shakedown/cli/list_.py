@@ -35,11 +35,12 @@ def command(
         _one(kind, name, json=json)
         return
     if json:
-        terminal.print_json({one: _JSON[one]() for one in ((kind,) if kind else KINDS[:3])})
+        terminal.print_json({one: _LISTS[one]() for one in ((kind,) if kind else KINDS[:3])})
         return
     for one in (kind,) if kind else KINDS[:3]:
-        head, rows = _TABLES[one]()
-        terminal.print_table(head, rows, "" if kind else one)
+        columns = _COLUMNS[one]
+        rows = [[text.format(**entry) for text in columns.values()] for entry in _LISTS[one]()]
+        terminal.print_table(tuple(columns), rows, "" if kind else one)
     if kind == "workloads":
         terminal.say(
             "\n`shakedown list workloads NAME` shows its parameters, `shakedown run NAME [PARAMETER=VALUE]...` runs it"
@@ -93,14 +94,11 @@ def _says(param: Param) -> str:
     return "; ".join(words)
 
 
-Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+def _workload(one: Workload) -> dict[str, Any]:
+    return {"name": one.name, "title": one.title, "parameters": dict(one.params), "metrics": tuple(one.metrics)}
 
 
-def _campaigns() -> Table:
-    return ("campaign", "what it does"), [(one["name"], one["title"]) for one in _campaigns_json()]
-
-
-def _campaigns_json() -> list[dict[str, Any]]:
+def _campaigns() -> list[dict[str, Any]]:
     from .. import campaign
 
     found = [campaign.parse(*campaign.text_of(name)) for name in campaign.names()]
@@ -110,29 +108,13 @@ def _campaigns_json() -> list[dict[str, Any]]:
     ]
 
 
-def _workloads() -> Table:
-    from .. import workloads
-
-    return ("workload", "what it measures"), [(name, workloads.get(name).title) for name in workloads.names()]
-
-
-def _workloads_json() -> list[dict[str, Any]]:
+def _workloads() -> list[dict[str, Any]]:
     from .. import workloads
 
     return [_workload(workloads.get(name)) for name in workloads.names()]
 
 
-def _workload(one: Workload) -> dict[str, Any]:
-    return {"name": one.name, "title": one.title, "parameters": dict(one.params), "metrics": tuple(one.metrics)}
-
-
-def _published() -> Table:
-    return ("system", "name", "year", "values"), [
-        (one["id"], f"{one['name']}, {one['site']}", str(one["year"]), str(one["values"])) for one in _published_json()
-    ]
-
-
-def _published_json() -> list[dict[str, Any]]:
+def _published() -> list[dict[str, Any]]:
     from .. import published
 
     return [
@@ -141,13 +123,7 @@ def _published_json() -> list[dict[str, Any]]:
     ]
 
 
-def _metrics() -> Table:
-    return ("metric", "unit", "better", "title"), [
-        (one["name"], one["unit"], one["better"], one["title"]) for one in _metrics_json()
-    ]
-
-
-def _metrics_json() -> list[dict[str, Any]]:
+def _metrics() -> list[dict[str, Any]]:
     from .. import published, workloads
     from ..campaign import plan
 
@@ -157,10 +133,11 @@ def _metrics_json() -> list[dict[str, Any]]:
     return sorted(({key: getattr(one, key) for key in keys} for one in found), key=lambda one: str(one["name"]))
 
 
-_TABLES = {"campaigns": _campaigns, "workloads": _workloads, "published": _published, "metrics": _metrics}
-_JSON = {
-    "campaigns": _campaigns_json,
-    "workloads": _workloads_json,
-    "published": _published_json,
-    "metrics": _metrics_json,
+#: Of each kind: all that there is, as JSON has it; and the columns of its table, each with the text of its cells.
+_LISTS = {"campaigns": _campaigns, "workloads": _workloads, "published": _published, "metrics": _metrics}
+_COLUMNS = {
+    "campaigns": {"campaign": "{name}", "what it does": "{title}"},
+    "workloads": {"workload": "{name}", "what it measures": "{title}"},
+    "published": {"system": "{id}", "name": "{name}, {site}", "year": "{year}", "values": "{values}"},
+    "metrics": {"metric": "{name}", "unit": "{unit}", "better": "{better}", "title": "{title}"},
 }

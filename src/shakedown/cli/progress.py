@@ -77,8 +77,8 @@ class Live:
     def end(self, step: Step, record: Measurement) -> None:
         self._line(line(step.run, record))
 
-    def stop(self, step: Step) -> None:
-        self._line(not_begun(step))
+    def stop(self, step: Step, why: str) -> None:
+        self._line(not_begun(step, why))
 
     def _line(self, text: str) -> None:
         if self._bar:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..document import terminal
-from ..errors import COULD_NOT_MEASURE, MET, BadInput
+from ..errors import COULD_NOT_MEASURE, MET, UNDECIDED, BadInput
 from . import _batch, _chosen, common
 
 if TYPE_CHECKING:
@@ -41,6 +41,13 @@ _Rest = Annotated[
     float | None,
     typer.Option(help="With meters: seconds of idleness before the first run and after each. Default: 5."),
 ]
+_TimeLimit = Annotated[
+    str | None,
+    typer.Option(
+        help="Begin no run that would, by its estimate, end later than this from now, as '9 min': shorter ones are taken "
+        "first to last, and the rest is left to --resume (exit code 4)."
+    ),
+]
 
 
 def command(
@@ -58,6 +65,7 @@ def command(
     meter: _Meter = None,
     meter_interval: _Interval = None,
     rest: _Rest = None,
+    time_limit: _TimeLimit = None,
     report: Annotated[bool, typer.Option(help="Analyse and write the report at the end.")] = True,
     formats: Annotated[str, typer.Option("--format", help="Report formats, separated by commas.")] = "html,md,csv,json",
     json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON on standard output.")] = False,
@@ -67,6 +75,7 @@ def command(
 ) -> None:
     """Measure this machine, or a cluster: run a campaign or one workload, live progress on standard error, the report's
     path at the end."""
+    from .. import campaign as campaigns
     from ..hosts.access import LocalHost
     from ..metering import campaign_meters
     from ..run import session
@@ -78,6 +87,8 @@ def command(
         campaign_jobs.inside(inside, Terminal())
         raise typer.Exit(MET)
     how = _batch.how(ctx, retry_failed=retry_failed)
+    if time_limit is not None:
+        how = how._replace(time_limit_s=campaigns.seconds(time_limit, "--time-limit"))
     if resume is not None and directory is not None:
         raise BadInput("--directory and --resume exclude each other", hint="--resume goes on where it stopped")
     if resume is not None and str(resume) == "latest":
@@ -90,7 +101,7 @@ def command(
         return
     if not report:
         terminal.say(f"run directory: {ran.parts[0].path}")
-        raise typer.Exit(session.code_of_states(ran.measurements) if ran.whole else COULD_NOT_MEASURE)
+        raise typer.Exit(session.code_of_states(ran))
     raise typer.Exit(_reported(ran, formats, json=json))
 
 
@@ -132,4 +143,4 @@ def _reported(ran: Ran, formats: str, *, json: bool) -> int:
     else:
         show_result(analysis, pages)
     code = session.exit_code(analysis)
-    return COULD_NOT_MEASURE if damaged or (code == MET and not ran.whole) else code
+    return COULD_NOT_MEASURE if damaged or (code in (MET, UNDECIDED) and not ran.whole) else code

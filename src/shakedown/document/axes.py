@@ -123,7 +123,7 @@ def y_of(scale: Scale, title: str = "") -> Spec:
     }
 
 
-def time_axis(low: float, high: float, clock: times.Clock, most: int = 7, *, pad: float = 0.0) -> Axis:
+def time_axis(low: float, high: float, zone: times.Zone, most: int = 7, *, pad: float = 0.0) -> Axis:
     """An axis of Unix seconds, marked at midnights or whole hours of the zone; ``pad``: so much of its length more at both
     ends."""
     days = (high - low) / times.DAY_S
@@ -131,9 +131,9 @@ def time_axis(low: float, high: float, clock: times.Clock, most: int = 7, *, pad
     if days < 3:
         step = next(one for one in (600, 1800, 3600, 7200, 21600, 43200) if (high - low) / one <= most or one == 43200)
         first = math.ceil(low / step) * step
-        labels = {float(at): times.local(at, clock).strftime("%d %b %H:%M") for at in range(first, int(high) + 1, step)}
+        labels = {float(at): times.local(at, zone).strftime("%d %b %H:%M") for at in range(first, int(high) + 1, step)}
     else:
-        day = times.local(low, clock).replace(hour=0, minute=0, second=0, microsecond=0)
+        day = times.local(low, zone).replace(hour=0, minute=0, second=0, microsecond=0)
         every = max(1, math.ceil(days / most))
         while day.timestamp() <= high:
             if day.timestamp() >= low:
@@ -142,7 +142,7 @@ def time_axis(low: float, high: float, clock: times.Clock, most: int = 7, *, pad
     room = (high - low) * pad or (1.0 if pad else 0.0)
     return Axis(
         title="",
-        labels=labels or {float(low): times.minute(low, clock)},
+        labels=labels or {float(low): times.minute(low, zone)},
         low=float(low) - room,
         high=float(high) + room,
     )

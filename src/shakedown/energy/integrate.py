@@ -22,8 +22,8 @@ from ..metering.meters import Status
 from ..metering.trace import Floats, Ints, Trace
 from . import edges
 from .deduplicate import ordered, refreshed
-from .refresh import STOOD
 from .response import GAP, OFTEN, SETTLED_TAUS, Response, cadence_s
+from .steps import STOOD
 
 if TYPE_CHECKING:
     from .counters import Unrolled
@@ -145,7 +145,8 @@ def counted(trace: Trace, response: Response, *, most_w: float | None = None, se
     poll_ns = float(np.median(np.diff(trace.t_ns))) if len(trace) > 1 else 0.0
     if len(t) > 2:
         often = poll_ns * 1e-9 <= OFTEN * response.refresh_s
-        t, kept = _where_it_moved(t, low, broken, poll_ns if often else 0.0, response.resolution)
+        refresh_ns = response.refresh_s * 1e9
+        t, kept = _where_it_moved(t, low, broken, poll_ns if often else 0.0, refresh_ns, response.resolution)
         t, low, high, broken = t[kept], low[kept], high[kept], broken[kept]
     joined = (np.diff(t) > 0) & (np.diff(broken) == 0)
     if not np.any(joined):
@@ -164,22 +165,23 @@ def counted(trace: Trace, response: Response, *, most_w: float | None = None, se
 
 
 def _where_it_moved(
-    t: Ints, joules: Floats, broken: NDArray[np.bool_], poll_ns: float, step_j: float
+    t: Ints, joules: Floats, broken: NDArray[np.bool_], poll_ns: float, refresh_ns: float, step_j: float
 ) -> tuple[Ints, NDArray[np.bool_]]:
     """Stamps of when a counter had just what it shows, and at which readings it had moved.
 
-    Between two steps it says nothing: straight lines from step to step are nearer than standing still. Read more often than
-    it refreshes (``poll_ns``) the step lies in the middle between two readings. Else, of a rise by k steps since the reading
-    before, the last came within the last k-th part of the time between them, and its middle is taken, if the counter is so
-    coarse that it stands still at times. The last reading stays where it stood still for long.
+    Between two steps it says nothing: straight lines from step to step are nearer than standing still. Of a rise by k steps
+    since the reading before, the last came within the last k-th part of the time between them, and its middle is taken, if
+    the counter is so coarse that it stands still at times. Read more often than it refreshes (``poll_ns``), the refresh
+    lies in the middle between two readings, and what rose did so since the refresh before. The last reading stays where it
+    stood still for long.
     """
     rise = np.diff(joules)
     moved = np.concatenate([[True], (rise != 0) | (np.diff(broken) > 0)])
-    if poll_ns > 0:
-        back: Floats = np.where(np.arange(len(t)) > 0, poll_ns / 2, 0.0)
-        return t - np.round(back).astype(np.int64), moved
     coarse = np.mean(rise == 0) > STOOD
     part = np.clip(step_j / (2 * np.maximum(rise, 1e-9)), 0.0, 0.5) * (rise > 0) * coarse
+    if poll_ns > 0:
+        back: Floats = np.concatenate([[0.0], poll_ns / 2 + part * refresh_ns])
+        return t - np.round(back).astype(np.int64), moved
     back = np.concatenate([[0.0], part * np.diff(t)])
     last = int(np.flatnonzero(moved)[-1])
     usual = float(np.median(np.diff(t[moved]))) if np.count_nonzero(moved) > 1 else 0.0

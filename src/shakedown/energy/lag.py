@@ -24,12 +24,10 @@ from ..metering.trace import Floats, Trace
 from . import integrate
 from .deduplicate import ordered, refreshed
 from .padded import Padded, Window, padded_energy
+from .refresh import LATE_REFRESHES, LATE_S
 from .response import Response, cadence_s, caught, scatter
 from .uncertainty.quantity import Term
 
-#: A host that reads a meter of which nothing is known is taken to see values late by up to this many of its refreshes, and
-#: by a second at least.
-LATE_REFRESHES, LATE_S = 2.0, 1.0
 #: The idle time that a padded window takes grows by this factor until the readings have settled,
 _WIDER = 1.5
 #: which they have where they still move by less than this share of what the run draws above idle.
@@ -77,7 +75,7 @@ def lateness(
     seconds = (window[1] - window[0]) * 1e-9
     spread = _possible_s(trace, response, seconds)
     found = [energy_at(*window)]
-    age_s = 0.0 if response.own_stamps else response.delay_s
+    age_s = 0.0 if response.dated else response.delay_s
     for (at_s, smear_s), by_s in itertools.product(_kernels(trace, response, spread), {-age_s, 0.0, age_s}):
         moved = window[0] + round((at_s + by_s) * 1e9), window[1] + round((at_s + by_s) * 1e9)
         if moved[0] >= tiles.end_ns[-1]:
@@ -86,7 +84,7 @@ def lateness(
         found += [joules, joules + averaged_away(tiles, smear_s, moved, joules)]
     low, high = min(found), max(found)
     text = f"nothing says how late its readings are: what they show allows a spread of {spread:.3g} s"
-    if not response.own_stamps:
+    if not response.dated:
         text += f", or a delay of {late_s(trace, response):.3g} s"
     return Lateness((low + high) / 2, (high - low) / math.sqrt(8), text)
 
@@ -106,7 +104,7 @@ def _kernels(trace: Trace, response: Response, spread: float) -> Iterator[tuple[
             yield (boxcar - own) / 2, boxcar
             tau = share * max(spread - max(own, cadence / 2), 0.0)
             yield tau, math.sqrt(own**2 + 12 * tau**2)
-        if not response.own_stamps:
+        if not response.dated:
             yield share * late - response.delay_s, own
 
 
@@ -227,7 +225,7 @@ def _sampling_s(trace: Trace, response: Response) -> float | None:
     """What the sum of readings a kernel of which nothing is known may be off by, in s of the load's steps: D / sqrt(6) for
     points D apart, D^2 / (4 sqrt(6) S) for what is spread over S of two intervals or more (padded.sampling_u_s). None for
     averages, which see all of the time."""
-    if response.boxcar_s > 0 and response.own_stamps:
+    if response.boxcar_s > 0 and response.dated:
         return 0.0
     if response.boxcar_s > 0:
         return None

@@ -12,7 +12,6 @@ A value that cannot be had is an unknown Quantity with its reason. BadInput is r
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -42,7 +41,6 @@ __all__ = [
     "efficiency",
     "energy_of",
     "power_of",
-    "series",
     "warnings_of",
 ]
 
@@ -105,28 +103,6 @@ def power_of(
     if preset:
         return _steady_power(trace, asked, character, preset)
     return _answer(trace, asked, character, method, idle)
-
-
-def series(
-    trace: Trace,
-    begin_ns: int,
-    end_ns: int,
-    count: int = 10,
-    *,
-    character: Character | None = None,
-    method: str = "auto",
-    reference: Channel | None = None,
-) -> tuple[Quantity, ...]:
-    """Mean powers of ``count`` equal parts of a window (EE HPC WG 2.0, aspect 1c: at least 10). Raises BadInput."""
-    if count < 1:
-        raise BadInput(f"{count} is not a valid number of averages", hint="levels 2 and 3 ask for at least 10")
-    edges = [begin_ns + (end_ns - begin_ns) * i // count for i in range(count + 1)]
-    return tuple(
-        power_of(
-            trace, low, high, character=character, method=method, reference=reference, name=f"power {i} of {count}"
-        )
-        for i, (low, high) in enumerate(pairwise(edges), 1)
-    )
 
 
 def _answer(

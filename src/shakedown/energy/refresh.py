@@ -1,4 +1,4 @@
-"""How often a meter makes a new value, from readings that repeat; its least step; its noise.
+"""How often a meter makes a new value, from readings that repeat.
 
 ``refresh`` finds the period exactly, from a load that was driven so that the value changes; ``spacing_s`` is what any trace
 tells of it at a glance, and says nothing where the load alone may have made the changes.
@@ -19,8 +19,8 @@ from ..metering.character import Estimate
 from ..metering.meters import Status
 from ..metering.trace import Floats, Ints, Trace
 from ..records import Notice
+from .steps import FEWEST, STOOD
 
-FEWEST = 8  # changes, below which no period is told
 _MOST_CHANGES = 20_000  # taken into the fit
 _TWICE = 1.96
 
@@ -122,6 +122,9 @@ def _bounded(origin: int, share: float, changes: int, poll: float, spacing: floa
 
 #: Changes of the value from which their rhythm is believed to be the meter's and not the load's.
 FEWEST_CHANGES = 20
+#: A host that reads a meter of which nothing is known is taken to see values late by up to this many of its refreshes, and
+#: by a second at least.
+LATE_REFRESHES, LATE_S = 2.0, 1.0
 
 
 def spacing_s(trace: Trace) -> float:
@@ -145,66 +148,25 @@ def spacing_s(trace: Trace) -> float:
     return spacing
 
 
+def counter_spacing_s(trace: Trace) -> float:
+    """How seldom a counter may be new: where it stands still at some readings, the shortest usual time between its moves,
+    since it moves only at a refresh; no longer than LATE_REFRESHES readings or LATE_S. Else ``spacing_s``."""
+    good = trace.take(trace.ok)
+    moved = changes(good)[1:]
+    spacing = spacing_s(trace)
+    if len(moved) < 3 or len(moved) > (1 - STOOD) * (len(good) - 1):
+        return spacing
+    between = np.diff(good.t_ns[moved]) * 1e-9
+    usual = float(between[between <= 1.5 * np.quantile(between, 0.1)].mean())
+    return max(spacing, min(usual, max(LATE_S, LATE_REFRESHES * spacing)))
+
+
 def changes(good: Trace) -> Ints:
     """Where the value differs from the one before; the first counts."""
     if not len(good):
         return np.empty(0, np.int64)
     out: Ints = np.concatenate([[0], np.flatnonzero(np.diff(good.value) != 0) + 1]).astype(np.int64)
     return out
-
-
-def least_step(trace: Trace) -> float:
-    """The step between values where few different ones occur again and again; 0 where no step shows. Fewer than five
-    levels may be the load's and not the meter's."""
-    values = trace.value[trace.ok]
-    different = np.unique(values)
-    if len(values) < 40 or len(different) < 5 or len(different) > len(values) / 4:
-        return 0.0
-    return resolution(values) or 0.0
-
-
-def counter_step(values: Floats) -> float:
-    """The least step of a counter in its own unit, from the differences of its readings; 0 for fewer than two different
-    ones.
-
-    Many different differences, or ones between readings at which it stood still, have it as their greatest common measure.
-    A few large ones have too great a one: then it is the coarsest of the steps that displays have (powers of ten of a joule
-    and of a watt-hour) of which every reading is a multiple.
-    """
-    moved = np.diff(values[np.isfinite(values)])
-    gaps = np.unique(np.abs(moved[moved != 0]))[:_MOST_GAPS]
-    if not len(gaps):
-        return 0.0
-    slack = 1e-12 * float(np.abs(values[np.isfinite(values)]).max())
-    if len(gaps) < FEWEST and np.mean(moved == 0) < STOOD:
-        return decimal_step(values, (1.0, 3600.0), most=float(gaps[0]))
-    step = 0.0
-    for gap in gaps:
-        larger, smaller = float(gap), step
-        while smaller > slack:
-            larger, smaller = smaller, abs(larger - round(larger / smaller) * smaller)
-        step = larger
-    return step
-
-
-#: Differences that tell a counter's step, and the share of readings at which one of coarse steps stands still.
-_MOST_GAPS, STOOD = 1000, 0.1
-
-
-def decimal_step(values: Floats, units: Sequence[float] = (1.0,), *, most: float = 1.0) -> float:
-    """The greatest power of ten of a unit, ``most`` at most, of which the first thousands of readings are multiples: what
-    their figures show. 1e-6 of the unit where they show more."""
-    some = values[np.isfinite(values)][:_MOST_CHANGES]
-    top = float(np.abs(some).max()) if len(some) else 0.0
-    found = []
-    for unit in units:
-        for power in range(12, -7, -1):
-            step = unit * 10.0**power
-            away = np.abs(some - np.round(some / step) * step)
-            if step <= most * (1 + 1e-9) and np.all(away <= 1e-12 * top + 1e-9 * step):
-                found.append(step)
-                break
-    return max(found, default=1e-6 * min(units))
 
 
 # ------------------------------------------------------------------------------------------------------------ from stamps
@@ -364,34 +326,3 @@ def updates(trace: Trace, found: Refresh) -> Trace:
     kept = ok.take(chosen)
     at = found.phase_ns + np.round(n[chosen] * period * 1e9).astype(np.int64)
     return Trace(kept.channel, at, np.zeros_like(at), kept.value, np.full(len(at), Status.OK, np.uint8))
-
-
-def resolution(values: Floats) -> float | None:
-    """The greatest step of which all differences are multiples; None for values without one (or all alike).
-
-    The least difference is a small multiple of it; values are taken to be exact to single precision.
-    """
-    distinct = np.unique(values[np.isfinite(values)])
-    if len(distinct) < 2:
-        return None
-    slack = 3e-7 * float(np.abs(distinct).max())
-    gaps = np.diff(distinct)
-    gaps = gaps[gaps > slack]
-    if not len(gaps):
-        return None
-    for part in range(1, 13):
-        step = float(gaps.min()) / part
-        if step < 10 * slack:
-            return None
-        for _ in range(3):
-            step = float(gaps.sum() / np.round(gaps / step).sum())
-        if float(np.abs(gaps - np.round(gaps / step) * step).max()) <= slack:
-            return step
-    return None
-
-
-def noise(values: Floats) -> float | None:
-    """The standard deviation of one value at constant load, from the differences of neighbours, which a drift does not
-    enlarge: s(differences) / sqrt 2. None for fewer than eight values."""
-    kept = values[np.isfinite(values)]
-    return float(np.diff(kept).std() / np.sqrt(2)) if len(kept) >= FEWEST else None

@@ -15,7 +15,8 @@ import numpy as np
 from ..metering.character import Character, Estimate
 from ..metering.meters import Channel, Scope, channel_key
 from ..metering.trace import Floats, Trace
-from .refresh import counter_step, decimal_step, least_step, spacing_s
+from .refresh import counter_spacing_s, spacing_s
+from .steps import counter_step, decimal_step, least_step
 
 #: How many time constants until an exponential's rest does not count: e^-7 = 0.1 %.
 SETTLED_TAUS = 7.0
@@ -46,7 +47,7 @@ class Response(NamedTuple):
     resolution: float  # the least step; 0 for a trace without a reading
     noise: float | None
     timing_known: bool = True  # whether its window or its delay is known, by statement or by characterisation
-    own_stamps: bool = True  # whether the stamps are the device's own (``has_own_stamps``)
+    dated: bool = True  # whether the stamps say when the values were made (``dates_values``)
 
     @property
     def boxcar_s(self) -> float:
@@ -84,7 +85,8 @@ def response_of(trace: Trace, character: Character | None = None) -> Response:
     """All that is known of the trace's channel. The characterisation comes before the channel's own record; what neither
     says of the refresh period is taken from the trace."""
     channel = trace.channel
-    refresh = _value(character.refresh_s if character else None) or channel.refresh_s or spacing_s(trace)
+    spacing = counter_spacing_s if channel.quantity == "energy" else spacing_s
+    refresh = _value(character.refresh_s if character else None) or channel.refresh_s or spacing(trace)
     window, tau, timing = channel.window_s, 0.0, 0.0
     delay = channel.delay_s or 0.0
     if character is not None:
@@ -118,14 +120,19 @@ def response_of(trace: Trace, character: Character | None = None) -> Response:
         or channel.window_s is not None
         or channel.delay_s is not None
         or channel.stamped == "device",
-        own_stamps=has_own_stamps(trace),
+        dated=dates_values(trace),
     )
 
 
 def has_own_stamps(trace: Trace) -> bool:
-    """Whether the stamps are the device's own, or its file's: those are taken as exact, or their half width as rounding. A
-    host's lie between asking and answering, and say nothing of when the value was made."""
+    """Whether the stamps are of another clock than this host's: the device's own, its file's, or those of who scraped it.
+    They are taken as exact, or their half width as rounding; a host's lie between asking and answering."""
     return len(trace) > 0 and (trace.channel.stamped == "device" or not bool(np.any(trace.half_ns)))
+
+
+def dates_values(trace: Trace) -> bool:
+    """Whether the stamps say when the values were made. A host's, and those of a scrape, say when they were fetched."""
+    return has_own_stamps(trace) and trace.channel.stamped != "scrape"
 
 
 def _value(estimate: Estimate | None, otherwise: float | None = None) -> float | None:
@@ -138,14 +145,14 @@ def _u(estimate: Estimate | None) -> float:
 
 def _age(trace: Trace, refresh_s: float) -> tuple[float, float]:
     """How old a value is when it is read, in the mean and as a standard uncertainty, where the stamp is the time of the
-    reading and not the device's own (``has_own_stamps``): anything up to a refresh; nothing in the mean where it is
+    reading and not the device's own (``dates_values``): anything up to a refresh; nothing in the mean where it is
     read often enough to see the refresh, which is then known to one reading (deduplicate.refreshed)."""
     if len(trace) < 2 or refresh_s <= 0:
         return 0.0, 0.0
     poll_s = float(np.median(np.diff(trace.t_ns))) * 1e-9
     if poll_s <= OFTEN * refresh_s:
         return 0.0, poll_s / math.sqrt(12)
-    if has_own_stamps(trace) and abs(poll_s / refresh_s - 1) < 0.02:
+    if dates_values(trace) and abs(poll_s / refresh_s - 1) < 0.02:
         return 0.0, 0.0
     return refresh_s / 2, refresh_s / math.sqrt(12)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from ..hosts.access import HostAccess
 from ..run.batch import job_monitor
 from ..run.batch.job_monitor import JobStatus, JobTicket
 from ..schedulers import Request, Scheduler
+from ..times import REAL, Clock
 from ._batch_words import Dialect
 
 LOOK_S = 1.0
@@ -39,6 +39,7 @@ class Site(NamedTuple):
     folder: Path
     wait_s: float
     jobs: list[str]  # all that were submitted, so that none is left
+    clock: Clock = REAL
 
 
 class Sent(NamedTuple):
@@ -70,16 +71,16 @@ def send(site: Site, name: str, *, code: int = 0, sleep_s: float = 0, **changes:
         argv=("/bin/sh", "-c", script, "job", token, str(code), "", f"{sleep_s:g}"),
         **changes,
     )
-    begin, clock = time.time(), time.monotonic()
+    begin_s, clock_s = site.clock.unix_s(), site.clock.monotonic_s()
     job = job_monitor.submit(site.engine, request, site.door, folder / "job.sh")
     site.jobs.append(job)
-    return Sent(job, token, folder, begin, time.monotonic() - clock)
+    return Sent(job, token, folder, begin_s, site.clock.monotonic_s() - clock_s)
 
 
 def watched(site: Site, sent: Sequence[Sent]) -> tuple[JobStatus, ...]:
     """Follow jobs until it is known what became of each. Raises CannotMeasure where they do not start or end."""
     tickets = [JobTicket(engine=site.engine.name, job=one.id, submitted_s=one.submitted_s) for one in sent]
-    views = job_monitor.watch(site.engine, tickets, site.door, every_s=LOOK_S, give_up_s=site.wait_s)
+    views = job_monitor.watch(site.engine, tickets, site.door, every_s=LOOK_S, give_up_s=site.wait_s, clock=site.clock)
     for view in views:
         if not view.final:
             raise _waits(site, view)
@@ -98,26 +99,26 @@ def _waits(site: Site, view: JobStatus) -> CannotMeasure:
 def until(site: Site, sent: Sent, holds: Callable[[JobStatus], bool]) -> JobStatus:
     """Look at a job until something holds of it. Raises CannotMeasure where that does not come."""
     view = job_monitor.begin(JobTicket(engine=site.engine.name, job=sent.id, submitted_s=sent.submitted_s))
-    deadline = time.monotonic() + site.wait_s
+    deadline_s = site.clock.monotonic_s() + site.wait_s
     while True:
-        (view,) = job_monitor.look(site.engine, (view,), site.door, time.monotonic())
+        (view,) = job_monitor.look(site.engine, (view,), site.door, site.clock.monotonic_s())
         if holds(view):
             return view
-        if view.final or time.monotonic() > deadline:
+        if view.final or site.clock.monotonic_s() > deadline_s:
             raise _waits(site, view)
-        time.sleep(LOOK_S / 2)
+        site.clock.sleep_s(LOOK_S / 2)
 
 
-def written(path: Path) -> str:
+def written(site: Site, path: Path) -> str:
     """What a job wrote; a shared disk may show it late. Empty where it does not come."""
-    deadline = time.monotonic() + FILE_S
+    deadline_s = site.clock.monotonic_s() + FILE_S
     while True:
         with contextlib.suppress(OSError):
             if text := path.read_text("utf-8", "replace").strip():
                 return text
-        if time.monotonic() > deadline:
+        if site.clock.monotonic_s() > deadline_s:
             return ""
-        time.sleep(0.1)
+        site.clock.sleep_s(0.1)
 
 
 @contextlib.contextmanager
@@ -127,7 +128,7 @@ def nothing_left(site: Site) -> Iterator[None]:
         yield
     finally:
         views = [job_monitor.begin(JobTicket(engine=site.engine.name, job=job)) for job in site.jobs]
-        seen = job_monitor.look(site.engine, views, site.door, time.monotonic()) if views else ()
+        seen = job_monitor.look(site.engine, views, site.door, site.clock.monotonic_s()) if views else ()
         for view in seen:
             if view.state in ("queued", "running"):
                 with contextlib.suppress(ShakedownError):

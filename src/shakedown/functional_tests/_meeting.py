@@ -15,15 +15,9 @@ from ..units import whole_number
 
 #: By which a process knows its rank: Open MPI, PMIx, PMI, Intel MPI, Slurm, Flux, PALS, jsrun.
 RANKS = (
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "MPI_RANKID",
-    "SLURM_PROCID",
-    "FLUX_TASK_RANK",
-    "PALS_RANKID",
+    "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_RANKID", "SLURM_PROCID", "FLUX_TASK_RANK", "PALS_RANKID",
     "JSM_NAMESPACE_RANK",
-)
+)  # fmt: skip
 _T = TypeVar("_T")
 
 

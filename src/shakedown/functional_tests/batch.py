@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Sequence
 
 from .. import schedulers
@@ -72,7 +71,7 @@ def ended(record: JobRecord, states: Sequence[str], code: int | None, *, begun: 
 def _submit(site: Site) -> list[str]:
     sent = send(site, "submit")
     (view,) = watched(site, [sent])
-    return ended_well(view.records[-1], written(sent.folder / "said"), sent.token)
+    return ended_well(view.records[-1], written(site, sent.folder / "said"), sent.token)
 
 
 def _fail(site: Site) -> list[str]:
@@ -93,7 +92,7 @@ def _array(site: Site) -> list[str]:
     for record in records:
         wrong += [f"task {record.id}: {text}" for text in ended(record, ("done",), 0)]
     for task in range(1, _TASKS + 1):
-        if written(sent.folder / f"said{task}").split()[:1] != [sent.token]:
+        if written(site, sent.folder / f"said{task}").split()[:1] != [sent.token]:
             wrong.append(f"task {task} did not leave what it was to write")
     return wrong
 
@@ -113,7 +112,7 @@ def _gres(site: Site) -> list[str]:
     sent = send(site, "gres")
     (view,) = watched(site, [sent])
     record = view.records[-1]
-    wrong = ended_well(record, written(sent.folder / "said"), sent.token)
+    wrong = ended_well(record, written(site, sent.folder / "said"), sent.token)
     kind = site.template.gres.split(":")[0].split("=")[0]
     if record.tres and not any(kind in name for name in record.tres):
         wrong.append(f"the accounting lists no {kind} among what it was given ({', '.join(record.tres)})")
@@ -123,7 +122,7 @@ def _gres(site: Site) -> list[str]:
 def _cancel(site: Site) -> list[str]:
     sent = send(site, "cancel", sleep_s=600)
     until(site, sent, lambda view: view.state == "running")
-    written(sent.folder / "begun")  # Grid Engine calls a job running while it is still on its way to its host
+    written(site, sent.folder / "begun")  # Grid Engine calls a job running while it is still on its way to its host
     job_monitor.cancel(site.engine, sent.id, site.door)
     (view,) = watched(site, [sent])
     return ended(view.records[-1], site.dialect.cancelled, None, begun=False)
@@ -133,7 +132,7 @@ def _hold(site: Site) -> list[str]:
     assert site.dialect.hold
     sent = send(site, "hold", extra=(*site.template.extra, *site.dialect.hold))
     until(site, sent, lambda view: view.final or view.state in ("queued", "running"))
-    time.sleep(_HELD_S)
+    site.clock.sleep_s(_HELD_S)
     held = until(site, sent, lambda view: view.final or view.state in ("queued", "running"))
     if held.state != "queued":
         return [f"it was held, and is {held.state}"]
@@ -141,7 +140,7 @@ def _hold(site: Site) -> list[str]:
     if not freed.ok:
         return [f"it was not released: {' '.join((freed.err or freed.out).split())[:200]}"]
     (view,) = watched(site, [sent])
-    return ended_well(view.records[-1], written(sent.folder / "said"), sent.token)
+    return ended_well(view.records[-1], written(site, sent.folder / "said"), sent.token)
 
 
 def _limit(site: Site) -> Callable[[], list[str]]:
@@ -191,7 +190,7 @@ def demonstrate(site: Site, kinds: Sequence[str], emit: Emitter) -> None:
         if why := impossible(site, kind):
             emit.notice("batch-kind", f"the kind of job {kind!r} was not tried: {why}")
             continue
-        begin = time.monotonic()
+        begin_s = site.clock.monotonic_s()
         if kind == "limit":
             assert late
             wrong = late()
@@ -203,7 +202,7 @@ def demonstrate(site: Site, kinds: Sequence[str], emit: Emitter) -> None:
             "job",
             {"engine": site.engine.name, "kind": kind},
             {"jobs": 1},
-            [time.monotonic() - begin],
+            [site.clock.monotonic_s() - begin_s],
             Residual(value=len(wrong), limit=0, kind="wrong facts"),
         )
         right += not wrong
@@ -219,7 +218,7 @@ def latency(site: Site, samples: int, emit: Emitter) -> None:
     for _ in range(samples):
         sent = send(site, "latency")
         watched(site, [sent])
-        begun = written(sent.folder / "begun")
+        begun = written(site, sent.folder / "begun")
         try:
             taken.append(float(begun) - sent.submitted_s)
         except ValueError:
@@ -239,10 +238,10 @@ def latency(site: Site, samples: int, emit: Emitter) -> None:
 
 def throughput(site: Site, jobs: int, emit: Emitter) -> None:
     """So many small jobs at once: from the first submission to the end of the last, by their own clocks; none is lost."""
-    begin = time.time()
+    begin_s = site.clock.unix_s()
     sent = [send(site, "small") for _ in range(jobs)]
     views = watched(site, sent)
-    ends = [float(text) for one in sent if (text := written(one.folder / "begun"))]
+    ends = [float(text) for one in sent if (text := written(site, one.folder / "begun"))]
     wrong = [view.ticket.job for view in views if view.state != "done"]
     lost = jobs - len(ends)
     if wrong or lost:
@@ -251,7 +250,7 @@ def throughput(site: Site, jobs: int, emit: Emitter) -> None:
         "throughput",
         {"engine": site.engine.name, "jobs": jobs},
         {"jobs": jobs},
-        [max(max(ends, default=begin) - begin, 1e-3)],
+        [max(max(ends, default=begin_s) - begin_s, 1e-3)],
         Residual(value=len(wrong) + lost, limit=0, kind="jobs lost"),
     )
 

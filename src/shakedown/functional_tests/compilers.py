@@ -98,13 +98,8 @@ def command(suite: Suite, compiler: Compiler, program: Program, level: str, outp
         words.append(suite.openmp)
     if program.name == "coarray":
         words += suite.coarray
-    return (
-        *words,
-        *(str(_work.SOURCES / "compilers" / one) for one in program.sources),
-        "-o",
-        output,
-        *program.libraries,
-    )
+    sources = (str(_work.SOURCES / "compilers" / one) for one in program.sources)
+    return (*words, *sources, "-o", output, *program.libraries)
 
 
 def try_program(suite: Suite, compilers: Mapping[str, Compiler], program: Program, level: str, folder: Path) -> Seen:
@@ -134,17 +129,8 @@ def _link_three(suite: Suite, compilers: Mapping[str, Compiler], level: str, fol
     """Fortran's main with objects of C and, where there is a C++ compiler, of C++; the seconds are those of all."""
     sources = _work.SOURCES / "compilers"
     with_cxx = "c++" in compilers
-    steps = [
-        (
-            compilers["c"].path,
-            level,
-            *(("-DWITH_CXX",) if with_cxx else ()),
-            "-c",
-            str(sources / "interop.c"),
-            "-o",
-            "c.o",
-        )
-    ]
+    define = ("-DWITH_CXX",) if with_cxx else ()
+    steps = [(compilers["c"].path, level, *define, "-c", str(sources / "interop.c"), "-o", "c.o")]
     if with_cxx:
         steps.append((compilers["c++"].path, level, "-c", str(sources / "interop.cpp"), "-o", "cxx.o"))
     objects = ("c.o", *(("cxx.o", *suite.cxx_runtime) if with_cxx else ()))

@@ -190,9 +190,7 @@ def together(
 
     def drive(place: int, device: Device) -> None:
         def work(context: Context) -> Result:
-            with contextlib.suppress(
-                threading.BrokenBarrierError
-            ):  # one did not come so far: the others work all the same
+            with contextlib.suppress(threading.BrokenBarrierError):  # the others work all the same
                 ready.wait(60)
             return bodies(context, asked.bodies, asked.samples, asked.together_s)
 

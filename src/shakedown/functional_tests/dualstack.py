@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,26 +136,16 @@ def ask(own: Chosen, name: str, other: Host, theirs: Chosen) -> list[Check]:
             ]
             continue
         tcp, udp = other.ports.get(f"tcp.{family}", 0), other.ports.get(f"udp.{family}", 0)
-
-        def by_tcp(mine: Address = mine, peer: Address = peer, port: int = tcp) -> None:
-            ask_tcp(mine, peer.address, port, token)
-
-        def by_udp(mine: Address = mine, peer: Address = peer, port: int = udp) -> None:
-            ask_udp(mine, peer.address, port, token, _SMALL_BYTES)
-
-        def by_size(mine: Address = mine, peer: Address = peer, port: int = udp) -> None:
-            ask_mtu(mine, peer.address, port, token)
-
-        found.append(_tried("tcp", family, name, other.name, by_tcp))
-        found.append(_tried("udp", family, name, other.name, by_udp))
-        found.append(_tried("path-mtu", family, name, other.name, by_size))
-    four, peer4 = own.ipv4, theirs.ipv4
-    if four and peer4:
-
-        def by_mapped() -> None:
-            ask_tcp(four, peer4.address, other.ports.get("tcp.mapped", 0), token, mapped=True)
-
-        found.append(_tried("mapped", "ipv4", name, other.name, by_mapped))
+        attempts = {
+            "tcp": partial(ask_tcp, mine, peer.address, tcp, token),
+            "udp": partial(ask_udp, mine, peer.address, udp, token, _SMALL_BYTES),
+            "path-mtu": partial(ask_mtu, mine, peer.address, udp, token),
+        }
+        found += [_tried(what, family, name, other.name, attempt) for what, attempt in attempts.items()]
+    if own.ipv4 and theirs.ipv4:
+        port = other.ports.get("tcp.mapped", 0)
+        attempt = partial(ask_tcp, own.ipv4, theirs.ipv4.address, port, token, mapped=True)
+        found.append(_tried("mapped", "ipv4", name, other.name, attempt))
     return found
 
 

@@ -84,7 +84,9 @@ def reached(target: Target, config: str, need_bytes: int) -> Iterator[Far]:
         if not ran.ok or not folder:
             raise _unreached(target, ran)
         has = frozenset(line.split()[1] for line in ran.out.splitlines() if line.startswith("has "))
-        _refuse_strange(target, folder)
+        if target.host and not is_plain(folder):
+            what = f"the folder {folder!r} has characters in its name that a remote shell interprets"
+            raise CannotMeasure(what, hint="name another")
         far = Far(target, ssh, config, folder, has, told.get("host", ""))
         _refuse_full(target, told.get("free_kib", ""), need_bytes)
         yield far
@@ -103,13 +105,6 @@ def _unreached(target: Target, ran: _work.Ran) -> ShakedownError:
         f"no folder can be made in {target.path or 'the home folder'} of {target.host or 'this host'}: {_work.said(ran)}",
         hint="name a folder that is there and that you may write to",
     )
-
-
-def _refuse_strange(target: Target, folder: str) -> None:
-    if target.host and not is_plain(folder):
-        raise CannotMeasure(
-            f"the folder {folder!r} has characters in its name that a remote shell interprets", hint="name another"
-        )
 
 
 #: Bytes that each side needs for the trees.
@@ -223,7 +218,7 @@ def tree_both_ways(tool: str, far: Far, folder: Path, emit: Emitter) -> bool:
     route = {"tool": tool, "route": "ssh" if far.ssh else "local"}
     steps: tuple[tuple[str, Callable[[], tuple[_work.Ran, list[str]]]], ...] = (
         ("out", lambda: _sent(send(tool, far, out, name), far, name, sent, emit)),
-        ("back", lambda: _fetched(fetch(tool, far, back, name), back / name, sent, keeps)),
+        ("back", lambda: (fetch(tool, far, back, name), trees.differences(sent, trees.read(back / name), keeps))),
     )
     for direction, step in steps:
         ran, wrong = step()
@@ -252,10 +247,6 @@ def _sent(ran: _work.Ran, far: Far, name: str, sent: trees.Tree, emit: Emitter) 
         )
         return ran, []
     return ran, sent_wrong(sent, sums)
-
-
-def _fetched(ran: _work.Ran, folder: Path, sent: trees.Tree, keeps: frozenset[str]) -> tuple[_work.Ran, list[str]]:
-    return ran, trees.differences(sent, trees.read(folder), keeps)
 
 
 def large_both_ways(tool: str, far: Far, folder: Path, asked: ExchangeOptions, emit: Emitter) -> bool:

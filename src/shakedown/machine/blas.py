@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ..hosts.access import HostAccess
 from ..records import Software, Value
+from .software_table import table
 
 
 class _Kind(NamedTuple):
@@ -96,60 +97,8 @@ _NAMES = re.compile(
 #: Folders of Debian's alternatives whose ``libblas.so`` is a wrapper.
 _WRAPPERS = re.compile(r"/(?:openblas|blis|mkl|flexiblas)[^/]*/lib(?:blas|cblas)(?:64)?\.so[^/]*$")
 
-#: Where modules and users say that a library lies: the variable, and the folders below what it holds.
+#: Folders below what a variable of the environment names (software.toml).
 _LIBRARY_FOLDERS = ("lib", "lib64", "lib/intel64", "lib_LP64", "lib_ILP64", "lib/LP64", "lib/ILP64")
-_VARIABLES = (
-    "MKLROOT",
-    "AOCL_ROOT",
-    "AOCL_HOME",
-    "OPENBLAS_ROOT",
-    "OPENBLAS_HOME",
-    "OPENBLAS_DIR",
-    "OPENBLAS",
-    "BLIS_ROOT",
-    "BLIS_HOME",
-    "BLIS_DIR",
-    "BLAS_ROOT",
-    "NVPL_ROOT",
-    "NVPL_HOME",
-    "ARMPL_DIR",
-    "FLEXIBLAS_ROOT",
-    "CRAY_LIBSCI_PREFIX_DIR",
-    "CONDA_PREFIX",
-    "EBROOTOPENBLAS",
-    "EBROOTBLIS",
-    "EBROOTIMKL",
-    "EBROOTFLEXIBLAS",
-    "EBROOTAOCL",
-)
-#: The usual folders, as patterns.
-_USUAL = (
-    "/usr/lib/*-linux-gnu*",
-    "/usr/lib/*-linux-gnu*/*blas*",
-    "/usr/lib/*-linux-gnu*/blis*",
-    "/usr/lib/*-linux-gnu*/atlas",
-    "/usr/lib64",
-    "/usr/lib64/atlas",
-    "/usr/lib64/*blas*",
-    "/usr/lib",
-    "/usr/local/lib",
-    "/usr/local/lib64",
-    "/usr/local/lib/*-linux-gnu*",
-    "/opt/intel/oneapi/mkl/*/lib",
-    "/opt/intel/oneapi/mkl/*/lib/intel64",
-    "/opt/intel/mkl/lib/intel64",
-    "/opt/AMD/aocl/*/lib*",
-    "/opt/AMD/aocl/*/*/lib*",
-    "/opt/AMD/*/lib*",
-    "/opt/aocl/*/lib*",
-    "/opt/OpenBLAS/lib",
-    "/opt/[Oo]pen[Bb][Ll][Aa][Ss]*/lib*",
-    "/opt/blis*/lib*",
-    "/opt/nvidia/nvpl*/lib",
-    "/opt/nvidia/hpc_sdk/Linux_*/*/compilers/lib",
-    "/opt/arm/armpl*/lib",
-    "/opt/cray/pe/libsci/*/*/*/*/lib",
-)
 #: Python distributions that hold a BLAS: the distribution, and its folder among the packages ("": the prefix's lib).
 _WHEELS = (("scipy_openblas32", "scipy_openblas32/lib"), ("scipy_openblas64", "scipy_openblas64/lib"), ("mkl", ""))
 
@@ -184,13 +133,13 @@ def _folders(door: HostAccess) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     candidates: list[tuple[str, str]] = []
     candidates += [(folder, "site") for folder in (door.env("LD_LIBRARY_PATH") or "").split(":") if folder]
-    for variable in _VARIABLES:
+    for variable in table().blas.variables:
         root = door.env(variable)
         if root:
             candidates += [(posixpath.join(root, below), "site") for below in _LIBRARY_FOLDERS]
             candidates += [(posixpath.join(root, "mkl", "latest", below), "site") for below in ("lib", "lib/intel64")]
     candidates += [(folder, "site") for folder in _loader_folders(door)]
-    candidates += [(folder, "site") for pattern in _USUAL for folder in _matching(door, pattern)]
+    candidates += [(folder, "site") for pattern in table().blas.folders for folder in _matching(door, pattern)]
     candidates += [(folder, "wheel") for folder in _wheel_folders(door)]
     wheels = {folder for folder, source in candidates if source == "wheel"}
     for folder, source in candidates:

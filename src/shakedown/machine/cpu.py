@@ -15,84 +15,7 @@ from .caches import caches
 from .clocks import clocks
 from .cores import Processor, cores
 from .kernel import Reader, online_cpus
-
-#: The flags (x86) and features (ARM, POWER) of ``/proc/cpuinfo`` that bear on speed or tell a generation.
-EXTENSIONS = (
-    "sse2",
-    "sse3",
-    "pni",
-    "ssse3",
-    "sse4_1",
-    "sse4_2",
-    "avx",
-    "f16c",
-    "fma",
-    "fma4",
-    "xop",
-    "avx2",
-    "avx512f",
-    "avx512dq",
-    "avx512bw",
-    "avx512vl",
-    "avx512cd",
-    "avx512er",
-    "avx512ifma",
-    "avx512vbmi",
-    "avx512_vnni",
-    "avx512_bf16",
-    "avx512_fp16",
-    "avx512_vp2intersect",
-    "avx_vnni",
-    "avx10",
-    "amx_tile",
-    "amx_int8",
-    "amx_bf16",
-    "amx_fp16",
-    "amx_complex",
-    "vfpv3",
-    "vfpv4",
-    "neon",
-    "asimd",
-    "asimdhp",
-    "asimddp",
-    "sve",
-    "sve2",
-    "sme",
-    "bf16",
-    "i8mm",
-    "svebf16",
-    "altivec",
-    "vsx",
-    "lsx",
-    "lasx",
-    "rvv",
-)
-
-_IMPLEMENTERS = {
-    0x41: "ARM",
-    0x42: "Broadcom",
-    0x43: "Cavium",
-    0x46: "Fujitsu",
-    0x48: "HiSilicon",
-    0x4E: "NVIDIA",
-    0x50: "APM",
-    0x51: "Qualcomm",
-    0x53: "Samsung",
-    0x56: "Marvell",
-    0x61: "Apple",
-    0x70: "Phytium",
-    0xC0: "Ampere",
-}
-
-#: The makers of RISC-V cores by the first word of ``uarch``, and of ``mvendorid`` (JEDEC's number, bank and code).
-_RISCV_MAKERS = {
-    "sifive": "SiFive",
-    "thead": "T-Head",
-    "spacemit": "SpacemiT",
-    "andestech": "Andes",
-    "starfive": "StarFive",
-}
-_RISCV_NUMBERS = {0x489: "SiFive", 0x5B7: "T-Head", 0x710: "SpacemiT", 0x31E: "Andes"}
+from .microarchitecture import processor_names
 
 
 def parse_cpuinfo(text: str) -> tuple[tuple[Processor, ...], dict[str, str]]:
@@ -174,7 +97,7 @@ def _isa(fields: Mapping[str, str]) -> tuple[str, ...]:
         words.add("rvv")
     if "altivec supported" in fields.get("cpu", ""):
         words |= {"altivec", "vsx"} if re.match(r"POWER([789]|1\d)", fields["cpu"]) else {"altivec"}
-    return tuple(name for name in EXTENSIONS if name in words)
+    return tuple(name for name in processor_names().extensions if name in words)
 
 
 def _number(text: str | None) -> int | None:
@@ -193,7 +116,7 @@ def _identity(door: HostAccess, fields: Mapping[str, str]) -> microarchitecture.
         )
     implementer = _number(fields.get("CPU implementer"))
     if implementer is not None:
-        vendor = _IMPLEMENTERS.get(implementer, f"implementer 0x{implementer:02x}")
+        vendor = processor_names().arm.get(f"{implementer:02x}", f"implementer 0x{implementer:02x}")
         part = _number(fields.get("CPU part"))
         named = fields.get("model name", "")
         model = named if named and not named.startswith(("ARMv", "AArch64")) else f"{vendor} part 0x{part or 0:03x}"
@@ -220,6 +143,7 @@ def _identity(door: HostAccess, fields: Mapping[str, str]) -> microarchitecture.
 
 def _riscv(fields: Mapping[str, str]) -> microarchitecture.Identity:
     core = fields.get("uarch", "")
-    maker = _RISCV_MAKERS.get(core.partition(",")[0]) or _RISCV_NUMBERS.get(_number(fields.get("mvendorid")) or 0)
+    makers, number = processor_names().riscv, _number(fields.get("mvendorid")) or 0
+    maker = makers.get(core.partition(",")[0]) or makers.get(f"{number:x}")
     named = core if "," in core else fields.get("model name") or "RISC-V"
     return microarchitecture.Identity(vendor=maker or "unknown", model=named, family=None, number=None, stepping=None)

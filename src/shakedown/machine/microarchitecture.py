@@ -12,23 +12,6 @@ import msgspec
 
 from ..records import Absent
 
-#: Extensions that tell generations apart: one that is shown but that the generation lacks refutes the model number.
-MARKERS = (
-    "avx",
-    "fma4",
-    "avx2",
-    "fma",
-    "avx512f",
-    "avx512er",
-    "avx512_vnni",
-    "avx512_bf16",
-    "avx512_fp16",
-    "avx512_vp2intersect",
-    "avx_vnni",
-    "amx_tile",
-    "amx_fp16",
-)
-
 #: Suffix of the name where only the instruction set is known.
 OR_NEWER = " or newer"
 
@@ -92,6 +75,22 @@ class Match(NamedTuple):
     absent: tuple[Absent, ...] = ()
 
 
+class ProcessorNames(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``processors.toml``: the extensions that are told, those that tell generations apart (``markers``), and makers by
+    the number or word that processors give of them."""
+
+    extensions: tuple[str, ...]
+    markers: tuple[str, ...]
+    arm: dict[str, str]
+    riscv: dict[str, str]
+
+
+@cache
+def processor_names() -> ProcessorNames:
+    """The names, read once."""
+    return msgspec.toml.decode((files(__package__) / "processors.toml").read_bytes(), type=ProcessorNames)
+
+
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     microarchitecture: tuple[Microarchitecture, ...]
 
@@ -133,7 +132,8 @@ def identify(identity: Identity, isa: Sequence[str], *, hidden: bool) -> Match:
     ``hidden`` says that a hypervisor stands between: it may report any number, but can show no instruction that the
     hardware lacks.
     """
-    shown = {flag for flag in isa if flag in MARKERS}
+    markers = processor_names().markers
+    shown = {flag for flag in isa if flag in markers}
     entry = _by_numbers(identity)
     if entry is not None and re.search(r"QEMU Virtual|Common .*KVM", identity.model):
         entry = None  # numbers of a processor that never was
@@ -143,7 +143,7 @@ def identify(identity: Identity, isa: Sequence[str], *, hidden: bool) -> Match:
     who = "the hypervisor reports" if hidden else "the processor reports"
     numbers = f"family {identity.family} model {identity.number}"
     if entry is not None:
-        extra = ", ".join(flag for flag in MARKERS if flag in shown - set(entry.isa))
+        extra = ", ".join(flag for flag in markers if flag in shown - set(entry.isa))
         why = f"{who} {numbers} ({entry.name}) but shows {extra}, which {entry.name} does not have: "
     else:
         why = f"{who} {numbers} ({identity.model}), which is not in the table: "

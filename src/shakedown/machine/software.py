@@ -6,63 +6,14 @@ import functools
 import re
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ..hosts.access import HostAccess
 from ..records import Absent, Software
 from . import blas, mpi
+from .software_table import VERSION, Program, table
 from .together import together
 
-#: What a version looks like in the first lines that a program prints of itself.
-_VERSION = r"\d+\.\d+(?:\.\d+)*(?:[-+.~]?\w+)*"
 _LIMIT_S = 5.0
-
-
-class Program(NamedTuple):
-    """A program and how it tells its version. ``ask`` is empty where asking would be slow or change something."""
-
-    kind: str
-    name: str
-    ask: tuple[str, ...] = ("--version",)
-    pattern: str = rf"\b({_VERSION})"
-    label: str = ""  # shown instead of the program's name
-
-
-PROGRAMS: tuple[Program, ...] = (
-    Program("compiler", "gcc", pattern=rf"\) ({_VERSION})"),
-    Program("compiler", "g++", pattern=rf"\) ({_VERSION})"),
-    Program("compiler", "gfortran", pattern=rf"\) ({_VERSION})"),
-    Program("compiler", "clang", pattern=rf"version ({_VERSION})"),
-    Program("compiler", "icx", pattern=r"Compiler (\d[\d.]+)"),
-    Program("compiler", "icpc", pattern=r"ICC\) (\d[\d.]+)"),
-    Program("compiler", "nvc", pattern=r"nvc (\d[\d.-]+)"),
-    Program("compiler", "aocc-clang", pattern=rf"version ({_VERSION})"),
-    Program("compiler", "armclang", pattern=rf"version ({_VERSION})"),
-    Program("compiler", "xlc", ("-qversion",), r"Version: (\d[\d.]+)"),
-    Program("compiler", "hipcc", pattern=r"HIP version: (\d[\d.]+)"),
-    Program("compiler", "nvcc", pattern=r"release \S+ V(\d[\d.]+)"),
-    Program("compiler", "cmake", pattern=r"version (\d[\d.]+)"),
-    Program("scheduler", "sinfo", pattern=r"slurm(?:-wlm)? (\d[\d.]+)", label="slurm"),
-    Program("scheduler", "flux", ("version",), r"flux-core:\s*v?(\d[\d.]+)"),
-    Program("scheduler", "lsid", ("-V",), r"(?:LSF|Version)\D*(\d+\.\d[\d.]*)", "lsf"),
-    Program("scheduler", "condor_version", (), label="htcondor"),
-    Program("scheduler", "oarstat", pattern=r"(\d+\.\d[\d.]*)", label="oar"),
-    Program("container", "docker"),
-    Program("container", "podman"),
-    Program("container", "apptainer"),
-    Program("container", "singularity"),
-    Program("container", "enroot", ("version",)),
-    Program("library", "getconf", ("GNU_LIBC_VERSION",), r"glibc (\d[\d.]+)", "glibc"),
-    Program("library", "fi_info", ("--version",), r"libfabric: (\d[\d.]+)", "libfabric"),
-    Program("library", "ucx_info", ("-v",), r"(?:version[ =]|Library version: )\D*(\d[\d.]+)", "ucx"),
-    Program("library", "ofed_info", ("-s",), r"OFED-([\w.-]+)", "ofed"),
-    Program("tool", "lstopo-no-graphics", pattern=r"(\d+\.\d[\d.]*)", label="hwloc"),
-    Program("tool", "numactl", ()),
-    Program("tool", "likwid-topology", ()),
-    Program("tool", "perf", ()),
-    Program("tool", "ipmitool", ()),
-    Program("tool", "dmidecode", ()),
-)
 
 
 def _of_program(door: HostAccess, program: Program) -> tuple[Software, ...]:
@@ -74,7 +25,7 @@ def software(door: HostAccess) -> tuple[tuple[Software, ...], tuple[Absent, ...]
 
     A program that is there but does not tell its version has an empty one.
     """
-    present = [program for program in PROGRAMS if door.which(program.name)]
+    present = [program for program in table().programs if door.which(program.name)]
     tasks: dict[str, Callable[[], tuple[Software, ...]]] = {
         program.name: functools.partial(_of_program, door, program) for program in present
     }
@@ -95,7 +46,7 @@ def _program(door: HostAccess, program: Program) -> Software:
     version = ""
     if program.ask:
         answer = door.run((program.name, *program.ask), limit_s=_LIMIT_S)
-        match = re.search(program.pattern, answer.out + answer.err) if answer.ok else None
+        match = re.search(program.pattern.replace("VERSION", VERSION), answer.out + answer.err) if answer.ok else None
         version = match[1] if match else ""
     return Software(kind=program.kind, name=program.label or program.name, version=version, path=path)
 

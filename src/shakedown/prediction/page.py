@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..document.model import Axis, Column, Document, Facts, Figures, Lines, Point, Section, Series, Table, Text
+from ..document.tables import table
 from ..units import show, show_seconds
-from .forecast import LEVEL, Calibrated, Forecast, Moves, Predicted, summary
+from .forecast import LEVEL, Forecast, Moves, Predicted, summary
 from .numbers import interval, percent, signed
+from .priors import Prior
 from .ranked import best_sentence, ranked_table
 from .ranking import Ranked
 from .setup import Setup
@@ -165,16 +167,15 @@ def _errors(found: Forecast, baselines: Baselines) -> tuple[Table | Text, ...]:
 
 
 def _moves(one: Predicted, counts: str) -> Table:
-    rows = tuple((move.title, span(move), signed(move.moves), move.source) for move in one.sensitivity)
-    return Table(
-        title=f"{one.count} {counts}",
-        columns=(
-            Column("input"),
-            Column("from its 10 % to its 90 % quantile"),
-            Column("moves the rate", "number"),
-            Column("where the range comes from", "note"),
+    return table(
+        f"{one.count} {counts}",
+        one.sensitivity,
+        (
+            ("input", "text", lambda move: move.title),
+            ("from its 10 % to its 90 % quantile", "text", span),
+            ("moves the rate", "number", lambda move: signed(move.moves)),
+            ("where the range comes from", "note", lambda move: move.source),
         ),
-        rows=rows,
         caption="Each alone, the others as they are; given what the calibrating runs show. Measure the first ones to "
         "narrow the interval.",
     )
@@ -192,40 +193,38 @@ def _shares(found: Forecast) -> Table:
 
 
 def _calibration(found: Forecast) -> Table:
-    return Table(
-        title="Runs that it was calibrated with",
-        columns=(
-            Column(found.counts, "number"),
-            Column("N", "number"),
-            Column("measured", "number"),
-            Column("fitted", "number"),
-            Column("error", "number"),
-            Column("where", "note"),
+    return table(
+        "Runs that it was calibrated with",
+        found.calibrated,
+        (
+            (found.counts, "number", lambda one: str(one.row.count)),
+            ("N", "number", lambda one: f"{one.row.n:,}"),
+            ("measured", "number", lambda one: show(one.row.rate, "flop/s", 4)),
+            ("fitted", "number", lambda one: show(one.fitted, "flop/s", 4)),
+            ("error", "number", lambda one: signed(one.error, 2)),
+            ("where", "note", lambda one: one.row.where),
         ),
-        rows=tuple(_calibrated(one) for one in found.calibrated),
         caption=f"DGEMM of a rank, from them: {show(found.dgemm[1], 'flop/s')} ({show(found.dgemm[0], 'flop/s')} to "
         f"{show(found.dgemm[2], 'flop/s')}).",
     )
 
 
-def _calibrated(one: Calibrated) -> tuple[str, ...]:
-    row = one.row
-    measured = show(row.rate, "flop/s", 4)
-    return str(row.count), f"{row.n:,}", measured, show(one.fitted, "flop/s", 4), signed(one.error, 2), row.where
+def _range(prior: Prior) -> str:
+    unit = "%" if prior.unit == "1" and prior.high <= 1 else prior.unit
+    return show(prior.low, unit, 2) + (f" to {show(prior.high, unit, 2)}" if prior.low < prior.high else "")
 
 
 def _inputs(setup: Setup) -> Table:
-    rows = []
-    for prior in setup.priors.values():
-        free = prior.low < prior.high
-        unit = "%" if prior.unit == "1" and prior.high <= 1 else prior.unit
-        words = show(prior.low, unit, 2) + (f" to {show(prior.high, unit, 2)}" if free else "")
-        rows.append((prior.title, words, "measured" if prior.measured else "assumed", prior.source))
-    return Table(
-        title="Inputs before calibration",
-        columns=(Column("input"), Column("range"), Column("is"), Column("source", "note")),
-        rows=tuple(rows),
-        folded=True,
+    return table(
+        "Inputs before calibration",
+        setup.priors.values(),
+        (
+            ("input", "text", lambda prior: prior.title),
+            ("range", "text", _range),
+            ("is", "text", lambda prior: "measured" if prior.measured else "assumed"),
+            ("source", "note", lambda prior: prior.source),
+        ),
+        fold_from=0,
     )
 
 

@@ -30,7 +30,7 @@ from ..units import UnknownUnit, parse_bytes, parse_quantity, show_bytes
 from ..workloads.common.hpl import grid
 from .inputs import Broadcast, Config, Mapping, Swap
 from .inputs import netlib as as_netlib
-from .priors import DEFAULTS, GPU_DEFAULTS, Prior, known
+from .priors import DEFAULTS, GPU_DEFAULTS, Prior
 
 Program = Literal["netlib", "shakedown"]
 Counts = Literal["nodes", "gpus"]
@@ -233,7 +233,7 @@ def _error(said: ErrorFile, counts: Counts) -> Error:
 
 
 def _prior(default: Prior | None, given: Input, where: str) -> Prior:
-    default = default or known(0.0, "", title="DGEMM of one rank", unit="flop/s")
+    default = default or Prior(low=0.0, high=0.0, source="", title="DGEMM of one rank", unit="flop/s")
     numbers = [_number(one, default.unit, where) for one in (given.value, given.low, given.high)]
     value, low, high = numbers
     if (value is None) == (low is None and high is None) or (low is None) != (high is None):
@@ -368,7 +368,8 @@ def configs(setup: Setup, row: Row) -> tuple[Config, ...]:
     for one in sorted(setup.run_at, key=lambda one: one.nodes_from):
         if nodes >= one.nodes_from:
             mapping, bcast = _words(one.mapping or mapping), _words(one.bcast or bcast)
-    made = tuple(_config(run, row, one, other) for one in mapping for other in bcast)
+    ways = [(one, other) for one in mapping for other in bcast]
+    made = tuple(config_of(run, row.n, row.p, row.q, mapping=one, bcast=other) for one, other in ways)
     return (made * number)[: max(number, 1)] if len(made) != number else made
 
 
@@ -376,22 +377,8 @@ def _words(one: Any) -> tuple[Any, ...]:
     return one if isinstance(one, tuple) else (one,)
 
 
-def _config(run: RunAs, row: Row, mapping: Mapping, bcast: Broadcast) -> Config:
-    made = Config(
-        n=row.n,
-        nb=run.nb,
-        p=row.p,
-        q=row.q,
-        ranks_per_node=run.ranks_per_node,
-        threads=run.threads,
-        mapping=mapping,
-        depth=run.depth,
-        bcast=bcast,
-        swap=run.swap,
-        swap_threshold=run.swap_threshold,
-        split=run.split,
-        segment_bytes=run.segment_bytes,
-        progress=run.progress,
-        progress_thread=run.progress_thread,
-    )
+def config_of(run: RunAs, n: int, p: int, q: int, **different: Any) -> Config:
+    """One run, made as ``run`` says but for what is ``different``."""
+    same = {name: getattr(run, name) for name in Config.__struct_fields__ if name in RunAs.__struct_fields__}
+    made = Config(**{**same, "n": n, "p": p, "q": q, **different})
     return as_netlib(made) if run.program == "netlib" else made

@@ -12,7 +12,6 @@ from ..errors import BadInput
 from ..units import MOST_COUNT, show_bytes, whole_number
 from ..workloads.common.hpl_dat import HplDat
 from . import setup as setups
-from .inputs import Config, netlib
 from .setup import Row, Setup
 
 MOST_CANDIDATES = 1000
@@ -123,25 +122,18 @@ def candidates(setup: Setup, dat: HplDat, where: str) -> tuple[Row, ...]:
     for n, nb, (p, q), bcast, depth in combined:
         setups.check_ranks(p * q, where)
         each = setups.ranks_each(setup)
-        config = Config(
-            n=n,
+        config = setups.config_of(
+            setup.run,
+            n,
+            p,
+            q,
             nb=nb,
-            p=p,
-            q=q,
-            ranks_per_node=setup.run.ranks_per_node,
-            threads=setup.run.threads,
-            mapping=dat.mapping,  # type: ignore[arg-type]
+            mapping=dat.mapping,
             depth=depth,
             bcast=bcast,
-            swap=dat.swap,  # type: ignore[arg-type]
+            swap=dat.swap,
             swap_threshold=dat.swap_threshold,
-            split=setup.run.split,
-            segment_bytes=setup.run.segment_bytes,
-            progress=setup.run.progress,
-            progress_thread=setup.run.progress_thread,
         )
-        if setup.run.program == "netlib":
-            config = netlib(config)
         count = -(-p * q // each)
         setups.check_memory(setup, count, n, where)
         made.append(Row(count=count, n=n, p=p, q=q, where=where, config=config))

@@ -134,5 +134,6 @@ class Analysis(Record, frozen=True, kw_only=True):
     pairs: tuple[PairMatrix, ...] = ()  # matrices of so many pairs that findings keep the best and the worst alone
     power: PowerView | None = None  # where meters were read during the run
     skipped: tuple[Absent, ...] = ()
+    not_begun: tuple[str, ...] = ()  # labels of the plan's runs that were not begun: interrupted, or no time was left
     notices: tuple[Notice, ...] = ()
     summary: tuple[str, ...] = ()  # the verdict in a paragraph: one sentence each

@@ -11,8 +11,8 @@ of Linux namespaces: a network with addresses of its own behind a switch, a host
 of processes. See docs/rehearsal.md.
 """
 
+from .rehearsal import LabDoor, NodeStatus, RehearsalCluster, Status, default_directory, open_, up
 from .settings import Description, Link, Settings
-from .test_cluster import LabDoor, NodeStatus, RehearsalCluster, Status, default_directory, open_, up
 
 __all__ = [
     "Description",

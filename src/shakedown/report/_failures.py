@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..document.model import FOLD_FROM, MOST_ROWS, Block, Column, Log, Logs, Section, Table, Text
+from ..document.model import FOLD_FROM, MOST_ROWS, Block, Log, Logs, Section, Text
+from ..document.tables import table
 from ..document.text import count, rest
 from ..records import Analysis
 from ..units import show
@@ -25,35 +26,40 @@ def section(analysis: Analysis) -> Section:
             "they have no values above" if not kept else "those that are partial have values of the other devices above"
         )
         blocks.append(Text(text=f"{len(bad):,} of {ended} did not end successfully; {which}."))
-        rows = tuple(
-            (one.label, one.state, one.reason or "no reason was recorded", one.host, show(one.seconds, "s"), one.log)
-            for one in bad[:MOST_ROWS]
-        )
         blocks.append(
-            Table(
-                title="Runs that did not end successfully",
-                rows=rows,
-                folded=len(rows) > FOLD_FROM,
-                columns=(
-                    Column("Run"),
-                    Column("State", "state"),
-                    Column("Reason"),
-                    Column("Host", "code"),
-                    Column("Time", "number"),
-                    Column("Output", "code"),
+            table(
+                "Runs that did not end successfully",
+                bad[:MOST_ROWS],
+                (
+                    ("Run", "text", lambda one: one.label),
+                    ("State", "state", lambda one: one.state),
+                    ("Reason", "text", lambda one: one.reason or "no reason was recorded"),
+                    ("Host", "code", lambda one: one.host),
+                    ("Time", "number", lambda one: show(one.seconds, "s")),
+                    ("Output", "code", lambda one: one.log),
                 ),
                 caption=rest(len(bad), MOST_ROWS, "run"),
+                fold_from=FOLD_FROM,
             )
         )
         logs = tuple(Log(title=f"{one.label} ({one.host})", state=one.state, text=one.tail) for one in bad if one.tail)
         if logs:
             blocks.append(Logs(title="What they printed last", logs=logs[:MOST_LOGS]))
+    if analysis.not_begun:
+        blocks.append(
+            table(
+                "Not begun: interrupted, or no time was left",
+                analysis.not_begun,
+                (("Run", "text", lambda label: label),),
+                fold_from=FOLD_FROM,
+            )
+        )
     if analysis.skipped:
         blocks.append(
-            Table(
-                title="Requested and not possible here",
-                columns=(Column("What"), Column("Why")),
-                rows=tuple((one.what, one.why) for one in analysis.skipped),
+            table(
+                "Requested and not possible here",
+                analysis.skipped,
+                (("What", "text", lambda one: one.what), ("Why", "text", lambda one: one.why)),
             )
         )
     return Section(id="failures", title="Runs that failed or were not possible", short="Failures", blocks=tuple(blocks))

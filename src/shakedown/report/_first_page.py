@@ -9,6 +9,7 @@ from ..analysis.advice import NO_FIGURE
 from ..analysis.power.case_values import OF_OTHER_WORK
 from ..analysis.values import is_figure, is_headline, is_share
 from ..document.model import Alert, Block, Column, Section, Table, Text
+from ..document.tables import table
 from ..document.text import better, count, interval_of, listed, params_of, value_with_interval
 from ..records import SCORED, Analysis, Finding, Metric, Verdict
 from ..units import show
@@ -64,19 +65,24 @@ def section(analysis: Analysis, findings: Sequence[Finding]) -> Section:
 
 
 def _requirements(verdicts: Sequence[Verdict]) -> Table:
-    return Table(
-        title="Requirements",
-        columns=(Column("Requirement"), Column("Verdict", "state"), Column("Value"), Column("Evidence, and why")),
-        rows=tuple(
-            (
-                one.requirement,
-                one.state,
-                f"{value_with_interval(one.finding)}, {one.finding.host}" if one.finding else "no value",
-                "\n".join(filter(None, (one.evidence, summary.why(one) if one.state == "not met" else ""))),
-            )
-            for one in verdicts
+    return table(
+        "Requirements",
+        verdicts,
+        (
+            ("Requirement", "text", lambda one: one.requirement),
+            ("Verdict", "state", lambda one: one.state),
+            ("Value", "text", _value),
+            ("Evidence, and why", "text", _evidence),
         ),
     )
+
+
+def _value(one: Verdict) -> str:
+    return f"{value_with_interval(one.finding)}, {one.finding.host}" if one.finding else "no value"
+
+
+def _evidence(one: Verdict) -> str:
+    return "\n".join(filter(None, (one.evidence, summary.why(one) if one.state == "not met" else "")))
 
 
 def _to_fix(analysis: Analysis) -> list[Block]:

@@ -14,6 +14,7 @@ import msgspec
 from ..analysis.statistics import MAD_TO_SIGMA, OUTLIER_DEVIATIONS
 from ..analysis.stragglers import SLOW_AT_LEAST
 from ..document.model import Block, Column, Figures, Histogram, Section, Table, Text
+from ..document.tables import table
 from ..document.text import FEW_HOSTS, count, kinds_of, limit_title, listed, natural, params_of, ranked
 from ..records import Analysis, Finding, Fraction, Metric, Notice
 from ..units import show
@@ -210,27 +211,18 @@ def _slowest(found: Fleet, metrics: dict[str, Metric]) -> Table:
                         f"{title}, {params_of(finding.params)}: {show(value, finding.unit)} where "
                         f"the median is {show(middle, finding.unit)}",
                     )
-    rows = tuple(
-        (
-            host,
-            "slow" if host in found.slow else "within the others",
-            show(found.scores[host], "%"),
-            worst.get(host, (0.0, ""))[1],
-        )
-        for host in named
-    )
     more = len(found.slow) - len(named)
     caption = f"{more:,} further slow hosts; the values of all hosts are in the CSV and JSON files." if more > 0 else ""
-    return Table(
-        title="Slowest hosts",
-        rows=rows,
-        caption=caption,
-        columns=(
-            Column("Host", "code"),
-            Column("State", "state"),
-            Column("Speed", "number"),
-            Column("Furthest behind in"),
+    return table(
+        "Slowest hosts",
+        named,
+        (
+            ("Host", "code", str),
+            ("State", "state", lambda host: "slow" if host in found.slow else "within the others"),
+            ("Speed", "number", lambda host: show(found.scores[host], "%")),
+            ("Furthest behind in", "text", lambda host: worst.get(host, (0.0, ""))[1]),
         ),
+        caption=caption,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ..document.model import MOST_ROWS, Block, Column, Facts, Section, Table, Text
+from ..document.tables import table
 from ..document.text import count, day, listed, natural, rest
 from ..records import Analysis, Metric, Outcome
 from ..units import show
@@ -26,19 +27,12 @@ def formula(metric: Metric) -> str:
     return " / ".join(_FORMULA.get(part, part) for part in metric.per.split("/")) if metric.per else "not stated"
 
 
+def _kernel(metric: Metric) -> str:
+    return f"of the kernel {metric.kernel}" if metric.kernel else "of all kernels"
+
+
 def _methods(analysis: Analysis) -> Section:
     direction = {"higher": "higher is better", "lower": "lower is better", "none": "neither is better"}
-    rows = tuple(
-        (
-            f"{metric.title}\n{metric.name}",
-            metric.unit,
-            direction[metric.better],
-            f"{formula(metric)}\n{f'of the kernel {metric.kernel}' if metric.kernel else 'of all kernels'}",
-            metric.limit or "none is known",
-            metric.source or "not stated",
-        )
-        for metric in analysis.metrics
-    )
     return Section(
         id="methods",
         title="How each number was made",
@@ -52,16 +46,16 @@ def _methods(analysis: Analysis) -> Section:
                 "over the value where lower is better. A value that was not measured says so; it is never "
                 "zero and never a pass."
             ),
-            Table(
-                title="Metrics",
-                rows=rows,
-                columns=(
-                    Column("Metric"),
-                    Column("Unit", "code"),
-                    Column("Direction"),
-                    Column("Formula"),
-                    Column("Limit"),
-                    Column("Source"),
+            table(
+                "Metrics",
+                analysis.metrics,
+                (
+                    ("Metric", "text", lambda metric: f"{metric.title}\n{metric.name}"),
+                    ("Unit", "code", lambda metric: metric.unit),
+                    ("Direction", "text", lambda metric: direction[metric.better]),
+                    ("Formula", "text", lambda metric: f"{formula(metric)}\n{_kernel(metric)}"),
+                    ("Limit", "text", lambda metric: metric.limit or "none is known"),
+                    ("Source", "text", lambda metric: metric.source or "not stated"),
                 ),
             ),
         ),
@@ -135,38 +129,26 @@ def _provenance(analysis: Analysis) -> Section:
 
 
 def _runs(outcomes: Sequence[Outcome]) -> Table:
-    rows = []
-    for one in outcomes[:MOST_ROWS]:
-        seen = one.disturbance
-        rows.append(
-            (
-                one.run,
-                f"{one.repeat}",
-                one.workload,
-                one.label,
-                one.host,
-                one.state,
-                show(one.seconds, "s"),
-                "not known" if seen.load_before is None else f"{seen.load_before:.2f}",
-                show(seen.steal_fraction, "%"),
-                one.log,
-            )
-        )
-    return Table(
-        title="Runs",
-        rows=tuple(rows),
-        folded=True,
-        caption=rest(len(outcomes), MOST_ROWS, "run"),
-        columns=(
-            Column("Run", "code"),
-            Column("Repeat", "number"),
-            Column("Workload"),
-            Column("Label"),
-            Column("Host", "code"),
-            Column("State", "state"),
-            Column("Time", "number"),
-            Column("Load before", "number"),
-            Column("Stolen", "number"),
-            Column("Output", "code"),
+    return table(
+        "Runs",
+        outcomes[:MOST_ROWS],
+        (
+            ("Run", "code", lambda one: one.run),
+            ("Repeat", "number", lambda one: f"{one.repeat}"),
+            ("Workload", "text", lambda one: one.workload),
+            ("Label", "text", lambda one: one.label),
+            ("Host", "code", lambda one: one.host),
+            ("State", "state", lambda one: one.state),
+            ("Time", "number", lambda one: show(one.seconds, "s")),
+            ("Load before", "number", _load),
+            ("Stolen", "number", lambda one: show(one.disturbance.steal_fraction, "%")),
+            ("Output", "code", lambda one: one.log),
         ),
+        caption=rest(len(outcomes), MOST_ROWS, "run"),
+        fold_from=0,
     )
+
+
+def _load(one: Outcome) -> str:
+    seen = one.disturbance.load_before
+    return "not known" if seen is None else f"{seen:.2f}"

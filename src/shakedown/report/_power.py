@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..document.model import Axis, Block, Column, Figures, Lines, Point, Region, Section, Series, Table, Text
+from ..document.model import Axis, Block, Figures, Lines, Point, Region, Section, Series, Table, Text
+from ..document.tables import table
 from ..energy.uncertainty.quantity import advice
 from ..records import (
     Analysis,
@@ -51,8 +52,13 @@ def section(analysis: Analysis) -> Section | None:
     if view.budgets:
         blocks += [_budgets(view.budgets), _terms(view.budgets)]
     if view.notices:
-        rows = tuple((one.text, one.advice) for one in view.notices)
-        blocks.append(Table(title="What to mind", columns=(Column("What was seen"), Column("What to do")), rows=rows))
+        blocks.append(
+            table(
+                "What to mind",
+                view.notices,
+                (("What was seen", "text", lambda one: one.text), ("What to do", "text", lambda one: one.advice)),
+            )
+        )
     if not figures and not view.budgets:
         blocks.append(Text(text="The meters answered, but no run lasted long enough for an energy."))
     return Section(id="power", title="Power and energy", short="Power", blocks=tuple(blocks))
@@ -202,102 +208,69 @@ def _plain(pairs: Sequence[tuple[float, float]], what: str) -> tuple[Point, ...]
 
 
 def _steady(windows: Sequence[SteadyWindow]) -> Table:
-    rows = tuple(
+    return table(
+        "Steady state",
+        windows,
         (
-            one.run,
-            one.channel,
-            f"{show_seconds(one.begin_s)} to {show_seconds(one.end_s)}" if one.steady else "none",
-            show_seconds(one.end_s - one.begin_s) if one.steady else "",
-            *_with_u(one.power),
-            "" if one.steady else one.why,
-        )
-        for one in windows
-    )
-    kept = [index for index in range(7) if index < 6 or any(row[index] for row in rows)]
-    columns = (
-        Column("During"),
-        Column("Channel", "code"),
-        Column("Since the first reading", "number"),
-        Column("Length", "number"),
-        Column("Mean power", "number"),
-        Column("U (95 %)", "number"),
-        Column("Why not"),
-    )
-    return Table(
-        title="Steady state",
-        columns=tuple(columns[index] for index in kept),
-        rows=tuple(tuple(row[index] for index in kept) for row in rows),
+            ("During", "text", lambda one: one.run),
+            ("Channel", "code", lambda one: one.channel),
+            (
+                "Since the first reading",
+                "number",
+                lambda one: f"{show_seconds(one.begin_s)} to {show_seconds(one.end_s)}" if one.steady else "none",
+            ),
+            ("Length", "number", lambda one: show_seconds(one.end_s - one.begin_s) if one.steady else ""),
+            ("Mean power", "number", lambda one: show(one.power.value, "W", 4)),
+            ("U (95 %)", "number", lambda one: _expanded(one.power)),
+            ("Why not", "text", lambda one: "" if one.steady else one.why),
+        ),
+        optional=("Why not",),
         caption="The longest case of each run. Where no part of it is steady, the power is the mean of all of it, or what a "
         "warm-up that was fitted settles to.",
-        folded=len(rows) > TERMS,
+        fold_from=TERMS,
     )
 
 
 def _phases(phases: Sequence[PhaseShown]) -> Table:
-    rows = tuple(
+    return table(
+        "Phases that the programs mark",
+        phases,
         (
-            one.run,
-            one.channel,
-            one.name,
-            show_seconds(one.seconds),
-            *(_with_u(one.power) if one.power else ("not known", "")),
-            show(one.energy.value, "J", 4) if one.energy else "",
-            one.why,
-        )
-        for one in phases
-    )
-    kept = [index for index in range(8) if index < 7 or any(row[index] for row in rows)]
-    columns = (
-        Column("During"),
-        Column("Channel", "code"),
-        Column("Phase"),
-        Column("Length", "number"),
-        Column("Mean power", "number"),
-        Column("U (95 %)", "number"),
-        Column("Energy", "number"),
-        Column("Why"),
-    )
-    return Table(
-        title="Phases that the programs mark",
-        columns=tuple(columns[index] for index in kept),
-        rows=tuple(tuple(row[index] for index in kept) for row in rows),
+            ("During", "text", lambda one: one.run),
+            ("Channel", "code", lambda one: one.channel),
+            ("Phase", "text", lambda one: one.name),
+            ("Length", "number", lambda one: show_seconds(one.seconds)),
+            ("Mean power", "number", lambda one: show(one.power.value, "W", 4) if one.power else "not known"),
+            ("U (95 %)", "number", lambda one: _expanded(one.power)),
+            ("Energy", "number", lambda one: show(one.energy.value, "J", 4) if one.energy else ""),
+            ("Why", "text", lambda one: one.why),
+        ),
+        optional=("Why",),
         caption="Each phase's energy between its marks, with what the readings leave open there; of a meter that averages "
         "for longer than a refresh, the powers that explain its readings (docs/energy.md, forward model), where they do.",
-        folded=len(rows) > 2 * TERMS,
+        fold_from=2 * TERMS,
     )
 
 
-def _with_u(power: Quantity) -> tuple[str, str]:
-    return show(power.value, "W", 4), "" if power.expanded is None else f"± {show(power.expanded, 'W', 2)}"
+def _expanded(value: Quantity | None) -> str:
+    """The expanded uncertainty, where there is one."""
+    return "" if value is None or value.expanded is None else f"± {show(value.expanded, value.unit, 2)}"
 
 
 def _meters(meters: Sequence[MeterSeen]) -> Table:
-    rows = tuple(
+    return table(
+        "Meters",
+        meters,
         (
-            one.channel,
-            f"{one.title}\n{one.note}" if one.note else one.title,
-            one.place,
-            one.stands_for,
-            show_seconds(one.refresh_s) if one.refresh_s else "not known",
-            f"{one.readings:,}",
-            f"{one.missing:,}" if one.missing else "",
-            "yes" if one.characterised else "no",
-        )
-        for one in meters
-    )
-    return Table(
-        title="Meters",
-        columns=(
-            Column("Channel", "code"),
-            Column("What it measures"),
-            Column("Where"),
-            Column("A reading stands for"),
-            Column("New value each", "number"),
-            Column("Readings", "number"),
-            Column("Without a value", "number"),
-            Column("Characterised"),
+            ("Channel", "code", lambda one: one.channel),
+            ("What it measures", "text", lambda one: f"{one.title}\n{one.note}" if one.note else one.title),
+            ("Where", "text", lambda one: one.place),
+            ("A reading stands for", "text", lambda one: one.stands_for),
+            ("New value each", "number", lambda one: show_seconds(one.refresh_s) if one.refresh_s else "not known"),
+            ("Readings", "number", lambda one: f"{one.readings:,}"),
+            ("Without a value", "number", lambda one: f"{one.missing:,}" if one.missing else ""),
+            ("Characterised", "text", lambda one: "yes" if one.characterised else "no"),
         ),
-        rows=rows,
         caption="A meter that was not characterised counts with what its maker states; `shakedown meter characterise` "
         "finds its window, delay, gain and offset.",
     )
@@ -313,54 +286,40 @@ def _over_idle(part: PowerPart) -> str:
 
 
 def _parts(parts: Sequence[PowerPart]) -> Table:
-    rows = tuple(
+    return table(
+        "Where the power goes",
+        parts,
         (
-            one.case,
-            one.part,
-            one.within,
-            show(one.power.value, "W"),
-            "" if one.power.expanded is None else f"± {show(one.power.expanded, 'W', 2)}",
-            _over_idle(one),
-        )
-        for one in parts
-    )
-    kept = [index for index in range(6) if index < 2 or any(row[index] for row in rows)]
-    columns = (
-        Column("During"),
-        Column("Channel", "code"),
-        Column("Within", "code"),
-        Column("Mean power", "number"),
-        Column("U (95 %)", "number"),
-        Column("More than idle", "number"),
-    )
-    return Table(
-        title="Where the power goes",
-        columns=tuple(columns[index] for index in kept),
-        rows=tuple(tuple(row[index] for index in kept) for row in rows),
+            ("During", "text", lambda one: one.case),
+            ("Channel", "code", lambda one: one.part),
+            ("Within", "code", lambda one: one.within),
+            ("Mean power", "number", lambda one: show(one.power.value, "W")),
+            ("U (95 %)", "number", lambda one: _expanded(one.power)),
+            ("More than idle", "number", _over_idle),
+        ),
+        optional=("Within", "Mean power", "U (95 %)", "More than idle"),
         caption="The longest case of each workload. A rest is what flows into a feed and into none of its metered parts: "
         "fans, losses of the power supply, what has no meter.",
     )
 
 
+def _relative(one: Quantity) -> str:
+    return "" if not one.value or one.expanded is None else f"{one.expanded / abs(one.value):.1%}"
+
+
 def _budgets(budgets: Sequence[Quantity]) -> Table:
-    rows = []
-    for one in budgets:
-        assert one.value is not None
-        wide = "" if one.expanded is None else f"± {show(one.expanded, one.unit, 2)}"
-        share = "" if not one.value or one.expanded is None else f"{one.expanded / abs(one.value):.1%}"
-        rows.append((one.name, show(one.value, one.unit, 4), wide, share, one.method, advice(one)))
-    return Table(
-        title="Energies and how precisely they are known",
-        columns=(
-            Column("Energy of"),
-            Column("Value", "number"),
-            Column("U (95 %)", "number"),
-            Column("U of the value", "number"),
-            Column("How it was made"),
-            Column("What to improve"),
+    return table(
+        "Energies and how precisely they are known",
+        budgets,
+        (
+            ("Energy of", "text", lambda one: one.name),
+            ("Value", "number", lambda one: show(one.value, one.unit, 4)),
+            ("U (95 %)", "number", _expanded),
+            ("U of the value", "number", _relative),
+            ("How it was made", "text", lambda one: one.method),
+            ("What to improve", "text", advice),
         ),
-        rows=tuple(rows),
-        folded=len(rows) > TERMS,
+        fold_from=TERMS,
     )
 
 
@@ -368,20 +327,15 @@ def _terms(budgets: Sequence[Quantity]) -> Table:
     """The largest terms of the energy that is known worst, relatively, of those with a value."""
     worst = max(budgets, key=lambda one: (one.u or 0.0) / abs(one.value) if one.value else 0.0)
     total = sum(term.u**2 for term in worst.terms) or 1.0
-    rows = tuple(
-        (term.name, show(abs(term.u), worst.unit, 2), f"{term.u**2 / total:.0%}", term.text, term.remedy)
-        for term in worst.terms[:TERMS]
-        if term.u**2 >= LEAST_SHARE * total
-    )
-    return Table(
-        title=f"Budget: {worst.name}",
-        columns=(
-            Column("Term"),
-            Column("u", "number"),
-            Column("Share of the variance", "number"),
-            Column("How it was found"),
-            Column("Remedy"),
+    return table(
+        f"Budget: {worst.name}",
+        [term for term in worst.terms[:TERMS] if term.u**2 >= LEAST_SHARE * total],
+        (
+            ("Term", "text", lambda term: term.name),
+            ("u", "number", lambda term: show(abs(term.u), worst.unit, 2)),
+            ("Share of the variance", "number", lambda term: f"{term.u**2 / total:.0%}"),
+            ("How it was found", "text", lambda term: term.text),
+            ("Remedy", "text", lambda term: term.remedy),
         ),
-        rows=rows,
         caption="The energy that is known worst of those above. u is one standard uncertainty (GUM).",
     )

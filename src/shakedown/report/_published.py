@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..analysis import circumstances
-from ..document.model import Bar, Bars, Block, Column, Table
+from ..document.model import Bar, Bars, Block, Table
+from ..document.tables import table
 from ..document.text import interval_of, params_of, value_with_interval, with_half
 from ..records import Finding, Metric, PublishedComparison
 from ..units import round_to, show
@@ -62,7 +63,7 @@ def _figure(group: Sequence[PublishedComparison], metrics: Mapping[str, Metric])
     def share(value: float) -> tuple[tuple[str, float], ...]:
         return (("of the best of these", top / value if lower else value / top),)
 
-    under = circumstances.words(first.circumstances, metric) if metric else ""
+    under = _circumstances(first, metrics)
     bars = [
         (
             ours.value,
@@ -95,35 +96,32 @@ def _figure(group: Sequence[PublishedComparison], metrics: Mapping[str, Metric])
     )
 
 
+def _ours(one: PublishedComparison, vary: list[str]) -> str:
+    return f"{value_with_interval(one.ours)}\n{params_of(one.ours.params, vary)}"
+
+
+def _theirs(one: PublishedComparison, otherwise: str = "") -> str:
+    return f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{params_of(one.theirs_params) or otherwise}"
+
+
+def _circumstances(one: PublishedComparison, metrics: Mapping[str, Metric]) -> str:
+    metric = metrics.get(one.metric)
+    return circumstances.words(one.circumstances, metric) if metric else ""
+
+
 def _ranked(alike: Sequence[PublishedComparison], vary: list[str], metrics: Mapping[str, Metric]) -> Table:
-    rows = []
-    for one in alike:
-        metric = metrics.get(one.metric)
-        theirs = params_of(one.theirs_params) or "conditions not stated"
-        rows.append(
-            (
-                _title(one.metric, metrics),
-                f"{value_with_interval(one.ours)}\n{params_of(one.ours.params, vary)}",
-                _system(one),
-                f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{theirs}",
-                circumstances.words(one.circumstances, metric) if metric else "",
-                round_to(one.ratio, 3) if one.ratio is not None else "not defined",
-                _shown(one),
-                one.where,
-            )
-        )
-    return Table(
-        title="Beside published systems",
-        rows=tuple(rows),
-        columns=(
-            Column("Metric"),
-            Column("Here"),
-            Column("Published system"),
-            Column("Published"),
-            Column("Both under"),
-            Column("Here / published", "number"),
-            Column("Here is", "state"),
-            Column("Where it stands"),
+    return table(
+        "Beside published systems",
+        alike,
+        (
+            ("Metric", "text", lambda one: _title(one.metric, metrics)),
+            ("Here", "text", lambda one: _ours(one, vary)),
+            ("Published system", "text", _system),
+            ("Published", "text", lambda one: _theirs(one, "conditions not stated")),
+            ("Both under", "text", lambda one: _circumstances(one, metrics)),
+            ("Here / published", "number", lambda one: "not defined" if one.ratio is None else round_to(one.ratio, 3)),
+            ("Here is", "state", _shown),
+            ("Where it stands", "text", lambda one: one.where),
         ),
     )
 
@@ -136,29 +134,18 @@ def _shown(one: PublishedComparison) -> str:
 
 
 def _apart(apart: Sequence[PublishedComparison], vary: list[str], metrics: Mapping[str, Metric]) -> Table:
-    rows = tuple(
+    return table(
+        "Published under other circumstances",
+        apart,
         (
-            _title(one.metric, metrics),
-            f"{value_with_interval(one.ours)}\n{params_of(one.ours.params, vary)}",
-            _system(one),
-            f"{with_half(one.theirs, one.theirs_half, one.unit)}\n{params_of(one.theirs_params)}",
-            "; ".join(one.differences),
-            one.where,
-        )
-        for one in apart
-    )
-    return Table(
-        title="Published under other circumstances",
-        folded=True,
+            ("Metric", "text", lambda one: _title(one.metric, metrics)),
+            ("Here", "text", lambda one: _ours(one, vary)),
+            ("Published system", "text", _system),
+            ("Published", "text", _theirs),
+            ("What differs", "text", lambda one: "; ".join(one.differences)),
+            ("Where it stands", "text", lambda one: one.where),
+        ),
         caption="Neither better nor worse: each differs from what was measured here in what stands beside it. Shown is what "
         "is nearest, by nodes first.",
-        rows=rows,
-        columns=(
-            Column("Metric"),
-            Column("Here"),
-            Column("Published system"),
-            Column("Published"),
-            Column("What differs"),
-            Column("Where it stands"),
-        ),
+        fold_from=0,
     )

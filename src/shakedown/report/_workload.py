@@ -11,6 +11,7 @@ from ..analysis.advice import NO_FIGURE
 from ..analysis.checks import share_of, words
 from ..analysis.values import is_figure, is_share
 from ..document.model import FOLD_FROM, Alert, Bar, Bars, Block, Column, Section, Table
+from ..document.tables import table
 from ..document.text import (
     better,
     count,
@@ -82,28 +83,23 @@ def _checks(checks: list[Check]) -> Table:
     for one in checks:
         groups.setdefault((one.value, one.limit, one.kind), []).append(one)
     ranked = sorted(groups.values(), key=lambda group: -share_of(group[0]))
-    return Table(
-        title="Checks",
-        folded=True,
+    return table(
+        "Checks",
+        ranked,
+        (
+            ("Kernel", "code", lambda group: ", ".join(one.kernel for one in group)),
+            ("Checked", "number", lambda group: count(sum(one.cases for one in group), "case")),
+            ("Worst", "text", lambda group: words(group[0])),
+            ("What is compared", "text", lambda group: group[0].kind or "not stated"),
+            ("Where", "text", lambda group: _where(group[0]) if share_of(group[0]) else ""),
+        ),
         caption="Of each kernel the worst case; a run with a value above its limit has no score.",
-        columns=(
-            Column("Kernel", "code"),
-            Column("Checked", "number"),
-            Column("Worst"),
-            Column("What is compared"),
-            Column("Where"),
-        ),
-        rows=tuple(
-            (
-                ", ".join(one.kernel for one in group),
-                count(sum(one.cases for one in group), "case"),
-                words(group[0]),
-                group[0].kind or "not stated",
-                "" if not share_of(group[0]) else ", ".join(filter(None, (params_of(group[0].params), group[0].host))),
-            )
-            for group in ranked
-        ),
+        fold_from=0,
     )
+
+
+def _where(one: Check) -> str:
+    return ", ".join(filter(None, (params_of(one.params), one.host)))
 
 
 def _headline(findings: list[Finding], metrics: dict[str, Metric], *, many: bool) -> Bars | None:

@@ -5,6 +5,7 @@ The session (``session``) calls it here, and a job of a batch engine on the firs
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from pathlib import Path
@@ -104,8 +105,10 @@ def carry_out(
     retry_failed: bool = False,
     allocation: Allocation | None = None,
     back: str = "",
+    time_limit_s: float = math.inf,
 ) -> list[Measurement]:
-    """Execute what is left of the plan, meters read meanwhile; all measurements that there are then.
+    """Execute what is left of the plan, meters read meanwhile; all measurements that there are then. No run is begun that
+    would end after ``time_limit_s``.
 
     Ctrl-C leaves a directory that can be resumed: it raises Interrupted, which says how, by ``back`` where that is not
     `shakedown run`. Raises what ``loop.execute`` raises.
@@ -127,6 +130,7 @@ def carry_out(
                 retry_failed=retry_failed,
                 rest=rest,
                 allocation=allocation,
+                time_limit_s=time_limit_s,
             )
     except KeyboardInterrupt:
         hint = back or f"shakedown run --resume {opened.path}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from ..results.run_directory import RunDirectory
 from ..schedulers import Allocation
 from ..units import whole_number
 from .multihost import fanout
-from .schedule import Step, history, left_s, next_step, spent, step_key
+from .schedule import Step, history, left_s, missing, next_step, spent, step_key
 from .single import run_once
 
 #: What a harness needs before its job's end: to end the run under way, write it down, and stop.
@@ -28,8 +29,8 @@ class Progress(Protocol):
     def begin(self, step: Step, index: int, total: int, left_s: float) -> None: ...
     def advance(self, fraction: float | None, text: str) -> None: ...
     def end(self, step: Step, record: Measurement) -> None: ...
-    def stop(self, step: Step) -> None:
-        """The rest, from this step on, does not fit before the allocation ends."""
+    def stop(self, step: Step, why: str) -> None:
+        """A step of the plan is not begun: the time that is left is too short for it."""
 
 
 class Silent:
@@ -44,7 +45,7 @@ class Silent:
     def end(self, step: Step, record: Measurement) -> None:
         pass
 
-    def stop(self, step: Step) -> None:
+    def stop(self, step: Step, why: str) -> None:
         pass
 
 
@@ -58,11 +59,13 @@ def execute(
     retry_failed: bool = False,
     rest: Callable[[], None] | None = None,
     allocation: Allocation | None = None,
+    time_limit_s: float = math.inf,
 ) -> list[Measurement]:
     """Do what is left of the plan in a run directory, and return all its measurements.
 
     ``rest`` is called before the first run and after each: meters need the machine idle there. In an ``allocation`` runs
-    may go over several of its hosts, or side by side on each.
+    may go over several of its hosts, or side by side on each. No run is begun that would, by its estimate, end after the
+    allocation or ``time_limit_s`` from now.
 
     A run that fails is recorded and does not stop the rest. Raises StoreFailed when a result cannot be kept (after
     saving it elsewhere), CannotMeasure when another harness is at work in the directory. On KeyboardInterrupt the run
@@ -76,11 +79,11 @@ def execute(
     hosts = allocation.hosts if allocation else ()
     spent_s = spent(records)
     rested = rest is None
-    while step := next_step(plan, done := history(plan, records, hosts), spent_s):
+    ends = time.monotonic() + time_limit_s
+    while step := next_step(
+        plan, done := history(plan, records, hosts), spent_s, _time_left_s(allocation, door, ends)[0]
+    ):
         begun = time.monotonic()
-        if allocation and allocation.end_s and allocation.end_s - door.now_ns() * 1e-9 < step.run.estimate_s + END_S:
-            progress.stop(step)
-            break
         if rest and not rested:
             rest()
             rested = True
@@ -98,7 +101,17 @@ def execute(
         if rest:
             rest()
         spent_s += time.monotonic() - begun
+    for step in missing(plan, done):
+        progress.stop(step, _time_left_s(allocation, door, ends)[1])
     return records
+
+
+def _time_left_s(allocation: Allocation | None, door: HostAccess, ends: float) -> tuple[float, str]:
+    """Seconds in which a run must end, infinite where nothing limits them, and what is said of one that would not."""
+    of_limit = ends - time.monotonic(), "the time limit ends before it would"
+    if allocation is None or not allocation.end_s:
+        return of_limit
+    return min(of_limit, (allocation.end_s - door.now_ns() * 1e-9 - END_S, "the allocation ends before it would"))
 
 
 def clear_leftovers(directory: RunDirectory) -> None:

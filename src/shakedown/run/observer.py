@@ -53,8 +53,8 @@ class Lines:
     def end(self, step: Step, record: Measurement) -> None:
         self.say(line(step.run, record))
 
-    def stop(self, step: Step) -> None:
-        self.say(not_begun(step))
+    def stop(self, step: Step, why: str) -> None:
+        self.say(not_begun(step, why))
 
 
 def line(run: Run | None, record: Measurement) -> str:
@@ -65,9 +65,10 @@ def line(run: Run | None, record: Measurement) -> str:
     return plain(f"  {record.state:<11} {label}{again} ({took})  {outcome(record)}").rstrip()
 
 
-def not_begun(step: Step) -> str:
-    """The line of a run for which the allocation has no time left."""
-    return f"  not begun   {step.run.label}: the allocation ends before it would"
+def not_begun(step: Step, why: str) -> str:
+    """The line of a run for which no time is left."""
+    again = f", repeat {step.repeat}" if step.repeat > 1 else ""
+    return plain(f"  not begun   {step.run.label}{again}: {why}")
 
 
 def outcome(record: Measurement) -> str:

@@ -7,6 +7,7 @@ number, or when the budget is spent.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -30,15 +31,20 @@ class Step(NamedTuple):
 History = Mapping[tuple[str, int], Done]
 
 
-def next_step(plan: Plan, done: History, spent_s: float) -> Step | None:
-    """What to run now, or None when the plan is fulfilled. Pure.
+def next_step(plan: Plan, done: History, spent_s: float, left_s: float = math.inf) -> Step | None:
+    """What to run now, or None when the plan is fulfilled, or nothing of it is expected to end within ``left_s``. Pure.
 
-    First every run's first repeat, in order; then, round by round, those whose repeats are not yet enough.
+    First every run's first repeat, in order; then, round by round, those whose repeats are not yet enough. What is too long
+    for the seconds that are left is passed over: a shorter one behind it may still fit.
     """
     rounds = max((run.repeat_max for run in plan.runs), default=0)
     for repeat in range(1, rounds + 1):
         for run in plan.runs:
-            if (run.id, repeat) not in done and wants(run, repeat, done, plan.budget_s, spent_s):
+            if (
+                (run.id, repeat) not in done
+                and run.estimate_s <= left_s
+                and wants(run, repeat, done, plan.budget_s, spent_s)
+            ):
                 return Step(run, repeat)
     return None
 
@@ -53,6 +59,16 @@ def wants(run: Run, repeat: int, done: History, budget_s: float | None, spent_s:
     if repeat > run.repeat_max or (budget_s is not None and spent_s + run.estimate_s > budget_s):
         return False
     return run.repeat_interval is not None and not settled(earlier, run.repeat_interval)
+
+
+def missing(plan: Plan, done: History) -> list[Step]:
+    """What must still run, of each run its next repeat, in order."""
+    steps = []
+    for run in plan.runs:
+        repeat = next((number for number in range(1, run.repeat_min + 1) if (run.id, number) not in done), None)
+        if repeat is not None and wants(run, repeat, done, None, 0):
+            steps.append(Step(run, repeat))
+    return steps
 
 
 def settled(repeats: list[Done], interval: float) -> bool:

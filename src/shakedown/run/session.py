@@ -7,12 +7,13 @@ came to. The verbs, the acceptance and whoever else measures call this.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from .. import campaign as campaigns
-from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED
+from ..errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput
 from ..hosts import hostlist
 from ..metering import campaign_meters
 from ..metering.campaign_meters import Metered
@@ -32,6 +33,7 @@ class How(NamedTuple):
     hosts: Allocation | None = None  # here, and over these hosts by name
     detach: bool = False  # submit, and leave the jobs to themselves
     retry_failed: bool = False
+    time_limit_s: float = math.inf  # here: no run is begun that would end after so many seconds
     back: str = ""  # the command that goes on with it; empty: that of `shakedown run`
 
 
@@ -40,7 +42,8 @@ class Ran(NamedTuple):
 
     parts: tuple[RunDirectory, ...]  # one for each kind of node
     measurements: Sequence[Measurement]
-    whole: bool  # nothing of a plan is left
+    whole: bool  # nothing is left of what jobs were to run
+    not_begun: bool = False  # the time limit left a run out
 
 
 def named(hosts: str) -> Allocation | None:
@@ -58,6 +61,7 @@ def begin(
     Raises BadInput, CannotMeasure where nothing of it can run, StoreFailed, and Interrupted, which says how to go on.
     """
     if how.batch is not None:
+        _refuse_time_limit(how)
         asked = campaign_jobs.prepare(text, where, path, how.batch, metered)
         return _in_jobs(path, asked, how, observer)
     allocation = how.hosts or harness.around(campaigns.parse(text, where), observer)
@@ -72,6 +76,7 @@ def go_on(
     parts = submission.parts(path)
     has_job = submission.last if in_its_job else submission.at_work
     if how.batch is not None or any(has_job(part) for part in parts):
+        _refuse_time_limit(how)
         asked = {part: campaign_jobs.again(part, how.batch, retry_failed=how.retry_failed) for part in parts}
         return _in_jobs(path, asked, how, observer)
     return _here(RunDirectory.open(path), how, observer, metered)
@@ -86,6 +91,11 @@ def begin_or_go_on(text: str, where: str, path: Path, how: How, observer: Observ
     return begin(text, where, path, how, observer)
 
 
+def _refuse_time_limit(how: How) -> None:
+    if how.time_limit_s < math.inf:
+        raise BadInput("--time-limit is for runs that this process starts", hint="a job's is --job-limit")
+
+
 def _here(opened: RunDirectory, how: How, observer: Observer, metered: Metered | None) -> Ran:
     measurements = harness.carry_out(
         opened,
@@ -94,8 +104,12 @@ def _here(opened: RunDirectory, how: How, observer: Observer, metered: Metered |
         retry_failed=how.retry_failed,
         allocation=harness.allocation_to_go_on(opened, how.hosts, observer),
         back=how.back,
+        time_limit_s=how.time_limit_s,
     )
-    return Ran((opened,), measurements, whole=True)
+    not_begun = {run.id for run in opened.plan().runs} - {one.run for one in measurements}
+    if not_begun:
+        observer.say(f"  next: {how.back or f'shakedown run --resume {opened.path}'}   (continues with what is left)")
+    return Ran((opened,), measurements, whole=True, not_begun=bool(not_begun))
 
 
 def _in_jobs(path: Path, asked: dict[Path, BatchOptions], how: How, observer: Observer) -> Ran | None:
@@ -110,20 +124,22 @@ def _in_jobs(path: Path, asked: dict[Path, BatchOptions], how: How, observer: Ob
 # -------------------------------------------------------------------------------------------------------- what it came to
 
 
-def code_of_states(measurements: Iterable[Measurement]) -> int:
-    """1 where a check demonstrably failed; else 3 where a run has no result; else 0."""
-    states = {one.state for one in measurements}
-    if "wrong" in states:
+def code_of_states(ran: Ran) -> int:
+    """1 where a check demonstrably failed; else 3 where a run has no result; else 4 where one was not begun; else 0."""
+    states = {one.state for one in ran.measurements}
+    if "wrong" in states and ran.whole:
         return NOT_MET
-    return MET if states <= {"ok"} else COULD_NOT_MEASURE
+    if not ran.whole or not states <= {"ok"}:
+        return COULD_NOT_MEASURE
+    return UNDECIDED if ran.not_begun else MET
 
 
 def exit_code(analysis: Analysis) -> int:
     """1 for a limit that is not met or a check that failed; else 3 for a run without a result; else 4 for an undecided
-    limit; else 0."""
+    limit or a run that was not begun; else 0."""
     states = {verdict.state for verdict in analysis.verdicts}
     if "not met" in states or any(one.state == "wrong" for one in analysis.outcomes):
         return NOT_MET
     if "not measured" in states or any(one.state != "ok" for one in analysis.outcomes):
         return COULD_NOT_MEASURE
-    return UNDECIDED if "undecided" in states else MET
+    return UNDECIDED if "undecided" in states or analysis.not_begun else MET

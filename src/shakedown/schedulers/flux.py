@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import strict
-from ..errors import BadInput, CannotMeasure
+from ..errors import BadInput
 from ..hosts.access import HostAccess, Result
 from ..hosts.hostlist import expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler, under_way
-from .common.words import HOST_LIST, Word, body, checked, label, minutes, place, refuse_unknown, told
+from .common.answers import job_id, missing, silent
+from .common.words import HOST_LIST, Word, body, checked, label, minutes, place, refuse_unknown, resources, told
 
 _LIVE: dict[str, JobState] = {
     "NEW": "queued",
@@ -107,7 +108,11 @@ def _time(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and 0 < value < _LAST_S else None
 
 
-WORDS = {"partition": Word("--queue={}", what="queue"), "account": Word("--bank={}", what="bank")}
+WORDS = {
+    "partition": Word("--queue={}", what="queue"),
+    "account": Word("--bank={}", what="bank"),
+    "after": Word("--dependency=afterany:{}", r"[ƒf][1-9A-HJ-NP-Za-km-z]+|\d+", "job"),
+}
 
 
 def script(request: Request) -> str:
@@ -136,8 +141,7 @@ def script(request: Request) -> str:
         needs.append(f"-host:{checked('hosts to leave out', request.exclude, HOST_LIST)}")
     if needs:
         lines.append(f'# flux: --requires="{" and ".join(needs)}"')
-    for word in filter(None, request.gres.split(",")):
-        kind, _, count = checked("generic resource", word, r"gpu[:=]\d+").replace("=", ":").rpartition(":")
+    for kind, count in resources(request.gres, r"gpu[:=]\d+"):
         lines.append(f"# flux: --{kind}s-per-node={count}")
     for word in request.extra:
         lines.append(f"# flux: {checked('argument for flux batch', word.lstrip('-')) and word}")
@@ -145,22 +149,12 @@ def script(request: Request) -> str:
 
 
 def _submitted(result: Result) -> str:
-    found = re.search(r"^((?:ƒ|f)[1-9A-HJ-NP-Za-km-z]+|\d+)\s*$", result.out, re.MULTILINE)
-    if not result.ok or not found:
-        said = " ".join((result.err or result.out).split()) or "it printed nothing"
-        raise CannotMeasure(
-            f"flux batch refused the job: {said}",
-            where="flux",
-            hint="if it did not answer in time, look at flux jobs before submitting again",
-        )
-    return found[1].replace("ƒ", "f")
+    hint = "if it did not answer in time, look at flux jobs before submitting again"
+    return job_id(result, r"^((?:ƒ|f)[1-9A-HJ-NP-Za-km-z]+|\d+)\s*$", "flux batch", "flux", hint).replace("ƒ", "f")
 
 
 def _absent(door: HostAccess) -> str:
-    if door.which("flux") is None:
-        return "flux not on PATH"
-    answer = door.run(("flux", "getattr", "size"), limit_s=20.0)
-    return "" if answer.ok else f"no instance answers: {' '.join((answer.err or answer.out).split())[:200]}"
+    return missing(door, "flux") or silent(door, "flux", "getattr", "size", who="no instance answers")
 
 
 def _inside(environment: Mapping[str, str], door: HostAccess) -> Allocation | None:

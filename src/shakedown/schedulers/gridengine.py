@@ -30,7 +30,8 @@ from ..hosts.access import HostAccess, Result
 from ..hosts.hostlist import expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler
-from .common.words import CARRIED, Word, body, checked, clock, label, place, refuse_unknown, told
+from .common.answers import job_id, missing, silent
+from .common.words import CARRIED, Word, body, checked, clock, label, place, refuse_unknown, resources, told
 
 _UTC = ("env", "TZ=UTC", "LC_ALL=C")
 #: Fields of a line of the accounting file (accounting(5)), counted from 0.
@@ -209,6 +210,7 @@ WORDS = {
     "partition": Word("-q {}", r"[\w.@,-]+", "queue"),
     "account": Word("-P {}", what="project"),
     "reservation": Word("-ar {}", r"\d+"),
+    "after": Word("-hold_jid {}", r"\d+", "job"),
 }
 
 
@@ -262,22 +264,14 @@ def _slots(request: Request) -> list[str]:
         asked.append("hostname=" + (names if not out else f"({names})&!({out})" if names else f"!({out})"))
     if request.constraint:
         asked.append(checked("constraint", request.constraint, r"[\w.=,|*!-]+"))
-    for word in filter(None, request.gres.split(",")):
-        kind, colon, count = checked("generic resource", word, r"[\w.]+[:=]\d+").replace("=", ":").rpartition(":")
-        asked.append(f"{kind}={count}" if colon else word)
+    for kind, count in resources(request.gres, r"[\w.]+[:=]\d+"):
+        asked.append(f"{kind}={count}")
     return [*lines, *([f"#$ -l {','.join(asked)}"] if asked else [])]
 
 
 def _submitted(result: Result) -> str:
-    found = re.search(r"^(\d+)(?:\.\d+-\d+:\d+)?\s*$", result.out, re.MULTILINE)
-    if not result.ok or not found:
-        said = " ".join((result.err or result.out).split()) or "it printed nothing"
-        raise CannotMeasure(
-            f"qsub refused the job: {said}",
-            where="gridengine",
-            hint="if it did not answer in time, look at qstat before submitting again",
-        )
-    return found[1]
+    hint = "if it did not answer in time, look at qstat before submitting again"
+    return job_id(result, r"^(\d+)(?:\.\d+-\d+:\d+)?\s*$", "qsub", "gridengine", hint)
 
 
 #: The lines of some jobs from the accounting file. Nothing that is asked for stands in this text.
@@ -289,13 +283,11 @@ _AWK = (
 
 
 def _absent(door: HostAccess) -> str:
-    missing = [name for name in ("qsub", "qstat", "qdel", "qconf") if door.which(name) is None]
-    if missing:
-        return f"{', '.join(missing)} not on PATH"
+    if why := missing(door, "qsub", "qstat", "qdel", "qconf"):
+        return why
     if not door.run(("sh", "-c", '[ -n "$SGE_ROOT" ]')).ok:
         return "SGE_ROOT is not set"
-    answer = door.run(("qconf", "-sss"), limit_s=20.0)
-    return "" if answer.ok else f"its qmaster does not answer: {' '.join((answer.err or answer.out).split())[:200]}"
+    return silent(door, "qconf", "-sss", who="its qmaster does not answer")
 
 
 def _inside(environment: Mapping[str, str], door: HostAccess) -> Allocation | None:

@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import strict, times
-from ..errors import BadInput, CannotMeasure
+from ..errors import BadInput
 from ..hosts.access import HostAccess, Result
 from ..hosts.hostlist import expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler, under_way
-from .common.words import Word, body, checked, label, minutes, place, refuse_unknown, told
+from .common.answers import job_id, missing, silent
+from .common.words import Word, body, checked, label, minutes, place, refuse_unknown, resources, told
 
 _STATES: dict[str, JobState] = {
     "PEND": "queued",
@@ -115,7 +116,12 @@ def _time(value: Any) -> float | None:
     return times.in_form(found[1], "%b %d %H:%M:%S %Y") if found else None
 
 
-WORDS = {"partition": Word("-q {}"), "account": Word("-P {}"), "reservation": Word("-U {}")}
+WORDS = {
+    "partition": Word("-q {}"),
+    "account": Word("-P {}"),
+    "reservation": Word("-U {}"),
+    "after": Word('-w "ended({})"', r"\d+", "job"),
+}
 
 
 def script(request: Request) -> str:
@@ -147,8 +153,7 @@ def script(request: Request) -> str:
     if request.exclude:
         others = (f"hname!='{checked('host', host, r'[A-Za-z0-9.-]+')}'" for host in expand(request.exclude))
         lines.append(f'#BSUB -R "select[{" && ".join(others)}]"')
-    for word in filter(None, request.gres.split(",")):
-        kind, _, count = checked("generic resource", word, r"gpu[:=]\d+").replace("=", ":").rpartition(":")
+    for kind, count in resources(request.gres, r"gpu[:=]\d+"):
         lines.append(f'#BSUB -{kind} "num={count}"')
     for word in request.extra:
         checked("argument for bsub", word.lstrip("-"), r"[\w.,:=/+@-]+")
@@ -158,23 +163,12 @@ def script(request: Request) -> str:
 
 
 def _submitted(result: Result) -> str:
-    found = re.search(r"^Job <(\d+)> is submitted", result.out, re.MULTILINE)
-    if not result.ok or not found:
-        said = " ".join((result.err or result.out).split()) or "it printed nothing"
-        raise CannotMeasure(
-            f"bsub refused the job: {said}",
-            where="lsf",
-            hint="if it did not answer in time, look at bjobs before submitting again",
-        )
-    return found[1]
+    hint = "if it did not answer in time, look at bjobs before submitting again"
+    return job_id(result, r"^Job <(\d+)> is submitted", "bsub", "lsf", hint)
 
 
 def _absent(door: HostAccess) -> str:
-    missing = [name for name in ("bsub", "bjobs", "bkill") if door.which(name) is None]
-    if missing:
-        return f"{', '.join(missing)} not on PATH"
-    answer = door.run(("lsid",), limit_s=20.0)
-    return "" if answer.ok else f"it does not answer: {' '.join((answer.err or answer.out).split())[:200]}"
+    return missing(door, "bsub", "bjobs", "bkill") or silent(door, "lsid", who="it does not answer")
 
 
 def _inside(environment: Mapping[str, str], door: HostAccess) -> Allocation | None:

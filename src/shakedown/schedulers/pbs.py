@@ -24,11 +24,12 @@ from ..errors import BadInput, CannotMeasure
 from ..hosts.access import HostAccess, Result
 from ..units import whole_number
 from . import Allocation, JobRecord, JobState, Request, Scheduler, under_way
+from .common.answers import job_id, missing, silent
 from .common.pbs_resources import Gpus as Gpus
 from .common.pbs_resources import asked_cpus as asked_cpus
 from .common.pbs_resources import cpus_of as cpus_of
 from .common.pbs_resources import gpus_of as gpus_of
-from .common.words import CARRIED, Word, body, checked, clock, label, place, refuse_unknown, told
+from .common.words import CARRIED, Word, body, checked, clock, label, place, refuse_unknown, resources, told
 
 _UTC = ("env", "TZ=UTC", "LC_ALL=C")
 _STATES: dict[str, JobState] = {
@@ -169,7 +170,7 @@ def hosts_of(text: str) -> tuple[str, ...]:
 # -------------------------------------------------------------------------------------------------------------- asking
 
 
-WORDS = {"account": Word("-A {}")}
+WORDS = {"account": Word("-A {}"), "after": Word("-W depend=afterany:{}", r"\d+(\[\d*\])?(\.[\w.-]+)?", "job")}
 
 
 def head(request: Request, engine: str) -> list[str]:
@@ -207,8 +208,7 @@ def script(request: Request) -> str:
     more = [f"ncpus={cpus}", f"mpiprocs={cpus}"]
     if request.constraint:
         more.append(checked("constraint", request.constraint, r"[\w.,:=-]+"))
-    for word in filter(None, request.gres.split(",")):
-        kind, _, count = checked("generic resource", word, r"[\w.]+[:=]\d+").replace("=", ":").rpartition(":")
+    for kind, count in resources(request.gres, r"[\w.]+[:=]\d+"):
         more.append(f"{'ngpus' if kind == 'gpu' else kind}={count}")
     shape = ":".join(more)
     if request.hosts:
@@ -222,26 +222,17 @@ def script(request: Request) -> str:
 
 def submitted(result: Result) -> str:
     """The id that qsub printed. Raises CannotMeasure."""
-    found = re.search(r"^(\d+(?:\[\])?(?:\.[\w.-]+)?)\s*$", result.out, re.MULTILINE)
-    if not result.ok or not found:
-        said = " ".join((result.err or result.out).split()) or "it printed nothing"
-        raise CannotMeasure(
-            f"qsub refused the job: {said}",
-            where="pbs",
-            hint="if it did not answer in time, look at qstat before submitting again",
-        )
-    return found[1]
+    hint = "if it did not answer in time, look at qstat before submitting again"
+    return job_id(result, r"^(\d+(?:\[\])?(?:\.[\w.-]+)?)\s*$", "qsub", "pbs", hint)
 
 
 def _absent(door: HostAccess) -> str:
-    missing = [name for name in ("qsub", "qstat", "qdel") if door.which(name) is None]
-    if missing:
-        return f"{', '.join(missing)} not on PATH"
+    if why := missing(door, "qsub", "qstat", "qdel"):
+        return why
     version = door.run(("qstat", "--version"), limit_s=20.0)
     if "pbs_version" not in version.out + version.err:
         return "qstat is not that of PBS"
-    answer = door.run(("qstat", "-B"), limit_s=20.0)
-    return "" if answer.ok else f"its server does not answer: {' '.join((answer.err or answer.out).split())[:200]}"
+    return silent(door, "qstat", "-B", who="its server does not answer")
 
 
 def inside(environment: Mapping[str, str], door: HostAccess, engine: str) -> Allocation | None:

@@ -26,6 +26,7 @@ from ..hosts.access import HostAccess, Result
 from ..hosts.hostlist import counts, expand
 from ..units import MOST_COUNT, whole_number
 from . import Allocation, JobRecord, Scheduler
+from .common.answers import job_id, missing, said
 from .common.delimited import UNIT
 from .common.slurm_rows import hosts_of, jobs_of, rows, seconds_of, state_of, status_of, told, tres_of
 from .common.slurm_script import overriding, script
@@ -93,25 +94,17 @@ def _accounted(result: Result) -> tuple[JobRecord, ...] | None:
 
 
 def _submitted(result: Result) -> str:
-    found = re.search(r"^(\d+)(?:;\S+)?\s*$", result.out, re.MULTILINE)
-    if not result.ok or not found:
-        raise CannotMeasure(
-            f"sbatch refused the job: {' '.join((result.err or result.out).split()) or 'it printed nothing'}",
-            where="slurm",
-            hint="look at sinfo; if it did not answer in time, look at squeue before submitting again",
-        )
-    return found[1]
+    hint = "look at sinfo; if it did not answer in time, look at squeue before submitting again"
+    return job_id(result, r"^(\d+)(?:;\S+)?\s*$", "sbatch", "slurm", hint)
 
 
 def _absent(door: HostAccess) -> str:
-    missing = [name for name in ("sbatch", "squeue", "sacct", "scancel") if door.which(name) is None]
-    if missing:
-        return f"{', '.join(missing)} not on PATH"
+    if why := missing(door, "sbatch", "squeue", "sacct", "scancel"):
+        return why
     ping = door.run(("scontrol", "ping"), limit_s=20.0)
     if "is UP" in ping.out:
         return ""
-    said = " ".join((ping.err or ping.out).split())[:200]
-    return f"its controller does not answer: {said}" if said else "its controller does not answer"
+    return "its controller does not answer" + (f": {said(ping)[:200]}" if said(ping) else "")
 
 
 #: Of a job of several kinds of nodes (slurm.conf: MAX_HET_JOB_COMPS).

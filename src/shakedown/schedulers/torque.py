@@ -14,7 +14,8 @@ import msgspec
 
 from ..hosts.access import HostAccess, Result
 from . import JobRecord, Request, Scheduler, pbs, under_way
-from .common.words import body, checked
+from .common.answers import missing, silent
+from .common.words import body, checked, resources
 
 
 def attributes(text: str) -> dict[str, dict[str, Any]]:
@@ -46,8 +47,7 @@ def script(request: Request) -> str:
     each = f":ppn={request.slots or 1}"
     if request.constraint:
         each += ":" + checked("constraint", request.constraint, r"[\w.:=-]+")
-    for word in filter(None, request.gres.split(",")):
-        kind, _, count = checked("generic resource", word, r"[\w.]+[:=]\d+").replace("=", ":").rpartition(":")
+    for kind, count in resources(request.gres, r"[\w.]+[:=]\d+"):
         each += f":{kind}s={count}" if kind == "gpu" else f":{kind}={count}"
     hosts = "+".join(checked("host", host, r"[\w.-]+") + each for host in request.hosts)
     lines = [*pbs.head(request, "Torque"), f"#PBS -l nodes={hosts or f'{request.nodes}{each}'}"]
@@ -57,14 +57,12 @@ def script(request: Request) -> str:
 
 
 def _absent(door: HostAccess) -> str:
-    missing = [name for name in ("qsub", "qstat", "qdel", "pbsnodes") if door.which(name) is None]
-    if missing:
-        return f"{', '.join(missing)} not on PATH"
+    if why := missing(door, "qsub", "qstat", "qdel", "pbsnodes"):
+        return why
     version = door.run(("qstat", "--version"), limit_s=20.0)
     if not re.search(r"^Version:\s*\d", version.out + version.err, re.IGNORECASE | re.MULTILINE):
         return "qstat is not that of Torque"
-    answer = door.run(("qstat", "-q"), limit_s=20.0)
-    return "" if answer.ok else f"its server does not answer: {' '.join((answer.err or answer.out).split())[:200]}"
+    return silent(door, "qstat", "-q", who="its server does not answer")
 
 
 SCHEDULER = Scheduler(

@@ -12,7 +12,6 @@ from .. import times
 from ..document.model import (
     Axis,
     Block,
-    Column,
     Document,
     Dots,
     Facts,
@@ -22,10 +21,10 @@ from ..document.model import (
     Point,
     Section,
     Series,
-    Table,
     Text,
 )
 from ..document.model import Log as LogBlock
+from ..document.tables import table
 from ..records import Value
 from ..report.formats.html import render_document
 from ..units import round_to, show, show_seconds
@@ -224,20 +223,15 @@ def _sizes(result: Result) -> Lines:
 
 def _mattered(result: Result) -> Section:
     blocks: list[Block] = [
-        Table(
-            title="Parameters, the one that mattered most first",
-            columns=(
-                Column("Parameter"),
-                Column("Chosen"),
-                Column("Value"),
-                Column("Slower"),
-                Column("Runs", "number"),
-            ),
-            rows=tuple(
-                (title(one.axis), one.chosen, level.value, interval(level.slower), str(level.runs))
-                for one in result.effects
-                for level in one.levels
-                if level.value != one.chosen
+        table(
+            "Parameters, the one that mattered most first",
+            [(one, level) for one in result.effects for level in one.levels if level.value != one.chosen],
+            (
+                ("Parameter", "text", lambda pair: title(pair[0].axis)),
+                ("Chosen", "text", lambda pair: pair[0].chosen),
+                ("Value", "text", lambda pair: pair[1].value),
+                ("Slower", "text", lambda pair: interval(pair[1].slower)),
+                ("Runs", "number", lambda pair: str(pair[1].runs)),
             ),
             caption="Against the chosen value, over pairs of configurations that differ in nothing else; 95 % intervals, "
             f"corrected for all {result.comparisons} comparisons.",
@@ -245,17 +239,14 @@ def _mattered(result: Result) -> Section:
     ]
     if result.interactions:
         blocks.append(
-            Table(
-                title="Parameters that do not add",
-                columns=(Column("Parameters"), Column("Values"), Column("Against"), Column("Extra")),
-                rows=tuple(
-                    (
-                        " and ".join(map(title, one.axes)),
-                        " and ".join(one.values),
-                        " and ".join(one.against),
-                        interval(one.extra),
-                    )
-                    for one in result.interactions
+            table(
+                "Parameters that do not add",
+                result.interactions,
+                (
+                    ("Parameters", "text", lambda one: " and ".join(map(title, one.axes))),
+                    ("Values", "text", lambda one: " and ".join(one.values)),
+                    ("Against", "text", lambda one: " and ".join(one.against)),
+                    ("Extra", "text", lambda one: interval(one.extra)),
                 ),
             )
         )
@@ -263,79 +254,62 @@ def _mattered(result: Result) -> Section:
 
 
 def _compared(result: Result) -> Section:
-    rows: list[Candidate] = [*([result.chosen] if result.chosen else []), *result.others]
-    return Section(
-        id="compared",
-        title="The best configurations",
-        short="Configurations",
-        blocks=(
-            Table(
-                title="Configurations, the fastest first",
-                columns=(
-                    Column("Configuration"),
-                    Column("Seconds"),
-                    Column("Behind"),
-                    Column("Model"),
-                    Column("Runs", "number"),
-                ),
-                rows=tuple(
-                    (
-                        words(one.point, result.searched),
-                        f"{one.seconds:.4g}\n[{one.low_s:.4g}, {one.high_s:.4g}], {one.kind}",
-                        interval(one.behind) if one.behind else ("chosen" if one is result.chosen else "not compared"),
-                        percent(one.seconds / one.predicted_s - 1) if one.predicted_s else "",
-                        str(one.runs),
-                    )
-                    for one in rows
-                ),
-                caption="Model: measured over predicted seconds, less one.",
-            ),
+    def behind(one: Candidate) -> str:
+        return interval(one.behind) if one.behind else "chosen" if one is result.chosen else "not compared"
+
+    def seconds(one: Candidate) -> str:
+        return f"{one.seconds:.4g}\n[{one.low_s:.4g}, {one.high_s:.4g}], {one.kind}"
+
+    def model(one: Candidate) -> str:
+        return percent(one.seconds / one.predicted_s - 1) if one.predicted_s else ""
+
+    rows = table(
+        "Configurations, the fastest first",
+        [*([result.chosen] if result.chosen else []), *result.others],
+        (
+            ("Configuration", "text", lambda one: words(one.point, result.searched)),
+            ("Seconds", "text", seconds),
+            ("Behind", "text", behind),
+            ("Model", "text", model),
+            ("Runs", "number", lambda one: str(one.runs)),
         ),
+        caption="Model: measured over predicted seconds, less one.",
     )
+    return Section(id="compared", title="The best configurations", short="Configurations", blocks=(rows,))
 
 
 def _failed(result: Result) -> Section:
     if not result.failures:
         return Section(id="failed", title="Failures", blocks=(Text(text="Every run gave a valid result."),))
-    return Section(
-        id="failed",
-        title="Failures",
-        blocks=(
-            Table(
-                title="Configurations that are out",
-                columns=(Column("Configuration"), Column("State", "state"), Column("Reason")),
-                rows=tuple((words(one.point, result.searched), one.state, one.reason) for one in result.failures),
-            ),
+    rows = table(
+        "Configurations that are out",
+        result.failures,
+        (
+            ("Configuration", "text", lambda one: words(one.point, result.searched)),
+            ("State", "state", lambda one: one.state),
+            ("Reason", "text", lambda one: one.reason),
         ),
     )
+    return Section(id="failed", title="Failures", blocks=(rows,))
 
 
 def _runs(trials: Sequence[Trial], searched: Sequence[str]) -> Section:
-    rows = tuple(
+    def residual(trial: Trial) -> str:
+        return f"{trial.residual.value:.3g}" if trial.residual and trial.residual.value is not None else ""
+
+    rows = table(
+        "Runs in order",
+        list(enumerate(trials, 1)),
         (
-            str(number),
-            trial.stage,
-            words(trial.point, searched),
-            f"{trial.n:,} {trial.kind}",
-            trial.state,
-            f"{trial.seconds:.4g}" if trial.seconds else "",
-            f"{trial.cost_s:.3g}",
-            f"{trial.residual.value:.3g}" if trial.residual and trial.residual.value is not None else "",
-        )
-        for number, trial in enumerate(trials, 1)
-    )
-    columns = ("Run", "Stage", "Configuration", "N", "State", "Seconds", "Cost in s", "Residual")
-    kinds = {"Run": "number", "State": "state", "Seconds": "number", "Cost in s": "number", "Residual": "number"}
-    return Section(
-        id="runs",
-        title="Every run",
-        short="Runs",
-        blocks=(
-            Table(
-                title="Runs in order",
-                columns=tuple(Column(name, kinds.get(name, "text")) for name in columns),  # type: ignore[arg-type]
-                rows=rows,
-                folded=True,
-            ),
+            ("Run", "number", lambda pair: str(pair[0])),
+            ("Stage", "text", lambda pair: pair[1].stage),
+            ("Configuration", "text", lambda pair: words(pair[1].point, searched)),
+            ("N", "text", lambda pair: f"{pair[1].n:,} {pair[1].kind}"),
+            ("State", "state", lambda pair: pair[1].state),
+            ("Seconds", "number", lambda pair: f"{pair[1].seconds:.4g}" if pair[1].seconds else ""),
+            ("Cost in s", "number", lambda pair: f"{pair[1].cost_s:.3g}"),
+            ("Residual", "number", lambda pair: residual(pair[1])),
         ),
+        fold_from=0,
     )
+    return Section(id="runs", title="Every run", short="Runs", blocks=(rows,))

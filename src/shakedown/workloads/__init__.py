@@ -1,10 +1,10 @@
 """What can be run: one module per workload with one constant ``WORKLOAD``, and beside it a table, ``NAME.toml``.
 
-The table says which parameters a workload takes and which metrics it gives, a line each (``common/table.py``). The module
-says how parameters are resolved against a machine, how the workload is started, and how what it prints becomes cases
-(samples, work, residual). All of it is pure: nothing here runs anything. A workload with a program of its own prints native
-events (``native/README.md``) and needs no parser; one around an existing program brings ``parse``. Each module's docstring
-is its entry in the methods page.
+The table says which parameters a workload takes and which metrics it gives, a line each, and has transcripts with what must
+be read from them (``common/table.py``). The module says how parameters are resolved against a machine, how the workload is
+started, and how what it prints becomes cases (samples, work, residual). All of it is pure: nothing here runs anything. A
+workload with a program of its own prints native events (``native/README.md``) and needs no parser; one around an existing
+program brings ``parse``. Each module's docstring is its entry in the methods page.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Param(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     option: str | None = None
 
 
-class Sample(msgspec.Struct, frozen=True, kw_only=True):
+class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A real transcript and what it must parse to: the contract tests run over these.
 
     ``expect`` maps a metric's name, with parameters in brackets where needed (``stream.triad.bandwidth[threads=2]``),
@@ -92,7 +92,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     marks: tuple[str, ...] | Callable[[Params], tuple[str, ...]] = ()
     """Parameters of the run that join those of its cases, where the program does not print them: two libraries apart. A
     function where it hangs on the others which of them matter."""
-    samples: tuple[Sample, ...] = ()
+    samples: Sequence[Sample] = ()
     network: bool = False
     """Whether what it measures or shows is a network between hosts: within one host its figures are those of the kernel, and
     an acceptance takes no fewer than two hosts for it."""

@@ -13,9 +13,7 @@ nodes its jobs wait until they are given up, and the run is unavailable. Jobs th
 
 from __future__ import annotations
 
-from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -23,10 +21,6 @@ TABLE = table_of(__file__)
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     return ({**params, "kinds": ",".join(TABLE.selection(params, "kinds"))},)
-
-
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -40,25 +34,9 @@ def _estimate_s(params: Params, host: Host) -> float:
     )
 
 
-WORKLOAD = Workload(
-    name="batch",
+WORKLOAD = TABLE.workload(
     title="Batch engine (jobs, latency, throughput)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=lambda params: f"batch engine {params['engine']}: {str(params['kinds']).replace(',', ', ')}",
-    samples=(
-        Sample(
-            recording="demonstrations/batch-slurm-22.jsonl",
-            source="Slurm 22.05 of the rehearsal cluster, four nodes",
-            expect={"batch.jobs": 8},
-        ),
-        Sample(
-            recording="demonstrations/batch-gridengine-8.jsonl",
-            source="Son of Grid Engine 8.1.9 of the rehearsal cluster, four nodes",
-            expect={"batch.jobs": 8},
-        ),
-    ),
 )

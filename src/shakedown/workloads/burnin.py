@@ -14,7 +14,6 @@ from __future__ import annotations
 from .. import programs
 from ..launchers import Command
 from ..records import Host, Params
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -25,23 +24,9 @@ def _command(params: Params, host: Host) -> Command:
     return Command(argv=TABLE.argv(params, seconds=f"{float(params['seconds']):g}s"))
 
 
-WORKLOAD = Workload(
-    name="burnin",
+WORKLOAD = TABLE.workload(
     title="Burn-in",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=lambda params, host: 5.0 + float(params["seconds"]),
     label=lambda params: f"burn-in, {params['devices']}, {float(params['seconds']):g} s",
-    samples=(
-        Sample(
-            recording="native/burnin-two-cores.jsonl",
-            source="two virtual CPUs with AVX-512, 8 s",
-            expect={
-                "burnin.product.rate[device=cpu:0]": 31287828310.607903,
-                "burnin.product.rate[device=cpu:1]": 34965891024.27382,
-                "burnin.memory.bandwidth[device=cpu:1]": 6845528460.734065,
-            },
-        ),
-    ),
 )

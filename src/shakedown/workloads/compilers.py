@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -35,20 +34,10 @@ def _label(params: Params) -> str:
     return f"compilers {str(params['languages']).replace(',', ', ')} of {params['suite']}{modules}"
 
 
-WORKLOAD = Workload(
-    name="compilers",
+WORKLOAD = TABLE.workload(
     title="Compilers (present and right)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=lambda params, host: 15.0 * (4 if params["suite"] == "all" else 1),
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="demonstrations/compilers-gnu-12.jsonl",
-            source="GCC 12.2 on two virtual CPUs",
-            expect={"compilers.languages[suite=gnu]": 3, "compilers.features[suite=gnu]": 8},
-        ),
-    ),
 )

@@ -11,16 +11,10 @@ throughout. Without a driver or a device the run is unavailable, and says which 
 
 from __future__ import annotations
 
-from ..launchers import Command
 from ..records import Host, Params
-from . import Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
-
-
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -28,12 +22,8 @@ def _estimate_s(params: Params, host: Host) -> float:
     return 5.0 + max(1, len(host.gpus)) * (6.0 + 0.1 * int(params["samples"])) + float(params["together"])
 
 
-WORKLOAD = Workload(
-    name="cuda",
+WORKLOAD = TABLE.workload(
     title="CUDA (two kernels on every device)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     label=lambda params: "cuda, all devices",
 )

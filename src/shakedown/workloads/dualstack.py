@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -43,21 +42,11 @@ def _label(params: Params) -> str:
     return f"dual stack of IPv4 and IPv6{where}, {params['hosts']} host{'s' * (int(params['hosts']) > 1)}"
 
 
-WORKLOAD = Workload(
-    name="dualstack",
+WORKLOAD = TABLE.workload(
     title="IPv4 and IPv6 (dual stack)",
     network=True,
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/dualstack-4-hosts.jsonl",
-            source="four network namespaces on a bridge, with their names in /etc/hosts",
-            expect={"dualstack.checks[hosts=4]": 140.0},
-        ),
-    ),
 )

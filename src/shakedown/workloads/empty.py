@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from ..launchers import Command
 from ..records import Host, Params
-from . import Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -35,11 +34,8 @@ def _command(params: Params, host: Host) -> Command:
     return Command(argv=("/bin/sh", "-c", _SCRIPTS[str(params["behaviour"])], "empty", str(params["seconds"])))
 
 
-WORKLOAD = Workload(
-    name="empty",
+WORKLOAD = TABLE.workload(
     title="Empty run (measures the harness)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=lambda params, host: 0.01 + float(params["seconds"]),
 )

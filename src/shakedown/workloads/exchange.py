@@ -16,9 +16,8 @@ import re
 from typing import NamedTuple
 
 from ..errors import BadInput, unknown
-from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
+from .common import lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -83,7 +82,7 @@ def _parted(text: str) -> tuple[str, str, str]:
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    tools = tuple(dict.fromkeys(word.strip() for word in str(params["tools"]).split(",") if word.strip()))
+    tools = lists.words(params["tools"])
     for word in tools:
         if word not in (*TOOLS, "auto"):
             raise unknown("tool of exchange", word, (*TOOLS, "auto"))
@@ -93,10 +92,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     if not tools or "auto" in tools:
         tools = ("rsync", "scp", "sftp") if target.host else ("rsync", "cp")
     return ({**params, "tools": ",".join(tools)},)
-
-
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -109,21 +104,10 @@ def _label(params: Params) -> str:
     return f"exchange with {params['target']} by {str(params['tools']).replace(',', ', ')}"
 
 
-WORKLOAD = Workload(
-    name="exchange",
+WORKLOAD = TABLE.workload(
     title="Files exchanged with another system",
     network=True,
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="demonstrations/exchange-ssh.jsonl",
-            source="OpenSSH 9.2 and rsync 3.2.7, one host over its loopback",
-            expect={"exchange.tools": 3},
-        ),
-    ),
 )

@@ -21,7 +21,7 @@ from ..errors import BadInput, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Sample, Workload
+from .common import lists
 from .common.table import table_of
 from .common.threads import counts
 
@@ -94,7 +94,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
         )
     chosen = [_library(word.strip(), host) for word in str(params["library"]).split(",")]
     return tuple(
-        {**params, "library": path, "label": str(params["label"]) or label, "threads": ",".join(map(str, threads))}
+        {**params, "library": path, "label": str(params["label"]) or label, "threads": lists.text(threads)}
         for path, label in dict.fromkeys(chosen)
     )
 
@@ -129,32 +129,16 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 def _label(params: Params) -> str:
     found = ["x".join(map(str, shape)) for shape in shapes(params)]
-    span = found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    span = lists.span(found)
     threads = str(params["threads"])
     library = str(params["label"]) or posixpath.basename(str(params["library"]))
     return f"fft {span}, {threads} thread{'s' * (threads != '1')}, {library}"
 
 
-WORKLOAD = Workload(
-    name="fft",
+WORKLOAD = TABLE.workload(
     title="Fourier transforms (FFT)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/fft-fftw.jsonl",
-            source="two virtual CPUs with AVX-512, Debian's FFTW 3.3.10",
-            expect={
-                "euroben.mod2f.rate[n=1024,threads=1]": 46171380656.960686,
-                "euroben.mod2f.rate[n=65536,threads=2]": 19679531684.953663,
-                "fft.rate[shape=1024,threads=2,batch=each]": 88487211702.20183,
-                "fft.rate[shape=256x256,threads=1,batch=together]": 28877501208.1289,
-                "fft.plan.time[shape=65536,threads=1]": 1.0371514329999627,
-            },
-        ),
-    ),
 )

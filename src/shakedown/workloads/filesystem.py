@@ -24,8 +24,8 @@ from __future__ import annotations
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from ..units import show_bytes, whole_number
-from . import Sample, Workload
+from ..units import show_bytes
+from .common import lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -35,26 +35,11 @@ _SLOW_B_S = 200e6  # of a first guess of the duration
 _SLOW_OP_S = 2000.0
 
 
-def _words(params: Params, name: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
-
-
-def numbers(params: Params, name: str) -> tuple[int, ...]:
-    """``blocks`` or ``threads`` as numbers. Raises BadInput."""
-    words = _words(params, name)
-    if not words or any(whole_number(word, 1) is None for word in words):
-        raise BadInput(
-            f"filesystem.{name} = {params[name]!r} is not a list of whole numbers above 0",
-            hint="numbers separated by commas, such as " + ("4096,1048576" if name == "blocks" else "1,4"),
-        )
-    return tuple(int(word) for word in words)
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     kernels = TABLE.selection(params, "kernels")
     size = int(params["size"])
-    for block in numbers(params, "blocks"):
+    for block in TABLE.numbers(params, "blocks"):
         if block % _PAGE_BYTES or size % block:
             raise BadInput(
                 f"filesystem.blocks: {block} is no multiple of {_PAGE_BYTES}, or the size {size} is none of it",
@@ -64,10 +49,10 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     return (
         {
             **params,
-            "kernels": ",".join(kernels),
-            "require": ",".join(_words(params, "require")) or "none",
-            "blocks": ",".join(map(str, numbers(params, "blocks"))),
-            "threads": ",".join(map(str, numbers(params, "threads"))),
+            "kernels": lists.text(kernels),
+            "require": lists.text(lists.words(params["require"])) or "none",
+            "blocks": lists.text(TABLE.numbers(params, "blocks")),
+            "threads": lists.text(TABLE.numbers(params, "threads")),
             "ranks": host.count if ranks == "hosts" else int(ranks),
         },
     )
@@ -84,12 +69,12 @@ def _estimate_s(params: Params, host: Host) -> float:
     kernels = TABLE.selection(params, "kernels")
     samples = int(params["samples"])
     seconds = 3.0 * ("features" in kernels)
-    for threads in numbers(params, "threads"):
+    for threads in TABLE.numbers(params, "threads"):
         moved_s = threads * int(params["ranks"]) * int(params["size"]) / _SLOW_B_S
         for kernel in ("write", "rewrite", "read"):
             if kernel in kernels:
                 each_s = max(samples * moved_s, float(params["seconds"])) + moved_s
-                seconds += len(numbers(params, "blocks")) * each_s
+                seconds += len(TABLE.numbers(params, "blocks")) * each_s
         if "metadata" in kernels:
             seconds += max(samples * 3 * threads * int(params["files"]) / _SLOW_OP_S, float(params["seconds"]))
     return 0.5 + 0.02 * int(params["ranks"]) + seconds
@@ -106,44 +91,11 @@ def _label(params: Params) -> str:
     return f"file system of {where}: {str(params['kernels']).replace(',', ', ')}{of}{ranks}"
 
 
-WORKLOAD = Workload(
-    name="filesystem",
+WORKLOAD = TABLE.workload(
     title="File system (features, bandwidth, small files)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=("directory",),
-    samples=(
-        Sample(
-            recording="native/filesystem-ext4.jsonl",
-            source="ext4 on a virtual disk",
-            expect={
-                "filesystem.features": 28.0,
-                "filesystem.write.bandwidth[block=1048576,threads=1]": 1122412052.9032238,
-                "filesystem.write.operations[block=4096,threads=2]": 22904.754101534716,
-                "filesystem.rewrite.bandwidth[block=1048576,threads=2]": 2302064754.6433945,
-                "filesystem.read.bandwidth[block=4096,threads=1]": 56212550.85343666,
-                "filesystem.create.rate[threads=1]": 1077.2097561440016,
-                "filesystem.stat.rate[threads=2]": 133252.64151462054,
-                "filesystem.unlink.rate[threads=2]": 155188.33401658293,
-            },
-        ),
-        Sample(
-            recording="native/filesystem-3-ranks.jsonl",
-            source="three processes on one host",
-            expect={
-                "filesystem.features[ranks=3]": 35.0,
-                "filesystem.write.bandwidth[ranks=3,cache=dropped]": 966356088.6631172,
-                "filesystem.stat.rate[ranks=3]": 865401.259725462,
-            },
-        ),
-        Sample(
-            recording="native/filesystem-ramfs-absent.jsonl",
-            source="ramfs, with every feature required: the run's check fails",
-            expect={"filesystem.features": 22.0, "filesystem.features_absent": 6.0},
-        ),
-    ),
 )

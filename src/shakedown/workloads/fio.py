@@ -19,7 +19,7 @@ import msgspec
 from .. import strict
 from ..launchers import Command
 from ..records import Case, Host, Params, Residual, Value
-from . import Garbage, Sample, Stated, Workload
+from . import Garbage, Stated
 from .common.printed import at
 from .common.table import table_of
 
@@ -139,34 +139,11 @@ def stated(text: str) -> Stated:
     return Stated(host=host[1] if host else "", begin=begin, end=end)
 
 
-WORKLOAD = Workload(
-    name="fio",
+WORKLOAD = TABLE.workload(
     title="fio: file-system bandwidth, operations and latency",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     parse=parse,
     stated=stated,
     marks=("size", "directory"),
     estimate_s=lambda params, host: max(5.0, float(params["seconds"]) + 2),
-    samples=(
-        Sample(
-            recording="fio/fio-3.33-write-1m.json",
-            expect={
-                "fio.write.bandwidth": 67108864 / 0.089,
-                "fio.write.operations": 64 / 0.089,
-                "fio.write.latency": 833329.515625e-9,
-                "fio.write.latency_p99": 2539520e-9,
-            },
-        ),
-        Sample(
-            recording="fio/fio-3.16-nvme-randrw.json",
-            source="microsoft/superbenchmark",
-            expect={
-                "fio.read.bandwidth": 10463010816 / 30.002,
-                "fio.write.bandwidth": 10454208512 / 30.002,
-                "fio.read.latency": 1444476.063469e-9,
-            },
-        ),
-    ),
 )

@@ -18,9 +18,8 @@ import posixpath
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from ..units import show_bytes, whole_number
-from . import Sample, Workload
-from .common import blas
+from ..units import show_bytes
+from .common import blas, lists
 from .common.table import table_of
 from .common.threads import counts
 
@@ -30,39 +29,27 @@ TABLE = table_of(__file__)
 _SHARE = 0.9
 
 
-def sizes(params: Params) -> tuple[int, ...]:
-    """The orders of the matrices. Raises BadInput."""
-    words = [word.strip() for word in str(params["sizes"]).split(",")]
-    for word in words:
-        if whole_number(word, 1, 2**31 - 1) is None:
-            raise BadInput(
-                f"gemm.sizes: {word!r} is no order of a matrix",
-                hint="write whole numbers separated by commas: 1024,4096",
-            )
-    return tuple(dict.fromkeys(int(word) for word in words))
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     threads = counts(str(params["threads"]), host, where="gemm.threads")
     entry_bytes = 8 if "d" in TABLE.selection(params, "precision") else 4
-    need = 3 * max(sizes(params)) ** 2 * entry_bytes
+    largest = max(TABLE.numbers(params, "sizes"))
+    need = 3 * largest**2 * entry_bytes
     room = host.memory.room_bytes
     if need > _SHARE * room:
         most = int((_SHARE * room / 3 / entry_bytes) ** 0.5)
         raise BadInput(
-            f"gemm.sizes: three matrices of order {max(sizes(params))} need {show_bytes(need)}, and "
-            f"{show_bytes(room)} are free",
+            f"gemm.sizes: three matrices of order {largest} need {show_bytes(need)}, and {show_bytes(room)} are free",
             hint=f"at most order {most} fits here",
         )
     return tuple(
-        {**params, "library": path, "label": label, "threads": ",".join(map(str, threads))}
+        {**params, "library": path, "label": label, "threads": lists.text(threads)}
         for path, label in blas.choose(str(params["library"]), host)
     )
 
 
 def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params, sizes=sizes(params)))
+    return Command(argv=TABLE.argv(params, sizes=TABLE.numbers(params, "sizes")))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -72,7 +59,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     """
     total = 0.3
     for threads in map(int, str(params["threads"]).split(",")):
-        for n in sizes(params):
+        for n in TABLE.numbers(params, "sizes"):
             fill_s = 4 * n**2 * 3e-9 / threads
             check_s = (max(2 * n**2, min(2**26, n**3)) + 4 * n**2) * 2e-9 / threads
             for precision in TABLE.selection(params, "precision"):
@@ -85,34 +72,17 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 def _label(params: Params) -> str:
     words = "+".join({"d": "dgemm", "s": "sgemm"}[one] for one in TABLE.selection(params, "precision"))
-    orders = sizes(params)
-    span = str(orders[0]) if len(orders) == 1 else f"{min(orders)} to {max(orders)}"
+    span = lists.span([str(n) for n in sorted(TABLE.numbers(params, "sizes"))])
     threads = str(params["threads"])
     library = str(params["label"]) or posixpath.basename(str(params["library"]))
     return f"{words} {span}, {threads} thread{'s' * (threads != '1')}, {library}"
 
 
-WORKLOAD = Workload(
-    name="gemm",
+WORKLOAD = TABLE.workload(
     title="Products of matrices (DGEMM, SGEMM)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=("pages", "beta"),
-    samples=(
-        Sample(
-            recording="native/gemm-openblas.jsonl",
-            source="two virtual CPUs with AVX-512, OpenBLAS 0.3.34",
-            expect={
-                "gemm.dgemm.rate[n=256,threads=1]": 66254568756.87,
-                "gemm.dgemm.rate[n=2048,threads=1]": 80495753336.31,
-                "gemm.dgemm.rate[n=2048,threads=2]": 156999445279.7,
-                "gemm.sgemm.rate[n=1024,threads=2]": 342362250226.3,
-                "gemm.sgemm.rate[n=2048,threads=2,library=openblas 0.3.34]": 345255757560.4,
-            },
-        ),
-    ),
 )

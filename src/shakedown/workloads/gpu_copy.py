@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common import gpu
 from .common.table import table_of
 
@@ -22,15 +21,15 @@ _NAME = "gpu_copy"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    gpu.numbers(params, _NAME, "sizes", 8)
-    gpu.numbers(params, _NAME, "blocks", 4)
+    TABLE.numbers(params, "sizes")
+    TABLE.numbers(params, "blocks")
     TABLE.selection(params, "kernels")
     TABLE.selection(params, "memory")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    lists = {name: gpu.numbers(params, _NAME, name, 1) for name in ("sizes", "blocks")}
+    lists = {name: TABLE.numbers(params, name) for name in ("sizes", "blocks")}
     return Command(argv=gpu.argv(TABLE, params, **lists))
 
 
@@ -41,36 +40,21 @@ def _estimate_s(params: Params, host: Host) -> float:
     devices = gpu.count(params, host)
     pairs = devices * (devices - 1) * 3 // 2 if "peer" in kernels else 0
     total = 2.0
-    for size in gpu.numbers(params, _NAME, "sizes", 8):
+    for size in TABLE.numbers(params, "sizes"):
         case_s = 0.03 + max(float(params["seconds"]), int(params["samples"]) * max(size / 1e10, 2e-3)) + 3 * size / 2e9
         total += case_s * (devices * memories * len(kernels & {"h2d", "d2h", "bidirectional"}) + pairs)
     if "triad" in kernels:
         pass_s = 3 * int(params["triad_bytes"]) / 1e10
-        blocks = len(gpu.numbers(params, _NAME, "blocks", 4))
+        blocks = len(TABLE.numbers(params, "blocks"))
         total += devices * (1 + blocks * (int(params["samples"]) + 4) * pass_s)
     return total
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Copies between host and GPUs, and between GPUs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=lambda params: "copies between host and GPUs",
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-copy-host.jsonl",
-            source="the host backend on two virtual CPUs",
-            expect={
-                "gpu_copy.h2d.bandwidth[index=0,memory=pinned,bytes=1048576]": 54996261091.642296,
-                "gpu_copy.peer_bidirectional.bandwidth[from=0,to=1,bytes=1048576]": 51107666964.859955,
-                "gpu_copy.triad.bandwidth[index=1,block_bytes=65536]": 54773088295.07049,
-                "gpu_copy.echo.latency[index=0]": 5.010006134398282e-09,
-            },
-        ),
-    ),
 )

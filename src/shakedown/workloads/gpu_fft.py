@@ -18,8 +18,7 @@ from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import whole_number
-from . import Sample, Workload
-from .common import gpu
+from .common import gpu, lists
 from .common.table import table_of
 from .fft import shapes
 
@@ -67,30 +66,14 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 def _label(params: Params) -> str:
     found = ["x".join(map(str, shape)) for shape in shapes(params, _NAME)]
-    span = found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
-    return f"FFT on GPUs, {span}"
+    return f"FFT on GPUs, {lists.span(found)}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Fourier transforms (FFT) on GPUs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-fft-host.jsonl",
-            source="the host backend on two virtual CPUs",
-            expect={
-                "gpu_fft.mod2f.rate[shape=1024,index=1]": 198190352.56435278,
-                "gpu_fft.plan.time[shape=64x64,batch=4,precision=double,index=1]": 4.6000059228390455e-07,
-                "gpu_fft.rate[shape=64x64,batch=4,precision=double,index=1]": 169551439.1129038,
-                "gpu_fft.bandwidth[shape=64x64,batch=4,precision=double,index=1]": 90427434.1935487,
-            },
-        ),
-    ),
 )

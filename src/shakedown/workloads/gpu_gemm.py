@@ -5,6 +5,8 @@ f32, tf32, bf16, f16 (sums in single precision), i8 (sums in 32-bit integers) an
 checked by the host: whole rows against sums of higher precision, and all rows at once by a random vector of signs
 (Freivalds); integers must be exact. While a case runs the management library is asked for clock and power.
 
+``bare`` lays a loop of cuBLAS's own calls beside ours, by turns on the same matrices: ``gpu_gemm.bare.fraction``.
+
 Matrices of one value switch few wires, draw less power and so hold a higher clock: figures made with them are too high. Both
 are measured (``data``), with their clocks; a figure is that of ``random``. cuBLAS is loaded at run time, the site's before
 that of a Python wheel. See native/gpu_gemm/README.md.
@@ -14,8 +16,7 @@ from __future__ import annotations
 
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
-from .common import gpu
+from .common import gpu, lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -24,14 +25,14 @@ _NAME = "gpu_gemm"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    gpu.numbers(params, _NAME, "sizes", 1)
+    TABLE.numbers(params, "sizes")
     TABLE.selection(params, "formats")
     TABLE.selection(params, "data")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    return Command(argv=gpu.argv(TABLE, params, sizes=gpu.numbers(params, _NAME, "sizes", 1)))
+    return Command(argv=gpu.argv(TABLE, params, sizes=TABLE.numbers(params, "sizes")))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -39,37 +40,23 @@ def _estimate_s(params: Params, host: Host) -> float:
     total = 3.0
     threads = max(1, len(host.usable_cpus))
     cases = len(TABLE.selection(params, "formats")) * len(TABLE.selection(params, "data"))
-    for n in gpu.numbers(params, _NAME, "sizes", 1):
+    for n in TABLE.numbers(params, "sizes"):
         call_s = 2 * n**3 / 2e13
         samples_s = max(float(params["seconds"]), int(params["samples"]) * max(call_s, 5e-3))
-        total += cases * (0.2 + samples_s + 12 * n**2 * 3e-9 / threads)
+        total += cases * (0.2 + (1 + 2 * bool(params["bare"])) * samples_s + 12 * n**2 * 3e-9 / threads)
     return total * gpu.count(params, host)
 
 
 def _label(params: Params) -> str:
-    orders = gpu.numbers(params, _NAME, "sizes", 1)
-    span = str(orders[0]) if len(orders) == 1 else f"{min(orders)} to {max(orders)}"
+    span = lists.span([str(n) for n in sorted(TABLE.numbers(params, "sizes"))])
     return f"products of matrices on GPUs, {str(params['formats']).replace(',', ' ')}, {span}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Products of matrices on GPUs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-gemm-host.jsonl",
-            source="the host backend on two virtual CPUs",
-            expect={
-                "gpu_gemm.f64.rate[n=128,data=random]": 2128934868.69004,
-                "gpu_gemm.i8.rate[n=128,data=ones]": 623888342.3010575,
-            },
-        ),
-    ),
 )

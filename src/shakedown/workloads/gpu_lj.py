@@ -23,9 +23,8 @@ from __future__ import annotations
 
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload, lj
-from .common import gpu
-from .common.particles import counts_of
+from . import lj
+from .common import gpu, lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -36,15 +35,11 @@ _RATES = {"mixed": 1e9, "fp64": 3e8}
 _HOST_RATE = 2e5
 
 
-def _particles(params: Params) -> tuple[int, ...]:
-    return counts_of(str(params["particles"]), where=f"{_NAME}.particles", low=100, high=2**31)
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    particles, precisions = _particles(params), TABLE.selection(params, "precision")
+    particles, precisions = TABLE.numbers(params, "particles"), TABLE.selection(params, "precision")
     lj.check_box(_NAME, min(particles), params)
     lj.check_step(_NAME, params)
-    named = {"particles": ",".join(map(str, particles)), "precision": ",".join(precisions)}
+    named = {"particles": lists.text(particles), "precision": lists.text(precisions)}
     return ({**gpu.present(params, machine, _NAME), **named},)
 
 
@@ -57,7 +52,7 @@ def _estimate_s(params: Params, host: Host) -> float:
     on_host = str(params["backend"]).startswith("host")
     trials = 12 * (str(params["lanes"]) == "auto") + 18 * (float(params["skin"]) == 0)
     total = 0.0
-    for n in _particles(params):
+    for n in TABLE.numbers(params, "particles"):
         for precision in TABLE.selection(params, "precision"):
             step_s = max(n / (_HOST_RATE if on_host else _RATES[precision]), 1e-5)
             steps = int(params["steps"]) or max(100, round(0.1 / step_s))
@@ -68,30 +63,15 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    particles = _particles(params)
-    span = str(particles[0]) if len(particles) == 1 else f"{min(particles)} to {max(particles)}"
+    span = lists.span([str(n) for n in sorted(TABLE.numbers(params, "particles"))])
     return f"Lennard-Jones fluid of {span} particles on GPUs, {str(params['precision']).replace(',', ' ')}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Molecular dynamics on GPUs (Lennard-Jones fluid)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-lj-host.jsonl",
-            source="the host backend on two virtual CPUs, which runs the kernels' own source thread by thread",
-            expect={
-                "gpu_lj.rate[n=1000,precision=mixed,index=0]": 21956.244,
-                "gpu_lj.rate[n=2000,precision=fp64,index=1]": 19720.426,
-                "gpu_lj.step[n=1000,precision=mixed,index=0]": 0.045545130,
-            },
-        ),
-    ),
 )

@@ -24,9 +24,8 @@ from __future__ import annotations
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload, nbody
-from .common import gpu
-from .common.particles import counts_of
+from . import nbody
+from .common import gpu, lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -34,14 +33,9 @@ TABLE = table_of(__file__)
 #: Targets of a thread and steps written out, as the kernels were compiled (native/gpu_nbody/gpu_nbody.hpp).
 SHAPES = {"fp32": ("r2u8", "r4u4", "r4u8", "r6u4", "r8u2"), "fp64": ("r1u8", "r2u4", "r4u4")}
 _NAME = "gpu_nbody"
-_MOST = 2**30
 #: Interactions a second of a GPU, for a first guess; the store's own history replaces it.
 _RATES = {"fp32": 1e12, "fp64": 3e11}
 _HOST_RATE = 1e8
-
-
-def _bodies(params: Params) -> tuple[int, ...]:
-    return counts_of(str(params["bodies"]), where=f"{_NAME}.bodies", low=2, high=_MOST)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
@@ -51,9 +45,10 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             raise BadInput(
                 f"{_NAME}.shape = {shape!r} is no shape of {precision}", hint=f"auto, {', '.join(SHAPES[precision])}"
             )
-    for bodies in _bodies(params):
-        nbody.check_step(_NAME, bodies, params)
-    named = {"bodies": ",".join(map(str, _bodies(params))), "precision": ",".join(TABLE.selection(params, "precision"))}
+    bodies = TABLE.numbers(params, "bodies")
+    for n in bodies:
+        nbody.check_step(_NAME, n, params)
+    named = {"bodies": lists.text(bodies), "precision": lists.text(TABLE.selection(params, "precision"))}
     return ({**gpu.present(params, machine, _NAME), **named},)
 
 
@@ -64,7 +59,7 @@ def _command(params: Params, host: Host) -> Command:
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case the bodies, warm-up of half a second, three fields beside the samples, and the checks."""
     total = 2.0
-    for n in _bodies(params):
+    for n in TABLE.numbers(params, "bodies"):
         for precision in TABLE.selection(params, "precision"):
             rate = _HOST_RATE if str(params["backend"]).startswith("host") else _RATES[precision]
             step_s = max(n**2 / rate, 1e-5)
@@ -75,31 +70,16 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    bodies = _bodies(params)
-    span = str(bodies[0]) if len(bodies) == 1 else f"{min(bodies)} to {max(bodies)}"
+    span = lists.span([str(n) for n in sorted(TABLE.numbers(params, "bodies"))])
     how = "all GPUs at once" if params["together"] else "GPUs one after another"
     return f"N-body of {span} bodies, {str(params['precision']).replace(',', ' ')}, {how}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="N-body on GPUs, all pairs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-nbody-host.jsonl",
-            source="the host backend on two virtual CPUs, which runs the kernels' own source thread by thread",
-            expect={
-                "gpu_nbody.rate[n=4096,precision=fp32,mode=together,index=0]": 1.7976298e9,
-                "gpu_nbody.rate[n=2048,precision=fp64,index=1]": 7.6718004e8,
-                "gpu_nbody.interactions[n=4096,precision=fp32,index=1]": 9.2947421e7,
-            },
-        ),
-    ),
 )

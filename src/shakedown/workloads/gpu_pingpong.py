@@ -13,7 +13,6 @@ from .. import launchers, programs
 from ..errors import Unavailable
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common import gpu
 from .common.table import table_of
 
@@ -23,7 +22,7 @@ _NAME = "gpu_pingpong"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    gpu.numbers(params, _NAME, "sizes", 0)
+    TABLE.numbers(params, "sizes")
     TABLE.selection(params, "sides")
     TABLE.selection(params, "kernels")
     host = machine.hosts[0]
@@ -38,7 +37,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
 
 
 def _command(params: Params, host: Host) -> Command:
-    return Command(argv=gpu.argv(TABLE, params, sizes=gpu.numbers(params, _NAME, "sizes", 0)), ranks=2)
+    return Command(argv=gpu.argv(TABLE, params, sizes=TABLE.numbers(params, "sizes")), ranks=2)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -47,30 +46,17 @@ def _estimate_s(params: Params, host: Host) -> float:
     sides = len(TABLE.selection(params, "sides"))
     for kernel in TABLE.selection(params, "kernels"):
         messages = 2 if kernel == "latency" else int(params["window"])
-        for size in gpu.numbers(params, _NAME, "sizes", 0):
+        for size in TABLE.numbers(params, "sizes"):
             sample_s = max(1e-3, messages * size / 5e9)
             total += sides * ((int(params["samples"]) + 12) * sample_s + 4 * size / 1e9)
     return total
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Messages from and to the memory of GPUs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=lambda params: f"messages between GPUs ({str(params['sides']).replace(',', ', ')})",
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-pingpong-host.jsonl",
-            source="the host backend on two virtual CPUs",
-            expect={
-                "gpu_pingpong.latency[bytes=8,sides=dd]": 1.1334773222918972e-07,
-                "gpu_pingpong.bandwidth[bytes=65536,sides=hh]": 228443197.99598926,
-            },
-        ),
-    ),
 )

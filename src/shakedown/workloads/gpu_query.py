@@ -13,7 +13,6 @@ import sys
 
 from ..launchers import Command
 from ..records import Machine, Params
-from . import Sample, Workload
 from .common import gpu
 from .common.table import table_of
 
@@ -27,27 +26,10 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     return (params,)
 
 
-WORKLOAD = Workload(
-    name="gpu_query",
+WORKLOAD = TABLE.workload(
     title="Device query",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=lambda params, host: Command(argv=(sys.executable, "-m", "shakedown.machine.gpu_events")),
     estimate_s=lambda params, host: 3.0,
     resolve=_resolve,
     label=lambda params: "device query",
-    samples=(
-        Sample(
-            recording="gpu/gpu-query-a100.jsonl",
-            source="nvidia-smi of an A100, recorded by others; the CUDA driver was not asked",
-            expect={
-                "gpu_query.devices": 1,
-                "gpu_query.below_par[index=0]": 1,
-                "gpu_query.uncorrected[index=0]": 0,
-                "device_query.cores[index=0]": 6912,
-                "device_query.memory.size[index=0]": 85899345920,
-                "device_query.clock[index=0]": 1.41e9,
-            },
-        ),
-    ),
 )

@@ -13,8 +13,7 @@ from __future__ import annotations
 from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Sample, Workload
-from .common import gpu
+from .common import gpu, lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -23,20 +22,20 @@ _NAME = "gpu_stream"
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    gpu.numbers(params, _NAME, "sizes", 16)
+    TABLE.numbers(params, "sizes")
     TABLE.selection(params, "kernels")
     return (gpu.present(params, machine, _NAME),)
 
 
 def _command(params: Params, host: Host) -> Command:
-    return Command(argv=gpu.argv(TABLE, params, sizes=gpu.numbers(params, _NAME, "sizes", 16)))
+    return Command(argv=gpu.argv(TABLE, params, sizes=TABLE.numbers(params, "sizes")))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each size and kernel the trial of twelve shapes, the samples and the check, at 1 TB/s."""
     kernels = len(TABLE.selection(params, "kernels"))
     total = 2.0
-    for size in gpu.numbers(params, _NAME, "sizes", 16):
+    for size in TABLE.numbers(params, "sizes"):
         pass_s = max(3 * size / 1e12, 5e-6)
         samples_s = max(float(params["seconds"]), int(params["samples"]) * max(pass_s, 2e-3))
         total += kernels * (12 * (0.02 + 4 * pass_s) + 0.1 + samples_s + 0.1)
@@ -44,29 +43,15 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    sizes = gpu.numbers(params, _NAME, "sizes", 16)
-    span = show_bytes(sizes[0]) if len(sizes) == 1 else f"{show_bytes(min(sizes))} to {show_bytes(max(sizes))}"
-    return f"STREAM on GPUs, arrays of {span}"
+    sizes = sorted(TABLE.numbers(params, "sizes"))
+    return f"STREAM on GPUs, arrays of {lists.span([show_bytes(size) for size in sizes])}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="STREAM in the memory of GPUs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
     marks=gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/gpu-stream-host.jsonl",
-            source="the host backend on two virtual CPUs",
-            expect={
-                "gpu_stream.triad.bandwidth[index=1,array_bytes=33554432]": 27260087001.226517,
-                "gpu_stream.memcpy.bandwidth[index=0,array_bytes=33554432]": 38138487492.95911,
-            },
-        ),
-    ),
 )

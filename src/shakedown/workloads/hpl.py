@@ -21,8 +21,7 @@ import itertools
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params, Value
-from . import Sample, Workload
-from .common import blas, hpl
+from .common import blas, hpl, lists
 from .common import ranks as _ranks
 from .common.hpl_dat import BCASTS, FACTS, SWAPS
 from .common.table import table_of
@@ -40,9 +39,9 @@ def _swept(params: Params) -> dict[str, tuple[Value, ...]]:
             continue
         where = f"hpl.{name}"
         if name in known:
-            found[name] = hpl.words(text, known[name], where)
+            found[name] = lists.known_words(text, known[name], where)
         else:
-            found[name] = hpl.whole(text, where, low={"depth": 0, "ndiv": 2}.get(name, 1))
+            found[name] = lists.whole(text, where, low={"depth": 0, "ndiv": 2}.get(name, 1))
     return found
 
 
@@ -63,49 +62,25 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     ranks = _ranks.count(params, host)
     threads = _ranks.threads(params, host, ranks, where="hpl")
     shapes = hpl.grids(params, ranks, "hpl")
-    nbs = (hpl.block(host),) if params["nb"] == "auto" else hpl.whole(str(params["nb"]), "hpl.nb")
+    nbs = (hpl.block(host),) if params["nb"] == "auto" else lists.whole(params["nb"], "hpl.nb")
     depth = max(int(each) for each in _swept(params).get("depth", (1,)))
     windows(params)
-    if params["n"] == "auto":
-        orders: tuple[int, ...] = (
-            min(
-                hpl.largest_order(
-                    host,
-                    nbs,
-                    p,
-                    q,
-                    ranks * threads,
-                    share=float(params["memory_share"]),
-                    limit_s=float(params["time_limit_s"]),
-                    where="hpl.n",
-                    depth=depth,
-                )
-                for p, q in shapes
-            ),
-        )
-    else:
-        orders = hpl.whole(str(params["n"]), "hpl.n")
-        for n, nb, (p, q) in itertools.product(orders, nbs, shapes):
-            hpl.refuse_too_large(host, n, nb, p, q, ranks * threads, where="hpl", depth=depth)
+    orders = hpl.orders(params, host, nbs, shapes, ranks * threads, where="hpl", depth=depth)
     return tuple(
         {
             **params,
-            "n": _text(orders),
-            "nb": _text(nbs),
+            "n": lists.text(orders),
+            "nb": lists.text(nbs),
             "ranks": ranks,
             "threads": threads,
-            "p": _text(tuple(p for p, _ in shapes)),
-            "q": _text(tuple(q for _, q in shapes)),
+            "p": lists.text(tuple(p for p, _ in shapes)),
+            "q": lists.text(tuple(q for _, q in shapes)),
             "library": label or path,
             "library_path": path,
             "check": "" if float(params["threshold"]) > 0 else "not verified",
         }
         for path, label in blas.choose(str(params["library"]), host)
     )
-
-
-def _text(values: tuple[int, ...]) -> str:
-    return ",".join(map(str, values))
 
 
 def _command(params: Params, host: Host) -> Command:
@@ -150,35 +125,11 @@ def _label(params: Params) -> str:
     return f"{kind} N {params['n']}, NB {params['nb']}, {', '.join(shapes)}, {team}, {params['library']}"
 
 
-WORKLOAD = Workload(
-    name="hpl",
+WORKLOAD = TABLE.workload(
     title="High-Performance Linpack, our own program",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/hpl-2-ranks.jsonl",
-            source="two ranks on two virtual CPUs with AVX-512, Open MPI 4.1.4, OpenBLAS 0.3.21",
-            expect={
-                "hpl.rate[n=1000,nb=64,p=1,q=2]": 79885914397.35,
-                "hpl.time[n=1000]": 0.008364010998775,
-                "hpl.ceiling.rate[nb=64]": 133894997752.88,
-                "hpl.share.update": 0.5104039995335,
-                "hpl.share.messages": 0.1262324668976,
-            },
-        ),
-        Sample(
-            recording="native/hpl-windows.jsonl",
-            source="one rank of two threads on the same machine",
-            expect={
-                "hpl.window.rate[order=4000,threads=2]": 127218498512.44,
-                "hpl.window.rate[order=2000]": 116085682249.57,
-            },
-        ),
-    ),
     marks=("library", "check"),
 )

@@ -19,26 +19,21 @@ solves a system of its own at the same time.
 
 from __future__ import annotations
 
-import math
-
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common import hpl_gpu
 from .common.hpl_dat import SWAPS
 from .common.table import table_of
 
 TABLE = table_of(__file__)
 
-_NAME = "hpl_gpu"
-_GPU_PEAK = "gpu.flops.fp64.matrix"
-#: For guesses of durations alone: flop/s of a device whose peak is not known, and the order at which half is reached.
-_UNKNOWN_RATE, _HALF_ORDER = 1e13, 8000.0
-_HOST_RATE = 3e7  # of the host backend, whose kernels are emulated
+_GUESS = hpl_gpu.RateGuess(
+    peak="gpu.flops.fp64.matrix", share=0.7, half_order=8000.0, unknown=1e13, emulated=3e7, entry_bytes=8
+)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    return hpl_gpu.resolve(params, machine, _NAME, 2048, "512 to 1024")
+    return hpl_gpu.resolve(params, machine, "hpl_gpu", 2048, "512 to 1024", _GUESS.entry_bytes)
 
 
 def _command(params: Params, host: Host) -> Command:
@@ -46,43 +41,11 @@ def _command(params: Params, host: Host) -> Command:
     return hpl_gpu.command(TABLE, params, swap=swap)
 
 
-def _rate_guess(n: float, params: Params, host: Host) -> float:
-    """A guess of the rate in flop/s of all ranks at order n."""
-    ranks = int(params["ranks"])
-    if params["backend"] != "cuda":
-        return _HOST_RATE
-    peak = max((peak.value for peak in host.peaks if peak.name == _GPU_PEAK), default=_UNKNOWN_RATE)
-    return 0.7 * peak * ranks * n / (n + _HALF_ORDER * math.sqrt(ranks))
-
-
-def _estimate_s(params: Params, host: Host) -> float:
-    return hpl_gpu.estimate_s(params, host, _NAME, 8, lambda n: _rate_guess(n, params, host))
-
-
-def _label(params: Params) -> str:
-    return hpl_gpu.label(params, _NAME)
-
-
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="High-Performance Linpack on GPUs, our own program",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
-    estimate_s=_estimate_s,
+    estimate_s=_GUESS.estimate_s,
     resolve=_resolve,
-    label=_label,
+    label=lambda params: hpl_gpu.label(params, "hpl_gpu"),
     marks=hpl_gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/hpl-gpu-host.jsonl",
-            source="four ranks on the host backend of two virtual CPUs, whose kernels are emulated: no figure of a GPU",
-            expect={
-                "hpl_gpu.rate[n=200,nb=64,p=2,q=2]": 14158115.1912908,
-                "hpl_gpu.each.rate[ranks=4,messages=staged]": 3539528.7978227,
-                "hpl_gpu.share.update": 0.017085262128751926,
-                "hpl_gpu.panel.busy": 0.4488823453477409,
-            },
-        ),
-    ),
 )

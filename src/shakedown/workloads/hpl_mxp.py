@@ -24,72 +24,27 @@ solves a system of its own at the same time.
 
 from __future__ import annotations
 
-import math
-
-from ..launchers import Command
-from ..records import Host, Machine, Params
-from . import Sample, Workload
+from ..records import Machine, Params
 from .common import hpl_gpu
 from .common.table import table_of
 
 TABLE = table_of(__file__)
 
-_NAME = "hpl_mxp"
 #: Matrix units multiply both 16-bit formats at the same rate (NVIDIA's white papers; machine/accelerators.toml).
-_GPU_PEAK = "gpu.flops.fp16"
-#: For guesses of durations alone: flop/s of a device whose peak is not known, and the order at which half is reached.
-_UNKNOWN_RATE, _HALF_ORDER = 1e14, 30000.0
-_HOST_RATE = 1e8  # of the host backend, whose kernels are emulated
+_GUESS = hpl_gpu.RateGuess(
+    peak="gpu.flops.fp16", share=0.5, half_order=30000.0, unknown=1e14, emulated=1e8, entry_bytes=4
+)
 
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    return hpl_gpu.resolve(params, machine, _NAME, 4096, "1024 to 2560")
+    return hpl_gpu.resolve(params, machine, "hpl_mxp", 4096, "1024 to 2560", _GUESS.entry_bytes)
 
 
-def _command(params: Params, host: Host) -> Command:
-    return hpl_gpu.command(TABLE, params)
-
-
-def _rate_guess(n: float, params: Params, host: Host) -> float:
-    """A guess of the rate in flop/s of all ranks at order n."""
-    ranks = int(params["ranks"])
-    if params["backend"] != "cuda":
-        return _HOST_RATE
-    peak = max((peak.value for peak in host.peaks if peak.name == _GPU_PEAK), default=_UNKNOWN_RATE)
-    return 0.5 * peak * ranks * n / (n + _HALF_ORDER * math.sqrt(ranks))
-
-
-def _estimate_s(params: Params, host: Host) -> float:
-    return hpl_gpu.estimate_s(params, host, _NAME, 4, lambda n: _rate_guess(n, params, host))
-
-
-def _label(params: Params) -> str:
-    return f"{hpl_gpu.label(params, _NAME)}, {params['precision']}"
-
-
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="HPL-MxP on GPUs (mixed precision, not HPL), our own program",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
-    estimate_s=_estimate_s,
+    command=lambda params, host: hpl_gpu.command(TABLE, params),
+    estimate_s=_GUESS.estimate_s,
     resolve=_resolve,
-    label=_label,
+    label=lambda params: f"{hpl_gpu.label(params, 'hpl_mxp')}, {params['precision']}",
     marks=hpl_gpu.marks,
-    samples=(
-        Sample(
-            recording="gpu/hpl-mxp-host.jsonl",
-            source="four ranks on the host backend of two virtual CPUs, whose kernels are emulated: no figure of a GPU",
-            expect={
-                "hpl_mxp.rate[n=200,nb=64,p=2,q=2,precision=fp16]": 27352053.54528177,
-                "hpl_mxp.each.rate[ranks=4,messages=staged]": 6838013.386320443,
-                "hpl_mxp.lu.rate": 381644739.0431137,
-                "hpl_mxp.refinement.time": 0.18320742400101153,
-                "hpl_mxp.refinement.steps": 2,
-                "hpl_mxp.share.refinement": 0.9316531502438951,
-                "hpl_mxp.panel.busy": 0.01330394500794939,
-            },
-        ),
-    ),
 )

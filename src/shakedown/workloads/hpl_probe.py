@@ -17,8 +17,7 @@ from __future__ import annotations
 from ..errors import BadInput
 from ..launchers import Command
 from ..records import Host, Machine, Params
-from . import Sample, Workload
-from .common import blas, hpl
+from .common import blas, lists
 from .common import ranks as _ranks
 from .common.table import table_of
 
@@ -30,7 +29,7 @@ def _lists(params: Params) -> dict[str, tuple[object, ...]]:
     found: dict[str, tuple[object, ...]] = {}
     for name in ("k", "nb", "panel_rows", "panel_threads", "nbmin", "sizes"):
         if params[name] != "auto":
-            found[name] = hpl.whole(str(params[name]), f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
+            found[name] = lists.whole(params[name], f"hpl_probe.{name}", low=8 if name == "sizes" else 1)
     for name in ("only", "pfact", "trsm"):
         if params[name] not in ("all", "auto"):
             found[name] = TABLE.selection(params, name)
@@ -96,41 +95,10 @@ def _label(params: Params) -> str:
     return f"hpl_probe{which}, {team}, {params['library']}"
 
 
-WORKLOAD = Workload(
-    name="hpl_probe",
+WORKLOAD = TABLE.workload(
     title="The pieces of HPL, one by one",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/hpl-probe-2-ranks.jsonl",
-            source="two ranks of one thread on two virtual CPUs that others used too",
-            expect={
-                "hpl_probe.gemm.rate[k=192]": 23459752600.0,
-                "hpl_probe.narrow.rate[m=32]": 14487393700.0,
-                "hpl_probe.solve.rate[nb=192,trsm=recursive]": 7782778110.0,
-                "hpl_probe.panel.rate[rows=16384,nb=192]": 10813550100.0,
-                "hpl_probe.rows.bandwidth[nb=192]": 5757690840.0,
-                "hpl_probe.ring.bandwidth[bytes=1048576,contended=0]": 24596561300.0,
-                "hpl_probe.ring.bandwidth[bytes=1048576,contended=1]": 4664644510.0,
-                "hpl_probe.latency[scope=on]": 2.34856052e-06,
-                "hpl_probe.node.rate": 49864705900.0,
-            },
-        ),
-        Sample(
-            recording="native/hpl-probe-2-threads.jsonl",
-            source="one rank of two threads on two virtual CPUs that others used too",
-            expect={
-                "hpl_probe.gemm.rate[k=64]": 66150823700.0,
-                "hpl_probe.panel.rate[rows=16384,nb=192,threads=1,busy=0]": 23279838900.0,
-                "hpl_probe.panel.rate[rows=16384,nb=192,threads=1,busy=1]": 13383834200.0,
-                "hpl_probe.panel.rate[rows=16384,nb=192,threads=2,busy=0]": 41047001300.0,
-                "hpl_probe.node.rate": 90220015900.0,
-            },
-        ),
-    ),
 )

@@ -23,11 +23,9 @@ from __future__ import annotations
 import math
 
 from ..errors import BadInput
-from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Sample, Workload
-from .common.particles import counts_of
+from .common import lists
 from .common.table import table_of
 from .common.threads import counts
 
@@ -80,7 +78,7 @@ def check_step(workload: str, params: Params) -> None:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    particles = counts_of(str(params["particles"]), where="lj.particles", low=100, high=2**31)
+    particles = TABLE.numbers(params, "particles")
     precisions = TABLE.selection(params, "precision")
     check_box(_NAME, min(particles), params)
     check_step(_NAME, params)
@@ -92,18 +90,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             hint="ask for fewer",
         )
     threads = counts(str(params["threads"]), host, where="lj.threads")
-    return (
-        {
-            **params,
-            "particles": ",".join(map(str, particles)),
-            "precision": ",".join(precisions),
-            "threads": ",".join(map(str, threads)),
-        },
-    )
-
-
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
+    swept = {"particles": particles, "precision": precisions, "threads": threads}
+    return ({**params, **{name: lists.text(values) for name, values in swept.items()}},)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -121,31 +109,14 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    particles = str(params["particles"]).split(",")
-    span = particles[0] if len(particles) == 1 else f"{particles[0]} to {particles[-1]}"
+    span = lists.span(lists.words(params["particles"]))
     isa = "" if params["isa"] == "auto" else f", {params['isa']}"
     return f"lj {span} particles, {params['precision']}, {params['threads']} threads{isa}"
 
 
-WORKLOAD = Workload(
-    name=_NAME,
+WORKLOAD = TABLE.workload(
     title="Molecular dynamics (Lennard-Jones fluid)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/lj-avx512.jsonl",
-            source="two cores of a Zen 5 virtual machine",
-            expect={
-                "lj.rate[n=4000,precision=mixed,threads=2]": 9980030,
-                "lj.rate[n=4000,precision=fp64,threads=2]": 7256053.1,
-                "lj.rate[n=16000,precision=mixed,threads=2]": 9896913.3,
-                "lj.rate[n=16000,precision=fp64,threads=2]": 5836839,
-            },
-        ),
-    ),
 )

@@ -12,7 +12,6 @@ from ..errors import BadInput
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -76,21 +75,11 @@ def _marks(params: Params) -> tuple[str, ...]:
             return ("level", "low")
 
 
-WORKLOAD = Workload(
-    name="load",
+WORKLOAD = TABLE.workload(
     title="Load on command",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=lambda params, host: 0.3 + float(params["seconds"]),
     resolve=_resolve,
     label=_label,
     marks=_marks,
-    samples=(
-        Sample(
-            recording="native/load-square.jsonl",
-            source="two virtual CPUs with AVX-512, 5 periods of 50 ms",
-            expect={"load.rate[pattern=square]": 45496690076.614586, "load.lateness[pattern=square]": 4.2642e-05},
-        ),
-    ),
 )

@@ -16,7 +16,7 @@ import re
 from .. import units
 from ..launchers import Command
 from ..records import Case, Host, Notice, Params, Residual
-from . import Garbage, Sample, Stated, Workload
+from . import Garbage, Stated
 from .common.printed import NUMBER, half_place
 from .common.table import table_of
 
@@ -125,26 +125,11 @@ def notices(text: str, params: Params) -> tuple[Notice, ...]:
     return tuple(found)
 
 
-WORKLOAD = Workload(
-    name="mccalpin",
+WORKLOAD = TABLE.workload(
     title="STREAM 5.10 by McCalpin, as the site compiled it",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     parse=parse,
     notices=notices,
     stated=lambda text: Stated(),  # neither host nor time
     estimate_s=lambda params, host: 20.0,
-    samples=(
-        Sample(
-            recording="mccalpin/stream-5.10-zen4.log",
-            source="microsoft/superbenchmark",
-            expect={
-                "mccalpin.copy.best": 342008.3e6,
-                "mccalpin.scale.best": 342409.6e6,
-                "mccalpin.add.best": 343827.7e6,
-                "mccalpin.triad.best": 363208.7e6,
-            },
-        ),
-    ),
 )

@@ -20,7 +20,6 @@ import msgspec
 from ..errors import Unavailable, unknown
 from ..launchers import Command
 from ..records import Host, Machine, Params, Software
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -71,20 +70,10 @@ def _label(params: Params) -> str:
     return f"bindings of {params['label'] or params['mpi']}: {str(params['languages']).replace(',', ', ')}{ranks}"
 
 
-WORKLOAD = Workload(
-    name="mpi_bindings",
+WORKLOAD = TABLE.workload(
     title="MPI bindings (C, C++, Fortran)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=lambda params, host: 15.0 + 2.0 * host.count,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="demonstrations/mpi_bindings-openmpi-4.jsonl",
-            source="Open MPI 4.1.4 and GCC 12.2 on two virtual CPUs",
-            expect={"mpi_bindings.languages": 3, "mpi_bindings.bindings": 5},
-        ),
-    ),
 )

@@ -29,8 +29,7 @@ from ..errors import BadInput
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
-from ..units import whole_number
-from . import Sample, Workload
+from .common import lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -43,16 +42,9 @@ _TRIALS = 16  # that a search for the rate without loss takes
 def sizes(params: Params) -> tuple[int, ...]:
     """How many ranks take part, group by group. Raises BadInput."""
     ranks = int(params["ranks"])
-    text = str(params["sizes"])
-    if text == "auto":
+    if params["sizes"] == "auto":
         return (*(2**power for power in range(1, ranks.bit_length()) if 2**power < ranks), ranks)
-    words = [word.strip() for word in text.split(",")]
-    if any(whole_number(word, 2, ranks) is None for word in words):
-        raise BadInput(
-            f"multicast.sizes = {text!r} is not a list of groups of 2 to {ranks} ranks",
-            hint="write auto, or numbers separated by commas: 2,4,8; ranks says how many there are",
-        )
-    return tuple(int(word) for word in words)
+    return TABLE.numbers(params, "sizes", high=ranks)
 
 
 def _check_interface(params: Params) -> None:
@@ -82,11 +74,9 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     resolved = {
         **params,
         "ranks": int(ranks),
-        "pattern": ",".join(TABLE.selection(params, "pattern")),
-        "family": ",".join(TABLE.selection(params, "family")),
-        "kernels": ",".join(TABLE.selection(params, "kernels")),
+        **{name: lists.text(TABLE.selection(params, name)) for name in ("pattern", "family", "kernels")},
     }
-    resolved["sizes"] = ",".join(map(str, sizes(resolved)))
+    resolved["sizes"] = lists.text(sizes(resolved))
     _check_interface(resolved)
     return (resolved,)
 
@@ -107,48 +97,16 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    groups = sizes(params)
-    span = str(groups[0]) if len(groups) == 1 else f"{groups[0]} to {groups[-1]}"
+    span = lists.span([str(size) for size in sizes(params)])
     families = str(params["family"]).replace("ipv", "IPv").replace(",", " and ")
     return f"multicast {str(params['pattern']).replace(',', ', ')}, {families}, {span} ranks, {params['payload']} B packets"
 
 
-WORKLOAD = Workload(
-    name="multicast",
+WORKLOAD = TABLE.workload(
     title="Multicast (rate, loss, latency, rate without loss)",
     network=True,
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/multicast-one-host.jsonl",
-            source="four ranks on two virtual CPUs, over the loopback",
-            expect={
-                "multicast.rate[pattern=many-to-many,receivers=3]": 29381.050562163306,
-                "multicast.bandwidth[pattern=one-to-many,receivers=1]": 10240000.0,
-                "multicast.loss[pattern=many-to-many,receivers=3]": 0.0,
-                "multicast.latency[receivers=3]": 1.315725e-05,
-                "multicast.lossless_rate[pattern=one-to-many,receivers=1]": 732895.7460019297,
-                "multicast.lossless_bandwidth[pattern=many-to-many,receivers=3]": 90837708.43709576,
-                "multicast.join_time[receivers=3]": 0.000274462,
-            },
-        ),
-        Sample(
-            recording="native/multicast-4-hosts-loss.jsonl",
-            source="four nodes of a rehearsal cluster, one of which drops 5 % of the multicast that comes in",
-            expect={
-                "multicast.loss[family=ipv4,pattern=one-to-many]": 288 / 18000,
-                "multicast.loss_worst[family=ipv4,pattern=one-to-many]": 288 / 6000,
-                "multicast.loss_network[family=ipv6,pattern=many-to-many]": 889 / 72000,
-                "multicast.loss_receivers[family=ipv6,pattern=many-to-many]": 0.0,
-                "multicast.rate[family=ipv6,pattern=one-to-many]": 9829.999999999998,
-                "multicast.latency[family=ipv6,method=one-way]": 3.446824951891788e-05,
-                "multicast.clock_uncertainty[family=ipv6]": 1.9554248865460977e-05,
-            },
-        ),
-    ),
 )

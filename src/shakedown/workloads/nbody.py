@@ -21,11 +21,9 @@ from __future__ import annotations
 import math
 
 from ..errors import BadInput
-from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Sample, Workload
-from .common.particles import counts_of
+from .common import lists
 from .common.table import table_of
 from .common.threads import counts
 
@@ -33,7 +31,6 @@ TABLE = table_of(__file__)
 
 #: Bytes for each body: the program's columns, and the host's in double precision.
 _BYTES = {"fp32": 180, "fp64": 208}
-_MOST = 2**30
 
 
 def check_step(workload: str, bodies: int, params: Params) -> None:
@@ -54,7 +51,7 @@ def check_step(workload: str, bodies: int, params: Params) -> None:
 
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
-    bodies = counts_of(str(params["bodies"]), where="nbody.bodies", low=2, high=_MOST)
+    bodies = TABLE.numbers(params, "bodies")
     for one in bodies:
         check_step("nbody", one, params)
     precisions = TABLE.selection(params, "precision")
@@ -65,18 +62,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
             hint="ask for fewer; a step takes time with the square of their number",
         )
     threads = counts(str(params["threads"]), host, where="nbody.threads")
-    return (
-        {
-            **params,
-            "bodies": ",".join(map(str, bodies)),
-            "precision": ",".join(precisions),
-            "threads": ",".join(map(str, threads)),
-        },
-    )
-
-
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
+    swept = {"bodies": bodies, "precision": precisions, "threads": threads}
+    return ({**params, **{name: lists.text(values) for name, values in swept.items()}},)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -93,33 +80,14 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    bodies = str(params["bodies"]).split(",")
-    span = bodies[0] if len(bodies) == 1 else f"{bodies[0]} to {bodies[-1]}"
+    span = lists.span(lists.words(params["bodies"]))
     isa = "" if params["isa"] == "auto" else f", {params['isa']}"
     return f"nbody {span} bodies, {params['precision']}, {params['threads']} threads{isa}"
 
 
-WORKLOAD = Workload(
-    name="nbody",
+WORKLOAD = TABLE.workload(
     title="N-body, all pairs",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/nbody-avx512.jsonl",
-            source="two cores of a Zen 5 virtual machine",
-            expect={
-                "nbody.rate[n=16384,precision=fp64,threads=1]": 4.6421013e10,
-                "nbody.rate[n=4096,precision=fp32,threads=2]": 3.2933536e11,
-                "nbody.rate[n=4096,precision=fp64,threads=2]": 2.0358658e10,
-                "nbody.rate[n=16384,precision=fp32,threads=2]": 9.0359282e10,
-                "nbody.interactions[n=16384,precision=fp32,threads=2]": 4.5179641e09,
-                "nbody.rate[n=16384,precision=fp64,threads=2]": 4.4875805e10,
-            },
-        ),
-    ),
 )

@@ -11,10 +11,9 @@ a loader, a driver or a device the run is unavailable, and says which of them is
 from __future__ import annotations
 
 from ..errors import BadInput, unknown
-from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import whole_number
-from . import Sample, Workload
+from .common import lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -22,28 +21,20 @@ TABLE = table_of(__file__)
 KINDS = ("all", "gpu", "cpu", "accelerator")
 
 
-def _words(params: Params, name: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
-
-
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
-    devices = _words(params, "devices")
+    devices = lists.words(params["devices"])
     for word in devices:
         if word not in KINDS and whole_number(word) is None:
             raise unknown("device of opencl", word, KINDS)
     precisions = TABLE.selection(params, "precision")
     if not devices:
         raise BadInput("opencl.devices is empty", hint='devices = "all"')
-    return ({**params, "devices": ",".join(devices), "precision": ",".join(precisions)},)
-
-
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
+    return ({**params, "devices": lists.text(devices), "precision": lists.text(precisions)},)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
     """Compilation and the arrays, two cases for each precision, and the time of all devices together."""
-    cases = 2 * len(_words(params, "precision"))
+    cases = 2 * len(lists.words(params["precision"]))
     case_s = max(float(params["seconds"]), 0.03 * int(params["samples"]))
     return 3.0 + max(1, len(host.gpus)) * cases * (1.0 + case_s) + float(params["together"])
 
@@ -52,20 +43,9 @@ def _label(params: Params) -> str:
     return "opencl, " + ("all devices" if params["devices"] == "all" else f"devices {params['devices']}")
 
 
-WORKLOAD = Workload(
-    name="opencl",
+WORKLOAD = TABLE.workload(
     title="OpenCL (two kernels on every device)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="demonstrations/opencl-pocl-3.jsonl",
-            source="PoCL 3.1, its devices basic and pthread on two virtual CPUs",
-            expect={"opencl.devices": 2},
-        ),
-    ),
 )

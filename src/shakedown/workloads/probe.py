@@ -12,10 +12,8 @@ What is found here stands beside the peaks that are derived from the clock that 
 from __future__ import annotations
 
 from ..errors import BadInput
-from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Host, Machine, Params
-from . import Sample, Workload
 from .common.table import table_of
 
 TABLE = table_of(__file__)
@@ -32,10 +30,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     return ({**params, "threads": threads},)
 
 
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
-
-
 def _estimate_s(params: Params, host: Host) -> float:
     """Four kernels for each instruction set, alone and on all cores, of samples of 50 million cycles."""
     sets = len(str(params["isa"]).split(","))
@@ -47,28 +41,9 @@ def _label(params: Params) -> str:
     return f"probe, {params['threads']} thread{'s' * (params['threads'] != 1)}, {params['isa']}"
 
 
-WORKLOAD = Workload(
-    name="probe",
+WORKLOAD = TABLE.workload(
     title="Clock and multiply-adds of the cores",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/probe-avx512.jsonl",
-            source="two virtual CPUs with AVX-512 and two units",
-            expect={
-                "probe.clock.scalar[threads=1]": 4058492289.595,
-                "probe.clock.scalar[threads=2,cpu=1]": 4052425088.693,
-                "probe.clock.vector[threads=1]": 3745620241.921,
-                "probe.clock.vector[threads=2,cpu=1]": 3746871694.863,
-                "probe.fma.fp64[threads=1]": 119767291858.4,
-                "probe.fma.fp64[threads=2]": 239012806562.0,
-                "probe.fma.fp32[threads=2]": 477192126393.0,
-            },
-        ),
-    ),
 )

@@ -23,11 +23,10 @@ import re
 
 from .. import units
 from ..errors import BadInput, Unavailable, unknown
-from ..launchers import Command
 from ..machine.virtualisation import is_virtual
 from ..records import Host, Machine, Params
 from ..units import show_bytes
-from . import Sample, Workload
+from .common import lists
 from .common.table import table_of
 from .common.threads import counts
 
@@ -140,18 +139,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     threads = counts(str(params["threads"]), host, where="stream.threads")
     _check_placement(str(params["placement"]), host)
     sizes = _sizes(str(params["sizes"]).strip(), host, threads)
-    return (
-        {
-            **params,
-            "threads": ",".join(map(str, threads)),
-            "sizes": ",".join(map(str, sizes)),
-            "kernels": ",".join(TABLE.selection(params, "kernels")),
-        },
-    )
-
-
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=TABLE.argv(params))
+    swept = {"threads": threads, "sizes": sizes, "kernels": TABLE.selection(params, "kernels")}
+    return ({**params, **{name: lists.text(values) for name, values in swept.items()}},)
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -171,8 +160,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 def _label(params: Params) -> str:
     sizes = [show_bytes(int(size)) for size in str(params["sizes"]).split(",")]
-    span = sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    words = [f"stream {params['kernels']}", f"{params['threads']} threads", f"{span} an array"]
+    words = [f"stream {params['kernels']}", f"{params['threads']} threads", f"{lists.span(sizes)} an array"]
     words += [
         f"{name} {params[name]}"
         for name, usual in (("variant", "auto"), ("isa", "auto"), ("placement", "local"), ("pages", "huge"))
@@ -181,28 +169,9 @@ def _label(params: Params) -> str:
     return ", ".join(words)
 
 
-WORKLOAD = Workload(
-    name="stream",
+WORKLOAD = TABLE.workload(
     title="Memory and cache bandwidth (STREAM kernels)",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
-    command=_command,
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,
-    samples=(
-        Sample(
-            recording="native/stream-2c.jsonl",
-            source="two cores of a Sapphire-Rapids-class virtual machine",
-            expect={
-                "stream.copy.bandwidth[threads=2,variant=nt,level=memory]": 53254201112.70509,
-                "stream.triad.bandwidth[threads=2,variant=nt,level=memory]": 47226565515.93947,
-                "stream.triad.bandwidth[threads=2,variant=cached,level=memory]": 31934211207.229343,
-                "stream.triad.traffic[threads=2,variant=cached,level=memory]": 42578948276.305786,
-                "stream.read.bandwidth[threads=2,level=memory]": 38576285630.29873,
-                "stream.add.bandwidth[threads=2,variant=cached,level=l2]": 235694959267.38748,
-                "stream.triad.bandwidth[threads=1,variant=cached,level=l1]": 444444095475.3982,
-            },
-        ),
-    ),
 )

@@ -27,8 +27,8 @@ from ..errors import BadInput, Unavailable
 from ..launchers import Command
 from ..launchers.mpirun import cores
 from ..records import Case, Host, Machine, Notice, Params, Residual, Value
-from . import Garbage, Sample, Stated, Workload
-from .common import hpl, hpl_dat
+from . import Garbage, Stated
+from .common import hpl, hpl_dat, lists
 from .common import printed as _printed
 from .common.hpl_dat import BCASTS, FACTS, HplDat
 from .common.table import table_of
@@ -263,32 +263,20 @@ def _written(params: Params, host: Host, ranks: int, threads: int) -> HplDat:
     if not ranks and "auto" in (params["p"], params["q"]):
         raise BadInput("xhpl.ranks = 0 leaves the grid open", hint="give p and q, or the site's HPL.dat as dat")
     shapes = hpl.grids(params, ranks, "xhpl")
-    nbs = (hpl.block(host),) if params["nb"] == "auto" else hpl.whole(str(params["nb"]), "xhpl.nb")
-    if params["n"] == "auto":
-        share, limit_s = float(params["memory_share"]), float(params["time_limit_s"])
-        team = max(1, ranks) * threads
-        orders: tuple[int, ...] = (
-            min(
-                hpl.largest_order(host, nbs, p, q, team, share=share, limit_s=limit_s, where="xhpl.n")
-                for p, q in shapes
-            ),
-        )
-    else:
-        orders = hpl.whole(str(params["n"]), "xhpl.n")
-        for p, q in shapes:
-            hpl.refuse_too_large(host, max(orders), max(nbs), p, q, max(1, ranks) * threads, where="xhpl")
+    nbs = (hpl.block(host),) if params["nb"] == "auto" else lists.whole(params["nb"], "xhpl.nb")
+    orders = hpl.orders(params, host, nbs, shapes, max(1, ranks) * threads, where="xhpl")
     return HplDat(
         n=orders,
         nb=nbs,
         grids=shapes,
         mapping=str(params["mapping"]),
         threshold=float(params["threshold"]),
-        pfact=hpl.words(str(params["pfact"]), FACTS, "xhpl.pfact"),
-        rfact=hpl.words(str(params["rfact"]), FACTS, "xhpl.rfact"),
-        nbmin=hpl.whole(str(params["nbmin"]), "xhpl.nbmin"),
-        ndiv=hpl.whole(str(params["ndiv"]), "xhpl.ndiv", low=2),
-        bcast=hpl.words(str(params["bcast"]), BCASTS, "xhpl.bcast"),
-        depth=hpl.whole(str(params["depth"]), "xhpl.depth", low=0),
+        pfact=lists.known_words(params["pfact"], FACTS, "xhpl.pfact"),
+        rfact=lists.known_words(params["rfact"], FACTS, "xhpl.rfact"),
+        nbmin=lists.whole(params["nbmin"], "xhpl.nbmin"),
+        ndiv=lists.whole(params["ndiv"], "xhpl.ndiv", low=2),
+        bcast=lists.known_words(params["bcast"], BCASTS, "xhpl.bcast"),
+        depth=lists.whole(params["depth"], "xhpl.depth", low=0),
         swap=str(params["swap"]),
         swap_threshold=int(params["swap_threshold"]),
     )
@@ -322,11 +310,8 @@ def _label(params: Params) -> str:
     return f"{params['program']} {shape}" + (f", {many} systems" if many > 1 else "")
 
 
-WORKLOAD = Workload(
-    name="xhpl",
+WORKLOAD = TABLE.workload(
     title="High-Performance Linpack, as the site installed it",
-    metrics=TABLE.metrics,
-    params=TABLE.params,
     command=_command,
     parse=parse,
     notices=notices,
@@ -334,31 +319,4 @@ WORKLOAD = Workload(
     resolve=_resolve,
     estimate_s=_estimate_s,
     label=_label,
-    samples=(
-        Sample(
-            recording="hpl/netlib-2.3-1-rank.log",
-            source="dbkinghorn/Notes, notes/EPYC-testing/EPYC-testing.md (fc30526): HPL 2.3 with BLIS on 120 threads",
-            expect={"hpl.rate[implementation=netlib,bcast=2ring,nbmin=4]": 1.1155333e12, "hpl.time": 885.42},
-        ),
-        Sample(
-            recording="hpl/amd-zen-2.3-2-ranks.log",
-            source="microsoft/superbenchmark, tests/data/hpl_results.log (6461d4f), progress lines cut",
-            expect={"hpl.rate[implementation=amd-zen]": 8.12614388e12, "hpl.time[n=384000]": 4645.3715},
-        ),
-        Sample(
-            recording="hpl/intel-2.3-12-ranks.log",
-            source="rangsimanketkaew/hpl, demo_xhpl_intel64_dynamic_outputs.txt (04b26de)",
-            expect={"hpl.rate[implementation=intel,bcast=1ring,p=3]": 7.10290e6, "hpl.time": 94.0695584},
-        ),
-        Sample(
-            recording="hpl/nvidia-25.02-8-gpus.log",
-            source="eth-cscs/cray-network-stack, examples/container/nv-hpc-bench/README.md (aa0c538)",
-            expect={"hpl.rate[implementation=nvidia,gpus=8]": 3.25439908e14, "hpl.time": 54.7633018},
-        ),
-        Sample(
-            recording="hpl/nvidia-1.0-2-gpus.log",
-            source="dbkinghorn/Notes, 2023/NV-4090-P2P/2x4090-notes.md (eba2a9a), measurements before the run cut",
-            expect={"hpl.rate[implementation=nvidia,gpus=2]": 2.23758357e12, "hpl.time": 111.209154},
-        ),
-    ),
 )

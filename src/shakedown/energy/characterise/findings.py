@@ -13,7 +13,7 @@ from ...metering.character import Estimate
 from ...metering.meters import channel_key
 from ...metering.trace import Floats, Trace
 from ...records import Notice
-from .. import refresh
+from .. import refresh, steps
 from ..clocks.align import meter_clock
 from ..simulate import Load
 from .basis import load_of, sharpened
@@ -124,7 +124,7 @@ def analyse(recorded: Sequence[Recorded]) -> Findings:
         warm_up,
         warm_trace,
         cadences,
-        refresh.resolution(values),
+        steps.resolution(values),
         None if counter else _noise(recorded, found, memory),
         absolute,
         channel_key(recorded[0].reference.channel) if absolute and recorded[0].reference else "",
@@ -263,11 +263,11 @@ def _noise(recorded: Sequence[Recorded], found: refresh.Refresh, memory: float) 
         origin = one.edges_ns[0]
         t, value = _updates(one, found, origin)
         for _, inside in _settled(one, t, origin, memory, found.period_s.value):
-            if int(inside.sum()) >= refresh.FEWEST:
-                steps = np.diff(value[inside])
-                squares += float(steps @ steps) / 2
-                count += len(steps)
-    return float(np.sqrt(squares / count)) if count >= refresh.FEWEST else None
+            if int(inside.sum()) >= steps.FEWEST:
+                moved = np.diff(value[inside])
+                squares += float(moved @ moved) / 2
+                count += len(moved)
+    return float(np.sqrt(squares / count)) if count >= steps.FEWEST else None
 
 
 def _plateaus(

@@ -1,4 +1,4 @@
-"""Which time a stamp means: a meter's clock against a load, jumps of an hour. ``host_clock.py`` has those of two hosts.
+"""Which time a stamp means: a meter's clock against a load whose edges are known.
 
 Offsets are positive where the other clock (the server's, the meter's) is ahead of ours: subtract them from its stamps.
 A meter's clock is found through its own forward model, by a load whose edges are known: the offset with which the model
@@ -8,14 +8,13 @@ which says nothing at a flat bottom. The pattern must be irregular: a regular on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import BadInput
 from ...metering.character import Estimate
-from ...metering.trace import Floats, Ints
+from ...metering.trace import Floats
 from ...records import Notice
 from ..characterise.basis import Looks, Recording
 from ..response import kernel_answer
@@ -304,33 +303,6 @@ def _zone(recording: Recording, window: float, tau: float, delay: float, period:
 
 
 # ------------------------------------------------------------------------------------------------------- hours and zones
-
-
-class Jump(NamedTuple):
-    """Between two readings that follow one another the stamps moved by ``seconds`` more than they should."""
-
-    at: int  # index of the reading after it, in the order in which they were written
-    seconds: float
-
-
-def jumps(t_ns: Sequence[int] | Ints) -> tuple[Jump, ...]:
-    """Where stamps, in the order in which they were written, go back, or leap by whole half hours.
-
-    A leap ahead can be a gap as well; that it is a whole number of half hours to within three readings is the hint.
-    """
-    t = np.asarray(t_ns, np.int64)
-    if len(t) < 4:
-        return ()
-    gaps = np.diff(t).astype(np.float64) * 1e-9
-    cadence = float(np.median(np.abs(gaps)))
-    moved = gaps - cadence
-    found = []
-    for index in np.flatnonzero(np.abs(moved) > 3 * cadence + 1e-9):
-        half_hours = round(float(moved[index]) / 1800)
-        whole = half_hours != 0 and abs(moved[index] - 1800 * half_hours) <= 3 * cadence + 1.0
-        if moved[index] < 0 or whole:
-            found.append(Jump(int(index) + 1, float(moved[index])))
-    return tuple(found)
 
 
 def _zone_notices(offset: float) -> tuple[Notice, ...]:

@@ -110,7 +110,7 @@ def _by_reading(ahead_s: float, refresh_s: float, at_ns: int, why: str) -> Clock
     if abs(ahead_s) <= ASSUMED_S + 2 * refresh_s:
         return assumed(why)
     u = math.hypot(ASSUMED_S / math.sqrt(3), refresh_s / math.sqrt(12))
-    return Clock("read", u, line_through(at_ns, [Sitting(0.0, ahead_s + refresh_s / 2, u)], 0), why=why)
+    return Clock("read", u, line_through(at_ns, [Sitting(0.0, ahead_s + refresh_s / 2, u)]), why=why)
 
 
 def swing(trace: Trace, character: Character | None = None) -> float:
@@ -331,7 +331,7 @@ def _line(seen: _Seen, edges_ns: Ints, first: MeterClock) -> HostClock:
     if len(starts) > _GROUPS:
         starts = [starts[round(at)] for at in np.linspace(0, len(starts) - 1, _GROUPS)]
     if len(starts) < 2:
-        return line_through(origin, single, len(edges_ns))
+        return line_through(origin, single)
     sittings = []
     span_s = float(edges_ns[-1] - edges_ns[0]) * 1e-9
     reach = max(_NEAR_S, 3 * seen.cadence_s + seen.window_s, _DRIFT * span_s)
@@ -344,4 +344,4 @@ def _line(seen: _Seen, edges_ns: Ints, first: MeterClock) -> HostClock:
         if not _doubts(found):
             at_s = float(np.mean((edges_ns[low:high] - origin) * 1e-9))
             sittings.append(Sitting(at_s, found.offset_s.value, max(found.offset_s.u, least_u)))
-    return line_through(origin, sittings if len(sittings) > 1 else single, len(edges_ns))
+    return line_through(origin, sittings if len(sittings) > 1 else single)

@@ -1,11 +1,8 @@
-"""Powers of the tree of feeds (``feeds``): over a window, summed, compared, and what a feed's parts do not account for.
+"""Powers of the tree of feeds (``feeds``): over a window, compared, and what a feed's parts do not account for.
 
-    total(tree, traces)   ->  Quantity the system's mean power, over the outermost meters, on one grid of time
-    rest(tree, name, ...) ->  Rest     parent - sum of children: fans, supply loss
-    cross_check(a, b)     ->  Check    two meters on one load
-
-Several feeds of one load add; when one of them is missing, the load is not known so well (a gap term), it has not become
-smaller.
+mean_power(trace, ...) ->  Quantity  over a window, a gap as a term
+rest(tree, name, ...)  ->  Rest      parent - sum of children: fans, supply loss
+cross_check(a, b)      ->  Check     two meters on one load
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from ..uncertainty.quantity import total as add
 from ..uncertainty.quantity import unknown as not_known
 from ..uncertainty.ratios import agreement
 from . import intervals
-from .feeds import Feed, Tree, check_sum, outermost
+from .feeds import Tree
 
 
 class Rest(Record, frozen=True, kw_only=True):
@@ -88,80 +85,6 @@ def class_terms(channel: Channel, watts: float, seconds: float) -> list[Term]:
         msgspec.structs.replace(one, name=f"{one.name} of {channel_key(channel)}")
         for one in worth([stated], 1 / seconds)
     ]
-
-
-def total(
-    found: Tree, traces: Mapping[str, Trace], begin_ns: int, end_ns: int, names: Sequence[str] | None = None
-) -> Quantity:
-    """The system's mean power over a window, in W: the outermost metered feeds (or those named), their cumulative energy
-    interpolated to the window, added. A load with several feeds of which one is silent gets what it drew before its
-    silence as an estimate with a wide term. Raises BadInput for a sum that counts something twice."""
-    chosen, unmetered = outermost(found)
-    if names is not None:
-        chosen = tuple(names)
-    check_sum(found, chosen)
-    if not chosen:
-        return not_known("total", "W", Notice(code="no-meter", text="no feed has a meter"))
-    parts = [_feed_power(found, name, traces, begin_ns, end_ns) for name in chosen]
-    notices = [
-        Notice(code="unmetered", text=f"no meter sees {name!r}; it is not in the sum", advice="meter it or estimate it")
-        for name in unmetered
-    ]
-    out = add("total power", "W", [(1.0, part) for part in parts])
-    seen = [part.seen for part in parts if part.seen is not None]
-    return msgspec.structs.replace(
-        out,
-        method=f"sum of {len(parts)} feeds on one window, energy interpolated",
-        seen=min(seen, default=None),
-        notices=(*out.notices, *notices),
-    )
-
-
-def _feed_power(found: Tree, name: str, traces: Mapping[str, Trace], begin_ns: int, end_ns: int) -> Quantity:
-    feed = found.feeds[name]
-    trace = traces.get(feed.channel)
-    if trace is None:
-        return not_known(name, "W", Notice(code="no-trace", text=f"the feed {name!r} has no trace"))
-    value = mean_power(trace, begin_ns, end_ns, name=name)
-    if not feed.load or (value.seen or 0.0) >= 0.999:
-        return value
-    return _silent_supply(found, feed, traces, begin_ns, end_ns, value)
-
-
-def _silent_supply(
-    found: Tree, feed: Feed, traces: Mapping[str, Trace], begin_ns: int, end_ns: int, value: Quantity
-) -> Quantity:
-    """One of several feeds of a load is silent for some of the window. Supplies share a load unevenly and shift it, so
-    the silent share is filled with the mean of what this one drew when it was heard, or with the mean of the others, and
-    may lie anywhere from nothing to twice that: u = share x fill / sqrt(3)."""
-    heard = value.seen or 0.0
-    fill = value.value if value.value is not None else None
-    if fill is None:
-        others = [
-            mean_power(traces[other.channel], begin_ns, end_ns).value
-            for other in found.feeds.values()
-            if other.load == feed.load and other.name != feed.name and other.channel in traces
-        ]
-        known = [one for one in others if one is not None]
-        if not known:
-            return value
-        fill = sum(known) / len(known)
-    notice = Notice(
-        code="supply-missing",
-        text=f"the feed {feed.name!r} of {feed.load!r} is silent for {1 - heard:.1%} of the window; "
-        f"{fill:.4g} W are taken in its place",
-        advice="read every supply and phase of a load",
-    )
-    term = Term(
-        name=f"silent feed {feed.name}",
-        u=(1 - heard) * abs(fill) / math.sqrt(3),
-        text=f"{1 - heard:.1%} of the window, anywhere from 0 W to {2 * fill:.4g} W",
-        remedy="read every supply and phase of a load",
-    )
-    kept = [one for one in value.terms if one.name != "gap"]
-    return quantity(
-        feed.name, "W", fill, [*kept, term], method=value.method, seen=heard, notices=(*value.notices, notice)
-    )
 
 
 def rest(found: Tree, name: str, powers: Mapping[str, Quantity]) -> Rest:

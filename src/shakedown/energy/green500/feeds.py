@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -73,14 +72,6 @@ class Tree(NamedTuple):
             out.append(self.canonical(at))
             at = self.parent(at)
         return tuple(out)
-
-
-def load_site(path: Path) -> Site:
-    """A site's feeds from TOML. Raises BadInput."""
-    from ... import strict
-
-    raw = strict.read_toml(strict.read_text(path), str(path))
-    return strict.convert(raw, Site, str(path), hint="docs/green500.md shows the keys of a feed")
 
 
 # --------------------------------------------------------------------------------------------------------------- the tree

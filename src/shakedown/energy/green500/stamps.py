@@ -101,13 +101,13 @@ def hpl_log(text: str) -> tuple[Solved, ...]:
 
 def _ctime(text: str) -> datetime.datetime:
     """C's ctime without regard to the locale."""
-    _, month, day, clock, year = text.split()
-    if month not in _MONTHS:
-        raise BadInput(f"{text!r} is not a time as HPL prints it")
-    hour, minute, second = map(int, clock.split(":"))
     try:
+        _, month, day, clock, year = text.split()
+        if month not in _MONTHS:
+            raise BadInput(f"{text!r} is not a time as HPL prints it")
+        hour, minute, second = map(int, clock.split(":"))
         return datetime.datetime(int(year), _MONTHS.index(month) + 1, int(day), hour, minute, second)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise BadInput(f"{text!r} is not a time as HPL prints it: {error}") from None
 
 

@@ -104,6 +104,7 @@ def _channel(
             modulus=modulus * factor if modulus and base == "J" else None,
             most_w=most,
             window_s=window,
+            stamped="device",  # whoever wrote the file: half a second of whole seconds is rounding, and no lag
         ),
         factor,
     )

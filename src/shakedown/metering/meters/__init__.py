@@ -74,7 +74,9 @@ class Channel(Record, frozen=True, kw_only=True):
     refresh_s: float | None = None  # how often the device makes a new value
     window_s: float | None = None  # over how long it averages
     delay_s: float | None = None  # how late the value is, beyond half the window
-    stamped: Literal["reader", "device"] = "reader"  # whose stamps they are although they have a half width
+    #: Whose stamps they are although they have a half width; "scrape": of who asked the device before this meter did,
+    #: exact in themselves, while the value may be as old as its refresh.
+    stamped: Literal["reader", "device", "scrape"] = "reader"
     most_w: float | None = None  # the most power that can flow here: how often a counter may wrap unseen
     accuracy: Accuracy | None = None
     device: str = ""  # maker, model, serial number

@@ -29,7 +29,7 @@ class CsvSource:
         if not head.strip():
             raise Unavailable("the file is still empty", where=path, hint="start the meter's program first")
         if head[:4] == b"PAR1":
-            raise BadInput("a Parquet file does not grow", where=path, hint="load it after the run")
+            raise BadInput("a Parquet file does not grow", where=path, hint="`shakedown energy import` reads it")
         self._begin(head)
         if options.get("begin") != "start":
             self._skip()
@@ -100,7 +100,7 @@ class CsvSource:
         after = self._door.now_ns()
         return [
             Reading(index, before, after, ns, value, state)
-            for index, (value, state, _) in enumerate(self._shape.values(cells))
+            for index, (value, state) in enumerate(self._shape.values(cells))
         ]
 
     def _silence(self, now: int) -> list[Reading]:

@@ -39,7 +39,6 @@ OPTIONS = {
     "window": "seconds over which a reading averages",
     "modulus": "where a counter starts again at zero, in the column's unit",
     "most_w": "the most power that can flow, in W",
-    "jump": "correct: take out leaps of the instrument's clock",
     "begin": "start: follow the file from its first line; default: from now on, with its last line",
 }
 DIALECTS = ("spl", "yokogawa", "lmg", "generic")
@@ -77,8 +76,8 @@ class Layout(NamedTuple):
             return None
         return clock.read(joined(cells, self.stamps))
 
-    def values(self, cells: Sequence[str]) -> list[tuple[float | None, Status, str]]:
-        """The value of each column in SI with its status; a cell that is not a number comes with its text."""
+    def values(self, cells: Sequence[str]) -> list[tuple[float | None, Status]]:
+        """The value of each column in SI with its status."""
         return [_value(cells[one.at] if one.at < len(cells) else "", one.factor, self) for one in self.columns]
 
 
@@ -113,15 +112,15 @@ def joined(cells: Sequence[str], stamps: Sequence[int]) -> str:
     return f"{date} {time}.{milliseconds.zfill(3)}"
 
 
-def _value(cell: str, factor: float, layout: Layout) -> tuple[float | None, Status, str]:
+def _value(cell: str, factor: float, layout: Layout) -> tuple[float | None, Status]:
     value = number(cell, layout.comma)
     if value is not None and -9e37 < value < 9e37:  # false for NaN
         if value == -1 and layout.dialect == "spl":  # PTDaemon's "not measured"
-            return None, Status.UNSUPPORTED, cell
-        return value * factor, Status.OK, ""
+            return None, Status.UNSUPPORTED
+        return value * factor, Status.OK
     if _OVER.fullmatch(cell) or (value is not None and abs(value) >= 9e37 and not _NOTHING.fullmatch(cell)):
-        return None, Status.OVERRANGE, cell
-    return None, Status.GAP, cell
+        return None, Status.OVERRANGE
+    return None, Status.GAP
 
 
 # ------------------------------------------------------------------------------------------------------------ detection
@@ -187,6 +186,8 @@ def _spl(lines: Sequence[str], options: Mapping[str, str], where: str) -> Layout
             "no line begins with Time,", where=where, hint="an spl.txt has lines 'Time,<stamp>,Watts,<w>,...'"
         )
     cells = split(lines[first], ",")
+    if len(cells) < 2:
+        raise BadInput("the first line that begins with Time, holds no stamp", where=where, hint="is the file whole?")
     watts = [index + 1 for index, cell in enumerate(cells) if cell == "Watts"]
     columns = []
     for count, index in enumerate(watts, 1):

@@ -33,7 +33,15 @@ class Answer:
 class Http:
     """A client for one device. Not shared between threads."""
 
-    def __init__(self, target: Target, port: int, *, tls: bool, auth: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        port: int,
+        *,
+        tls: bool,
+        auth: tuple[str, str] | None = None,  # user and password, sent as they are (HTTP Basic)
+        digest: tuple[str, str] | None = None,  # user and password, of which only a digest is sent
+    ) -> None:
         httpx = library("httpx", "httpx")
         host, found = endpoint(target, port)
         name = f"[{host}]" if ":" in host else host
@@ -42,7 +50,7 @@ class Http:
         self._client = httpx.Client(
             base_url=f"http{'s' if tls else ''}://{name}:{found}",
             verify=_trust(target) if tls else False,
-            auth=auth,
+            auth=httpx.DigestAuth(*digest) if digest else auth,
             trust_env=False,  # a device in the management network is not behind the user's proxy
             limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=300.0),
             headers={"Accept": "application/json", "User-Agent": "shakedown"},

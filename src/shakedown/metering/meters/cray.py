@@ -4,8 +4,8 @@ The controller scans about ten times a second (``raw_scan_hz``) and hands the no
 /sys/cray/pm_counters, each with its own stamp in microseconds: point power in whole watts, counters in whole joules. The
 counter ``freshness`` goes up with each scan; it is read before and after, and all is read again where it changed. Where it
 stands still for a second the controller has stopped and the values are STALE. A changed ``startup`` means that the
-controller began anew and its counters do not join the earlier ones: RESET. ``generation`` counts changes of the power cap
-(HPE, docs-csm, "User Access to Compute Node Power Data"), which is no reset; a cap that holds stands in the note.
+controller restarted and its counters do not join the earlier ones: RESET. ``generation`` counts changes of the power cap
+(HPE, docs-csm, "User Access to Compute Node Power Data"), which resets nothing; a cap that holds stands in the note.
 
 "Node" is the blade's input behind the cabinet's rectifiers, so that their losses, and shared fans, pumps and switches, are
 not in it; accelerators, cpu and memory are parts of it. What it holds beyond them is network and board.

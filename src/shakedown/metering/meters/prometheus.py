@@ -6,9 +6,10 @@
 Only raw samples are read, by a range vector (``metric[30s]``) at /api/v1/query, with the stamps of the scrapes. A range
 query (/api/v1/query_range) re-samples to its step and repeats old values for five minutes; rate() and increase() extrapolate
 to the edges of their window: neither is a measurement. The stamp is the scrape's, which is later than the measurement by
-whatever the exporter waited. What an exporter averages, it does not tell.
+whatever the exporter waited: up to the scrape interval, unless ?refresh= says how often the exporter makes a new value.
+What an exporter averages, it does not report.
 
-Every series that the selector matches is a channel. A counter that falls has been reset (the exporter started anew): a RESET
+Every series that the selector matches is a channel. A counter that falls has been reset (the exporter restarted): a RESET
 stands between. A series without a new sample for three scrapes is STALE.
 """
 
@@ -29,7 +30,7 @@ from ._network import OPTIONS, Bounded, Lost, Polled, choice, connect, limit_s, 
 
 PORT = 9090
 _LOOK_BACK_S = 300.0
-_CHUNK_S = 900.0
+_SCRAPE_S = 15.0  # the usual scrape interval, where a series shows none yet
 _QUANTITIES = ("power", "energy", "temperature", "flow", "speed", "ratio")
 _UNITS = {"power": "W", "energy": "J", "temperature": "degC", "flow": "m3/s", "speed": "Hz", "ratio": "1"}
 #: How names of metrics end -> quantity and factor to SI. The naming rules of Prometheus ask for base units.
@@ -93,14 +94,12 @@ class _Server:
         self._http = Http(target, PORT, tls=tls, auth=(target.user, password) if target.user else None)
         self._headers = {"Authorization": f"Bearer {password}"} if password and not target.user else {}
 
-    def samples(self, span_s: float, limit: float, *, at_s: float | None = None) -> list[Series]:
-        """All raw samples of the last ``span_s`` seconds before ``at_s``, or before now. Raises Lost."""
+    def samples(self, span_s: float, limit: float) -> list[Series]:
+        """All raw samples of the last ``span_s`` seconds. Raises Lost."""
         query = {
             "query": f"{self._selector}[{max(1, round(span_s * 1000))}ms]",
             "timeout": f"{max(1, round(limit * 1000))}ms",
         }
-        if at_s is not None:
-            query["time"] = f"{at_s:.3f}"
         try:
             return parse_matrix(self._http.send("/api/v1/query", limit, query=query, headers=self._headers).body)
         except HttpLost as lost:
@@ -111,15 +110,6 @@ class _Server:
                     broken=False,
                 ) from None
             raise
-
-    def series(self, begin_s: float, end_s: float, limit: float) -> list[Series]:
-        """The series that had samples between two times, without them. Raises Lost."""
-        query = {"match[]": self._selector, "start": f"{begin_s:.3f}", "end": f"{end_s:.3f}"}
-        body = self._http.send("/api/v1/series", limit, query=query, headers=self._headers).body
-        found = body.get("data") if isinstance(body, dict) else None
-        if not isinstance(found, list):
-            raise Lost(f"no answer of Prometheus: {str(body)[:120]}", broken=False)
-        return [Series({str(key): str(value) for key, value in one.items()}, []) for one in found]
 
     def close(self) -> None:
         self._http.close()
@@ -144,18 +134,16 @@ class _Watch:
         self._keys: list[tuple[tuple[str, str], ...]] = []
         self.channels: list[Channel] = []
         self._scales: list[float] = []
+        self._scrapes_s: list[float] = []  # the usual time between the samples of each
         self._stamps: list[int] = []  # of the last sample of each that was handed out
         self._last: list[Reading | None] = []  # and the last that had a value
         self._fresh: list[float] = []  # when each had its last new sample, by the monotonic clock
         since = target.options.get("since")
         self._span_s = duration_s(since) if since is not None else 0.0
 
-    def discover(self, between: tuple[float, float] | None = None) -> list[Channel]:
-        """The series that there are now, or were between two times. Raises Lost where there is none."""
-        if between:
-            found = self.server.series(*between, self._limit)
-        else:
-            found = self.server.samples(max(_LOOK_BACK_S, self._span_s), self._limit)
+    def discover(self) -> list[Channel]:
+        """The series that there are now. Raises Lost where there is none."""
+        found = self.server.samples(max(_LOOK_BACK_S, self._span_s), self._limit)
         if not found:
             raise Lost(f"no series matches {self._target.options['query']!r}", broken=False)
         found.sort(key=lambda series: sorted(series.labels.items()))
@@ -188,11 +176,14 @@ class _Watch:
             scope="counter" if kind == "energy" else "last",
             place=place(self._target, "node"),
             host=host,
-            refresh_s=gaps[len(gaps) // 2] / 1e9 if gaps else None,
-            note="scraped: the stamp is the scrape's, the exporter's own averaging is not reported",
+            refresh_s=number(self._target, "refresh", 0.0) or None,
+            stamped="scrape",
+            note="scraped: the stamp is the scrape's; how old the value was by then, and over what the exporter averages, "
+            "is not reported",
         )
         self._keys.append(tuple(sorted(series.labels.items())))
         self.channels.append(channel)
+        self._scrapes_s.append(gaps[len(gaps) // 2] / 1e9 if gaps else _SCRAPE_S)
         self._scales.append(number(self._target, "scale", factor, least=-math.inf))
         self._stamps.append(0)
         self._last.append(None)
@@ -201,7 +192,7 @@ class _Watch:
     def ask(self, out: list[Reading]) -> None:
         """What is new since the last time, of every series; at first the latest sample, or all of ?since=."""
         first = not any(self._stamps)
-        interval_s = max((channel.refresh_s or 15.0 for channel in self.channels), default=15.0)
+        interval_s = max(self._scrapes_s, default=_SCRAPE_S)
         quiet_s = time.monotonic() - min(self._fresh)
         span_s = self._span_s if first and self._span_s else min(quiet_s + 3 * interval_s + 5.0, 3600.0)
         before = self._door.now_ns()
@@ -220,7 +211,7 @@ class _Watch:
         fresh = [one for one in samples if one[0] > self._stamps[index]]
         channel = self.channels[index]
         if not fresh:
-            if time.monotonic() - self._fresh[index] > max(3 * (channel.refresh_s or 15.0), 1.0):
+            if time.monotonic() - self._fresh[index] > max(3 * self._scrapes_s[index], 1.0):
                 return [Reading(index, before, after, None, None, Status.STALE)]
             if last is None:
                 return [Reading(index, before, after, None, None, Status.GAP)]
@@ -251,23 +242,6 @@ class _Watch:
             return Reading(index, before, after, stamp, None, Status.OVERRANGE)
         return Reading(index, before, after, stamp, value * self._scales[index])
 
-    def between(self, begin_s: float, end_s: float) -> list[Reading]:
-        """All raw samples of a stretch, in pieces that the server can take."""
-        out: list[Reading] = []
-        edge = begin_s
-        while edge < end_s:
-            edge = min(edge + _CHUNK_S, end_s)
-            span_s = min(_CHUNK_S, edge - begin_s) + 1e-3
-            found = {
-                tuple(sorted(one.labels.items())): one for one in self.server.samples(span_s, self._limit, at_s=edge)
-            }
-            for index, key in enumerate(self._keys):
-                new = [one for one in found[key].samples if one[0] > self._stamps[index]] if key in found else []
-                got = self.readings(index, new, 0, 0) if new else []
-                self.taken(got)
-                out += got
-        return [one._replace(before_ns=one.device_ns or 0, after_ns=one.device_ns or 0) for one in out]
-
 
 def _fell(before: float | None, now: float | None) -> bool:
     return before is not None and now is not None and now < before
@@ -275,30 +249,6 @@ def _fell(before: float | None, now: float | None) -> bool:
 
 def _without_port(text: str) -> str:
     return re.sub(r":\d+$", "", text)
-
-
-def history(target: Target, door: HostAccess, begin_ns: int, end_ns: int) -> tuple[tuple[Channel, ...], list[Reading]]:
-    """All raw samples between two times, by series and time: what ``energy.trace.trace`` makes a trace of.
-
-    Raises Unavailable where the server does not answer or has no such series then.
-    """
-    if end_ns <= begin_ns:
-        raise BadInput("the history ends before it begins", where=str(target), hint="give the earlier time first")
-    limit = limit_s(target, 30.0)
-    server = _Server(target, door)
-    watch = _Watch(server, target, door, limit)
-    thread = Bounded(f"prometheus {target.address}")
-    begin_s, end_s = begin_ns / 1e9, end_ns / 1e9
-
-    def everything() -> list[Reading]:
-        watch.discover((begin_s, end_s))
-        return watch.between(begin_s, end_s)
-
-    pieces = 1 + (end_s - begin_s) / _CHUNK_S
-    out = connect(target, thread, everything, server.close, limit * (1 + pieces))
-    thread.close(1.0, server.close)
-    kept = [one for one in out if one.device_ns is not None and begin_ns <= one.device_ns <= end_ns]
-    return tuple(watch.channels), sorted(kept, key=lambda one: (one.channel, one.device_ns or 0))
 
 
 def _open(target: Target, door: HostAccess) -> Source:
@@ -322,6 +272,7 @@ METER = Meter(
         "query": 'selector of the series: metric{label="value"}',
         "quantity": "what it is, where its name does not show it: " + ", ".join(_QUANTITIES),
         "scale": "what one unit of it is in SI units",
+        "refresh": "seconds between two values that the exporter makes; default: the scrape interval at most",
         "since": "begin with all samples of so long ago: 15m",
     },
     poll_s=5.0,

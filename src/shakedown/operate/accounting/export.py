@@ -30,14 +30,10 @@ def lines(store: Store, begin_s: int | None, end_s: int | None, *, as_json: bool
         yield ",".join(names) + "\n"
     while rows := found.fetchmany(_AT_ONCE):
         if as_json:
-            yield "".join(
-                json.dumps(
-                    {name: value for name, value in zip(names, row, strict=True) if value is not None},
-                    ensure_ascii=False,
-                )
-                + "\n"
-                for row in rows
+            objects = (
+                {name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows
             )
+            yield "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects)
             continue
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)

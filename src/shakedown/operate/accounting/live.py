@@ -13,23 +13,10 @@ from .readers import get
 
 #: What any site asks sacct for; no column that users write: their words could look like rows.
 COLUMNS = (
-    *(
-        "JobID",
-        "JobIDRaw",
-        "Cluster",
-        "User",
-        "Account",
-        "Group",
-        "Partition",
-        "QOS",
-        "Submit",
-        "Eligible",
-        "Start",
-        "End",
-    ),
-    *("ElapsedRaw", "Suspended", "State", "ExitCode", "NNodes", "AllocCPUS", "AllocTRES", "ReqMem", "TotalCPU"),
-    *("MaxRSS", "ConsumedEnergyRaw", "NodeList", "TimelimitRaw"),
-)
+    "JobID", "JobIDRaw", "Cluster", "User", "Account", "Group", "Partition", "QOS", "Submit", "Eligible", "Start", "End",
+    "ElapsedRaw", "Suspended", "State", "ExitCode", "NNodes", "AllocCPUS", "AllocTRES", "ReqMem", "TotalCPU", "MaxRSS",
+    "ConsumedEnergyRaw", "NodeList", "TimelimitRaw",
+)  # fmt: skip
 FORMAT = (*COLUMNS, "NTasks", "TRESUsageInTot")
 _LIMIT_S = 1800.0
 _DAY_S = 86400

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import queue
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -241,37 +240,8 @@ class Store:
 
 def _ahead(files: Iterator[_File]) -> Iterator[_File]:
     """The same files, the next one made by a thread while the caller works on this one."""
-    ready: queue.Queue[_File | BaseException | None] = queue.Queue(maxsize=1)
-    stop = threading.Event()
-
-    def work() -> None:
-        last: BaseException | None = None
-        try:
-            for file in files:
-                while not stop.is_set():
-                    try:
-                        ready.put(file, timeout=0.2)
-                        break
-                    except queue.Full:
-                        continue
-                if stop.is_set():
-                    return
-        except BaseException as error:
-            last = error
-        while not stop.is_set():
-            try:
-                ready.put(last, timeout=0.2)
-                return
-            except queue.Full:
-                continue
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        while (got := ready.get()) is not None:
-            if isinstance(got, BaseException):
-                raise got
-            yield got
-    finally:
-        stop.set()
-        thread.join()
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(next, files, None)
+        while (file := following.result()) is not None:
+            following = pool.submit(next, files, None)
+            yield file

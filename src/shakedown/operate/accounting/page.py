@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from ... import times
-from ...document.model import Block, Column, Document, Facts, Figures, Section, Table, Text
+from ...document.model import Block, Column, Document, Facts, Figures, Histogram, Lines, Section, Table, Text
 from . import figures, readers, tables
-from .records import AccountingReport, Charges
+from .records import AccountingReport, Charges, Source
 
 #: Rows from which a table is folded, and that a page shows at most.
 FOLD, MANY = 20, 2000
@@ -22,39 +24,37 @@ def render(told: AccountingReport) -> str:
 
 
 def document(told: AccountingReport, *, version: str) -> Document:
-    drawn = [figures.use(told), figures.use(told, gpus=True) if told.whole.gpu_s else None]
-    over_time = tuple(one for one in (*drawn, figures.utilisation(told)) if one is not None)
-    quality = tuple(one for one in (figures.waits(told), figures.efficiency(told)) if one is not None)
+    gpus = figures.use(told, gpus=True) if told.whole.gpu_s else None
     sized = figures.sizes(told)
-    sections = [
-        Section(id="whole", title="The window as a whole", short="Whole", blocks=(Facts(pairs=tables.facts(told)),)),
-        Section(id="time", title="Use over time", short="Over time", blocks=(Figures(figures=over_time),))
-        if over_time
-        else None,
-        Section(
-            id="quality",
-            title="Waiting and efficiency",
-            short="Waiting",
-            blocks=(Figures(figures=quality),) if quality else (),
-        ),
-        Section(id="sizes", title="Sizes of jobs", short="Sizes", blocks=(sized,) if sized else ()),
-        Section(id="endings", title="How runs ended", short="Endings", blocks=(_endings(told),))
-        if told.endings
-        else None,
-        Section(id="charges", title="Charges", blocks=_charges(told.charges)) if told.charges else None,
-        Section(id="tables", title="Use in tables", short="Tables", blocks=_tables(told)),
-        Section(id="method", title="How it was counted", short="Method", blocks=_method(told)),
-    ]
+    sections = (
+        ("whole", "The window as a whole", "Whole", (Facts(pairs=tables.facts(told)),)),
+        ("time", "Use over time", "Over time", _drawn(figures.use(told), gpus, figures.utilisation(told))),
+        ("quality", "Waiting and efficiency", "Waiting", _drawn(figures.waits(told), figures.efficiency(told))),
+        ("sizes", "Sizes of jobs", "Sizes", (sized,) if sized else ()),
+        ("endings", "How runs ended", "Endings", (_endings(told),) if told.endings else ()),
+        ("charges", "Charges", "", _charges(told.charges) if told.charges else ()),
+        ("tables", "Use in tables", "Tables", _tables(told)),
+        ("method", "How it was counted", "Method", _method(told)),
+    )
     return Document(
         title=told.title,
         subtitle=f"{times.stamp(told.begin_s, told.zone)} to {times.stamp(told.end_s, told.zone)} ({told.zone})",
         state="measured",
         counts=(),
         lead=lead(told),
-        sections=tuple(one for one in sections if one is not None and one.blocks),
+        sections=tuple(
+            Section(id=name, title=title, short=short, blocks=blocks)
+            for name, title, short, blocks in sections
+            if blocks
+        ),
         footer=f"Made by Shakedown {version} from {', '.join(one.name for one in told.sources)}.",
         rows_in="the files of --format csv,json",
     )
+
+
+def _drawn(*drawn: Lines | Histogram | None) -> tuple[Block, ...]:
+    kept = tuple(one for one in drawn if one is not None)
+    return (Figures(figures=kept),) if kept else ()
 
 
 def lead(told: AccountingReport) -> tuple[str, ...]:
@@ -83,9 +83,7 @@ def _charges(charges: Charges) -> tuple[Block, ...]:
         title=f"By project, in {charges.currency}",
         columns=(
             Column("project"),
-            Column("free CPU h used", "number"),
-            Column("free GPU h used", "number"),
-            Column("net", "number"),
+            *(Column(name, "number") for name in ("free CPU h used", "free GPU h used", "net")),
         ),
         rows=(
             *(
@@ -97,21 +95,8 @@ def _charges(charges: Charges) -> tuple[Block, ...]:
         caption=f"Before rounding the lines: {tables.money(charges.unrounded)}. " + "; ".join(charges.rules) + ".",
         folded=len(charges.bills) > FOLD,
     )
-    names = (
-        "project",
-        "partition",
-        "QoS",
-        "GPU",
-        "runs",
-        "CPU h",
-        "GPU h",
-        "node h",
-        "factor",
-        "free",
-        "discount",
-        "minimum",
-        "net",
-    )
+    of_use = ("project", "partition", "QoS", "GPU", "runs", "CPU h", "GPU h", "node h")
+    names = (*of_use, "factor", "free", "discount", "minimum", "net")
     lines = Table(
         title="Lines",
         columns=tuple(Column(name, "text" if place < 4 else "number") for place, name in enumerate(names)),
@@ -134,14 +119,8 @@ def _endings(told: AccountingReport) -> Table:
         title="States of the runs that ended in the window",
         columns=(Column("state"), *(Column(name, "number") for name in ("runs", "share", "CPU h", "share of CPU h"))),
         rows=tuple(
-            (
-                one.state,
-                f"{one.runs:,}",
-                tables.percent(one.share),
-                tables.hours(one.cpu_s),
-                tables.percent(one.cpu_share),
-            )
-            for one in told.endings
+            (state, f"{runs:,}", tables.percent(share), tables.hours(cpu_s), tables.percent(cpu_share))
+            for state, runs, share, cpu_s, cpu_share in map(msgspec.structs.astuple, told.endings)
         ),
         caption="CPU hours of their whole runs, also before the window.",
     )
@@ -177,22 +156,15 @@ def _method(told: AccountingReport) -> tuple[Block, ...]:
                 Column("read as"),
                 *(Column(name, "number") for name in ("rows", "runs", "steps", "repaired", "lost")),
             ),
-            rows=tuple(
-                (
-                    one.name,
-                    _reader(one.reader),
-                    *(f"{value:,}" for value in (one.rows, one.jobs, one.steps, one.mended, one.lost)),
-                )
-                for one in told.sources
-            ),
+            rows=tuple((one.name, readers.get(one.reader).title, *_counts(one)) for one in told.sources),
             caption="Repaired: rows with line breaks or delimiters in a name, or bytes that are not UTF-8.",
         ),
         *(_notices(told)),
     )
 
 
-def _reader(name: str) -> str:
-    return readers.get(name).title
+def _counts(one: Source) -> tuple[str, ...]:
+    return tuple(f"{value:,}" for value in (one.rows, one.jobs, one.steps, one.mended, one.lost))
 
 
 def _notices(told: AccountingReport) -> Sequence[Block]:

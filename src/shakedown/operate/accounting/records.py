@@ -97,7 +97,7 @@ class Capacity(Record, frozen=True, kw_only=True):
     gpu_utilisation_up: float | None = None
 
 
-class Line(Record, frozen=True, kw_only=True):
+class Line(Record, frozen=True):
     """One line of charges. ``net`` is what is asked for, rounded to the currency; the total is the sum of these."""
 
     project: str

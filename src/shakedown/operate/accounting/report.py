@@ -69,7 +69,8 @@ def load(store: Store, asked: ReportOptions, door: HostAccess) -> None:
         end_s = min(zones.parse(asked.end, asked.zone, "--end"), now_s) if asked.end else now_s
         begin_s = zones.parse(asked.begin, asked.zone, "--begin")
         if end_s <= begin_s:
-            raise _future(now_s, asked.zone)
+            hint = f"it is {times.stamp(now_s, asked.zone)} now"
+            raise BadInput("the window lies in the future", where="--begin", hint=hint)
         live.ask(store, door, begin_s, end_s)
     for source in asked.sources:
         path = Path(source)
@@ -162,10 +163,6 @@ def window(store: Store, asked: ReportOptions, door: HostAccess) -> tuple[int, i
         )
         end_s = known_s
     return begin_s, end_s
-
-
-def _future(now_s: int, zone: str) -> BadInput:
-    return BadInput("the window lies in the future", where="--begin", hint=f"it is {times.stamp(now_s, zone)} now")
 
 
 def _charged(table: Table, charges: Charges | None) -> Table:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...times import day_of, local, midnight, next_month
+from ...times import local, midnight, next_month
 from . import live
+from .zones import Period, periods
 
 Ints = NDArray[np.int64]
 #: The columns that are written, as a site would ask for them.
@@ -67,11 +68,12 @@ def write(
     path: Path, jobs: int, *, year: int = 2026, month: int = 10, zone: str = "Europe/Zurich", seed: int = 1
 ) -> GeneratedTruth:
     """Write so many jobs of a month to a file and say what is true of them."""
-    begin_s, end_s = _month(year, month, zone)
+    first_day = datetime.date(year, month, 1)
+    begin_s, end_s = midnight(first_day, zone), midnight(next_month(first_day), zone)
     known = GeneratedTruth(begin_s=begin_s, end_s=end_s, zone=zone)
     known.by = {name: defaultdict(Sum) for name in ("user", "project", "partition", "state", "day")}
     rng = np.random.default_rng(seed)
-    edges = _days(begin_s, end_s, zone)
+    edges = periods("day", begin_s, end_s, zone)
     with open(path, "wb") as file:
         file.write(("|".join(FORMAT) + "\n").encode())
         for first in range(0, jobs, _CHUNK):
@@ -80,22 +82,6 @@ def write(
             for part in _lines(known, made, rng, zone):
                 file.write(part)
     return known
-
-
-def _month(year: int, month: int, zone: str) -> tuple[int, int]:
-    first = datetime.date(year, month, 1)
-    return midnight(first, zone), midnight(next_month(first), zone)
-
-
-def _days(begin_s: int, end_s: int, zone: str) -> list[tuple[str, int, int]]:
-    """The local days of the window: name, begin, end."""
-    found: list[tuple[str, int, int]] = []
-    day = day_of(begin_s, zone)
-    while (low := midnight(day, zone)) < end_s:
-        after = day + datetime.timedelta(days=1)
-        found.append((day.isoformat(), low, midnight(after, zone)))
-        day = after
-    return found
 
 
 # --------------------------------------------------------------------------------------------------------------- making
@@ -156,7 +142,7 @@ def _fates(rng: np.random.Generator, made: dict[str, Any], end_s: int) -> None:
 # ------------------------------------------------------------------------------------------------------------- counting
 
 
-def _count(known: GeneratedTruth, made: dict[str, Any], edges: list[tuple[str, int, int]]) -> None:
+def _count(known: GeneratedTruth, made: dict[str, Any], edges: Sequence[Period]) -> None:
     """Add what lies inside the window: seconds run are parted over a suspended job's span in whole seconds."""
     start = made["start"]
     end = np.where(made["runs_on"], known.end_s, start + made["span"])

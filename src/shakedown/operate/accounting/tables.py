@@ -6,28 +6,17 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from ...document.text import count, without_controls
-from .measure import NOT_RECORDED
-from .records import AccountingReport, Capacity, Table, Use
+from .measure import DIMENSIONS, NOT_RECORDED, PERIODS
+from .records import AccountingReport, Capacity, Line, Table, Use
 
 _H = 3600
 _WAITS = (("min", 60), ("h", 3600), ("d", 86400))
 #: What a grouping is called.
-TITLES = {
-    "user": "user",
-    "project": "project",
-    "partition": "partition",
-    "group": "group",
-    "qos": "QoS",
-    "cluster": "cluster",
-    "state": "state",
-    "size": "size in CPUs",
-    "gpus": "size in GPUs",
-    "gpu": "type of GPU",
-    "day": "day",
-    "week": "week",
-    "month": "month",
-}
+TITLES = {name: name for name in (*DIMENSIONS, *PERIODS)}
+TITLES |= {"qos": "QoS", "size": "size in CPUs", "gpus": "size in GPUs", "gpu": "type of GPU"}
 
 
 def hours(seconds: int | None) -> str:
@@ -158,10 +147,6 @@ def _of(seen: float | None) -> str:
     return "" if seen is None or seen > 0.999 else f", recorded for {percent(seen)} of the use"
 
 
-def _cannot(one: Use) -> str:
-    return "; more than all cannot be: see the notes" if (one.cpu_efficiency or 0) > 1 else ""
-
-
 def facts(told: AccountingReport) -> tuple[tuple[str, str], ...]:
     """The window as a whole in pairs of words."""
     one = told.whole
@@ -172,15 +157,13 @@ def facts(told: AccountingReport) -> tuple[tuple[str, str], ...]:
     if len(one.gpu_s_of_type) > 1:
         gpus += f" ({', '.join(f'{name} {hours(part)}' for name, part in one.gpu_s_of_type.items())})"
     lost = f", with {percent(one.failed_cpu_s / one.cpu_s)} of the CPU hours" if one.cpu_s else ""
+    cannot = "; more than all cannot be: see the notes" if (one.cpu_efficiency or 0) > 1 else ""
     pairs = [
         ("jobs", f"{one.jobs:,}{runs}; {one.never_started:,} more never started"),
         ("CPU hours", hours(one.cpu_s)),
         ("GPU hours", gpus),
         ("node hours", hours(one.node_s)),
-        (
-            "energy",
-            energy(one.energy_j) + (_of(one.energy_seen) if one.energy_j is not None else ""),
-        ),
+        ("energy", energy(one.energy_j) + (_of(one.energy_seen) if one.energy_j is not None else "")),
         *utilisation(told.capacity),
         (
             "wait",
@@ -188,7 +171,7 @@ def facts(told: AccountingReport) -> tuple[tuple[str, str], ...]:
             f"{hours(one.wait_total_s)} h in all, from when a job was eligible",
         ),
         ("expansion", "-" if one.expansion is None else f"{one.expansion:.2f} (wait and run over run)"),
-        ("CPU time used", f"{percent(one.cpu_efficiency)} of that allocated{_of(one.cpu_seen)}{_cannot(one)}"),
+        ("CPU time used", f"{percent(one.cpu_efficiency)} of that allocated{_of(one.cpu_seen)}{cannot}"),
         ("memory used", f"{percent(one.memory_efficiency)} of that requested{_of(one.memory_seen)}"),
         ("time used", f"{percent(one.limit_efficiency)} of the limits"),
         ("failed", f"{percent(_failed(one))} of the runs that ended{lost}"),
@@ -200,33 +183,7 @@ def facts(told: AccountingReport) -> tuple[tuple[str, str], ...]:
 
 # ----------------------------------------------------------------------------------------------------------------- CSV
 
-_USE = (
-    *(
-        "jobs",
-        "runs",
-        "started",
-        "ended",
-        "never_started",
-        "cpu_s",
-        "gpu_s",
-        "node_s",
-        "runs_without_cpus",
-        "runs_without_gpus",
-    ),
-    *(
-        "runs_without_nodes",
-        "energy_j",
-        "energy_seen",
-        "wait_total_s",
-        "wait_mean_s",
-        "wait_median_s",
-        "wait_90_s",
-        "expansion",
-        "cpu_efficiency",
-        "cpu_seen",
-    ),
-    *("memory_efficiency", "memory_seen", "limit_efficiency", "judged", "failed", "failed_cpu_s", "charge"),
-)
+_USE = tuple(name for name in Use.__struct_fields__ if name not in ("key", "gpu_s_of_type"))
 
 
 def table_csv(table: Table) -> str:
@@ -237,11 +194,8 @@ def table_csv(table: Table) -> str:
 def charges_csv(told: AccountingReport) -> str:
     """The lines of the charges, and their total."""
     assert told.charges is not None
-    names = (
-        *("project", "partition", "qos", "gpu_type", "runs", "cpu_s", "gpu_s", "node_s", "factor"),
-        *("free", "discount", "minimum", "net"),
-    )
-    lines: list[Sequence[object]] = [[getattr(one, name) for name in names] for one in told.charges.lines]
+    names = Line.__struct_fields__
+    lines: list[Sequence[object]] = [msgspec.structs.astuple(one) for one in told.charges.lines]
     lines.append(["total", *[""] * (len(names) - 2), told.charges.total])
     return _csv((*names, "currency"), ((*line, told.charges.currency) for line in lines))
 

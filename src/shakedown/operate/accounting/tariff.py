@@ -233,17 +233,14 @@ def _price(tariff: Tariff, partition: str, qos: str, gpu: str) -> _Price:
         if name in table:
             factor *= exact(table[name].factor, "factor")
     rate: Money = 0
-    if isinstance(tariff.rates.gpu_h, dict):
-        if gpu not in ("none", NOT_RECORDED):
-            if gpu not in tariff.rates.gpu_h and "default" not in tariff.rates.gpu_h:
-                raise BadInput(
-                    f"has no rate for GPUs of the type {gpu!r}",
-                    where="the tariff",
-                    hint=f'gpu_h = {{ "{gpu}" = "1.00", default = "1.00" }}',
-                )
-            rate = tariff.rates.gpu_h.get(gpu, tariff.rates.gpu_h.get("default", 0))
-    else:
-        rate = tariff.rates.gpu_h
+    of_gpus = tariff.rates.gpu_h
+    if not isinstance(of_gpus, dict):
+        rate = of_gpus
+    elif gpu not in ("none", NOT_RECORDED):
+        if gpu not in of_gpus and "default" not in of_gpus:
+            hint = f'gpu_h = {{ "{gpu}" = "1.00", default = "1.00" }}'
+            raise BadInput(f"has no rate for GPUs of the type {gpu!r}", where="the tariff", hint=hint)
+        rate = of_gpus.get(gpu, of_gpus.get("default", 0))
     cpu, gpu_s, node = (
         exact(one, "a rate") * factor / _HOUR_S for one in (tariff.rates.cpu_h, rate, tariff.rates.node_h)
     )
@@ -310,22 +307,9 @@ def _line(tariff: Tariff, one: _Sums, price: _Price, share: _Share) -> tuple[Lin
     discount = (gross - free) * share.discount
     amount = gross - free - discount
     net = rounded(amount, tariff.decimals)
-    digits = tariff.decimals
-    line = Line(
-        project=one.project,
-        partition=one.partition,
-        qos=one.qos,
-        gpu_type=one.gpu_type,
-        runs=one.runs,
-        cpu_s=one.cpu_s,
-        gpu_s=one.gpu_s,
-        node_s=one.node_s,
-        factor=f"{float(price.factor):g}",
-        free=show(free, digits),
-        discount=show(discount, digits),
-        minimum=show(one.minimum, digits),
-        net=show(net, digits),
-    )
+    money = (show(part, tariff.decimals) for part in (free, discount, one.minimum, net))
+    names = (one.project, one.partition, one.qos, one.gpu_type)
+    line = Line(*names, one.runs, one.cpu_s, one.gpu_s, one.node_s, f"{float(price.factor):g}", *money)
     return line, amount, net
 
 
@@ -363,34 +347,20 @@ def rules(tariff: Tariff) -> tuple[str, ...]:
     if exact(tariff.minimum, "minimum"):
         said.append(f"each run costs at least {tariff.minimum} {unit}, in the window that it ends in")
     if exact(tariff.free.cpu_h, "") or exact(tariff.free.gpu_h, ""):
-        said.append(
-            f"every project has {tariff.free.cpu_h} CPU hours and {tariff.free.gpu_h} GPU hours free in this window, "
-            "taken off its "
-            "lines in proportion"
-        )
+        hours = f"{tariff.free.cpu_h} CPU hours and {tariff.free.gpu_h} GPU hours"
+        said.append(f"every project has {hours} free in this window, taken off its lines in proportion")
     said.append(f"each line is rounded to {tariff.decimals} decimals, half up; the total is the sum of the lines")
     return tuple(said)
 
 
 def _notices(sums: list[_Sums]) -> tuple[Notice, ...]:
-    unknown_gpus = sum(one.unknown for one in sums)
     found = []
-    if unknown_gpus:
-        found.append(
-            Notice(
-                code="gpus-not-charged",
-                text=f"the GPUs of {unknown_gpus} runs are not recorded: they are charged without",
-                advice="let the engine record GPUs",
-            )
+    if unknown_gpus := sum(one.unknown for one in sums):
+        text = f"the GPUs of {unknown_gpus} runs are not recorded: they are charged without"
+        found.append(Notice(code="gpus-not-charged", text=text, advice="let the engine record GPUs"))
+    if mixed := sorted({one.gpu_type for one in sums if "+" in one.gpu_type}):
+        text = (
+            f"runs with several types of GPU ({', '.join(mixed)}) are charged by the rate of that name, or the default"
         )
-    mixed = sorted({one.gpu_type for one in sums if "+" in one.gpu_type})
-    if mixed:
-        found.append(
-            Notice(
-                code="gpus-mixed",
-                text=f"runs with several types of GPU ({', '.join(mixed)}) are charged by the rate of that name, or "
-                "the default",
-                advice="",
-            )
-        )
+        found.append(Notice(code="gpus-mixed", text=text, advice=""))
     return tuple(found)

@@ -27,21 +27,20 @@ def unix_sql(local: str, zone: str, begin_s: int, end_s: int, *, later: bool = F
     return f"(CASE {' '.join(cases)} ELSE {local} - {ahead} END)"
 
 
-def twice(zone: str, begin_s: int, end_s: int) -> tuple[tuple[int, int], ...]:
-    """The segments of the clock face, in its seconds since 1970, that come twice."""
-    return tuple(
-        (one.at_s + one.after_s, one.at_s + one.before_s)
-        for one in times.changes(zone, begin_s - 2 * times.DAY_S, end_s + 2 * times.DAY_S)
-        if one.after_s < one.before_s
-    )
+class Folds(NamedTuple):
+    """Segments of the clock face, in its seconds since 1970: those that come twice, and those that never were."""
+
+    twice: tuple[tuple[int, int], ...]
+    skipped: tuple[tuple[int, int], ...]
 
 
-def skipped(zone: str, begin_s: int, end_s: int) -> tuple[tuple[int, int], ...]:
-    """The segments of the clock face that never were."""
-    return tuple(
-        (one.at_s + one.before_s, one.at_s + one.after_s)
-        for one in times.changes(zone, begin_s - 2 * times.DAY_S, end_s + 2 * times.DAY_S)
-        if one.after_s > one.before_s
+def folds(zone: str, begin_s: int, end_s: int) -> Folds:
+    """What the changes of a zone's clocks do to its face, within a stretch and two days around it."""
+    known = times.changes(zone, begin_s - 2 * times.DAY_S, end_s + 2 * times.DAY_S)
+    faces = [(one.at_s + one.before_s, one.at_s + one.after_s) for one in known]
+    return Folds(
+        tuple((after, before) for before, after in faces if after < before),
+        tuple((before, after) for before, after in faces if before < after),
     )
 
 

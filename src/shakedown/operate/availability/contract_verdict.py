@@ -10,11 +10,22 @@ import numpy as np
 
 from ...times import months
 from ...units import show_apart
-from . import cumulative_downtime, exclusions, incidents
+from . import exclusions, incidents
 from . import segments as kernel
 from .contract import Contract
+from .cumulative_downtime import (
+    CumulativeDowntime,
+    Sliding,
+    attempts,
+    decide,
+    extreme,
+    first_met,
+    meets_always,
+    of_segments,
+    window,
+)
 from .history import intersection
-from .records import Attempt, Incident, Missing, Verdict, Window
+from .records import Attempt, Missing, Verdict, Window
 
 if TYPE_CHECKING:
     from .evaluate import Evaluation
@@ -38,9 +49,7 @@ class Judged(NamedTuple):
     attempts: tuple[Attempt, ...] = ()
 
 
-def judge(
-    own: cumulative_downtime.CumulativeDowntime, sliding: cumulative_downtime.Sliding, contract: Contract
-) -> Judged:
+def judge(own: CumulativeDowntime, sliding: Sliding, contract: Contract) -> Judged:
     """The verdict: what was not observed is taken as lost and as up; where that matters it is undecided."""
     target = contract.target
     found = {
@@ -51,47 +60,45 @@ def judge(
     if len(sliding.end):
         last_end = own.end_s
         found = found._replace(
-            last=cumulative_downtime.window(own, last_end - contract.window_s, last_end),
-            best=cumulative_downtime.extreme(sliding, own, best=True),
-            worst=cumulative_downtime.extreme(sliding, own, best=False),
-            first_met_s=cumulative_downtime.first_met(sliding, target, blind_is_lost=False),
-            certain_first_met_s=cumulative_downtime.first_met(sliding, target, blind_is_lost=True),
+            last=window(own, last_end - contract.window_s, last_end),
+            best=extreme(sliding, own, best=True),
+            worst=extreme(sliding, own, best=False),
+            first_met_s=first_met(sliding, target, blind_is_lost=False),
+            certain_first_met_s=first_met(sliding, target, blind_is_lost=True),
         )
     return found
 
 
-def _short(own: cumulative_downtime.CumulativeDowntime, contract: Contract) -> Judged:
+def _short(own: CumulativeDowntime, contract: Contract) -> Judged:
     length = (own.end_s - own.begin_s) / 86400
     told = f"the history is of {length:.2f} days, a window of {contract.window_s / 86400:g}: nothing can be judged yet"
     return Judged("undecided", (told,), None)
 
 
-def _sliding(
-    own: cumulative_downtime.CumulativeDowntime, sliding: cumulative_downtime.Sliding, contract: Contract
-) -> Judged:
+def _sliding(own: CumulativeDowntime, sliding: Sliding, contract: Contract) -> Judged:
     if not len(sliding.end):
         return _short(own, contract)
     target, length = contract.target, contract.window_s
-    sure = cumulative_downtime.first_met(sliding, target, blind_is_lost=True)
-    maybe = cumulative_downtime.first_met(sliding, target, blind_is_lost=False)
+    sure = first_met(sliding, target, blind_is_lost=True)
+    maybe = first_met(sliding, target, blind_is_lost=False)
     end = own.end_s
     if contract.window.met == "last":
-        judged = cumulative_downtime.window(own, end - length, end)
-        worst, best = cumulative_downtime.decide(own, end - length, end, target)
+        judged = window(own, end - length, end)
+        worst, best = decide(own, end - length, end, target)
         return Judged(_verdict(worst, best), (words(judged, contract, "the last window"),), judged)
     if contract.window.met == "every":
-        found = cumulative_downtime.extreme(sliding, own, best=False)
-        worst = cumulative_downtime.meets_always(sliding, target, blind_is_lost=True)
-        best = cumulative_downtime.meets_always(sliding, target, blind_is_lost=False)
+        found = extreme(sliding, own, best=False)
+        worst = meets_always(sliding, target, blind_is_lost=True)
+        best = meets_always(sliding, target, blind_is_lost=False)
         return Judged(_verdict(worst, best), (words(found, contract, "the worst window"),), found)
     if sure is not None:
-        judged = cumulative_downtime.window(own, sure - length, sure)
+        judged = window(own, sure - length, sure)
         return Judged("met", (words(judged, contract, "the first window that met"),), judged)
     if maybe is not None:
-        judged = cumulative_downtime.window(own, maybe - length, maybe)
+        judged = window(own, maybe - length, maybe)
         told = words(judged, contract, "the first window that may have met")
         return Judged("undecided", (told, _blind(judged)), judged)
-    found = cumulative_downtime.extreme(sliding, own, best=True)
+    found = extreme(sliding, own, best=True)
     if found is None:
         return Judged("undecided", ("nothing was scheduled and observed in any window",), None)
     return Judged("not met", (words(found, contract, "the best window"),), found)
@@ -121,16 +128,14 @@ def _beside(level: float, contract: Contract) -> str:
     return show_apart(level, float(contract.target), "%", digits=6)[0]
 
 
-def _restarting(
-    own: cumulative_downtime.CumulativeDowntime, sliding: cumulative_downtime.Sliding, contract: Contract
-) -> Judged:
+def _restarting(own: CumulativeDowntime, sliding: Sliding, contract: Contract) -> Judged:
     if not len(sliding.end):
         return _short(own, contract)
-    worst = cumulative_downtime.attempts(own, contract.window_s, contract.target, blind_is_lost=True)
-    best = cumulative_downtime.attempts(own, contract.window_s, contract.target, blind_is_lost=False)
+    worst = attempts(own, contract.window_s, contract.target, blind_is_lost=True)
+    best = attempts(own, contract.window_s, contract.target, blind_is_lost=False)
     chosen = worst if worst[-1].met else best
     met = chosen[-1]
-    judged = cumulative_downtime.window(own, met.begin_s, met.end_s)
+    judged = window(own, met.begin_s, met.end_s)
     broken = len(chosen) - 1
     which = f"attempt {len(chosen)}" + (f", after {broken} that broke" if broken else "")
     verdict: Verdict = "met" if worst[-1].met else "undecided" if best[-1].met else "not met"
@@ -140,17 +145,15 @@ def _restarting(
     return Judged(verdict, tuple(reasons), judged, attempts=chosen)
 
 
-def _months(
-    own: cumulative_downtime.CumulativeDowntime, sliding: cumulative_downtime.Sliding, contract: Contract
-) -> Judged:
+def _months(own: CumulativeDowntime, sliding: Sliding, contract: Contract) -> Judged:
     """Whole calendar months of the contract's zone."""
     whole = [
         one for one in months(own.begin_s, own.end_s, contract.zone) if own.begin_s <= one[0] and one[1] <= own.end_s
     ]
     if not whole:
         return Judged("undecided", ("there is no whole calendar month in the history",), None)
-    windows = tuple(cumulative_downtime.window(own, *one) for one in whole)
-    sure, maybe = zip(*(cumulative_downtime.decide(own, *one, contract.target) for one in whole), strict=True)
+    windows = tuple(window(own, *one) for one in whole)
+    sure, maybe = zip(*(decide(own, *one, contract.target) for one in whole), strict=True)
     if contract.window.met == "last":
         at, verdict = len(windows) - 1, _verdict(sure[-1], maybe[-1])
     elif contract.window.met == "every":
@@ -190,16 +193,7 @@ def missing(found: Evaluation, judged: Window) -> Missing:
             slack = 1e-9 * max(1.0, judged.scheduled)
             enough = np.flatnonzero(own.back >= short - slack)
             fewest = int(enough[0]) + 1 if len(enough) else None
-    told: tuple[Incident, ...] = incidents.told(
-        found.outages,
-        found.history,
-        found.kinds,
-        found.scheduled,
-        ranked[: incidents.MOST_TOLD],
-        own.charged,
-        own.alone,
-        short_by_node,
-    )
+    told = incidents.told(found, own, ranked[: incidents.MOST_TOLD], short_by_node)
     return Missing(window=judged, short_h=short / 3600, allowed_h=allowed / 3600, fewest=fewest, ranked=told)
 
 
@@ -215,8 +209,8 @@ def _tried(found: Evaluation, judged: Window, ranked: Sequence[int]) -> int | No
         history = replace(found.history.only(rows))
         segments = kernel.segments(history, contract, judged.begin_s, judged.end_s, claims.claims)
         excluded, forgiven = exclusions.flags(segments, claims)
-        whole = cumulative_downtime.of_segments(segments, excluded, forgiven, system_at=contract.system_at)
-        if cumulative_downtime.decide(whole, judged.begin_s, judged.end_s, contract.target)[0]:
+        whole = of_segments(segments, excluded, forgiven, system_at=contract.system_at)
+        if decide(whole, judged.begin_s, judged.end_s, contract.target)[0]:
             return count
     return None
 

@@ -70,10 +70,16 @@ def of_segments(
     parts = found.parts
     if system_at is not None:
         rates, parts = _system(rates[:3], rates[3], system_at), 1
-    length = np.diff(own.at)
-    exact = any(float(one.max(initial=0)) * float(found.end_s - found.begin_s) > _FITS for one in rates)
-    sums = [_cumulated(one, length, exact) for one in rates[:3]]
-    return CumulativeDowntime(own.at, sums[0], sums[1], sums[2], (rates[0], rates[1], rates[2]), parts)
+    return added_up(own.at, rates[:3], parts)
+
+
+def added_up(at: Ints, rates: Sequence[Ints], parts: int) -> CumulativeDowntime:
+    """What is scheduled, lost and not observed in each second between the times, as sums over time."""
+    largest = max(float(one.max(initial=0)) for one in rates) * float(at[-1] - at[0])
+    kind = object if largest > _FITS else np.int64
+    length = np.diff(at).astype(kind)
+    sums = [np.concatenate((np.zeros(1, kind), np.cumsum(one.astype(kind) * length))) for one in rates]
+    return CumulativeDowntime(at, sums[0], sums[1], sums[2], (rates[0], rates[1], rates[2]), parts)
 
 
 class Edges(NamedTuple):
@@ -112,11 +118,6 @@ def _system(rates: list[Ints], excluded: Ints, at: Fraction) -> list[Ints]:
     return [there.astype(np.int64), out.astype(np.int64), maybe.astype(np.int64)]
 
 
-def _cumulated(rate: Ints, length: Ints, exact: bool) -> NDArray[Any]:
-    amounts = rate.astype(object) * length.astype(object) if exact else rate * length
-    return np.concatenate((np.zeros(1, amounts.dtype), np.cumsum(amounts)))
-
-
 def at_times(course: CumulativeDowntime, times: Ints) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """The three sums at any times within the course."""
     place = np.clip(np.searchsorted(course.at, times, "right") - 1, 0, max(0, len(course.at) - 2))
@@ -130,10 +131,15 @@ def at_times(course: CumulativeDowntime, times: Ints) -> tuple[NDArray[Any], NDA
     return found[0], found[1], found[2]
 
 
+def within(course: CumulativeDowntime, begin_s: int, end_s: int) -> tuple[int, int, int]:
+    """What is scheduled, lost and not observed in one window. Exact."""
+    scheduled, lost, unseen = at_times(course, np.array([begin_s, end_s], np.int64))
+    return int(scheduled[1] - scheduled[0]), int(lost[1] - lost[0]), int(unseen[1] - unseen[0])
+
+
 def window(course: CumulativeDowntime, begin_s: int, end_s: int) -> Window:
     """One window as a record."""
-    sums = at_times(course, np.array([begin_s, end_s], np.int64))
-    scheduled, lost, unseen = (int(one[1]) - int(one[0]) for one in sums)
+    scheduled, lost, unseen = within(course, begin_s, end_s)
     value, low, high = level(scheduled, lost, unseen)
     return Window(
         begin_s=begin_s,
@@ -183,8 +189,7 @@ def margin(sliding: Sliding, target: Fraction, *, blind_is_lost: bool) -> NDArra
 
 def decide(course: CumulativeDowntime, begin_s: int, end_s: int, target: Fraction) -> tuple[bool, bool]:
     """Whether one window meets the target with what was not observed as lost, and as up. Exact."""
-    sums = at_times(course, np.array([begin_s, end_s], np.int64))
-    scheduled, lost, unseen = (int(one[1]) - int(one[0]) for one in sums)
+    scheduled, lost, unseen = within(course, begin_s, end_s)
     allowed = (1 - target) * scheduled
     return scheduled > 0 and lost + unseen <= allowed, scheduled > 0 and lost <= allowed
 
@@ -216,17 +221,30 @@ def attempts(
 
 def first_met(sliding: Sliding, target: Fraction, *, blind_is_lost: bool) -> int | None:
     """The earliest whole second at which a window ends that meets the target; None where none does."""
-    found = margin(sliding, target, blind_is_lost=blind_is_lost)
-    meets = (found >= 0) & (sliding.scheduled > 0)
-    if not meets.any():
-        return None
-    at = int(np.argmax(meets))
-    end = int(sliding.end[at])
-    if at == 0 or sliding.scheduled[at - 1] <= 0:
-        return end
-    before, here = int(found[at - 1]), int(found[at])
-    step = end - int(sliding.end[at - 1])
-    return int(sliding.end[at - 1]) + -(-step * -before // (here - before))
+    return first_of_all(sliding.end, [margin(sliding, target, blind_is_lost=blind_is_lost)], sliding.scheduled > 0)
+
+
+def first_of_all(ends: Ints, margins: Sequence[NDArray[Any]], there: Bools) -> int | None:
+    """The first whole second at which all margins, linear between the ends, are at or above zero; ``there``: at which ends
+    anything was scheduled."""
+    good = there.copy()
+    maybe = there[:-1] & there[1:]
+    for one in margins:
+        good &= one >= 0
+        maybe &= (one[:-1] >= 0) | (one[1:] >= 0)
+    first = int(np.argmax(good)) if good.any() else len(ends)
+    for at in np.flatnonzero(maybe[:first]).tolist():
+        step = int(ends[at + 1] - ends[at])
+        low, high = 0, step
+        for one in margins:
+            before, after = int(one[at]), int(one[at + 1])
+            if before < 0:
+                low = max(low, -(-step * -before // (after - before)))
+            elif after < 0:
+                high = min(high, step * before // (before - after))
+        if low <= high:
+            return int(ends[at]) + low
+    return int(ends[first]) if first < len(ends) else None
 
 
 def meets_always(sliding: Sliding, target: Fraction, *, blind_is_lost: bool) -> bool:

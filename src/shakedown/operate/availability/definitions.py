@@ -8,6 +8,7 @@ excludes and what it calls scheduled.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -84,105 +85,67 @@ def side_by_side(
     whole: Window | None, weighted: Hours, system: SystemHours, weight: str, contract: Contract, used_h: float | None
 ) -> tuple[Definition, ...]:
     """All definitions over one period."""
-    found: list[Definition] = []
-    if whole is not None:
-        seen = (whole.scheduled - whole.unobserved) / 3600
-        unit = "system" if contract.counting == "system" else weight
-        found.append(
-            Definition(
-                name="effectiveness level EL",
-                formula="operational use time / scheduled use time",
-                numbers=f"({seen:,.2f} h - {whole.lost / 3600:,.2f} h) / {seen:,.2f} h, in {unit}-hours",
-                value=whole.level,
-                source=ARL,
-                note="over the whole period; the verdict slides a window over it",
-            )
-        )
     note = f"the system is out while at least {contract.down.system_at} of it is"
-    found += _doe("system", system.total, system.scheduled, system.unscheduled, note)
-    found += _times(system, note)
-    found += _doe(f"{weight}-hours", weighted.total, weighted.scheduled, weighted.unscheduled, "every node by itself")
-    found += _hector(system, note)
-    found += _semi(weighted, weight, used_h)
-    return tuple(found)
+    return (
+        *_effectiveness(whole, "system" if contract.counting == "system" else weight),
+        *_doe("system", *system[:3], note),
+        *_times(system, note),
+        *_doe(f"{weight}-hours", *weighted[:3], "every node by itself"),
+        *_hector(system, note),
+        *_semi(weighted, weight, used_h),
+    )
 
 
 def _ratio(above: float, below: float) -> float | None:
     return above / below if below > 0 else None
 
 
-def _doe(of: str, total: float, planned: float, failed: float, note: str) -> list[Definition]:
-    up = total - planned - failed
-    return [
-        Definition(
-            name=f"scheduled availability, {of}",
-            formula="(T - S - U) / (T - S)",
-            numbers=f"({total:,.2f} - {planned:,.2f} - {failed:,.2f}) / ({total:,.2f} - {planned:,.2f})",
-            value=_ratio(up, total - planned),
-            source=DOE,
-            note=note,
-        ),
-        Definition(
-            name=f"overall availability, {of}",
-            formula="(T - S - U) / T",
-            numbers=f"({total:,.2f} - {planned:,.2f} - {failed:,.2f}) / {total:,.2f}",
-            value=_ratio(up, total),
-            source=DOE,
-            note=note,
-        ),
-    ]
+def _effectiveness(whole: Window | None, unit: str) -> Iterator[Definition]:
+    if whole is not None:
+        seen = (whole.scheduled - whole.unobserved) / 3600
+        numbers = f"({seen:,.2f} h - {whole.lost / 3600:,.2f} h) / {seen:,.2f} h, in {unit}-hours"
+        formula = "operational use time / scheduled use time"
+        note = "over the whole period; the verdict slides a window over it"
+        yield Definition("effectiveness level EL", formula, numbers, whole.level, source=ARL, note=note)
 
 
-def _times(system: SystemHours, note: str) -> list[Definition]:
-    up = system.total - system.scheduled - system.unscheduled
-    every = system.scheduled_outages + system.unscheduled_outages
-    return [
-        Definition(
-            name="MTTI, system",
-            formula="(T - S - U) / (Ns + Nu + 1)",
-            numbers=f"{up:,.2f} / ({system.scheduled_outages} + {system.unscheduled_outages} + 1)",
-            value=up / (every + 1),
-            unit="h",
-            source=DOE,
-            note=f"{note}; the + 1 keeps it finite without an outage",
-        ),
-        Definition(
-            name="MTTF, system",
-            formula="(T - U) / (Nu + 1)",
-            numbers=f"({system.total:,.2f} - {system.unscheduled:,.2f}) / ({system.unscheduled_outages} + 1)",
-            value=(system.total - system.unscheduled) / (system.unscheduled_outages + 1),
-            unit="h",
-            source=DOE,
-            note=note,
-        ),
-    ]
+def _up_of_planned(total: float, planned: float, failed: float) -> tuple[str, float | None]:
+    """(T - S - U) / (T - S): the numbers put in, and the value."""
+    numbers = f"({total:,.2f} - {planned:,.2f} - {failed:,.2f}) / ({total:,.2f} - {planned:,.2f})"
+    return numbers, _ratio(total - planned - failed, total - planned)
 
 
-def _hector(system: SystemHours, note: str) -> list[Definition]:
+def _doe(of: str, total: float, planned: float, failed: float, note: str) -> Iterator[Definition]:
+    scheduled = _up_of_planned(total, planned, failed)
+    yield Definition(f"scheduled availability, {of}", "(T - S - U) / (T - S)", *scheduled, source=DOE, note=note)
+    numbers = f"({total:,.2f} - {planned:,.2f} - {failed:,.2f}) / {total:,.2f}"
+    overall = _ratio(total - planned - failed, total)
+    yield Definition(f"overall availability, {of}", "(T - S - U) / T", numbers, overall, source=DOE, note=note)
+
+
+def _times(system: SystemHours, note: str) -> Iterator[Definition]:
+    total, planned, failed, planned_count, failures = system
+    up, count = total - planned - failed, planned_count + failures + 1
+    numbers = f"{up:,.2f} / ({planned_count} + {failures} + 1)"
+    finite = f"{note}; the + 1 keeps it finite without an outage"
+    yield Definition("MTTI, system", "(T - S - U) / (Ns + Nu + 1)", numbers, up / count, "h", DOE, finite)
+    numbers = f"({total:,.2f} - {failed:,.2f}) / ({failures} + 1)"
+    yield Definition("MTTF, system", "(T - U) / (Nu + 1)", numbers, (total - failed) / (failures + 1), "h", DOE, note)
+
+
+def _hector(system: SystemHours, note: str) -> Iterator[Definition]:
     failures, months = system.unscheduled_outages, system.total / MONTH_H
-    return [
-        Definition(
-            name="serviceability",
-            formula="(WCT - SDT - UDT) / (WCT - SDT)",
-            numbers=f"({system.total:,.2f} - {system.scheduled:,.2f} - {system.unscheduled:,.2f}) / "
-            f"({system.total:,.2f} - {system.scheduled:,.2f})",
-            value=_ratio(system.total - system.scheduled - system.unscheduled, system.total - system.scheduled),
-            source=HECTOR,
-            note=f"{note}; HECToR counts severity 1 only: single nodes are severity 3 and no outage",
-        ),
-        Definition(
-            name="MTBF of 732 h months",
-            formula="732 h / failures in a month",
-            numbers=f"732 / ({failures} / {months:.3f} months)",
-            value=MONTH_H * months / failures if failures else None,
-            unit="h",
-            source=HECTOR,
-            note="HECToR prints infinity for no failure; an honest bound is under MTBF with its interval",
-        ),
-    ]
+    severity = f"{note}; HECToR counts severity 1 only: single nodes are severity 3 and no outage"
+    up = _up_of_planned(*system[:3])
+    yield Definition("serviceability", "(WCT - SDT - UDT) / (WCT - SDT)", *up, source=HECTOR, note=severity)
+    numbers = f"732 / ({failures} / {months:.3f} months)"
+    between = MONTH_H * months / failures if failures else None
+    bound = "HECToR prints infinity for no failure; an honest bound is under MTBF with its interval"
+    formula = "732 h / failures in a month"
+    yield Definition("MTBF of 732 h months", formula, numbers, between, "h", HECTOR, bound)
 
 
-def _semi(weighted: Hours, weight: str, used_h: float | None) -> list[Definition]:
+def _semi(weighted: Hours, weight: str, used_h: float | None) -> Iterator[Definition]:
     """The tree, from the top: what is not scheduled is what the contract excludes; the rest is operations."""
     operations = weighted.total - weighted.unseen
     up = operations - weighted.scheduled - weighted.unscheduled
@@ -193,28 +156,13 @@ def _semi(weighted: Hours, weight: str, used_h: float | None) -> list[Definition
         f"operations = uptime {up:,.2f} + scheduled downtime {weighted.scheduled:,.2f} + unscheduled downtime "
         f"{weighted.unscheduled:,.2f}; uptime = productive {productive} + standby and engineering{rest}"
     )
-    found = [
-        Definition(
-            name="operational uptime",
-            formula="uptime / operations time",
-            numbers=f"{up:,.2f} / {operations:,.2f} {weight}-hours",
-            value=_ratio(up, operations),
-            source=SEMI,
-            note=tree,
-        )
-    ]
+    numbers = f"{up:,.2f} / {operations:,.2f} {weight}-hours"
+    uptime = _ratio(up, operations)
+    yield Definition("operational uptime", "uptime / operations time", numbers, uptime, source=SEMI, note=tree)
     if used_h is not None:
-        found.append(
-            Definition(
-                name="operational utilisation",
-                formula="productive time / operations time",
-                numbers=f"{used_h:,.2f} / {operations:,.2f}",
-                value=_ratio(used_h, operations),
-                source=SEMI,
-                note="productive: processors that jobs held",
-            )
-        )
-    return found
+        numbers, used = f"{used_h:,.2f} / {operations:,.2f}", _ratio(used_h, operations)
+        formula, note = "productive time / operations time", "productive: processors that jobs held"
+        yield Definition("operational utilisation", formula, numbers, used, source=SEMI, note=note)
 
 
 def charged(found: Segments, scheduled_records: Bools) -> Bools:

@@ -136,15 +136,19 @@ def measured(history: History, own: Outages) -> DetectionLatency | None:
     )
 
 
+def _segment_at_begin(found: Segments, own: Outages) -> Ints:
+    """The segment in which each outage begins; -1 for one before all of them."""
+    places = (one.node.astype(np.int64) * (1 << 37) + one.begin for one in (found, own))
+    return np.searchsorted(*places, "right") - 1  # type: ignore[call-overload, no-any-return]
+
+
 def weights_of(found: Segments, own: Outages) -> Ints:
     """The weight of each outage's node at its begin."""
-    key = found.node.astype(np.int64) * (1 << 37) + found.begin
-    at = np.searchsorted(key, own.node.astype(np.int64) * (1 << 37) + own.begin, "right") - 1
+    at = _segment_at_begin(found, own)
     return np.where(at >= 0, found.weight[np.maximum(at, 0)], 0)
 
 
 def claimed(found: Segments, own: Outages, excluded: Bools, forgiven: Bools) -> Bools:
     """Which outages begin in a segment that is excluded or forgiven."""
-    key = found.node.astype(np.int64) * (1 << 37) + found.begin
-    at = np.maximum(np.searchsorted(key, own.node.astype(np.int64) * (1 << 37) + own.begin, "right") - 1, 0)
+    at = np.maximum(_segment_at_begin(found, own), 0)
     return (excluded | forgiven)[at] if len(found.node) else np.zeros(len(own), bool)

@@ -34,7 +34,6 @@ from .records import (
     CauseHours,
     Definition,
     DetectionLatency,
-    Explained,
     Incident,
     Jobs,
     PublishedAvailability,
@@ -140,7 +139,7 @@ def evaluate(
         reasons=reasons,
         nodes=len(distinct(found.segments.node.astype(np.int64))),
         processors=int(_processors(history)),
-        observed=_observed(whole),
+        observed=1 - whole.unobserved / whole.scheduled if whole.scheduled > 0 else 0.0,
         judged=judged,
         whole=whole,
         course=course.points(found.sliding),
@@ -155,7 +154,7 @@ def evaluate(
         level_with_delay=with_delay,
         jobs=jobs,
         beside=published_comparison.compare(history, contract, begin_s, end_s) if compared else None,
-        explained=_explained(found, judged) if explained else None,
+        explained=explain.explain(found, judged or whole) if explained else None,
         sources=history.sources,
         notices=(*history.notices, *_notices(found, whole)),
     )
@@ -191,14 +190,6 @@ def _agreed(contract: Contract, level: contract_verdict.Judged) -> dict[str, Any
     }
 
 
-def _explained(found: Evaluation, judged: Window | None) -> Explained | None:
-    if judged is None:
-        judged = course.window(found.course, found.course.begin_s, found.course.end_s)
-    return explain.explain(
-        found.segments, found.history, found.contract, judged, found.excluded, found.forgiven, found.told, found.kinds
-    )
-
-
 def _processors(history: History) -> int:
     """The most processors that were there at one time."""
     one = history.presence
@@ -209,10 +200,6 @@ def _processors(history: History) -> int:
     total = np.cumsum(change)
     last = np.concatenate((edges[1:] != edges[:-1], [True]))
     return int(total[last].max(initial=0))
-
-
-def _observed(whole: Window) -> float:
-    return 1 - whole.unobserved / whole.scheduled if whole.scheduled > 0 else 0.0
 
 
 # ----------------------------------------------------------------------------------------------------------- the verdict
@@ -243,7 +230,7 @@ def _greatest(found: Evaluation, begin_s: int, end_s: int) -> tuple[Incident, ..
     own = incidents.costs(found.segments, found.outages, found.counts, begin_s, end_s)
     chosen = np.argsort(-own.charged, kind="stable")[: incidents.MOST_TOLD]
     rows = [int(at) for at in chosen if own.charged[at] > 0]
-    return incidents.told(found.outages, found.history, found.kinds, found.scheduled, rows, own.charged, own.alone, 0.0)
+    return incidents.told(found, own, rows, 0.0)
 
 
 def _causes(found: Evaluation) -> tuple[CauseHours, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -45,14 +45,6 @@ class _Found:
     records: int = 1
 
 
-@dataclass(slots=True)
-class _Rows:
-    node: list[Ints] = field(default_factory=list)
-    begin: list[Ints] = field(default_factory=list)
-    end: list[Ints] = field(default_factory=list)
-    line: list[Ints] = field(default_factory=list)
-
-
 def kinds_of(history: History, contract: Contract) -> tuple[str, ...]:
     """The kind of each cause: as its record says, as the contract reads its words, or as everybody does."""
     own = contract.own_causes
@@ -74,7 +66,7 @@ def scheduled_rows(history: History, contract: Contract, kinds: Sequence[str]) -
 
 def lines(history: History, contract: Contract, kinds: Sequence[str], begin_s: int, end_s: int) -> Lines:
     """What the contract's rules claim of a stretch of time."""
-    rows = _Rows()
+    rows: list[tuple[Ints, int, int, int]] = []  # nodes, begin, end, line
     told: list[Moved] = []
     refused: list[Moved] = []
     for rule in contract.exclude:
@@ -96,20 +88,14 @@ def lines(history: History, contract: Contract, kinds: Sequence[str], begin_s: i
             for low, high in spans if spans is not None else ((one.begin, one.end),):
                 low, high = max(low, one.begin), min(high, one.end)
                 if high > low:
-                    rows.node.append(one.nodes)
-                    rows.begin.append(np.full(len(one.nodes), low))
-                    rows.end.append(np.full(len(one.nodes), high))
-                    rows.line.append(np.full(len(one.nodes), len(told)))
+                    rows.append((one.nodes, low, high, len(told)))
             told.append(line)
-    if not rows.node:
+    if not rows:
         return Lines(Claims.none(), told, refused)
-    claims = Claims(
-        node=np.concatenate(rows.node).astype(np.int32),
-        begin=np.concatenate(rows.begin).astype(np.int64),
-        end=np.concatenate(rows.end).astype(np.int64),
-        line=np.concatenate(rows.line).astype(np.int32),
-    )
-    return Lines(claims, told, refused)
+    sizes = [len(nodes) for nodes, *_ in rows]
+    begin, end, place = (np.repeat(column, sizes) for column in list(zip(*rows, strict=True))[1:])
+    node = np.concatenate([nodes for nodes, *_ in rows]).astype(np.int32)
+    return Lines(Claims(node, begin, end, place.astype(np.int32)), told, refused)
 
 
 def flags(found: Segments, told: Lines) -> tuple[Bools, Bools]:

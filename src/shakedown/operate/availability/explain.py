@@ -4,64 +4,49 @@ lines add up to the window's numbers exactly. Pure; numpy."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from ...hosts import hostlist
 from ...times import stamp
-from .contract import Contract
-from .exclusions import Lines
 from .history import History, Ints
 from .records import Explained, Line, Window
-from .segments import Bools, Segments
+
+if TYPE_CHECKING:
+    from .evaluate import Evaluation
 
 WEIGHTS = {"processors": "processor", "nodes": "node", "gpus": "GPU", "system": "processor"}
 
 
-def explain(
-    found: Segments,
-    history: History,
-    contract: Contract,
-    window: Window,
-    excluded: Bools,
-    forgiven: Bools,
-    told: Lines,
-    kinds: Sequence[str],
-) -> Explained:
+def explain(found: Evaluation, window: Window) -> Explained:
     """The lines of a window. Amounts are weighted seconds; of a contract that counts the system as one, the nodes' own."""
+    contract, segments = found.contract, found.segments
     weight = WEIGHTS[contract.counting]
-    clock = contract.zone
-    begin, end = np.maximum(found.begin, window.begin_s), np.minimum(found.end, window.end_s)
+    begin, end = np.maximum(segments.begin, window.begin_s), np.minimum(segments.end, window.end_s)
     seconds = np.maximum(end - begin, 0)
-    full = found.weight * seconds
-    counted = ~excluded & ~forgiven
-    lost = np.where(counted, found.weight * found.lost * seconds / found.parts, 0.0)
-    blind = np.where(counted & ~found.seen, full - lost, 0.0)
-    scheduled_lines = _scheduled(history, contract, window, weight)
-    excluded_lines = _excluded(found, full, excluded | forgiven, excluded, told, weight)
-    lost_lines = _lost(found, history, kinds, begin, end, lost, weight, clock)
-    blind_lines = _summed(
-        [Line(text=f"not observed, {weight}-seconds", amount=float(blind.sum()))] if blind.any() else []
-    )
-    there, taken = float(full.sum()), float(full[excluded].sum())
+    full = segments.weight * seconds
+    lost = np.where(found.counts, segments.weight * segments.lost * seconds / segments.parts, 0.0)
+    blind = np.where(found.counts & ~segments.seen, full - lost, 0.0)
+    unseen_line = Line(text=f"not observed, {weight}-seconds", amount=float(blind.sum()))
+    there, taken = float(full.sum()), float(full[found.excluded].sum())
     gone, unseen = float(lost.sum()), float(blind.sum())
     below = there - taken - unseen
     level = (below - gone) / below if below > 0 else None
     base = f"{there:,.0f} - {taken:,.0f} - {unseen:,.2f}"
     text = f"({base} - {gone:,.2f}) / ({base}) = {_percent(level)}"
     if contract.counting == "system":
+        whole = f"{window.scheduled:,.0f} s"
         text += f" by nodes; of the system as one, out while at least {contract.down.system_at} of it is: "
-        text += (
-            f"({window.scheduled:,.0f} s - {window.lost:,.0f} s) / {window.scheduled:,.0f} s = {_percent(window.level)}"
-        )
+        text += f"({whole} - {window.lost:,.0f} s) / {whole} = {_percent(window.level)}"
     return Explained(
         window=window,
         weight=weight,
-        scheduled=scheduled_lines,
-        excluded=excluded_lines,
-        lost=lost_lines,
-        unobserved=blind_lines,
+        scheduled=_scheduled(found.history, window, weight),
+        excluded=_excluded(found, full),
+        lost=_lost(found, begin, end, lost, weight),
+        unobserved=_summed([unseen_line] if blind.any() else []),
         result=text,
     )
 
@@ -78,7 +63,7 @@ def _summed(lines: Sequence[Line]) -> tuple[Line, ...]:
     return tuple(found)
 
 
-def _scheduled(history: History, contract: Contract, window: Window, weight: str) -> tuple[Line, ...]:
+def _scheduled(history: History, window: Window, weight: str) -> tuple[Line, ...]:
     """Nodes that were there, alike in size and time, a line."""
     one = history.presence
     begin, end = np.maximum(one.begin, window.begin_s), np.minimum(one.end, window.end_s)
@@ -102,35 +87,26 @@ def _scheduled(history: History, contract: Contract, window: Window, weight: str
     return _summed(found)
 
 
-def _excluded(
-    found: Segments, full: Ints, claimed: Bools, excluded: Bools, told: Lines, weight: str
-) -> tuple[Line, ...]:
+def _excluded(found: Evaluation, full: Ints) -> tuple[Line, ...]:
     """What each exclusion took out of the scheduled time, or forgave."""
-    mine = claimed & (found.claim >= 0)
-    amount = np.bincount(found.claim[mine], np.where(excluded, full, 0)[mine], len(told.lines))
+    claim = found.segments.claim
+    mine = ~found.counts & (claim >= 0)
+    amount = np.bincount(claim[mine], np.where(found.excluded, full, 0)[mine], len(found.told.lines))
     lines = []
-    for at, one in enumerate(told.lines):
+    for at, one in enumerate(found.told.lines):
         if amount[at] or one.treat == "as up":
             text = f"{one.rule}: {one.what} ({one.nodes})" + (", counts as up" if one.treat == "as up" else "")
             lines.append(Line(text=text, begin_s=one.begin_s, end_s=one.end_s, amount=float(amount[at])))
     return _summed(lines)
 
 
-def _lost(
-    found: Segments,
-    history: History,
-    kinds: Sequence[str],
-    begin: Ints,
-    end: Ints,
-    lost: Ints,
-    weight: str,
-    clock: str,
-) -> tuple[Line, ...]:
+def _lost(found: Evaluation, begin: Ints, end: Ints, lost: Ints, weight: str) -> tuple[Line, ...]:
     """A line for each record that something is charged to, in the order of time."""
     rows = np.flatnonzero(lost > 0)
     if not len(rows):
         return ()
-    key = np.stack([found.owner[rows].astype(np.int64), found.weight[rows], found.lost[rows]], axis=1)
+    segments, history = found.segments, found.history
+    key = np.stack([segments.owner[rows].astype(np.int64), segments.weight[rows], segments.lost[rows]], axis=1)
     groups, place = np.unique(key, axis=0, return_inverse=True)
     place = place.ravel()
     amount = np.bincount(place, lost[rows])
@@ -143,27 +119,19 @@ def _lost(
     for at in np.lexsort((groups[:, 0], low)).tolist():
         owner, size, parts = groups[at].tolist()
         cause = int(history.events.cause[owner])
-        share = "" if parts == found.parts else f" x {parts}/{found.parts}"
-        spread = (
-            "" if high[at] - low[at] == seconds[at] else " (in parts: the rest is charged to records that overlap it)"
-        )
-        lines.append(
-            Line(
-                text=f"{history.names[int(history.events.node[owner])]} {kinds[cause]}: {history.causes[cause].what[:60]}; "
-                f"{int(seconds[at]):,} s x {size} {weight}s{share}{spread}",
-                begin_s=int(low[at]),
-                end_s=int(high[at]),
-                amount=float(amount[at]),
-            )
-        )
+        share = "" if parts == segments.parts else f" x {parts}/{segments.parts}"
+        whole = high[at] - low[at] == seconds[at]
+        spread = "" if whole else " (in parts: the rest is charged to records that overlap it)"
+        text = f"{history.names[int(history.events.node[owner])]} {found.kinds[cause]}: {history.causes[cause].what[:60]}; "
+        text += f"{int(seconds[at]):,} s x {size} {weight}s{share}{spread}"
+        lines.append(Line(text=text, begin_s=int(low[at]), end_s=int(high[at]), amount=float(amount[at])))
     return _summed(lines)
 
 
 def text(explained: Explained, zone: str) -> str:
     """The lines for a terminal."""
-    clock = zone
     window = explained.window
-    out = [f"window {stamp(window.begin_s, clock)} to {stamp(window.end_s, clock)}, in {explained.weight}-seconds", ""]
+    out = [f"window {stamp(window.begin_s, zone)} to {stamp(window.end_s, zone)}, in {explained.weight}-seconds", ""]
     for title, lines, sign in (
         ("scheduled", explained.scheduled, "+"),
         ("excluded", explained.excluded, "-"),
@@ -172,7 +140,7 @@ def text(explained: Explained, zone: str) -> str:
     ):
         out.append(title)
         for one in lines:
-            when = f"{stamp(one.begin_s, clock)} to {stamp(one.end_s, clock)}  " if one.begin_s and one.end_s else ""
+            when = f"{stamp(one.begin_s, zone)} to {stamp(one.end_s, zone)}  " if one.begin_s and one.end_s else ""
             out.append(f"  {sign} {one.amount:>20,.2f}  sum {one.sum:>20,.2f}  {when}{one.text}")
         if not lines:
             out.append("  nothing")

@@ -112,6 +112,13 @@ class History:
         """The same with these events alone."""
         return replace(self, events=self.events.take(rows))
 
+    def cpus_of(self, nodes: NDArray[np.int32]) -> Ints:
+        """The processors of nodes, as the inventory has them."""
+        size = np.zeros(len(self.names), np.int64)
+        size[self.presence.node] = self.presence.cpus
+        found: Ints = size[nodes]
+        return found
+
 
 class Builder:
     """Collects rows from readers."""

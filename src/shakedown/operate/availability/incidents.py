@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...document.text import natural
 from ...hosts import hostlist
 from .history import OPEN_S, WHOLE, History, Ints
 from .records import Incident
 from .segments import Bools, Segments
+
+if TYPE_CHECKING:
+    from .evaluate import Evaluation
 
 #: Incidents that are told one by one; all are counted.
 MOST_TOLD = 50
@@ -142,50 +147,33 @@ def costs(found: Segments, own: Outages, counts: Bools, begin_s: int, end_s: int
     if len(found.rows):
         np.maximum.at(worst, found.rows, rank[record_incident[found.covers]])
     back = np.cumsum(np.bincount(worst[out], amount[out], size))
-    return Costs(
-        charged=charged.astype(np.float64), alone=alone.astype(np.float64), order=order, back=back.astype(np.float64)
-    )
+    return Costs(charged.astype(np.float64), alone.astype(np.float64), order, back.astype(np.float64))
 
 
-def told(
-    own: Outages,
-    history: History,
-    kinds: Sequence[str],
-    scheduled: Bools,
-    chosen: Sequence[int],
-    charged: NDArray[np.float64],
-    alone: NDArray[np.float64],
-    short: float,
-) -> tuple[Incident, ...]:
+def told(found: Evaluation, cost: Costs, chosen: Sequence[int], short: float) -> tuple[Incident, ...]:
     """Incidents as records. ``short`` is what the contract lacks, in weighted seconds."""
+    own, history = found.outages, found.history
     members = np.argsort(own.incident, kind="stable")
-    bounds = np.searchsorted(own.incident[members], np.arange(len(charged) + 1))
-    found = []
+    bounds = np.searchsorted(own.incident[members], np.arange(len(cost.charged) + 1))
+    listed = []
     for number in chosen:
         rows = members[bounds[number] : bounds[number + 1]]
         if not len(rows):
             continue
         cause = int(history.events.cause[own.record[rows[0]]])
-        end = int(own.end[rows].max())
-        nodes = sorted({history.names[at] for at in own.node[rows].tolist()}, key=_natural)
-        found.append(
+        nodes = sorted({history.names[at] for at in own.node[rows].tolist()}, key=natural)
+        listed.append(
             Incident(
                 begin_s=int(own.begin[rows].min()),
-                end_s=None if bool(own.open[rows].any()) else end,
+                end_s=None if bool(own.open[rows].any()) else int(own.end[rows].max()),
                 nodes=hostlist.fold(nodes),
                 count=len(nodes),
-                kind=kinds[cause],
+                kind=found.kinds[cause],
                 what=history.causes[cause].what,
-                lost_h=float(charged[number]) / 3600,
-                alone_h=float(alone[number]) / 3600,
-                would_meet=bool(0 < short <= alone[number]),
-                scheduled=bool(scheduled[own.record[rows[0]]]),
+                lost_h=float(cost.charged[number]) / 3600,
+                alone_h=float(cost.alone[number]) / 3600,
+                would_meet=bool(0 < short <= cost.alone[number]),
+                scheduled=bool(found.scheduled[own.record[rows[0]]]),
             )
         )
-    return tuple(found)
-
-
-def _natural(name: str) -> tuple[tuple[int, str], ...]:
-    from ...document.text import natural
-
-    return natural(name)
+    return tuple(listed)

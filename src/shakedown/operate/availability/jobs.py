@@ -8,7 +8,8 @@ typing error or a broken link.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,21 +34,9 @@ _SYSTEM_REASONS = ("prolog", "launch failed", "launch_failed", "node fail", "boo
 #: Of a line that is told.
 _SHOWN = 80
 _COLUMNS = (
-    *(
-        "JobIDRaw",
-        "JobID",
-        "State",
-        "JobName",
-        "ExitCode",
-        "Reason",
-        "User",
-        "Partition",
-        "NodeList",
-        "Submit",
-        "Eligible",
-    ),
-    *("Start", "End", "AllocCPUS", "AllocTRES"),
-)
+    "JobIDRaw", "JobID", "State", "JobName", "ExitCode", "Reason", "User", "Partition", "NodeList", "Submit", "Eligible",
+    "Start", "End", "AllocCPUS", "AllocTRES",
+)  # fmt: skip
 
 
 class JobTable(NamedTuple):
@@ -114,15 +103,20 @@ def ask(door: HostAccess, begin_s: int, end_s: int) -> JobTable | None:
     return JobTable(found, "sacct", tuple(odd))
 
 
-def used(records: Iterable[JobRecord], begin_s: int, end_s: int) -> int:
-    """Processor-seconds in use by jobs within a stretch."""
-    total = 0
+def spans(records: Iterable[JobRecord], begin_s: int, end_s: int) -> Iterator[tuple[int, int, int]]:
+    """Begin, end and processors of what jobs held within a stretch."""
     for one in records:
         if one.begin_s is None or not one.cpus:
             continue
         until = one.end_s if one.end_s is not None else (end_s if one.state == "running" else one.begin_s)
-        total += one.cpus * max(0, int(min(until, end_s)) - int(max(one.begin_s, begin_s)))
-    return total
+        begin, end = int(max(one.begin_s, begin_s)), int(min(until, end_s))
+        if end > begin:
+            yield begin, end, one.cpus
+
+
+def used(records: Iterable[JobRecord], begin_s: int, end_s: int) -> int:
+    """Processor-seconds in use by jobs within a stretch."""
+    return sum((end - begin) * cpus for begin, end, cpus in spans(records, begin_s, end_s))
 
 
 def _unread(table: JobTable) -> list[Notice]:
@@ -146,11 +140,6 @@ def _unread(table: JobTable) -> list[Notice]:
     ]
 
 
-def _observed_until(history: History, end_s: int) -> int:
-    """The end of a stretch, or of what was observed of it: what runs now has not yet used what is to come."""
-    return min(end_s, int(history.seen[-1][1])) if history.seen else end_s
-
-
 def judged(table: JobTable, history: History, own: Outages, begin_s: int, end_s: int) -> Jobs:
     """Jobs that ended within a stretch, by cause, with intervals, and the nodes on which more fail than elsewhere."""
     records = table.records
@@ -163,29 +152,14 @@ def judged(table: JobTable, history: History, own: Outages, begin_s: int, end_s:
         (one.end_s - max(one.begin_s, begin_s)) * max(1, len(one.hosts)) for one in inside if one.end_s and one.begin_s
     )
     node_kh = exposure / 3600 / 1000
-    groups: dict[tuple[str, str], int] = {}
-    for found in causes:
-        if found is not None:
-            groups[found] = groups.get(found, 0) + 1
+    groups = Counter(found for found in causes if found is not None)
     told = []
     for whose in ("system", "user", "unknown"):
         mine = {key: count for key, count in groups.items() if key[0] == whose}
         for key, count in [((whose, "all"), sum(mine.values())), *sorted(mine.items(), key=lambda one: -one[1])]:
-            share, low, high = rates.share(count, len(inside))
+            share = rates.share(count, len(inside))
             per = rates.per(count, node_kh) if node_kh > 0 else (None, None, None)
-            told.append(
-                JobCause(
-                    cause=key[0],
-                    state=key[1],
-                    jobs=count,
-                    share=share,
-                    share_low=low,
-                    share_high=high,
-                    per_knh=per[0],
-                    per_knh_low=per[1],
-                    per_knh_high=per[2],
-                )
-            )
+            told.append(JobCause(*key, count, *share, *per))
     notices = []
     if not inside:
         notices.append(notice("no-jobs", "no job ended in this time"))
@@ -194,13 +168,15 @@ def judged(table: JobTable, history: History, own: Outages, begin_s: int, end_s:
             notice("no-hosts", "the records do not say where jobs ran, so no node can be compared with others")
         )
     notices += _unread(table)
+    # What runs now has not yet used what is to come.
+    observed_s = min(end_s, int(history.seen[-1][1])) if history.seen else end_s
     return Jobs(
         source=table.source,
         jobs=len(records),
         ended=len(inside),
         causes=tuple(told),
         killers=_killers(inside, causes),
-        used_h=used(records, begin_s, _observed_until(history, end_s)) / 3600,
+        used_h=used(records, begin_s, observed_s) / 3600,
         notices=tuple(notices),
     )
 

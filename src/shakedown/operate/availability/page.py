@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...document.model import Column, Document, Figures, Section, Table, Text
+from ...document.model import Block, Column, Document, Figures, Section, Table, Text
 from ...times import stamp
 from . import figures
-from .records import AvailabilityReport
+from .records import AvailabilityReport, Explained
 from .tables import MANY, lead, tables
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ def render(told: AvailabilityReport, found: Evaluation) -> str:
 
 def document(told: AvailabilityReport, *, version: str) -> Document:
     """The page without its map of nodes, whose place is marked."""
-    clock = told.zone
-    drawn = figures.course(told, clock)
+    drawn = figures.course(told, told.zone)
     every = {
         title: Table(title=title, columns=_columns(heads), rows=tuple(rows))
         for title, heads, rows in tables(told, MANY)
@@ -37,36 +36,31 @@ def document(told: AvailabilityReport, *, version: str) -> Document:
         return tuple(every[one] for one in titles if one in every and every[one].rows)
 
     bars = figures.causes(told)
-    sections = [
-        Section(
-            id="window",
-            title="The window",
-            blocks=(*((Figures(figures=(drawn,)),) if drawn else ()), *some(*window), *some("Full use")),
-        ),
-        Section(id="nodes", title="Nodes over time", blocks=(Text(text=figures.MAP_MARK),)),
-        Section(
-            id="causes",
-            title="What was lost, and why",
-            blocks=(*((bars,) if bars else ()), *some("What would have met it", "Greatest incidents")),
-        ),
-        Section(id="exclusions", title="Exclusions", blocks=some("Exclusions")) if told.exclusions else None,
-        Section(id="rates", title="Mean times", blocks=some("Mean times", "How late outages were noticed")),
-        Section(id="definitions", title="Definitions side by side", blocks=some("Definitions")),
-        Section(id="jobs", title="Jobs", blocks=some("Jobs that failed", "Nodes on which more jobs fail"))
-        if told.jobs
-        else None,
-        Section(id="beside", title="Beside sreport", blocks=some("Down time beside sreport")) if told.beside else None,
-        Section(id="arithmetic", title="The arithmetic", blocks=_arithmetic(told, clock)) if told.explained else None,
-        Section(id="sources", title="Sources", blocks=(*some("Sources"), *_notes(told))),
-    ]
+    level = (Figures(figures=(drawn,)),) if drawn else ()
+    causes = (bars,) if bars else ()
+    notes = (Text(text=f"{one.text}. {one.advice}".strip()) for one in told.notices)
+    sections: dict[str, tuple[str, tuple[Block, ...]]] = {
+        "window": ("The window", (*level, *some(*window, "Full use"))),
+        "nodes": ("Nodes over time", (Text(text=figures.MAP_MARK),)),
+        "causes": ("What was lost, and why", (*causes, *some("What would have met it", "Greatest incidents"))),
+        "exclusions": ("Exclusions", some("Exclusions")),
+        "rates": ("Mean times", some("Mean times", "How late outages were noticed")),
+        "definitions": ("Definitions side by side", some("Definitions")),
+        "jobs": ("Jobs", some("Jobs that failed", "Nodes on which more jobs fail")),
+        "beside": ("Beside sreport", some("Down time beside sreport")),
+        "arithmetic": ("The arithmetic", _arithmetic(told.explained, told.zone) if told.explained else ()),
+        "sources": ("Sources", (*some("Sources"), *notes)),
+    }
     return Document(
         title=told.title,
-        subtitle=f"{stamp(told.begin_s, clock)} to {stamp(told.end_s, clock)}: {told.nodes:,} nodes, "
+        subtitle=f"{stamp(told.begin_s, told.zone)} to {stamp(told.end_s, told.zone)}: {told.nodes:,} nodes, "
         f"{told.processors:,} processors",
         state=told.verdict,
         counts=(),
         lead=tuple(lead(told)),
-        sections=tuple(one for one in sections if one is not None and one.blocks),
+        sections=tuple(
+            Section(id=name, title=title, blocks=blocks) for name, (title, blocks) in sections.items() if blocks
+        ),
         footer=f"Made by Shakedown {version}. {told.source}. Intervals are of 95 %.",
     )
 
@@ -76,37 +70,20 @@ def _columns(heads: tuple[str, ...]) -> tuple[Column, ...]:
     return tuple(Column(head, kinds.get(head, "number" if head.endswith(" h") else "text")) for head in heads)  # type: ignore[arg-type]
 
 
-def _arithmetic(told: AvailabilityReport, clock: str) -> tuple[Text | Table, ...]:
-    explained = told.explained
-    assert explained is not None
-    blocks: list[Text | Table] = [Text(text=f"In {explained.weight}-seconds: level = {explained.result}")]
+def _arithmetic(explained: Explained, zone: str) -> tuple[Block, ...]:
+    blocks: list[Block] = [Text(text=f"In {explained.weight}-seconds: level = {explained.result}")]
     for title, lines in (
         ("Scheduled", explained.scheduled),
         ("Excluded", explained.excluded),
         ("Not observed", explained.unobserved),
         ("Lost", explained.lost),
     ):
-        rows = tuple(
-            (
-                stamp(one.begin_s, clock) if one.begin_s else "",
-                stamp(one.end_s, clock) if one.end_s else "",
-                one.text,
-                f"{one.amount:,.2f}",
-                f"{one.sum:,.2f}",
-            )
-            for one in lines
-        )
+        rows = []
+        for one in lines:
+            span = (stamp(at_s, zone) if at_s else "" for at_s in (one.begin_s, one.end_s))
+            rows.append((*span, one.text, f"{one.amount:,.2f}", f"{one.sum:,.2f}"))
         if rows:
-            columns = (
-                Column("from"),
-                Column("to"),
-                Column("what"),
-                Column("amount", "number"),
-                Column("sum", "number"),
-            )
-            blocks.append(Table(title=title, columns=columns, rows=rows, folded=len(rows) > 40))
+            sums = (Column("amount", "number"), Column("sum", "number"))
+            columns = (Column("from"), Column("to"), Column("what"), *sums)
+            blocks.append(Table(title=title, columns=columns, rows=tuple(rows), folded=len(rows) > 40))
     return tuple(blocks)
-
-
-def _notes(told: AvailabilityReport) -> tuple[Text, ...]:
-    return tuple(Text(text=f"{one.text}. {one.advice}".strip()) for one in told.notices)

@@ -18,13 +18,12 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import times
 from ...hosts.access import HostAccess
 from . import segments
 from .contract import Contract
-from .history import History, Ints
+from .history import History
 from .reading.slurm import CLOUD_FLAG, FUTURE, MAINT_FLAG, POWERED_DOWN_FLAG
 from .records import PublishedAvailability
 from .words import STATES
@@ -80,7 +79,7 @@ def _by_its_rules(history: History, low: int, high: int) -> tuple[int, int]:
     """Down and planned down by the rollup's rules, in processor-seconds."""
     events = history.events
     begin, end = np.clip(events.begin, low, high), np.clip(events.end, low, high)
-    cpus = np.where(events.cpus >= 0, events.cpus, _cpus(history, events.node))
+    cpus = np.where(events.cpus >= 0, events.cpus, history.cpus_of(events.node))
     cloud = CLOUD_FLAG | POWERED_DOWN_FLAG
     away = np.array([one.raw & 15 == FUTURE or one.raw & cloud == cloud for one in history.causes], bool)[events.cause]
     seconds = np.maximum(end - begin, 0)
@@ -94,13 +93,6 @@ def _by_its_rules(history: History, low: int, high: int) -> tuple[int, int]:
         moved = int((cpus * part)[inside].sum())
         down, planned = down - moved, planned + moved
     return down, planned
-
-
-def _cpus(history: History, node: NDArray[np.int32]) -> Ints:
-    size = np.zeros(len(history.names), np.int64)
-    size[history.presence.node] = history.presence.cpus
-    found: Ints = size[node]
-    return found
 
 
 def ask(door: HostAccess, found: PublishedAvailability) -> PublishedAvailability:

@@ -25,58 +25,33 @@ def _chi2(share: float, freedom: float) -> float:
     return 2 * float(gammaincinv(freedom / 2, share))
 
 
-def between(
-    name: str, title: str, exposure_h: float, events: int, *, formula: str, source: str = _POISSON, level: float = LEVEL
-) -> Rate:
+def _mean(total_h: float, events: int, level: float, more: int) -> tuple[float | None, float | None, float | None]:
+    """Time over events with its interval; without an event a lower bound alone. ``more``: by how many degrees of freedom
+    the lower end has more than the upper (2 where a time ended the observation, 0 where an event did)."""
+    if total_h <= 0:
+        return None, None, None
+    if not events:
+        return None, 2 * total_h / _chi2(level, 2), None
+    tail = (1 - level) / 2
+    low, high = _chi2(1 - tail, 2 * events + more), _chi2(tail, 2 * events)
+    return total_h / events, 2 * total_h / low, 2 * total_h / high
+
+
+def between(name: str, title: str, exposure_h: float, events: int, *, formula: str, level: float = LEVEL) -> Rate:
     """Exposure over events with its chi-square interval; the value is None without an event."""
-    tail = 1 - level
-    value = low = high = None
-    if exposure_h > 0 and events:
-        value = exposure_h / events
-        low = 2 * exposure_h / (_chi2(1 - tail / 2, 2 * events + 2))
-        high = 2 * exposure_h / (_chi2(tail / 2, 2 * events))
-    elif exposure_h > 0:
-        low = 2 * exposure_h / (_chi2(1 - tail, 2))
-    return Rate(
-        name=name,
-        title=title,
-        value_h=value,
-        low_h=low,
-        high_h=high,
-        events=events,
-        exposure_h=exposure_h,
-        level=level,
-        formula=formula,
-        source=source,
-    )
+    mean = _mean(exposure_h, events, level, 2)
+    return Rate(name, title, *mean, events, exposure_h, level=level, formula=formula, source=_POISSON)
 
 
 def to_mend(seconds: NDArray[np.int64], censored: NDArray[np.bool_], level: float = LEVEL) -> Rate:
     """Mean time to repair: all time in repair within the stretch over the repairs that ended in it. ``censored`` are
     those that had not ended. What had begun before counts from the begin of the stretch on: the exponential has no
     memory, and so a long repair is not counted more for being long."""
-    total = float(seconds.sum()) / 3600
-    ended = int((~censored).sum())
-    value = low = high = None
-    if ended:
-        value = total / ended
-        low = 2 * total / (_chi2(1 - (1 - level) / 2, 2 * ended))
-        high = 2 * total / (_chi2((1 - level) / 2, 2 * ended))
-    elif total > 0:
-        low = 2 * total / (_chi2(level, 2))
-    return Rate(
-        name="MTTR",
-        title="mean time to repair a node",
-        value_h=value,
-        low_h=low,
-        high_h=high,
-        events=ended,
-        exposure_h=total,
-        censored=int(censored.sum()),
-        level=level,
-        formula="time in repair / repairs that ended; what was not over adds its time and no repair",
-        source="Lawless, Statistical Models and Methods for Lifetime Data, section 4.1",
-    )
+    total_h, ended, open_ = float(seconds.sum()) / 3600, int((~censored).sum()), int(censored.sum())
+    mean = _mean(total_h, ended, level, 0)
+    formula = "time in repair / repairs that ended; what was not over adds its time and no repair"
+    source = "Lawless, Statistical Models and Methods for Lifetime Data, section 4.1"
+    return Rate("MTTR", "mean time to repair a node", *mean, ended, total_h, open_, level, formula, source)
 
 
 def share(events: int, of: int, level: float = LEVEL) -> tuple[float, float, float]:

@@ -79,7 +79,7 @@ class Missing(Record, frozen=True, kw_only=True):
     ranked: tuple[Incident, ...] = ()
 
 
-class Rate(Record, frozen=True, kw_only=True):
+class Rate(Record, frozen=True):
     """A mean time with its interval. Zero events leave a bound and no value."""
 
     name: str
@@ -95,7 +95,7 @@ class Rate(Record, frozen=True, kw_only=True):
     source: str = ""
 
 
-class Definition(Record, frozen=True, kw_only=True):
+class Definition(Record, frozen=True):
     """One definition of availability with the numbers put in."""
 
     name: str
@@ -128,7 +128,7 @@ class DetectionLatency(Record, frozen=True, kw_only=True):
     median_s: float | None = None
 
 
-class JobCause(Record, frozen=True, kw_only=True):
+class JobCause(Record, frozen=True):
     """Jobs that ended in one way, as a share of all and per node-hour, with intervals."""
 
     cause: str  # system, user, unknown

@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from ... import times
 from ...document.text import natural
 from ...errors import BadInput, CannotMeasure, Unavailable
 from ...files import journal
@@ -97,7 +98,7 @@ def watch(
     looks: int = 0,
     port: int = 0,
     say: Callable[[str], None] = lambda text: None,
-    sleep: Callable[[float], None] = time.sleep,
+    clock: times.Clock = times.REAL,
 ) -> int:
     """Look every so many seconds, for ever or so many times; returns how many looks found the engine. Raises StoreFailed,
     BadInput."""
@@ -105,7 +106,7 @@ def watch(
     found = number = 0
     told = ""
     with contextlib.closing(_Output(path)) as out:
-        due = time.monotonic()
+        due = clock.monotonic_s()
         while True:
             line, before = _line(engine, door, before, number, every_s, port, out.renewed())
             if line.failed != told:
@@ -118,8 +119,8 @@ def watch(
             number += 1
             if looks and number >= looks:
                 return found
-            due = max(due + every_s, time.monotonic())
-            sleep(max(0.0, due - time.monotonic()))
+            due = max(due + every_s, clock.monotonic_s())
+            clock.sleep_s(max(0.0, due - clock.monotonic_s()))
 
 
 def _line(

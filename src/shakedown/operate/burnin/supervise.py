@@ -27,6 +27,7 @@ from .records import (
     End,
     Figures,
     Minute,
+    Severity,
     State,
     Symptom,
     SymptomEntry,
@@ -192,9 +193,7 @@ class Session:
         self._turn(worker, state, why)
         if state == "died":
             what = f"its worker died during {was if was != 'running' else worker.stage}: {why}"
-            self._symptom(
-                self._new(worker.device.id, "died", "critical", what, "see the kernel's log, then run it alone")
-            )
+            self._new(worker.device.id, "died", "critical", what, "see the kernel's log, then run it alone")
 
     def _notice_late(self, worker: Worker, back: bool) -> None:
         """Say of a worker that has just begun that much of the time was over by then: so much less was tested."""
@@ -205,7 +204,7 @@ class Session:
                 f"it began {show_seconds(late_s)} after the start, of {show_seconds(left_s)}: so much less was tested"
             )
             action = "give it more --time" + ("" if worker.device.index is not None else ", or less --memory to fill")
-            self._symptom(self._new(worker.device.id, "late", "warning", what, action))
+            self._new(worker.device.id, "late", "warning", what, action)
 
     def _put_down(self, worker: Worker) -> tuple[State, str]:
         """The state of a worker that was ended by a signal of ours, because the time was over: that is no death of a
@@ -217,7 +216,7 @@ class Session:
         if worker.state == "running":
             what = f"did not end within {_GRACE_S:g} s of being asked to, and was killed"
             action = "see what held it: the kernel's log, other programs, swapping; then run it alone"
-            self._symptom(self._new(worker.device.id, "slow-to-end", "warning", f"its worker {what}", action))
+            self._new(worker.device.id, "slow-to-end", "warning", f"its worker {what}", action)
             return "silent", what
         return "ended", ""
 
@@ -228,9 +227,7 @@ class Session:
                 self._turn(worker, "silent", why)
                 what = f"no sign of life for {now - worker.seen:.0f} s, last in {worker.stage or 'its beginning'}"
                 action = "see what holds it: /proc/PID/stack as root, the kernel's log"
-                self._symptom(
-                    self._new(worker.device.id, "silent", "critical", what + (f"; {why}" if why else ""), action)
-                )
+                self._new(worker.device.id, "silent", "critical", what + (f"; {why}" if why else ""), action)
 
     def _end_workers(self) -> None:
         """Ask, wait, kill, wait; what is still there then is left behind and named."""
@@ -294,13 +291,15 @@ class Session:
             if self._slow[name] == 2:
                 what = f"its products have slowed to {rate / best:.0%} of its best, {best / 1e9:.1f} Gflop/s"
                 action = "see its clock and heat, and what else runs there"
-                self._symptom(self._new(name, "slow", "warning", what, action))
+                self._new(name, "slow", "warning", what, action)
         self._told = done
 
     # -------------------------------------------------------------------------------------------------------- symptoms
 
-    def _new(self, device: str, kind: str, severity: Any, what: str, action: str) -> Symptom:
-        return Symptom(at_s=time.time(), device=device, kind=kind, severity=severity, what=what, action=action)
+    def _new(self, device: str, kind: str, severity: Severity, what: str, action: str) -> None:
+        """A symptom that this loop itself has seen, now."""
+        now_s = time.time()
+        self._symptom(Symptom(at_s=now_s, device=device, kind=kind, severity=severity, what=what, action=action))
 
     def _symptom(self, symptom: Symptom) -> None:
         """Keep it whole with what all the others do, or count it where there have been many of its kind."""

@@ -150,22 +150,16 @@ def notes(first: Snapshot) -> tuple[str, ...]:
         if one.temperature_c is None and not one.lost:
             found.append(f"{one.label} reports no temperature: its heat is not monitored")
     if "machine" not in first.missing:
-        found += _unwatched(first)
-    if not first.memory and "machine" not in first.missing:
-        found.append(
-            "no memory controller reports errors (EDAC): those of the host's memory are seen by the patterns alone"
-        )
+        found += [text for part, text in _UNWATCHED.items() if not getattr(first, part)]
     return tuple(found)
 
 
-def _unwatched(first: Snapshot) -> list[str]:
-    """What of the heat of the node nothing tells."""
-    found = []
-    if not first.heat_c:
-        found.append("no sensor of the node reports a temperature (hwmon): the heat of its processors is not monitored")
-    if not first.throttles:
-        found.append("the kernel does not count how often cores were slowed for heat: that is not watched")
-    return found
+#: What it means that a part of a snapshot of the node is empty.
+_UNWATCHED = {
+    "heat_c": "no sensor of the node reports a temperature (hwmon): the heat of its processors is not monitored",
+    "throttles": "the kernel does not count how often cores were slowed for heat: that is not watched",
+    "memory": "no memory controller reports errors (EDAC): those of the host's memory are seen by the patterns alone",
+}
 
 
 def figures(now: Snapshot, plan: BurninPlan) -> dict[str, Figures]:

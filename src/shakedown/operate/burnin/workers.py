@@ -25,17 +25,8 @@ SLOWEST_FILL = 0.2e9
 
 def command(program: str, plan: BurninPlan, device: Device, start_ns: int, burnt_s: float, seed: int) -> list[str]:
     """The worker's command line. ``start_ns`` is the beginning of the schedule, of which ``burnt_s`` are over."""
-    words = [
-        program,
-        "--device",
-        device.id,
-        "--start",
-        str(start_ns),
-        "--seconds",
-        f"{plan.seconds:.3f}",
-        "--seed",
-        str(seed),
-    ]
+    words = [program, "--device", device.id, "--start", str(start_ns)]
+    words += ["--seconds", f"{plan.seconds:.3f}", "--seed", str(seed)]
     words += ["--stages", ",".join(f"{one.work}:{one.seconds:g}" for one in plan.stages)]
     words += ["--periods", ",".join(f"{one:g}" for one in plan.periods_s)]
     if device.index is None:
@@ -128,7 +119,7 @@ class Worker:
 
     def why_silent(self) -> str:
         """What the kernel says of a process that gives no sign of life."""
-        state = process_state(self.process.pid)
+        state = children.state_of(self.process.pid)
         word = {"T": "it was stopped (SIGSTOP)", "D": "it hangs in the kernel", "R": "it runs on a CPU"}.get(state, "")
         held = children.held_at(self.process.pid) if state == "D" else ""
         return word + (f", in {held}" if held else "")
@@ -162,12 +153,3 @@ class Worker:
     def close(self) -> None:
         assert self.process.stdout is not None
         self.process.stdout.close()
-
-
-def process_state(pid: int) -> str:
-    """One letter of /proc/PID/stat; empty for a process that is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return ""

@@ -174,7 +174,8 @@ def _before(file: str, host: str) -> tuple[KeptState, list[Finding], bool]:
 def _call(around: _Around, before: KeptState, trouble: list[Finding]) -> tuple[HealthReport, KeptState]:
     asked, planned, now_s = around.asked, around.planned, around.now_s
     boot = around.senses.word("/proc/sys/kernel/random/boot_id") or ""
-    still = _still_stuck(before.stuck)
+    # Those of earlier calls that are still there: the same process, by its pid and its start.
+    still = tuple(one for one in before.stuck if children.started(one.pid) == one.started)
     blocked = {Task(one.check, one.part) for one in still}
 
     def work(task: Task, note: Any) -> bytes:
@@ -264,33 +265,21 @@ def _sorted(answers: dict[Task, bytes | Gone], now_s: float) -> tuple[dict[Task,
                     )
                 )
             else:
-                findings.append(
-                    Finding(
-                        check=task.check,
-                        item=task.part,
-                        severity=severity if data.why.startswith("no answer") else "UNKNOWN",
-                        what=f"{data.why}{f' while {data.touched}' if data.touched else ''}",
-                        action=_hang_action(task.check),
-                    )
-                )
+                severity = severity if data.why.startswith("no answer") else "UNKNOWN"
+                what = f"{data.why}{f' while {data.touched}' if data.touched else ''}"
+                action = _hang_action(task.check)
+                findings.append(thresholds.wrong(task.check, task.part, what, action, severity=severity))
             continue
         answer = msgspec.msgpack.decode(data, type=Answer)
         if answer.bad is not None:
             raise BadInput(answer.bad[0], where=answer.bad[1], hint=answer.bad[2])
         if answer.outcome is None:
             action = "run the check as root" if "ermission" in answer.why else "see docs/health.md for what it reads"
-            findings.append(
-                Finding(check=task.check, item=task.part, severity="UNKNOWN", what=answer.why, action=action)
-            )
+            findings.append(thresholds.unknown(task.check, answer.why, item=task.part, action=action))
             continue
         outcomes[task] = answer.outcome
         findings += answer.outcome.findings
     return outcomes, findings, gone
-
-
-def _still_stuck(before: Sequence[Stuck]) -> tuple[Stuck, ...]:
-    """Those of earlier calls that are still there: the same process, by its pid and its start."""
-    return tuple(one for one in before if children.started(one.pid) == one.started)
 
 
 def _stuck_finding(one: Stuck, now_s: float) -> Finding:
@@ -351,13 +340,9 @@ def _keep(
 
 
 def _own_metrics(findings: Sequence[Finding], took_s: float) -> tuple[Metric, ...]:
+    words = "Findings of the health check by severity."
     counts = [
-        Metric(
-            name="findings",
-            value=sum(one.severity == severity for one in findings),
-            labels={"severity": severity.lower()},
-            help="Findings of the health check by severity.",
-        )
+        Metric("findings", sum(one.severity == severity for one in findings), {"severity": severity.lower()}, words)
         for severity in ("OK", "WARNING", "CRITICAL", "UNKNOWN")
     ]
-    return (*counts, Metric(name="duration_seconds", value=took_s, help="Of the health check.", unit="s"))
+    return (*counts, Metric("duration_seconds", took_s, help="Of the health check.", unit="s"))

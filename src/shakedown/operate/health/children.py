@@ -93,7 +93,7 @@ def run(
                     continue
                 poll.unregister(pipe)
                 del living[pipe]
-                _close(child)
+                os.close(child.pipe)
                 done[child.task] = answer = _answer(child)
                 waiting += more(child.task, answer) if isinstance(answer, bytes) else ()
     finally:
@@ -166,10 +166,6 @@ def _answer(child: _Child) -> bytes | Gone:
     return _gone(child, "its child ended without an answer", _reaped(child.pid, GRACE_S))
 
 
-def _close(child: _Child) -> None:
-    os.close(child.pipe)
-
-
 def _reaped(pid: int, limit_s: float) -> bool:
     """Whether the child is gone by then. Never waits in the kernel: a child may hang in its very end."""
     deadline = time.monotonic() + limit_s
@@ -220,7 +216,7 @@ def _left_in(group: int) -> int:
 def _abandoned(children: list[_Child], limit_s: float) -> dict[Task, bytes | Gone]:
     """Kill what gave no answer, with whatever it started; say which could not be."""
     for one in children:
-        _close(one)
+        os.close(one.pipe)
         for kill in (os.killpg, os.kill):  # the second for one that has not yet got its own session
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 kill(one.pid, signal.SIGKILL)
@@ -237,6 +233,11 @@ def started(pid: int) -> str | None:
     """When a process began, in the kernel's ticks: with the pid it names one process. None: it is gone, or a zombie."""
     fields = _stat(pid)
     return None if not fields or fields[0] in "ZX" else fields[19]
+
+
+def state_of(pid: int) -> str:
+    """One letter of /proc/PID/stat; empty for a process that is gone."""
+    return (_stat(pid) or [""])[0]
 
 
 def _stat(pid: int) -> list[str]:

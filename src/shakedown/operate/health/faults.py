@@ -22,7 +22,7 @@ import msgspec
 from ... import times
 from ...records import Record
 from .kernellines import Line
-from .records import Finding, Metric, Occasion, Severity
+from .records import Finding, Metric, Occasion, Severity, counter
 
 #: Lines closer than this belong to one occasion.
 GAP_S = 600.0
@@ -214,14 +214,8 @@ def metrics(occasions: Iterable[Occasion]) -> tuple[Metric, ...]:
     for one in occasions:
         key = (one.kind, one.code, one.item)
         counts[key] = counts.get(key, 0) + 1
+    words = "Occasions of faults in the kernel's log, as far as they are kept."
     return tuple(
-        Metric(
-            name="kernel_faults_total",
-            value=count,
-            labels={"kind": kind, "code": str(code) if code else "", "item": item},
-            help="Occasions of faults in the kernel's log, as far as they are kept.",
-            counter=True,
-            unit="c",
-        )
+        counter("kernel_faults_total", count, {"kind": kind, "code": str(code or ""), "item": item}, words)
         for (kind, code, item), count in sorted(counts.items())
     )

@@ -12,7 +12,6 @@ count = 4
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -136,41 +135,21 @@ def _check(table: Mapping[str, Any], names: set[str], where: str) -> tuple[list[
 
 def write(sections: Mapping[str, Mapping[str, Any]], patterns: Iterable[str], heading: str) -> str:
     """A plan as text: what ``learn`` gives out."""
+    from ...strict import to_toml, toml_key
+
     lines = [*(f"# {line}" for line in heading.splitlines()), "schema = 1", "", "[[hosts]]"]
-    lines.append(f"match = {_value(list(patterns))}")
+    lines.append(f"match = {to_toml(list(patterns))}")
     for name, section in sections.items():
         if not section:
             continue
-        lines += ["", f"[hosts.{_key(name)}]"]
-        lines += [f"{_key(key)} = {_value(value)}" for key, value in section.items() if not _tables(value)]
+        lines += ["", f"[hosts.{toml_key(name)}]"]
+        lines += [f"{toml_key(key)} = {to_toml(value)}" for key, value in section.items() if not _tables(value)]
         for key, value in section.items():
             for one in value if _tables(value) else ():
-                lines += ["", f"[[hosts.{_key(name)}.{_key(key)}]]"]
-                lines += [f"{_key(inner)} = {_value(held)}" for inner, held in one.items()]
+                lines += ["", f"[[hosts.{toml_key(name)}.{toml_key(key)}]]"]
+                lines += [f"{toml_key(inner)} = {to_toml(held)}" for inner, held in one.items()]
     return "\n".join(lines) + "\n"
 
 
 def _tables(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _text(key)
-
-
-def _text(text: str) -> str:
-    """A basic string of TOML: JSON's escapes are among its own, but for DEL."""
-    return msgspec.json.encode(text).decode().replace("\x7f", "\\u007F")
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_value, value))}]"
-    assert isinstance(value, dict)
-    return "{ " + ", ".join(f"{_key(key)} = {_value(held)}" for key, held in value.items()) + " }"

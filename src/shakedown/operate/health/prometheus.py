@@ -27,7 +27,8 @@ def text(report: HealthReport) -> str:
     lines: list[str] = []
     for name, series in sorted(families.items()):
         first = next(iter(series.values()))
-        lines.append(f"# HELP {_PREFIX}{name} {_help(first.help or name)}")
+        words = (first.help or name).replace("\\", "\\\\").replace("\n", " ")
+        lines.append(f"# HELP {_PREFIX}{name} {words}")
         lines.append(f"# TYPE {_PREFIX}{name} {'counter' if first.counter else 'gauge'}")
         lines += [f"{_PREFIX}{name}{labels} {_number(one.value)}" for labels, one in series.items()]
     return "\n".join(lines) + "\n"
@@ -40,31 +41,21 @@ def states(report: HealthReport) -> list[Metric]:
         by_check.setdefault(one.check, []).append(one.severity)
     legend = ", ".join(f"{VALUES[severity]} {severity}" for severity in ORDER)
     found = [
-        Metric(
-            name="status", value=VALUES[worst(held)], labels={"check": name}, help=f"The worst of a check: {legend}."
-        )
+        Metric("status", VALUES[worst(held)], {"check": name}, f"The worst of a check: {legend}.")
         for name, held in sorted(by_check.items())
     ]
+    words = f"What is not as it should be: {legend}."
     found += [
-        Metric(
-            name="problem",
-            value=VALUES[one.severity],
-            labels={"check": one.check, "item": one.item},
-            help=f"What is not as it should be: {legend}.",
-        )
+        Metric("problem", VALUES[one.severity], {"check": one.check, "item": one.item}, words)
         for one in {one.key: one for one in report.findings if one.severity != "OK"}.values()
     ]
     found += [
-        Metric(name="absent", value=1, labels={"check": name}, help="Checks that have nothing to look at on this node.")
+        Metric("absent", 1, {"check": name}, "Checks that have nothing to look at on this node.")
         for name in sorted(report.absent)
     ]
-    found.append(Metric(name="stuck_processes", value=len(report.stuck), help="Children that hang in the kernel."))
-    found.append(Metric(name="last_run_timestamp_seconds", value=report.at_s, help="When the check was made."))
+    found.append(Metric("stuck_processes", len(report.stuck), help="Children that hang in the kernel."))
+    found.append(Metric("last_run_timestamp_seconds", report.at_s, help="When the check was made."))
     return found
-
-
-def _help(words: str) -> str:
-    return words.replace("\\", "\\\\").replace("\n", " ")
 
 
 def _labels(labels: dict[str, str]) -> str:

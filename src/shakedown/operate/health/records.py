@@ -43,7 +43,7 @@ class Finding(Record, frozen=True, kw_only=True):
         return f"{self.check}:{self.item}"
 
 
-class Metric(Record, frozen=True, kw_only=True):
+class Metric(Record, frozen=True):
     """One number for a monitoring system. ``name`` is Prometheus's, without the prefix, with its unit at the end."""
 
     name: str
@@ -56,6 +56,11 @@ class Metric(Record, frozen=True, kw_only=True):
     crit: str = ""
     least: float | None = None
     most: float | None = None
+
+
+def counter(name: str, value: float, labels: dict[str, str], words: str) -> Metric:
+    """A metric that only grows."""
+    return Metric(name, value, labels, words, counter=True, unit="c")
 
 
 class Outcome(Record, frozen=True, kw_only=True):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Literal
+
 from .records import Finding, Severity
 
 Value = int | float | str
@@ -25,15 +28,8 @@ def equal(
         return Finding(
             check=check, item=item, what=f"{name}: {value}", value=value, limit="" if wanted is None else str(wanted)
         )
-    return Finding(
-        check=check,
-        item=item,
-        severity=severity,
-        what=f"{name}: {value} instead of {wanted}",
-        value=value,
-        limit=f"{wanted} (plan)",
-        action=action,
-    )
+    what = f"{name}: {value} instead of {wanted}"
+    return wrong(check, item, what, action, severity=severity, value=value, limit=f"{wanted} (plan)")
 
 
 def at_most(
@@ -46,64 +42,42 @@ def at_most(
     *,
     item: str = "",
     unit: str = "",
-    why: str = "",
+    sign: Literal[1, -1] = 1,
 ) -> Finding:
-    """``value`` above ``critical`` or ``warning``; None is no such limit."""
-    return _beyond(check, name, value, warning, critical, action, item, unit, why, 1)
-
-
-def at_least(
-    check: str,
-    name: str,
-    value: float | None,
-    warning: float | None,
-    critical: float | None,
-    action: str,
-    *,
-    item: str = "",
-    unit: str = "",
-    why: str = "",
-) -> Finding:
-    """``value`` below ``critical`` or ``warning``; None is no such limit."""
-    return _beyond(check, name, value, warning, critical, action, item, unit, why, -1)
-
-
-def _beyond(
-    check: str,
-    name: str,
-    value: float | None,
-    warning: float | None,
-    critical: float | None,
-    action: str,
-    item: str,
-    unit: str,
-    why: str,
-    sign: int,
-) -> Finding:
+    """``value`` above ``critical`` or ``warning``; None is no such limit. With the ``sign`` -1: below it."""
     if value is None:
-        return unknown(check, f"{name}: {why or 'the kernel does not say'}", item=item)
-    word = "above" if sign > 0 else "below"
+        return unknown(check, f"{name}: the kernel does not say", item=item)
     limits: tuple[tuple[Severity, float | None], ...] = (("CRITICAL", critical), ("WARNING", warning))
     for severity, limit in limits:
         if limit is not None and sign * (value - limit) > 0:
-            return Finding(
-                check=check,
-                item=item,
-                severity=severity,
-                what=f"{name}: {shown(value, unit)}, {word} {shown(limit, unit)}",
-                value=value,
-                unit=unit,
-                limit=shown(limit, unit),
-                action=action,
-            )
+            held = shown(limit, unit)
+            what = f"{name}: {shown(value, unit)}, {'above' if sign > 0 else 'below'} {held}"
+            return wrong(check, item, what, action, severity=severity, value=value, unit=unit, limit=held)
     nearest = warning if warning is not None else critical
+    limit_word = "" if nearest is None else shown(nearest, unit)
     return Finding(
-        check=check,
-        item=item,
-        what=f"{name}: {shown(value, unit)}",
-        value=value,
-        unit=unit,
-        limit="" if nearest is None else shown(nearest, unit),
+        check=check, item=item, what=f"{name}: {shown(value, unit)}", value=value, unit=unit, limit=limit_word
+    )
+
+
+#: ``value`` below ``critical`` or ``warning``; called as ``at_most`` is.
+at_least = partial(at_most, sign=-1)
+
+
+def wrong(
+    check: str,
+    item: str,
+    what: str,
+    action: str,
+    *,
+    severity: Severity = "CRITICAL",
+    value: Value | None = None,
+    unit: str = "",
+    limit: str = "",
+) -> Finding:
+    """Something that is not as it should be, and the one next step."""
+    return Finding(
+        check=check, item=item, severity=severity, what=what, value=value, unit=unit, limit=limit, action=action
     )
 
 

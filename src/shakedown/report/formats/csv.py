@@ -9,29 +9,48 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from ...document.text import kinds_of, ranked
-from ...records import Analysis, Finding, Host, Notice, PairMatrix
+from ...records import Analysis, Finding, Host, Notice, Outcome, PairMatrix, PublishedComparison, Verdict
 from .. import ReportFormat
 
-_PLAIN = (
-    "workload",
-    "metric",
-    "host",
-    "value",
-    "unit",
-    "better",
-    "low",
-    "high",
-    "n_samples",
-    "n_runs",
-    "outliers",
-    "best",
-)
+#: Columns whose names are those of the record's own fields.
+_NAMED = ("workload", "metric", "host")
+_PLAIN = ("value", "unit", "better", "low", "high", "n_samples", "n_runs", "outliers", "best")
+_METRIC = ("name", "title", "unit", "better", "kernel", "per", "limit", "measures", "source")
+_VERDICT = ("requirement", "state", "evidence")
+_JUDGED = ("metric", "host", "value", "unit")
+_RUN = ("run", "repeat", "workload", "label", "host", "state", "reason", "seconds", "log", "tail")
+_DISTURBANCE = ("load_before", "load_after", "steal_fraction", "other_cpu_fraction", "throttle_events", "swap_pages")
+_PAIR = ("workload", "metric", "params", "a", "b", "value", "unit", "relative_standard_uncertainty", "round")
+#: Column -> what it shows of a published value beside one of ours.
+_PUBLISHED: dict[str, Callable[[PublishedComparison], Any]] = {
+    "metric": lambda one: one.metric,
+    "unit": lambda one: one.unit,
+    "host": lambda one: one.ours.host,
+    "params": lambda one: _params(one.ours.params),
+    "value": lambda one: one.ours.value,
+    "low": lambda one: one.ours.low,
+    "high": lambda one: one.ours.high,
+    "system": lambda one: one.system,
+    "system_name": lambda one: one.system_name,
+    "year": lambda one: one.year,
+    "published": lambda one: one.theirs,
+    "published_half": lambda one: one.theirs_half,
+    "published_params": lambda one: _params(one.theirs_params),
+    "ratio": lambda one: one.ratio,
+    "verdict": lambda one: one.verdict,
+    "differences": lambda one: "; ".join(one.differences),
+    "where": lambda one: one.where,
+}
+
+
+def _fields(record: object, names: Iterable[str]) -> list[Any]:
+    return [getattr(record, name) for name in names]
 
 
 def _text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -63,7 +82,7 @@ def _findings(analysis: Analysis) -> str:
     kinds = dict.fromkeys(kinds_of(analysis.findings))
     for finding in analysis.findings:
         params.update(dict.fromkeys(finding.params))
-    header = [*_PLAIN[:3], *(f"param.{name}" for name in params), *_PLAIN[3:]]
+    header = [*_NAMED, *(f"param.{name}" for name in params), *_PLAIN]
     for kind in kinds:
         name = kind.replace(" ", ".")
         header += [f"fraction.{name}", f"limit.{name}", f"limit_value.{name}"]
@@ -71,21 +90,7 @@ def _findings(analysis: Analysis) -> str:
 
 
 def _row(finding: Finding, params: Mapping[str, None], kinds: Mapping[str, None]) -> list[Any]:
-    row: list[Any] = [
-        finding.workload,
-        finding.metric,
-        finding.host,
-        *(finding.params.get(name) for name in params),
-        finding.value,
-        finding.unit,
-        finding.better,
-        finding.low,
-        finding.high,
-        finding.n_samples,
-        finding.n_runs,
-        finding.outliers,
-        finding.best,
-    ]
+    row = [*_fields(finding, _NAMED), *(finding.params.get(name) for name in params), *_fields(finding, _PLAIN)]
     shares = ranked(finding.fractions)
     for kind in kinds:
         one = shares.get(kind)
@@ -111,74 +116,24 @@ def _host_rows(host: Host) -> Iterable[tuple[Any, ...]]:
         yield host.name, "absent", gap.what, None, "", "not measured", gap.why
 
 
-def _verdict_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
-    for one in analysis.verdicts:
-        finding = one.finding
-        value = (finding.metric, finding.host, finding.value, finding.unit, _params(finding.params)) if finding else ()
-        yield (one.requirement, one.state, one.evidence, *(value or (None,) * 5))
+def _verdict_row(one: Verdict) -> list[Any]:
+    judged = [*_fields(one.finding, _JUDGED), _params(one.finding.params)] if one.finding else [None] * 5
+    return [*_fields(one, _VERDICT), *judged]
 
 
-def _published_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
-    for one in analysis.beside:
-        ours = one.ours
-        yield (
-            one.metric,
-            one.unit,
-            ours.host,
-            _params(ours.params),
-            ours.value,
-            ours.low,
-            ours.high,
-            one.system,
-            one.system_name,
-            one.year,
-            one.theirs,
-            one.theirs_half,
-            _params(one.theirs_params),
-            one.ratio,
-            one.verdict,
-            "; ".join(one.differences),
-            one.where,
-        )
-
-
-def _run_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
-    for one in analysis.outcomes:
-        seen, provenance = one.disturbance, msgspec.json.encode(one.provenance).decode()
-        yield (
-            one.run,
-            one.repeat,
-            one.workload,
-            one.label,
-            one.host,
-            one.state,
-            one.reason,
-            one.seconds,
-            one.log,
-            one.tail,
-            _notices(one.notices),
-            seen.load_before,
-            seen.load_after,
-            seen.steal_fraction,
-            seen.other_cpu_fraction,
-            seen.throttle_events,
-            seen.swap_pages,
-            provenance,
-        )
+def _run_row(one: Outcome) -> list[Any]:
+    provenance = msgspec.json.encode(one.provenance).decode()
+    return [*_fields(one, _RUN), _notices(one.notices), *_fields(one.disturbance, _DISTURBANCE), provenance]
 
 
 def _note_rows(analysis: Analysis) -> Iterable[Iterable[Any]]:
-    for name, value in (
-        ("name", analysis.name),
-        ("campaign", analysis.campaign),
-        ("title", analysis.title),
-        ("created_ns", analysis.created_ns),
-        ("version", analysis.version),
-    ):
-        yield name, value, None
+    yield from (
+        (name, getattr(analysis, name), None) for name in ("name", "campaign", "title", "created_ns", "version")
+    )
     yield from (("summary", text, None) for text in analysis.summary)
     yield from ((one.code, one.text, one.advice) for one in analysis.notices)
     yield from (("skipped", one.what, one.why) for one in analysis.skipped)
+    yield from (("not-begun", label, None) for label in analysis.not_begun)
 
 
 def _pairs(matrices: Iterable[PairMatrix]) -> str:
@@ -199,59 +154,17 @@ def _pairs(matrices: Iterable[PairMatrix]) -> str:
     return "".join(parts)
 
 
-_METRIC = ("name", "title", "unit", "better", "kernel", "per", "limit", "measures", "source")
-_VERDICT = ("requirement", "state", "evidence", "metric", "host", "value", "unit", "params")
-_PUBLISHED = (
-    "metric",
-    "unit",
-    "host",
-    "params",
-    "value",
-    "low",
-    "high",
-    "system",
-    "system_name",
-    "year",
-    "published",
-    "published_half",
-    "published_params",
-    "ratio",
-    "verdict",
-    "differences",
-    "where",
-)
-_PAIR = ("workload", "metric", "params", "a", "b", "value", "unit", "relative_standard_uncertainty", "round")
-_RUN = (
-    "run",
-    "repeat",
-    "workload",
-    "label",
-    "host",
-    "state",
-    "reason",
-    "seconds",
-    "log",
-    "tail",
-    "notices",
-    "load_before",
-    "load_after",
-    "steal_fraction",
-    "other_cpu_fraction",
-    "throttle_events",
-    "swap_pages",
-    "provenance",
-)
-
-
 def _companions(analysis: Analysis) -> dict[str, str | bytes]:
     hosts = (row for host in analysis.machine.hosts for row in _host_rows(host))
-    metrics = ([getattr(one, name) for name in _METRIC] for one in analysis.metrics)
+    metrics = (_fields(one, _METRIC) for one in analysis.metrics)
+    published = ([cell(one) for cell in _PUBLISHED.values()] for one in analysis.beside)
+    runs = map(_run_row, analysis.outcomes)
     paired = {"report_pairs.csv": _pairs(analysis.pairs)} if analysis.pairs else {}
     return {
         **paired,
-        "report_verdicts.csv": _text(_VERDICT, _verdict_rows(analysis)),
-        "report_published.csv": _text(_PUBLISHED, _published_rows(analysis)),
-        "report_runs.csv": _text(_RUN, _run_rows(analysis)),
+        "report_verdicts.csv": _text((*_VERDICT, *_JUDGED, "params"), map(_verdict_row, analysis.verdicts)),
+        "report_published.csv": _text(_PUBLISHED, published),
+        "report_runs.csv": _text((*_RUN, "notices", *_DISTURBANCE, "provenance"), runs),
         "report_metrics.csv": _text(_METRIC, metrics),
         "report_machine.csv": _text(("host", "kind", "name", "value", "unit", "state", "words"), hosts),
         "report_notes.csv": _text(("kind", "text", "advice"), _note_rows(analysis)),

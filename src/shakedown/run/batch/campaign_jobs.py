@@ -70,7 +70,7 @@ def again(part: Path, asked: BatchOptions | None, *, retry_failed: bool) -> Batc
     if asked is None:
         if before is None:
             raise BadInput("was not handed to an engine", where=str(part), hint="say which: --on slurm")
-        return msgspec.structs.replace(before[1], retry_failed=retry_failed)
+        return msgspec.structs.replace(before[1], retry_failed=retry_failed, after="")
     if before is not None:
         shape = before[1].shape
         file = part / "campaign.toml"
@@ -120,6 +120,7 @@ def _follow(part: Path, asked: BatchOptions, back: str, observer: Observer, *, n
             return
         attempts -= counts
         new = True
+        asked = msgspec.structs.replace(asked, after="")  # it has ended, and engines refuse a job that they forgot
         cut_short = record.state in (*submission.CUT_SHORT, "done")
         if counts and (attempts < 1 or not cut_short):
             said = "" if cut_short else submission.said(folder)

@@ -13,13 +13,13 @@
 from __future__ import annotations
 
 import stat
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
+from ... import times
 from ...errors import BadInput, CannotMeasure, StoreFailed
 from ...files import atomic
 from ...hosts.access import HostAccess
@@ -294,26 +294,25 @@ def watch(
     every_s: float = 15.0,
     settle_s: float = SETTLE_S,
     give_up_s: float | None = None,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
+    clock: times.Clock = times.REAL,
 ) -> tuple[JobStatus, ...]:
     """Follow jobs until it is known of each what became of it; ``tell`` hears of every job after every look at it.
 
     Asks often at first and every ``every_s`` seconds later. An engine that does not answer is waited for; ``give_up_s``
     ends the following whatever is known then (a view that is not ``final`` says for what it waits).
     """
-    begun = clock()
+    begun = clock.monotonic_s()
     views = tuple(begin(ticket) for ticket in tickets)
     while True:
         open_ = [view.ticket.job for view in views if not view.final]
-        views = look(engine, views, door, clock(), settle_s=settle_s)
+        views = look(engine, views, door, clock.monotonic_s(), settle_s=settle_s)
         for view in views:
             if view.ticket.job in open_:
                 tell(view)
-        spent = clock() - begun
+        spent = clock.monotonic_s() - begun
         if all(view.final for view in views) or (give_up_s is not None and spent >= give_up_s):
             return views
-        sleep(min(every_s, 0.5 + spent / 10))
+        clock.sleep_s(min(every_s, 0.5 + spent / 10))
 
 
 def unanswered(record: JobRecord) -> str:

@@ -56,6 +56,7 @@ class JobOptions(NodeOptions, frozen=True, kw_only=True):
             "--job-limit",
         ),
     ] = msgspec.field(default=None, name="limit_s")
+    after: Annotated[str, Option("The ID of a job that must have ended, however it did, before this one starts.")] = ""
     extra: Annotated[
         tuple[str, ...],
         Option("A further word for the engine's submit command, as the site wants it.", "words", "--engine-option"),

@@ -8,7 +8,7 @@ from .words import HOST_LIST, Word, body, checked, label, minutes, place, refuse
 
 #: What a part of a job has, the whole job beyond that, and what tells of nodes.
 OF_PART = {field: Word(f"--{field}={{}}", r"[\w.,@/+-]+") for field in ("account", "qos", "reservation")}
-OF_JOB = {**OF_PART, "slots": Word("--mincpus={}", r"\d+")}
+OF_JOB = {**OF_PART, "slots": Word("--mincpus={}", r"\d+"), "after": Word("--dependency=afterany:{}", r"\d+(_\d+)?")}
 OF_NODES = {
     "partition": Word("--partition={}", r"[\w.,-]+"),
     "constraint": Word("--constraint={}", r"[\w.,&|*()\[\]!:=-]+"),

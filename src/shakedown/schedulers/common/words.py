@@ -58,6 +58,12 @@ def checked(what: str, text: str, pattern: str = r"[\w.@:/+-]+") -> str:
     return text
 
 
+def resources(gres: str, pattern: str) -> list[tuple[str, str]]:
+    """Each generic resource and its number of ``gpu:4,ssd=1``. Raises BadInput."""
+    words = [checked("generic resource", word, pattern).replace("=", ":") for word in gres.split(",") if word]
+    return [(kind, count) for kind, _, count in (word.rpartition(":") for word in words)]
+
+
 def place(folder: str) -> str:
     """An absolute path that can stand in an engine's line. Raises BadInput."""
     if not PurePosixPath(folder).is_absolute() or not _PLAIN.fullmatch(folder) or "\\" in folder:

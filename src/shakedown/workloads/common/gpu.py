@@ -91,17 +91,6 @@ def at_fault(notices: Iterable[Notice]) -> bool:
     return any(one.code in FAILED for one in notices)
 
 
-def numbers(params: Params, workload: str, name: str, least: int) -> tuple[int, ...]:
-    """A list of whole numbers. Raises BadInput."""
-    words = [word.strip() for word in str(params[name]).split(",")]
-    if any(whole_number(word, least) is None for word in words):
-        raise BadInput(
-            f"{workload}.{name} = {params[name]!r} is not a list of whole numbers of at least {least}",
-            hint="whole numbers separated by commas",
-        )
-    return tuple(dict.fromkeys(map(int, words)))
-
-
 def argv(table: Table, params: Params, **made: object) -> tuple[str, ...]:
     """What is started: the program with its options, and the libraries that it is to load."""
     own: dict[str, Any] = {name: library(params, name) for name in ("cublas", "cufft") if name in params}

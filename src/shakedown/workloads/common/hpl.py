@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
 from ...errors import BadInput
 from ...launchers.mpirun import cores
 from ...records import Host, Params
-from ...units import show_bytes, show_seconds, whole_number
+from ...units import show_bytes, show_seconds
+from . import lists
 
 #: DGEMM's share of the peak, and the order (times the root of the cores) at which HPL reaches half of DGEMM: 75 % of it
 #: at N = 4000 on 3 cores, 85 % at 20,000 on 16. Guesses, for choosing N and estimating durations only.
@@ -34,51 +36,27 @@ def grids(params: Params, ranks: int, where: str) -> tuple[tuple[int, int], ...]
     given = {name: str(params[name]) for name in ("p", "q")}
     if set(given.values()) == {"auto"}:
         return (grid(ranks),)
-    lists = {name: whole(text, f"{where}.{name}", once=False) for name, text in given.items() if text != "auto"}
-    if len(lists) == 1:
-        name, values = next(iter(lists.items()))
+    axes = {name: lists.whole(text, f"{where}.{name}", once=False) for name, text in given.items() if text != "auto"}
+    if len(axes) == 1:
+        name, values = next(iter(axes.items()))
         if any(ranks % value for value in values):
             raise BadInput(
                 f"{where}.{name} = {given[name]} does not divide the {ranks} ranks",
                 hint=f"give p and q, or {name} = auto",
             )
         other = tuple(ranks // value for value in values)
-        lists["q" if name == "p" else "p"] = other
-    if len(lists["p"]) != len(lists["q"]):
+        axes["q" if name == "p" else "p"] = other
+    if len(axes["p"]) != len(axes["q"]):
         raise BadInput(
-            f"{where}.p has {len(lists['p'])} values and {where}.q has {len(lists['q'])}: they are paired",
+            f"{where}.p has {len(axes['p'])} values and {where}.q has {len(axes['q'])}: they are paired",
             hint="give as many of one as of the other: p = '1,2', q = '4,2'",
         )
-    found = tuple(dict.fromkeys(zip(lists["p"], lists["q"], strict=True)))
+    found = tuple(dict.fromkeys(zip(axes["p"], axes["q"], strict=True)))
     for p, q in found:
         if ranks and p * q > ranks:
             raise BadInput(
                 f"{where}: the grid {p} x {q} needs {p * q} ranks, and there are {ranks}", hint="ask for more"
             )
-    return found
-
-
-def whole(text: str, where: str, low: int = 1, *, once: bool = True) -> tuple[int, ...]:
-    """Whole numbers separated by commas, each ``once`` or as they come. Raises BadInput."""
-    words = [word.strip() for word in text.split(",")]
-    for word in words:
-        if whole_number(word, low, 2**31 - 1) is None:
-            raise BadInput(
-                f"{where}: {word!r} is not a whole number from {low}",
-                hint="write whole numbers separated by commas: 192,256",
-            )
-    found = tuple(int(word) for word in words)
-    return tuple(dict.fromkeys(found)) if once else found
-
-
-def words(text: str, known: Sequence[str], where: str) -> tuple[str, ...]:
-    """Words separated by commas, each once. Raises BadInput with the nearest known one."""
-    from ...errors import unknown
-
-    found = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
-    for word in found:
-        if word not in known:
-            raise unknown(where, word, known)
     return found
 
 
@@ -179,3 +157,28 @@ def refuse_too_large(host: Host, n: int, nb: int, p: int, q: int, threads: int, 
         raise BadInput(
             f"{where}.n = {n} needs {show_bytes(need)}, and {show_bytes(room)} are free", hint=f"at most n = {most}"
         )
+
+
+def orders(
+    params: Params,
+    host: Host,
+    nbs: Sequence[int],
+    shapes: Sequence[tuple[int, int]],
+    threads: int,
+    *,
+    where: str,
+    depth: int = 1,
+) -> tuple[int, ...]:
+    """N as ``n`` asks for it, or for ``auto`` the largest that fits on each of the grids. Raises BadInput."""
+    if params["n"] == "auto":
+        share, limit_s = float(params["memory_share"]), float(params["time_limit_s"])
+        return (
+            min(
+                largest_order(host, nbs, p, q, threads, share=share, limit_s=limit_s, where=f"{where}.n", depth=depth)
+                for p, q in shapes
+            ),
+        )
+    found = lists.whole(params["n"], f"{where}.n")
+    for n, nb, (p, q) in itertools.product(found, nbs, shapes):
+        refuse_too_large(host, n, nb, p, q, threads, where=where, depth=depth)
+    return found

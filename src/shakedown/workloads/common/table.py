@@ -1,4 +1,5 @@
-"""The table beside a workload, ``NAME.toml``: its metrics and parameters, one line each, and the program that takes them.
+"""The table beside a workload, ``NAME.toml``: its metrics and parameters, one line each, the program that takes them, and
+transcripts with what must be read from them.
 
     [program]
     name = "gpu_stream"               our native program; or module = "shakedown.functional_tests.batch", one in Python
@@ -11,15 +12,20 @@
     shape = { kind = "word", default = "auto", help = "..." }
     samples = { like = "gpu", default = 5 }     the line of that name in gpu.toml, there or in this folder, and what differs
 
-A metric's keys are the fields of `records.Metric`, a parameter's those of `Param`. A table is read when it is first asked
-for, strictly: what is wrong in it is named with its file and line.
+    [[samples]]                       a real transcript below tests/recordings, and the values that must come out of it
+    recording = "gpu/gpu-stream-host.jsonl"
+    source = "the host backend on two virtual CPUs"
+    expect = { "gpu_stream.copy.bandwidth[index=1]" = 27260087001.2 }
+
+A metric's keys are the fields of `records.Metric`, a parameter's those of `Param`, a sample's those of `Sample`. A table
+is read when it is first asked for, strictly: what is wrong in it is named with its file and line.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -28,8 +34,10 @@ import msgspec
 
 from ... import programs, strict
 from ...errors import BadInput, unknown
-from ...records import Metric, Params
-from .. import Param
+from ...launchers import Command
+from ...records import Host, Machine, Metric, Notice, Params
+from .. import Param, Parsed, Sample, Stated, Workload
+from . import lists
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 _Line = dict[str, Any]
@@ -51,6 +59,7 @@ class _Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     every_metric: _Line = {}
     metrics: dict[str, _Line] = {}
     params: dict[str, _Line] = {}
+    samples: tuple[Sample, ...] = ()
 
 
 class _Contents(msgspec.Struct, frozen=True):
@@ -71,8 +80,9 @@ class Table:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.metrics: Sequence[Metric] = _Metrics(self)
+        self.metrics: Sequence[Metric] = _Deferred(lambda: self.contents.metrics)
         self.params: Mapping[str, Param] = _Params(self)
+        self.samples: Sequence[Sample] = _Deferred(lambda: self.contents.source.samples)
 
     @cached_property
     def contents(self) -> _Contents:
@@ -87,7 +97,7 @@ class Table:
         among the parameter's ``items``, and where there is none, unless there may be."""
         known = self.params[name].items
         every = ("all", "both") if len(known) == 2 else ("all",)
-        found = tuple(dict.fromkeys(word.strip() for word in str(params[name]).split(",") if word.strip()))
+        found = lists.words(params[name])
         for word in found:
             if word not in known and word not in every:
                 raise unknown(f"word of {self.path.stem}.{name}", word, (*known, *every))
@@ -96,6 +106,12 @@ class Table:
                 f"{self.path.stem}.{name} is empty: it names none", hint=f"known: {', '.join((*known, *every))}"
             )
         return known if set(found) & set(every) - set(known) else found
+
+    def numbers(self, params: Params, name: str, high: int | None = None) -> tuple[int, ...]:
+        """The whole numbers of a list, each once, within the parameter's ``low`` and ``high``. Raises BadInput."""
+        param = self.params[name]
+        most = high or int(param.high or 2**31 - 1)
+        return lists.whole(params[name], f"{self.path.stem}.{name}", int(param.low or 0), most, about=param.help)
 
     def option(self, name: str) -> str:
         """What the program calls a parameter; empty where it takes none of that meaning."""
@@ -132,20 +148,57 @@ class Table:
         start = (programs.path(name),) if name else (sys.executable, "-m", module)
         return (*start, *self.options(params, omit=omit, **instead))
 
+    def workload(
+        self,
+        *,
+        title: str,
+        estimate_s: Callable[[Params, Host], float],
+        command: Callable[[Params, Host], Command] | None = None,
+        resolve: Callable[[Params, Machine], tuple[Params, ...]] = lambda params, machine: (params,),
+        parse: Callable[[str, Params], Parsed] | None = None,
+        notices: Callable[[str, Params], tuple[Notice, ...]] | None = None,
+        stated: Callable[[str], Stated] | None = None,
+        label: Callable[[Params], str] | None = None,
+        marks: tuple[str, ...] | Callable[[Params], tuple[str, ...]] = (),
+        network: bool = False,
+    ) -> Workload:
+        """The `Workload` that this table stands beside, called by the file's name. Without ``command`` the program is
+        started with its options as the parameters are."""
+        return Workload(
+            name=self.path.stem,
+            title=title,
+            metrics=self.metrics,
+            params=self.params,
+            samples=self.samples,
+            command=command or (lambda params, host: Command(argv=self.argv(params))),
+            estimate_s=estimate_s,
+            resolve=resolve,
+            parse=parse,
+            notices=notices,
+            stated=stated,
+            label=label,
+            marks=marks,
+            network=network,
+        )
 
-class _Metrics(Sequence[Metric]):
-    def __init__(self, table: Table) -> None:
-        self._table = table
+
+class _Deferred(Sequence[_T]):
+    """What is read when it is first looked at."""
+
+    def __init__(self, read: Callable[[], Sequence[_T]]) -> None:
+        self._read = read
 
     @overload
-    def __getitem__(self, index: int) -> Metric: ...
+    def __getitem__(self, index: int) -> _T: ...
+
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Metric]: ...
-    def __getitem__(self, index: int | slice) -> Metric | Sequence[Metric]:
-        return self._table.contents.metrics[index]
+    def __getitem__(self, index: slice) -> Sequence[_T]: ...
+
+    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
+        return self._read()[index]
 
     def __len__(self) -> int:
-        return len(self._table.contents.metrics)
+        return len(self._read())
 
 
 class _Params(Mapping[str, Param]):
@@ -209,7 +262,7 @@ def _contents(path: Path) -> _Contents:
     metrics = {name: _merged(every, whole("metrics", name, line)) for name, line in given.metrics.items()}
     params = {name: whole("params", name, line) for name, line in given.params.items()}
     return _Contents(
-        source=_Source(program=given.program, every_metric=every, metrics=metrics, params=params),
+        source=msgspec.structs.replace(given, every_metric=every, metrics=metrics, params=params),
         metrics=tuple(record("metrics", name, {"name": name, **line}, Metric) for name, line in metrics.items()),
         params={name: record("params", name, line, Param) for name, line in params.items()},
     )

@@ -56,14 +56,16 @@ class Stamps:
             return
         self.some_local = True
         low, high = int(low), int(high)
-        self._skipped(low, high)
+        twice, skipped = zones.folds(store.zone, low, high)
+        if skipped:
+            inside = " OR ".join(f"start_l >= {first} AND start_l < {last}" for first, last in skipped)
+            self.never_were += int(store.one(f"SELECT count(*) FROM raw WHERE {inside}")[0])
         whole = (low // times.DAY_S * times.DAY_S, (high // times.DAY_S + 1) * times.DAY_S)  # few texts: they are kept
 
         def unix(name: str, *, later: bool = False) -> str:
             faced = zones.unix_sql(f"{name}_l", self.store.zone, *whole, later=later)
             return f"coalesce({name}_x, {faced})"
 
-        twice = zones.twice(store.zone, low, high)
         if not twice:
             stamps = ", ".join(f"{unix(name)} AS {name}_u" for name in _NAMES)
             store.db.execute(f"CREATE OR REPLACE TEMP VIEW stamped AS SELECT *, rowid AS rid, {stamps} FROM raw")
@@ -71,17 +73,8 @@ class Stamps:
         both = ", ".join(f"{unix(name)} AS {name}0, {unix(name, later=True)} AS {name}1" for name in _NAMES)
         store.db.execute(_FOLDED.replace("$both", both))
         inside = " OR ".join(f"(start_l >= {a} AND start_l < {b} AND end_l >= {a} AND end_l < {b})" for a, b in twice)
-        self.undecided += int(
-            store.one(
-                f"SELECT count(*) FROM raw WHERE ({inside}) AND end_l - start_l = elapsed_s + idle_s AND NOT step"
-            )[0]
-        )
-
-    def _skipped(self, low: int, high: int) -> None:
-        spans = zones.skipped(self.store.zone, low, high)
-        if spans:
-            inside = " OR ".join(f"start_l >= {first} AND start_l < {last}" for first, last in spans)
-            self.never_were += int(self.store.one(f"SELECT count(*) FROM raw WHERE {inside}")[0])
+        which = f"({inside}) AND end_l - start_l = elapsed_s + idle_s AND NOT step"
+        self.undecided += int(store.one(f"SELECT count(*) FROM raw WHERE {which}")[0])
 
     def notices(self, name: str) -> None:
         """Say what was odd in the file of that name."""

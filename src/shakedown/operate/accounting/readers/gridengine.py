@@ -34,14 +34,10 @@ _NO_TIME = ("-/-", "")
 
 
 def _mine(head: str) -> bool:
-    for line in head.split("\n"):
-        fields = line.split(":")
-        if line.startswith("#") or not line:
-            continue
-        return len(fields) >= 43 and all(
-            _NUMBER_WORD.fullmatch(fields[at]) for at in (_NUMBER, 7, _SUBMIT, _BEGIN, _END)
-        )
-    return False
+    first = next((line for line in head.split("\n") if line and not line.startswith("#")), "")
+    fields = first.split(":")
+    numbers = (_NUMBER, 7, _SUBMIT, _BEGIN, _END)
+    return len(fields) >= 43 and all(_NUMBER_WORD.fullmatch(fields[at]) for at in numbers)
 
 
 def read(store: Store, path: Path) -> None:

@@ -20,34 +20,10 @@ from ._lines import Tally, lines, signed
 
 #: The keys in the order in which Slurm writes them (jobcomp_filetxt.c); some came later.
 _KEYS = (
-    *(
-        "JobId",
-        "UserId",
-        "GroupId",
-        "Name",
-        "JobState",
-        "Partition",
-        "TimeLimit",
-        "StartTime",
-        "EndTime",
-        "NodeList",
-        "NodeCnt",
-    ),
-    *(
-        "ProcCnt",
-        "WorkDir",
-        "ReservationName",
-        "Gres",
-        "Tres",
-        "Account",
-        "QOS",
-        "WcKey",
-        "Cluster",
-        "SubmitTime",
-        "EligibleTime",
-    ),
-    *("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset", "DerivedExitCode", "ExitCode"),
-)
+    "JobId", "UserId", "GroupId", "Name", "JobState", "Partition", "TimeLimit", "StartTime", "EndTime", "NodeList",
+    "NodeCnt", "ProcCnt", "WorkDir", "ReservationName", "Gres", "Tres", "Account", "QOS", "WcKey", "Cluster", "SubmitTime",
+    "EligibleTime", "ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset", "DerivedExitCode", "ExitCode",
+)  # fmt: skip
 #: Where there is no time.
 _NO_TIME = ("", "Unknown", "None", "N/A", "0", "(null)")
 

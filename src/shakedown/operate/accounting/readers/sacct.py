@@ -27,22 +27,13 @@ from ._folded import STAMPS, Stamps
 from ._unread import ENDED, NOTHING, USED, Unread, odd
 
 _KNOWN = (
-    "JobID",
-    "JobIDRaw",
-    "AllocTRES",
-    "AllocCPUS",
-    "NCPUS",
-    "ElapsedRaw",
-    "Eligible",
-    "Partition",
-    "Account",
-    "Submit",
-)
+    "JobID", "JobIDRaw", "AllocTRES", "AllocCPUS", "NCPUS", "ElapsedRaw", "Eligible", "Partition", "Account", "Submit",
+)  # fmt: skip
 #: Columns that hold anybody's words, the likeliest first.
 _FREE = (
-    *("JobName", "SubmitLine", "Comment", "WorkDir", "AdminComment", "SystemComment", "Extra", "Reason", "Constraints"),
+    "JobName", "SubmitLine", "Comment", "WorkDir", "AdminComment", "SystemComment", "Extra", "Reason", "Constraints",
     "WCKey",
-)
+)  # fmt: skip
 _STAMP = r"|Unknown|None|N/A|\d{9,13}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _NUMBERS = ("ElapsedRaw", "TimelimitRaw", "CPUTimeRAW", "UID", "GID", "AssocID")
 _CHECKS = {

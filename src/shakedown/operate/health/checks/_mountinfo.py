@@ -6,64 +6,17 @@ import re
 from typing import NamedTuple
 
 #: File systems that hold nothing of a user's, that are always full, or that mount what one looks at (autofs).
-PSEUDO = frozenset(
-    (
-        "autofs",
-        "binfmt_misc",
-        "bpf",
-        "cgroup",
-        "cgroup2",
-        "configfs",
-        "debugfs",
-        "devpts",
-        "devtmpfs",
-        "efivarfs",
-        "erofs",
-        "fusectl",
-        "hugetlbfs",
-        "iso9660",
-        "mqueue",
-        "nsfs",
-        "proc",
-        "pstore",
-        "ramfs",
-        "rpc_pipefs",
-        "securityfs",
-        "selinuxfs",
-        "squashfs",
-        "sysfs",
-        "tracefs",
-        "fuse.gvfsd-fuse",
-        "fuse.portal",
-        "fuse.lxcfs",
-    )
-)
+PSEUDO = frozenset((
+    "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs",
+    "efivarfs", "erofs", "fusectl", "hugetlbfs", "iso9660", "mqueue", "nsfs", "proc", "pstore", "ramfs",
+    "rpc_pipefs", "securityfs", "selinuxfs", "squashfs", "sysfs", "tracefs", "fuse.gvfsd-fuse", "fuse.portal",
+    "fuse.lxcfs",
+))  # fmt: skip
 #: File systems behind a server or a daemon, which may never answer: each has a child of its own.
-REMOTE = frozenset(
-    (
-        "nfs",
-        "nfs4",
-        "lustre",
-        "gpfs",
-        "mmfs",
-        "beegfs",
-        "panfs",
-        "cifs",
-        "smb3",
-        "ceph",
-        "glusterfs",
-        "9p",
-        "afs",
-        "orangefs",
-        "pvfs2",
-        "wekafs",
-        "dvs",
-        "fuse",
-        "fuseblk",
-        "virtiofs",
-        "vastnfs",
-    )
-)
+REMOTE = frozenset((
+    "nfs", "nfs4", "lustre", "gpfs", "mmfs", "beegfs", "panfs", "cifs", "smb3", "ceph", "glusterfs", "9p",
+    "afs", "orangefs", "pvfs2", "wekafs", "dvs", "fuse", "fuseblk", "virtiofs", "vastnfs",
+))  # fmt: skip
 
 
 class Mount(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..growth import HOUR_S, Counters
-from ..records import Finding, Metric
-from ..thresholds import at_most, shown
+from ..records import Finding, Metric, counter
+from ..thresholds import at_most, shown, wrong
 
 #: Where the classic counters of InfiniBand stop (IBTA, PortCounters): they stay there until they are cleared.
 SATURATED = {
@@ -43,46 +43,20 @@ def judge(
     quiet = 0
     for name, value in values.items():
         growth = grown.grown(f"{port} {name}", value)
-        metrics.append(
-            Metric(
-                name=f"{check}_port_errors_total",
-                value=value,
-                labels={"port": port, "counter": name},
-                help="Error counters of the network ports, as they stand.",
-                counter=True,
-                unit="c",
-            )
-        )
+        labels = {"port": port, "counter": name}
+        words = "Error counters of the network ports, as they stand."
+        metrics.append(counter(f"{check}_port_errors_total", value, labels, words))
+        item = f"{port} {name}"
         if value == SATURATED.get(name):
-            findings.append(_saturated(check, port, name, value))
+            what = f"{name} stands at {value}, where this counter stops: further errors are not seen"
+            clear = "clear the counters of this port (perfquery -R), then look again"
+            findings.append(wrong(check, item, what, clear, severity="UNKNOWN", value=value))
             continue
         warning, critical = limits.get(name, (None, None))
-        one = at_most(
-            check,
-            f"{name} {growth.words(HOUR_S)}",
-            growth.within,
-            warning,
-            critical,
-            action,
-            item=f"{port} {name}",
-        )
+        one = at_most(check, f"{name} {growth.words(HOUR_S)}", growth.within, warning, critical, action, item=item)
         findings += [one] if one.severity != "OK" else []
         quiet += one.severity == "OK"
     if quiet and not findings:
-        findings.append(
-            Finding(
-                check=check, item=f"{port} errors", what=f"{shown(quiet, '')} error counters are within their limits"
-            )
-        )
+        what = f"{shown(quiet, '')} error counters are within their limits"
+        findings.append(Finding(check=check, item=f"{port} errors", what=what))
     return findings, metrics
-
-
-def _saturated(check: str, port: str, name: str, value: int) -> Finding:
-    return Finding(
-        check=check,
-        item=f"{port} {name}",
-        severity="UNKNOWN",
-        what=f"{name} stands at {value}, where this counter stops: further errors are not seen",
-        value=value,
-        action="clear the counters of this port (perfquery -R), then look again",
-    )

@@ -10,7 +10,7 @@ from ....records import Record
 from ....strict import NotNegative
 from ..node_access import NodeAccess
 from ..records import Check, CheckContext, Finding, Metric, Outcome, Severity
-from ..thresholds import at_most, refused, unknown
+from ..thresholds import at_most, refused, unknown, wrong
 
 _UNSYNCHRONISED = 0x0040  # STA_UNSYNC of <sys/timex.h>
 _ACTION = "see chronyc sources, or what else should keep the clock; let its port (UDP 123) through"
@@ -29,39 +29,26 @@ def run(look: CheckContext) -> Outcome:
     try:
         found = look.senses.timex()
     except OSError as error:
-        findings.append(
-            unknown("clock", f"adjtimex: {refused(error)}", action="run the check outside of the container")
-        )
+        action = "run the check outside of the container"
+        findings.append(unknown("clock", f"adjtimex: {refused(error)}", action=action))
     else:
         synchronised = not found.status & _UNSYNCHRONISED
-        metrics.append(
-            Metric(
-                name="clock_synchronised", value=float(synchronised), help="Whether the kernel's clock is disciplined."
-            )
-        )
+        words = "Whether the kernel's clock is disciplined."
+        metrics.append(Metric("clock_synchronised", float(synchronised), help=words))
         if synchronised:
             limits = (plan.warning_s, plan.critical_s)
             what = "offset that is being corrected"
             findings.append(at_most("clock", what, abs(found.offset_s), *limits, _ACTION, item="kernel", unit="s"))
+        elif plan.synchronised:
+            what = "nothing disciplines the clock"
+            findings.append(wrong("clock", "kernel", what, _ACTION, severity="WARNING", limit="synchronised"))
         else:
-            findings.append(_undisciplined(plan))
+            what = "nothing disciplines the clock; the plan does not require it"
+            findings.append(Finding(check="clock", item="kernel", what=what))
     tracking = chrony(look.senses)
     if tracking is not None:
         findings += _chrony(tracking, plan, metrics)
     return Outcome(findings=tuple(findings), metrics=tuple(metrics))
-
-
-def _undisciplined(plan: ClockConfig) -> Finding:
-    if not plan.synchronised:
-        return Finding(check="clock", item="kernel", what="nothing disciplines the clock; the plan does not require it")
-    return Finding(
-        check="clock",
-        item="kernel",
-        severity="WARNING",
-        what="nothing disciplines the clock",
-        limit="synchronised",
-        action=_ACTION,
-    )
 
 
 def chrony(senses: NodeAccess) -> dict[str, float | str] | None:
@@ -71,9 +58,7 @@ def chrony(senses: NodeAccess) -> dict[str, float | str] | None:
     said = senses.run(("chronyc", "-n", "-c", "tracking"), limit_s=2.0)
     fields = said.out.strip().split(",")
     if not said.ok or len(fields) < 14:
-        return {
-            "why": (said.err or said.out).strip().splitlines()[-1] if (said.err or said.out).strip() else "no answer"
-        }
+        return {"why": ((said.err or said.out).strip().splitlines() or ["no answer"])[-1]}
     # reference id, source, stratum, reference time, offset of the system clock, last offset, RMS offset, frequency,
     # residual frequency, skew, root delay, root dispersion, update interval, leap status (chronyc(1), tracking)
     return {"source": fields[1], "offset_s": float(fields[4]), "leap": fields[13]}
@@ -84,10 +69,9 @@ def _chrony(tracking: dict[str, float | str], plan: ClockConfig, metrics: list[M
         return [unknown("clock", f"chronyd runs but does not answer: {tracking['why']}", item="chrony", action=_ACTION)]
     if tracking["leap"] == "Not synchronised":
         severity: Severity = "WARNING" if plan.synchronised else "OK"
-        what = "chrony follows no source"
-        return [Finding(check="clock", item="chrony", severity=severity, what=what, action=_ACTION)]
+        return [wrong("clock", "chrony", "chrony follows no source", _ACTION, severity=severity)]
     offset = abs(float(tracking["offset_s"]))
-    metrics.append(Metric(name="clock_offset_seconds", value=offset, help="As chrony sees it, unsigned.", unit="s"))
+    metrics.append(Metric("clock_offset_seconds", offset, help="As chrony sees it, unsigned.", unit="s"))
     limits = (plan.warning_s, plan.critical_s)
     return [at_most("clock", "offset", offset, *limits, _ACTION, item="chrony", unit="s")]
 

@@ -10,7 +10,7 @@ from typing import Any
 from ....records import Record
 from ..node_access import NodeAccess, cpu_list
 from ..records import Check, CheckContext, Finding, Metric, Outcome
-from ..thresholds import equal, unknown
+from ..thresholds import equal, unknown, wrong
 
 _FOLDER = "/sys/devices/system/cpu"
 
@@ -32,17 +32,11 @@ def run(look: CheckContext) -> Outcome:
     sockets, cores = topology(senses, online)
     action = "drain; see the firmware's log: a processor or its cores are disabled"
     why = "the topology is not in sysfs"
+    compare = "compare with the plan: hyper-threading in the firmware, CPUs taken offline (lscpu -e)"
     findings = [
         equal("cpu", "sockets", len(sockets) or None, plan.sockets, action, item="sockets", why=why),
         equal("cpu", "physical cores", len(cores) or None, plan.cores, action, item="cores", why=why),
-        equal(
-            "cpu",
-            "logical CPUs online",
-            len(online),
-            plan.cpus,
-            "compare with the plan: hyper-threading in the firmware, CPUs taken offline (lscpu -e)",
-            item="cpus",
-        ),
+        equal("cpu", "logical CPUs online", len(online), plan.cpus, compare, item="cpus"),
     ]
     learnt: dict[str, Any] = {"sockets": len(sockets), "cores": len(cores), "cpus": len(online)}
     learnt = {key: value for key, value in learnt.items() if value}
@@ -51,7 +45,7 @@ def run(look: CheckContext) -> Outcome:
     if len(clock) == 1:
         governor, maximum_mhz, _ = next(iter(clock))
         learnt |= {"governor": governor, "maximum_mhz": maximum_mhz}
-    metrics = (Metric(name="cpus_online", value=len(online), help="Logical CPUs that run."),)
+    metrics = (Metric("cpus_online", len(online), help="Logical CPUs that run."),)
     return Outcome(findings=tuple(findings), metrics=metrics, learnt=learnt)
 
 
@@ -91,30 +85,14 @@ def clock_findings(found: dict[tuple[str, int, int], int], plan: CpuConfig) -> l
     shown = sorted({governor for governor, _, _ in found})
     findings = [equal("cpu", "governor", ", ".join(shown), plan.governor, action, item="governor", severity="WARNING")]
     if len(shown) > 1 and plan.governor is None:
-        findings = [
-            Finding(
-                check="cpu",
-                item="governor",
-                severity="WARNING",
-                what=f"CPUs have different governors: {', '.join(shown)}",
-                action=action,
-            )
-        ]
+        what = f"CPUs have different governors: {', '.join(shown)}"
+        findings = [wrong("cpu", "governor", what, action, severity="WARNING")]
     for _, allowed, able in sorted(found):
         wanted = plan.maximum_mhz if plan.maximum_mhz is not None else able or None
         if allowed and wanted and allowed < wanted:
-            source = "plan" if plan.maximum_mhz is not None else "hardware"
-            findings.append(
-                Finding(
-                    check="cpu",
-                    item="clock",
-                    severity="WARNING",
-                    what=f"the clock may rise to {allowed} MHz only, not to {wanted}",
-                    value=allowed,
-                    limit=f">= {wanted} MHz ({source})",
-                    action=action,
-                )
-            )
+            limit = f">= {wanted} MHz ({'plan' if plan.maximum_mhz is not None else 'hardware'})"
+            what = f"the clock may rise to {allowed} MHz only, not to {wanted}"
+            findings.append(wrong("cpu", "clock", what, action, severity="WARNING", value=allowed, limit=limit))
             break
     return findings
 

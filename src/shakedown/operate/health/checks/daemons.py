@@ -11,8 +11,8 @@ from typing import Any
 
 from ....records import Record
 from ..node_access import NodeAccess
-from ..records import Check, CheckContext, Finding, Outcome
-from ..thresholds import unknown
+from ..records import Check, CheckContext, Finding, Outcome, Severity
+from ..thresholds import unknown, wrong
 from ._proc import processes
 
 _MUNGE = "/run/munge/munge.socket.2"
@@ -75,13 +75,9 @@ def _finding(one: Daemon, why: str) -> Finding:
         return Finding(check="daemons", item=one.name, what="answers" if one.socket else "is there")
     if one.socket is not None and why.endswith("Permission denied"):
         return unknown("daemons", why, item=one.name, action="run the check as root")
-    return Finding(
-        check="daemons",
-        item=one.name,
-        severity="WARNING" if one.severity == "WARNING" else "CRITICAL",
-        what=f"does not answer: {why}",
-        action=f"systemctl status {one.name}; its log says why it ended",
-    )
+    action = f"systemctl status {one.name}; its log says why it ended"
+    severity: Severity = "WARNING" if one.severity == "WARNING" else "CRITICAL"
+    return wrong("daemons", one.name, f"does not answer: {why}", action, severity=severity)
 
 
 def listening(senses: NodeAccess) -> set[int]:

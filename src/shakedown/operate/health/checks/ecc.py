@@ -12,8 +12,8 @@ from ....strict import NotNegative
 from ....units import whole_number
 from ..growth import DAY_S, Counters, Growth
 from ..node_access import NodeAccess
-from ..records import Check, CheckContext, Finding, Metric, Outcome
-from ..thresholds import at_most, refused, unknown
+from ..records import Check, CheckContext, Finding, Metric, Outcome, Severity, counter
+from ..thresholds import at_most, refused, unknown, wrong
 
 _FOLDER = "/sys/devices/system/edac/mc"
 
@@ -58,17 +58,11 @@ def run(look: CheckContext) -> Outcome:
         return Outcome(absent=f"no memory controller below {_FOLDER}: no ECC memory, or its EDAC driver is not loaded")
     findings: list[Finding] = []
     if plan.controllers is not None and len(controllers) != plan.controllers:
-        findings.append(
-            Finding(
-                check="ecc",
-                item="controllers",
-                severity="UNKNOWN" if len(controllers) < plan.controllers else "WARNING",
-                what=f"EDAC shows {len(controllers)} memory controllers instead of {plan.controllers}",
-                value=len(controllers),
-                limit=f"{plan.controllers} (plan)",
-                action="load the EDAC driver of this processor (lsmod, modprobe); a kernel update may have lost it",
-            )
-        )
+        there, limit = len(controllers), f"{plan.controllers} (plan)"
+        what = f"EDAC shows {there} memory controllers instead of {plan.controllers}"
+        action = "load the EDAC driver of this processor (lsmod, modprobe); a kernel update may have lost it"
+        severity: Severity = "UNKNOWN" if there < plan.controllers else "WARNING"
+        findings.append(wrong("ecc", "controllers", what, action, severity=severity, value=there, limit=limit))
     grown = Counters(look.kept, look.now_s, DAY_S)
     metrics: list[Metric] = []
     for controller in controllers:
@@ -90,28 +84,14 @@ def run(look: CheckContext) -> Outcome:
 def _module(
     look: CheckContext, label: str, controller: str, corrected: int, uncorrected: int, grown: Counters
 ) -> tuple[list[Finding], list[Metric]]:
-    labels = {"module": label}
+    words = "Memory errors that were {} since the start of the machine (EDAC)."
     metrics = [
-        Metric(
-            name=f"memory_{kind}_errors_total",
-            value=value,
-            labels=labels,
-            help=f"Memory errors that were {kind} since the start of the machine (EDAC).",
-            counter=True,
-            unit="c",
-        )
+        counter(f"memory_{kind}_errors_total", value, {"module": label}, words.format(kind))
         for kind, value in (("corrected", corrected), ("uncorrected", uncorrected))
     ]
+    what, action = "uncorrected memory errors since the start", "drain; replace this module"
     findings = [
-        at_most(
-            "ecc",
-            "uncorrected memory errors since the start",
-            uncorrected,
-            None,
-            0,
-            "drain; replace this module",
-            item=f"{label} uncorrected",
-        ),
+        at_most("ecc", what, uncorrected, None, 0, action, item=f"{label} uncorrected"),
         _corrected(look, label, controller, corrected, grown.grown(f"ce {label}", corrected)),
     ]
     return [one for one in findings if one.severity != "OK"], metrics

@@ -10,7 +10,7 @@ from ....records import Record
 from ..growth import HOUR_S, Counters
 from ..node_access import NodeAccess
 from ..records import Check, CheckContext, Finding, Metric, Outcome, Severity
-from ..thresholds import equal, refused, unknown
+from ..thresholds import equal, refused, unknown, wrong
 from ._ports import judge
 
 _FOLDER = "/sys/class/net"
@@ -42,15 +42,9 @@ def run(look: CheckContext) -> Outcome:
     ]
     if not there and not planned:
         return Outcome(absent="no Ethernet interface with hardware behind it")
+    action = "check whether it was renamed (ip link), or its driver is not loaded"
     findings = [
-        Finding(
-            check="ethernet",
-            item=name,
-            severity="CRITICAL",
-            what="there is no such interface",
-            limit="there (plan)",
-            action="check whether it was renamed (ip link), or its driver is not loaded",
-        )
+        wrong("ethernet", name, "there is no such interface", action, limit="there (plan)")
         for name in planned
         if name not in there
     ]
@@ -80,33 +74,18 @@ def _interface(
     folder = f"{_FOLDER}/{name}"
     state = senses.word(f"{folder}/operstate") or ""
     up = state == "up" or (state == "unknown" and _number(senses, f"{folder}/carrier") == 1)
-    severity: Severity = "CRITICAL" if planned and not up else "OK"
     note = "" if planned else "; the plan does not name it"
-    findings = [
-        Finding(
-            check="ethernet",
-            item=name,
-            severity=severity,
-            what=f"the link is {'up' if up else state or 'in an unknown state'}{note}",
-            value=state,
-            limit="up (plan)" if planned else "",
-            action=_ACTION if severity != "OK" else "",
-        )
-    ]
+    what = f"the link is {'up' if up else state or 'in an unknown state'}{note}"
+    ill, limit = bool(planned and not up), "up (plan)" if planned else ""
+    severity: Severity = "CRITICAL" if ill else "OK"
+    findings = [wrong("ethernet", name, what, _ACTION * ill, severity=severity, value=state, limit=limit)]
     speed = _number(senses, f"{folder}/speed") if up else None
     speed = speed if speed and speed > 0 else None
     if planned and planned.mbit_s is not None and up:
         findings.append(equal("ethernet", "Mbit/s", speed, planned.mbit_s, _ACTION, item=f"{name} speed"))
     if up and senses.word(f"{folder}/duplex") == "half":
-        findings.append(
-            Finding(
-                check="ethernet",
-                item=f"{name} duplex",
-                severity="WARNING",
-                what="the link runs half duplex",
-                action="let both ends negotiate (ethtool -s IF autoneg on)",
-            )
-        )
+        action = "let both ends negotiate (ethtool -s IF autoneg on)"
+        findings.append(wrong("ethernet", f"{name} duplex", "the link runs half duplex", action, severity="WARNING"))
     values = {key: value for key in _LIMITS if (value := _number(senses, f"{folder}/statistics/{key}")) is not None}
     changes = _number(senses, f"{folder}/carrier_changes")
     limits = {key: (float(limit), 10.0 * limit) for key, limit in {**_LIMITS, **plan.errors}.items()}

@@ -18,7 +18,7 @@ from ..exposure import GPU_BUSY
 from ..growth import DAY_S, Counters
 from ..node_access import NodeAccess
 from ..records import Check, CheckContext, Finding, Metric, Outcome, Severity
-from ..thresholds import at_least, at_most, check_bytes, equal, unknown
+from ..thresholds import at_least, at_most, check_bytes, equal, unknown, wrong
 
 _NVIDIA = "0x10de"
 _RESET = "drain; reset the GPU (nvidia-smi --gpu-reset -i ID)"
@@ -63,9 +63,9 @@ def run(look: CheckContext) -> Outcome:
     findings.append(_count(len(answering), wanted, "the driver"))
     grown = Counters(look.kept, look.now_s, DAY_S)
     for one in found:
-        findings += [_lost(one)] if one.lost else judge(one, plan, grown)
+        findings += judge(one, plan, grown)
     metrics = [metric for one in answering for metric in _metrics(one)]
-    metrics.append(Metric(name="gpus", value=len(answering), help="GPUs that answer the driver."))
+    metrics.append(Metric("gpus", len(answering), help="GPUs that answer the driver."))
     return Outcome(
         findings=tuple(findings),
         metrics=tuple(metrics),
@@ -80,12 +80,8 @@ def bus(senses: NodeAccess) -> list[str]:
     folder = "/sys/bus/pci/devices"
     found = []
     for name in senses.names(folder):
-        if senses.word(f"{folder}/{name}/vendor") == _NVIDIA and (senses.word(f"{folder}/{name}/class") or "")[:6] in (
-            "0x0300",
-            "0x0302",
-            "0x0380",
-            "0x1200",
-        ):
+        kind = (senses.word(f"{folder}/{name}/class") or "")[:6]
+        if senses.word(f"{folder}/{name}/vendor") == _NVIDIA and kind in ("0x0300", "0x0302", "0x0380", "0x1200"):
             found.append(name)
     return found
 
@@ -114,14 +110,9 @@ def _silent(why: str, on_bus: bool, driver: bool) -> Finding:
     """GPUs that nobody tells of: broken where the driver is loaded, not looked at where we lack the means."""
     if "is installed" in why or "permission" in why.lower():
         return unknown("gpus", why, item="driver", action="install nvidia-ml-py or nvidia-smi; run the check as root")
-    state = "loaded and does not answer" if driver else "not loaded"
-    return Finding(
-        check="gpus",
-        item="driver",
-        severity="CRITICAL" if on_bus or driver else "UNKNOWN",
-        what=f"the driver is {state}: {why}",
-        action=_POWER_CYCLE if driver else "modprobe nvidia; see the kernel's log for why it was not loaded",
-    )
+    what = f"the driver is {'loaded and does not answer' if driver else 'not loaded'}: {why}"
+    action = _POWER_CYCLE if driver else "modprobe nvidia; see the kernel's log for why it was not loaded"
+    return wrong("gpus", "driver", what, action, severity="CRITICAL" if on_bus or driver else "UNKNOWN")
 
 
 def _count(there: int, wanted: int | None, who: str) -> Finding:
@@ -129,24 +120,17 @@ def _count(there: int, wanted: int | None, who: str) -> Finding:
     return equal("gpus", f"GPUs that {who} shows", there, wanted, action, item=f"count by {who}")
 
 
-def _lost(one: GpuState) -> Finding:
-    return Finding(
-        check="gpus",
-        item=one.label,
-        severity="CRITICAL",
-        what=f"does not answer: {one.lost}",
-        action=_RESET if "reset" in one.lost.lower() else _POWER_CYCLE,
-    )
-
-
 def judge(one: GpuState, plan: GpusConfig, grown: Counters) -> list[Finding]:
     """What is wrong with one GPU, or one finding that says that nothing is."""
+    if one.lost:
+        action = _RESET if "reset" in one.lost.lower() else _POWER_CYCLE
+        return [wrong("gpus", one.label, f"does not answer: {one.lost}", action)]
     found = [*_as_planned(one, plan), *_link(one, plan, grown), *_memory(one, plan, grown), *_heat(one, plan)]
     if one.reset_required:
         found.append(_ill(one, "reset", "CRITICAL", "the driver requests a reset", _RESET))
-    wrong = [finding for finding in found if finding.severity != "OK"]
-    if wrong:
-        return wrong
+    ill = [finding for finding in found if finding.severity != "OK"]
+    if ill:
+        return ill
     shown = [
         one.name,
         f"PCIe {one.generation} x{one.width}" if one.width else "",
@@ -157,7 +141,7 @@ def judge(one: GpuState, plan: GpusConfig, grown: Counters) -> list[Finding]:
 
 
 def _ill(one: GpuState, part: str, severity: Any, what: str, action: str, value: int | float | None = None) -> Finding:
-    return Finding(check="gpus", item=f"{one.label} {part}", severity=severity, what=what, value=value, action=action)
+    return wrong("gpus", f"{one.label} {part}", what, action, severity=severity, value=value)
 
 
 def _as_planned(one: GpuState, plan: GpusConfig) -> list[Finding]:
@@ -171,10 +155,8 @@ def _as_planned(one: GpuState, plan: GpusConfig) -> list[Finding]:
     for part, value, wanted, severity, action in rows:
         if wanted is not None:
             shown = None if value is None or value == "" else str(value)
-            why = "the driver does not say"
-            found.append(
-                equal("gpus", part, shown, str(wanted), action, item=f"{one.label} {part}", severity=severity, why=why)
-            )
+            item, why = f"{one.label} {part}", "the driver does not say"
+            found.append(equal("gpus", part, shown, str(wanted), action, item=item, severity=severity, why=why))
     if plan.memory is not None:
         from ....units import parse_bytes
 
@@ -182,11 +164,9 @@ def _as_planned(one: GpuState, plan: GpusConfig) -> list[Finding]:
         item = f"{one.label} memory"
         found.append(at_least("gpus", "memory", one.memory_bytes, None, limit, _RESET, item=item, unit="B"))
     if plan.power_limit_w is not None:
-        item = f"{one.label} power limit"
-        action = f"nvidia-smi -pl {plan.power_limit_w:g}"
-        found.append(
-            at_least("gpus", "power limit", one.power_limit_w, plan.power_limit_w, None, action, item=item, unit="W")
-        )
+        item, limit = f"{one.label} power limit", plan.power_limit_w
+        action = f"nvidia-smi -pl {limit:g}"
+        found.append(at_least("gpus", "power limit", one.power_limit_w, limit, None, action, item=item, unit="W"))
     return found
 
 
@@ -279,7 +259,7 @@ def _metrics(one: GpuState) -> list[Metric]:
         ("gpu_nvlinks_up", one.links_up, "NVLinks that are up.", False),
     )
     return [
-        Metric(name=name, value=float(value), labels=labels, help=text, counter=counter, unit="c" if counter else "")
+        Metric(name, float(value), labels, text, counter=counter, unit="c" if counter else "")
         for name, value, text, counter in rows
         if value is not None
     ]
@@ -289,15 +269,9 @@ def _learnt(found: list[GpuState]) -> dict[str, Any]:
     if not found:
         return {}
     learnt: dict[str, Any] = {"count": len(found)}
-    for key, values in (
-        ("name", {one.name for one in found}),
-        ("driver", {one.driver for one in found}),
-        ("pcie_width", {one.width for one in found}),
-        ("pcie_generation", {one.generation_max for one in found}),
-        ("ecc", {one.ecc for one in found}),
-        ("nvlinks", {one.links_up for one in found}),
-        ("persistence", {one.persistence for one in found}),
-    ):
+    of_state = {"pcie_width": "width", "pcie_generation": "generation_max", "nvlinks": "links_up"}
+    for key in ("name", "driver", "pcie_width", "pcie_generation", "ecc", "nvlinks", "persistence"):
+        values = {getattr(one, of_state.get(key, key)) for one in found}
         value = next(iter(values))
         if len(values) == 1 and value not in (None, ""):
             learnt[key] = value

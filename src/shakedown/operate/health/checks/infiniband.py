@@ -15,7 +15,7 @@ from ....records import Record
 from ..growth import HOUR_S, Counters
 from ..node_access import NodeAccess
 from ..records import Check, CheckContext, Finding, Metric, Outcome
-from ..thresholds import equal, refused, unknown
+from ..thresholds import equal, refused, unknown, wrong
 from ._ports import judge
 
 _FOLDER = "/sys/class/infiniband"
@@ -60,7 +60,12 @@ def run(look: CheckContext) -> Outcome:
     planned = {one.name: one for one in plan.ports}
     if not there and not planned:
         return Outcome(absent=f"{_FOLDER} is not there: no adapter, or its driver is not loaded")
-    findings = [_missing(name) for name in planned if name not in there]
+    reload = "drain; lspci | grep -i mellanox; load the driver, or reseat the adapter"
+    findings = [
+        wrong("infiniband", name, "there is no such port", reload, limit="there (plan)")
+        for name in planned
+        if name not in there
+    ]
     metrics: list[Metric] = []
     learnt = []
     grown = Counters(look.kept, look.now_s, HOUR_S)
@@ -78,17 +83,6 @@ def run(look: CheckContext) -> Outcome:
         learnt += [found] if found["state"] == "active" else []
     return Outcome(
         findings=tuple(findings), metrics=tuple(metrics), kept=grown.kept, learnt={"ports": learnt} if learnt else {}
-    )
-
-
-def _missing(name: str) -> Finding:
-    return Finding(
-        check="infiniband",
-        item=name,
-        severity="CRITICAL",
-        what="there is no such port",
-        limit="there (plan)",
-        action="drain; lspci | grep -i mellanox; load the driver, or reseat the adapter",
     )
 
 
@@ -115,27 +109,14 @@ def _port(
     firmware = senses.word(f"{_FOLDER}/{device}/fw_ver")
     if planned and planned.firmware:
         action = "bring the firmware to the planned version (mlxfwmanager) when the node is empty"
+        item = f"{name} firmware"
         findings.append(
-            equal(
-                "infiniband",
-                "firmware",
-                firmware,
-                planned.firmware,
-                action,
-                item=f"{name} firmware",
-                severity="WARNING",
-            )
+            equal("infiniband", "firmware", firmware, planned.firmware, action, item=item, severity="WARNING")
         )
     limits = {key: (float(limit), 10.0 * limit) for key, limit in {**_LIMITS, **plan.errors}.items()}
     more, metrics = judge("infiniband", name, counters(senses, folder), limits, grown, _ACTION)
-    metrics.append(
-        Metric(
-            name="infiniband_port_active",
-            value=float(state == "active"),
-            labels={"port": name},
-            help="Whether a port of InfiniBand, Omni-Path or RoCE is active.",
-        )
-    )
+    words = "Whether a port of InfiniBand, Omni-Path or RoCE is active."
+    metrics.append(Metric("infiniband_port_active", float(state == "active"), {"port": name}, words))
     learnt: dict[str, str | float] = {"name": name, "state": state}
     if rate:
         learnt["gbit_s"] = rate
@@ -155,15 +136,8 @@ def _state(name: str, state: str, physical: str, planned: Port | None) -> Findin
         action = "the link is up but no subnet manager has configured it: see opensm or the switch"
     elif physical == "disabled":
         action = "the port is switched off: ibportstate, or the firmware's settings"
-    return Finding(
-        check="infiniband",
-        item=name,
-        severity="CRITICAL",
-        what=f"{words}, not {planned.state}",
-        value=state,
-        limit=f"{planned.state} (plan)",
-        action=action,
-    )
+    what, limit = f"{words}, not {planned.state}", f"{planned.state} (plan)"
+    return wrong("infiniband", name, what, action, value=state, limit=limit)
 
 
 def counters(senses: NodeAccess, folder: str) -> dict[str, int]:

@@ -16,6 +16,7 @@ from .. import exposure, faults, kernellines
 from ..kernellines import Cursor, Line
 from ..node_access import NodeAccess
 from ..records import Check, CheckContext, Finding, Occasion, Outcome
+from ..thresholds import unknown
 
 
 class KernellogConfig(Record, frozen=True, kw_only=True):
@@ -32,13 +33,8 @@ def run(look: CheckContext) -> Outcome:
     boot_s = boot_time_s(look.senses, look.now_s)
     lines, why = read(look.senses, boot_s)
     if lines is None:
-        lost = Finding(
-            check="kernellog",
-            severity="UNKNOWN",
-            what=f"the kernel's log cannot be read: {why}",
-            action="run the check as root, or join the group adm or systemd-journal",
-        )
-        return Outcome(findings=(lost,))
+        action = "run the check as root, or join the group adm or systemd-journal"
+        return Outcome(findings=(unknown("kernellog", f"the kernel's log cannot be read: {why}", action=action),))
     same = look.kept.get("boot") == look.boot and bool(look.boot)
     cursor = Cursor(*look.kept["cursor"]) if same and "cursor" in look.kept else Cursor()
     new, after = kernellines.news(lines, cursor)
@@ -53,9 +49,8 @@ def run(look: CheckContext) -> Outcome:
         "cursor": list(after),
         "occasions": [msgspec.to_builtins(one) for one in occasions],
     }
-    read_all = Finding(
-        check="kernellog", what=f"read, {len(new)} new line{'' if len(new) == 1 else 's'}", value=len(new)
-    )
+    what = f"read, {len(new)} new line{'' if len(new) == 1 else 's'}"
+    read_all = Finding(check="kernellog", what=what, value=len(new))
     return Outcome(findings=(read_all, *findings), metrics=faults.metrics(occasions), kept=kept)
 
 

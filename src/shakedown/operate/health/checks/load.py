@@ -11,7 +11,7 @@ import re
 from ....records import Record
 from ....strict import NotNegative
 from ..node_access import cpu_list
-from ..records import Check, CheckContext, Finding, Metric, Outcome
+from ..records import Check, CheckContext, Metric, Outcome
 from ..thresholds import at_most, unknown
 
 
@@ -26,29 +26,16 @@ def run(look: CheckContext) -> Outcome:
         return Outcome(findings=(unknown("load", "/proc/loadavg is not there"),))
     cpus = len(cpu_list(look.senses.word("/sys/devices/system/cpu/online") or "")) or 1
     minute, _, quarter = (float(word) for word in words[:3])
-    findings: list[Finding] = [
-        at_most(
-            "load",
-            f"load over 15 minutes for each of {cpus} CPUs",
-            quarter / cpus,
-            look.plan.warning,
-            look.plan.critical,
-            "see what waits: ps -eo stat,pid,wchan,comm | grep ^D, and who runs more than the node has CPUs",
-        )
-    ]
-    metrics = [Metric(name="load_1min", value=minute, help="Processes that run or wait, over a minute.", least=0.0)]
+    what = f"load over 15 minutes for each of {cpus} CPUs"
+    action = "see what waits: ps -eo stat,pid,wchan,comm | grep ^D, and who runs more than the node has CPUs"
+    finding = at_most("load", what, quarter / cpus, look.plan.warning, look.plan.critical, action)
+    metrics = [Metric("load_1min", minute, help="Processes that run or wait, over a minute.", least=0.0)]
     for kind in ("cpu", "io", "memory"):
         text = look.senses.text(f"/proc/pressure/{kind}") if look.senses.there(f"/proc/pressure/{kind}") else None
         if found := re.search(r"^some avg10=([\d.]+)", text or "", re.MULTILINE):
-            metrics.append(
-                Metric(
-                    name="pressure_ratio",
-                    value=float(found[1]) / 100,
-                    labels={"resource": kind},
-                    help="Share of the last 10 s in which something waited for it.",
-                )
-            )
-    return Outcome(findings=tuple(findings), metrics=tuple(metrics), load={"cpus": float(cpus), "load_1min": minute})
+            share = "Share of the last 10 s in which something waited for it."
+            metrics.append(Metric("pressure_ratio", float(found[1]) / 100, {"resource": kind}, share))
+    return Outcome(findings=(finding,), metrics=tuple(metrics), load={"cpus": float(cpus), "load_1min": minute})
 
 
 CHECK = Check(name="load", title="Load", plan=LoadConfig, run=run)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ....records import Record
 from ....units import whole_number
 from ..growth import DAY_S, Counters
-from ..records import Check, CheckContext, Finding, Metric, Outcome
-from ..thresholds import at_most
+from ..records import Check, CheckContext, Finding, Metric, Outcome, counter
+from ..thresholds import at_most, wrong
 
 _TAINTED_BY_MACHINE_CHECK = 1 << 4
 
@@ -52,27 +52,11 @@ def run(look: CheckContext) -> Outcome:
         else:
             what, increase = f"{word} {growth.words(DAY_S)}", growth.within
         findings.append(at_most("mce", what, increase, None, look.plan.exceptions, action, item=name))
-        metrics.append(
-            Metric(
-                name="machine_checks_total",
-                value=found[name],
-                labels={"kind": name},
-                help="Machine-check exceptions and deferred errors since the start of the machine.",
-                counter=True,
-                unit="c",
-            )
-        )
+        words = "Machine-check exceptions and deferred errors since the start of the machine."
+        metrics.append(counter("machine_checks_total", found[name], {"kind": name}, words))
     if taint is not None and taint & _TAINTED_BY_MACHINE_CHECK:
-        findings.append(
-            Finding(
-                check="mce",
-                item="taint",
-                severity="WARNING",
-                what="a machine check has happened since the start (the kernel's taint)",
-                value=taint,
-                action=action,
-            )
-        )
+        what = "a machine check has happened since the start (the kernel's taint)"
+        findings.append(wrong("mce", "taint", what, action, severity="WARNING", value=taint))
     elif taint is not None:
         what = "no machine check since the start (the kernel's taint)"
         findings.append(Finding(check="mce", item="taint", what=what, value=taint))

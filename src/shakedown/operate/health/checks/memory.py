@@ -40,18 +40,10 @@ def run(look: CheckContext) -> Outcome:
         return Outcome(findings=(unknown("memory", "/proc/meminfo gives no MemTotal"),))
     findings = [_size(total, plan)]
     available = held.get("MemAvailable")
-    findings.append(
-        at_least(
-            "memory",
-            "available",
-            None if available is None else available / total,
-            plan.available * 2,
-            plan.available,
-            "see what holds it: processes without a job, files in /dev/shm and other tmpfs",
-            item="available",
-            unit="%",
-        )
-    )
+    share = None if available is None else available / total
+    limits = (plan.available * 2, plan.available)
+    action = "see what holds it: processes without a job, files in /dev/shm and other tmpfs"
+    findings.append(at_least("memory", "available", share, *limits, action, item="available", unit="%"))
     swap = held.get("SwapTotal", 0)
     if swap and plan.swap_used is not None:
         used = 1 - held.get("SwapFree", 0) / swap
@@ -59,26 +51,17 @@ def run(look: CheckContext) -> Outcome:
             at_most("memory", "swap in use", used, plan.swap_used, None, "see what holds it", item="swap", unit="%")
         )
     broken = held.get("HardwareCorrupted", 0)
-    findings.append(
-        at_most(
-            "memory",
-            "taken out of use as broken",
-            broken,
-            0,
-            1 << 30,
-            "replace the memory module that the check 'ecc' or the kernel's log names",
-            item="broken",
-            unit="B",
-        )
-    )
+    what = "taken out of use as broken"
+    action = "replace the memory module that the check 'ecc' or the kernel's log names"
+    findings.append(at_most("memory", what, broken, 0, 1 << 30, action, item="broken", unit="B"))
     nodes = [name for name in look.senses.names("/sys/devices/system/node") if whole_number(name[4:]) is not None]
     if plan.numa_nodes is not None:
         action = "drain; a processor's memory is not there: see the firmware's log"
         findings.append(equal("memory", "NUMA nodes", len(nodes) or None, plan.numa_nodes, action, item="numa"))
     learnt: dict[str, Any] = {"total": f"{total // 1024} KiB", **({"numa_nodes": len(nodes)} if nodes else {})}
-    metrics = [Metric(name="memory_total_bytes", value=total, help="What the kernel manages.", unit="B")]
+    metrics = [Metric("memory_total_bytes", total, help="What the kernel manages.", unit="B")]
     if available is not None:
-        metrics.append(Metric(name="memory_available_bytes", value=available, help="Without swapping.", unit="B"))
+        metrics.append(Metric("memory_available_bytes", available, help="Without swapping.", unit="B"))
     return Outcome(findings=tuple(findings), metrics=tuple(metrics), learnt=learnt)
 
 
@@ -86,10 +69,8 @@ def _size(total: int, plan: MemoryConfig) -> Finding:
     from ....units import parse_bytes
 
     action = "drain; a memory module is missing or disabled: dmidecode -t memory, the firmware's log"
-    if plan.total is None:
-        return at_least("memory", "size", total, None, None, action, item="size", unit="B")
-    wanted = parse_bytes(plan.total)
-    return at_least("memory", "size", total, None, wanted * (1 - plan.tolerance), action, item="size", unit="B")
+    least = None if plan.total is None else parse_bytes(plan.total) * (1 - plan.tolerance)
+    return at_least("memory", "size", total, None, least, action, item="size", unit="B")
 
 
 CHECK = Check(name="memory", title="Memory", plan=MemoryConfig, run=run)

@@ -13,7 +13,7 @@ from typing import Any
 from ....records import Record
 from ....strict import NotNegative
 from ..records import Check, CheckContext, Finding, Metric, Outcome
-from ..thresholds import at_least, at_most, check_bytes, unknown
+from ..thresholds import at_least, at_most, check_bytes, unknown, wrong
 from ._mountinfo import PSEUDO, Mount, parse, worth
 
 _FULL = 0.98
@@ -83,14 +83,8 @@ def _learnt(one: Mount) -> dict[str, Any]:
 
 
 def _missing(path: str) -> Finding:
-    return Finding(
-        check="mounts",
-        item=path,
-        severity="CRITICAL",
-        what="is not mounted",
-        limit="mounted (plan)",
-        action=f"mount {path}; see the file server and the network if that fails",
-    )
+    action = f"mount {path}; see the file server and the network if that fails"
+    return wrong("mounts", path, "is not mounted", action, limit="mounted (plan)")
 
 
 def _use(look: CheckContext, mount: Mount, entry: Entry | None) -> Outcome:
@@ -107,30 +101,17 @@ def _use(look: CheckContext, mount: Mount, entry: Entry | None) -> Outcome:
         except (OSError, ValueError) as error:
             return Outcome(findings=(*findings, _fails(path, error, "cannot be written to")))
         findings.append(Finding(check="mounts", item=f"{path} write", what="was written to and read back"))
-    labels = {"mount": path}
     metrics: list[Metric] = []
     if space.total_bytes:
         used = space.used_ratio
-        metrics.append(
-            Metric(
-                name="filesystem_used_ratio",
-                value=used,
-                labels=labels,
-                help="Share of a file system in use, as df shows it.",
-                warn=f"{look.plan.warning:g}",
-                least=0.0,
-                most=1.0,
-            )
-        )
+        words, warn = "Share of a file system in use, as df shows it.", f"{look.plan.warning:g}"
+        metrics.append(Metric("filesystem_used_ratio", used, {"mount": path}, words, warn=warn, least=0.0, most=1.0))
         findings.append(_fill(look.plan, mount, entry, used))
         if entry and entry.free:
             from ....units import parse_bytes
 
-            action = f"free space on {path}"
-            limit = parse_bytes(entry.free)
-            findings.append(
-                at_least("mounts", "free", space.free_bytes, None, limit, action, item=f"{path} free", unit="B")
-            )
+            action, limit, item = f"free space on {path}", parse_bytes(entry.free), f"{path} free"
+            findings.append(at_least("mounts", "free", space.free_bytes, None, limit, action, item=item, unit="B"))
     if space.files:
         left = space.free_files / space.files
         action = f"find what makes so many files on {path}"
@@ -155,45 +136,25 @@ def _fails(path: str, error: OSError | ValueError, what: str) -> Finding:
     number = error.errno if isinstance(error, OSError) else None
     ours = number in (errno.EACCES, errno.EPERM, errno.ENOSYS)
     action = "run the check as root" if ours else f"umount -f -l {path} and mount it again; see its server"
-    return Finding(
-        check="mounts",
-        item=path,
-        severity="UNKNOWN" if ours else "CRITICAL",
-        what=f"{what}: {reason}",
-        action=action,
-    )
+    return wrong("mounts", path, f"{what}: {reason}", action, severity="UNKNOWN" if ours else "CRITICAL")
 
 
 def _as_planned(mount: Mount, entry: Entry | None) -> list[Finding]:
     found: list[Finding] = []
-
-    def wrong(what: str, limit: str, action: str = _ACTION) -> None:
-        found.append(
-            Finding(
-                check="mounts", item=mount.point, severity="CRITICAL", what=what, limit=f"{limit} (plan)", action=action
-            )
-        )
-
+    other: list[tuple[str, str]] = []  # what it is, and what the plan says
     if mount.turned_read_only and not (entry and entry.read_only):
+        action = "drain; read the kernel's log, then check the file system from a rescue system"
         found.append(
-            Finding(
-                check="mounts",
-                item=mount.point,
-                severity="CRITICAL",
-                what="the kernel has made it read-only after an error",
-                limit="rw",
-                action="drain; read the kernel's log, then check the file system from a rescue system",
-            )
+            wrong("mounts", mount.point, "the kernel has made it read-only after an error", action, limit="rw")
         )
     elif entry and mount.read_only != entry.read_only:
-        wrong(
-            f"is mounted {'read-only' if mount.read_only else 'for writing'}", "read-only" if entry.read_only else "rw"
-        )
+        how = "read-only" if mount.read_only else "for writing"
+        other.append((f"is mounted {how}", "read-only" if entry.read_only else "rw"))
     if entry and entry.type and mount.kind != entry.type and {mount.kind, entry.type} != {"nfs", "nfs4"}:
-        wrong(f"is of type {mount.kind}, not {entry.type}", entry.type)
+        other.append((f"is of type {mount.kind}, not {entry.type}", entry.type))
     if entry and entry.source and mount.source != entry.source:
-        wrong(f"is {mount.source}, not {entry.source}", entry.source)
-    return found
+        other.append((f"is {mount.source}, not {entry.source}", entry.source))
+    return [*found, *(wrong("mounts", mount.point, what, _ACTION, limit=f"{limit} (plan)") for what, limit in other)]
 
 
 CHECK = Check(name="mounts", title="File systems", plan=MountsConfig, run=run, stuck="CRITICAL")

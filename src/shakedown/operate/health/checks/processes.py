@@ -10,7 +10,7 @@ from __future__ import annotations
 from ....records import Record
 from ..node_access import NodeAccess
 from ..records import Check, CheckContext, Finding, Metric, Outcome
-from ..thresholds import at_most
+from ..thresholds import at_most, wrong
 from ._proc import Process, in_job, processes
 
 _EXECUTORS = ("slurmd", "sge_execd", "pbs_mom")
@@ -39,31 +39,15 @@ def run(look: CheckContext) -> Outcome:
     lasting = sorted(now & before)  # a process that is in the kernel at one moment only is reading a disk
     names = ", ".join(f"{name} ({pid})" for pid, name in lasting[:5])
     action = "see what they wait for (cat /proc/PID/wchan, /proc/PID/stack): mostly a file system or a driver"
-    hanging = at_most(
-        "processes",
-        f"hang in the kernel since the last call{': ' + names if names else ''}",
-        len(lasting),
-        plan.stuck,
-        plan.stuck_critical,
-        action,
-        item="stuck",
-    )
+    what = f"hang in the kernel since the last call{': ' + names if names else ''}"
+    limits = (plan.stuck, plan.stuck_critical)
+    findings.append(at_most("processes", what, len(lasting), *limits, action, item="stuck"))
     zombies = sum(one.state == "Z" for one in held.values())
-    findings += [
-        hanging,
-        at_most(
-            "processes",
-            "zombies",
-            zombies,
-            plan.zombies,
-            None,
-            "their parent does not collect them: ps -eo ppid,stat | grep Z names it",
-            item="zombies",
-        ),
-    ]
+    action = "their parent does not collect them: ps -eo ppid,stat | grep Z names it"
+    findings.append(at_most("processes", "zombies", zombies, plan.zombies, None, action, item="zombies"))
     metrics = (
-        Metric(name="processes", value=len(held), help="Processes of the node."),
-        Metric(name="processes_blocked", value=len(now), help="Processes that wait in the kernel (state D)."),
+        Metric("processes", len(held), help="Processes of the node."),
+        Metric("processes_blocked", len(now), help="Processes that wait in the kernel (state D)."),
     )
     return Outcome(findings=tuple(findings), metrics=metrics, kept={"stuck": [list(one) for one in sorted(now)]})
 
@@ -82,15 +66,9 @@ def _stray(senses: NodeAccess, held: dict[int, Process], plan: ProcessesConfig) 
         f"{_name(uid)}: {', '.join(f'{one.name} ({one.pid})' for one in group[:3])}"
         for uid, group in sorted(stray.items())[:5]
     )
-    return Finding(
-        check="processes",
-        item="users",
-        severity="WARNING",
-        what=f"processes of users without a job: {shown}",
-        value=sum(map(len, stray.values())),
-        limit="none",
-        action="end them (pkill -u USER), and check that the epilog does",
-    )
+    what, count = f"processes of users without a job: {shown}", sum(map(len, stray.values()))
+    action = "end them (pkill -u USER), and check that the epilog does"
+    return wrong("processes", "users", what, action, severity="WARNING", value=count, limit="none")
 
 
 def _name(uid: int) -> str:

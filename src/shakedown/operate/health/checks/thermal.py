@@ -13,7 +13,7 @@ from ....strict import NotNegative
 from ..growth import HOUR_S, Counters
 from ..node_access import NodeAccess
 from ..records import Check, CheckContext, Finding, Metric, Outcome
-from ..thresholds import at_most, refused, unknown
+from ..thresholds import at_most, refused, unknown, wrong
 
 _HWMON, _ZONES, _CPU = "/sys/class/hwmon", "/sys/class/thermal", "/sys/devices/system/cpu"
 #: What no part of a computer that answers can be, in degrees Celsius.
@@ -118,20 +118,12 @@ def _judge(
         return
     limit = limit if limit is not None and 30 < limit <= _MOST else None
     warning = None if limit is None else limit - plan.margin_c
-    metrics.append(
-        Metric(
-            name="temperature_celsius",
-            value=value,
-            labels={"sensor": label},
-            help="Temperatures of the node.",
-            warn="" if warning is None else f"{warning:g}",
-            crit="" if limit is None else f"{limit:g}",
-        )
-    )
+    warn, crit = ("" if one is None else f"{one:g}" for one in (warning, limit))
+    labels = {"sensor": label}
+    metrics.append(Metric("temperature_celsius", value, labels, "Temperatures of the node.", warn=warn, crit=crit))
     one = at_most("thermal", "temperature", value, warning, limit, _ACTION, item=label, unit="degC")
     if alarm and one.severity != "CRITICAL":
-        what = f"the sensor raises its alarm at {value:g} degC"
-        one = Finding(check="thermal", item=label, severity="CRITICAL", what=what, value=value, action=_ACTION)
+        one = wrong("thermal", label, f"the sensor raises its alarm at {value:g} degC", _ACTION, value=value)
     if one.severity != "OK":
         findings.append(one)
 
@@ -148,19 +140,10 @@ def _fan(
         return
     if value is None:
         return
-    metrics.append(Metric(name="fan_rpm", value=value, labels={"fan": label}, help="Speeds of fans."))
+    metrics.append(Metric("fan_rpm", value, {"fan": label}, "Speeds of fans."))
     if alarm or value < least:  # a fan that stands still may have no fan behind it: only its own limit judges
-        findings.append(
-            Finding(
-                check="thermal",
-                item=label,
-                severity="CRITICAL",
-                what=f"the fan turns at {value} rpm" + (", and raises its alarm" if alarm else ""),
-                value=value,
-                limit=f">= {least} rpm",
-                action="replace the fan",
-            )
-        )
+        what = f"the fan turns at {value} rpm" + (", and raises its alarm" if alarm else "")
+        findings.append(wrong("thermal", label, what, "replace the fan", value=value, limit=f">= {least} rpm"))
 
 
 def _zone(

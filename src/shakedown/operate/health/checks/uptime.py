@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ....records import Record
 from ..growth import DAY_S
-from ..records import Check, CheckContext, Finding, Metric, Outcome
+from ..records import Check, CheckContext, Metric, Outcome
 from ..thresholds import at_most, unknown
 
 
@@ -26,28 +26,18 @@ def run(look: CheckContext) -> Outcome:
     if look.boot and (not boots or boots[-1][0] != look.boot):
         boots.append([look.boot, started_s])
     boots = boots[-50:]
-    maximum = look.plan.maximum_days
-    findings: list[Finding] = [
-        at_most(
-            "uptime",
-            "days since the start",
-            up_s / DAY_S,
-            maximum,
-            None,
-            "restart the node when it is empty: its kernel is older than the site allows",
-            item="up",
-        )
-    ]
+    action = "restart the node when it is empty: its kernel is older than the site allows"
+    up = at_most("uptime", "days since the start", up_s / DAY_S, look.plan.maximum_days, None, action, item="up")
     # The first that is known is where watching began, so it is no restart.
     recent = [one for one in boots[1:] if float(one[1]) > look.now_s - 7 * DAY_S]
     what = "restarts within a week"
     action = "look for the cause: the kernel's log of the earlier starts, the management controller's event log"
-    findings.append(at_most("uptime", what, len(recent), look.plan.restarts_a_week, None, action, item="restarts"))
+    restarts = at_most("uptime", what, len(recent), look.plan.restarts_a_week, None, action, item="restarts")
     metrics = (
-        Metric(name="uptime_seconds", value=up_s, help="Since the start of the machine.", unit="s"),
-        Metric(name="restarts_week", value=len(recent), help="Starts of the machine within a week."),
+        Metric("uptime_seconds", up_s, help="Since the start of the machine.", unit="s"),
+        Metric("restarts_week", len(recent), help="Starts of the machine within a week."),
     )
-    return Outcome(findings=tuple(findings), metrics=metrics, kept={"boots": boots})
+    return Outcome(findings=(up, restarts), metrics=metrics, kept={"boots": boots})
 
 
 CHECK = Check(name="uptime", title="Time since the start", plan=UptimeConfig, run=run)
