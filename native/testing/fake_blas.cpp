@@ -31,7 +31,6 @@ struct Matrix {
   Index row, column;
   Matrix(const char* trans, const T* at, Index ld)
       : first(at), row(is(trans, 'N') ? 1 : ld), column(is(trans, 'N') ? ld : 1) {}
-  T operator()(Index i, Index j) const { return first[i * row + j * column]; }
 };
 
 template <class T, class Sum>
@@ -44,8 +43,9 @@ void multiply(Index m, Index n, Index k, T alpha, const Matrix<T>& a, const Matr
     Sum* sum = sums.data();
     for (Index i = 0; i < m; ++i) sum[i] = beta == 0 ? Sum{0} : static_cast<Sum>(beta * column[i]);
     for (Index l = 0; l < k; ++l) {
-      const Sum factor = static_cast<Sum>(alpha) * static_cast<Sum>(b(l, j));
-      for (Index i = 0; i < m; ++i) sum[i] += factor * static_cast<Sum>(a(i, l));
+      const Sum factor = static_cast<Sum>(alpha) * static_cast<Sum>(b.first[l * b.row + j * b.column]);
+      const T* left = a.first + l * a.column;
+      for (Index i = 0; i < m; ++i) sum[i] += factor * static_cast<Sum>(left[i * a.row]);
     }
     for (Index i = 0; i < m; ++i) column[i] = static_cast<T>(sum[i]);
   }
