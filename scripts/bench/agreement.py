@@ -1,6 +1,6 @@
 """Do our stated uncertainties hold? Simulated meters are characterised, then measure runs whose energy is known.
 
-    python scripts/bench/agreement.py [--seeds 100] [--first 0] [--kind WORDS] [--json]
+    python scripts/bench/agreement.py [--seeds 100] [--first 0] [--kind WORDS] [--tiny] [--json]
 
 Each seed draws a meter of one kind (refresh, window, delay, gain, offset, step and noise of its own), has it characterised
 beside a better meter by the same controller that drives real ones (`shakedown meter characterise`), and then lets it see
@@ -11,15 +11,16 @@ do. Beside it the naive figure: the mean of the readings between the marks times
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
+import common
 import msgspec
 import numpy as np
+from common import Option
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -103,51 +104,42 @@ def trial(kind: str, seed: int) -> list[tuple[float, float, float]]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--seeds", type=int, default=100)
-    options.add_argument("--first", type=int, default=0, help="the first seed: parts of the whole can run side by side")
-    options.add_argument("--kind", default="", help="only kinds of meter whose name holds this, as PDU")
-    options.add_argument("--json", action="store_true")
-    args = options.parse_args()
-    kinds = [kind for kind in KINDS if args.kind.lower() in kind.lower()]
+    asked = common.arguments(
+        __doc__,
+        seeds=Option(100, 1),
+        first=Option(0, help="the first seed: parts of the whole can run side by side"),
+        kind=Option("", "PDU", "only kinds of meter whose name holds this, as PDU"),
+    )
+    kinds = [kind for kind in KINDS if asked.kind.lower() in kind.lower()]
     if not kinds:
-        options.error(f"no kind of meter holds {args.kind!r}: {'; '.join(KINDS)}")
+        raise SystemExit(f"no kind of meter holds {asked.kind!r}\n  next: one of {'; '.join(KINDS)}")
     results: dict[str, list[list[tuple[float, float, float]]]] = {kind: [] for kind in kinds}
-    for seed in range(args.first, args.first + args.seeds):
+    for seed in range(asked.first, asked.first + asked.seeds):
         kind = kinds[seed % len(kinds)]
         results[kind].append(trial(kind, seed))
-    rows = []
-    for kind, trials in [*results.items(), ("all", [one for each in results.values() for one in each])]:
-        flat = np.array([run for one in trials for run in one]).reshape(-1, 3)
-        known = flat[np.isfinite(flat[:, 0])]
-        inside = np.abs(known[:, 0]) <= known[:, 1]
-        whole = sum(all(abs(e) <= u for e, u, _ in one if math.isfinite(e)) for one in trials)
-        rows.append(
-            {
-                "kind": kind,
-                "seeds": len(trials),
-                "energies": len(known),
-                "refused": len(flat) - len(known),
-                "within": float(inside.mean()) if len(known) else math.nan,
-                "seeds_within": whole,
-                "error": float(np.sqrt(np.mean(known[:, 0] ** 2))) if len(known) else math.nan,
-                "uncertainty": float(np.median(known[:, 1])) if len(known) else math.nan,
-                "naive": float(np.sqrt(np.nanmean(flat[:, 2] ** 2))),
-            }
-        )
-    if args.json:
-        print(json.dumps(rows))
-        return
-    print(
-        f"{'kind of meter':34} {'seeds':>5} {'energies':>8} {'within U':>9} {'all three':>9} "
-        f"{'rms':>8} {'U':>8} {'naive':>8}"
+    results["all"] = [one for each in list(results.values()) for one in each]
+    formats = dict.fromkeys(("kind", "seeds", "energies", "refused"), "")
+    formats |= {"within": ".1%", "seeds_within": "", "error": ".2%", "uncertainty": ".2%", "naive": ".2%"}
+    common.show(
+        asked, energies_within_their_uncertainty=([row(kind, trials) for kind, trials in results.items()], formats)
     )
-    for row in rows:
-        print(
-            f"{row['kind']:34} {row['seeds']:5d} {row['energies']:8d} {row['within']:9.1%} "
-            f"{row['seeds_within']:9d} {row['error']:8.2%} {row['uncertainty']:8.2%} {row['naive']:8.2%}"
-            + (f"  ({row['refused']} refused)" if row["refused"] else "")
-        )
+
+
+def row(kind: str, trials: list[list[tuple[float, float, float]]]) -> dict[str, Any]:
+    """Errors in root mean square, the median of U, as parts of the energy; ``seeds_within``: all three energies are."""
+    flat = np.array([run for one in trials for run in one]).reshape(-1, 3)
+    known = flat[np.isfinite(flat[:, 0])]
+    return {
+        "kind": kind,
+        "seeds": len(trials),
+        "energies": len(known),
+        "refused": len(flat) - len(known),
+        "within": float((np.abs(known[:, 0]) <= known[:, 1]).mean()) if len(known) else math.nan,
+        "seeds_within": sum(all(abs(e) <= u for e, u, _ in one if math.isfinite(e)) for one in trials),
+        "error": float(np.sqrt(np.mean(known[:, 0] ** 2))) if len(known) else math.nan,
+        "uncertainty": float(np.median(known[:, 1])) if len(known) else math.nan,
+        "naive": float(np.sqrt(np.nanmean(flat[:, 2] ** 2))) if len(flat) else math.nan,
+    }
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ BUILD = ROOT / "build" / "bench"
 SCRIPTS: dict[str, str | None] = {
     "energy": "",
     "counters": "",
-    "sampling": "",
     "pairs": "--seeds 5",
     "agreement": None,
     "coverage": None,

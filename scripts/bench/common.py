@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from shakedown.errors import NOT_MET, CannotMeasure, ShakedownError
+from shakedown.errors import NOT_MET, USAGE, CannotMeasure, ShakedownError
 
 CORES = len(os.sched_getaffinity(0))
 #: Open MPI starts as root, in a container, only where both say so.
@@ -37,6 +37,8 @@ class Option(NamedTuple):
 
     def read(self, text: Any) -> Any:
         """A value from the command line, of the type of the default. Raises ValueError."""
+        if isinstance(self.default, tuple):
+            return tuple(text)
         if isinstance(self.default, list):
             return [type(self.default[0])(word) for word in text.split(",") if word]
         return text if isinstance(self.default, bool) else type(self.default)(text)
@@ -51,24 +53,31 @@ class Option(NamedTuple):
 def add_options(parser: argparse.ArgumentParser, options: Mapping[str, Option]) -> None:
     """``--name VALUE`` for each; lists are separated by commas. Several measurements may share a name: None is not given."""
     for name, one in options.items():
-        flag, text = f"--{name.replace('_', '-')}", f"{one.help} (default: {one.default}; tiny: {one.tiny})"
+        flag, sizes = f"--{name.replace('_', '-')}", f"{shown(one.default)}; tiny: {shown(one.tiny)}"
         if isinstance(one.default, bool):
             parser.add_argument(flag, action="store_true", default=None, help=one.help)
+        elif isinstance(one.default, tuple):  # given once for each
+            parser.add_argument(flag, action="append", help=one.help)
         else:
-            parser.add_argument(flag, choices=one.choices or None, help=text.strip().replace("%", "%%"))
+            text = f"{one.help} (default: {sizes if one.tiny is not None else shown(one.default)})".strip()
+            parser.add_argument(flag, choices=one.choices or None, help=text.replace("%", "%%"))
+
+
+def shown(value: Any) -> str:
+    """A value of an option as it is written on a command line."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value) or "empty"
 
 
 def chosen(given: argparse.Namespace, options: Mapping[str, Option]) -> argparse.Namespace:
-    """The options of one measurement as they hold. Raises SystemExit, naming the option, for a value of another type."""
+    """The options of one measurement as they hold. Names the option, and raises SystemExit, for a value of another type."""
     found = argparse.Namespace(json=given.json, tiny=given.tiny)
     for name, one in options.items():
         text = getattr(given, name, None)
         try:
             setattr(found, name, one.value(text, tiny=given.tiny))
         except ValueError as error:
-            raise SystemExit(
-                f"--{name.replace('_', '-')} {text!r}: {error}\n  next: a value like {one.default}"
-            ) from None
+            say(f"--{name.replace('_', '-')} {text!r}: {error}\n  next: a value like {shown(one.default)}")
+            raise SystemExit(USAGE) from None
     return found
 
 
@@ -209,3 +218,13 @@ def table(rows: Sequence[Mapping[str, Any]], **formats: str) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def show(asked: argparse.Namespace, **tables: tuple[Sequence[Mapping[str, Any]], Mapping[str, str]]) -> None:
+    """Tables under their names, each its rows and the formats of its columns; with ``--json`` all fields of all rows."""
+    if asked.json:
+        found = {name: list(rows) for name, (rows, _) in tables.items()}
+        print(json.dumps(found if len(found) > 1 else next(iter(found.values())), indent=1))
+        return
+    for name, (rows, formats) in tables.items():
+        print(f"{name.replace('_', ' ')}\n{table(rows, **formats)}", flush=True)

@@ -17,7 +17,6 @@ The exit code is 1 where ours loses or invents energy, or does not say that it i
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import random
@@ -236,15 +235,17 @@ def of_peer(python: str, name: str, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--json", action="store_true")
-    options.add_argument("--peers", default="", help="the Python of a venv with codecarbon and perun")
-    options.add_argument("--peer", default="", help=argparse.SUPPRESS)
-    options.add_argument("--seed", type=int, default=1)
-    asked = options.parse_args()
-    if asked.peer:
-        as_peer(asked.peer)
+    if sys.argv[1:2] == ["--peer"]:  # in the peers' own interpreter, which has nothing of ours
+        as_peer(sys.argv[2])
         return
+    import common
+    from common import Option
+
+    asked = common.arguments(
+        __doc__,
+        peers=Option("", help="the Python of a venv with codecarbon and perun"),
+        seed=Option(1),
+    )
     found = scenarios(asked.seed)
     table = {}
     peers = {name: of_peer(asked.peers, name, found) for name in ("codecarbon", "perun")} if asked.peers else {}

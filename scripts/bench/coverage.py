@@ -12,14 +12,14 @@ the rms error."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import common
 import numpy as np
+from common import Option
 
 from shakedown.energy import phase, simulate
 from shakedown.energy.green500 import measured, rules, submission
@@ -189,29 +189,19 @@ def _row(cell: tuple[str, ...], seen: Sequence[Seen]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--loads", type=int, default=60, help="runs that are drawn")
-    parser.add_argument("--shifts", type=int, default=1, help="phases of the meter against each run")
-    parser.add_argument("--trace", action="append", default=[], metavar="FILE,BEGIN,END")
-    parser.add_argument(
-        "--anywhere", action="store_true", help="phases that begin and end anywhere, not at the core's marks"
+    asked = common.arguments(
+        __doc__,
+        loads=Option(60, 1, "runs that are drawn"),
+        shifts=Option(1, help="phases of the meter against each run"),
+        trace=Option((), help="FILE,BEGIN,END: a recording; may be given again"),
+        anywhere=Option(False, help="phases that begin and end anywhere, not at the core's marks"),
     )
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
     drawn = (hpl_like(np.random.default_rng(seed)) for seed in range(asked.loads))
     rows = table([recorded(text) for text in asked.trace] or list(drawn), asked.shifts, asked.anywhere)
-    if asked.json:
-        print(json.dumps(rows, indent=1))
-        return
-    print(
-        f"{'by':10}{'kind':16}{'period':>7} {'spoilt':10}{'within':>8}{'U %':>8}{'bound %':>9}{'rms %':>8}{'refused':>9}"
-    )
-    for row in rows:
-        print(
-            f"{row['by']:10}{row['kind']:16}{row['period_s']:7g} {row['spoilt']:10}{row['within']:8.1%}"
-            f"{row['u_percent']:8.2f}{row['bound_percent']:9.2f}{row['rms_percent']:8.2f}{row['refused']:9}"
-        )
-    print(f"least of all cells: {min(row['within'] for row in rows):.1%}")
+    formats = {"by": "", "kind": "", "period_s": "g", "spoilt": "", "within": ".1%", "u_percent": ".2f"}
+    common.show(asked, cells=(rows, {**formats, "bound_percent": ".2f", "rms_percent": ".2f", "refused": ""}))
+    if not asked.json:
+        print(f"least of all cells: {min(row['within'] for row in rows):.1%}")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
 """Energy numerics beside the naive way, on loads and meters whose truth is known (energy/simulate.py).
 
-    python scripts/bench/energy.py [--json] [--repeats 2000]
+    python scripts/bench/energy.py [--tiny] [--json] [--repeats 2000]
 
-Three tables: short runs on a meter that averages over 40 s; 95 % intervals of the mean of autocorrelated readings; powers
-of short phases. And one figure over all kinds of channels: how often the truth lies in the interval that energy_of states.
+Three tables: short runs (150 W idle, 400 W HPL) on a meter that averages over 40 s, with noise and steps of 1 W; 95 %
+intervals of the mean of autocorrelated readings (by tau_int, by 20 batch means, by s / sqrt(n)); powers of short phases.
+And one figure over all kinds of channels: how often the truth lies in the interval that energy_of states.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 from typing import Any
 
+import common
 import numpy as np
+from common import Option
 from scipy.signal import lfilter
 from scipy.special import stdtrit
 
@@ -158,7 +159,7 @@ def phases(repeats: int) -> list[dict[str, float]]:
                 "naive_w": float(np.std(naive)),
                 "model_w": float(np.std(ours)) if ours else float("nan"),
                 "in_interval": float(np.mean(inside)) if inside else float("nan"),
-                "told": float(np.mean(told)),
+                "answered": float(np.mean(told)),
             }
         )
     return rows
@@ -213,46 +214,31 @@ def intervals(repeats: int) -> list[dict[str, float | str]]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--json", action="store_true")
-    options.add_argument("--repeats", type=int, default=2000, help="of the steady mean; a tenth of it for the rest")
-    asked = options.parse_args()
+    asked = common.arguments(__doc__, repeats=Option(2000, 20, "of the steady mean; a tenth of it for the rest"))
     some = max(asked.repeats // 10, 10)
-    result: dict[str, Any] = {
-        "short_runs": short_runs(some),
-        "steady_mean": coverage(asked.repeats),
-        "phase_powers": phases(max(some // 4, 10)),
-        "intervals": intervals(some),
-    }
-    if asked.json:
-        print(json.dumps(result))
-        return
-    print("energy of a run on a 40 s meter read every 10 s (150 W idle, 400 W HPL, noise and steps of 1 W)")
-    for row in result["short_runs"]:
-        print(
-            f"  {row['run_s']:5.0f} s: naive {row['naive_percent']:+6.1f} %, moved by the lag {row['moved_percent']:+6.1f} "
-            f"%, padded {row['padded_percent']:+.2f} +- {row['padded_sd_percent']:.2f} %; {row['within_half_percent']:.0%} "
-            f"within 0.5 %; {row['in_interval']:.0%} in the stated interval"
-        )
-    print("95 % intervals of the mean of AR(1) noise hold it")
-    for row in result["steady_mean"]:
-        print(
-            f"  phi {row['phi']:.2f}, n {row['n']:4.0f} (worth {row['n_eff']:4.0f}): ours {row['tau_int']:.1%}, 20 batch "
-            f"means {row['batch_means']:.1%}, naive s/sqrt(n) {row['naive']:.1%}"
-        )
-    print("powers of eight phases on a 40 s meter")
-    for row in result["phase_powers"]:
-        print(
-            f"  refresh {row['refresh_s']:2.0f} s, phases of {row['phase_s']:3.0f} s: naive {row['naive_w']:5.1f} W, "
-            f"model {row['model_w']:5.2f} W, {row['told']:.0%} of the runs told, {row['in_interval']:.0%} of the "
-            "powers in the stated interval"
-        )
-    print("the truth lies in the stated 95 % interval")
-    for row in result["intervals"]:
-        print(
-            f"  {row['channel']:27s} {row['in_interval']:.1%} (U {row['U_percent']:.3f} %, error "
-            f"{row['rms_error_percent']:.3f} %)"
-        )
+    percent = dict.fromkeys(("naive_percent", "moved_percent"), "+.1f")
+    percent |= dict.fromkeys(("padded_percent", "padded_sd_percent"), ".2f")
+    shares = dict.fromkeys(("tau_int", "batch_means", "naive"), ".1%")
+    answered = dict.fromkeys(("answered", "in_interval"), ".0%")
+    common.show(
+        asked,
+        energy_of_a_run_on_a_40_s_meter_read_every_10_s=(
+            short_runs(some),
+            {"run_s": ".0f", **percent, "within_half_percent": ".0%", "in_interval": ".0%"},
+        ),
+        share_of_95_percent_intervals_of_the_mean_of_autocorrelated_noise_that_hold_it=(
+            coverage(asked.repeats),
+            {"phi": ".2f", "n": ".0f", "n_eff": ".0f", **shares},
+        ),
+        powers_of_eight_phases_on_a_40_s_meter=(
+            phases(max(some // 4, 10)),
+            {"refresh_s": ".0f", "phase_s": ".0f", "naive_w": ".1f", "model_w": ".2f", **answered},
+        ),
+        the_truth_lies_in_the_stated_95_percent_interval=(
+            intervals(some),
+            {"channel": "", "in_interval": ".1%", "U_percent": ".3f", "rms_error_percent": ".3f"},
+        ),
+    )
 
 
 if __name__ == "__main__":

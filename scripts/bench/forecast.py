@@ -14,14 +14,15 @@ any one of them it would be 0.144 to 0.171 in place of 0.15, and the same rows w
 
 from __future__ import annotations
 
-import argparse
 import math
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import common
 import msgspec
+from common import Option
 
 from shakedown import published
 from shakedown.errors import BadInput
@@ -101,25 +102,39 @@ def judge(series: Series, seed: int = 1) -> Outcome:
     return Outcome(series, tuple((one.measured or 0.0, one.rate, one.low, one.high) for one in found.predicted))
 
 
-def _print(outcome: Outcome, rows: bool) -> None:
-    series = outcome.series
-    if outcome.refused:
-        print(f"{series.name:<46} {series.role:<10} refused: {outcome.refused}")
-        return
-    errors = [rate / measured - 1 for measured, rate, _, _ in outcome.rows]
-    mean, worst = sum(map(abs, errors)) / len(errors), max(errors, key=abs)
-    width = sum((high - low) / rate for _, rate, low, high in outcome.rows) / len(outcome.rows)
-    print(
-        f"{series.name:<46} {series.role:<10} inside {outcome.inside:>2} of {len(errors):>2}   error "
-        f"mean {100 * mean:5.1f} %  worst {100 * worst:+6.1f} %  width {100 * width:5.1f} %"
-    )
-    if rows:
-        for row, (measured, rate, low, high) in zip(series.held_out, outcome.rows, strict=True):
-            mark = "" if low <= measured <= high else "missed"
-            print(
-                f"    {row.count:>4}  {row.p:>3} x {row.q:<3} N {row.n:>7}  measured {measured / 1e9:>9.1f}  forecast "
-                f"{rate / 1e9:>9.1f} {100 * (rate / measured - 1):+6.1f} %  [{low / 1e9:.1f}, {high / 1e9:.1f}] {mark}"
-            )
+def summary(outcome: Outcome) -> dict[str, Any]:
+    """Errors and the width of the intervals in percent of the rate; NaN where no forecast was made."""
+    errors = [100 * (rate / measured - 1) for measured, rate, _, _ in outcome.rows]
+    widths = [100 * (high - low) / rate for _, rate, low, high in outcome.rows]
+    return {
+        "series": outcome.series.name,
+        "role": outcome.series.role,
+        "inside": outcome.inside,
+        "of": len(errors),
+        "mean_error": sum(map(abs, errors)) / len(errors) if errors else math.nan,
+        "worst_error": max(errors, key=abs, default=math.nan),
+        "width": sum(widths) / len(widths) if errors else math.nan,
+        "refused": outcome.refused,
+    }
+
+
+def lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    """Each row that was held out: rates in Gflop/s, the error in percent."""
+    for row, rates in zip(outcome.series.held_out, outcome.rows, strict=False):
+        measured, rate, low, high = (one / 1e9 for one in rates)
+        yield {
+            "series": outcome.series.name,
+            "count": row.count,
+            "p": row.p,
+            "q": row.q,
+            "n": row.n,
+            "measured": measured,
+            "forecast": rate,
+            "error": 100 * (rate / measured - 1),
+            "low": low,
+            "high": high,
+            "missed": "" if low <= measured <= high else "missed",
+        }
 
 
 class Choice(NamedTuple):
@@ -175,27 +190,33 @@ def _scaled(own: Setup, factor: float) -> dict[str, tuple[float, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="series whose name contains this")
-    parser.add_argument("--rows", action="store_true", help="each row too")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--choices", action="store_true", help="TSUBAME with other choices, as a table of Markdown")
-    asked = parser.parse_args()
+    asked = common.arguments(
+        __doc__,
+        only=Option("", "Athlon", "series whose name contains this"),
+        rows=Option(False, help="each row too"),
+        seed=Option(1),
+        choices=Option(False, help="TSUBAME with other choices, as a table of Markdown"),
+    )
     if asked.choices:
         for one in choices():
             print(f"| {one.changed} | {100 * one.mean:.1f} % | {100 * one.worst:.1f} % | {100 * one.last:+.1f} % |")
         return
     outcomes = [judge(one, asked.seed) for one in read() if asked.only in one.name]
-    for outcome in outcomes:
-        _print(outcome, asked.rows)
+    roles = []
     for role in ("developed", "held out"):
         own = [one for one in outcomes if one.series.role == role]
-        rows = sum(len(one.rows) for one in own)
+        inside, rows = sum(one.inside for one in own), sum(len(one.rows) for one in own)
         if rows:
-            inside = sum(one.inside for one in own)
-            print(
-                f"{role}: {inside} of {rows} rows in their 80 % intervals ({100 * inside / rows:.0f} %), {len(own)} series"
-            )
+            roles.append({"role": role, "series": len(own), "inside": inside, "of": rows, "share": inside / rows})
+    counts, decimal = ("series", "role", "inside", "of"), ".1f"
+    errors = {"mean_error": decimal, "worst_error": "+.1f", "width": decimal, "refused": ""}
+    tables = {"series": ([summary(one) for one in outcomes], dict.fromkeys(counts, "") | errors)}
+    every = [line for one in outcomes for line in lines(one)]
+    if asked.rows and every:
+        rates = dict.fromkeys(("measured", "forecast", "low", "high"), decimal)
+        tables["rows"] = (every, dict.fromkeys(every[0], "") | rates | {"error": "+.1f"})
+    shares = dict.fromkeys(("role", "series", "inside", "of"), "") | {"share": ".0%"}
+    common.show(asked, **tables, rows_in_their_80_percent_intervals=(roles, shares))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How often the truth lies within the uncertainty of an energy where nothing says how late the meter's readings are.
 
-    python scripts/bench/lag.py [--shifts 8] [--seed 0] [--rest 5 60 0] [--json]
+    python scripts/bench/lag.py [--shifts 8] [--seed 0] [--rest 5,60,0] [--tiny] [--json]
 
 A run of 5 to 120 s with one to three levels between idle stretches, on meters that are 0 to 3 s late: those that average
 over twice their lag, and those of first order with that time constant. They make a value every
@@ -11,13 +11,13 @@ the greatest error in U, the shares that are refused and that are within 5 %."""
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import common
 import numpy as np
+from common import Option
 
 from shakedown.energy import phase, simulate
 from shakedown.energy.simulate import Load, Truth
@@ -140,23 +140,19 @@ VIEWS = (("stamps", "rest_s"), ("stamps", "rest_s", "kind", "lag_s"), ("stamps",
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--shifts", type=int, default=8, help="phases of the readings in each cell")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rest", type=float, nargs="+", default=[5.0, 60.0, 0.0], help="known idle, s; 0: not known")
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    asked = common.arguments(
+        __doc__,
+        shifts=Option(8, 1, "phases of the readings in each cell"),
+        seed=Option(0),
+        rest=Option([5.0, 60.0, 0.0], [5.0], "known idle, s; 0: not known"),
+    )
     found = list(sweep(asked.shifts, asked.seed, asked.rest))
-    if asked.json:
-        print(json.dumps([table(found, by) for by in VIEWS], indent=1))
-        return
+    tables = {}
     for by in VIEWS:
         rows = table(found, by)
-        print("  ".join(f"{name:>12}" for name in rows[0]))
-        for one in rows:
-            print(
-                "  ".join(f"{value:12.3g}" if isinstance(value, float) else f"{value!s:>12}" for value in one.values())
-            )
+        formats = {name: ".3g" if isinstance(value, float) else "" for name, value in rows[0].items()}
+        tables["by_" + "_".join(by)] = rows, formats
+    common.show(asked, **tables)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ import peers
 from peers import Figure, Group, Pass
 
 from shakedown.analysis.statistics import median_interval
-from shakedown.errors import COULD_NOT_MEASURE, MET, NOT_MET, USAGE, ShakedownError
+from shakedown.errors import COULD_NOT_MEASURE, MET, NOT_MET, USAGE, ShakedownError, Unavailable
 
 #: What a pass may raise: it failed, or printed something else than it does when it works.
 FAILURES = (ShakedownError, OSError, subprocess.SubprocessError, ValueError, LookupError, StopIteration)
@@ -224,6 +224,8 @@ def carry_out(name: str, asked: argparse.Namespace) -> Result:
             measured = measure(ready, rounds)
             print(json.dumps(record(name, measured)) if asked.json else page(measured), flush=True)
             result |= Result(bool(measured.values), bool(measured.failed), measured.wrong or bool(missed(measured)))
+    except Unavailable as error:
+        common.say(f"{name}: not measured: {error}")
     except FAILURES as error:
         common.say(f"{name}: not measured: {error}")
         result |= Result(failed=True, wrong=not isinstance(error, ShakedownError) or error.exit_code == NOT_MET)

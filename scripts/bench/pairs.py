@@ -1,7 +1,7 @@
 """How well slow nodes and slow links are told apart, on simulated fleets whose truth is known.
 
-    python scripts/bench/pairs.py [--seeds 50] [--nodes 1024] [--json]   the goal: all found, at most one false, below 10 s
-    python scripts/bench/pairs.py --power [--nodes 64] [--seeds 40]         how many rounds a 10 % slow node or link needs
+    python scripts/bench/pairs.py [--seeds 50] [--nodes 1024]       the goal: all found, at most one false, below 10 s
+    python scripts/bench/pairs.py --power [--nodes 64] [--seeds 40] how many rounds a 10 % slow node or link needs
 
 Every fleet has 5 slow nodes (5 to 20 % slower) and 10 slow links (15 to 50 %), at places and by amounts that change with the
 seed; each pair is measured once (n - 1 rounds), 20 samples with 5 % of jitter each, and healthy nodes differ by 0.3 %. The
@@ -12,8 +12,6 @@ The verbs `pairs` and `report` over a tournament: `paired.py tournament`.
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
 import os
 import time
@@ -21,7 +19,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import common
 import numpy as np
+from common import Option
 
 from shakedown.analysis import pairs
 from shakedown.analysis.pairs import simulate
@@ -129,23 +129,17 @@ def table(nodes: int, seeds: int, harder_seeds: int) -> list[dict[str, Any]]:
                 "memory_bytes": scores[0].more_memory_bytes,
             }
         )
-        show_row(rows[-1])
+        common.say(f"{name}: {count} fleets")
     return rows
 
 
-def show_row(row: Mapping[str, Any]) -> None:
-    print(
-        f"{row['fleet']:42s} {row['seeds']:5d} {row['all_found']:9.0%} {row['nodes_found']:7.1%} {row['links_found']:7.1%} "
-        f"{row['no_false']:9.0%} {row['at_most_one_false']:9.0%} {row['most_false']:5d} {row['seconds_median']:8.2f} "
-        f"{row['seconds_most']:7.2f} {row['memory_bytes'] / 1e6:7.0f}",
-        flush=True,
-    )
+#: What of a fleet of ``power`` is named, as shares of the fleets.
+NAMED = ("node_10_percent", "link_10_percent", "link_30_percent", "any_false")
 
 
 def power(nodes: int, seeds: int) -> list[dict[str, Any]]:
     """How often one node and one link, 10 % slow each, are named, by rounds and by the noise of a pair's value."""
     rows = []
-    print(f"{'rounds':>8s} {'noise':>7s} {'node 10 %':>10s} {'link 10 %':>10s} {'link 30 %':>10s} {'any false':>10s}")
     every = [count for count in (3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512) if count < nodes - 1]
     for noise in (0.01, 0.02, 0.05):
         for rounds in (*every, nodes - 1):
@@ -173,32 +167,30 @@ def power(nodes: int, seeds: int) -> list[dict[str, Any]]:
                     true_links[1] in links,
                     bool(nodes_named - {f"n{node + 1}"} or links - set(true_links) or verdict.slow_groups),
                 )
-            share = found / seeds
-            rows.append({"nodes": nodes, "rounds": rounds, "noise": noise, "shares": share.tolist()})
-            print(f"{rounds:8d} {noise:7.0%} " + " ".join(f"{one:10.0%}" for one in share), flush=True)
+            shares = dict(zip(NAMED, (found / seeds).tolist(), strict=True))
+            rows.append({"nodes": nodes, "rounds": rounds, "noise": noise, **shares})
+            common.say(f"{rounds} rounds, noise {noise:.0%}: {seeds} fleets")
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nodes", type=int)
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--harder-seeds", type=int, default=8)
-    parser.add_argument("--power", action="store_true")
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    if args.power:
-        rows = power(args.nodes or 64, args.seeds or 40)
-    else:
-        nodes = args.nodes or 1024
-        print(f"{nodes} nodes, {nodes * (nodes - 1) // 2:,} pairs, {os.cpu_count()} CPUs")
-        print(
-            f"{'fleet':42s} {'seeds':>5s} {'all found':>9s} {'nodes':>7s} {'links':>7s} {'no false':>9s} {'at most 1':>9s} "
-            f"{'most':>5s} {'s':>8s} {'s most':>7s} {'MB':>7s}"
-        )
-        rows = table(nodes, args.seeds or 50, args.harder_seeds)
-    if args.json:
-        print(json.dumps(rows, indent=1))
+    asked = common.arguments(
+        __doc__,
+        nodes=Option(0, 8, "0: 1,024, and 64 for --power"),
+        seeds=Option(0, 1, "0: 50, and 40 for --power"),
+        harder_seeds=Option(8, 1),
+        power=Option(False, help="how many rounds a 10 % slow node or link needs"),
+    )
+    if asked.power:
+        rows = power(asked.nodes or 64, asked.seeds or 40)
+        common.show(asked, power=(rows, {"rounds": "", "noise": ".0%", **dict.fromkeys(NAMED, ".0%")}))
+        return
+    nodes = asked.nodes or 1024
+    common.say(f"{nodes} nodes, {nodes * (nodes - 1) // 2:,} pairs, {os.cpu_count()} CPUs")
+    rows = table(nodes, asked.seeds or 50, asked.harder_seeds)
+    shares = dict.fromkeys(("nodes_found", "links_found", "no_false", "at_most_one_false"), ".1%")
+    formats = {"fleet": "", "seeds": "", "all_found": ".0%", **shares, "most_false": ""}
+    common.show(asked, fleets=(rows, {**formats, "seconds_median": ".2f", "seconds_most": ".2f", "memory_bytes": ",d"}))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import common
+from common import Option
+
 from shakedown.hosts.access import LocalHost
 from shakedown.results import run_directory
 from shakedown.tuning import loop, program, session
@@ -50,18 +53,16 @@ LIMIT_S = 120.0
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--n", type=int, default=5000)
-    options.add_argument("--folder", type=Path, default=Path("runs/bench-tune"))
-    options.add_argument("--rounds", type=int, default=1, help="of the sweep")
-    options.add_argument(
-        "--finalists", type=int, default=8, help="the sweep's best, run again beside the tuner's choice"
+    asked = common.arguments(
+        __doc__,
+        n=Option(5000, 1300),
+        folder=Option(Path("runs/bench-tune")),
+        rounds=Option(1, help="of the sweep"),
+        finalists=Option(8, 1, "the sweep's best, run again beside the tuner's choice"),
+        final_rounds=Option(8, 1),
+        budget_min=Option(60.0, 0.1, "of the tuner; large enough not to matter"),
+        points=Option(0, 2, "of the sweep, spread over all; 0: every one"),
     )
-    options.add_argument("--final-rounds", type=int, default=8)
-    options.add_argument("--budget-min", type=float, default=60.0, help="of the tuner; large enough not to matter")
-    options.add_argument("--points", type=int, default=0, help="of the sweep, spread over all; 0: every one")
-    options.add_argument("--json", action="store_true")
-    asked = options.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     file = asked.folder / "space.toml"
     file.write_text("".join(f"{name} = {json.dumps(values)}\n" for name, values in SPACE.items()))
@@ -72,7 +73,7 @@ def main() -> None:
         sys.exit(f"the tuner chose what is not in the sweep: {chosen}")
     if asked.points:
         points = points[:: max(1, len(points) // asked.points)]
-    print(f"sweep: {len(points)} configurations", file=sys.stderr, flush=True)
+    common.say(f"sweep: {len(points)} configurations")
     sweep = measured.rounds("sweep", points, asked.rounds)
     sweep_s = sum(trial.cost_s for trial in sweep) / asked.rounds
     result = judged(measured, sweep, chosen, asked)
@@ -138,9 +139,7 @@ class Measured:
                 found.append(trial)
                 if number % 25 == 0:
                     passed = time.monotonic() - begun
-                    print(
-                        f"  {stage} {turn + 1}: {number} of {len(order)}, {passed:.0f} s", file=sys.stderr, flush=True
-                    )
+                    common.say(f"  {stage} {turn + 1}: {number} of {len(order)}, {passed:.0f} s")
         return found
 
 

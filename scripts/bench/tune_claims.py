@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often the tuner claims that a parameter mattered: on machines where all values are equal, and where one is not.
 
-    python scripts/bench/tune_claims.py [--sweeps 40] [--effect 0.05]
+    python scripts/bench/tune_claims.py [--sweeps 40] [--effect 0.05] [--tiny] [--json]
 
 Each sweep is a whole search against the simulated machine of tests/support/landscapes.py, with noise, drift and runs
 that others disturb. On equal values every claim is false: at most 5 % of the sweeps may have one. With an effect,
@@ -10,13 +10,15 @@ look-ahead 0 is slower by so much and nothing else matters: counted is how often
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 sys.path.insert(0, str(TESTS))
+
+import common  # noqa: E402
+from common import Option  # noqa: E402
 
 from shakedown.tuning import outcome  # noqa: E402
 from shakedown.tuning.records import Point  # noqa: E402
@@ -53,21 +55,19 @@ def claims(sweeps: int, noise: float, spikes: float = 0.0, effect: float = 0.0, 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sweeps", type=int, default=40)
-    parser.add_argument("--effect", type=float, default=0.05)
-    asked = parser.parse_args()
-    for noise, spikes in MACHINES:
-        found = claims(asked.sweeps, noise, spikes)
-        print(
-            f"equal values, noise {noise:.1%}, disturbed {spikes:.0%}: false claims in {found.false} of {found.sweeps}"
-        )
-    for noise in (0.005, 0.01):
-        found = claims(asked.sweeps, noise, effect=asked.effect)
-        print(
-            f"an effect of {asked.effect:.0%}, noise {noise:.1%}: claimed in {found.true} of {found.sweeps}, "
-            f"anything false in {found.false}"
-        )
+    asked = common.arguments(
+        __doc__, sweeps=Option(40, 1), effect=Option(0.05, help="by how much look-ahead 0 is slower")
+    )
+    settings = [(noise, spikes, 0.0) for noise, spikes in MACHINES] + [
+        (noise, 0.0, asked.effect) for noise in (0.005, 0.01)
+    ]
+    rows = []
+    for noise, disturbed, effect in settings:
+        found = claims(asked.sweeps, noise, disturbed, effect)
+        rows.append({"noise": noise, "disturbed": disturbed, "effect": effect, **found._asdict()})
+        common.say(f"{len(rows)} of {len(settings)} machines")
+    formats = {"noise": ".1%", "disturbed": ".0%", "effect": ".0%", "sweeps": "", "false": "", "true": ""}
+    common.show(asked, sweeps_with_a_false_claim_and_with_the_true_one=(rows, formats))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import shakedown
+from support.command import called, shakedown
 from support.waiting import until
 
 PLAN = """
@@ -67,13 +67,13 @@ expect = "yes"
 
 def begin(place: Path, text: str = PLAN) -> Path:
     (place / "plan.toml").write_text(text)
-    done = shakedown("accept", "begin", place / "plan.toml", "--directory", place / "A", "--system", "Box")
+    done = called("accept", "begin", place / "plan.toml", "--directory", place / "A", "--system", "Box")
     assert done.returncode == 0, done.stderr
     return place / "A"
 
 
 def states(root: Path) -> dict[str, str]:
-    done = shakedown("accept", "status", root, "--json")
+    done = called("accept", "status", root, "--json")
     return {one["id"]: one["state"] for one in json.loads(done.stdout)["requirements"]}
 
 
@@ -106,7 +106,7 @@ def test_tampered_evidence_ends_in_exit_code_1_and_names_the_clause(tmp_path: Pa
     path = next(root.glob("runs/1/runs/*/1/measurement.json"))
     path.write_text(path.read_text().replace('"work"', ' "work"', 1) + " ")
     (root / "evidence/say/1/note.txt").write_text("added later")
-    done = shakedown("accept", "verify", root)
+    done = called("accept", "verify", root)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "changed" in done.stderr and "clause 1" in done.stderr
     assert "added" in done.stderr and "clause 2" in done.stderr
@@ -117,7 +117,7 @@ def test_reports_of_a_run_directory_are_no_tampering(tmp_path: Path) -> None:
     root = begin(tmp_path)
     shakedown("accept", "run", root)
     assert shakedown("report", root / "runs/1").returncode in (0, 3)
-    assert shakedown("accept", "verify", root).returncode == 0
+    assert called("accept", "verify", root).returncode == 0
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -150,7 +150,7 @@ def test_a_session_that_is_under_way_is_said(tmp_path: Path) -> None:
     child.send_signal(signal.SIGINT)
     said = child.communicate(timeout=300)[1]
     assert child.returncode == 130 and f"next: shakedown accept run {root}" in said
-    assert "under way in runs/1: empty" in shakedown("accept", "status", root).stderr
+    assert "under way in runs/1: empty" in called("accept", "status", root).stderr
 
 
 def test_a_program_that_is_not_there_does_not_keep_the_others_from_running(tmp_path: Path) -> None:
@@ -161,9 +161,7 @@ def test_a_program_that_is_not_there_does_not_keep_the_others_from_running(tmp_p
     root = begin(tmp_path, PLAN.replace('[[test]]\nid = "say"', f'{extra}[[test]]\nid = "say"'))
     done = shakedown("accept", "run", root)
     assert done.returncode == 3 and "test 'gone' (clause 2)" in done.stderr and "not there" in done.stderr
-    tests = {
-        one["id"]: one["state"] for one in json.loads(shakedown("accept", "status", root, "--json").stdout)["tests"]
-    }
+    tests = {one["id"]: one["state"] for one in json.loads(called("accept", "status", root, "--json").stdout)["tests"]}
     assert tests["say"] == "met" and tests["gone"] == "not measured"
 
 
@@ -183,23 +181,23 @@ def test_a_failed_test_is_classified_before_it_is_done_again(tmp_path: Path) -> 
     decided = shakedown("accept", "run", root, "--test", "say")
     assert decided.returncode == 2 and "is decided" in decided.stderr and "clause 2" in decided.stderr
     again = ("accept", "run", root, "--test", "say", "--again", "--by", "Ann", "--reason", "disk replaced")
-    refused = shakedown(*again)
+    refused = called(*again)
     assert refused.returncode == 2 and "classify" in refused.stderr
     words = ("accept", "classify", root, "say", "--as", "system", "--by", "Bob", "--reason", "broken disk")
-    assert shakedown(*words).returncode == 0
+    assert called(*words).returncode == 0
     assert states(root)["answers"] == "not met"  # a failure of the system counts until it is done again
     assert shakedown(*again).returncode == 0
     assert states(root)["answers"] == "met"
-    found = json.loads(shakedown("accept", "status", root, "--json").stdout)
+    found = json.loads(called("accept", "status", root, "--json").stdout)
     attempts = next(one for one in found["tests"] if one["id"] == "say")["attempts"]
     assert [one["state"] for one in attempts] == ["not met", "met"] and attempts[0]["failure"] == "system"
 
 
 def test_a_waiver_has_a_name_and_a_reason(tmp_path: Path) -> None:
     root = begin(tmp_path)
-    assert shakedown("accept", "waive", root, "seen", "--by", "Ann").returncode == 2
-    assert shakedown("accept", "waive", root, "saen", "--by", "Ann", "--reason", "x").returncode == 2
-    assert shakedown("accept", "waive", root, "3", "--by", "Ann", "--reason", "no time").returncode == 0
+    assert called("accept", "waive", root, "seen", "--by", "Ann").returncode == 2
+    assert called("accept", "waive", root, "saen", "--by", "Ann", "--reason", "x").returncode == 2
+    assert called("accept", "waive", root, "3", "--by", "Ann", "--reason", "no time").returncode == 0
     assert states(root)["seen"] == "waived"
     words = ("accept", "waive", root, "seen", "--withdraw", "--by", "Ann", "--reason", "there is time")
     assert shakedown(*words).returncode == 0
@@ -250,20 +248,20 @@ def test_a_limit_that_is_missed_is_exit_code_1_and_what_cannot_run_is_3(tmp_path
     root = begin(tmp_path / "c", absent)
     done = shakedown("accept", "run", root, "--test", "empty")
     assert done.returncode == 3, done.stderr
-    status = shakedown("accept", "status", root)
+    status = called("accept", "status", root)
     assert status.returncode in (3, 4) and "nothing came of it" in status.stdout
 
 
 def test_check_names_everything_and_show_prints_a_plan_that_can_be_used(tmp_path: Path) -> None:
     for name in ("thufir", "generic-gpu-cluster"):
-        assert shakedown("accept", "check", name).returncode == 0
-        (tmp_path / "mine.toml").write_text(shakedown("accept", "show", name).stdout)
-        assert json.loads(shakedown("accept", "check", tmp_path / "mine.toml", "--json").stdout)["requirements"]
+        assert called("accept", "check", name).returncode == 0
+        (tmp_path / "mine.toml").write_text(called("accept", "show", name).stdout)
+        assert json.loads(called("accept", "check", tmp_path / "mine.toml", "--json").stdout)["requirements"]
     (tmp_path / "bad.toml").write_text(PLAN.replace("empty.time", "empty.tine").replace('expect = "yes"\n', ""))
-    done = shakedown("accept", "check", tmp_path / "bad.toml")
+    done = called("accept", "check", tmp_path / "bad.toml")
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "clause 1" in done.stderr and "empty.time" in done.stderr and "clause 3" in done.stderr
-    assert shakedown("accept", "check", "thufr").returncode == 2
+    assert called("accept", "check", "thufr").returncode == 2
 
 
 def test_a_directory_that_others_write_to_runs_nothing(tmp_path: Path) -> None:
@@ -284,4 +282,4 @@ def test_a_command_is_no_shell_and_is_ended_at_its_limit(tmp_path: Path) -> None
     slow = PLAN.replace('["echo", "availability 98.5"]', '["sleep", "60"]\ntime_limit = "300 ms"')
     root = begin(tmp_path / "b", slow)
     assert shakedown("accept", "run", root, "--test", "say", limit_s=30).returncode == 1
-    assert "time limit" in shakedown("accept", "status", root).stdout
+    assert "time limit" in called("accept", "status", root).stdout

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import shakedown
+from support.command import called, shakedown
 
 GOOD = """
 name = "mine"
@@ -47,28 +47,28 @@ def assert_clear(done: subprocess.CompletedProcess[str], code: int, *words: str)
     ],
 )
 def test_a_mistake_in_a_campaign(tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
-    assert_clear(shakedown("run", campaign(tmp_path, text), cwd=tmp_path), 2, *words)
+    assert_clear(called("run", campaign(tmp_path, text), cwd=tmp_path), 2, *words)
     assert not (tmp_path / "runs").exists(), "something was begun"
 
 
 def test_unknown_names_name_the_nearest(tmp_path: Path) -> None:
-    assert_clear(shakedown("run", "qick"), 2, "unknown campaign 'qick'", "'quick'")
-    assert_clear(shakedown("compare", "bsc2", "comet"), 2, "unknown system 'bsc2'", "'bsc-2'")
-    assert_clear(shakedown("list", "workload"), 2, "'workloads'")
-    assert_clear(shakedown("report", tmp_path / "nothing"), 3, "no such run directory")
-    assert_clear(shakedown("run", tmp_path / "missing.toml"), 2, "No such file")
-    assert_clear(shakedown("compare", "bsc-2"), 2, "one system alone cannot be compared")
+    assert_clear(called("run", "qick"), 2, "unknown campaign 'qick'", "'quick'")
+    assert_clear(called("compare", "bsc2", "comet"), 2, "unknown system 'bsc2'", "'bsc-2'")
+    assert_clear(called("list", "workload"), 2, "'workloads'")
+    assert_clear(called("report", tmp_path / "nothing"), 3, "no such run directory")
+    assert_clear(called("run", tmp_path / "missing.toml"), 2, "No such file")
+    assert_clear(called("compare", "bsc-2"), 2, "one system alone cannot be compared")
 
 
 def test_an_unknown_option_is_a_usage_error() -> None:
-    done = shakedown("run", "--resum", "x")
+    done = called("run", "--resum", "x")
     assert done.returncode == 2 and "--resume" in done.stderr
 
 
 def test_a_report_format_that_is_none_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert shakedown("run", campaign(tmp_path, GOOD), "--directory", run, "--no-report").returncode == 0
-    assert_clear(shakedown("report", run, "--format", "htm"), 2, "'html'")
+    assert_clear(called("report", run, "--format", "htm"), 2, "'html'")
     assert not list(run.glob("report.*"))
 
 
@@ -91,14 +91,14 @@ def test_without_mpi_the_rest_is_measured(tmp_path: Path) -> None:
 def test_a_directory_that_is_in_use_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.tex").write_text("precious")
-    assert_clear(shakedown("run", campaign(tmp_path, GOOD), "--directory", tmp_path / "run"), 2, "not empty")
+    assert_clear(called("run", campaign(tmp_path, GOOD), "--directory", tmp_path / "run"), 2, "not empty")
     assert (tmp_path / "run" / "thesis.tex").read_text() == "precious"
 
 
 def test_a_half_written_run_directory_is_said(tmp_path: Path) -> None:
     (tmp_path / "run" / "runs").mkdir(parents=True)
     for verb in (["report"], ["run", "--resume"]):
-        assert_clear(shakedown(*verb, tmp_path / "run"), 3, "cut short before its plan")
+        assert_clear(called(*verb, tmp_path / "run"), 3, "cut short before its plan")
 
 
 def test_a_damaged_measurement_is_named_recovered_and_the_rest_reported(tmp_path: Path) -> None:

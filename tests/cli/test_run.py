@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import shakedown
+from support.command import called, shakedown
 from support.waiting import until
 
 EMPTY = """
@@ -127,7 +127,7 @@ def test_reports_over_many_run_directories_keep_hosts_apart(tmp_path: Path) -> N
 
 def test_every_verb_answers_in_json(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(EMPTY)
-    assert json.loads(shakedown("plan", tmp_path / "mine.toml", "--json").stdout)["runs"]
-    assert json.loads(shakedown("list", "--json").stdout)["workloads"]
-    assert json.loads(shakedown("compare", "tsubame", "castorc", "--json").stdout)["rows"]
+    assert json.loads(called("plan", tmp_path / "mine.toml", "--json").stdout)["runs"]
+    assert json.loads(called("list", "--json").stdout)["workloads"]
+    assert json.loads(called("compare", "tsubame", "castorc", "--json").stdout)["rows"]
     assert json.loads(shakedown("machine", "--no-probe", "--json").stdout)["hosts"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import shakedown
+from support.command import called, shakedown
 
 CAMPAIGN = """
 name = "mine"
@@ -132,11 +132,11 @@ def test_what_cannot_be_is_refused_with_what_where_and_the_next_step(
 
 
 def test_a_facilitys_window_may_end_so_many_seconds_after_it_begins(tmp_path: Path) -> None:
-    made = shakedown("facility", "example", tmp_path / "plant")
+    made = called("facility", "example", tmp_path / "plant")
     assert made.returncode == 0
-    begin = json.loads(shakedown("facility", tmp_path / "plant" / "plant.toml", "--json").stdout)
+    begin = json.loads(called("facility", tmp_path / "plant" / "plant.toml", "--json").stdout)
     both = ("--begin", "+3600", "--end", "+7200")
-    part = shakedown("facility", tmp_path / "plant" / "plant.toml", *both, "--json")
+    part = called("facility", tmp_path / "plant" / "plant.toml", *both, "--json")
     assert part.returncode in (0, 1, 4), part.stderr
     whole, found = begin["whole"], json.loads(part.stdout)["whole"]
     assert found["begin_ns"] == whole["begin_ns"] + 3600 * 10**9

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shakedown import programs
-from support.command import shakedown
+from support.command import called, shakedown
 from support.waiting import until
 
 needs_program = pytest.mark.skipif(
@@ -39,7 +39,7 @@ needs_program = pytest.mark.skipif(
     ],
 )
 def test_a_mistake_is_said_before_anything_runs(tmp_path: Path, words: list[str], said: str) -> None:
-    done = shakedown("tune", "hpl", "out", *words, cwd=tmp_path)
+    done = called("tune", "hpl", "out", *words, cwd=tmp_path)
     assert done.returncode in (2, 3), done.stderr
     assert said in done.stderr and "Traceback" not in done.stderr, done.stderr
     assert not (tmp_path / "out" / "trials.jsonl").exists() or not (tmp_path / "out" / "trials.jsonl").read_bytes()
@@ -67,7 +67,7 @@ def test_a_small_tuning_run_and_its_files(tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
     assert "Chosen at N = 600" in again.stdout
     assert len((folder / "trials.jsonl").read_text().splitlines()) == len(trials), "what was known was run again"
-    other = shakedown("tune", "hpl", "out", "--n", "700", cwd=tmp_path)
+    other = called("tune", "hpl", "out", "--n", "700", cwd=tmp_path)
     assert other.returncode == 2 and "this folder tunes N = 600" in other.stderr
 
 

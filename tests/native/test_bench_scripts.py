@@ -32,20 +32,6 @@ WITH_PEERS = {"nbody", "stream"}
 #: Modules that the others share.
 LIBRARIES = {"all", "common", "hpcc", "paired"}
 
-#: Script -> its arguments, of a tenth of a second or a few; {folder} is a folder.
-TINY = {
-    "agreement": "--seeds 1 --kind PDU",
-    "counters": "--json",
-    "energy": "--repeats 20",
-    "forecast": "--only Athlon",
-    "lag": "--shifts 1 --rest 5",
-    "pairs": "--nodes 8 --seeds 1 --harder-seeds 1",
-    "sampling": "--seconds 0.5 --windows 2 --window-s 0.1",
-    "tune_claims": "--sweeps 1",
-    "coverage": "--loads 1",
-    "tune": "--n 1300 --folder {folder} --final-rounds 1 --finalists 1 --points 2 --budget-min 0.1",
-}
-
 
 def started(script: str, words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
@@ -62,7 +48,7 @@ def started(script: str, words: list[str], folder: Path) -> subprocess.Completed
 
 
 def test_every_script_is_known() -> None:
-    assert {path.stem for path in BENCH.glob("*.py")} == {*TINY, *LIBRARIES} == {*everything.SCRIPTS, *LIBRARIES}
+    assert {path.stem for path in BENCH.glob("*.py")} == {*everything.SCRIPTS, *LIBRARIES}
     assert set(peers.names()) >= NATIVE
 
 
@@ -79,9 +65,9 @@ def test_a_row_measures_and_ends(name: str, tmp_path: Path) -> None:
     assert done.returncode in codes and done.stdout.strip(), done.stdout[-2000:] + done.stderr[-3000:]
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", everything.SCRIPTS)
 def test_a_script_measures_and_ends(name: str, tmp_path: Path) -> None:
-    done = started(f"{name}.py", TINY[name].format(folder=tmp_path).split(), tmp_path)
+    done = started(f"{name}.py", ["--tiny"], tmp_path)
     assert done.returncode == 0 and done.stdout.strip(), done.stdout[-2000:] + done.stderr[-3000:]
 
 

@@ -108,7 +108,7 @@ def test_an_advice_names_only_parameters_that_there_are() -> None:
             n_samples=1,
             n_runs=1,
         )
-        return advice.weak(found)[0].advice
+        return next(advice.weak(found)).advice
 
     assert "samples" in one("multicast") and "samples" not in one("dualstack") and "repeat" in one("dualstack")
 

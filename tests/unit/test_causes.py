@@ -40,7 +40,7 @@ def outcome(run: str, other: float = 0.0, steal: float = 0.0, load: float = 0.0)
         label=run,
         host="n1",
         state="ok",
-        notices=disturbed(seen, 2),
+        notices=tuple(disturbed(seen, 2)),
         disturbance=seen,
     )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -13,11 +11,11 @@ from shakedown.errors import BadInput, StoreFailed
 from shakedown.operate.health import calling, clearing
 from shakedown.operate.health.records import KeptState, Occasion
 from shakedown.results.run_directory import RunDirectory
+from support.command import called
 
 
 def refused(*words: str | Path) -> tuple[int, str]:
-    argv = [sys.executable, "-m", "shakedown", *map(str, words)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = called(*words)
     assert "Traceback" not in done.stderr and not done.stdout
     return done.returncode, done.stderr
 

@@ -50,13 +50,20 @@ class Ended(NamedTuple):
 class Bench(NamedTuple):
     folder: Path
 
-    def run(self, *words: str, configured: str = '{"cuda": "13.0"}', broken: str = "", fails: int = 0) -> Ended:
+    def run(
+        self,
+        *words: str,
+        configured: str = '{"cuda": "13.0"}',
+        broken: str = "",
+        fails: int = 0,
+        python: str = sys.executable,
+    ) -> Ended:
         calls, out = self.folder / "calls", self.folder / "out"
         calls.write_text("")
         env = {
             **os.environ,
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
-            "PYTHON": sys.executable,
+            "PYTHON": python,
             "CALLS": str(calls),
             "CONFIGURED": configured,
             "BROKEN": broken,
@@ -157,3 +164,13 @@ def test_native_tests_are_those_of_programs_on_gpus(bench: Bench) -> None:
 def test_what_is_not_known_is_refused(bench: Bench, words: tuple[str, ...], said: str) -> None:
     done = bench.run(*words)
     assert done.code == 2 and said in done.err and "next:" in done.err and not done.calls
+
+
+def test_a_python_that_cannot_be_used_is_said_before_anything_is_built(bench: Bench, tmp_path: Path) -> None:
+    without = tmp_path / "python"
+    without.write_text('#!/bin/sh\n[ "$2" != pip ] || exit 1\necho msgspec\n')  # lacks it, and pip cannot bring it
+    without.chmod(0o755)
+    done = bench.run("--steps", "build,measure", python=str(without))
+    assert done.code == 3 and "lacks msgspec" in done.steps["libraries"][1] and not done.calls
+    gone = bench.run("--steps", "build,measure", python="/nowhere/python")
+    assert gone.code == 3 and "cannot be used" in gone.steps["libraries"][1] and not gone.calls

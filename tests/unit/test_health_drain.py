@@ -200,10 +200,10 @@ def test_an_engine_that_refuses_is_told() -> None:
     ],
 )
 def test_what_engines_say_of_a_node(engine: str, printed: str, node: Node) -> None:
-    assert ENGINES[engine].read(Result(0, printed, ""), "n1") == node
+    assert ENGINES[engine].read(Result(0, printed, "")) == node
 
 
 def test_an_engine_that_does_not_answer_knows_no_node() -> None:
     for engine in ENGINES.values():
-        found = engine.read(Result(1, "", "slurm_load_node: Unable to contact slurm controller"), "n1")
+        found = engine.read(Result(1, "", "slurm_load_node: Unable to contact slurm controller"))
         assert not found.known and "Unable" in found.word

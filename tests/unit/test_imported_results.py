@@ -43,6 +43,18 @@ def test_host_and_time_are_those_that_the_log_states(recordings: Path) -> None:
     assert log.host == "vm" and 0 < log.end_ns - log.begin_ns < 600 * 10**9
 
 
+@pytest.mark.parametrize("name", [name for name in workloads.names() if workloads.get(name).parse is None])
+def test_what_every_program_of_ours_printed_can_be_imported(name: str, recordings: Path, tmp_path: Path) -> None:
+    one = workloads.get(name)
+    for number, sample in enumerate(one.samples):
+        path = recordings / sample.recording
+        logs = read(name, path, host="n1", date=datetime(2026, 5, 4, tzinfo=UTC))
+        (record,) = imported.create(tmp_path / str(number), one, logs)
+        assert record.cases
+        if "--backend" in (text := path.read_text()):
+            assert {str(case.params["backend"]).partition(":")[0] for case in record.cases} == {"host"}, text[:300]
+
+
 def test_what_a_log_does_not_state_is_asked_for(recordings: Path) -> None:
     with pytest.raises(BadInput, match="on which host") as error:
         read("mccalpin", recordings / STREAM)

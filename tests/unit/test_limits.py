@@ -138,16 +138,14 @@ def test_values_that_differ_are_shown_apart(value: float, by: float) -> None:
 
 
 def test_a_disturbed_run_is_warned_of_with_advice() -> None:
-    notices = advice.disturbed(
-        Disturbance(load_before=3.0, steal_fraction=0.2, other_cpu_fraction=0.3, throttle_events=2, swap_pages=5),
-        cpus=2,
-    )
+    seen = Disturbance(load_before=3.0, steal_fraction=0.2, other_cpu_fraction=0.3, throttle_events=2, swap_pages=5)
+    notices = list(advice.disturbed(seen, cpus=2))
     assert [one.code for one in notices] == ["load", "steal", "other-work", "throttling", "swap"]
     assert all(one.advice for one in notices)
     own_load = Disturbance(load_before=2.0, other_cpu_fraction=0.01)  # of the run before: nothing else ran
-    assert advice.disturbed(own_load, cpus=2) == ()
-    assert advice.disturbed(Disturbance(load_before=0.1, steal_fraction=0.0, other_cpu_fraction=0.01), cpus=2) == ()
-    assert advice.disturbed(Disturbance(), cpus=2) == ()
+    little = Disturbance(load_before=0.1, steal_fraction=0.0, other_cpu_fraction=0.01)
+    for quiet in (own_load, little, Disturbance()):
+        assert not list(advice.disturbed(quiet, cpus=2))
 
 
 def test_a_measured_latency_is_the_least() -> None:

@@ -133,7 +133,7 @@ def test_a_pair_without_an_answer_is_a_finding_and_hides_no_other(tmp_path: Path
     assert [(one.a, one.b) for one in verdict.dead_links] == ends
     assert [one.why for one in verdict.dead_links] == ["no answer in 60 s", "3 wrong bytes or messages"]
     assert [one.node for one in verdict.slow_nodes] == ["n3"]
-    assert "failed: no answer in 60 s" in _pairs.sentences(verdict)[0]
+    assert "failed: no answer in 60 s" in _pairs.named(verdict)[0].seen
 
 
 def test_a_run_of_nothing_but_dead_pairs_is_no_clean_one(tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def test_directions_are_told_apart() -> None:
     }
     assert {(one.a, one.b): one.one_way for one in verdict.slow_links} == {("n13", "n21"): True, ("n14", "n22"): False}
     assert (verdict.pairs, verdict.possible) == (24 * 23, 24 * 23)
-    text = " ".join(_pairs.sentences(verdict))
+    text = " ".join(one.seen for one in _pairs.named(verdict))
     assert "n5: 15 % slower to everybody when it sends" in text or "n5: 14 %" in text
     assert "n13 to n21, this way only" in text
 
@@ -335,8 +335,7 @@ def test_whatever_was_measured_gives_a_verdict(seed: int, count: int, kept: floa
         some = some._replace(values=values, spread=np.where(rng.random(len(rows)) < 0.3, np.nan, some.spread))
     verdict = pairs.verdict(some)
     assert verdict.pairs <= verdict.possible
-    assert len(_pairs.sentences(verdict)) == len(_pairs.steps(verdict)) == len(_pairs.names(verdict))
-    assert (verdict.state == "slow") == bool(_pairs.names(verdict))
+    assert (verdict.state == "slow") == bool(_pairs.named(verdict))
     assert msgspec.json.decode(msgspec.json.encode(verdict), type=PairVerdict) == verdict
 
 
@@ -352,13 +351,13 @@ def test_sentences_and_steps_say_what_to_do() -> None:
     verdict = pairs.verdict(
         simulate.pairs(Fleet(nodes=40, slow_nodes={16: 0.12}, slow_links={(2, 8): 0.31}, node=0.0), 4)
     )
-    node, link = _pairs.sentences(verdict)
-    assert node.startswith("node n17: 12 % slower to everybody (message bandwidth), 95 % interval 1")
-    assert link.startswith("link n3-n9: 3")
-    assert "slower than its nodes explain" in link
-    assert "another switch port" in _pairs.steps(verdict)[0]
-    assert "measure it again before anything is recabled" in _pairs.steps(verdict)[1]
-    assert _pairs.names(verdict) == ["n17", "n3 - n9"]
+    node, link = _pairs.named(verdict)
+    assert node.seen.startswith("node n17: 12 % slower to everybody (message bandwidth), 95 % interval 1")
+    assert link.seen.startswith("link n3-n9: 3")
+    assert "slower than its nodes explain" in link.seen
+    assert "another switch port" in node.step
+    assert "measure it again before anything is recabled" in link.step
+    assert (node.where, link.where) == ("n17", "n3 - n9")
     assert "1 slow node, 1 slow link" in _pairs.summary(verdict)
 
 

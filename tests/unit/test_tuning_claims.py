@@ -10,13 +10,12 @@ import random
 
 import msgspec
 import pytest
-from test_tuning_outcome import result
 
 from shakedown.tuning import explain, page
 from shakedown.tuning.paired import Observation, compare, interval_of, joint_factor
 from shakedown.tuning.records import Effect, Interval, Level
 from support import bench
-from support.tunings import trial
+from support.tunings import result, trial
 
 
 @pytest.mark.parametrize(("noise", "spikes"), [(0.01, 0.0), (0.03, 0.0), (0.01, 0.05)])

@@ -10,12 +10,12 @@ from shakedown.machine import mpi as flavours
 from shakedown.records import Case, Machine, Measurement, Residual
 from shakedown.schedulers import Allocation
 from shakedown.tuning import explain, launch, loop, page, program
-from shakedown.tuning.records import Candidate, Effect, Interval, Level, Request, Result
+from shakedown.tuning.records import Interval, Request
 from shakedown.tuning.windows import Step, orders
 from shakedown.workloads.common import hpl_dat
 from support.machines import OPEN_MPI, OPENBLAS
 from support.machines import host as small_host
-from support.tunings import host, trial, windows_of
+from support.tunings import host, result, trial, windows_of
 
 # -------------------------------------------------------------------------------------------------------------- program
 
@@ -141,44 +141,6 @@ def test_the_command_line_names_the_hosts(monkeypatch: pytest.MonkeyPatch) -> No
     (line,) = launch.lines({"layout": "2x1"}, found, here, hosts=2, slurm=False, allocation=allocation)
     assert "/usr/bin/mpirun -np 4 --host a:2,b:2" in line and "/opt/hpl" in line
     assert launch.in_slurm({"SLURM_JOB_ID": "7"}) and not launch.in_slurm({})
-
-
-def result(**changes: object) -> Result:
-    point = {"layout": "2x4", "grid": "1x2", "nb": 192, "bcast": "1ring"}
-    nothing = Interval(value=0.0, low=0.0, high=0.0)
-    chosen = Candidate(point=point, seconds=10.0, low_s=9.8, high_s=10.2, runs=3, kind="whole", predicted_s=9.0)
-    other = Candidate(
-        point={**point, "nb": 256},
-        seconds=10.3,
-        low_s=10.0,
-        high_s=10.6,
-        runs=2,
-        kind="whole",
-        behind=Interval(value=0.03, low=0.01, high=0.05),
-    )
-    effect = Effect(
-        axis="nb",
-        chosen="192",
-        levels=(
-            Level(value="192", slower=nothing, runs=3),
-            Level(value="256", slower=Interval(value=0.03, low=0.01, high=0.05), runs=2),
-        ),
-        spread=Interval(value=0.03, low=0.01, high=0.05),
-    )
-    made = Result(
-        n=20000,
-        n_reason="as asked",
-        searched=("layout", "grid", "nb", "bcast"),
-        chosen=chosen,
-        others=(other,),
-        effects=(effect,),
-        noise=0.01,
-        finished=True,
-        runs=7,
-        spent_s=100.0,
-        budget_s=600.0,
-    )
-    return msgspec.structs.replace(made, **changes)  # type: ignore[arg-type]
 
 
 def test_the_explanation_says_what_is_sure_and_what_is_not() -> None:

@@ -71,7 +71,7 @@ def _under(cases: Sequence[Mapping[str, Any]]) -> str:
 
 def _disturbances(one: Measurement, hosts: Mapping[str, Host]) -> tuple[Notice, ...]:
     host = hosts.get(one.host)
-    return advice.disturbed(one.disturbance, len(host.usable_cpus) if host else 1)
+    return tuple(advice.disturbed(one.disturbance, len(host.usable_cpus) if host else 1))
 
 
 # ----------------------------------------------------------------------------------------------------------------- hosts

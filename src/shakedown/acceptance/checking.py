@@ -115,6 +115,11 @@ def problems(plan: AcceptancePlan) -> list[Problem]:
 Fault = tuple[str, str]
 
 
+def _where(*cases: tuple[object, str, str]) -> Iterator[Fault]:
+    """Of cases (what must not be so, what is said then, the next step) those that are so."""
+    return ((what, hint) for is_so, what, hint in cases if is_so)
+
+
 def _raised(call: Callable[[], object]) -> Iterator[Fault]:
     """What a check that raises has to say."""
     try:
@@ -274,14 +279,16 @@ def limit_of(entry: LimitEntry, metric: Metric) -> Limit:
 
 
 def _command(test: CommandTest) -> Iterator[Fault]:
-    if not test.command and not test.awaits:
-        yield "has an empty command", 'write it as a list of arguments: command = ["sinfo", "-N"]'
-    if test.command and test.awaits:
-        yield "has its command and still `awaits` it", "remove the key awaits"
-    if test.command and "/" in test.command[0] and not test.command[0].startswith("/"):
-        yield f"{test.command[0]!r} is a relative path", "give an absolute path, or a name that is found on PATH"
-    if test.exit_code is None and not (test.expect or test.refuse or test.values):
-        yield "has no criterion", "give exit_code, expect, refuse or a [[test.value]]"
+    first = test.command[0] if test.command else ""
+    empty = 'write it as a list of arguments: command = ["sinfo", "-N"]'
+    relative = "/" in first and not first.startswith("/")
+    judged = test.exit_code is not None or test.expect or test.refuse or test.values
+    yield from _where(
+        (not test.command and not test.awaits, "has an empty command", empty),
+        (test.command and test.awaits, "has its command and still `awaits` it", "remove the key awaits"),
+        (relative, f"{first!r} is a relative path", "give an absolute path, or a name that is found on PATH"),
+        (not judged, "has no criterion", "give exit_code, expect, refuse or a [[test.value]]"),
+    )
     for pattern in (*test.expect, *test.refuse):
         yield from _pattern(pattern, groups=0)
     for value in test.values:
@@ -296,12 +303,13 @@ def _availability(test: AvailabilityTest) -> Iterator[Fault]:
     from . import availability
 
     yield from _raised(lambda: availability.contract_text(test.contract))
-    if not test.source and not test.awaits:
-        yield "has no source", 'name what knows the history: source = ["slurm"], or files'
-    if test.source and test.awaits:
-        yield "has its source and still `awaits` it", "remove the key awaits"
-    if test.times != 1 or test.over:
-        yield "has times or over", "the contract's window says over how long: remove them"
+    missing = 'name what knows the history: source = ["slurm"], or files'
+    often = test.times != 1 or test.over
+    yield from _where(
+        (not test.source and not test.awaits, "has no source", missing),
+        (test.source and test.awaits, "has its source and still `awaits` it", "remove the key awaits"),
+        (often, "has times or over", "the contract's window says over how long: remove them"),
+    )
     for path in (*test.source, *((test.jobs,) if test.jobs not in ("", "none") else ())):
         if path != "slurm" and not path.startswith("/"):
             yield f"source {path!r} is a relative path", "give an absolute path, or slurm"
@@ -353,12 +361,12 @@ def _bounds(entry: ValueEntry | FieldEntry) -> Iterator[Fault]:
 
 
 def _manual(test: ManualTest) -> Iterator[Fault]:
-    if test.awaits:
-        yield "is manual and `awaits` something", "it can be recorded at any time: remove the key"
-    if not test.steps:
-        yield "has no steps", "say what to do: steps = [...]"
-    if not any(field.judged for field in test.fields):
-        yield "has no criterion", "give a field `expect`, `at_least` or `at_most`"
+    judged = any(field.judged for field in test.fields)
+    yield from _where(
+        (test.awaits, "is manual and `awaits` something", "it can be recorded at any time: remove the key"),
+        (not test.steps, "has no steps", "say what to do: steps = [...]"),
+        (not judged, "has no criterion", "give a field `expect`, `at_least` or `at_most`"),
+    )
     names = [*(one.name for one in test.fields), *(one.name for one in test.attachments)]
     for name, number in Counter(names).items():
         if number > 1 or not _NAME.fullmatch(name):
@@ -372,19 +380,19 @@ def _manual(test: ManualTest) -> Iterator[Fault]:
 
 
 def _field(field: FieldEntry, times: set[str]) -> Iterator[Fault]:
-    if field.after and (field.type != "time" or field.after not in times - {field.name}):
-        yield f"is after {field.after!r}, and both must be times", 'name another field of type = "time"'
-    if field.distinct and not field.required:
-        yield "is another each time and is not required", "remove required = false"
     numeric = field.type in ("number", "integer")
-    if (field.type == "choice") != bool(field.choices):
-        yield "has choices but is not a choice" if field.choices else "is a choice without choices", "fix one of them"
-    if not numeric and (field.at_least is not None or field.at_most is not None):
-        yield f"has a limit and is a {field.type}", 'only type = "number" or "integer" has one'
-    if numeric and field.expect:
-        yield "has `expect` and is a number", "give at_least and at_most"
-    if field.judged and not field.required:
-        yield "decides and is not required", "remove required = false"
+    bounded = field.at_least is not None or field.at_most is not None
+    untimed = field.after and (field.type != "time" or field.after not in times - {field.name})
+    choices = "has choices but is not a choice" if field.choices else "is a choice without choices"
+    required = "remove required = false"
+    yield from _where(
+        (untimed, f"is after {field.after!r}, and both must be times", 'name another field of type = "time"'),
+        (field.distinct and not field.required, "is another each time and is not required", required),
+        ((field.type == "choice") != bool(field.choices), choices, "fix one of them"),
+        (bounded and not numeric, f"has a limit and is a {field.type}", 'only type = "number" or "integer" has one'),
+        (numeric and field.expect, "has `expect` and is a number", "give at_least and at_most"),
+        (field.judged and not field.required, "decides and is not required", required),
+    )
     if numeric:
         yield from _bounds(field)
     words = {"choice": field.choices, "yes-no": ("yes", "no")}.get(field.type)

@@ -174,17 +174,10 @@ def _attempts(acceptance: Acceptance, test: Test, broken: dict[int, str], sessio
             continue
         agreed = next((one for one in acceptance.plan_at(entry.number).tests if one.id == test.id), test)
         judged = _attempt(acceptance, agreed, entry, broken.get(entry.number, ""), sessions)
-        kind = classified.get(entry.number)
-        found.append(
-            msgspec.structs.replace(
-                judged,
-                number=len(found) + 1,
-                round=round_,
-                failure=kind.failure if kind else "",
-                classified_by=kind.by if kind else "",
-                classified_why=kind.reason if kind else "",
-            )
-        )
+        said = {}
+        if kind := classified.get(entry.number):
+            said = {"failure": kind.failure, "classified_by": kind.by, "classified_why": kind.reason}
+        found.append(msgspec.structs.replace(judged, number=len(found) + 1, round=round_, **said))
     return found
 
 

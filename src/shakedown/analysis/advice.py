@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .. import workloads
 from ..records import Disturbance, Finding, Metric, Notice
@@ -15,52 +15,40 @@ FEW_SAMPLES = 5
 WIDE = 0.05  # half the interval over the value
 
 
-def disturbed(what: Disturbance, cpus: int) -> tuple[Notice, ...]:
+def disturbed(what: Disturbance, cpus: int) -> Iterator[Notice]:
     """What else the machine did while a run was under way, with advice."""
-    notices = []
     quiet = what.other_cpu_fraction is not None and what.other_cpu_fraction <= OTHER
     # the load average still holds our own run before this one: it counts only where something else really ran
     if what.load_before is not None and what.load_before > LOAD_PER_CPU * max(cpus, 1) and not quiet:
-        notices.append(
-            Notice(
-                code="load",
-                text=f"the load average was {what.load_before:.2f} before the run",
-                advice="end other work, or ask the scheduler for the whole node",
-            )
+        yield Notice(
+            code="load",
+            text=f"the load average was {what.load_before:.2f} before the run",
+            advice="end other work, or ask the scheduler for the whole node",
         )
     if what.steal_fraction is not None and what.steal_fraction > STEAL:
-        notices.append(
-            Notice(
-                code="steal",
-                text=f"the hypervisor took {what.steal_fraction:.1%} of the CPU time",
-                advice="measure on the bare machine, or with dedicated cores",
-            )
+        yield Notice(
+            code="steal",
+            text=f"the hypervisor took {what.steal_fraction:.1%} of the CPU time",
+            advice="measure on the bare machine, or with dedicated cores",
         )
     if what.other_cpu_fraction is not None and what.other_cpu_fraction > OTHER:
-        notices.append(
-            Notice(
-                code="other-work",
-                text=f"other processes used {what.other_cpu_fraction:.1%} of the CPU time",
-                advice="end them; look with: top -b -n1 | head -20",
-            )
+        yield Notice(
+            code="other-work",
+            text=f"other processes used {what.other_cpu_fraction:.1%} of the CPU time",
+            advice="end them; look with: top -b -n1 | head -20",
         )
     if what.throttle_events:
-        notices.append(
-            Notice(
-                code="throttling",
-                text=f"{what.throttle_events} thermal throttling events",
-                advice="check cooling and fans; repeat when the machine is cool",
-            )
+        yield Notice(
+            code="throttling",
+            text=f"{what.throttle_events} thermal throttling events",
+            advice="check cooling and fans; repeat when the machine is cool",
         )
     if what.swap_pages:
-        notices.append(
-            Notice(
-                code="swap",
-                text=f"{what.swap_pages} pages were swapped",
-                advice="use smaller arrays, or switch swap off",
-            )
+        yield Notice(
+            code="swap",
+            text=f"{what.swap_pages} pages were swapped",
+            advice="use smaller arrays, or switch swap off",
         )
-    return tuple(notices)
 
 
 #: The notice of a value that is no figure of what its metric measures.
@@ -97,30 +85,24 @@ def _more_samples(workload: str) -> str:
     return "ask for more: repeat = { min = 5, max = 5 }"
 
 
-def weak(finding: Finding) -> tuple[Notice, ...]:
+def weak(finding: Finding) -> Iterator[Notice]:
     """What makes a value less sure than it looks."""
-    notices = []
     if finding.value is None:
-        return ()
+        return
     if finding.n_samples < FEW_SAMPLES and finding.n_runs < FEW_SAMPLES:
-        notices.append(
-            Notice(
-                code="few-samples",
-                text=f"only {finding.n_samples} sample{'s' * (finding.n_samples != 1)}",
-                advice=_more_samples(finding.workload),
-            )
+        yield Notice(
+            code="few-samples",
+            text=f"only {finding.n_samples} sample{'s' * (finding.n_samples != 1)}",
+            advice=_more_samples(finding.workload),
         )
     if finding.low is not None and finding.high is not None and finding.value:
         width = (finding.high - finding.low) / 2 / abs(finding.value)
         if width > WIDE:
-            notices.append(
-                Notice(
-                    code="wide",
-                    text=f"give or take {width:.0%}",
-                    advice="repeat it on a quiet machine; pin the clock and the processes",
-                )
+            yield Notice(
+                code="wide",
+                text=f"give or take {width:.0%}",
+                advice="repeat it on a quiet machine; pin the clock and the processes",
             )
-    return tuple(notices)
 
 
 def common(groups: Sequence[tuple[Notice, ...]]) -> tuple[Notice, ...]:

@@ -129,11 +129,7 @@ def learn(
     if output is None:
         sys.stdout.write(text)
         return
-    try:
-        with open(output, "x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise BadInput(f"cannot be written: {error.strerror}", where=str(output), hint="name a new file") from None
+    _write(output, text)
     terminal.say(f"written: {output}")
 
 
@@ -263,15 +259,21 @@ def wrapper(
         return
     if why := wrappers.writable(str(output.absolute().parent)):
         raise BadInput(f"{why}: others may change what root would run", where=str(output), hint="name another folder")
-    try:
-        with open(output, "x", encoding="utf-8") as file:
-            file.write(text)
-        output.chmod(0o755)
-    except OSError as error:
-        raise BadInput(f"cannot be written: {error.strerror}", where=str(output), hint="name a new file") from None
+    _write(output, text, executable=True)
     terminal.say(
         f"written: {output}\nnext: HealthCheckProgram={output.absolute()} and HealthCheckInterval=300 in slurm.conf"
     )
+
+
+def _write(output: Path, text: str, *, executable: bool = False) -> None:
+    """A new file. Raises BadInput, also where there is one."""
+    try:
+        with open(output, "x", encoding="utf-8") as file:
+            file.write(text)
+        if executable:
+            output.chmod(0o755)
+    except OSError as error:
+        raise BadInput(f"cannot be written: {error.strerror}", where=str(output), hint="name a new file") from None
 
 
 def _state_file(state: str, host: str) -> Path:

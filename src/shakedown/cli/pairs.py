@@ -115,9 +115,9 @@ def show(verdict: PairVerdict) -> None:
     print(f"\n{_pairs.title(verdict)}")
     print(f"  {_pairs.summary(verdict)}")
     previous = ""
-    for sentence, step in zip(_pairs.sentences(verdict), _pairs.steps(verdict), strict=True):
-        print(f"  {sentence}")
-        print(f"    next: {step}" if step != previous else "    next: the same")
-        previous = step
+    for one in _pairs.named(verdict):
+        print(f"  {one.seen}")
+        print(f"    next: {one.step}" if one.step != previous else "    next: the same")
+        previous = one.step
     for notice in verdict.notices:
         print(f"  note: {notice.text}; {notice.advice}")

@@ -109,9 +109,8 @@ def try_program(suite: Suite, compilers: Mapping[str, Compiler], program: Progra
     if program.name == "interoperability":
         built = _link_three(suite, compilers, level, folder, target)
     else:
-        built = _work.run(
-            command(suite, compilers[program.language], program, level, str(target)), limit_s=_COMPILE_S, cwd=folder
-        )
+        words = command(suite, compilers[program.language], program, level, str(target))
+        built = _work.run(words, limit_s=_COMPILE_S, cwd=folder)
     if not built.ok or not target.exists():
         return Seen(None, 0, built.seconds, _work.said(built) or "no program was made", {})
     wanted = expected(program.name, program.language)
@@ -157,11 +156,8 @@ def demonstrate(suite: Suite, found: _suites.SuiteResult, folder: Path, emit: Em
     """Try every program of the languages that are there; one case for each, then the counts of the suite."""
     for language in asked.languages:
         if language in found.absent:
-            emit.notice(
-                "compiler-absent",
-                f"{suite.title}: no compiler for {language}: {found.absent[language]}",
-                "install it, or name its module in `modules`",
-            )
+            what = f"{suite.title}: no compiler for {language}: {found.absent[language]}"
+            emit.notice("compiler-absent", what, "install it, or name its module in `modules`")
     failed: set[str] = set()
     times: dict[str, list[float]] = {}
     features: set[tuple[str, str]] = set()
@@ -201,13 +197,9 @@ def _judge(suite: Suite, program: Program, level: str, seen: Seen, required: boo
     facts = {name.removeprefix("fact_"): value for name, value in seen.facts.items() if name.startswith("fact_")}
     if facts and level == program.levels[0]:
         emit.facts({f"{suite.name} {program.language} {name}": value for name, value in facts.items()})
-    emit.case(
-        "program",
-        {"suite": suite.name, "language": program.language, "program": program.name, "level": level},
-        {"checks": float(max(seen.checks, 1))},
-        [seen.compile_s],
-        Residual(value=len(wrong), limit=0, kind="wrong results"),
-    )
+    params = {"suite": suite.name, "language": program.language, "program": program.name, "level": level}
+    check = Residual(value=len(wrong), limit=0, kind="wrong results")
+    emit.case("program", params, {"checks": float(max(seen.checks, 1))}, [seen.compile_s], check)
     return not wrong
 
 
@@ -242,13 +234,8 @@ def body(argv: Sequence[str], emit: Emitter) -> None:
     loaded = _modules.load([one.strip() for one in asked.modules.split(",") if one.strip()])
     found = choose(asked.suite, languages)
     compilers = [one for suite in found.values() for one in suite.compilers.values()]
-    emit.start(
-        {
-            "compilers": [one._asdict() for one in compilers],
-            "strict": {name: " ".join(SUITES[name].strict) for name in found},
-            "modules": list(loaded),
-        }
-    )
+    strict = {name: " ".join(SUITES[name].strict) for name in found}
+    emit.start({"compilers": [one._asdict() for one in compilers], "strict": strict, "modules": list(loaded)})
     with _work.workshop() as folder, emit.phase("verify"):
         for name, one in found.items():
             demonstrate(SUITES[name], one, folder, emit, CompilersOptions(languages, require))

@@ -143,19 +143,12 @@ def emit_result(emit: Emitter, device: Device, result: Result, more: Mapping[str
     limit, kind = (0.0, "wrong elements") if result.kernel == "triad" else (_LIMIT, "error over rounding")
     if result.error:
         kind = "the device failed"
-        emit.notice(
-            "cuda-device",
-            f"{device.name} ({device.number}), {more['pattern']}: {result.error}",
-            "look for NVRM: Xid in dmesg; run `nvidia-smi -q` and DCGM's diagnosis",
-        )
+        what = f"{device.name} ({device.number}), {more['pattern']}: {result.error}"
+        emit.notice("cuda-device", what, "look for NVRM: Xid in dmesg; run `nvidia-smi -q` and DCGM's diagnosis")
     residual = Residual(value=result.residual, limit=limit, kind=kind)
-    emit.case(
-        result.kernel,
-        {"device": device.name, "index": device.number, **more, "n": result.n},
-        {("bytes" if result.kernel == "triad" else "flop"): result.work} if result.work else {},
-        result.seconds,
-        residual,
-    )
+    params: dict[str, str | int] = {"device": device.name, "index": device.number, **more, "n": result.n}
+    done = {("bytes" if result.kernel == "triad" else "flop"): result.work} if result.work else {}
+    emit.case(result.kernel, params, done, result.seconds, residual)
     return residual.passed
 
 
@@ -292,16 +285,11 @@ def codes_of(device: Device, nvcc: str, folder: Path, emit: Emitter) -> tuple[di
     if isinstance(image, bytes):
         codes["nvcc"] = image
     else:
-        emit.notice(
-            "cuda-nvcc", f"{nvcc} does not compile for {device.name} ({device.capability}): {_work.said(image)}"
-        )
-    emit.case(
-        "compile",
-        {"device": device.name, "index": device.number},
-        {"programs": 1},
-        [time.perf_counter() - begin],
-        Residual(value=float(failed), limit=0, kind="the compiler failed"),
-    )
+        what = f"{nvcc} does not compile for {device.name} ({device.capability}): {_work.said(image)}"
+        emit.notice("cuda-nvcc", what)
+    check = Residual(value=float(failed), limit=0, kind="the compiler failed")
+    seconds = time.perf_counter() - begin
+    emit.case("compile", {"device": device.name, "index": device.number}, {"programs": 1}, [seconds], check)
     return codes, not failed
 
 

@@ -226,13 +226,9 @@ def tree_both_ways(tool: str, far: Far, folder: Path, emit: Emitter) -> bool:
             wrong = [f"{tool} {_work.said(ran)}", *wrong]
         if wrong:
             emit.notice("exchange-wrong", f"{tool}, {direction}: {'; '.join(wrong[:4])}")
-        emit.case(
-            "tree",
-            {**route, "direction": direction},
-            {"files": len(sent), "bytes": size},
-            [ran.seconds],
-            Residual(value=len(wrong), limit=0, kind="files that differ"),
-        )
+        check = Residual(value=len(wrong), limit=0, kind="files that differ")
+        done = {"files": len(sent), "bytes": size}
+        emit.case("tree", {**route, "direction": direction}, done, [ran.seconds], check)
         if wrong:
             return False
     return True
@@ -241,10 +237,8 @@ def tree_both_ways(tool: str, far: Far, folder: Path, emit: Emitter) -> bool:
 def _sent(ran: _work.Ran, far: Far, name: str, sent: trees.Tree, emit: Emitter) -> tuple[_work.Ran, list[str]]:
     sums = far_sums(far, name)
     if sums is None:
-        emit.notice(
-            "exchange-sums",
-            f"{far.target.place or 'the far side'} has no sha256sum -z: only what comes back is checked",
-        )
+        where = far.target.place or "the far side"
+        emit.notice("exchange-sums", f"{where} has no sha256sum -z: only what comes back is checked")
         return ran, []
     return ran, sent_wrong(sent, sums)
 
@@ -269,14 +263,9 @@ def large_both_ways(tool: str, far: Far, folder: Path, asked: ExchangeOptions, e
         if wrong:
             emit.notice("exchange-wrong", wrong[0])
             break
+    check = Residual(value=len(wrong), limit=0, kind="wrong sums")
     for direction, taken in seconds.items():
-        emit.case(
-            "large",
-            {**params, "direction": direction},
-            {"bytes": asked.large_bytes},
-            taken,
-            Residual(value=len(wrong), limit=0, kind="wrong sums"),
-        )
+        emit.case("large", {**params, "direction": direction}, {"bytes": asked.large_bytes}, taken, check)
     for place in (out, back):
         (place / _LARGE).unlink(missing_ok=True)
     return not wrong

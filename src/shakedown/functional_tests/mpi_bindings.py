@@ -200,16 +200,10 @@ class Site(NamedTuple):
 
 def started(site: Site, argv: Sequence[str]) -> launchers.Started:
     """The words that start a program on all ranks, and their environment. Raises Unavailable."""
-    wheel = site.mpi.facts.get("source") == "wheel"
-    built = {
-        "mpi": {
-            "flavour": site.mpi.name,
-            "version": site.mpi.version,
-            "source": site.mpi.facts.get("source", "site"),
-            "mpicxx": site.mpi.facts.get("mpicxx", ""),
-        }
-    }
-    command = Command(argv=tuple(argv), ranks=site.ranks, site_mpi=not wheel)
+    mpi, facts = site.mpi, site.mpi.facts
+    source = {"source": facts.get("source", "site"), "mpicxx": facts.get("mpicxx", "")}
+    built = {"mpi": {"flavour": mpi.name, "version": mpi.version, **source}}
+    command = Command(argv=tuple(argv), ranks=site.ranks, site_mpi=facts.get("source") != "wheel")
     return launchers.wrap(
         command, site.host, allocation=site.allocation, hosts=site.hosts, launcher=site.launcher, build=built
     )
@@ -278,34 +272,25 @@ def demonstrate(site: Site, languages: Sequence[str], folder: Path, emit: Emitte
             emit.notice("binding-absent", f"{label} has no binding {binding.name!r}: {program.why}", program.hint)
             continue
         outcome = try_binding(binding, program, site, folder)
-        places = [outcome.printed.hosts.get(rank, "") for rank in range(site.ranks)]
-        emit.facts(
-            {
-                binding.name: {
-                    **outcome.printed.facts,
-                    "world_size": max(outcome.printed.worlds, default=0),
-                    "hosts": places,
-                }
-            }
-        )
-        for name, why in outcome.printed.absent.items():
-            emit.notice(
-                "mpi-feature",
-                f"{label}, binding {binding.name!r}: {name} was refused: {why}",
-                _ADVICE[FEATURES.get(name, "")],
-            )
+        printed, what = outcome.printed, f"{label}, binding {binding.name!r}"
+        places = [printed.hosts.get(rank, "") for rank in range(site.ranks)]
+        seen = {"world_size": max(printed.worlds, default=0), "hosts": places}
+        emit.facts({binding.name: {**printed.facts, **seen}})
+        for name, why in printed.absent.items():
+            emit.notice("mpi-feature", f"{what}: {name} was refused: {why}", _ADVICE[FEATURES.get(name, "")])
         if outcome.wrong:
-            emit.notice("binding-wrong", f"{label}, binding {binding.name!r}: {'; '.join(outcome.wrong[:4])}")
+            emit.notice("binding-wrong", f"{what}: {'; '.join(outcome.wrong[:4])}")
             whole = False
         else:
             present.setdefault(binding.language, []).append(binding.name)
-        emit.case(
-            "binding",
-            {"mpi": label, "binding": binding.name, "ranks": site.ranks, "hosts": max(1, len(site.hosts))},
-            {"checks": len(binding.checks)},
-            [outcome.seconds],
-            Residual(value=len(outcome.wrong), limit=0, kind="wrong results"),
-        )
+        params: dict[str, str | int] = {
+            "mpi": label,
+            "binding": binding.name,
+            "ranks": site.ranks,
+            "hosts": max(1, len(site.hosts)),
+        }
+        check = Residual(value=len(outcome.wrong), limit=0, kind="wrong results")
+        emit.case("binding", params, {"checks": len(binding.checks)}, [outcome.seconds], check)
     counts = {"languages": len(present), "bindings": sum(map(len, present.values()))}
     if not present and whole:
         raise Unavailable(
@@ -322,12 +307,9 @@ def site_of(host: Host, mpi: Software, ranks: str) -> Site:
     count = max(1, len(names))
     number = 2 * count if ranks == "auto" else int(ranks)
     if number < 2 or number % count:
-        raise BadInput(
-            f"{number} ranks cannot be spread evenly over {count} hosts"
-            if number >= 2
-            else "one rank has no other rank to communicate with",
-            hint=f"ask for a multiple of {count}, at least 2, or auto",
-        )
+        uneven = f"{number} ranks cannot be spread evenly over {count} hosts"
+        what = uneven if number >= 2 else "one rank has no other rank to communicate with"
+        raise BadInput(what, hint=f"ask for a multiple of {count}, at least 2, or auto")
     alone = msgspec.structs.replace(host, software=(mpi,))
     return Site(alone, mpi, allocation, names, number)
 

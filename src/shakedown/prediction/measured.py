@@ -25,7 +25,7 @@ from . import probed
 from .files import run_as
 from .inputs import Config, Rates, netlib
 from .model import arrays, evaluate
-from .priors import DEFAULTS, Prior
+from .priors import Prior, known
 from .setup import Row, RunAs, check_ranks, on_gpus
 
 _LARGE_BYTES = 1 << 20
@@ -202,12 +202,6 @@ def nodes_of(case: Case, one: Measurement, ranks_per_node: int = 0) -> int | Non
 # ------------------------------------------------------------------------------------------------------ measured ranges
 
 
-def _range(name: str, value: float, factor: float, source: str) -> Prior:
-    """A measured value, known to a factor."""
-    title, unit = (DEFAULTS[name].title, DEFAULTS[name].unit) if name in DEFAULTS else ("DGEMM of a rank", "flop/s")
-    return Prior(low=value / factor, high=value * factor, source=source, title=title, unit=unit, measured=True)
-
-
 def _dgemm(pairs: Sequence[tuple[Row, Measurement]], nb: int) -> dict[str, Prior]:
     """From the fewest nodes, where the slowest of them matters least, and there from the largest run."""
     for row, one in sorted(pairs, key=lambda pair: (pair[0].count, -pair[0].n)):
@@ -216,7 +210,7 @@ def _dgemm(pairs: Sequence[tuple[Row, Measurement]], nb: int) -> dict[str, Prior
                 if case.params.get("nb", nb) != nb:
                     continue
                 rate = case.work["flop"] / statistics.median(case.seconds) / row.ranks
-                return {"dgemm": _range("dgemm", rate, 1.02, f"run {one.run}: DGEMM with k = NB, all ranks at once")}
+                return {"dgemm": known("dgemm", (rate,), 1.02, f"run {one.run}: DGEMM with k = NB, all ranks at once")}
     return {}
 
 
@@ -233,7 +227,7 @@ def _shares(one: Measurement, row: Row, dgemm: Prior) -> dict[str, Prior]:
         spent = shares.get(kernel, 0.0) * time_s
         if spent > 0:
             source = f"run {one.run}: share of the time, {shares[kernel]:.1%}"
-            priors[name] = _range(name, float(model.parts[kernel][0]) / spent, factor, source)
+            priors[name] = known(name, (float(model.parts[kernel][0]) / spent,), factor, source)
     return priors
 
 
@@ -262,7 +256,7 @@ def _spread(measurements: Sequence[Measurement]) -> dict[str, Prior]:
         return {}
     each = np.array([statistics.median(values) for values in rates.values()])
     spread = max(float(each.std(ddof=1) / each.mean()), 0.001)
-    return {"spread": _range("spread", spread, 1.4, f"{len(rates)} hosts, each with a system of its own")}
+    return {"spread": known("spread", (spread,), 1.4, f"{len(rates)} hosts, each with a system of its own")}
 
 
 def _messages(measurements: Sequence[Measurement]) -> dict[str, Prior]:
@@ -278,13 +272,13 @@ def _messages(measurements: Sequence[Measurement]) -> dict[str, Prior]:
         if small:
             value = statistics.median(statistics.median(case.seconds) / case.work["messages"] for case in small)
             name = f"latency_{where}_s"
-            found[name] = _range(name, value, 1.5, "pingpong, messages of 8 bytes at most")
+            found[name] = known(name, (value,), 1.5, "pingpong, messages of 8 bytes at most")
         if large:
             value = statistics.median(case.work["bytes"] / statistics.median(case.seconds) for case in large)
             name = f"stream_{where}"
-            alone = _range(name, value, 1.0, "pingpong, messages of 1 MiB or more: all of it or half under load")
-            found[name] = msgspec.structs.replace(alone, low=value / 2)
+            source = "pingpong, messages of 1 MiB or more: all of it or half under load"
+            found[name] = known(name, (value / 2, value), 1.0, source)
             if not same:
-                shared = _range("node_off", value, 1.0, "pingpong: a node carries one to four such messages at once")
-                found["node_off"] = msgspec.structs.replace(shared, low=value / 2, high=value * 4)
+                source = "pingpong: a node carries one to four such messages at once"
+                found["node_off"] = known("node_off", (value / 2, value * 4), 1.0, source)
     return found

@@ -7,7 +7,7 @@ the DGEMM rate, so that one unknown speed scales them all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -44,6 +44,9 @@ def _read() -> tuple[dict[str, Prior], dict[str, Prior]]:
 #: GPU. ``dgemm`` has none: it is calibrated or given.
 DEFAULTS, GPU_DEFAULTS = _read()
 
+#: What is said of ``dgemm``, whose range is calibrated or given.
+DGEMM = Prior(low=0.0, high=0.0, source="", title="DGEMM of a rank", unit="flop/s")
+
 _SHARES_OF_DGEMM = ("panel", "trsm", "back")
 
 
@@ -52,6 +55,13 @@ class Sample(Record, frozen=True, kw_only=True):
 
     inputs: dict[str, Any]
     normal: Any
+
+
+def known(name: str, values: Sequence[float], factor: float, source: str) -> Prior:
+    """From the least to the largest measured value, each known to a factor."""
+    low, high = min(values) / factor, max(values) * factor
+    usual = DEFAULTS.get(name, DGEMM)
+    return msgspec.structs.replace(usual, low=low, high=high, source=source, measured=True)
 
 
 def draw(priors: Mapping[str, Prior], count: int, seed: int) -> Sample:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..records import Case, Measurement
 from .model import dgemm_rate
-from .priors import DEFAULTS, Prior
+from .priors import Prior, known
 
 _SOURCE = "hpl_probe"
 _LARGE_BYTES = 1 << 20
@@ -88,17 +88,7 @@ def _rate(case: Case, work: str) -> float:
 
 
 def _prior(name: str, values: Sequence[float], precision: float, what: str) -> Prior:
-    """From the least to the largest value, each known to a factor."""
-    known = DEFAULTS.get(name)
-    return Prior(
-        low=min(values) / precision,
-        high=max(values) * precision,
-        scale=known.scale if known else "log",
-        title=known.title if known else "DGEMM of a rank",
-        unit=known.unit if known else "flop/s",
-        source=f"{_SOURCE}: {what}",
-        measured=True,
-    )
+    return known(name, values, precision, f"{_SOURCE}: {what}")
 
 
 def _of_a_rank(cases: Sequence[Case], work: str, threads: int) -> list[float]:

@@ -30,7 +30,7 @@ from ..units import UnknownUnit, parse_bytes, parse_quantity, show_bytes
 from ..workloads.common.hpl import grid
 from .inputs import Broadcast, Config, Mapping, Swap
 from .inputs import netlib as as_netlib
-from .priors import DEFAULTS, GPU_DEFAULTS, Prior
+from .priors import DEFAULTS, DGEMM, GPU_DEFAULTS, Prior
 
 Program = Literal["netlib", "shakedown"]
 Counts = Literal["nodes", "gpus"]
@@ -233,7 +233,7 @@ def _error(said: ErrorFile, counts: Counts) -> Error:
 
 
 def _prior(default: Prior | None, given: Input, where: str) -> Prior:
-    default = default or Prior(low=0.0, high=0.0, source="", title="DGEMM of one rank", unit="flop/s")
+    default = default or DGEMM
     numbers = [_number(one, default.unit, where) for one in (given.value, given.low, given.high)]
     value, low, high = numbers
     if (value is None) == (low is None and high is None) or (low is None) != (high is None):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from ..document.model import Block, Column, Facts, Section, Table, Text
 from ..document.text import count, listed, ranges
 from ..hosts.access import format_cpu_list
-from ..records import Analysis, Host, Peak
+from ..records import Analysis, Host, Peak, Setting
 from ..units import show, show_bytes
 
 ORDER = {"warn": 0, "unknown": 1, "info": 2, "good": 3}
@@ -46,38 +46,16 @@ def _of_kind(hosts: list[Host], *, several: bool) -> list[Block]:
     blocks: list[Block] = [Facts(title=title, pairs=tuple(_facts(hosts)))]
     blocks.append(_peaks(hosts))
     blocks += _settings(hosts)
-    software: dict[tuple[str, ...], set[str]] = {}
-    for host in hosts:
-        for one in host.software:
-            software.setdefault((one.kind, one.name, one.version or "not known", one.path), set()).add(host.name)
+    software = _rows(hosts, lambda host: [(x.kind, x.name, x.version or "not known", x.path) for x in host.software])
     if software:
+        columns = (Column("Kind"), Column("Name"), Column("Version", "code"), Column("Path", "code"))
         blocks.append(
-            Table(
-                title="Software found",
-                folded=True,
-                rows=tuple((*key, *_on(where, hosts)) for key, where in software.items()),
-                columns=(
-                    Column("Kind"),
-                    Column("Name"),
-                    Column("Version", "code"),
-                    Column("Path", "code"),
-                    *_hosts_column(hosts),
-                ),
-            )
+            Table(title="Software found", folded=True, rows=software, columns=(*columns, *_hosts_column(hosts)))
         )
-    absent: dict[tuple[str, str], set[str]] = {}
-    for host in hosts:
-        for gap in host.absent:
-            absent.setdefault((gap.what, gap.why), set()).add(host.name)
+    absent = _rows(hosts, lambda host: [(gap.what, gap.why) for gap in host.absent])
     if absent:
-        blocks.append(
-            Table(
-                title="Could not be read",
-                folded=True,
-                rows=tuple((*key, *_on(where, hosts)) for key, where in absent.items()),
-                columns=(Column("What"), Column("Why"), *_hosts_column(hosts)),
-            )
-        )
+        what = (Column("What"), Column("Why"), *_hosts_column(hosts))
+        blocks.append(Table(title="Could not be read", folded=True, rows=absent, columns=what))
     return blocks
 
 
@@ -85,10 +63,18 @@ def _hosts_column(hosts: Sequence[Host]) -> tuple[Column, ...]:
     return (Column("Hosts"),) if len(hosts) > 1 else ()
 
 
-def _on(where: set[str], hosts: Sequence[Host]) -> tuple[str, ...]:
+def _rows(hosts: Sequence[Host], of: Callable[[Host], list[tuple[str, ...]]]) -> tuple[tuple[str, ...], ...]:
+    """What hosts have, once; with the hosts that have it where there are several."""
+    found: dict[tuple[str, ...], set[str]] = {}
+    for host in hosts:
+        for row in of(host):
+            found.setdefault(row, set()).add(host.name)
     if len(hosts) == 1:
-        return ()
-    return ("all",) if len(where) == len(hosts) else (f"{len(where):,}: {listed(ranges(where).split(', '))}",)
+        return tuple(found)
+    return tuple(
+        (*row, "all" if len(where) == len(hosts) else f"{len(where):,}: {listed(ranges(where).split(', '))}")
+        for row, where in found.items()
+    )
 
 
 def _facts(hosts: list[Host]) -> list[tuple[str, str]]:
@@ -190,13 +176,7 @@ def _peaks(hosts: list[Host]) -> Table:
 
 def _settings(hosts: list[Host]) -> list[Block]:
     """Those that ask for attention, and the others folded."""
-    groups: dict[tuple[str, ...], set[str]] = {}
-    for host in hosts:
-        for one in host.settings:
-            value = one.value if one.value is not None else "could not be read"
-            words = f"{one.effect}\n{one.advice}" if one.advice else one.effect
-            groups.setdefault((one.name, value, one.state, words), set()).add(host.name)
-    ordered = sorted(groups.items(), key=lambda item: ORDER.get(item[0][2], 9))
+    rows = _rows(hosts, lambda host: [_setting(one) for one in host.settings])
     columns = (
         Column("Setting"),
         Column("Value", "code"),
@@ -204,13 +184,16 @@ def _settings(hosts: list[Host]) -> list[Block]:
         Column("Effect, and what to do"),
         *_hosts_column(hosts),
     )
-    rows = [(*key, *_on(where, hosts)) for key, where in ordered]
-    ask = tuple(row for row in rows if row[2] in ASKING)
-    rest = tuple(
-        row for row in rows if row[2] not in ASKING
-    )  # those that could not be read too: none is known to be wrong
+    ordered = sorted(rows, key=lambda row: ORDER.get(row[2], 9))
+    ask = tuple(row for row in ordered if row[2] in ASKING)
+    rest = tuple(row for row in ordered if row[2] not in ASKING)  # also what could not be read: not known to be wrong
     caption = "" if ask else "None requires attention." if rows else "No setting was read."
     blocks: list[Block] = [Table(title="Settings that matter", caption=caption, rows=ask, columns=columns)]
     if rest:
         blocks.append(Table(title="Other settings", rows=rest, columns=columns, folded=True))
     return blocks
+
+
+def _setting(one: Setting) -> tuple[str, ...]:
+    value = one.value if one.value is not None else "could not be read"
+    return (one.name, value, one.state, f"{one.effect}\n{one.advice}" if one.advice else one.effect)

@@ -1,12 +1,12 @@
 """Pair tests: what the verdict says in words with the next step, the matrix as a heat map, the slow by name.
 
-``section(analysis)`` is all that a report calls; ``sentences`` and ``steps`` serve the command as well.
+``section(analysis)`` is all that a report calls; ``named`` serves the command as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..document import heat_map
 from ..document.model import Block, Column, Figures, Heat, Section, Table, Text
@@ -15,7 +15,7 @@ from ..records import Analysis
 from ..units import round_to, show
 
 if TYPE_CHECKING:
-    from ..analysis.pairs import Effect, Pairs, PairVerdict
+    from ..analysis.pairs import Effect, Pairs, PairVerdict, SlowGroup, SlowLink, SlowNode
 
 MOST_NAMED = 60
 _UNSAID = ("pattern", "ranks", "window")  # parameters that every pair of a tournament has
@@ -40,7 +40,7 @@ def section(analysis: Analysis) -> Section | None:
 
 def _blocks(pairs: Pairs, verdict: PairVerdict) -> list[Block]:
     blocks: list[Block] = [Text(text=f"{title(verdict)}: {summary(verdict)}")]
-    rows = tuple(zip(names(verdict), states(verdict), sentences(verdict), steps(verdict), strict=True))
+    rows = tuple(named(verdict))
     if rows:
         blocks.append(
             Table(
@@ -84,7 +84,7 @@ def summary(verdict: PairVerdict) -> str:
         f"{verdict.pairs:,} of {verdict.possible:,} pairs of {count(verdict.nodes, 'node')} measured{passes}; "
         + ("no pair has a value." if verdict.typical is None else f"a typical pair has {show(verdict.typical, unit)}.")
     ]
-    named = [
+    slow = [
         count(len(group), *words)
         for group, words in (
             (verdict.slow_nodes, ("slow node", "")),
@@ -98,7 +98,7 @@ def summary(verdict: PairVerdict) -> str:
     if verdict.state == "undecided":
         parts.append("Undecided.")
     else:
-        parts.append(f"{_capital(', '.join(named))}." if named else "No node and no link is slow.")
+        parts.append(f"{_capital(', '.join(slow))}." if slow else "No node and no link is slow.")
     if verdict.noise is not None:
         parts.append(
             f"A node {amount(verdict.noise.smallest_node)} or a link {amount(verdict.noise.smallest_link)} would have been "
@@ -125,61 +125,95 @@ def interval(effect: Effect) -> str:
     return f"{round_to(100 * effect.low, digits)} to {round_to(100 * effect.high, digits)} %"
 
 
-def names(verdict: PairVerdict) -> list[str]:
-    """What is named, in one word each, in the order of ``sentences``."""
-    return [
-        *(one.node for one in verdict.dead_nodes),
-        *(f"{one.a} - {one.b}" for one in verdict.dead_links),
-        *(one.switch or ranges(one.nodes) for one in verdict.slow_groups),
-        *(one.node for one in verdict.slow_nodes),
-        *(f"{one.a} {'>' if one.one_way else '-'} {one.b}" for one in verdict.slow_links),
-    ]
-
-
-def states(verdict: PairVerdict) -> list[str]:
-    """The word of state for each name."""
-    dead = len(verdict.dead_nodes) + len(verdict.dead_links)
-    slow = len(verdict.slow_groups) + len(verdict.slow_nodes) + len(verdict.slow_links)
-    return ["failed"] * dead + ["slow"] * slow
-
-
 _WAY = {"both": "", "sending": " when it sends", "receiving": " when it receives"}
 
 
-def sentences(verdict: PairVerdict) -> list[str]:
-    """One for each that is named: dead ones first, then what explains most."""
+class Named(NamedTuple):
+    """A node, link or group that a verdict names."""
+
+    where: str
+    state: str
+    seen: str
+    step: str
+
+
+def named(verdict: PairVerdict) -> list[Named]:
+    """All that is named with what was seen and the next step: dead ones first, then what explains most."""
     what = verdict.metric.title.lower()
-    unit = verdict.metric.unit
-    found = [
-        f"node {one.node}: {one.dead} of the {one.tried} pairs that were tried failed ({one.why})"
-        for one in verdict.dead_nodes
-    ]
-    found += [f"link {one.a}-{one.b} failed: {one.why}" for one in verdict.dead_links]
-    for group in verdict.slow_groups:
-        whose = f" behind {group.switch}" if group.switch else ""
-        some = f" on {_percent(group.share)} of their pairs" if group.share < 1 else ""
-        found.append(
-            f"nodes {ranges(group.nodes)}{whose}: {amount(group.effect.slower)} to all others{some}, and not among "
-            f"themselves ({what}), 95 % interval {interval(group.effect)}"
-        )
-    for node in verdict.slow_nodes:
-        whom = "to everybody"
-        if node.share < 1:
-            whom = (
-                f"to {len(node.peers):,} of its {node.pairs:,} peers ({_peers(node.peers)}) and as usual to the others"
+    return [
+        *(
+            Named(
+                dead.node,
+                "failed",
+                f"node {dead.node}: {dead.dead} of the {dead.tried} pairs that were tried failed ({dead.why})",
+                "check whether it is up and its port has a link; move its cable to another port, and measure it again",
             )
-        found.append(
-            f"node {node.node}: {amount(node.effect.slower)} {whom}{_WAY[node.direction]} ({what}), "
-            f"95 % interval {interval(node.effect)}"
+            for dead in verdict.dead_nodes
+        ),
+        *(
+            Named(
+                f"{cut.a} - {cut.b}",
+                "failed",
+                f"link {cut.a}-{cut.b} failed: {cut.why}",
+                "measure the others without it (--skip): if more pairs of one of its nodes fail, it is that node; look at "
+                "the error counters of the ports on the way (ibqueryerrors, ethtool -S), replace the cable, swap the port",
+            )
+            for cut in verdict.dead_links
+        ),
+        *(_slow_group(group, what) for group in verdict.slow_groups),
+        *(_slow_node(node, what) for node in verdict.slow_nodes),
+        *(_slow_link(link, what, verdict.metric.unit) for link in verdict.slow_links),
+    ]
+
+
+def _slow_group(group: SlowGroup, what: str) -> Named:
+    whose = f" behind {group.switch}" if group.switch else ""
+    some = f" on {_percent(group.share)} of their pairs" if group.share < 1 else ""
+    seen = (
+        f"nodes {ranges(group.nodes)}{whose}: {amount(group.effect.slower)} to all others{some}, and not among "
+        f"themselves ({what}), 95 % interval {interval(group.effect)}"
+    )
+    step = f"look at the uplinks of {group.switch or 'the switch that they share'}: " + (
+        "all of them, and its position in the fabric (iblinkinfo: speed, width, number of links up)"
+        if group.share == 1
+        else f"{_percent(group.share)} of the pairs take a slow one; find the port with errors, recable it"
+    )
+    return Named(group.switch or ranges(group.nodes), "slow", seen, step)
+
+
+def _slow_node(node: SlowNode, what: str) -> Named:
+    if node.share < 1:
+        whom = f"to {len(node.peers):,} of its {node.pairs:,} peers ({_peers(node.peers)}) and as usual to the others"
+        step = (
+            "compare the routes to the slow peers with those to the others: a rail, an uplink or a member of a bond is "
+            "slow; look at each of its ports (ibstat, ethtool), recable the slow one"
         )
-    for link in verdict.slow_links:
-        than = " than" if link.effect.slower <= 1 else " as"
-        way = f"{link.a} to {link.b}, this way only:" if link.one_way else f"{link.a}-{link.b}:"
-        found.append(
-            f"link {way} {amount(link.effect.slower)}{than} its nodes explain ({what} "
-            f"{show(link.value, unit)}, expected {show(link.expected, unit)}), 95 % interval {interval(link.effect)}"
+    else:
+        whom = "to everybody"
+        step = (
+            "compare its adapter's speed, width and PCIe slot (ibstat, ethtool, lspci -vv), its BIOS and clocks with "
+            "a node that is not slow; then move its cable to another switch port: if the slowness moves, it is the port"
         )
-    return found
+    seen = (
+        f"node {node.node}: {amount(node.effect.slower)} {whom}{_WAY[node.direction]} ({what}), "
+        f"95 % interval {interval(node.effect)}"
+    )
+    return Named(node.node, "slow", seen, step)
+
+
+def _slow_link(link: SlowLink, what: str, unit: str) -> Named:
+    than = " than" if link.effect.slower <= 1 else " as"
+    way = f"{link.a} to {link.b}, this way only:" if link.one_way else f"{link.a}-{link.b}:"
+    seen = (
+        f"link {way} {amount(link.effect.slower)}{than} its nodes explain ({what} "
+        f"{show(link.value, unit)}, expected {show(link.expected, unit)}), 95 % interval {interval(link.effect)}"
+    )
+    again = "" if link.passes > 1 else "it was measured once: measure it again before anything is recabled; then "
+    step = (
+        f"{again}trace its route (ibtracert, traceroute) and look at the error counters of the ports on it; replace the "
+        "cable between switches, or swap the port"
+    )
+    return Named(f"{link.a} {'>' if link.one_way else '-'} {link.b}", "slow", seen, step)
 
 
 def _peers(peers: Sequence[str]) -> str:
@@ -190,45 +224,6 @@ def _peers(peers: Sequence[str]) -> str:
         if len(ranges(peers)) < 60
         else "listed by --json"
     )
-
-
-def steps(verdict: PairVerdict) -> list[str]:
-    """The next step for each name, in the order of ``sentences``."""
-    found = [
-        "check whether it is up and its port has a link; move its cable to another port, and measure it again"
-    ] * len(verdict.dead_nodes)
-    found += [
-        "measure the others without it (--skip): if more pairs of one of its nodes fail, it is that node; look at the error "
-        "counters of the ports on the way (ibqueryerrors, ethtool -S), replace the cable, swap the port"
-    ] * len(verdict.dead_links)
-    for group in verdict.slow_groups:
-        whose = group.switch or "the switch that they share"
-        found.append(
-            f"look at the uplinks of {whose}: "
-            + (
-                "all of them, and its position in the fabric (iblinkinfo: speed, width, number of links up)"
-                if group.share == 1
-                else f"{_percent(group.share)} of the pairs take a slow one; find the port with errors, recable it"
-            )
-        )
-    for node in verdict.slow_nodes:
-        if node.share < 1:
-            found.append(
-                "compare the routes to the slow peers with those to the others: a rail, an uplink or a member of a bond is "
-                "slow; look at each of its ports (ibstat, ethtool), recable the slow one"
-            )
-        else:
-            found.append(
-                "compare its adapter's speed, width and PCIe slot (ibstat, ethtool, lspci -vv), its BIOS and clocks with "
-                "a node that is not slow; then move its cable to another switch port: if the slowness moves, it is the port"
-            )
-    for link in verdict.slow_links:
-        again = "" if link.passes > 1 else "it was measured once: measure it again before anything is recabled; then "
-        found.append(
-            f"{again}trace its route (ibtracert, traceroute) and look at the error counters of the ports on it; replace the "
-            "cable between switches, or swap the port"
-        )
-    return found
 
 
 # ------------------------------------------------------------------------------------------------------------ heat map

@@ -23,7 +23,7 @@ from ..errors import BadInput, plain
 from ..files import atomic, packed
 from ..hosts.process import OUTPUT_LIMIT_BYTES
 from ..programs import events
-from ..records import IMPORTED, Absent, Cpu, Host, Job, Machine, Measurement, Memory, Notice, Plan, Run
+from ..records import IMPORTED, Absent, Cpu, Host, Job, Machine, Measurement, Memory, Notice, Params, Plan, Run
 from . import run_directory
 from .outcome import measurement
 
@@ -148,11 +148,22 @@ def _job(run: Run, log: Log) -> Job:
     return Job(run=run.id, repeat=1, argv=(), host=log.host, begin_ns=log.begin_ns, end_ns=log.end_ns, exit_code=0)
 
 
+def _params(workload: workloads.Workload, text: str) -> Params:
+    """What a log states of the parameters that decide what its figures are of: the backend of a program on GPUs."""
+    if "backend" not in workload.params:
+        return {}
+    started = (event for line in text.splitlines() if (event := events.parse_line(line)) and event["event"] == "start")
+    argv = next(started, {}).get("argv")
+    words = [str(word) for word in argv] if isinstance(argv, list) else []
+    given = words[words.index("--backend") + 1 :] if "--backend" in words else []
+    return {"backend": given[0] if given else workload.params["backend"].default}
+
+
 def _record(workload: workloads.Workload, log: Log) -> tuple[Run, Measurement]:
     run = Run(
         id=run_id(workload, log.text),
         workload=workload.name,
-        params={},
+        params=_params(workload, log.text),
         label=f"{log.path.name}, imported",
         estimate_s=0.0,
         limit_s=0.0,

@@ -66,7 +66,7 @@ def _label(params: Params) -> str:
 
 def _marks(params: Params) -> tuple[str, ...]:
     """Those that shape the pattern: a constant load has no low parts, and a square wave alone a period."""
-    match params["pattern"]:
+    match params.get("pattern"):
         case "constant":
             return ("level",)
         case "square":

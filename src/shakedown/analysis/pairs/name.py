@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def named(state: State, found: Noise) -> PairVerdict:
         dead_nodes=dead_nodes,
         dead_links=dead_links,
         noise=found,
-        notices=_notices(state, found, hidden),
+        notices=tuple(_notices(state, found, hidden)),
     )
 
 
@@ -67,53 +68,41 @@ def _typical(state: State) -> float:
     return math.exp(y if state.pairs.metric.better == "lower" else -y)
 
 
-def _notices(state: State, found: Noise, hidden: int) -> tuple[Notice, ...]:
-    notices = []
+def _notices(state: State, found: Noise, hidden: int) -> Iterator[Notice]:
     lonely = int(((state.fit.degrees > 0) & (state.fit.degrees < FEWEST_PAIRS)).sum())
     if lonely:
-        notices.append(
-            Notice(
-                code="few-pairs",
-                text=f"{lonely} nodes have fewer than {FEWEST_PAIRS} measured pairs: they cannot be distinguished from "
-                "their links",
-                advice="measure more rounds",
-            )
+        yield Notice(
+            code="few-pairs",
+            text=f"{lonely} nodes have fewer than {FEWEST_PAIRS} measured pairs: they cannot be distinguished from "
+            "their links",
+            advice="measure more rounds",
         )
     if state.fit.loose and not state.data.directed:
-        notices.append(
-            Notice(
-                code="two-sides",
-                text="the measured pairs fall into two sides that only met each other: one side slow and the other "
-                "fast would not be seen",
-                advice="measure at least three rounds of the tournament",
-            )
+        yield Notice(
+            code="two-sides",
+            text="the measured pairs fall into two sides that only met each other: one side slow and the other "
+            "fast would not be seen",
+            advice="measure at least three rounds of the tournament",
         )
     if state.disturbed:
         most = max(state.disturbed, key=lambda one: abs(one[1]))
-        notices.append(
-            Notice(
-                code="disturbed-rounds",
-                text=f"{len(state.disturbed)} rounds were slower or faster as a whole, by up to "
-                f"{abs(slower(most[1], state.pairs.metric.better)):.0%} (round {most[0] + 1}); that was taken out",
-                advice="keep other jobs off the network while pairs are measured",
-            )
+        yield Notice(
+            code="disturbed-rounds",
+            text=f"{len(state.disturbed)} rounds were slower or faster as a whole, by up to "
+            f"{abs(slower(most[1], state.pairs.metric.better)):.0%} (round {most[0] + 1}); that was taken out",
+            advice="keep other jobs off the network while pairs are measured",
         )
     if hidden:
-        notices.append(
-            Notice(
-                code="strays",
-                text=f"{hidden} more pairs are slow, but about as many are as far out on the fast side, so it may be noise",
-                advice="measure a second pass; where some nodes are nearer to each other than others, give the topology",
-            )
+        yield Notice(
+            code="strays",
+            text=f"{hidden} more pairs are slow, but about as many are as far out on the fast side, so it may be noise",
+            advice="measure a second pass; where some nodes are nearer to each other than others, give the topology",
         )
     if found.sigma > 0.1 or found.tail_dof < 5:
-        notices.append(
-            Notice(
-                code="noisy",
-                text=f"pairs scatter by {found.sigma:.1%} beyond their nodes"
-                + (", with many far off" if found.tail_dof < 5 else "")
-                + ": only what is much slower is found",
-                advice="measure a second pass (of two, the faster counts), with more samples, on an idle network",
-            )
+        yield Notice(
+            code="noisy",
+            text=f"pairs scatter by {found.sigma:.1%} beyond their nodes"
+            + (", with many far off" if found.tail_dof < 5 else "")
+            + ": only what is much slower is found",
+            advice="measure a second pass (of two, the faster counts), with more samples, on an idle network",
         )
-    return tuple(notices)

@@ -8,7 +8,7 @@ died.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +17,11 @@ from ...metering.meters import Place
 from ...metering.trace import Floats, Ints, Trace
 from ...records import Notice, Phase
 from ..deduplicate import ordered, refreshed
-from ..refresh import changes, spacing_s
+from ..refresh import spacing_s
 from ..response import Response, cadence_s, response_of, scatter, step_answer
 from ..steady import warm_up_of
 from ..uncertainty.correlated import blocks, slope
+from . import still
 
 #: What stands at a place draws a power in this range, in W.
 PLAUSIBLE: dict[Place, tuple[float, float]] = {
@@ -44,7 +45,7 @@ def warnings_of(trace: Trace, phases: Sequence[Phase] = ()) -> tuple[Notice, ...
     good = trace.take(trace.ok)
     if len(good) < 3:
         return (*found, Notice(code="no-reading", text=f"{len(good)} of {len(trace)} readings have a value"))
-    found += [*_lost_parts(trace, phases), *_repeats(trace, good)]
+    found += [*_lost_parts(trace, phases), *_repeats(trace)]
     if trace.channel.quantity == "power":
         found += _values(good, good.value)
         late_s, told = _averaging(trace, phases)
@@ -203,44 +204,36 @@ def _drift(phase: Phase, t: Floats, power: Floats) -> Notice | None:
 # ----------------------------------------------------------------------------------------------------- stamps and gaps
 
 
-def _jumps(trace: Trace) -> list[Notice]:
+def _jumps(trace: Trace) -> Iterator[Notice]:
     """Stamps that go back, leap by whole hours, or interleave."""
-    found: list[Notice] = []
     dt = np.diff(trace.t_ns)
     if len(dt) < 3:
-        return found
+        return
     back = dt[dt < 0]
     if len(back):
-        found.append(
-            Notice(
-                code="clock-back",
-                text=f"the stamps go back {len(back)} times, at most by {-float(back.min()) * 1e-9:.6g} s",
-                advice="record UTC, and let the clock be slewed, not stepped",
-            )
+        yield Notice(
+            code="clock-back",
+            text=f"the stamps go back {len(back)} times, at most by {-float(back.min()) * 1e-9:.6g} s",
+            advice="record UTC, and let the clock be slewed, not stepped",
         )
     usual = float(np.median(dt))
     hours = np.round(dt / HOUR_NS)
     leaps = (hours >= 1) & (np.abs(dt - hours * HOUR_NS) <= max(2 * usual, 2e9))
     for leap in np.flatnonzero(leaps)[:3]:
-        found.append(
-            Notice(
-                code="clock-jump",
-                text=f"between two readings {dt[leap] * 1e-9:.6g} s pass, within a reading of {hours[leap]:.0f} h: summer "
-                "time or a time zone, it seems, not a pause",
-                advice="read the file with its time zone, or record UTC",
-            )
+        yield Notice(
+            code="clock-jump",
+            text=f"between two readings {dt[leap] * 1e-9:.6g} s pass, within a reading of {hours[leap]:.0f} h: summer "
+            "time or a time zone, it seems, not a pause",
+            advice="read the file with its time zone, or record UTC",
         )
     doubled = _interleaved(np.sort(trace.t_ns))
     if doubled:
-        found.append(
-            Notice(
-                code="clock-overlap",
-                text=f"for {doubled:.0f} s readings come twice as often as elsewhere: an hour that occurs twice, or two "
-                "meters in one file",
-                advice="read the file with its time zone, or one meter at a time",
-            )
+        yield Notice(
+            code="clock-overlap",
+            text=f"for {doubled:.0f} s readings come twice as often as elsewhere: an hour that occurs twice, or two "
+            "meters in one file",
+            advice="read the file with its time zone, or one meter at a time",
         )
-    return found
 
 
 def _interleaved(t_ns: Ints) -> float:
@@ -282,108 +275,83 @@ def _outside(trace: Trace, phases: Sequence[Phase]) -> list[Notice]:
     ]
 
 
-def _lost_parts(trace: Trace, phases: Sequence[Phase]) -> list[Notice]:
+def _lost_parts(trace: Trace, phases: Sequence[Phase]) -> Iterator[Notice]:
     """A meter that died, or began late, within a phase."""
     good = trace.t_ns[trace.ok]
     usual = float(np.median(np.diff(good)))
-    found = []
     for phase in phases:
         length = phase.end_ns - phase.begin_ns
         missing = phase.end_ns - int(good[-1])
         if length > missing > 2.5 * usual:
-            found.append(
-                Notice(
-                    code="died",
-                    text=f"the last reading comes {missing * 1e-9:.4g} s before {phase.name!r} ends: {missing / length:.1%} "
-                    "of it is lost",
-                    advice="find out why the meter stopped answering",
-                )
+            yield Notice(
+                code="died",
+                text=f"the last reading comes {missing * 1e-9:.4g} s before {phase.name!r} ends: {missing / length:.1%} "
+                "of it is lost",
+                advice="find out why the meter stopped answering",
             )
         missing = int(good[0]) - phase.begin_ns
         if length > missing > 2.5 * usual:
-            found.append(
-                Notice(
-                    code="late",
-                    text=f"the first reading comes {missing * 1e-9:.4g} s after {phase.name!r} begins: "
-                    f"{missing / length:.1%} of it is lost",
-                    advice="begin to read before the run",
-                )
+            yield Notice(
+                code="late",
+                text=f"the first reading comes {missing * 1e-9:.4g} s after {phase.name!r} begins: "
+                f"{missing / length:.1%} of it is lost",
+                advice="begin to read before the run",
             )
-    return found
 
 
 # -------------------------------------------------------------------------------------------------------------- values
 
 
-def _repeats(trace: Trace, good: Trace) -> list[Notice]:
+def _repeats(trace: Trace) -> Iterator[Notice]:
     """Values that are read several times over, and one that froze."""
-    at = changes(good)
-    found = []
     usual = float(np.median(np.diff(trace.t_ns))) * 1e-9
     refresh = spacing_s(trace)
     if refresh > 1.5 * usual > 0:  # 0: the device stamps its values itself, and each is in the trace several times
-        found.append(
-            Notice(
-                code="repeated",
-                text=f"the value is read every {usual:.3g} s but new only about every {refresh:.3g} s: it is a meter of "
-                f"{refresh:.3g} s",
-                advice="reading more often gives no more",
-            )
+        yield Notice(
+            code="repeated",
+            text=f"the value is read every {usual:.3g} s but new only about every {refresh:.3g} s: it is a meter of "
+            f"{refresh:.3g} s",
+            advice="reading more often gives no more",
         )
-    runs = np.diff(np.append(at, len(good)))
-    longest = int(np.argmax(runs))
-    others = np.delete(runs, longest)
-    if len(others) >= 10 and runs[longest] >= 10 and runs[longest] > 8 * others.max():
-        begin = int(at[longest])
-        last = int(good.t_ns[begin + runs[longest] - 1])
-        seconds = (last - int(good.t_ns[begin])) * 1e-9
-        found.append(
-            Notice(
-                code="frozen",
-                text=f"{runs[longest]} readings in a row, over {seconds:.4g} s, are all {good.value[begin]:g} "
-                f"{trace.channel.unit}, where else no more than {others.max()} are: the meter froze and repeats itself, it "
-                "seems",
-                advice="take phases outside that time, and read the device's own stamp where it gives one",
-            )
+    at = still.longest(trace, (int(trace.t_ns[0]), int(trace.t_ns[-1])))
+    if at is not None and at.alone:
+        yield Notice(
+            code="frozen",
+            text=f"{at.readings} readings in a row, over {(at.end_ns - at.begin_ns) * 1e-9:.4g} s, are all {at.value:g} "
+            f"{trace.channel.unit}, where else no more than {int(at.others.max())} are: the meter froze and repeats itself, "
+            "it seems",
+            advice="take phases outside that time, and read the device's own stamp where it gives one",
         )
-    return found
 
 
-def _values(good: Trace, power: Floats) -> list[Notice]:
+def _values(good: Trace, power: Floats) -> Iterator[Notice]:
     """Units, swapped words, signs, and what lies above the range."""
     channel = good.channel
     middle = float(np.median(np.abs(power)))
-    found = []
     low, high = PLAUSIBLE[channel.place]
     if middle and not low <= middle <= high:
         guess = next((name for factor, name in _MISTAKES if low <= middle * factor <= high), "")
-        found.append(
-            Notice(
-                code="unit",
-                text=f"{middle:.4g} W is not what a {channel.place} draws{f': are these {guess}?' if guess else ''}",
-                advice="check the unit and scale of the channel",
-            )
+        yield Notice(
+            code="unit",
+            text=f"{middle:.4g} W is not what a {channel.place} draws{f': are these {guess}?' if guess else ''}",
+            advice="check the unit and scale of the channel",
         )
     wild = np.abs(power) > 1e3 * max(middle, 1e-9)
     if middle and np.any(wild):
-        found.append(
-            Notice(
-                code="wild",
-                text=f"{int(wild.sum())} of {len(power)} values lie more than a thousand times above the median, up to "
-                f"{float(np.abs(power).max()):.3g} W: words in the wrong order, or a sentinel taken for a value",
-                advice="check the word order and the sentinels of the source",
-            )
+        yield Notice(
+            code="wild",
+            text=f"{int(wild.sum())} of {len(power)} values lie more than a thousand times above the median, up to "
+            f"{float(np.abs(power).max()):.3g} W: words in the wrong order, or a sentinel taken for a value",
+            advice="check the word order and the sentinels of the source",
         )
     if channel.full_scale and channel.quantity == "power" and np.any(power > 1.2 * channel.full_scale):
         text = f"values up to {float(power.max()):.4g} W lie above the range of {channel.full_scale:g} W"
-        found.append(Notice(code="above-range", text=text, advice="check the scale, or use a larger range"))
+        yield Notice(code="above-range", text=text, advice="check the scale, or use a larger range")
     negative = int(np.sum(power < -0.01 * middle))
     if negative:
-        found.append(
-            Notice(
-                code="negative",
-                text=f"{negative} of {len(power)} values are negative",
-                advice="check the direction of the current sensors, or the sign of the register",
-            )
+        yield Notice(
+            code="negative",
+            text=f"{negative} of {len(power)} values are negative",
+            advice="check the direction of the current sensors, or the sign of the register",
         )
-    return found
+    return

@@ -22,6 +22,12 @@ class Still(NamedTuple):
     others: Floats  # readings of each other stretch
     value: float
 
+    @property
+    def alone(self) -> bool:
+        """Whether no other stretch is nearly as long: coarse meters and steady loads repeat everywhere."""
+        enough = min(len(self.others), self.readings) >= REPEATS
+        return enough and self.readings > LONGER * float(self.others.max())
+
 
 def longest(trace: Trace, span: tuple[int, int]) -> Still | None:
     """That of the good readings in a span, Unix ns; None for fewer than ``REPEATS`` readings."""

@@ -38,6 +38,15 @@ def standard(accuracy: Accuracy, bound: float) -> float:
     return bound / divisor(accuracy)
 
 
+def _shared(name: str, u: float, text: str, remedy: str) -> Term:
+    """A term under whose own name the same error stands in other values: it adds in sums and cancels in ratios."""
+    return Term(name=name, u=u, common=name, text=text, remedy=remedy)
+
+
+def _class_term(sensor: Sensor, u: float, remedy: str) -> Term:
+    return _shared(f"class of {sensor.name}", u, sensor.accuracy.source or "as the maker states", remedy)
+
+
 def _readings_terms(cut: Pieces, name: str) -> list[Term]:
     """What lies between readings, their noise, and what was not seen.
 
@@ -47,25 +56,18 @@ def _readings_terms(cut: Pieces, name: str) -> list[Term]:
     steps = (cut.v1 - cut.v0)[known] * (cut.t1 - cut.t0)[known]
     swing = float(np.sqrt(np.sum(steps**2) / 2))
     terms = [
-        Term(
-            name=f"noise of {name}",
-            u=swing,
-            common=f"noise of {name}",
-            text=f"differences of {int(known.sum())} neighbours",
-            remedy=f"read {name} more often",
-        )
+        _shared(f"noise of {name}", swing, f"differences of {int(known.sum())} neighbours", f"read {name} more often")
     ]
     missing_s = float(np.sum((cut.t1 - cut.t0)[~known]))
     if missing_s > 0:
         ends = np.concatenate([cut.v0[known], cut.v1[known]])
         span = float(ends.max() - ends.min())
         terms.append(
-            Term(
-                name=f"gaps of {name}",
-                u=missing_s * span / math.sqrt(12),
-                common=f"gaps of {name}",
-                text=f"{missing_s:.0f} s not seen, bridged; range {span:.4g} over sqrt(12)",
-                remedy=f"close the gaps of {name}",
+            _shared(
+                f"gaps of {name}",
+                missing_s * span / math.sqrt(12),
+                f"{missing_s:.0f} s not seen, bridged; range {span:.4g} over sqrt(12)",
+                f"close the gaps of {name}",
             )
         )
     return terms
@@ -119,15 +121,7 @@ def energy(trace: Trace, sensor: Sensor, origin_ns: int, begin_s: float, end_s: 
     terms = _readings_terms(cut, sensor.name)
     stated = sensor.accuracy
     bound = stated.reading * value + (stated.absolute + stated.full_scale * (sensor.high or 0.0)) * length
-    terms.append(
-        Term(
-            name=f"class of {sensor.name}",
-            u=standard(stated, bound),
-            common=f"class of {sensor.name}",
-            text=stated.source or "as the maker states",
-            remedy=f"take a better meter for {sensor.name}",
-        )
-    )
+    terms.append(_class_term(sensor, standard(stated, bound), f"take a better meter for {sensor.name}"))
     if sensor.lag_s:
         moved = value - pieces(series(trace, sensor, origin_ns, lag=False), begin_s, end_s).integral
         terms.append(_lag_term(sensor, moved))
@@ -143,12 +137,11 @@ def energy(trace: Trace, sensor: Sensor, origin_ns: int, begin_s: float, end_s: 
 
 
 def _lag_term(sensor: Sensor, moved: float) -> Term:
-    return Term(
-        name=f"lag of {sensor.name}",
-        u=moved / math.sqrt(3),
-        common=f"lag of {sensor.name}",
-        text=f"setting its stamps back by {sensor.lag_s:g} s moved the energy by {moved:.4g} J",
-        remedy="take a longer window",
+    return _shared(
+        f"lag of {sensor.name}",
+        moved / math.sqrt(3),
+        f"setting its stamps back by {sensor.lag_s:g} s moved the energy by {moved:.4g} J",
+        "take a longer window",
     )
 
 
@@ -170,19 +163,16 @@ def _counted(trace: Trace, sensor: Sensor, origin_ns: int, begin_s: float, end_s
     steps = [float(value[i] - value[i - 1]) for i in (first + 1, last)]
     stated = sensor.accuracy
     terms = [
-        Term(
-            name=f"ends of {sensor.name}",
-            u=math.hypot(*steps) / math.sqrt(12),
-            common=f"ends of {sensor.name}",
-            text="the steps at both ends of the window, over sqrt(12)",
-            remedy=f"read {sensor.name} more often",
+        _shared(
+            f"ends of {sensor.name}",
+            math.hypot(*steps) / math.sqrt(12),
+            "the steps at both ends of the window, over sqrt(12)",
+            f"read {sensor.name} more often",
         ),
-        Term(
-            name=f"class of {sensor.name}",
-            u=standard(stated, stated.reading * counted + math.sqrt(2) * stated.absolute),
-            common=f"class of {sensor.name}",
-            text=stated.source or "as the maker states",
-            remedy=f"take a better meter for {sensor.name}",
+        _class_term(
+            sensor,
+            standard(stated, stated.reading * counted + math.sqrt(2) * stated.absolute),
+            f"take a better meter for {sensor.name}",
         ),
     ]
     return quantity(
@@ -279,18 +269,17 @@ Integrate = Callable[[Floats], float]
 def _fluid_terms(loop: Loop, found: Readings, value: float, integrate: Integrate) -> list[Term]:
     relative, text = water.relative_u(loop.fluid)
     name = f"properties of {loop.fluid.kind}"
-    terms = [Term(name=name, u=relative * value, common=name, text=text, remedy="measure the fluid's density and heat")]
+    terms = [_shared(name, relative * value, text, "measure the fluid's density and heat")]
     if loop.fluid.u_concentration:
         step = min(loop.fluid.u_concentration, 0.6 - loop.fluid.concentration) or -loop.fluid.u_concentration
         other = water.Fluid(kind=loop.fluid.kind, concentration=loop.fluid.concentration + step)
         moved = (integrate(found.power(other).value) - value) / step * loop.fluid.u_concentration
         terms.append(
-            Term(
-                name=f"concentration in {loop.name}",
-                u=moved,
-                common=f"concentration in {loop.name}",
-                text=f"+-{loop.fluid.u_concentration:g} of mass fraction",
-                remedy="measure the concentration with a refractometer",
+            _shared(
+                f"concentration in {loop.name}",
+                moved,
+                f"+-{loop.fluid.u_concentration:g} of mass fraction",
+                "measure the concentration with a refractometer",
             )
         )
     return terms
@@ -307,15 +296,7 @@ def _flow_terms(loop: Loop, plant: Plant, found: Readings, value: float, integra
             water.enthalpy(fluid, found.warm) - water.enthalpy(fluid, found.cool)
         )
         bound += fixed * integrate(np.where(np.isfinite(found.flow), per_flow, np.nan))
-    return [
-        Term(
-            name=f"class of {loop.flow}",
-            u=standard(stated, bound),
-            common=f"class of {loop.flow}",
-            text=stated.source or "as the maker states",
-            remedy=f"calibrate the flow meter {loop.flow}",
-        )
-    ]
+    return [_class_term(sensor, standard(stated, bound), f"calibrate the flow meter {loop.flow}")]
 
 
 def _thermometer_terms(loop: Loop, plant: Plant, found: Readings, integrate: Integrate) -> list[Term]:
@@ -332,12 +313,10 @@ def _thermometer_terms(loop: Loop, plant: Plant, found: Readings, integrate: Int
     partner, bound = plant.pairs.get(loop.warm, ("", 0.0))
     if partner != loop.cool:
         return [
-            Term(
-                name=f"class of {name}",
-                u=sign * moved(name, theta),
-                common=f"class of {name}",
-                text=plant.sensors[name].accuracy.source or "as the maker states",
-                remedy="take matched thermometers: what both have in common cancels",
+            _class_term(
+                plant.sensors[name],
+                sign * moved(name, theta),
+                "take matched thermometers: what both have in common cancels",
             )
             for name, theta, sign in sides
         ]
@@ -347,12 +326,11 @@ def _thermometer_terms(loop: Loop, plant: Plant, found: Readings, integrate: Int
     sign = 1.0 if first == loop.warm else -1.0
     return [
         *(Term(name=shared, u=one * moved(name, theta), common=shared) for name, theta, one in sides),
-        Term(
-            name=f"difference of {first} and {second}",
-            u=sign * capacity * bound / math.sqrt(3),
-            common=f"difference of {first} and {second}",
-            text=f"matched to {bound:g} K (bound)",
-            remedy="compare the two at zero load and take their difference off",
+        _shared(
+            f"difference of {first} and {second}",
+            sign * capacity * bound / math.sqrt(3),
+            f"matched to {bound:g} K (bound)",
+            "compare the two at zero load and take their difference off",
         ),
     ]
 
@@ -380,12 +358,11 @@ def _en1434_terms(loop: Loop, found: Readings, integrate: Integrate) -> list[Ter
     errors = en1434(limits.en1434, limits.qp_m3_s, found.flow, limits.least_difference_k, difference)
     parts = ("flow sensor", "temperature sensors", "calculator")
     return [
-        Term(
-            name=f"{part} of {loop.name}",
-            u=integrate(np.where(power > 0, power * error, np.where(np.isfinite(power), 0.0, np.nan))) / math.sqrt(3),
-            common=f"{part} of {loop.name}",
-            text=f"EN 1434-1 class {limits.en1434}, weighed by the heat (bound)",
-            remedy="take a meter of a better class, or more difference of temperature",
+        _shared(
+            f"{part} of {loop.name}",
+            integrate(np.where(power > 0, power * error, np.where(np.isfinite(power), 0.0, np.nan))) / math.sqrt(3),
+            f"EN 1434-1 class {limits.en1434}, weighed by the heat (bound)",
+            "take a meter of a better class, or more difference of temperature",
         )
         for part, error in zip(parts, errors, strict=True)
     ]

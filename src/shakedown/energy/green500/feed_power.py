@@ -23,7 +23,7 @@ from ..uncertainty.quantity import total as add
 from ..uncertainty.quantity import unknown as not_known
 from ..uncertainty.ratios import agreement
 from . import intervals
-from .feeds import Tree
+from .feeds import Tree, outermost
 
 
 class Rest(Record, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ def rest(found: Tree, name: str, powers: Mapping[str, Quantity]) -> Rest:
     or contains no metered feed."""
     if name not in found.feeds:
         raise unknown("feed", name, found.feeds)
-    inner, unmetered = _within(found, name)
+    inner, unmetered = outermost(found, name)
     if not inner:
         raise BadInput(f"nothing within the feed {name!r} is metered", hint="there is no difference to form")
     missing = [one for one in (name, *inner) if one not in powers]
@@ -111,20 +111,6 @@ def rest(found: Tree, name: str, powers: Mapping[str, Quantity]) -> Rest:
             ),
         )
     return Rest(feed=name, children=inner, unmetered=unmetered, value=value, negative=negative, notices=notices)
-
-
-def _within(found: Tree, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The outermost metered feeds inside one, and those inside it that no meter sees."""
-    metered: list[str] = []
-    unmetered: list[str] = []
-    for child in found.children(name):
-        if child.channel:
-            metered.append(child.name)
-            continue
-        inner, missed = _within(found, child.name)
-        metered += inner
-        unmetered += missed if inner else (child.name,)
-    return tuple(metered), tuple(unmetered)
 
 
 def cross_check(first: Quantity, second: Quantity) -> Check:

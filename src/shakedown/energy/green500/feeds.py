@@ -189,25 +189,16 @@ def check_sum(found: Tree, names: Iterable[str]) -> None:
                 )
 
 
-def outermost(found: Tree) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The metered feeds that together see the most without counting anything twice, and the feeds that none of them sees
-    although nothing inside them is metered either."""
-    chosen: list[str] = []
+def outermost(found: Tree, within: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The metered feeds inside one, or of all, that together see the most without counting anything twice, and the feeds
+    among which no meter sees anything."""
+    metered: list[str] = []
     unmetered: list[str] = []
-
-    def visit(feed: Feed) -> None:
-        if feed.same_as:
-            return
-        if feed.channel:
-            chosen.append(feed.name)
-            return
-        inner = found.children(feed.name)
-        if not inner:
-            unmetered.append(feed.name)
-        for child in inner:
-            visit(child)
-
-    for feed in found.feeds.values():
-        if not feed.within:
-            visit(feed)
-    return tuple(chosen), tuple(unmetered)
+    for child in found.children(within):
+        if child.channel:
+            metered.append(child.name)
+            continue
+        inner, missed = outermost(found, child.name)
+        metered += inner
+        unmetered += missed if inner else (child.name,)
+    return tuple(metered), tuple(unmetered)

@@ -289,17 +289,16 @@ def _frozen(
         inside = max(0, min(at.end_ns, core.end_ns) - max(at.begin_ns, core.begin_ns)) * 1e-9
         if not inside:
             continue
-        alone = len(at.others) >= still.REPEATS and at.readings > still.LONGER * float(at.others.max())
         if counter:
-            suspect = alone and not still.caught_up(trace, at, core)
+            suspect = at.alone and not still.caught_up(trace, at, core)
         else:
-            suspect = alone or (feed.of in sets and _others_moved(submission, feeds, feed, at))
+            suspect = at.alone or (feed.of in sets and _others_moved(submission, feeds, feed, at))
         if not suspect:
             continue
         seconds = (at.end_ns - at.begin_ns) * 1e-9
         what = "the counter stands still" if counter else f"every reading is {at.value:g} {trace.channel.unit}"
-        elsewhere = f", where elsewhere no more than {int(at.others.max())} in a row are equal" if alone else ""
-        moved = "" if alone else ", while the power of the like feeds changes"
+        elsewhere = f", where elsewhere no more than {int(at.others.max())} in a row are equal" if at.alone else ""
+        moved = "" if at.alone else ", while the power of the like feeds changes"
         yield Unsound(
             feed=feed.name,
             code="frozen",

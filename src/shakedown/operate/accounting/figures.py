@@ -13,16 +13,8 @@ from .shapes import OTHERS
 
 #: A capacity far above all use would press the bands flat: it is told in words then.
 _FAR = 4.0
-_WAIT_LABELS = {
-    1.0: "1 s",
-    10.0: "10 s",
-    60.0: "1 min",
-    600.0: "10 min",
-    3600.0: "1 h",
-    28800.0: "8 h",
-    86400.0: "1 d",
-    604800.0: "7 d",
-}
+_WAIT_LABELS: dict[float, str] = {1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min"}
+_WAIT_LABELS |= {3600: "1 h", 28800: "8 h", 86400: "1 d", 604800: "7 d"}
 
 
 def use(told: AccountingReport, *, gpus: bool = False) -> Lines | None:

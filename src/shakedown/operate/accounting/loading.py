@@ -128,19 +128,7 @@ class Store:
                 f"{lost} lines of {name} belong to no row and are not counted{shown}",
                 "look at them; with sacct, leave out the columns that hold free text (JobName, Comment)",
             )
-        self.sources.append(
-            Source(
-                name=name,
-                reader=reader,
-                rows=rows,
-                jobs=jobs,
-                steps=steps,
-                mended=mended.mended if mended else 0,
-                lost=lost,
-                first_s=low,
-                last_s=high,
-            )
-        )
+        self.sources.append(Source(name, reader, rows, jobs, steps, mended.mended if mended else 0, lost, low, high))
 
     def append(self, rows: Iterator[dict[str, Any]]) -> int:
         """Jobs one by one, for the readers that go line by line: columns -> values."""

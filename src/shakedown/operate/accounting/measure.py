@@ -97,9 +97,8 @@ class Measure:
             names = [one for one in groupings if kind in one]
             more = ("project",) if kind == shown else ()
             if names:
-                self.period_base(
-                    kind, tuple(dict.fromkeys((*(name for one in names for name in one if name != kind), *more)))
-                )
+                dims = (name for one in names for name in one if name != kind)
+                self.period_base(kind, tuple(dict.fromkeys((*dims, *more))))
         return tuple(self._table(names) for names in groupings)
 
     def whole(self) -> Use:
@@ -111,9 +110,8 @@ class Measure:
     def _base(self, name: str, dims: tuple[str, ...]) -> None:
         if self._bases.get(name) == dims:
             return
-        sums = ", ".join(
-            f"{sql} AS {column}" for column, sql in all_sums(rows_of(str(self.begin_s), str(self.end_s))).items()
-        )
+        of = rows_of(str(self.begin_s), str(self.end_s))
+        sums = ", ".join(f"{sql} AS {column}" for column, sql in all_sums(of).items())
         keys = ", ".join(f"{DIMENSIONS[dim]} AS k_{dim}" for dim in dims)
         self.store.db.execute(
             f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {keys}, {sums} FROM parts GROUP BY {self._places(dims)}"

@@ -8,7 +8,7 @@ import msgspec
 from ...records import Notice, Record
 
 
-class Source(Record, frozen=True, kw_only=True):
+class Source(Record, frozen=True):
     """One file, or the engine."""
 
     name: str

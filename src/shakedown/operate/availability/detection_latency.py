@@ -13,6 +13,7 @@ outage counts from there on by itself: records that overlap are one outage.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,11 @@ from numpy.typing import NDArray
 from .contract import Contract, seconds_of
 from .history import STATE_CODE, History, Ints
 from .incidents import Outages
-from .records import DetectionLatency
-from .segments import Bools, Segments
+from .records import DetectionLatency, Window
+from .segments import Bools
+
+if TYPE_CHECKING:
+    from .evaluate import Evaluation
 
 Floats = NDArray[np.float64]
 #: SlurmdTimeout -> least and greatest delay.
@@ -64,43 +68,42 @@ def bounds(history: History, contract: Contract, own: Outages) -> tuple[Floats, 
     return np.where(np.isnan(high), np.nan, low), high, group
 
 
-def told(
-    history: History,
-    contract: Contract,
-    own: Outages,
-    counts: Bools,
-    weights: Ints,
-    low: Floats,
-    high: Floats,
-    group: Ints,
-) -> tuple[DetectionLatency, ...]:
-    """One line for each class of outages that are late: how late, and the weighted hours that are missing. ``counts``
-    are the outages that cost anything (neither excluded nor forgiven at their begin), ``weights`` their nodes' weights."""
-    known = settings(history, contract)
+def delays(found: Evaluation, judged: Window | None) -> tuple[tuple[DetectionLatency, ...], tuple[float, float] | None]:
+    """How late outages were noticed, a line for each class of those that cost anything (neither excluded nor forgiven at
+    their begin) and one where two sources saw the same; then the judged window's level with the delays."""
+    own = found.outages
+    low, high, group = bounds(found.history, found.contract, own)
+    weights, counts = weights_of(found), ~claimed(found)
+    known = settings(found.history, found.contract)
     basis = (
         f"2/3 to 2.2 x SlurmdTimeout ({known.get('slurmd_timeout_s', 0):g} s)",
         f"0 to HealthCheckInterval ({known.get('health_interval_s', 0):g} s)",
         "0 to the time between two observations",
     )
-    found = []
+    lines = []
     for place, (name, words) in enumerate(zip(CLASSES, basis, strict=True)):
         mine = (group == place) & counts
-        if not mine.any():
-            continue
         sure = mine & np.isfinite(high)
-        unknown = not sure.any()
-        found.append(
-            DetectionLatency(
-                name=name,
-                outages=int(mine.sum()),
-                low_s=0.0 if unknown else float(low[sure].mean()),
-                high_s=0.0 if unknown else float(high[sure].max()),
-                hours_low=0.0 if unknown else float((low[sure] * weights[sure]).sum()) / 3600,
-                hours_high=0.0 if unknown else float((high[sure] * weights[sure]).sum()) / 3600,
-                basis="not known: give [detection] in the contract" if unknown else words,
+        if mine.any():
+            lines.append(
+                DetectionLatency(
+                    name=name,
+                    outages=int(mine.sum()),
+                    low_s=float(low[sure].mean()) if sure.any() else 0.0,
+                    high_s=float(high[sure].max(initial=0.0)),
+                    hours_low=float((low[sure] * weights[sure]).sum()) / 3600,
+                    hours_high=float((high[sure] * weights[sure]).sum()) / 3600,
+                    basis=words if sure.any() else "not known: give [detection] in the contract",
+                )
             )
-        )
-    return tuple(found)
+    if both := measured(found.history, own):
+        lines.append(both)
+    if judged is None or judged.level is None or found.contract.counting == "system":
+        return tuple(lines), None
+    inside = counts & (own.begin >= judged.begin_s) & (own.begin < judged.end_s) & np.isfinite(high)
+    seen = judged.scheduled - judged.unobserved
+    least, most = (float((one[inside] * weights[inside]).sum()) / seen for one in (low, high))
+    return tuple(lines), (judged.level - most, judged.level - least)
 
 
 def measured(history: History, own: Outages) -> DetectionLatency | None:
@@ -136,19 +139,19 @@ def measured(history: History, own: Outages) -> DetectionLatency | None:
     )
 
 
-def _segment_at_begin(found: Segments, own: Outages) -> Ints:
+def _segment_at_begin(found: Evaluation) -> Ints:
     """The segment in which each outage begins; -1 for one before all of them."""
-    places = (one.node.astype(np.int64) * (1 << 37) + one.begin for one in (found, own))
+    places = (one.node.astype(np.int64) * (1 << 37) + one.begin for one in (found.segments, found.outages))
     return np.searchsorted(*places, "right") - 1  # type: ignore[call-overload, no-any-return]
 
 
-def weights_of(found: Segments, own: Outages) -> Ints:
+def weights_of(found: Evaluation) -> Ints:
     """The weight of each outage's node at its begin."""
-    at = _segment_at_begin(found, own)
-    return np.where(at >= 0, found.weight[np.maximum(at, 0)], 0)
+    at = _segment_at_begin(found)
+    return np.where(at >= 0, found.segments.weight[np.maximum(at, 0)], 0)
 
 
-def claimed(found: Segments, own: Outages, excluded: Bools, forgiven: Bools) -> Bools:
+def claimed(found: Evaluation) -> Bools:
     """Which outages begin in a segment that is excluded or forgiven."""
-    at = np.maximum(_segment_at_begin(found, own), 0)
-    return (excluded | forgiven)[at] if len(found.node) else np.zeros(len(own), bool)
+    at = np.maximum(_segment_at_begin(found), 0)
+    return ~found.counts[at] if len(found.segments.node) else np.zeros(len(found.outages), bool)

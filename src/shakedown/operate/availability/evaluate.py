@@ -33,7 +33,6 @@ from .records import (
     AvailabilityReport,
     CauseHours,
     Definition,
-    DetectionLatency,
     Incident,
     Jobs,
     PublishedAvailability,
@@ -130,7 +129,7 @@ def evaluate(
         table = jobs_.JobTable(tuple(records), jobs_source, tuple(jobs_unread))
         jobs = jobs_.judged(table, history, found.outages, begin_s, end_s)
     side_by_side, system = _definitions(found, whole, jobs)
-    delays, with_delay = _delays(found, judged)
+    delays, with_delay = detection_latency.delays(found, judged)
     report = AvailabilityReport(
         **_agreed(contract, level),
         begin_s=begin_s,
@@ -223,7 +222,7 @@ def _together(
     return (use.state if use.state != "met" else verdict), (*reasons, words)
 
 
-# ------------------------------------------------------------------------------------------------- causes, rates, delays
+# ------------------------------------------------------------------------------------------------- causes, rates
 
 
 def _greatest(found: Evaluation, begin_s: int, end_s: int) -> tuple[Incident, ...]:
@@ -257,7 +256,7 @@ def _causes(found: Evaluation) -> tuple[CauseHours, ...]:
 def _rates(found: Evaluation, system: definitions.SystemHours) -> tuple[Rate, ...]:
     """MTBF of a node and of the system, MTTI, MTTF and MTTR with intervals; of unscheduled outages that nothing excludes."""
     own, segments = found.outages, found.segments
-    excluded = detection_latency.claimed(segments, own, found.excluded, found.forgiven)
+    excluded = detection_latency.claimed(found)
     failures = ~found.scheduled[own.record] & ~excluded if len(own) else np.zeros(0, bool)
     begun = failures & ~own.cut
     up = float((segments.seconds * (segments.seen & found.counts & (segments.lost == 0))).sum()) / 3600
@@ -296,25 +295,6 @@ def _rates(found: Evaluation, system: definitions.SystemHours) -> tuple[Rate, ..
         ),
         rates.to_mend((own.end - own.begin)[failures], own.open[failures]),
     )
-
-
-def _delays(
-    found: Evaluation, judged: Window | None
-) -> tuple[tuple[DetectionLatency, ...], tuple[float, float] | None]:
-    """The delays, and the judged window's level with them."""
-    own = found.outages
-    low, high, group = detection_latency.bounds(found.history, found.contract, own)
-    weights = detection_latency.weights_of(found.segments, own)
-    claimed = detection_latency.claimed(found.segments, own, found.excluded, found.forgiven)
-    every = detection_latency.told(found.history, found.contract, own, ~claimed, weights, low, high, group)
-    both = detection_latency.measured(found.history, own)
-    told = (*every, *((both,) if both else ()))
-    if judged is None or judged.level is None or found.contract.counting == "system":
-        return told, None
-    inside = ~claimed & (own.begin >= judged.begin_s) & (own.begin < judged.end_s) & np.isfinite(high)
-    seen = judged.scheduled - judged.unobserved
-    least, most = (float((one[inside] * weights[inside]).sum()) / seen for one in (low, high))
-    return told, (judged.level - most, judged.level - least)
 
 
 # ---------------------------------------------------------------------------------------------------------------- notices

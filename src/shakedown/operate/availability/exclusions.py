@@ -143,12 +143,11 @@ def _covered(
         found += _outages(rule, history, kinds, only)
     if rule.reservations or rule.flags:
         found += _reserved(rule, history, only)
-    if rule.begin and not found and not (rule.kinds or rule.states or rule.what or rule.reservations or rule.flags):
-        nodes = np.arange(len(history.names)) if only is None else only
-        begin, end = (time_of(one, contract.zone, rule.name) for one in (rule.begin, rule.end))
-        found = [_Found(rule.why, nodes, begin, end)]
-    elif rule.begin:
+    if rule.begin:
         low, high = (time_of(one, contract.zone, rule.name) for one in (rule.begin, rule.end))
+        if not (rule.kinds or rule.states or rule.what or rule.reservations or rule.flags):
+            nodes = np.arange(len(history.names)) if only is None else only
+            found = [_Found(rule.why, nodes, low, high)]
         for one in found:
             one.begin, one.end = max(one.begin, low), min(one.end, high)
     longest = seconds_of(rule.longest or "0 s", rule.name)
@@ -216,9 +215,8 @@ def _notice(wanted: int, begin: int, announced: int | None, words: str) -> str:
         return ""
     if announced is None:
         return "when it was announced is not recorded"
-    return (
-        "" if begin - announced >= wanted else f"announced {max(0, begin - announced) / 3600:.1f} h before, not {words}"
-    )
+    before_s = begin - announced
+    return "" if before_s >= wanted else f"announced {max(0, before_s) / 3600:.1f} h before, not {words}"
 
 
 def _monthly(

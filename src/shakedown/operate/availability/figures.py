@@ -174,37 +174,30 @@ def _drawn(amounts: dict[str, Any], width: float, edges: Any, ordered: list[str]
     # A node that was down for a moment shows before one that nobody looked at for a while.
     weighed = table * np.array([4.0, 1.0, 1.5, 1.0])[:, None, None]
     best = weighed.argmax(axis=0)
+    before: tuple[object, ...] = ()
     for row, column in np.argwhere(table.max(axis=0) > 1e-9).tolist():
         kind = kinds[int(best[row, column])]
         share = float(table[int(best[row, column]), row, column])
         colour, words = looks[kind]
+        part = 100 * min(1.0, share)
         opacity = round(_OPACITY.get(kind) or 0.25 + 0.75 * math.sqrt(min(1.0, share)), 2)
-        before = rows[-1] if rows else {}
-        if (before.get("r"), before.get("k"), before.get("o"), before.get("at")) == (
-            ordered[row],
-            kind,
-            opacity,
-            column - 1,
-        ):
-            rows[-1] |= {"x2": float(edges[column + 1]), "at": column}  # one mark for what goes on
+        goes_on = before == (row, kind, opacity, column - 1)
+        before = (row, kind, opacity, column)
+        if goes_on:
+            rows[-1]["x2"] = float(edges[column + 1])  # one mark for what goes on
             continue
         rows.append(
             {
                 "r": ordered[row],
                 "x": float(edges[column]),
                 "x2": float(edges[column + 1]),
-                "at": column,
                 "k": kind,
                 "f": charts.colour(colour),
                 "o": opacity,
-                "d": f"{ordered[row]}, from {stamp(int(edges[column]), clock)}: {words}, {_part(share)} of the time",
+                "d": f"{ordered[row]}, from {stamp(int(edges[column]), clock)}: {words}, {part:.3g} % of the time",
             }
         )
     return rows
-
-
-def _part(share: float) -> str:
-    return f"{100 * min(1.0, share):.3g} %"
 
 
 def _spec(rows: list[dict[str, Any]], names: list[str], axis: Axis, height: int) -> dict[str, Any]:

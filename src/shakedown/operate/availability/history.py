@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...errors import BadInput, nearest
 from ...records import Notice
-from .records import Source
+from .records import Source, notice
 from .words import STATES, State
 
 Ints = NDArray[np.int64]
@@ -217,25 +217,19 @@ class Builder:
         if self.taken_as_complete and not seen:
             seen = [(0, OPEN_S)]
             text = f"{', '.join(self.taken_as_complete)}: taken as complete, what is not listed counts as up"
-            notices.append(
-                Notice(code="taken-as-complete", text=text, advice="rows of the kind 'observed' say otherwise")
-            )
+            notices.append(notice("taken-as-complete", text, "rows of the kind 'observed' say otherwise"))
         lost = int(np.count_nonzero(~here[events.node])) if len(events) else 0
         if lost:
-            notices.append(
-                Notice(
-                    code="strangers",
-                    text=f"{lost} records are of nodes that no inventory knows; they count for nothing",
-                )
-            )
+            text = f"{lost} records are of nodes that no inventory knows; they count for nothing"
+            notices.append(notice("strangers", text))
             events = events.take(here[events.node])
-        gaps = np.array(self._gaps, np.int64).reshape(-1, 3)
+        gap_node, gap_begin, gap_end = _columns(self._gaps, 3)
         return History(
             names=names,
             presence=presence,
             events=events,
             causes=tuple(self._causes),
-            gaps=Gaps(node=gaps[:, 0].astype(np.int32), begin=gaps[:, 1].copy(), end=gaps[:, 2].copy()),
+            gaps=Gaps(gap_node.astype(np.int32), gap_begin, gap_end),
             seen=union(seen),
             reservations=tuple(self.reservations),
             sources=tuple(self.sources),
@@ -249,12 +243,13 @@ def _rows(rows: Sequence[tuple[Any, ...]]) -> Events:
         return Events()
     columns = list(zip(*rows, strict=True))
     kinds = {"node": np.int32, "state": np.uint8, "cause": np.int32, "share": np.int32, "mask": np.uint64}
-    return Events(
-        **{
-            name: np.array(column, kinds.get(name, np.int64))
-            for name, column in zip(Events.__slots__, columns, strict=True)
-        }
-    )
+    named = zip(Events.__slots__, columns, strict=True)
+    return Events(**{name: np.array(column, kinds.get(name, np.int64)) for name, column in named})
+
+
+def _columns(rows: Sequence[tuple[int, ...]], width: int) -> list[Ints]:
+    table = np.array(rows, np.int64).reshape(-1, width)
+    return [table[:, at].copy() for at in range(width)]
 
 
 def _presence(rows: Sequence[tuple[int, int, int, int, int]]) -> Presence:
@@ -269,14 +264,8 @@ def _presence(rows: Sequence[tuple[int, int, int, int, int]]) -> Presence:
                 kept.append((max(one[0], end), one[1], one[2], one[3]))
         last[node] = [*(one for one in kept if one[1] > one[0]), (begin, end, cpus, gpus)]
     flat = [(node, *one) for node, parts in last.items() for one in _joined(parts)]
-    table = np.array(flat, np.int64).reshape(-1, 5)
-    return Presence(
-        node=table[:, 0].astype(np.int32),
-        begin=table[:, 1].copy(),
-        end=table[:, 2].copy(),
-        cpus=table[:, 3].copy(),
-        gpus=table[:, 4].copy(),
-    )
+    nodes, *others = _columns(flat, 5)
+    return Presence(nodes.astype(np.int32), *others)
 
 
 def _joined(parts: Sequence[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:

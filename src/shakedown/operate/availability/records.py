@@ -187,7 +187,7 @@ class PublishedAvailability(Record, frozen=True, kw_only=True):
     unexplained: int | None = None
 
 
-class Source(Record, frozen=True, kw_only=True):
+class Source(Record, frozen=True):
     name: str
     kind: str
     records: int

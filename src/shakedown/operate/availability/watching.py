@@ -202,16 +202,9 @@ def _reservations(door: HostAccess) -> tuple[Reserved, ...]:
         fields = dict(re.findall(r"(\w+)=(\S*)", row))
         begin, end = whole_number(fields.get("StartTime")), whole_number(fields.get("EndTime"))
         if fields.get("ReservationName") and begin is not None and end is not None:
-            nodes = fields.get("Nodes", "")
-            found.append(
-                Reserved(
-                    name=fields["ReservationName"],
-                    begin_s=begin,
-                    end_s=end,
-                    nodes="" if nodes == "(null)" else nodes,
-                    flags=tuple(fields.get("Flags", "").split(",")),
-                )
-            )
+            nodes = fields.get("Nodes", "").replace("(null)", "")
+            flags = tuple(fields.get("Flags", "").split(","))
+            found.append(Reserved(name=fields["ReservationName"], begin_s=begin, end_s=end, nodes=nodes, flags=flags))
     return tuple(found)
 
 

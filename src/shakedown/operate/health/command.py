@@ -139,9 +139,8 @@ def show(report: HealthReport, everything: bool) -> None:
         for one in report.findings
         if one.severity == severity and (everything or severity != "OK")
     ]
-    if rows:
-        for row in rows:
-            show_finding(*row)
+    for row in rows:
+        show_finding(*row)
     if everything and report.absent:
         print_table(("not here", "why"), sorted(report.absent.items()))
     counts = [(sum(one.severity == severity for one in report.findings), severity) for severity in order]

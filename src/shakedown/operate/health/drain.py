@@ -47,7 +47,7 @@ class Engine(NamedTuple):
     """How an engine is asked and told. Words of commands; nothing passes a shell."""
 
     show: Callable[[str], tuple[str, ...]]
-    read: Callable[[Result, str], Node]
+    read: Callable[[Result], Node]
     drain: Callable[[str, str], tuple[str, ...]]
     resume: Callable[[str], tuple[str, ...]]
 
@@ -58,13 +58,8 @@ def confirmed(verdicts: Sequence[Verdict], rules: Rules) -> tuple[str, ...]:
     recent = [{*one.critical, *(one.unknown if rules.unknown else ())} for one in verdicts[-n:]]
     if not recent:
         return ()
-    return tuple(
-        sorted(
-            key
-            for key in recent[-1]
-            if sum(key in one for one in recent) >= k and key.partition(":")[0] not in rules.ignore
-        )
-    )
+    often = (key for key in recent[-1] if sum(key in one for one in recent) >= k)
+    return tuple(sorted(key for key in often if key.partition(":")[0] not in rules.ignore))
 
 
 def healthy(verdicts: Sequence[Verdict], rules: Rules) -> bool:
@@ -117,10 +112,15 @@ def decide(
 # ------------------------------------------------------------------------------------------------------------- engines
 
 
-def _slurm_read(said: Result, name: str) -> Node:
+def _strange(said: Result) -> Node:
+    """A node that the engine does not know, with what it said."""
+    return Node(False, False, False, "", (said.err.strip().splitlines() or ["no answer"])[-1])
+
+
+def _slurm_read(said: Result) -> Node:
     lines = [line for line in said.out.splitlines() if line.strip()]
     if not said.ok or not lines:
-        return Node(False, False, False, "", (said.err.strip().splitlines() or ["no answer"])[-1])
+        return _strange(said)
     word, _, why = lines[0].partition("|")
     state = word.strip().lower()
     drained = state.startswith("drain")
@@ -128,14 +128,11 @@ def _slurm_read(said: Result, name: str) -> Node:
     return Node(True, drained, state.startswith(("down", "fail", "error")), why, word.strip())
 
 
-def _pbs_read(said: Result, name: str) -> Node:
-    fields = {
-        key.strip(): value.strip()
-        for key, sign, value in (line.partition("=") for line in said.out.splitlines())
-        if sign
-    }
+def _pbs_read(said: Result) -> Node:
+    pairs = (line.partition("=") for line in said.out.splitlines())
+    fields = {key.strip(): value.strip() for key, sign, value in pairs if sign}
     if not said.ok or "state" not in fields:
-        return Node(False, False, False, "", (said.err.strip().splitlines() or ["no answer"])[-1])
+        return _strange(said)
     states = fields["state"].split(",")
     why = fields.get("comment", fields.get("note", ""))
     return Node(True, "offline" in states, "down" in states, why, fields["state"])
@@ -172,23 +169,20 @@ def act(
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
     words = ENGINES[engine]
-    node = words.read(run(words.show(name)), name)
+    node = words.read(run(words.show(name)))
     step = decide(node, kept.verdicts, rules, report.findings, kept.drained, resume)
     if step.action == "nothing":
         if kept.drained is not None and node.known and not (node.drained and node.reason == kept.drained.reason):
             kept = msgspec.structs.replace(kept, drained=None)  # somebody has resumed it, or made it theirs
         return kept, step
     # Between the look and the act a person may have drained it: look once more, as near to the act as can be.
-    again = words.read(run(words.show(name)), name)
+    again = words.read(run(words.show(name)))
     if again != node:
         return kept, DrainStep("nothing", why="its state changed meanwhile; the next call decides")
     said = run(words.drain(name, step.reason) if step.action == "drain" else words.resume(name))
     if not said.ok:
         why = (said.err or said.out).strip().splitlines() or ["no answer"]
-        raise CannotMeasure(
-            f"{step.action} of {name} was refused: {why[-1]}",
-            where=engine,
-            hint="run it as root or as an operator of the engine",
-        )
+        hint = "run it as root or as an operator of the engine"
+        raise CannotMeasure(f"{step.action} of {name} was refused: {why[-1]}", where=engine, hint=hint)
     ours = Drained(reason=step.reason, at_s=report.at_s) if step.action == "drain" else None
     return msgspec.structs.replace(kept, drained=ours), step

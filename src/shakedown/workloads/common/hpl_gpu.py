@@ -19,7 +19,7 @@ from .table import Table
 
 def marks(params: Params) -> tuple[str, ...]:
     """The parameters that join those of cases: what keeps them from being a figure."""
-    return ("check", *_gpu.marks(params), *(("share_devices",) if params["share_devices"] else ()))
+    return ("check", *_gpu.marks(params), *(("share_devices",) if params.get("share_devices") else ()))
 
 
 def ranks(params: Params, host: Host) -> int:

@@ -23,10 +23,8 @@ _TELLS = {"silent": "does not answer the qmaster", "drained": "queues disabled",
 
 
 def is_mine(head: str) -> bool:
-    return (
-        re.search(r"^\d{9,}:(queue|queue_consumable|host|host_consumable|job_log|new_job|acct):", head, re.MULTILINE)
-        is not None
-    )
+    kinds = "queue|queue_consumable|host|host_consumable|job_log|new_job|acct"
+    return re.search(rf"^\d{{9,}}:({kinds}):", head, re.MULTILINE) is not None
 
 
 def read(builder: Builder, path: Path, zone: str) -> None:
@@ -65,7 +63,7 @@ def read(builder: Builder, path: Path, zone: str) -> None:
         builder.notices.append(notice("no-processors", text, "give --nodes 'node[1-4] processors=64'"))
     if first is not None and last is not None:
         builder.seen.append((first, last))
-    builder.sources.append(Source(name=str(path), kind="gridengine", records=count, begin_s=first, end_s=last))
+    builder.sources.append(Source(str(path), "gridengine", count, first, last))
 
 
 def _close(builder: Builder, host: str, held: tuple[State, int], until: int) -> None:

@@ -30,7 +30,6 @@ def is_mine(head: str) -> bool:
 
 def read(builder: Builder, path: Path, zone: str) -> None:
     """Read the looks."""
-    count = 0
     times: list[int] = []
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -39,15 +38,8 @@ def read(builder: Builder, path: Path, zone: str) -> None:
     spacing = [b - a for a, b in pairwise(times) if b > a]
     every = statistics.median(spacing) if spacing else 60.0
     count = lay(builder, _looks(path, every), "sinfo", factor=1.5)
-    builder.sources.append(
-        Source(
-            name=str(path),
-            kind="recorded sinfo",
-            records=count,
-            begin_s=times[0] if times else None,
-            end_s=times[-1] if times else None,
-        )
-    )
+    span = (times[0], times[-1]) if times else ()
+    builder.sources.append(Source(str(path), "recorded sinfo", count, *span))
 
 
 def _looks(path: Path, every_s: float) -> Iterator[NodeSnapshot]:

@@ -87,15 +87,7 @@ def events(
     if len(block):
         builder.block(block)
     seen = _inventory(builder, cluster, block, known or {}, where, zone, now_s)
-    builder.sources.append(
-        Source(
-            name=where,
-            kind="slurm",
-            records=len(rows.node),
-            begin_s=seen[0] if seen else None,
-            end_s=seen[1] if seen else None,
-        )
-    )
+    builder.sources.append(Source(where, "slurm", len(rows.node), *(seen or ())))
 
 
 class _Rows:
@@ -212,9 +204,8 @@ def _block(rows: _Rows, builder: Builder, where: str, zone: str) -> Events:
     stale = (ends >= OPEN_S) & (follows < OPEN_S)
     if stale.any():
         ends = np.where(stale, follows, ends)
-        text = (
-            f"{int(stale.sum())} events never ended though others of their nodes followed: they end where those begin"
-        )
+        count = int(stale.sum())
+        text = f"{count} events never ended though others of their nodes followed: they end where those begin"
         builder.notices.append(Notice(code="stale-events", text=text, advice="sacctmgr show event; slurmdbd lost rows"))
     fine = ends > begins
     told = np.array(rows.told, np.int64)[np.array(rows.alike, np.int64)]
@@ -261,10 +252,7 @@ def _local(text: str, where: str, zone: str) -> int:
 
 
 def _tres(text: str) -> dict[str, int]:
-    found = {}
-    for name, value in re.findall(r"([\w/]+)(?::\w+)?=(\d+)", text):
-        found[name] = int(value)
-    return found
+    return {name: int(value) for name, value in re.findall(r"([\w/]+)(?::\w+)?=(\d+)", text)}
 
 
 def _inventory(
@@ -289,10 +277,9 @@ def _inventory(
     told = sorted(zip(times, cluster, strict=True), key=lambda one: one[1][4] != "0")  # who is there, then who is away
     for (begin, end), (_, _, nodes, tres, state) in told:
         if state != "0":
+            away = Cause("slurmctld disconnect", "controller", "slurm")
             for name in builder.names:
-                builder.event(
-                    name, int(begin), int(end), "unknown", Cause("slurmctld disconnect", "controller", "slurm")
-                )
+                builder.event(name, int(begin), int(end), "unknown", away)
             continue
         names = expand(nodes) if nodes else ()
         total = _tres(tres)

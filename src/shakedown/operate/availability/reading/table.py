@@ -50,9 +50,8 @@ def read(builder: Builder, path: Path, zone: str) -> None:
                     raise unknown("column", name, COLUMNS, where=str(path))
             rows = [(reader.line_num, _row(row, f"{path}:{reader.line_num}")) for row in reader]
         except csv.Error as error:
-            raise BadInput(
-                f"is not valid CSV: {error}", where=f"{path}:{reader.line_num}", hint="fix that line"
-            ) from None
+            where = f"{path}:{reader.line_num}"
+            raise BadInput(f"is not valid CSV: {error}", where=where, hint="fix that line") from None
         except UnicodeDecodeError as error:
             raise BadInput(f"is not UTF-8: {error.reason}", where=str(path), hint="save the file as UTF-8") from None
     inventory = [row for row in rows if row[1].get("kind") == "present"]
@@ -80,9 +79,7 @@ def read(builder: Builder, path: Path, zone: str) -> None:
     builder.seen.extend(spoken)
     ends = [end for _, end in spoken if end < OPEN_S]
     begin_s = min((low for low, _ in spoken), default=0) or None
-    builder.sources.append(
-        Source(name=str(path), kind="table", records=events, begin_s=begin_s, end_s=max(ends) if ends else None)
-    )
+    builder.sources.append(Source(str(path), "table", events, begin_s, max(ends, default=None)))
 
 
 def _row(row: Mapping[Any, Any], where: str) -> dict[str, str]:
@@ -119,21 +116,14 @@ def _outage(builder: Builder, row: Mapping[str, str], begin: int, end: int, wher
     )
     announced = _time(row["announced"], zone, where) if row.get("announced") else -1
     late = _count(row.get("late", ""), "late", where)
-    mask = _mask(row.get("gpus", ""), where)
-    share = _share(row["share"], where) if row.get("share") else WHOLE
+    told = {
+        "mask": _mask(row.get("gpus", ""), where),
+        "share": _share(row["share"], where) if row.get("share") else WHOLE,
+        "announced_s": announced,
+        "late_s": -1 if late is None else late,
+    }
     for name in _nodes(builder, row, where):
-        builder.event(
-            name,
-            begin,
-            end,
-            state,
-            cause,
-            share=share,
-            mask=mask,
-            announced_s=announced,
-            late_s=-1 if late is None else late,
-            where=where,
-        )
+        builder.event(name, begin, end, state, cause, where=where, **told)
 
 
 def _nodes(builder: Builder, row: Mapping[str, str], where: str) -> tuple[str, ...]:

@@ -35,15 +35,8 @@ def read(builder: Builder, path: Path, zone: str) -> None:
         text = f"{path.name}: {len(damaged)} lines are damaged (the first is {damaged[0]}); their time is not observed"
         builder.notices.append(notice("damaged-watch", text))
     count = lay(builder, _looks(lines), "watch", factor=LATE)
-    builder.sources.append(
-        Source(
-            name=str(path),
-            kind="watch",
-            records=count,
-            begin_s=lines[0].t_s if lines else None,
-            end_s=lines[-1].t_s if lines else None,
-        )
-    )
+    span = (lines[0].t_s, lines[-1].t_s) if lines else ()
+    builder.sources.append(Source(str(path), "watch", count, *span))
     seen: dict[tuple[str, int], Reservation] = {}
     known = set(builder.names)
     for line in lines:

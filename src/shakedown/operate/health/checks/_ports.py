@@ -1,12 +1,18 @@
-"""Error counters of a network port, as increases within an hour."""
+"""Ports of networks: each of those that are there, those that a plan names and that are not, and the increase of their error
+counters within an hour."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from ..growth import HOUR_S, Counters
-from ..records import Finding, Metric, counter
-from ..thresholds import at_most, shown, wrong
+from ..records import CheckContext, Finding, Metric, Outcome, counter
+from ..thresholds import at_most, refused, shown, unknown, wrong
+
+_Planned = TypeVar("_Planned")
+#: What is said of one port: findings, metrics, and what a plan of it would be.
+Seen = tuple[list[Finding], list[Metric], dict[str, Any]]
 
 #: Where the classic counters of InfiniBand stop (IBTA, PortCounters): they stay there until they are cleared.
 SATURATED = {
@@ -24,6 +30,39 @@ SATURATED = {
     "VL15_dropped": 65535,
     "port_xmit_wait": 4294967295,
 }
+
+
+def each(
+    look: CheckContext,
+    check: str,
+    kind: str,
+    there: Sequence[str],
+    planned: Mapping[str, _Planned],
+    missing: str,
+    one: Callable[[str, _Planned | None, Counters], Seen],
+) -> Outcome:
+    """What ``one`` says of each port (or ``kind`` of it); ``missing``: what to do about one that is not there."""
+    findings = [
+        wrong(check, name, f"there is no such {kind}", missing, limit="there (plan)")
+        for name in planned
+        if name not in there
+    ]
+    metrics: list[Metric] = []
+    learnt: list[dict[str, Any]] = []
+    grown = Counters(look.kept, look.now_s, HOUR_S)
+    for name in there:
+        try:
+            found, more, plan = one(name, planned.get(name), grown)
+        except OSError as error:
+            findings.append(unknown(check, refused(error), item=name, action="run the check as root"))
+        except ValueError as error:
+            findings.append(unknown(check, f"a file contains no number: {error}", item=name))
+        else:
+            findings += found
+            metrics += more
+            learnt += [plan] if plan else []
+    kept = {f"{kind}s": learnt} if learnt else {}
+    return Outcome(findings=tuple(findings), metrics=tuple(metrics), kept=grown.kept, learnt=kept)
 
 
 def judge(

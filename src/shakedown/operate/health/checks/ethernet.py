@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from ....records import Record
-from ..growth import HOUR_S, Counters
+from ..growth import Counters
 from ..node_access import NodeAccess
-from ..records import Check, CheckContext, Finding, Metric, Outcome, Severity
-from ..thresholds import equal, refused, unknown, wrong
-from ._ports import judge
+from ..records import Check, CheckContext, Outcome, Severity
+from ..thresholds import equal, wrong
+from ._ports import Seen, each, judge
 
 _FOLDER = "/sys/class/net"
 _ETHERNET = 1  # ARPHRD_ETHER
@@ -42,35 +43,12 @@ def run(look: CheckContext) -> Outcome:
     ]
     if not there and not planned:
         return Outcome(absent="no Ethernet interface with hardware behind it")
-    action = "check whether it was renamed (ip link), or its driver is not loaded"
-    findings = [
-        wrong("ethernet", name, "there is no such interface", action, limit="there (plan)")
-        for name in planned
-        if name not in there
-    ]
-    metrics: list[Metric] = []
-    learnt: list[dict[str, Any]] = []
-    grown = Counters(look.kept, look.now_s, HOUR_S)
-    for name in there:
-        try:
-            one, more, found = _interface(senses, name, planned.get(name), plan, grown)
-        except OSError as error:
-            findings.append(unknown("ethernet", refused(error), item=name))
-            continue
-        findings += one
-        metrics += more
-        learnt += [found] if found else []
-    return Outcome(
-        findings=tuple(findings),
-        metrics=tuple(metrics),
-        kept=grown.kept,
-        learnt={"interfaces": learnt} if learnt else {},
-    )
+    missing = "check whether it was renamed (ip link), or its driver is not loaded"
+    one = partial(_interface, senses, plan)
+    return each(look, "ethernet", "interface", there, planned, missing, one)
 
 
-def _interface(
-    senses: NodeAccess, name: str, planned: Interface | None, plan: EthernetConfig, grown: Counters
-) -> tuple[list[Finding], list[Metric], dict[str, Any]]:
+def _interface(senses: NodeAccess, plan: EthernetConfig, name: str, planned: Interface | None, grown: Counters) -> Seen:
     folder = f"{_FOLDER}/{name}"
     state = senses.word(f"{folder}/operstate") or ""
     up = state == "up" or (state == "unknown" and _number(senses, f"{folder}/carrier") == 1)

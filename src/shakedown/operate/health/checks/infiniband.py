@@ -8,15 +8,16 @@ switch come with multicast and are not judged either.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import msgspec
 
 from ....records import Record
-from ..growth import HOUR_S, Counters
+from ..growth import Counters
 from ..node_access import NodeAccess
 from ..records import Check, CheckContext, Finding, Metric, Outcome
-from ..thresholds import equal, refused, unknown, wrong
-from ._ports import judge
+from ..thresholds import equal, unknown, wrong
+from ._ports import Seen, each, judge
 
 _FOLDER = "/sys/class/infiniband"
 _LIMITS = {
@@ -60,30 +61,8 @@ def run(look: CheckContext) -> Outcome:
     planned = {one.name: one for one in plan.ports}
     if not there and not planned:
         return Outcome(absent=f"{_FOLDER} is not there: no adapter, or its driver is not loaded")
-    reload = "drain; lspci | grep -i mellanox; load the driver, or reseat the adapter"
-    findings = [
-        wrong("infiniband", name, "there is no such port", reload, limit="there (plan)")
-        for name in planned
-        if name not in there
-    ]
-    metrics: list[Metric] = []
-    learnt = []
-    grown = Counters(look.kept, look.now_s, HOUR_S)
-    for name in there:
-        try:
-            one, more, found = _port(senses, name, planned.get(name), plan, grown)
-        except OSError as error:
-            findings.append(unknown("infiniband", refused(error), item=name, action="run the check as root"))
-            continue
-        except ValueError as error:
-            findings.append(unknown("infiniband", f"a file contains no number: {error}", item=name))
-            continue
-        findings += one
-        metrics += more
-        learnt += [found] if found["state"] == "active" else []
-    return Outcome(
-        findings=tuple(findings), metrics=tuple(metrics), kept=grown.kept, learnt={"ports": learnt} if learnt else {}
-    )
+    missing = "drain; lspci | grep -i mellanox; load the driver, or reseat the adapter"
+    return each(look, "infiniband", "port", there, planned, missing, partial(_port, senses, plan))
 
 
 def _after_colon(text: str | None) -> str:
@@ -91,9 +70,7 @@ def _after_colon(text: str | None) -> str:
     return (text or "").rpartition(":")[2].strip().lower()
 
 
-def _port(
-    senses: NodeAccess, name: str, planned: Port | None, plan: InfinibandConfig, grown: Counters
-) -> tuple[list[Finding], list[Metric], dict[str, str | float]]:
+def _port(senses: NodeAccess, plan: InfinibandConfig, name: str, planned: Port | None, grown: Counters) -> Seen:
     device, _, port = name.rpartition(":")
     folder = f"{_FOLDER}/{device}/ports/{port}"
     state = _after_colon(senses.word(f"{folder}/state"))
@@ -117,10 +94,8 @@ def _port(
     more, metrics = judge("infiniband", name, counters(senses, folder), limits, grown, _ACTION)
     words = "Whether a port of InfiniBand, Omni-Path or RoCE is active."
     metrics.append(Metric("infiniband_port_active", float(state == "active"), {"port": name}, words))
-    learnt: dict[str, str | float] = {"name": name, "state": state}
-    if rate:
-        learnt["gbit_s"] = rate
-    return [*findings, *more], metrics, learnt
+    learnt = {"name": name, "state": state, **({"gbit_s": rate} if rate else {})}
+    return [*findings, *more], metrics, learnt if state == "active" else {}
 
 
 def _state(name: str, state: str, physical: str, planned: Port | None) -> Finding:
