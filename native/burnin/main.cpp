@@ -33,7 +33,7 @@ std::uint64_t parse_bytes(const std::string& word) {
   const std::string unit = end;
   const double factor = unit.empty() ? 1 : unit == "KiB" ? 0x1p10 : unit == "MiB" ? 0x1p20 : unit == "GiB" ? 0x1p30 : 0;
   if (end == word.c_str() || factor == 0 || !(value >= 0 && value < 1e18))
-    throw usage("--memory '" + word + "' is no size", "bytes, or with KiB, MiB or GiB");
+    throw usage("--memory '" + word + "' is not a valid size", "bytes, or with KiB, MiB or GiB");
   return static_cast<std::uint64_t>(value * factor);
 }
 
@@ -54,7 +54,7 @@ Options parse(int argc, char** argv) {
   for (const auto& word : args.words("periods", "1,0.1,0.01", "seconds of a power step, up and down")) {
     char* end = nullptr;
     o.worker.periods_s.push_back(std::strtod(word.c_str(), &end));
-    if (*end != '\0') throw usage("--periods: '" + word + "' is no number");
+    if (*end != '\0') throw usage("--periods: '" + word + "' is not a number");
   }
   o.worker.start_unix_ns = args.integer("start", 0, 0, "Unix time in ns of the schedule's start (0: now)");
   o.worker.length_ns = std::llround(1e9 * args.real("seconds", 60, 0, "how long, from the start on"));

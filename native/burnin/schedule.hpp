@@ -90,7 +90,7 @@ inline std::vector<Stage> parse_stages(const std::vector<std::string>& words) {
     char* end = nullptr;
     const double seconds = colon == std::string::npos ? 0 : std::strtod(text.c_str() + colon + 1, &end);
     if (end == nullptr || *end != '\0' || !(seconds > 0 && seconds < 1e7))
-      throw usage("--stages: '" + text + "' is no stage", "write a name and seconds, such as product:60");
+      throw usage("--stages: '" + text + "' is not a valid stage", "write a name and seconds, such as product:60");
     Work work = Work::product;
     if (name == word(Work::steps)) {
       work = Work::steps;

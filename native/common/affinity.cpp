@@ -153,7 +153,7 @@ std::vector<int> choose_cpus(int threads, const std::string& list) {
     }
   }
   if (threads < 1 || static_cast<std::size_t>(threads) > cpus.size()) {
-    throw usage(std::to_string(threads) + " threads asked for, with " + std::to_string(cpus.size()) +
+    throw usage(std::to_string(threads) + " threads requested, with " + std::to_string(cpus.size()) +
                     " CPUs to pin to (" + format_cpu_list(cpus) + ")",
                 "ask for 1 to " + std::to_string(cpus.size()) + " threads");
   }

@@ -54,7 +54,7 @@ double Args::real(const std::string& name, double otherwise, double low, const s
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc{} || end != word.data() + word.size() || !(value >= low && value <= high)) {
     const bool bounded = high != std::numeric_limits<double>::max();
-    throw usage("--" + name + " '" + word + "' is no finite number " +
+    throw usage("--" + name + " '" + word + "' is not a finite number " +
                     (bounded ? "from " + shown(low) + " to " + shown(high) : "of at least " + shown(low)),
                 help);
   }

@@ -204,7 +204,7 @@ std::string PageReport::word() const {
 }
 
 Buffer::Buffer(std::size_t bytes, Pages pages, const Placement& placement) : bytes_(bytes) {
-  if (bytes == 0) throw usage("a buffer of no bytes was asked for");
+  if (bytes == 0) throw usage("a buffer of no bytes was requested");
   pages == Pages::hugetlb ? map_hugetlb() : map_ordinary(pages);
   if (placement.kind != Placement::Kind::local) set_policy(placement);
 }

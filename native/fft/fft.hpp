@@ -56,13 +56,14 @@ inline Shape parse_shape(const std::string& word) {
       throw usage("--sizes: '" + word + "' is too large for a transform",
                   "lengths up to 2147483647, and 1099511627776 (2^40) points in all");
     if (error != std::errc{} || !number || length < 1)
-      throw usage("--sizes: '" + word + "' is no shape of a transform", "write lengths such as 4096 or 128x128x128");
+      throw usage("--sizes: '" + word + "' is not a valid shape of a transform",
+                  "write lengths such as 4096 or 128x128x128");
     points *= length;
     shape.lengths.push_back(length);
     begin = cross + 1;
   }
   if (points < 2 || shape.lengths.size() > 3)
-    throw usage("--sizes: '" + word + "' is no transform", "1 to 3 dimensions, at least 2 points");
+    throw usage("--sizes: '" + word + "' is not a valid transform", "1 to 3 dimensions, at least 2 points");
   return shape;
 }
 

@@ -203,7 +203,7 @@ void tell_pages(Bench& bench, const Buffer& buffer) {
   if (bench.told_pages || buffer.bytes() < 4 * kHugePage) return;
   const std::string got = page_report(buffer.data()).word();
   if (got != bench.options.page_word && got != "unknown")
-    bench.emitter.notice("pages", bench.options.page_word + " pages were asked for, and " + got + " pages were got",
+    bench.emitter.notice("pages", bench.options.page_word + " pages were requested, and " + got + " pages were got",
                          "see /sys/kernel/mm/transparent_hugepage/enabled: madvise or always");
   bench.told_pages = true;
 }

@@ -86,7 +86,7 @@ void refusals(Checks& checks) {
   const auto volume = run("--sizes 1048576x1048577");
   checks.that(volume.code == 2 && volume.says("too large") && volume.says("2^40"), volume.text);
   checks.that(run("--sizes 99999999999999999999").says("too large"), "beyond any integer");
-  checks.that(run("--sizes -4").says("no shape"), "what is none is none");
+  checks.that(run("--sizes -4").says("not a valid shape"), "what is none is none");
   const auto both = fake("", "--precision both --batch both --data both");
   checks.equal(both.code, 0, "both, as help and advice say: " + both.text);
   checks.equal(both.count("\"limit\":"), 16, "of each: two shapes, precisions, batches and data");

@@ -79,7 +79,7 @@ void punch(const std::string& folder) {
   const std::string found = read_all(file.fd(), 4 * kMiB, 0);
   std::string expected(4 * kMiB, 'x');
   expected.replace(kMiB, 2 * kMiB, 2 * kMiB, '\0');
-  need(found == expected, "a punched hole is not where it was asked for");
+  need(found == expected, "a punched hole is not where it was requested");
 }
 
 void direct(const std::string& folder) {

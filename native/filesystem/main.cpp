@@ -33,7 +33,7 @@ void require_room(const Options& options, const FileSystem& found) {
   }
   const auto small = asked(options, Kernel::metadata) ? files * static_cast<std::uint64_t>(options.files) : 0;
   if (found.free_files > 0 && small > found.free_files) {
-    throw cannot(std::to_string(small) + " small files are asked for, and " + std::to_string(found.free_files) +
+    throw cannot(std::to_string(small) + " small files are requested, and " + std::to_string(found.free_files) +
                      " can still be made on " + found.mount_point,
                  "fewer of them (--files)");
   }

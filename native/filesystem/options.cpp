@@ -38,10 +38,10 @@ Inject parse_inject(const std::string& word) {
 void check(const Options& options) {
   for (const auto block : options.blocks) {
     if (block % static_cast<std::int64_t>(kPageBytes) != 0) {
-      throw usage("--blocks: " + std::to_string(block) + " is no multiple of 4096", "such as 4096,65536,1048576");
+      throw usage("--blocks: " + std::to_string(block) + " is not a multiple of 4096", "such as 4096,65536,1048576");
     }
     if (options.size % static_cast<std::uint64_t>(block) != 0) {
-      throw usage("--size " + std::to_string(options.size) + " is no multiple of the block " + std::to_string(block),
+      throw usage("--size " + std::to_string(options.size) + " is not a multiple of the block " + std::to_string(block),
                   "sizes and blocks that are powers of two fit");
     }
   }

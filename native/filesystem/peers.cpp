@@ -140,7 +140,7 @@ void announce(const std::string& meeting, const std::string& text) {
       fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
   if (fd >= 0) close(fd);
   if (!written || rename(beside.c_str(), meeting.c_str()) != 0) {
-    throw cannot("the other processes cannot be told where to come (" + meeting + "): " + std::strerror(errno),
+    throw cannot("the other processes cannot be given the place to meet (" + meeting + "): " + std::strerror(errno),
                  "--rendezvous names a file that all of them can see");
   }
 }

@@ -168,7 +168,7 @@ int settle_threads(Bench& bench, const Timed<T>& timed, int asked) {
     if (said <= 0 || said == asked) return asked;
     bench.emitter.notice(
         "blas-threads",
-        bench.label + " was told to use " + std::to_string(asked) + " threads and uses " + std::to_string(said),
+        bench.label + " was set to use " + std::to_string(asked) + " threads and uses " + std::to_string(said),
         "see what its build or its environment variables limit");
     return std::min(said, asked);
   }
@@ -227,7 +227,7 @@ void tell_pages(Bench& bench) {
   if (bench.told_pages || bench.a.bytes() < 4 * kHugePage) return;
   const std::string got = page_report(bench.a.data()).word();
   if (got != bench.options.page_word && got != "unknown")
-    bench.emitter.notice("pages", bench.options.page_word + " pages were asked for, and " + got + " pages were got",
+    bench.emitter.notice("pages", bench.options.page_word + " pages were requested, and " + got + " pages were got",
                          "see /sys/kernel/mm/transparent_hugepage/enabled: madvise or always");
   bench.told_pages = true;
 }

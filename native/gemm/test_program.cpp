@@ -132,7 +132,7 @@ void serial_threads(Checks& checks) {
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2) return;
   for (const char* lack : {"_serial", ""}) {
     const auto ran = run("--library " + fake(lack) + " --sizes 100 --samples 1 --sample-flop 1 --threads 2");
-    if (ran.says("asked for, with 1 CPUs")) return;  // the affinity leaves one CPU
+    if (ran.says("requested, with 1 CPUs")) return;  // the affinity leaves one CPU
     checks.equal(ran.code, 0, ran.text);
     checks.that(ran.says("\"threads\":1,") && !ran.says("\"threads\":2,"), "one thread is what it used: " + ran.text);
     checks.that(ran.says("blas-serial"), "and a notice says so");

@@ -14,7 +14,7 @@ Options parse(int argc, char** argv) {
   o.data =
       args.words("data", "random,ones", "what the matrices hold: random, ones, zeros (figures are those of random)");
   o.rows = args.integer("rows", 8, 1, "rows of C that the host computes again");
-  o.nvml = args.text("nvml", "libnvidia-ml.so.1", "the management library that is asked for clock and power");
+  o.nvml = args.text("nvml", "libnvidia-ml.so.1", "the management library that is queried for clock and power");
   o.bare = args.flag("bare", "beside each case a loop of cuBLAS alone, by turns, as cases beside and bare");
   o.spoil = args.flag("spoil", "damage C before the check, to see it fail");
   o.verify = !args.flag("no-verify", "leave the check out");

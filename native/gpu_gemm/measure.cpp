@@ -186,7 +186,7 @@ Excuse excuse(gpu::Device& device, const Problem& problem) {
   if (!device.blas().supports(static_cast<gpu::Format>(problem.format)))
     return {"the device or its BLAS does not have it", "name other --formats"};
   if (problem.turned() && problem.n % 16 != 0)
-    return {"the order is no multiple of 16", "name --sizes that are multiples of 16"};
+    return {"the order is not a multiple of 16", "name --sizes that are multiples of 16"};
   const auto bytes = Matrices::bytes_of(problem), free = device.free_bytes();
   if (bytes > gpu::usable(free))
     return {show_bytes(bytes) + " do not fit, " + show_bytes(free) + " are free", "name smaller --sizes",

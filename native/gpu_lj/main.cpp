@@ -31,7 +31,7 @@ Options parse(int argc, char** argv) {
       args.text("lanes", "auto", "threads that share a particle: 1, 2, 4, 8; auto: the fastest in a trial");
   options.limits.room = static_cast<std::uint32_t>(
       args.integer("list-room", 0, 0, "neighbours that a list has room for at first; 0: by the density", 1 << 20));
-  options.nvml = args.text("nvml", "libnvidia-ml.so.1", "the management library that is asked for clock and power");
+  options.nvml = args.text("nvml", "libnvidia-ml.so.1", "the management library that is queried for clock and power");
   args.finish();
   lj::check_setup(options.setup);
   for (const int one : kLanes) {

@@ -20,7 +20,7 @@ Options parse(int argc, char** argv) {
       args.text("shape", "auto",
                 "targets of a thread and steps written out: r2u8, r4u4, r4u8, r6u4, r8u2 (fp32), r1u8, r2u4, r4u4 "
                 "(fp64); auto: the fastest");
-  o.nvml = args.text("nvml", "libnvidia-ml.so.1", "the management library that is asked for clock and power");
+  o.nvml = args.text("nvml", "libnvidia-ml.so.1", "the management library that is queried for clock and power");
   args.finish();
   nbody::require_course(o.course);
   for (const Precision precision : o.course.precisions) {

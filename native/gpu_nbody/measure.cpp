@@ -127,7 +127,7 @@ std::string held_down_by(std::uint64_t reasons) {
   constexpr struct {
     std::uint64_t bit;
     const char* word;
-  } kFaults[] = {{0x80, "power brake: the supply, or a sensor of it, asked for less"},
+  } kFaults[] = {{0x80, "power brake: the supply, or a sensor of it, requested less"},
                  {0x40, "heat, by the hardware"},
                  {0x20, "heat, by the driver"},
                  {0x08, "hardware slowdown"}};

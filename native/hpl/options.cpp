@@ -46,7 +46,7 @@ std::vector<double> shares(const std::string& name, const std::vector<std::strin
     double value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (error != std::errc{} || end != word.data() + word.size() || !(value > 0 && value <= 1)) {
-      throw usage(std::string("--").append(name).append(" '").append(word).append("' is no share of N"),
+      throw usage(std::string("--").append(name).append(" '").append(word).append("' is not a share of N"),
                   "write numbers above 0 and up to 1: 1,0.7,0.4");
     }
     values.push_back(value);

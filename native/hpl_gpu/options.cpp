@@ -47,7 +47,7 @@ void read_device(Args& args, Options& o) {
   o.aware = args.text("aware", "auto", "whether MPI takes addresses of devices: yes, no (through pinned memory), auto");
   o.share_devices = args.flag("share-devices", "let ranks share a device: for tests, not for figures");
   o.nvml =
-      args.text("nvml", "libnvidia-ml.so.1", "the management library, asked for clock and power; empty: not asked");
+      args.text("nvml", "libnvidia-ml.so.1", "the management library, queried for clock and power; empty: not queried");
 }
 
 void read_runs(Args& args, hpl::Options& h) {

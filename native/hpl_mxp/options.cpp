@@ -48,7 +48,7 @@ Options read_options(int argc, char** argv, const std::optional<std::string>& da
   Args args(
       argc, argv,
       "HPL-MxP: solve a diagonally dominant A x = b to double precision on P x Q MPI ranks with a GPU each, by LU\n"
-      "in mixed precision without pivoting and refinement: the rules of hpl-mxp.org. It is no HPL.\n"
+      "in mixed precision without pivoting and refinement: the rules of hpl-mxp.org. It is not HPL.\n"
       "Lists between commas are swept. Start several ranks with the mpirun of the MPI it was built with.");
   h.dat_file = args.text("dat", "", "an HPL.dat; options beside it replace its values");
   const auto swap = h.sweep.swap, threshold = h.sweep.swap_threshold;

@@ -154,7 +154,7 @@ Kind parse_kind(const std::string& word) {
     if (!known.empty()) known += ", ";
     known += name;
   }
-  throw usage("'" + word + "' is no probe", "known: " + known);
+  throw usage("'" + word + "' is not a probe", "known: " + known);
 }
 
 Index default_rows() { return kRows; }

@@ -44,7 +44,7 @@ inline Setup read_setup(Args& args) {
   setup.skin = args.real("skin", 0, 0, "by how much lists reach beyond the cutoff; 0: the fastest in a trial", 5);
   setup.samples = args.integer("samples", 10, 1, "samples of each case at least", 1'000'000);
   setup.steps = args.integer("steps", 0, 0, "steps of a sample; 0: as many as last 100 ms, at least 100", 100'000'000);
-  setup.seconds = args.real("seconds", 0, 0, "go on with each case for at least so many seconds");
+  setup.seconds = args.real("seconds", 0, 0, "continue each case for at least so many seconds");
   setup.seed = args.integer("seed", 1, 0, "of places and velocities");
   setup.physics.force_factor =
       1 + args.real("break-force", 0, -2, "add this fraction of it to every force, to see the checks fail");

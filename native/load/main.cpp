@@ -33,7 +33,7 @@ std::string text_of(const std::string& path) {
 double number(const std::string& word) {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc{} || end != word.data() + word.size()) throw usage("--levels: '" + word + "' is no number");
+  if (error != std::errc{} || end != word.data() + word.size()) throw usage("--levels: '" + word + "' is not a number");
   return value;
 }
 
@@ -62,7 +62,7 @@ Schedule pattern_of(Args& args, const std::string& name) {
 }
 
 Request parse(int argc, char** argv) {
-  Args args(argc, argv, "load: drives power on command, with edges on an absolute clock, and tells when they were");
+  Args args(argc, argv, "load: drives power on command, with edges on an absolute clock, and reports when they were");
   Request asked;
   asked.pattern = args.text("pattern", "constant", "constant, step, square, staircase or markers");
   const auto file = args.text("schedule", "", "instead of a pattern: a file of lines 'seconds level'; - reads them");
@@ -127,12 +127,12 @@ void notices(Emitter& emitter, const Driven& driven) {
   if (driven.on_cpu_s < 0.95 * driven.worked_s) {
     std::snprintf(text, sizeof text,
                   "the threads had their CPUs for %.0f %% of the time: the power was below what was "
-                  "asked for",
+                  "requested",
                   100 * driven.on_cpu_s / driven.worked_s);
     emitter.notice("cpu-taken", text, "run it with nothing else on these CPUs");
   }
   if (driven.asked_s > 0.1 && std::fabs(driven.worked_s / driven.asked_s - 1) > 0.05) {
-    std::snprintf(text, sizeof text, "the threads worked %.1f %% of the time that was asked for",
+    std::snprintf(text, sizeof text, "the threads worked %.1f %% of the time that was requested",
                   100 * driven.worked_s / driven.asked_s);
     emitter.notice("level", text, "take longer segments (--period, --hold), or a longer --slot");
   }

@@ -15,10 +15,11 @@ constexpr double kLongest_s = 30.0 * 24 * 3600;
 /// A segment that can be driven. Throws a usage error for one that cannot.
 Segment segment(double seconds, double level, const std::string& where) {
   if (!(level >= 0 && level <= 1)) {
-    throw usage(where + ": level " + std::to_string(level) + " is no share of full load", "give a number from 0 to 1");
+    throw usage(where + ": level " + std::to_string(level) + " is not a share of full load",
+                "give a number from 0 to 1");
   }
   if (!(seconds * 1e9 >= static_cast<double>(kShortest_ns) && seconds <= kLongest_s)) {
-    throw usage(where + ": " + std::to_string(seconds) + " s is no length of a segment",
+    throw usage(where + ": " + std::to_string(seconds) + " s is not a valid length of a segment",
                 "give from 0.001 s to 30 days");
   }
   return {std::llround(seconds * 1e9), level};
@@ -86,7 +87,7 @@ Schedule parse(const std::string& text, const std::string& where) {
     std::string place = where;
     place.append(", line ").append(std::to_string(number));
     if (!(words >> seconds >> level) || (words >> more)) {
-      throw usage(place.append(": '").append(line).append("' is no segment"),
+      throw usage(place.append(": '").append(line).append("' is not a valid segment"),
                   "write seconds and level, such as: 0.5 1");
     }
     schedule.push_back(segment(seconds, level, place));

@@ -98,7 +98,7 @@ std::vector<Interface> asked_for(const std::vector<std::string>& hosts,
     const int most = family == Family::ipv4 ? 32 : 128;
     if (bits.empty() || bits.size() > 3 || bits.find_first_not_of("0123456789") != std::string::npos ||
         std::stoi(bits) > most || !parse(asked.substr(0, slash), family, network)) {
-      throw usage("--interface '" + asked + "' is no network of " + name_of(family),
+      throw usage("--interface '" + asked + "' is not a network of " + name_of(family),
                   "such as 10.77.0.0/24 or fd77::/64; a name fits both families");
     }
     prefix = std::stoi(bits);

@@ -230,7 +230,7 @@ class Session {
     }
     if (asked > 0 && offered < 0.95 * asked) {
       std::ostringstream text;
-      text << "the senders reached " << offered << " packets/s of the " << asked << " asked for";
+      text << "the senders reached " << offered << " packets/s of the " << asked << " requested";
       emitter_.notice("multicast-slow-sender", text.str(), "the sending host is the limit at this size of packet");
     }
   }
@@ -332,7 +332,7 @@ void tell_buffer(Emitter& emitter, const Stage& stage) {
   if (least >= stage.options->buffer_bytes) return;
   emitter.notice("multicast-small-buffer",
                  "a receive buffer of " + std::to_string(least) + " bytes was granted where " +
-                     std::to_string(stage.options->buffer_bytes) + " were asked for",
+                     std::to_string(stage.options->buffer_bytes) + " were requested",
                  "sysctl -w net.core.rmem_max=" + std::to_string(stage.options->buffer_bytes));
 }
 

@@ -37,8 +37,8 @@ std::vector<Network> choose_networks(const World& world, const Options& options)
                                             [](const auto& a, const auto& b) { return a.speed_bit_s < b.speed_bit_s; });
       network.link_bit_s = slowest->speed_bit_s;
       if (options.share > 0 && (network.link_bit_s <= 0 || slowest->loopback)) {
-        throw cannot("a share of the link is asked for, and the rate of " + slowest->name + " is not known",
-                     "run it over two hosts or more whose interfaces tell their speed (ethtool), or give --rate");
+        throw cannot("a share of the link is requested, and the rate of " + slowest->name + " is not known",
+                     "run it over two hosts or more whose interfaces report their speed (ethtool), or give --rate");
       }
       networks.push_back(network);
     }

@@ -85,9 +85,9 @@ Endpoint own_endpoint(const Interface& interface) {
 Endpoint group_endpoint(const std::string& base, unsigned offset, std::uint16_t port, const Interface& interface) {
   Endpoint made;
   const std::string range = interface.family == Family::ipv4 ? "224.0.0.0 to 239.255.255.255" : "ff00::/8";
-  const Error refused = usage(
-      "--group: '" + base + "' is no multicast address of " + name_of(interface.family) + " with room for the groups",
-      "one within " + range + "; for both families name one for each, with a comma");
+  const Error refused = usage("--group: '" + base + "' is not a multicast address of " + name_of(interface.family) +
+                                  " with room for the groups",
+                              "one within " + range + "; for both families name one for each, with a comma");
   if (interface.family == Family::ipv4) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -194,7 +194,7 @@ std::int64_t drops_of(const Socket& socket) {
   std::array<std::uint32_t, SK_MEMINFO_VARS> counts{};
   socklen_t length = sizeof counts;
   if (getsockopt(socket.fd(), SOL_SOCKET, kMeminfo, counts.data(), &length) != 0) {
-    fail("the kernel does not tell what it dropped (SO_MEMINFO)", "Linux 4.12 or later is needed");
+    fail("the kernel does not report what it dropped (SO_MEMINFO)", "Linux 4.12 or later is needed");
   }
   return counts[SK_MEMINFO_DROPS];
 }

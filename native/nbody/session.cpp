@@ -18,7 +18,7 @@ Course read_course(Args& args, const std::string& bodies) {
   }
   course.samples = args.integer("samples", 5, 1, "samples of each case at least", 1'000'000);
   course.steps = args.integer("steps", 0, 0, "leapfrog steps of a sample; 0: as many as last 20 ms", 1'000'000);
-  course.seconds = args.real("seconds", 0, 0, "go on with each case for at least so many seconds");
+  course.seconds = args.real("seconds", 0, 0, "continue each case for at least so many seconds");
   course.physics.softening =
       args.real("softening", course.physics.softening, 1e-6, "length that softens the force", 1e6);
   course.physics.dt = args.real("dt", course.physics.dt, 0, "time of a step");

@@ -119,7 +119,7 @@ std::vector<Device> choose(const std::vector<Device>& devices, const std::vector
     std::string here;
     for (const auto& one : devices)
       here += (here.empty() ? "" : ", ") + std::to_string(one.index) + " " + one.name + " (" + one.kind + ")";
-    throw cannot("none of the OpenCL devices is asked for; here are: " + here, "choose with --devices: all, gpu, 0,1");
+    throw cannot("none of the OpenCL devices is requested; here are: " + here, "choose with --devices: all, gpu, 0,1");
   }
   return chosen;
 }

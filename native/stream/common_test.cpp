@@ -67,8 +67,8 @@ void placements() {
     expect_error(kUsage, "unknown placement", [&] { resolve_layout(wrong, 1, "", root); });
   }
   expect(resolve_layout("interleave", 1, "", root).memory.nodes == List{0}, "interleaved over all nodes");
-  expect_error(kUsage, "threads asked for", [] { choose_cpus(1'000'000, ""); });
-  expect_error(kUsage, "threads asked for", [] { choose_cpus(0, ""); });
+  expect_error(kUsage, "threads requested", [] { choose_cpus(1'000'000, ""); });
+  expect_error(kUsage, "threads requested", [] { choose_cpus(0, ""); });
   expect_error(kUsage, "may not be used", [] { choose_cpus(1, "60000"); });
 }
 

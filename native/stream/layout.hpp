@@ -58,7 +58,7 @@ inline std::vector<int> cpus_near(const std::vector<CpuPlace>& places, int node,
 
 inline std::vector<int> first_of(std::vector<int> cpus, int threads, const std::string& what) {
   if (static_cast<std::size_t>(threads) > cpus.size()) {
-    throw usage(std::to_string(threads) + " threads asked for, but " + what + " has " + std::to_string(cpus.size()) +
+    throw usage(std::to_string(threads) + " threads requested, but " + what + " has " + std::to_string(cpus.size()) +
                     " usable CPUs",
                 "ask for fewer threads");
   }

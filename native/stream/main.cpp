@@ -58,7 +58,7 @@ std::string pages_got(const Arrays& arrays) {
 
 void note_pages(Emitter& emitter, const std::string& asked, const std::string& got) {
   if (got == asked || got == "unknown") return;
-  emitter.notice("stream.pages", "asked for " + asked + " pages and got " + got,
+  emitter.notice("stream.pages", "requested " + asked + " pages and got " + got,
                  "see /sys/kernel/mm/transparent_hugepage/enabled: madvise or always gives huge pages");
 }
 

@@ -55,7 +55,7 @@ inline Options parse_options(int argc, char** argv) {
   options.caches =
       args.integers("cache-bytes", "", 0,
                     "sizes of the caches as l1,l2,l3: of each thread, of each thread, of all together; 0: none; "
-                    "default: as the kernel tells");
+                    "default: as the kernel reports");
   options.budget.samples = args.integer("samples", 20, 1, "samples of each case at least", 1'000'000);
   options.budget.seconds = args.real("seconds", 0, 0, "repeat each case's kernel for at least so many seconds");
   options.verify = !args.flag("no-verify", "skip the check of every element");

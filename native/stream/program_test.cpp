@@ -31,7 +31,7 @@ void refusals() {
   expect_run("--sizes 4096 --threads 1 --samples 1 --break-element 100", 1, "\"ok\":false");
   expect_run("--sizes 4096 --threads 1 --samples 1 --kernels read --break-element 100", 1, "\"ok\":false");
   expect_run("--threads 0", 2, "--threads '0'");
-  expect_run("--threads 100000", 2, "threads asked for");
+  expect_run("--threads 100000", 2, "threads requested");
   expect_run("--kernels tread", 2, "unknown kernel 'tread'");
   expect_run("--variant fast", 2, "unknown variant");
   expect_run("--placement nowhere", 2, "unknown placement");

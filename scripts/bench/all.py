@@ -25,7 +25,6 @@ BUILD = ROOT / "build" / "bench"
 #: What has no peer, and its options here; None: long, only where it is named.
 SCRIPTS: dict[str, str | None] = {
     "energy": "",
-    "counters": "",
     "pairs": "--seeds 5",
     "agreement": None,
     "coverage": None,

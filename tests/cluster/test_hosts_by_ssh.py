@@ -184,7 +184,7 @@ def test_a_relay_that_is_killed_costs_its_own_copy_alone(hosts: RehearsalCluster
     assert states == {(tag, node): "ok" for tag in (1, 2) for node in ("node1", "node2", "node3")} | {
         (1, "node2"): "failed"
     }, "the next test has its relay again"
-    assert "node2 left no result: its relay has ended" in found[1, "node2"].reason
+    assert "node2 left no result: its agent has ended" in found[1, "node2"].reason
     assert not hosts.run(["pgrep", "-f", PROGRAMS], node="node2").out.split()
 
 

@@ -24,13 +24,14 @@ PEERS = everything.ROOT / "build" / "native-plain"
 #: Rows with a program of ours of that name; the others measure Python.
 NATIVE = {"fft", "filesystem", "gemm", "hpl", "lj", "multicast", "nbody", "pingpong", "stream"}
 #: `cluster` counts what is on the machine before and after: no other cluster may be up meanwhile.
-MARKS = {"allocation": [pytest.mark.cluster], "cluster": [pytest.mark.timing]}
+SLURM = pytest.mark.needs("root", "slurmctld", "slurmd", "munged")
+MARKS = {"allocation": [pytest.mark.cluster, SLURM], "cluster": [pytest.mark.timing, SLURM]}
 #: Ends with 1 where its goal is missed, as it is by tests of a tenth of a second; what could not run ends with 3.
 GOAL = {"allocation"}
 #: Rows of which a peer is built with the native tests.
 WITH_PEERS = {"nbody", "stream"}
 #: Modules that the others share.
-LIBRARIES = {"all", "common", "hpcc", "paired"}
+LIBRARIES = {"all", "common", "hpcc", "paired", "rapl_peers"}
 
 
 def started(script: str, words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:

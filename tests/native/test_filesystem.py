@@ -278,8 +278,8 @@ def test_a_process_that_does_not_come_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--blocks", "1000"), 2, "no multiple of 4096"),
-        (("--size", "5000000"), 2, "no multiple of the block"),
+        (("--blocks", "1000"), 2, "not a multiple of 4096"),
+        (("--size", "5000000"), 2, "not a multiple of the block"),
         (("--size", str(1 << 60)), 3, "are free on"),
         (("--files", "10000000", "--threads", "100000", "--kernels", "metadata"), 3, "can still be made"),
         (("--require", "everything"), 2, "known: none, posix, all, rename"),

@@ -78,9 +78,9 @@ def test_every_pattern_runs() -> None:
     ("words", "says"),
     [
         (("--pattern", "sqare"), "known:"),
-        (("--pattern", "constant", "--high", "2"), "no share"),
-        (("--pattern", "square", "--period", "0.001"), "no length"),
-        (("--pattern", "constant", "--seconds", "0"), "no length"),
+        (("--pattern", "constant", "--high", "2"), "is not a share"),
+        (("--pattern", "square", "--period", "0.001"), "not a valid length"),
+        (("--pattern", "constant", "--seconds", "0"), "not a valid length"),
         (("--schedule", "/nonexistent"), "cannot be read"),
         (("--start", "1"), "past"),
         (("--threads", "100000"), "threads"),

@@ -92,7 +92,7 @@ def test_a_loss_is_a_value_and_the_other_kernels_stay() -> None:
 
 def test_a_share_of_a_link_that_tells_no_speed_is_refused() -> None:
     code, found, err = _run(2, *SHORT, "--patterns", "one-to-many", "--kernels", "rate", "--share", "0.1")
-    assert code == 3 and not found.cases and "a share of the link is asked for" in err
+    assert code == 3 and not found.cases and "a share of the link is requested" in err
 
 
 def test_one_way_latencies_come_with_their_uncertainty() -> None:
@@ -132,11 +132,11 @@ def test_ipv6_is_the_same_or_says_what_is_missing() -> None:
         (("--families", "ipx"), 2, "known: ipv4, ipv6"),
         (("--sizes", "3"), 2, "there are 2"),
         (("--bytes", "10"), 2, "at least 48"),
-        (("--group", "10.0.0.1"), 2, "no multicast address"),
+        (("--group", "10.0.0.1"), 2, "not a multicast address"),
         (("--group", "239.255.0.1,ff15::1"), 2, "1 families"),
         (("--interface", "nosuch0"), 3, "no interface nosuch0"),
         (("--interface", "203.0.113.0/24"), 3, "no address in 203.0.113.0/24"),
-        (("--interface", "1.2.3.4/99"), 2, "no network of ipv4"),
+        (("--interface", "1.2.3.4/99"), 2, "not a network of ipv4"),
     ],
 )
 def test_wrong_words_are_refused_once(words: Sequence[str], code: int, said: str) -> None:

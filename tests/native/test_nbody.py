@@ -42,7 +42,7 @@ def test_a_load_lasts_as_long_as_asked() -> None:
 def test_bad_input_is_one_error_with_the_next_step() -> None:
     for words, code, part in (
         (("--bodies", "x"), 2, "whole number"),
-        (("--threads", "4096"), 2, "threads asked for"),
+        (("--threads", "4096"), 2, "threads requested"),
         (("--isa", "sve", "--bodies", "100"), 3, "was built in"),
     ):
         got, _, err = run(*words)

@@ -59,6 +59,20 @@ def _text(node: ast.AST) -> str | None:
     return None
 
 
+#: A C++ comment, an include, or a string literal: the first of them that begins decides.
+_NATIVE = re.compile(r'//[^\n]*|/\*.*?\*/|^#include[^\n]*|"((?:[^"\\\n]|\\.)*)"', re.MULTILINE | re.DOTALL)
+
+
+def of_native(path: Path) -> Iterator[Text]:
+    """The string literals of several words of a C++ source, but for those of tests, fakes and peers, which no user reads."""
+    if re.search(r"(^|_)(test|fake)|_peers", path.name) or "testing" in path.parts:
+        return
+    source = path.read_text()
+    for found in _NATIVE.finditer(source):
+        if found[1] is not None and " " in found[1].strip():
+            yield Text(path, source.count("\n", 0, found.start()) + 1, found[1])
+
+
 def of_page(path: Path) -> Iterator[Text]:
     """The lines of a page in Markdown."""
     for number, line in enumerate(path.read_text().splitlines(), 1):

@@ -12,7 +12,7 @@ from shakedown.acceptance import checking, deciding, directory, evaluating, host
 from shakedown.acceptance.plan import CommandTest, FieldEntry, LimitEntry, ManualTest, RunTest
 from shakedown.acceptance.results import Tried
 from shakedown.analysis import advice
-from shakedown.errors import COULD_NOT_MEASURE, MET, NOT_MET, BadInput
+from shakedown.errors import COULD_NOT_MEASURE, MET, NOT_MET, UNDECIDED, BadInput
 from shakedown.functional_tests import batch
 from shakedown.records import Case, Cpu, Finding, Gpu, Host, Job, Machine, Measurement, Memory, Notice, Residual
 from shakedown.results import outcome
@@ -300,6 +300,10 @@ expect = "yes"
 
 
 def test_a_check_that_failed_is_not_met_and_nothing_else_is() -> None:
-    assert session.code_of_states([ran("n1"), ran("n1", state="wrong"), ran("n1", state="failed")]) == NOT_MET
-    assert session.code_of_states([ran("n1"), ran("n1", state="failed")]) == COULD_NOT_MEASURE
-    assert session.code_of_states([ran("n1")]) == MET
+    def code(*states: str, whole: bool = True, not_begun: bool = False) -> int:
+        measurements = [ran("n1", state=state) for state in states]
+        return session.code_of_states(session.Ran((), measurements, whole=whole, not_begun=not_begun))
+
+    assert code("ok", "wrong", "failed") == code("wrong", not_begun=True) == NOT_MET
+    assert code("ok", "failed") == code("failed", not_begun=True) == code("ok", whole=False) == COULD_NOT_MEASURE
+    assert code("ok", not_begun=True) == UNDECIDED and code("ok") == MET

@@ -282,7 +282,7 @@ def test_a_folder_that_holds_something_is_not_written_to(tmp_path: Path) -> None
     (tmp_path / "x").write_text("mine")
     with pytest.raises(BadInput, match="not empty"):
         journal.create(tmp_path, PLAN)
-    with pytest.raises(BadInput, match="is no burn-in"):
+    with pytest.raises(BadInput, match="is not a burn-in"):
         journal.read_plan(tmp_path)
 
 

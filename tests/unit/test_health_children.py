@@ -33,6 +33,7 @@ def test_children_answer_and_more_tasks_come_of_answers() -> None:
     }
 
 
+@pytest.mark.timing  # the others must answer within the limit that ends the one
 def test_a_child_that_reads_a_device_that_says_nothing_is_named_and_ended(tmp_path: Path) -> None:
     fifo = str(tmp_path / "device")
     os.mkfifo(fifo)
@@ -50,6 +51,7 @@ def test_a_child_that_reads_a_device_that_says_nothing_is_named_and_ended(tmp_pa
     assert gone.started == "" and not Path(f"/proc/{gone.pid}").exists()
 
 
+@pytest.mark.timing  # the others must answer within the limit that ends the one
 def test_all_that_hang_do_not_keep_the_others_from_being_begun(tmp_path: Path) -> None:
     def work(task: Task, note: Callable[[str], None]) -> bytes:
         if task.check == "stuck":

@@ -111,7 +111,7 @@ def test_relays_stay_and_do_what_they_are_told(tmp_path: Path, reach: Reach) -> 
     assert len(opened.load().measurements) == 6
     assert held(opened.path) is team
     told = team.do(("dance",), ("node1",), 30, 1, silent)
-    assert told["node1"].state == "failed" and "was told dance" in told["node1"].text
+    assert told["node1"].state == "failed" and "was given dance" in told["node1"].text
     pids = [line.child.pid for line in team._lines]
     client.close()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
@@ -145,7 +145,7 @@ def test_a_relay_that_dies_is_noticed_at_once_and_started_again(tmp_path: Path, 
     begun = time.monotonic()
     told = team.do(("run", run.id, "1"), HOSTS, 60, 1, kill)
     assert time.monotonic() - begun < 25
-    assert told["node2"] == client.Outcome("lost", "its relay has ended by signal 9")
+    assert told["node2"] == client.Outcome("lost", "its agent has ended by signal 9")
     assert told["node1"] == client.Outcome("failed", "stopped")
     reach.asked.clear()
     assert team.do(("machine",), HOSTS, 30, 1, silent)["node2"].state == "done"
@@ -252,11 +252,11 @@ def test_each_cause_has_its_remedy(code: int, said: str, what: str, hint: str) -
 
 def test_noise_is_no_cause() -> None:
     said = ["bash: line 3: module: command not found", "ls: /x: Permission denied"]
-    assert client.why("node7", 137, said) == "its relay has ended with code 137 (ls: /x: Permission denied)"
+    assert client.why("node7", 137, said) == "its agent has ended with code 137 (ls: /x: Permission denied)"
     assert client.why("node7", 255, ["Connection timed out"], begun=True).startswith(
-        "its relay has ended with code 255"
+        "its agent has ended with code 255"
     )
-    assert client.why("node7", -9, []) == "its relay has ended by signal 9"
+    assert client.why("node7", -9, []) == "its agent has ended by signal 9"
 
 
 def test_srun_says_whose_task_has_ended() -> None:

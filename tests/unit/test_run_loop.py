@@ -18,7 +18,9 @@ from shakedown.hosts.access import LocalHost
 from shakedown.records import Job, Measurement, Plan, Run
 from shakedown.results import run_directory
 from shakedown.run import loop, schedule
+from shakedown.run.observer import Lines
 from shakedown.run.schedule import Done
+from shakedown.schedulers import Allocation
 from support.machines import machine
 from support.waiting import until
 
@@ -150,6 +152,15 @@ def test_every_kind_of_failure_is_recorded_with_its_reason_and_the_rest_goes_on(
     assert "2 above 1" in records["wrong"].reason
     again = run_directory.RunDirectory.open(opened.path).load()
     assert {one.run: one for one in again.measurements} == {one.run: one for one in records.values()}
+
+
+def test_no_run_is_begun_that_would_outlast_the_allocation(tmp_path: Path) -> None:
+    opened, made = directory(tmp_path, "ok fail")
+    said: list[str] = []
+    ends = Allocation(engine="", job="", hosts=("node1",), end_s=time.time() + loop.END_S)
+    records = loop.execute(opened, made, opened.machine(), LocalHost(), Lines(said.append), allocation=ends)
+    assert records == [] and len(said) == 2
+    assert all("not begun" in one and one.endswith("the allocation ends before it would") for one in said)
 
 
 def test_a_hanging_run_takes_its_children_with_it(tmp_path: Path) -> None:

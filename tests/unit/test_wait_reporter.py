@@ -47,7 +47,7 @@ def test_every_engine_says_how_to_look(name: str) -> None:
             JobRecord(engine="slurm", id="7", state="running", source="queue", reason=f"x; {job_monitor.QUEUE_SILENT}"),
             job_monitor.QUEUE_SILENT,
         ),
-        (JobRecord(engine="slurm", id="7", state="unknown", reason="not yet asked for"), "not yet asked for"),
+        (JobRecord(engine="slurm", id="7", state="unknown", reason="not yet queried"), "not yet queried"),
         (JobRecord(engine="slurm", id="7", state="unknown"), "it is not known to the engine"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from support import wording
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/shakedown"
+NATIVE = ROOT / "native"
 #: Patterns of whole words, and what to write instead.
 BETTER = {
     r"(?<!there )(?:is|are|was|were) no (?!longer|more|less|better|worse|other|different)\w+": "is not a (valid) ...",
@@ -35,56 +35,38 @@ BETTER = {
 }
 #: Values of records and formats of 0.1.0, which stay as they are.
 KEPT = {"not told apart"}
-#: Files whose text is not revised yet, and how many words with a better one are left in them: may only fall.
-LATER = (
-    "cli/run.py",
-    "run/*",
-    "workloads/*.py",
-    "hosts/*",
-    "files/*",
-    "*/journal.py",
-    "energy/lag.py",
-    "energy/padded.py",
-    "energy/methods.py",
-    "energy/response.py",
-    "energy/integrate.py",
-)
-LEFT = 47
-#: Pages made from docstrings or measured elsewhere, with the same.
-PAGES_LATER = ("methods.md", "performance.md")
-PAGES_LEFT = 49
 
 
-def _later(path: Path) -> bool:
-    name = path.relative_to(SOURCE).as_posix()
-    common = name.startswith("workloads/common/")
-    return not common and any(fnmatch.fnmatch(name, pattern) for pattern in LATER)
-
-
-def _in_sources(later: bool) -> list[wording.Found]:
-    paths = [path for path in sorted(SOURCE.rglob("*.py")) if _later(path) == later]
+def _in_sources() -> list[wording.Found]:
+    paths = sorted(SOURCE.rglob("*.py"))
     assert paths
     return [one for path in paths for one in wording.search(wording.of_source(path), BETTER) if one.at.text not in KEPT]
 
 
-def _in_pages(later: bool) -> list[wording.Found]:
+def _in_pages() -> list[wording.Found]:
     pages = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-    chosen = [path for path in pages if (path.name in PAGES_LATER) == later]
-    return [one for path in chosen for one in wording.search(wording.of_page(path), BETTER)]
+    return [one for path in pages for one in wording.search(wording.of_page(path), BETTER)]
+
+
+def _in_native() -> list[wording.Found]:
+    paths = sorted(path for path in NATIVE.rglob("*") if path.suffix in (".cpp", ".hpp", ".cu"))
+    assert paths
+    return [one for path in paths for one in wording.search(wording.of_native(path), BETTER)]
 
 
 def test_messages_and_help_have_no_word_with_a_better_one() -> None:
-    found = _in_sources(later=False)
+    found = _in_sources()
     assert not found, "\n" + "\n".join(map(str, found))
 
 
 def test_pages_have_no_word_with_a_better_one() -> None:
-    found = _in_pages(later=False)
+    found = _in_pages()
     assert not found, "\n" + "\n".join(map(str, found))
 
 
-def test_what_is_left_only_falls() -> None:
-    assert len(_in_sources(later=True)) <= LEFT and len(_in_pages(later=True)) <= PAGES_LEFT
+def test_messages_of_native_programs_have_no_word_with_a_better_one() -> None:
+    found = _in_native()
+    assert not found, "\n" + "\n".join(map(str, found))
 
 
 @pytest.mark.parametrize(
@@ -117,3 +99,12 @@ def test_a_bad_line_of_a_page_is_found(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
     path.write_text("# Page\n\nThis is no list, and there is no other.\n")
     assert [(one.at.line, one.word) for one in wording.search(wording.of_page(path), BETTER)] == [(3, "is no list")]
+
+
+def test_a_bad_string_of_a_native_program_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "main.cpp"
+    path.write_text(
+        '#include "mend it.hpp"\n// "asked for" in a comment\nthrow usage("\'" + word + "\' is no probe",\n'
+        '            "known: "\n            "all");  // is no string\n'
+    )
+    assert [(one.at.line, one.word) for one in wording.search(wording.of_native(path), BETTER)] == [(3, "is no probe")]

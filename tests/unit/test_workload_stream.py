@@ -115,7 +115,7 @@ def test_sizes_are_read_with_their_units() -> None:
 
 @pytest.mark.parametrize("word", ["", "large", "1 s", "-1 MiB", "0", "63", "1 MiB 2", "1 Gflop"])
 def test_what_is_no_size_is_refused(word: str) -> None:
-    with pytest.raises(BadInput, match="no size"):
+    with pytest.raises(BadInput, match="not a valid size"):
         stream.parse_bytes(word)
 
 

@@ -24,7 +24,7 @@ _Directory = Annotated[
 _Resume = Annotated[
     Path | None,
     typer.Option(
-        help="Go on with this run directory; what is whole is not repeated. 'latest' takes the newest below ./runs."
+        help="Continue this run directory; what is whole is not repeated. 'latest' takes the newest below ./runs."
     ),
 ]
 _Meter = Annotated[
@@ -44,8 +44,8 @@ _Rest = Annotated[
 _TimeLimit = Annotated[
     str | None,
     typer.Option(
-        help="Begin no run that would, by its estimate, end later than this from now, as '9 min': shorter ones are taken "
-        "first to last, and the rest is left to --resume (exit code 4)."
+        help="Begin no run that would, by its estimate, end later than this from now, as '9 min'. What is left out is "
+        "named (exit code 4), and --resume continues with it."
     ),
 ]
 

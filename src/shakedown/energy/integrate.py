@@ -130,7 +130,7 @@ class Counted(NamedTuple):
     unrolled: Unrolled
 
 
-def counted(trace: Trace, response: Response, *, most_w: float | None = None, second: Trace | None = None) -> Counted:
+def counted(trace: Trace, response: Response, *, second: Trace | None = None) -> Counted:
     """The mean power between two readings of a counter that belong together, by energy/counters.py, which knows wraps and
     resets. A failed read between them loses nothing: the counter still holds the energy. Of values that are read several
     times over only the first counts, at the time when it came (``_where_it_moved``). Raises CannotMeasure for fewer than
@@ -138,7 +138,7 @@ def counted(trace: Trace, response: Response, *, most_w: float | None = None, se
     from .counters import Step, unroll
 
     trace = ordered(trace)
-    found = unroll(trace, most_w=most_w, second=second)
+    found = unroll(trace, second=second)
     good = found.good
     t, low, high = found.t_ns[good], found.least_j[good], found.most_j[good]
     broken = np.cumsum((found.step[good] & Step.RESET) > 0)

@@ -248,7 +248,7 @@ def _of_padded(trace: Trace, response: Response, asked: EnergyRequest, idle: Idl
     notices = [
         Notice(
             code="corrected",
-            text="the energy of the whole run by the padded window; it is no value in the sense of the EE HPC WG",
+            text="the energy of the whole run by the padded window; it is not a value in the sense of the EE HPC WG",
         )
     ]
     for side, window in (("before", idle[0]), ("after", idle[1])):

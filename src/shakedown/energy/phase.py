@@ -30,12 +30,10 @@ from .steady import Steady, steady_of
 from .uncertainty import budget
 from .uncertainty import quantity as quantities
 from .uncertainty.quantity import Quantity, Term
-from .uncertainty.ratios import Check, cross_check, duration, edp, efficiency
+from .uncertainty.ratios import duration, edp, efficiency
 
 __all__ = [
-    "Check",
     "Idle",
-    "cross_check",
     "duration",
     "edp",
     "efficiency",

@@ -198,13 +198,9 @@ def demonstrate(site: Site, kinds: Sequence[str], emit: Emitter) -> None:
             wrong = _CHECKS[kind](plain._replace(template=with_(site.template, gres=gres)) if kind == "gres" else plain)
         if wrong:
             emit.notice("batch-wrong", f"{site.engine.title}, {kind}: {'; '.join(wrong[:4])}")
-        emit.case(
-            "job",
-            {"engine": site.engine.name, "kind": kind},
-            {"jobs": 1},
-            [site.clock.monotonic_s() - begin_s],
-            Residual(value=len(wrong), limit=0, kind="wrong facts"),
-        )
+        check = Residual(value=len(wrong), limit=0, kind="wrong facts")
+        seconds = site.clock.monotonic_s() - begin_s
+        emit.case("job", {"engine": site.engine.name, "kind": kind}, {"jobs": 1}, [seconds], check)
         right += not wrong
     emit.case("jobs", {"engine": site.engine.name}, {"kinds": right})
 
@@ -246,13 +242,9 @@ def throughput(site: Site, jobs: int, emit: Emitter) -> None:
     lost = jobs - len(ends)
     if wrong or lost:
         emit.notice("batch-lost", f"of {jobs} small jobs {len(wrong)} did not end successfully and {lost} left nothing")
-    emit.case(
-        "throughput",
-        {"engine": site.engine.name, "jobs": jobs},
-        {"jobs": jobs},
-        [max(max(ends, default=begin_s) - begin_s, 1e-3)],
-        Residual(value=len(wrong) + lost, limit=0, kind="jobs lost"),
-    )
+    check = Residual(value=len(wrong) + lost, limit=0, kind="jobs lost")
+    seconds = max(max(ends, default=begin_s) - begin_s, 1e-3)
+    emit.case("throughput", {"engine": site.engine.name, "jobs": jobs}, {"jobs": jobs}, [seconds], check)
 
 
 # --------------------------------------------------------------------------------------------------------------- begin

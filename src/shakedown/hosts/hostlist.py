@@ -30,7 +30,7 @@ def expand(text: str, *, most: int = MOST_HOSTS) -> tuple[str, ...]:
     for word in _words(text):
         names = list(itertools.islice(_names(word, most), most + 1))
         if wrong := next((name for name in names if not _NAME.fullmatch(name)), None):
-            raise _bad(text, f"{wrong[:40]!r} is no name of a host")
+            raise _bad(text, f"{wrong[:40]!r} is not a valid host name")
         found.extend(names)
         if len(found) > most:
             raise _bad(text, f"it unfolds into more than {most} hosts")
@@ -43,7 +43,7 @@ def counts(text: str) -> tuple[int, ...]:
     for word in filter(None, text.strip().split(",")):
         match = re.fullmatch(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?", word)
         if not match or int(match[2] or 1) + len(found) > MOST_HOSTS:
-            raise BadInput(f"{word!r} is no count of the form 4 or 4(x2)", hint="one number for each node: 4(x2),8")
+            raise BadInput(f"{word!r} is not a count of the form 4 or 4(x2)", hint="one number for each node: 4(x2),8")
         found.extend([int(match[1])] * int(match[2] or 1))
     return tuple(found)
 
@@ -84,7 +84,7 @@ def _numbers(text: str, word: str, most: int) -> list[str]:
         match = re.fullmatch(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?", part)
         low, high = (match[1], match[2] or match[1]) if match else ("1", "0")
         if int(high) < int(low):
-            raise _bad(word, f"{part[:40]!r} is no number and no range")
+            raise _bad(word, f"{part[:40]!r} is neither a number nor a range")
         if len(found) + int(high) - int(low) >= most:
             raise _bad(word, f"it unfolds into more than {most} hosts")
         found.extend(f"{number:0{len(low)}d}" for number in range(int(low), int(high) + 1))
@@ -92,7 +92,7 @@ def _numbers(text: str, word: str, most: int) -> list[str]:
 
 
 def _bad(text: str, why: str) -> BadInput:
-    return BadInput(f"{text[:80]!r} is no list of hosts: {why}", hint="write it as node[1-4,7],login")
+    return BadInput(f"{text[:80]!r} is not a valid host list: {why}", hint="write it as node[1-4,7],login")
 
 
 def fold(names: Iterable[str]) -> str:

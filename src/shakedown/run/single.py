@@ -107,7 +107,7 @@ def _ended(job: Job, ended: Exit, now_ns: int) -> tuple[Job, tuple[Notice, ...]]
     end_ns = begin_ns + round(ended.wall_s * 1e9) if jumped else now_ns
     notices = []
     if jumped:
-        text = f"the host's clock was set by {jump_s:+.1f} s during the run; its end is told by the monotonic clock"
+        text = f"the host's clock was set by {jump_s:+.1f} s during the run; its end is that of the monotonic clock"
         advice = "let the clock be slewed, not stepped (chrony); energies of this run are not to be trusted"
         notices.append(Notice(code="clock-jump", text=text, advice=advice))
     if ended.lost:

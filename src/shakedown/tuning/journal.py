@@ -89,7 +89,7 @@ class Journal:
         if not path.exists():
             if self.trials:
                 raise StoreFailed(
-                    f"{TRIALS} is there, but not {PROBLEM} that says what was asked for",
+                    f"{TRIALS} is there, but not {PROBLEM} that says what was requested",
                     where=str(self.folder),
                     hint="restore it, or choose a new folder",
                 )

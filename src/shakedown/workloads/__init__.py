@@ -154,7 +154,7 @@ def _checked(workload: str, name: str, param: Param, value: Value, where: str) -
                 raise refuse(f"is not {'a whole' if param.kind == 'integer' else 'a'} number{words}")
             assert isinstance(value, (int, float))
             if not -(2**63) <= value < 2**63:
-                raise refuse("is no number that can be counted with")
+                raise refuse("is not a number of 64 bits")
             if param.low is not None and value < param.low:
                 raise refuse(f"is below {param.low:g} {param.unit}".rstrip())
             if param.high is not None and value > param.high:

@@ -1,6 +1,6 @@
 """A batch engine at work: jobs that end in every way that jobs end, the wait until one starts, and how many get through.
 
-Each kind of job is a check against the engine's own accounting: one that ends well (where it says it ran is where it ran),
+Each kind of job is a check against the engine's own accounting: one that succeeds (where it says it ran is where it ran),
 one that fails with exit code 7 (seen as failed, 7), an array of four, one that waits for another, one with generic
 resources where there are any, one that is cancelled while it runs, one that is held and released, one beyond its time
 limit of a minute. A state, an exit code or a time that is wrong or missing fails the run. ``batch.jobs`` counts kinds.

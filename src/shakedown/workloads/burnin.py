@@ -4,7 +4,7 @@ Every GPU, or every core where there is none, has a worker of its own: products 
 columns, power steps in which all devices rise and fall together, patterns through memory of its own. Meanwhile clocks,
 heat, power, throttling, error counters and the kernel's log are read. A device with a critical symptom (a wrong bit, a
 worker that died or hangs, an uncorrected memory error, an Xid) has failed and has no score; the run's reason and its notice
-tell the first symptom with its time. A device that could not begin before the time ended was not tested: the run is then
+report the first symptom with its time. A device that could not begin before the time ended was not tested: the run is then
 unavailable, never a pass. For hours and days take the verb itself, which outlives a campaign's limits and can be gone on
 with: docs/burnin.md.
 """

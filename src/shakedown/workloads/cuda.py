@@ -1,9 +1,9 @@
 """CUDA on every device: two kernels through the driver, and compiled by nvcc where the site has one.
 
 A triad a = b + 3 c, every element of which is checked, and the gravity of n bodies on each (20 operations a pair, the usual
-count), of which 64 are computed again in double precision on the host; a residual above its limit is no score. The kernels
-are brought along as PTX, which any driver translates, so that no toolkit is needed; with nvcc they are compiled for each
-device as well. Devices work one after another, and then those that were right all at the same time, each verified again:
+count), of which 64 are computed again in double precision on the host; a residual above its limit gives no score. The
+kernels are brought along as PTX, which any driver translates, so that no toolkit is needed; with nvcc they are compiled for
+each device as well. Devices work one after another, and then those that were right all together, each verified again:
 Thufir's GPUs passed alone and failed when all four worked. The management library is asked before and after: a GPU that has
 fallen off the bus, or new uncorrectable memory errors, fail the run. ``cuda.devices`` counts those that were right
 throughout. Without a driver or a device the run is unavailable, and says which of them is missing.

@@ -10,7 +10,7 @@ addresses, RFC 4291, section 2.5.5.2). Everyone joins one multicast group of eac
 Over several hosts one process on each takes part, and asks the next ``partners`` hosts in a ring; on one host it asks
 itself. The metric is the number of checks that passed, and one that failed fails the run and is named in a notice.
 
-Source: ARL-TR-7085, 3.3 (14), "dual stack functionality", which says no more; what is checked is listed above.
+Source: ARL-TR-7085, 3.3 (14), "dual stack functionality", without further detail; what is checked is listed above.
 """
 
 from __future__ import annotations

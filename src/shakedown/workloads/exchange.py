@@ -59,10 +59,10 @@ def parse_target(text: str) -> Target:
     head, colon, tail = _parted(text)
     if not colon:
         if not text.startswith("/") or any(ord(sign) < 32 for sign in text):
-            raise BadInput(f"{text!r} is no target", hint=_HINT)
+            raise BadInput(f"{text!r} is not a valid target", hint=_HINT)
         return Target("", "", text)
     if not _LOGIN.fullmatch(head):
-        raise BadInput(f"{text!r}: {head!r} is no user and host", hint=_HINT)
+        raise BadInput(f"{text!r}: {head!r} is not of the form USER@HOST", hint=_HINT)
     if not is_plain(tail):
         raise BadInput(
             f"{text!r}: the folder has signs that a remote shell would read", hint="letters, digits, / . _ - ~"

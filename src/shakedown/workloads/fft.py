@@ -46,7 +46,7 @@ def shapes(params: Params, workload: str = "fft") -> tuple[tuple[int, ...], ...]
             )
         if not lengths or min(lengths) < 1 or math.prod(lengths) < 2:
             raise BadInput(
-                f"{workload}.sizes: {word!r} is no shape of a transform",
+                f"{workload}.sizes: {word!r} is not a valid shape of a transform",
                 hint="write lengths separated by commas, with x between dimensions: 65536,1024x1024,128x128x128",
             )
         found.append(lengths)

@@ -42,7 +42,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     for block in TABLE.numbers(params, "blocks"):
         if block % _PAGE_BYTES or size % block:
             raise BadInput(
-                f"filesystem.blocks: {block} is no multiple of {_PAGE_BYTES}, or the size {size} is none of it",
+                f"filesystem.blocks: {block} is not a multiple of {_PAGE_BYTES}, or the size {size} is not one of it",
                 hint="sizes and blocks that are powers of two fit",
             )
     ranks = params["ranks"]

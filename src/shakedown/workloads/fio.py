@@ -85,7 +85,7 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     try:
         answer = msgspec.json.decode(text[found.start() : text.rfind("}") + 1] if found else "", type=_Answer)
     except strict.UNREADABLE as error:
-        raise Garbage(f"this is no JSON output of one run of fio ({error})") from None
+        raise Garbage(f"this is not the JSON output of one run of fio ({error})") from None
     cases: list[Case] = []
     for job in answer.jobs:
         if job.error:
@@ -126,7 +126,7 @@ def _whole(given: dict[str, str], name: str) -> int:
     """An option that is a count; fio's default of all that are used here is 1."""
     word = given.get(name, "1")
     if not re.fullmatch(r"[1-9]\d{0,8}", word):
-        raise Garbage(f"fio's option {name} = {word[:40]!r} is no count")
+        raise Garbage(f"fio's option {name} = {word[:40]!r} is not a count")
     return int(word)
 
 

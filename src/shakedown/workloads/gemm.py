@@ -2,8 +2,8 @@
 
 The program loads a library by its path, so that all of a site can be measured by one build. The rate is 2 n^3
 operations over the time of a call; each result is checked against sums of higher precision, whole rows and a random
-vector (Freivalds), and a residual above its limit is no score. Matrices lie in huge pages and are random; the library's
-threads get a core each where they can be told apart. See native/gemm/README.md.
+vector (Freivalds), and a residual above its limit gives no score. Matrices lie in huge pages and are random; the library's
+threads get a core each where they can be distinguished. See native/gemm/README.md.
 
 ``library`` is ``all``, ``auto``, a name such as ``openblas``, or a path. ``auto`` takes, of those found, the first in
 the order that suits the processor (Intel: mkl, openblas, aocl, blis; AMD: aocl, openblas, blis, mkl; Arm: nvpl, armpl,

@@ -32,7 +32,7 @@ def batches(params: Params) -> tuple[str, ...]:
     words = tuple(dict.fromkeys(word.strip() for word in str(params["batch"]).split(",")))
     if any(word != "auto" and whole_number(word, 1, 10**9 - 1) is None for word in words):
         raise BadInput(
-            f"{_NAME}.batch = {params['batch']!r} is no list of numbers of transforms",
+            f"{_NAME}.batch = {params['batch']!r} is not a list of numbers of transforms",
             hint="numbers of at least 1 separated by commas; auto: as many as read gpu_fft.bytes",
         )
     return words

@@ -3,7 +3,7 @@
 C = A B of order n, 2 n^3 operations over the time of a call, a sample being one call or as many as last 5 ms. Formats: f64,
 f32, tf32, bf16, f16 (sums in single precision), i8 (sums in 32-bit integers) and f8 (E4M3, through cublasLt). Each result is
 checked by the host: whole rows against sums of higher precision, and all rows at once by a random vector of signs
-(Freivalds); integers must be exact. While a case runs the management library is asked for clock and power.
+(Freivalds); integers must be exact. While a case runs the management library is queried for clock and power.
 
 ``bare`` lays a loop of cuBLAS's own calls beside ours, by turns on the same matrices: ``gpu_gemm.bare.fraction``.
 

@@ -7,10 +7,10 @@ host, energy and momentum compared with those before; a run with a deviation abo
 ``fp64`` computes pairs in double too.
 
 Nothing waits for the host while steps are taken: one launch takes up to 1,000 of them, its blocks meeting once a step,
-and the device itself finds out when lists of neighbours must be made anew, sorts the particles and makes them. A list
+and the device itself finds out when lists of neighbours must be made again, sorts the particles and makes them. A list
 that has no room is given some and the steps go on where they stopped. ``lanes`` threads share a particle, and lists reach
 by ``skin`` beyond the cutoff; both are the fastest of a trial unless they are set, and named. While samples are taken the
-management library is asked for clock and power. Devices are measured one after another. See native/gpu_lj/README.md.
+management library is queried for clock and power. Devices are measured one after another. See native/gpu_lj/README.md.
 
 Comet's own figures are HOOMD-blue's over two and four GPUs, with a thermostat; here it is one GPU, and nothing holds the
 temperature.

@@ -2,7 +2,7 @@
 
 Bodies, steps, counts and checks are those of ``nbody`` on the processor: 20 operations an interaction, n^2 interactions a
 step; forces on up to 64 bodies summed again in long double by the host, energy and momentum against those before the first
-step; a run with a deviation above its bound has no score. It is no count of what the GPU does: an interaction in single
+step; a run with a deviation above its bound has no score. It does not count what the GPU does: an interaction in single
 precision is 12 instructions for its arithmetic and one for the root, so that 20 operations are at most 0.83 of the peak
 (0.75 where each instruction is issued by itself, before compute capability 10); in double precision 16, at most 0.63.
 
@@ -12,8 +12,8 @@ their sums are added in a fixed order.
 
 With ``together`` all GPUs of a node work at the same time, each on bodies of its own, and every one goes on until all have
 their samples: what only shows when all draw their power at once (supply, cooling, a GPU that falls off the bus) shows here.
-While a case runs the management library is asked for clock and power; a clock that is held down by heat, hardware or the
-power brake is told. See native/gpu_nbody/README.md.
+While a case runs the management library is queried for clock and power; a clock that is held down by heat, hardware or the
+power brake is reported. See native/gpu_nbody/README.md.
 
 Sources: L. Nyland, M. Harris, J. Prins, "Fast N-Body Simulation with CUDA", GPU Gems 3, chapter 31, 2007 (tiles in shared
 memory, 20 operations); ARL-TR-7085, 3.3 (16) and (17).
@@ -43,7 +43,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     for precision in TABLE.selection(params, "precision"):
         if shape not in ("auto", *SHAPES[precision]):
             raise BadInput(
-                f"{_NAME}.shape = {shape!r} is no shape of {precision}", hint=f"auto, {', '.join(SHAPES[precision])}"
+                f"{_NAME}.shape = {shape!r} is not a shape of {precision}", hint=f"auto, {', '.join(SHAPES[precision])}"
             )
     bodies = TABLE.numbers(params, "bodies")
     for n in bodies:

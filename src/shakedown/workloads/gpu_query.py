@@ -4,7 +4,7 @@ Nothing is timed. `shakedown gpu` shows the same to a person; here it joins a ru
 every node to the number of GPUs that was ordered and to no uncorrected memory error, and so that a report and `shakedown
 compare` lay it beside the device queries that others published. Values come from the CUDA driver (the native program
 ``gpu_query``, which takes no device) and from the management library, joined by PCI address; clocks are the highest, sizes
-in bytes. What neither tells is left out. A GPU that answers no more is not among those counted.
+in bytes. What neither reports is left out. A GPU that answers no more is not among those counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """High-Performance Linpack: the solution of A x = b by LU factorization with row partial pivoting, by our own program.
 
 The matrix, the operation count and the check are netlib HPL 2.3's: the rate is (2/3 N^3 + 3/2 N^2) operations over the
-largest wall time of any rank, factorization and solve, and a scaled residual of 16 or more is no score. A team of
+largest wall time of any rank, factorization and solve, and a scaled residual of 16 or more gives no score. A team of
 threads on each rank factors the next panel beside the update of the rest, and rows and panels are sent while it computes;
 the BLAS is loaded at run time and called on one thread. Each run is laid beside a DGEMM with k = NB that all its threads
 do at once, the most that the update could reach: ``hpl.ceiling.fraction`` is its rate over that one, ``hpl.efficiency``
@@ -53,7 +53,7 @@ def windows(params: Params) -> tuple[float, ...]:
     except ValueError:
         shares = (0.0,)
     if not all(0 < share <= 1 for share in shares):
-        raise BadInput(f"hpl.windows = {text!r} is no list of shares of N", hint="write them as 1,0.7,0.4,0.15")
+        raise BadInput(f"hpl.windows = {text!r} is not a list of shares of N", hint="write them as 1,0.7,0.4,0.15")
     return shares
 
 

@@ -2,7 +2,7 @@
 
 The matrix, the operation count and the check are netlib HPL 2.3's, bit for bit the ones that ``hpl`` uses: the rate is
 (2/3 N^3 + 3/2 N^2) operations over the largest wall time of any rank, factorization and solve, and a scaled residual of 16
-or more is no score. Matrix, panels, exchanges of rows and the solution stay on the devices; the next panel is factored
+or more gives no score. Matrix, panels, exchanges of rows and the solution stay on the devices; the next panel is factored
 beside the update of the rest. Products are those of cuBLAS in double precision: what the environment says of emulating them
 is taken back. Each run is laid beside cuBLAS' DGEMM with k = NB on the same memory, before and after it, the most that the
 update could reach: ``hpl_gpu.ceiling.fraction`` is its rate over that one, ``hpl_gpu.efficiency`` the rate of each GPU over

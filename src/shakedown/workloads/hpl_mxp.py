@@ -8,7 +8,7 @@ others in its row, so that no pivoting is needed (the rules of hpl-mxp.org). Pro
 solution is then refined with the factors as preconditioner, x += (L U)^-1 (b - A x), the residual in double precision from
 the matrix generated again, until HPL's scaled residual is at most ``accuracy``. The rate is (2/3 N^3 + 3/2 N^2) operations
 over the largest wall time of any rank, factorization and refinement; the check is HPL's own, made after it, and a scaled
-residual of 16 or more is no score. The matrix is generated before the time begins (the fact ``generate_s`` has its seconds).
+residual of 16 or more gives no score. The matrix is generated before the time begins (``generate_s`` has its seconds).
 
 Each run is laid beside cuBLAS' products of the same format with k = NB on the same memory, before and after it:
 ``hpl_mxp.ceiling.fraction`` is its rate over that one, ``hpl_mxp.efficiency`` the rate of each GPU over the derived peak of

@@ -2,7 +2,7 @@
 
 A product is the update of the trailing matrix, C -= L U with depth k, random numbers in rows stored one after another;
 narrow ones have few rows or columns. A triangular solve is that for the rows of U, chunk by chunk of columns; a panel is
-factored by a gang of threads, alone or beside products of the others; rows are gathered and put back as random pivots ask.
+factored by a group of threads, alone or beside products of the others; rows are gathered and put back as random pivots ask.
 Messages go round a ring of the ranks of a host, and one across hosts: one pair alone or all at once, and beside products of
 the other threads or not. All are one rank's work over the time of the slowest rank; only the product of whole hosts counts a
 host's. Every result is checked: products, solves and panels by what a random vector makes of them, against the bound of

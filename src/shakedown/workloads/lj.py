@@ -2,7 +2,7 @@
 
 ``rate`` counts particle steps: one particle advanced by one time step, whatever its neighbours cost. Steps are velocity
 Verlet's; the potential is cut at ``cutoff`` without a shift. Neighbours are found over cells and kept in lists out to
-cutoff plus ``skin``, made anew once two particles may have come nearer by the skin, so that no pair within the cutoff is
+cutoff plus ``skin``, made again once two particles may have come nearer by the skin, so that no pair within the cutoff is
 missed; that work is in the time. ``precision = "mixed"`` computes pairs in single precision and keeps places in 64-bit
 fractions of the box and velocities in double; ``fp64`` computes pairs in double too. Kernels exist for AVX-512, AVX2, SVE,
 NEON and the plain baseline, chosen at run time; threads are pinned.

@@ -1,8 +1,8 @@
 """Load on command: constant, a step, a square wave, a staircase or marks, as a burn-in, as idle, or to try a meter.
 
 The cores work at multiply-adds on registers, whose results are checked bit for bit; the part of full load is threads at
-work, and within one thread a part of its time. Level 0 is an idle node. Every edge is told with the time at which it really
-was, and how late that is against the schedule is measured. See native/load/README.md.
+work, and within one thread a part of its time. Level 0 is an idle node. Every edge is reported with the time at which it
+really was, and how late that is against the schedule is measured. See native/load/README.md.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def parse(text: str, params: Params) -> tuple[Case, ...]:
     """The four kernels from STREAM's output. Raises Garbage."""
     sizes = re.findall(r"Array size = (\d{1,15})\b", text)
     if not sizes:
-        raise Garbage("this is no output of STREAM: there is no line 'Array size = ...'")
+        raise Garbage("this is not output of STREAM: there is no line 'Array size = ...'")
     if len(sizes) > 1:
         raise Garbage(f"the text holds {len(sizes)} outputs of STREAM; give each in a file of its own")
     failed = "Failed Validation" in text
@@ -85,7 +85,7 @@ def _unit(text: str) -> float:
     except ValueError:
         factor, unit = 0.0, ""
     if unit != "B/s":
-        raise Garbage(f"the table's rates are in {heading[1]!r}, which is no rate of bytes")
+        raise Garbage(f"the table's rates are in {heading[1]!r}, which is not a rate of bytes")
     return factor
 
 
@@ -109,7 +109,7 @@ def notices(text: str, params: Params) -> tuple[Notice, ...]:
         found.append(
             Notice(
                 code="stream-threads",
-                text=f"STREAM asked for {asked[1]} threads and counted {got[1]}",
+                text=f"STREAM requested {asked[1]} threads and counted {got[1]}",
                 advice="look at OMP_THREAD_LIMIT, OMP_DYNAMIC and the CPUs that it may use",
             )
         )

@@ -4,9 +4,9 @@ The programs are compiled by the MPI's wrappers and started by the launcher of t
 that the run has. Each checks messages between neighbours (short ones and such as are agreed on first), any source, six
 collectives with known results, derived types, one-sided communication, and a file that all ranks write and read; what a
 rank received is compared element by element. The number of ranks in the world and the host of each rank are checked
-against what was asked for: a launcher that does not fit starts every rank as a world of one. A wrong result fails the run.
+against what was requested: a launcher that does not fit starts every rank as a world of one. A wrong result fails the run.
 A binding that cannot be compiled (module files of another compiler, no wrapper) is not counted, and a notice gives the
-compiler's reason. What an MPI refuses to begin on a network or file system (one-sided communication, files) is told in a
+compiler's reason. What an MPI refuses to begin on a network or file system (one-sided communication, files) is reported in a
 notice with its reason, and fails only where ``require`` names it. ``mpi_bindings.bindings`` counts programs,
 ``mpi_bindings.languages`` languages with at least one.
 

@@ -55,7 +55,8 @@ def _check_interface(params: Params) -> None:
         network = ipaddress.ip_network(text, strict=False)
     except ValueError as error:
         raise BadInput(
-            f"multicast.interface = {text!r} is no network: {error}", hint="such as 10.77.0.0/24, fd77::/64, or eth1"
+            f"multicast.interface = {text!r} is not a valid network: {error}",
+            hint="such as 10.77.0.0/24, fd77::/64, or eth1",
         ) from None
     family = f"ipv{network.version}"
     if TABLE.selection(params, "family") != (family,):

@@ -1,7 +1,7 @@
 """Gravity of n bodies on each other on the CPU: all pairs, softened, leapfrog steps. Thufir's acceptance kernel.
 
 ``rate`` counts 20 operations an interaction, as is usual since Nyland, Harris and Prins, and n^2 interactions a step;
-``interactions`` counts them alone. It is no count of what the processor does: a vector of interactions is 15 vector
+``interactions`` counts them alone. It does not count what the processor does: a vector of interactions is 15 vector
 instructions with AVX-512 in single precision, 12 of them for multipliers, so that 20 operations each are at most 0.83 of
 the peak of two multiply-add units (0.67 where additions need them too). Each pair is computed from both sides. The loops
 exist for AVX-512, AVX2, SVE, NEON and the plain baseline, chosen at run time; threads are pinned.

@@ -2,7 +2,7 @@
 
 On each device two kernels are compiled from source and run, in single precision and, where the device has it, in double:
 a triad a = b + 3 c, every element of which is checked, and the gravity of n bodies on each (20 operations a pair, the usual
-count), of which 64 are computed again in higher precision; a residual above its limit is no score. Devices work one after
+count), of which 64 are computed again in higher precision; a residual above its limit gives no score. Devices work one after
 another, and then those that were right all at the same time, each verified again: Thufir's GPUs passed alone and failed
 together. A device whose call fails is a failed check. ``opencl.devices`` counts those that were right throughout. Without
 a loader, a driver or a device the run is unavailable, and says which of them is missing. See native/opencl/README.md.

@@ -49,7 +49,7 @@ def pairs(params: Params) -> int:
         match = re.fullmatch(r"(\d+)-(\d+)", word)
         if not match or match[1] == match[2] or max(int(match[1]), int(match[2])) >= ranks:
             raise BadInput(
-                f"pingpong.pairs: {word!r} is no pair of different ranks from 0 to {ranks - 1}",
+                f"pingpong.pairs: {word!r} is not a pair of different ranks from 0 to {ranks - 1}",
                 hint="write first, all, or a list such as 0-1,0-3",
             )
     return len(words)

@@ -3,7 +3,7 @@
 No hardware counter is read. The clock is the number of additions in a chain of dependent ones, one cycle each, over the
 thread's time on its CPU. Under vector load the same chain runs with as many fused multiply-adds beside it as leave it
 in charge: the clock at which a product of matrices runs. The rate of multiply-adds is that of independent ones on
-registers alone, so it bounds every program; over the clock it tells the operations of a cycle. Every sum is checked bit
+registers alone, so it bounds every program; over the clock it gives the operations of a cycle. Every sum is checked bit
 for bit. See native/probe/README.md.
 
 What is found here stands beside the peaks that are derived from the clock that the maker states.

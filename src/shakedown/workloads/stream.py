@@ -88,7 +88,7 @@ def parse_bytes(word: str) -> int:
         size = 0
     if size < 64:
         raise BadInput(
-            f"stream.sizes: {word.strip()!r} is no size of an array",
+            f"stream.sizes: {word.strip()!r} is not a valid size of an array",
             hint="write memory, sweep, or sizes of at least 64 B separated by commas: 32 KiB, 1 GiB",
         )
     return size

@@ -1,10 +1,10 @@
 """A site's own HPL, as it is installed: an adapter that writes HPL.dat, runs the program and reads what it prints.
 
 The result lines (``WR11C2R4 ...``) and the residual lines are those of netlib HPL 2.3, which Intel's, NVIDIA's, AMD's Zen
-HPL and rocHPL print too; which one it was is told from the text and kept as ``implementation``. A line gives N, Time and
+HPL and rocHPL print too; which one it was is read from the text and kept as ``implementation``. A line gives N, Time and
 Gflops; the seconds are the middle of those that Time and (2/3 N^3 + 3/2 N^2) / Gflops both allow, each within half its
 last printed place, and a line whose three numbers do not agree is refused. Each line is one case. A residual above its
-threshold, or the word FAILED, is no score; where the threshold was 0 or less nothing was checked, and the case says "not
+threshold, or the word FAILED, gives no score; where the threshold was 0 or less nothing was checked, and the case says "not
 verified". What ran on GPUs says on how many, and is not laid over the peak of the processor's cores.
 
 ``dat`` names an HPL.dat of the site's that is used unchanged; otherwise one is written from the other parameters, with the
@@ -72,7 +72,7 @@ class _Line(NamedTuple):
 def parse(text: str, params: Params) -> tuple[Case, ...]:
     """Every result line with its residual. Raises Garbage."""
     if "T/V " not in text:
-        raise Garbage("this is no output of HPL: there is no table 'T/V  N  NB  P  Q  Time  Gflops'")
+        raise Garbage("this is not output of HPL: there is no table 'T/V  N  NB  P  Q  Time  Gflops'")
     if "End of Tests." not in text:
         raise Garbage("the output ends before HPL said 'End of Tests.'")
     kind = implementation(text)
@@ -136,7 +136,7 @@ def notices(text: str, params: Params) -> tuple[Notice, ...]:
             Notice(
                 code="hpl-tests-skipped",
                 text=f"HPL skipped {skipped} tests because of illegal input values",
-                advice="look for HPL ERROR and HPL WARNING in its output, and mend HPL.dat",
+                advice="look for HPL ERROR and HPL WARNING in its output, and correct HPL.dat",
             )
         )
     for said in dict.fromkeys(re.findall(r"^HPL (?:WARNING|ERROR)[^\n]*\n?[^\n]*", text, re.MULTILINE)[:8]):
@@ -243,7 +243,7 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     dat = dat or _written(params, host, ranks, threads)
     if ranks and dat.ranks > ranks:
         raise BadInput(
-            f"xhpl: a grid of the HPL.dat needs {dat.ranks} ranks, and {ranks} are asked for",
+            f"xhpl: a grid of the HPL.dat needs {dat.ranks} ranks, and {ranks} are requested",
             hint=f"ranks = {dat.ranks}",
         )
     if dat.device == hpl_dat.STDERR:

@@ -52,14 +52,9 @@ def figures(character: Character, findings: Findings, recorded: Sequence[Recorde
     ]
 
 
-def _axis(xs: Sequence[float], title: str, unit: str = "", *, log: bool = False) -> Axis:
+def _axis(xs: Sequence[float], title: str, unit: str = "") -> Axis:
     """With five or so marks at round numbers; ``unit`` gives them a prefix."""
     low, high = min(xs), max(xs)
-    if log:
-        marks = [step * 10.0**power for power in range(-9, 7) for step in (1, 2, 5)]
-        inside = [one for one in marks if low / 1.1 <= one <= high * 1.1] or [low, high]
-        labels = {one: show(one, unit, 1) for one in inside}
-        return Axis(title=title, labels=labels, low=low / 1.15, high=high * 1.15, log=True)
     span = (high - low) or abs(high) or 1.0
     power = 10.0 ** math.floor(math.log10(span / 4))
     step = next(one * power for one in (1.0, 2.0, 5.0, 10.0) if one * power * 6 >= span)

@@ -8,7 +8,7 @@ cross_check(a, b)      ->  Check     two meters on one load
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
@@ -47,9 +47,9 @@ class Check(Record, frozen=True, kw_only=True):
     text: str
 
 
-def mean_power(trace: Trace, begin_ns: int, end_ns: int, *, name: str = "", terms: Sequence[Term] = ()) -> Quantity:
+def mean_power(trace: Trace, begin_ns: int, end_ns: int, *, name: str = "") -> Quantity:
     """The mean power of one channel over a window, in W, from its energy interpolated to the window's ends. What is
-    missing is a term: the missing share times (most - least) / sqrt(12), facts 10.7; accuracy is the channel's own."""
+    missing is a term: the missing share times (most - least) / sqrt(12); accuracy is the channel's own."""
     title = name or channel_key(trace.channel)
     stretches = intervals.of(trace)
     watts, covered = intervals.between(stretches, np.array([begin_ns]), np.array([end_ns]))
@@ -57,12 +57,12 @@ def mean_power(trace: Trace, begin_ns: int, end_ns: int, *, name: str = "", term
         return not_known(title, "W", Notice(code="no-reading", text=f"{title} has no reading in the window"))
     value, share = float(watts[0]), float(covered[0])
     seen = stretches.take(intervals.overlap_s(stretches, begin_ns, end_ns) > 0)
-    budget = [*terms, *class_terms(trace.channel, value, (end_ns - begin_ns) * 1e-9), *_gap_terms(1 - share, seen.w)]
+    budget = [*class_terms(trace.channel, value, (end_ns - begin_ns) * 1e-9), *_gap_terms(1 - share, seen.w)]
     return quantity(title, "W", value, budget, method="energy interpolated to the window", seen=share)
 
 
 def _gap_terms(missing: float, watts: Floats) -> list[Term]:
-    """The term for a share of the window without readings: facts 10.7."""
+    """The term for a share of the window without readings."""
     if missing <= 1e-9:
         return []
     swing = float(np.max(watts) - np.min(watts)) if len(watts) > 1 else float(np.max(watts))

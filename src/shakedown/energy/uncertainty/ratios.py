@@ -6,16 +6,7 @@ from __future__ import annotations
 import math
 
 from ...errors import BadInput
-from ...records import Record
 from .quantity import Quantity, Term, power_law, quantity
-
-
-class Check(Record, frozen=True, kw_only=True):
-    """Two values of one thing."""
-
-    ratio: Quantity  # first over second
-    agrees: bool | None  # None: one of them is not known
-    text: str
 
 
 def duration(begin_ns: int, end_ns: int, *, window_u_s: float = 0.0, name: str = "time") -> Quantity:
@@ -53,22 +44,3 @@ def agreement(first: Quantity, second: Quantity) -> tuple[Quantity, bool | None]
     if ratio.value is None or ratio.expanded is None:
         return ratio, None
     return ratio, abs(ratio.value - 1) <= ratio.expanded
-
-
-def cross_check(first: Quantity, second: Quantity) -> Check:
-    """Two meters on one load, or a counter against the integral of the power beside it: the ratio must be 1 within its
-    combined U (95 %). What the two share, such as one gain, does not count towards U."""
-    ratio, agrees = agreement(first, second)
-    if ratio.value is None or ratio.expanded is None:
-        which = first if first.value is None else second
-        return Check(ratio=ratio, agrees=None, text=f"{which.name} is not known")
-    off, allowed = ratio.value - 1, ratio.expanded
-    told = f"{first.name} is {first.value:.6g} {first.unit}, {second.name} {second.value:.6g} {second.unit}: {off:+.2%}"
-    if agrees:
-        return Check(ratio=ratio, agrees=True, text=f"{told}, within the {allowed:.2%} that their uncertainties allow")
-    return Check(
-        ratio=ratio,
-        agrees=False,
-        text=f"{told}, where their uncertainties allow {allowed:.2%}: one of them reads wrongly, sees another part of the "
-        "load, or states too little uncertainty",
-    )

@@ -3,7 +3,7 @@
 ``powerN_input`` is the power at a moment, ``powerN_average`` the mean over ``powerN_average_interval`` (the channel's
 window), ``energyN_input`` a counter; files hold microwatts, microjoules and thousandths of a degree, which says nothing of
 how finely the device measures (Linux, Documentation/hwmon/sysfs-interface.rst). What a chip measures, and where in the
-power path, is known for those of the table below; for all others the driver's documentation tells.
+power path, is known for those of the table below; for all others the driver's documentation says.
 
 * ``power_meter`` (ACPI) is most often the node's input. On NVIDIA Grace its ``power1_oem_info`` names the rail: Module
   holds Grace and the GPU, Grace holds CPU and SysIO, each a mean over 50 ms; the kernel needs

@@ -4,7 +4,7 @@
     ipmi://USER@BMC[:623]         over RMCP+; pyghmi keeps the session where it is installed, else ipmitool logs in each time
 
 DCMI Get Power Reading (IPMI network function 2Ch, group DCh, command 02h; DCMI specification 1.5, section 6.6.1) gives whole
-watts. Its "current" value may itself be an average over tens of seconds, which no field of the answer tells: the window is
+watts. Its "current" value may itself be an average over tens of seconds, which no field of the answer gives: the window is
 unknown until ``shakedown meter characterise`` has found it. Its minimum, maximum and average belong to a statistics period
 and are not read. Where the BMC offers rolling averages (section 6.1, parameter 5) the shortest is a channel of its own, with
 its window. The stamp has whole seconds and is often local time: the host's clock is used unless ?stamp=bmc.

@@ -8,7 +8,7 @@ uint32, int64, uint64, float32 or float64; what one unit is in watts or joules. 
 
 Power and energy are read in ONE request where they lie within 100 registers and the device allows it, so that they belong
 together. Makers disagree on which word comes first: a value that is absurd one way and sane the other (1099.96 W reads as
-9.99e37 W) is refused with the option that mends it. A float32 counter grows coarse: its step is the last of its 24 bits.
+9.99e37 W) is refused with the option that fixes it. A float32 counter grows coarse: its step is the last of its 24 bits.
 """
 
 from __future__ import annotations

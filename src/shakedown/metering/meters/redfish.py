@@ -1,6 +1,6 @@
-"""Redfish: what a BMC, chassis or PDU tells of its power over HTTPS.
+"""Redfish: what a BMC, chassis or PDU reports of its power over HTTPS.
 
-    redfish://USER@BMC[/redfish/v1/Chassis/ID]     a live service; without a chassis, all that tell of power
+    redfish://USER@BMC[/redfish/v1/Chassis/ID]     a live service; without a chassis, all that report power
     redfish:FOLDER, redfish:FILE.json              a recorded tree, or one saved answer
 
 Read are, of each chassis: Power (PowerControl[].PowerConsumedWatts and its PowerMetrics average), EnvironmentMetrics
@@ -9,11 +9,11 @@ Read are, of each chassis: Power (PowerControl[].PowerConsumedWatts and its Powe
 
 A Sensor gives the most: ReadingTime is the device's stamp, SensingInterval how often it refreshes, AveragingInterval over
 how long AverageReading averages, Accuracy in percent, LifetimeReading an energy
-counter (DSP0268, schema Sensor 1.7). PowerConsumedWatts tells none of this: its window is unknown until characterised, and
-PowerMetrics averages whole minutes. EnergykWh has few decimals: 0.001 kWh is 3.6 kJ, which no short run can be told by.
+counter (DSP0268, schema Sensor 1.7). PowerConsumedWatts says none of this: its window is unknown until characterised, and
+PowerMetrics averages whole minutes. EnergykWh has few decimals: 0.001 kWh is 3.6 kJ, which is too coarse for a short run.
 
 One session is kept; when it runs out (401) it is opened again, once per reading. 429 and 503 are obeyed (Retry-After). An
-answer that is no valid JSON is a GAP.
+answer that is not valid JSON is a GAP.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``simulated:FILE.json`` names a file with the load and what each channel makes of it:
 
     {"start_ns": 1700000000000000000,            the load's zero; left out: when the source is opened
-     "load": {"t_s": [0, 10, 20], "w": [100, 300, 100]},    w[i] from t_s[i] on, the last for ever
+     "load": {"t_s": [0, 10, 20], "w": [100, 300, 100]},    w[i] from t_s[i] on, the last forever
      "channels": [{"id": "simulated/node", "quantity": "power", "unit": "W", "scope": "last", "place": "node",
                    "truth": {"refresh_s": 1, "window_s": 1, "delay_s": 0.2, "gain": 1.02, "offset": -3,
                              "resolution": 1, "noise": 0.5, "phase_s": 0, "clock_s": 0, "modulus": null}}],
@@ -11,12 +11,12 @@
      "faults": [{"kind": "gap", "begin_s": 5, "end_s": 8}, {"kind": "slow", "begin_s": 10, "end_s": 12, "seconds": 3}]}
 
 The arithmetic is that of metering/meter_model.py (which has the meaning of each word): a reading is
-gain x (mean over the window, or the power at a point, delay_s ago) + offset + noise, anew at each refresh and repeated until
-the next; an energy channel counts from its first refresh after the load's zero and wraps at the modulus. Noise belongs to a
-refresh and its seed, so that two readers of one file see the same values.
+gain x (mean over the window, or the power at a point, delay_s ago) + offset + noise, drawn at each refresh and repeated
+until the next; an energy channel counts from its first refresh after the load's zero and wraps at the modulus. Noise belongs
+to a refresh and its seed, so that two readers of one file see the same values.
 
-Faults hold between begin_s and end_s (without end: for ever), for all channels or for ``channel``: gap, refused,
-unsupported, overrange, stale (each answers with that status), reset (counters start anew at begin_s), repeat (the value
+Faults hold between begin_s and end_s (without end: forever), for all channels or for ``channel``: gap, refused,
+unsupported, overrange, stale (each answers with that status), reset (counters restart at begin_s), repeat (the value
 stands still), slow (an answer takes ``seconds``), raise (the source breaks the contract), jump (the device's clock is
 ``seconds`` ahead).
 """

@@ -1,11 +1,11 @@
 """SNMP: rack PDUs and other devices that answer for power or energy at an object identifier.
 
-    snmp://PDU[:161]                        v2c; the vendor is told by sysObjectID, its columns by snmp_oids.toml
+    snmp://PDU[:161]                        v2c; the vendor is found by sysObjectID, its columns by snmp_oids.toml
     snmp://USER@PDU?auth=sha256&priv=aes    v3
     snmp://HOST?oid=1.3.6.1...&scale=10&quantity=power
 
 The community of v2c, or the authentication password of v3, is SHAKEDOWN_SNMP_PASSWORD (else "public"); the privacy password
-of v3 is SHAKEDOWN_SNMP_PRIV_PASSWORD, else the same. All values are asked for in one GET, so power and energy belong
+of v3 is SHAKEDOWN_SNMP_PRIV_PASSWORD, else the same. All values are requested in one GET, so power and energy belong
 together. What the device says it has not (noSuchObject, noSuchInstance, -1) is UNSUPPORTED.
 
 Scales differ: the same column of one maker is hundredths of kilowatts (steps of 10 W), of another watts. Energy counters go

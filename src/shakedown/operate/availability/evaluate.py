@@ -192,13 +192,10 @@ def _agreed(contract: Contract, level: contract_verdict.Judged) -> dict[str, Any
 def _processors(history: History) -> int:
     """The most processors that were there at one time."""
     one = history.presence
-    at = np.concatenate((one.begin, one.end))
-    order = np.argsort(at, kind="stable")
-    change = np.concatenate((one.cpus, -one.cpus))[order]
-    edges = at[order]
-    total = np.cumsum(change)
-    last = np.concatenate((edges[1:] != edges[:-1], [True]))
-    return int(total[last].max(initial=0))
+    at, place = np.unique(np.concatenate((one.begin, one.end)), return_inverse=True)
+    change = np.zeros(len(at), np.int64)
+    np.add.at(change, place, np.concatenate((one.cpus, -one.cpus)))
+    return int(np.cumsum(change).max(initial=0))
 
 
 # ----------------------------------------------------------------------------------------------------------- the verdict

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .contract import Contract
-from .history import STATE_CODE, WHOLE, History, Ints, complement, distinct
+from .history import STATE_CODE, WHOLE, History, Ints, Presence, complement, distinct
 
 Bools = NDArray[np.bool_]
 #: Pairs of a record and a segment that are laid out at once.
@@ -173,12 +173,9 @@ def _cover(low: Ints, high: Ints, place: Ints) -> Iterator[tuple[Ints, Ints]]:
         start = stop
 
 
-def _weights(presence: object, contract: Contract, there: Ints) -> Ints:
-    cpus: Ints = getattr(presence, "cpus")[there]  # noqa: B009
-    gpus: Ints = getattr(presence, "gpus")[there]  # noqa: B009
-    if contract.counting == "gpus":
-        return gpus
-    return np.ones_like(cpus) if contract.counting == "nodes" else cpus
+def _weights(presence: Presence, contract: Contract, there: Ints) -> Ints:
+    size: Ints = (presence.gpus if contract.counting == "gpus" else presence.cpus)[there]
+    return np.ones_like(size) if contract.counting == "nodes" else size
 
 
 def _unseen(

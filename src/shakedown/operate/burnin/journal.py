@@ -29,9 +29,7 @@ def create(folder: Path, plan: BurninPlan) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise BadInput(
-                "is not empty", where=str(folder), hint="name a new folder; `burnin resume` goes on with one"
-            )
+            raise BadInput("is not empty", where=str(folder), hint="name a new folder; `burnin resume` continues one")
         (folder / "workers").mkdir()
         atomic.replace(folder / PLAN, atomic.as_json(plan), folder=True)
     except OSError as error:
@@ -46,7 +44,7 @@ def read_plan(folder: Path) -> BurninPlan:
         return msgspec.json.decode((folder / PLAN).read_bytes(), type=BurninPlan)
     except (OSError, *UNREADABLE) as error:
         raise BadInput(
-            f"is no burn-in: {error}", where=str(folder), hint="name the folder that `burnin run` made"
+            f"is not a burn-in: {error}", where=str(folder), hint="name the folder that `burnin run` made"
         ) from None
 
 
@@ -61,7 +59,9 @@ def entries(folder: Path) -> Iterator[Entry]:
                 yield row.record
             elif row.line.startswith(b"{") and not row.line.endswith(b"\x00"):
                 raise BadInput(
-                    f"line {row.number} is no entry: {row.error}", where=str(path), hint="restore the file from a copy"
+                    f"line {row.number} is not a valid entry: {row.error}",
+                    where=str(path),
+                    hint="restore the file from a copy",
                 )  # else the torn end of an earlier session, closed by the next
     except FileNotFoundError:
         return

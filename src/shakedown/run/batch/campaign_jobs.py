@@ -131,7 +131,7 @@ def _follow(part: Path, asked: BatchOptions, back: str, observer: Observer, *, n
             )
             return
         next_job = submission.submit(part, asked, LocalHost())
-        observer.say(f"{asked.engine} job {next_job.id} goes on with what is left")
+        observer.say(f"{asked.engine} job {next_job.id} continues with what is left")
 
 
 def watch(part: Path, folder: Path, job: JobHandle, back: str, observer: Observer) -> tuple[JobRecord, bool]:

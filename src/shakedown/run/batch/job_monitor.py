@@ -92,7 +92,7 @@ class JobStatus(Record, frozen=True, kw_only=True):
 
 def begin(ticket: JobTicket) -> JobStatus:
     """The view of a job of which nothing was asked yet."""
-    return JobStatus(ticket=ticket, members=(Member(now=_unknown(ticket, "not yet asked for")),))
+    return JobStatus(ticket=ticket, members=(Member(now=_unknown(ticket, "not yet queried")),))
 
 
 def judge(

@@ -66,7 +66,7 @@ def prepare(path: Path, campaign_toml: str) -> None:
             raise BadInput(
                 "the folder is not empty",
                 where=str(path),
-                hint=f"choose another with --directory, or go on with it: --resume {path}",
+                hint=f"choose another with --directory, or continue it: --resume {path}",
             )
         (path / JOBS).mkdir()
     except OSError as error:

@@ -254,7 +254,7 @@ class _Relay:
             found = msgspec.structs.replace(machine.discover(LocalHost()), name=self.host)
             return write_record(self.path / "hosts" / f"{self.host}.json", found)
         if order.words[0] != "run" or len(order.words) != 3 or self._opened is None:
-            raise BadInput(f"a relay was told {' '.join(order.words)}", hint="machine, run ID REPEAT, stop")
+            raise BadInput(f"the agent was given {' '.join(order.words)}", hint="machine, run ID REPEAT, stop")
         from ...results.run_directory import RunDirectory
         from .. import schedule, single
 
@@ -347,7 +347,7 @@ def main(words: Sequence[str]) -> int:
         if len(words) == 4:
             order = order_in(MARK.encode() + words[3].encode())
             if order is None:
-                raise BadInput("this is no order", where=words[3][:80])
+                raise BadInput("this is not a valid command", where=words[3][:80])
             relay.carry_out(order, listening=False)
             return 0
         relay.say("ready")

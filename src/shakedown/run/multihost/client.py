@@ -290,7 +290,7 @@ class AgentClient:
 
     def _reason(self, host: str) -> str:
         given_up = f"; given up after {_TRIES} tries" if self._tries.get(host, 0) >= _TRIES else ""
-        return self._why.get(host, "its relay has ended") + given_up
+        return self._why.get(host, "its agent has ended") + given_up
 
     def close(self) -> None:
         """End all agents, and what they run."""
@@ -312,7 +312,7 @@ def start_limit_s() -> float:
     except ValueError:
         found = 0.0
     if not 0 < found < 86400:
-        raise BadInput(f"SHAKEDOWN_START_S = {text!r} is no number of seconds", hint="as in SHAKEDOWN_START_S=120")
+        raise BadInput(f"SHAKEDOWN_START_S = {text!r} is not a number of seconds", hint="as in SHAKEDOWN_START_S=120")
     return found
 
 
@@ -338,7 +338,7 @@ _CAUSES = (
         r"Connection timed out|No route to host|Connection refused|Network is unreachable|Operation timed out"
         r"|timed out during banner exchange",
         "is not reached by ssh",
-        "is it up, and does sshd run there? leave it out of --hosts, or mend it",
+        "is it up, and does sshd run there? leave it out of --hosts, or repair it",
     ),
     (
         rf"{re.escape(sys.executable)}\W+(?:.*not found|No such file|Permission denied)|No module named '?shakedown",
@@ -358,7 +358,7 @@ def why(host: str, code: int | None, said: Sequence[str], *, begun: bool = False
             mend = hint.format(host=host, python=sys.executable)
             return f"{what} ({found[0].strip()[:200]})\n    next: {mend}"
     ended = "" if code is None else f" with code {code}" if code >= 0 else f" by signal {-code}"
-    return f"its relay has ended{ended}" + (f" ({last[:200]})" if last else "")
+    return f"its agent has ended{ended}" + (f" ({last[:200]})" if last else "")
 
 
 # -------------------------------------------------------------------------------------------------------- what is held

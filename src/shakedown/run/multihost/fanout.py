@@ -133,7 +133,7 @@ def machines(path: Path, first: Host, allocation: Allocation) -> tuple[Host, ...
             raise CannotMeasure(
                 f"{len(missing)} of {len(allocation.hosts)} hosts do not answer:\n  " + "\n  ".join(every + more),
                 where=str(path),
-                hint="mend these, or leave them out; shakedown must be able to run on each of them, and to see this folder",
+                hint="fix these, or leave them out; shakedown must be able to run on each of them, and to see this folder",
             )
     return tuple(known[name] for name in allocation.hosts)
 

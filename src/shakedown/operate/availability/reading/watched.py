@@ -104,20 +104,8 @@ def _looks(lines: list[Line]) -> Iterator[NodeSnapshot]:
 def _quiet(lines: list[Line]) -> list[set[str]]:
     """For each line the hosts that count as silent: those that miss this heartbeat and, with it, ``CONFIRM`` in a row."""
     alone = [set(expand(line.silent)) if line.silent else set() for line in lines]
-    found: list[set[str]] = []
-    for number, own in enumerate(alone):
-        kept = set()
-        for name in own:
-            run, at = 1, number - 1
-            while at >= 0 and name in alone[at] and run < CONFIRM:
-                run, at = run + 1, at - 1
-            at = number + 1
-            while at < len(alone) and name in alone[at] and run < CONFIRM:
-                run, at = run + 1, at + 1
-            if run >= CONFIRM:
-                kept.add(name)
-        found.append(kept)
-    return found
+    in_a_row = [set.intersection(*alone[at : at + CONFIRM]) for at in range(len(alone) - CONFIRM + 1)]
+    return [set[str]().union(*in_a_row[max(0, at - CONFIRM + 1) : at + 1]) for at in range(len(alone))]
 
 
 def _broken(before: Line, line: Line) -> bool:
