@@ -1,5 +1,6 @@
-// Our copy beside the C library's memcpy: the same arrays, the same pinned team, in turn. For scripts/bench/peers/stream.py;
-// not installed. Prints one JSON object: seconds of each pass of each, and the bytes in STREAM's counting.
+// Our copy beside the C library's memcpy: the same arrays, the same pinned team, in turn. For
+// scripts/bench/peers/stream.py; not installed. Prints one JSON object: seconds of each pass of each, and the bytes in
+// STREAM's counting.
 #include <cstdio>
 #include <cstring>
 
