@@ -63,7 +63,7 @@ def test_the_script_prints_each_series_and_the_coverage(
     monkeypatch.setattr(sys, "argv", ["forecast.py", "--only", "Siyuan", "--rows"])
     bench.script("forecast").main()
     out = capsys.readouterr().out
-    assert "Siyuan-1" in out and "held out: 1 of 1 rows" in out
+    assert "Siyuan-1" in out and "held out 1 1 1 100%" in " ".join(out.split())  # rows, inside, of, share
 
 
 def test_intervals_of_gpus_hold_too_and_say_why_they_are_wide() -> None:
