@@ -155,21 +155,21 @@ PyPI, then build again; SHAKEDOWN_NVCC names one")
   message(STATUS "CUDA: ${absent}")
 endif()
 
-# shakedown_gpu_kernels(target file.cu): compile and embed a file of kernels. SHAKEDOWN_GPU_IMAGE(target) of
-# native/gpu/image.hpp declares target_image(). Without a compiler the image is empty; in a build of the native tests,
-# whose fake driver (native/gpu/fake_cuda.cpp) looks at no image, it is a word.
-function(shakedown_gpu_kernels target file)
+# shakedown_gpu_kernels(name target file.cu): compile a file of kernels and embed it in a target of the program `name`.
+# SHAKEDOWN_GPU_IMAGE(name) of native/gpu/image.hpp declares name_image(). Without a compiler the image is empty; in a build
+# of the native tests, whose fake driver (native/testing/fake_cuda.cpp) looks at no image, it is a word.
+function(shakedown_gpu_kernels name target file)
   get_filename_component(file ${file} ABSOLUTE)
-  set(embed ${CMAKE_CURRENT_BINARY_DIR}/${target}_image.cpp)
-  set(symbol shakedown_gpu_image_${target})
+  set(embed ${CMAKE_CURRENT_BINARY_DIR}/${name}_image.cpp)
+  set(symbol shakedown_gpu_image_${name})
   if(SHAKEDOWN_NVCC_FOUND)
-    set(fatbin ${CMAKE_CURRENT_BINARY_DIR}/${target}.fatbin)
+    set(fatbin ${CMAKE_CURRENT_BINARY_DIR}/${name}.fatbin)
     add_custom_command(
       OUTPUT ${fatbin}
       COMMAND ${SHAKEDOWN_NVCC_FOUND} -ccbin ${CMAKE_CXX_COMPILER} -std=c++17 -O3 -lineinfo
               "$<$<BOOL:${SHAKEDOWN_STRICT}>:-Werror=all-warnings>"
               ${SHAKEDOWN_NVCC_FLAGS} -I ${CMAKE_SOURCE_DIR}/native -MD -MF ${fatbin}.d -fatbin -o ${fatbin} ${file}
-      DEPENDS ${file} DEPFILE ${fatbin}.d COMMENT "Compiling the CUDA kernels of ${target}"
+      DEPENDS ${file} DEPFILE ${fatbin}.d COMMENT "Compiling the CUDA kernels of ${name}"
       VERBATIM COMMAND_EXPAND_LISTS)
     set(content ".incbin \\\"${fatbin}\\\"")
   elseif(SHAKEDOWN_TESTS)
@@ -197,10 +197,11 @@ __asm__(
   target_sources(${target} PRIVATE ${embed})
 endfunction()
 
-# shakedown_gpu_program(name SOURCES ... [KERNELS file.cu] [MPI] [RANKS]): a program on GPUs; see native/gpu/README.md.
-# MPI: it uses MPI; RANKS: it does, and measures nothing with one rank.
+# shakedown_gpu_program(name SOURCES ... [CORE ...] [KERNELS file.cu] [MPI] [RANKS]): a program on GPUs; see
+# native/gpu/README.md. CORE: sources, with the kernels, that a test links too, as the library name_core. MPI: it uses MPI;
+# RANKS: it does, and measures nothing with one rank.
 function(shakedown_gpu_program name)
-  cmake_parse_arguments(gpu "MPI;RANKS" "KERNELS" "SOURCES" ${ARGN})
+  cmake_parse_arguments(gpu "MPI;RANKS" "KERNELS" "SOURCES;CORE" ${ARGN})
   if(gpu_RANKS)
     shakedown_mpi_program(${name} RANKS ${gpu_SOURCES})
   elseif(gpu_MPI)
@@ -208,38 +209,50 @@ function(shakedown_gpu_program name)
   else()
     shakedown_program(${name} ${gpu_SOURCES})
   endif()
+  set(kernels_in ${name})
+  if(gpu_CORE)
+    set(kernels_in ${name}_core)
+    add_library(${name}_core STATIC ${gpu_CORE})
+    target_link_libraries(${name}_core PUBLIC shakedown_gpu)
+    target_link_libraries(${name} PRIVATE ${name}_core)
+  endif()
   if(TARGET ${name})
     target_link_libraries(${name} PRIVATE shakedown_gpu)
     if(gpu_KERNELS)
-      shakedown_gpu_kernels(${name} ${gpu_KERNELS})
+      shakedown_gpu_kernels(${name} ${kernels_in} ${gpu_KERNELS})
     endif()
   endif()
 endfunction()
 
-# shakedown_gpu_test(name program namespace KERNELS host.cpp SOURCES test.cpp): a native test that runs `program` against
-# the fake driver and the fake cuBLAS of native/gpu. The fake driver runs the program's kernels by their host equivalents,
-# which `host.cpp` holds as namespace::kModule. The test gets FOLDER (of the program) and FAKES (what to say of both).
-function(shakedown_gpu_test name program namespace)
+# shakedown_host_module(target program): the fake driver runs the kernels of `program` in this target by their host
+# equivalents, which are shakedown::program::kModule.
+function(shakedown_host_module target program)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${target}_host_module.cpp)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [=[// Made by cmake/cuda.cmake.
+#include "testing/host_module.hpp"
+
+namespace shakedown::@program@ {
+extern const gpu::Module kModule;
+}
+const shakedown::gpu::Module* shakedown_host_module() { return &shakedown::@program@::kModule; }
+]=])
+  target_sources(${target} PRIVATE ${source})
+  shakedown_export_host_module(${target})
+endfunction()
+function(shakedown_export_host_module target)
+  target_link_options(${target} PRIVATE -Wl,--dynamic-list=${CMAKE_SOURCE_DIR}/native/testing/host_module.list)
+endfunction()
+
+# shakedown_gpu_test(name program SOURCES test.cpp... [FAKES ...]): a native test that runs `program` against the fake
+# driver and the fake cuBLAS of native/testing. It gets FOLDER (of the program) and FAKES (what to say of both).
+function(shakedown_gpu_test name program)
   if(NOT SHAKEDOWN_TESTS)
     return()
   endif()
-  cmake_parse_arguments(gpu "" "KERNELS" "SOURCES" ${ARGN})
-  add_library(fake_cuda_${program} SHARED ${CMAKE_SOURCE_DIR}/native/gpu/fake_cuda.cpp ${gpu_KERNELS})
-  target_link_libraries(fake_cuda_${program} PRIVATE shakedown_common)
-  target_compile_definitions(fake_cuda_${program} PRIVATE SHAKEDOWN_FAKE_NAMESPACE=${namespace})
-  target_link_options(fake_cuda_${program} PRIVATE -Wl,-Bsymbolic)
-  # Its image is never looked at: two words that the program's kernels_host.cpp asks for.
-  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/fake_image.cpp "extern \"C\" {
-extern const unsigned char shakedown_gpu_image_${program}[1];
-extern const unsigned long shakedown_gpu_image_${program}_bytes;
-const unsigned char shakedown_gpu_image_${program}[1] = {0};
-const unsigned long shakedown_gpu_image_${program}_bytes = 1;
-}
-")
-  target_sources(fake_cuda_${program} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/fake_image.cpp)
-  shakedown_test(${name} ${gpu_SOURCES})
+  cmake_parse_arguments(gpu "" "" "SOURCES;FAKES" ${ARGN})
+  shakedown_test(${name} ${gpu_SOURCES} FAKES fake_cuda fake_cublas ${gpu_FAKES})
   target_link_libraries(${name} PRIVATE shakedown_gpu)
-  add_dependencies(${name} ${program} fake_cuda_${program} fake_cublas)
+  add_dependencies(${name} ${program})
   target_compile_definitions(${name} PRIVATE FOLDER="${CMAKE_CURRENT_BINARY_DIR}"
-    FAKES="--driver ${CMAKE_CURRENT_BINARY_DIR}/libfake_cuda_${program}.so --cublas $<TARGET_FILE:fake_cublas> ")
+    FAKES="--driver $<TARGET_FILE:fake_cuda> --cublas $<TARGET_FILE:fake_cublas> ")
 endfunction()

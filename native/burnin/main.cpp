@@ -5,8 +5,6 @@
 
 #include <cmath>
 #include <csignal>
-#include <cstdio>
-#include <exception>
 
 #include "burnin.hpp"
 #include "common/affinity.hpp"
@@ -113,14 +111,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::burnin
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::burnin::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "burnin: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "burnin: %s\n", error.what());
-    return shakedown::kCouldNotMeasure;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("burnin", argc, argv, shakedown::burnin::run); }

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/check.hpp"
 #include "common/isa.hpp"
 #include "memory.hpp"
 #include "product.hpp"
 #include "schedule.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

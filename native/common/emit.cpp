@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -10,9 +11,13 @@
 
 namespace shakedown {
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
 void Emitter::start(std::string_view program, int argc, char** argv, const Object& facts) {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
   const std::vector<std::string> words(argv, argv + argc);
   program_ = program;
   Object build;
@@ -20,7 +25,7 @@ void Emitter::start(std::string_view program, int argc, char** argv, const Objec
   build.add("compiler", kBuildCompiler).add("flags", kBuildFlags);
   Object event = of("start");
   event.add("program", program).add("schema", 1).add("unix_ns", unix_ns()).add("monotonic_ns", monotonic_ns());
-  event.add("host", host).add("pid", getpid()).add("argv", words).add("build", build).add("facts", facts);
+  event.add("host", host_name()).add("pid", getpid()).add("argv", words).add("build", build).add("facts", facts);
   write(event);
 }
 

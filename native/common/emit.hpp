@@ -12,6 +12,9 @@
 
 namespace shakedown {
 
+/// This host, as its kernel calls it; empty where that fails.
+std::string host_name();
+
 struct Residual {
   double value;
   double limit;

@@ -17,4 +17,9 @@ struct Error : std::runtime_error {
 Error usage(const std::string& what, const std::string& hint = "");
 Error cannot(const std::string& what, const std::string& hint = "");
 
+/// What main does in a program of one process: the exit code of `run`, or that of an exception, which is one line on
+/// standard error. `tells`: whether this process tells of an Error, which every rank of a job has alike. Programs of
+/// MPI ranks have mpi_main (job.hpp).
+int run_main(const char* program, int argc, char** argv, int (*run)(int argc, char** argv), bool tells = true);
+
 }  // namespace shakedown

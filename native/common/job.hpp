@@ -2,7 +2,6 @@
 #pragma once
 
 #include <mpi.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,12 +15,6 @@
 #include "error.hpp"
 
 namespace shakedown {
-
-inline std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 /// The MPI library's first line about itself.
 inline std::string mpi_version() {

@@ -3,9 +3,7 @@
 // in README.md.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -355,14 +353,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::fft
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::fft::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "fft: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "fft: %s\n", error.what());
-    return shakedown::kCouldNotMeasure;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("fft", argc, argv, shakedown::fft::run); }

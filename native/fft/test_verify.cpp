@@ -3,8 +3,8 @@
 #include <complex>
 #include <vector>
 
-#include "common/check.hpp"
 #include "fft.hpp"
+#include "testing/check.hpp"
 #include "verify.hpp"
 
 namespace {

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "common/check.hpp"
 #include "pages.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

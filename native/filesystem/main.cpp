@@ -12,12 +12,6 @@ namespace {
 
 constexpr double kSpare = 1.05;  // of the space that the files take
 
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 bool asked(const Options& options, Kernel kernel) {
   return std::find(options.kernels.begin(), options.kernels.end(), kernel) != options.kernels.end();
 }
@@ -136,7 +130,8 @@ void speeds(Emitter& emitter, Peers& peers, const Options& options, const std::s
   }
 }
 
-int run(int argc, char** argv, const Options& options) {
+int run(int argc, char** argv) {
+  const Options options = read_options(argc, argv);
   Peers peers(options.ranks == 1 ? 0 : launched_rank(), options.ranks, options.rendezvous, options.wait_s);
   FileSystem found;
   std::unique_ptr<Workplace> workplace;
@@ -177,17 +172,7 @@ int run(int argc, char** argv, const Options& options) {
 }  // namespace shakedown::filesystem
 
 int main(int argc, char** argv) {
-  using namespace shakedown;
   using namespace shakedown::filesystem;
   signal(SIGPIPE, SIG_IGN);  // NOLINT(bugprone-signal-handler,cert-sig30-c): a peer that went away is an error in words
-  try {
-    const Options options = read_options(argc, argv);
-    return run(argc, argv, options);
-  } catch (const Error& error) {
-    if (launched_rank() == 0) std::fprintf(stderr, "filesystem: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "filesystem: %s\n", error.what());
-    return kCouldNotMeasure;
-  }
+  return shakedown::run_main("filesystem", argc, argv, run, launched_rank() == 0);
 }

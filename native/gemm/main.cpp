@@ -2,8 +2,6 @@
 // threads. The operation and its data are in gemm.hpp, the check in verify.hpp, the model in README.md.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <exception>
 #include <iterator>
 
 #include "common/args.hpp"
@@ -310,14 +308,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::gemm
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::gemm::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "gemm: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "gemm: %s\n", error.what());
-    return shakedown::kCouldNotMeasure;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("gemm", argc, argv, shakedown::gemm::run); }

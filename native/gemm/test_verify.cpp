@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include "common/check.hpp"
+#include "testing/check.hpp"
 #include "verify.hpp"
 
 namespace {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -98,18 +97,5 @@ inline std::string level_of(std::size_t touched_bytes, std::size_t l2_bytes) {
 
 /// Add which device a case was on.
 inline void name_device(Object& params, const Info& info) { params.add("device", info.name).add("index", info.index); }
-
-/// The exit code of `run`; an Error is one line on standard error.
-inline int gpu_main(const char* program, const std::function<int()>& run) {
-  try {
-    return run();
-  } catch (const Error& error) {
-    std::fprintf(stderr, "%s: %s\n", program, error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", program, error.what());
-    return kCouldNotMeasure;
-  }
-}
 
 }  // namespace shakedown::gpu

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/ran.hpp"
 #include "emulate.hpp"
+#include "testing/check.hpp"
+#include "testing/run_program.hpp"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <limits>
 #include <string>
 
-#include "common/check.hpp"
 #include "formats.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

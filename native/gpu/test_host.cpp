@@ -2,10 +2,10 @@
 #include <cmath>
 #include <vector>
 
-#include "common/check.hpp"
 #include "cuda.hpp"
 #include "formats.hpp"
 #include "host.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

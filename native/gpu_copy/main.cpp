@@ -69,6 +69,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::gpu_copy
 
-int main(int argc, char** argv) {
-  return shakedown::gpu::gpu_main("gpu_copy", [&] { return shakedown::gpu_copy::run(argc, argv); });
-}
+int main(int argc, char** argv) { return shakedown::run_main("gpu_copy", argc, argv, shakedown::gpu_copy::run); }

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "common/check.hpp"
 #include "gpu/near.hpp"
-#include "gpu/testing.hpp"
+#include "testing/check.hpp"
+#include "testing/driver_states.hpp"
 
 namespace {
 

@@ -68,6 +68,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::gpu_fft
 
-int main(int argc, char** argv) {
-  return shakedown::gpu::gpu_main("gpu_fft", [&] { return shakedown::gpu_fft::run(argc, argv); });
-}
+int main(int argc, char** argv) { return shakedown::run_main("gpu_fft", argc, argv, shakedown::gpu_fft::run); }

@@ -1,8 +1,8 @@
 // The program on the host backend, and on the fake driver with a fake cuFFT in every state; transforms that are wrong.
-#include "common/check.hpp"
 #include "gpu/program.hpp"
-#include "gpu/testing.hpp"
 #include "gpu_fft.hpp"
+#include "testing/check.hpp"
+#include "testing/driver_states.hpp"
 
 namespace {
 

@@ -42,6 +42,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::gpu_gemm
 
-int main(int argc, char** argv) {
-  return shakedown::gpu::gpu_main("gpu_gemm", [&] { return shakedown::gpu_gemm::run(argc, argv); });
-}
+int main(int argc, char** argv) { return shakedown::run_main("gpu_gemm", argc, argv, shakedown::gpu_gemm::run); }

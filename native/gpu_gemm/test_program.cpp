@@ -2,10 +2,10 @@
 #include <cmath>
 #include <vector>
 
-#include "common/check.hpp"
 #include "gpu/host.hpp"
-#include "gpu/testing.hpp"
 #include "gpu_gemm.hpp"
+#include "testing/check.hpp"
+#include "testing/driver_states.hpp"
 
 namespace {
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/check.hpp"
 #include "gpu/program.hpp"
 #include "gpu_lj.hpp"
 #include "lj/testing.hpp"
 #include "tasks.hpp"
+#include "testing/check.hpp"
 
 namespace shakedown::gpu_lj {
 namespace {

@@ -140,6 +140,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::gpu_lj
 
-int main(int argc, char** argv) {
-  return shakedown::gpu::gpu_main("gpu_lj", [&] { return shakedown::gpu_lj::run(argc, argv); });
-}
+int main(int argc, char** argv) { return shakedown::run_main("gpu_lj", argc, argv, shakedown::gpu_lj::run); }

@@ -1,6 +1,6 @@
 // The program on the host backend, and on the fake driver with every state that a real one can be in.
-#include "common/check.hpp"
-#include "gpu/testing.hpp"
+#include "testing/check.hpp"
+#include "testing/driver_states.hpp"
 
 namespace {
 

@@ -53,6 +53,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::gpu_nbody
 
-int main(int argc, char** argv) {
-  return shakedown::gpu::gpu_main("gpu_nbody", [&] { return shakedown::gpu_nbody::run(argc, argv); });
-}
+int main(int argc, char** argv) { return shakedown::run_main("gpu_nbody", argc, argv, shakedown::gpu_nbody::run); }

@@ -22,6 +22,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return shakedown::gpu::gpu_main("gpu_query", [&] { return run(argc, argv); });
-}
+int main(int argc, char** argv) { return shakedown::run_main("gpu_query", argc, argv, run); }

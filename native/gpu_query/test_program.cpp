@@ -1,6 +1,6 @@
 // The query against the fake driver: devices in every mode are told, none is taken.
-#include "common/check.hpp"
-#include "gpu/testing.hpp"
+#include "testing/check.hpp"
+#include "testing/driver_states.hpp"
 
 namespace {
 

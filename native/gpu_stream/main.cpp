@@ -42,6 +42,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::gpu_stream
 
-int main(int argc, char** argv) {
-  return shakedown::gpu::gpu_main("gpu_stream", [&] { return shakedown::gpu_stream::run(argc, argv); });
-}
+int main(int argc, char** argv) { return shakedown::run_main("gpu_stream", argc, argv, shakedown::gpu_stream::run); }

@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
-#include "common/check.hpp"
 #include "common/error.hpp"
+#include "testing/check.hpp"
 
 namespace shakedown::hpl {
 namespace {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <map>
 
-#include "common/check.hpp"
-#include "testing/reference.hpp"
-#include "testing/run.hpp"
+#include "hpl/testing/reference.hpp"
+#include "hpl/testing/run.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

@@ -4,9 +4,9 @@
 
 #include <limits>
 
-#include "common/check.hpp"
 #include "common/isa.hpp"
-#include "testing/reference.hpp"
+#include "hpl/testing/reference.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <vector>
 
-#include "common/check.hpp"
 #include "messages.hpp"
 #include "panel.hpp"
 #include "system.hpp"
+#include "testing/check.hpp"
 #include "wire.hpp"
 #include "world.hpp"
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <set>
 
-#include "common/check.hpp"
+#include "hpl/testing/reference.hpp"
 #include "system.hpp"
-#include "testing/reference.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

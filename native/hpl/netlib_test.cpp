@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "common/check.hpp"
+#include "testing/check.hpp"
 
 namespace shakedown::hpl::netlib {
 namespace {

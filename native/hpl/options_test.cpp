@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "common/check.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

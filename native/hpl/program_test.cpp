@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "testing/program.hpp"
+#include "hpl/testing/program.hpp"
 
 namespace {
 

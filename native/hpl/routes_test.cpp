@@ -3,10 +3,10 @@
 #include <set>
 
 #include "broadcast.hpp"
-#include "common/check.hpp"
 #include "exchange.hpp"
 #include "gang.hpp"
-#include "testing/reference.hpp"
+#include "hpl/testing/reference.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

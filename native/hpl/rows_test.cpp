@@ -6,9 +6,9 @@
 #include <map>
 #include <numeric>
 
-#include "common/check.hpp"
+#include "hpl/testing/reference.hpp"
 #include "panel.hpp"
-#include "testing/reference.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

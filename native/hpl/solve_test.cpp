@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "common/check.hpp"
-#include "testing/reference.hpp"
+#include "hpl/testing/reference.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

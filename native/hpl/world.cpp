@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/affinity.hpp"
+#include "common/emit.hpp"
 
 namespace shakedown::hpl {
 namespace {

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "common/affinity.hpp"
-#include "common/check.hpp"
-#include "testing/mpi.h"
+#include "testing/check.hpp"
+#include "testing/mpi_in_threads/mpi.h"
 
 namespace {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/check.hpp"
 #include "hpl/testing/run.hpp"
 #include "testing.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

@@ -6,12 +6,12 @@
 #include <random>
 #include <thread>
 
-#include "common/check.hpp"
 #include "gpu/emulate.hpp"
 #include "gpu/host.hpp"
 #include "hpl/matrix.hpp"
 #include "hpl/rows.hpp"
 #include "hpl/testing/reference.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "before.hpp"
-#include "common/check.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

@@ -15,11 +15,12 @@
 #include <vector>
 
 #include "gpu/host.hpp"
-#include "gpu/testing.hpp"
 #include "hpl/testing/program.hpp"
 #include "hpl/testing/reference.hpp"
 #include "hpl/world.hpp"
 #include "hpl_gpu.hpp"
+#include "testing/driver_states.hpp"
+#include "testing/host_module.hpp"
 
 namespace shakedown::hpl_gpu::testing {
 
@@ -36,7 +37,7 @@ using hpl::testing::text_of;
 // Factorizations.
 
 /// Do `work` on each rank of the configuration's grid, with a device of its own. Messages of up to `eager_bytes` are
-/// sent at once (hpl/testing/mpi.h).
+/// sent at once (testing/mpi_in_threads/mpi.h).
 inline void on_ranks(const hpl::Config& config, std::size_t eager_bytes,
                      const std::function<void(int rank, const Grid& grid, gpu::Device& device)>& work) {
   const int ranks = config.p * config.q;
@@ -172,7 +173,7 @@ inline void sweeps_alike(Checks& checks, const Program& program) {
   }
 }
 
-/// On a driver in this state (words of gpu/fake_cuda.cpp).
+/// On a driver in this state (words of testing/fake_cuda.cpp).
 inline RanOnRanks run_on_fakes(const Program& program, const std::string& state, std::vector<std::string> words,
                                int ranks = 1) {
   setenv("FAKE_CUDA", state.c_str(), 1);
@@ -221,12 +222,17 @@ inline std::string write_dat(const std::string& name, const std::string& out) {
 
 }  // namespace shakedown::hpl_gpu::testing
 
-/// The kernels that CMake would embed. The fake driver never looks at them: they must not be empty.
+/// The kernels that CMake would embed, which the fake driver never looks at (they must not be empty), and those that it
+/// runs in their place.
 #define SHAKEDOWN_TEST_IMAGE(name)                               \
   extern "C" {                                                   \
   extern const unsigned char shakedown_gpu_image_##name[1];      \
   extern const std::uint64_t shakedown_gpu_image_##name##_bytes; \
   const unsigned char shakedown_gpu_image_##name[1] = {0};       \
   const std::uint64_t shakedown_gpu_image_##name##_bytes = 1;    \
+  const shakedown::gpu::Module* shakedown_host_module() {        \
+    static const auto module = shakedown::name::module({});      \
+    return &module;                                              \
+  }                                                              \
   }                                                              \
   static_assert(true)

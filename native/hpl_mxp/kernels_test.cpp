@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "calls.hpp"
-#include "common/check.hpp"
 #include "gpu/formats.hpp"
 #include "gpu/host.hpp"
 #include "hpl/testing/reference.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-#include "common/check.hpp"
 #include "hpl_gpu/before.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

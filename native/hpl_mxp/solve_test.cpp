@@ -4,11 +4,11 @@
 #include <cmath>
 #include <map>
 
-#include "common/check.hpp"
 #include "common/clock.hpp"
 #include "factor.hpp"
 #include "hpl_gpu/testing.hpp"
 #include "refine.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

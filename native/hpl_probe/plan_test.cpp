@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "common/check.hpp"
 #include "common/error.hpp"
+#include "testing/check.hpp"
 
 using namespace shakedown;
 using namespace shakedown::hpl_probe;

@@ -1,6 +1,6 @@
 #include "verify.hpp"
 
-#include "common/check.hpp"
+#include "testing/check.hpp"
 
 using namespace shakedown;
 using namespace shakedown::hpl_probe;

@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <exception>
 
 #include "common/args.hpp"
 #include "common/emit.hpp"
@@ -112,14 +110,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::latency
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::latency::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "latency: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "latency: %s\n", error.what());
-    return shakedown::kCouldNotMeasure;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("latency", argc, argv, shakedown::latency::run); }

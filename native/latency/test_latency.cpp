@@ -1,9 +1,9 @@
 // Every chain is one cycle through all of its lines, the loads end where they must, and the program's refusals.
 #include <set>
 
-#include "common/check.hpp"
-#include "common/ran.hpp"
 #include "latency.hpp"
+#include "testing/check.hpp"
+#include "testing/run_program.hpp"
 
 namespace {
 

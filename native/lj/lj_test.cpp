@@ -4,11 +4,11 @@
 #include <set>
 
 #include "cells.hpp"
-#include "common/check.hpp"
 #include "common/isa.hpp"
 #include "cpu.hpp"
 #include "fluid.hpp"
 #include "testing.hpp"
+#include "testing/check.hpp"
 
 namespace shakedown::lj {
 namespace {

@@ -1,7 +1,5 @@
 // lj: a Lennard-Jones fluid at constant energy on the CPU. The story: parse -> for each number of threads, particles
 // and each precision: measure one fluid (run.cpp) -> emit.
-#include <cstdio>
-#include <exception>
 
 #include "common/isa.hpp"
 #include "cpu.hpp"
@@ -54,14 +52,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::lj
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::lj::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "lj: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "lj: %s\n", error.what());
-    return shakedown::kCouldNotMeasure;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("lj", argc, argv, shakedown::lj::run); }

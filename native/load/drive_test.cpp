@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "common/affinity.hpp"
-#include "common/check.hpp"
 #include "common/clock.hpp"
 #include "common/isa.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

@@ -2,7 +2,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -162,14 +161,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::load
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::load::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "load: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "load: %s\n", error.what());
-    return shakedown::kCouldNotMeasure;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("load", argc, argv, shakedown::load::run); }

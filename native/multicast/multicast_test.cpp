@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "common/check.hpp"
 #include "common/error.hpp"
 #include "interfaces.hpp"
 #include "packet.hpp"
 #include "search.hpp"
 #include "sockets.hpp"
 #include "tally.hpp"
+#include "testing/check.hpp"
 #include "totals.hpp"
 
 namespace {

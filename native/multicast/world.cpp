@@ -1,5 +1,6 @@
 // The job: who is where, with which interfaces; waiting asleep; clocks.
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>

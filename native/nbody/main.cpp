@@ -1,8 +1,6 @@
 // nbody: all pairs of bodies, softened gravity, leapfrog. The story: parse -> for each number of threads, bodies and
 // each precision: make the bodies, load, find the field (warm-up), measure samples of steps, check forces, energy and
 // momentum, emit.
-#include <cstdio>
-#include <exception>
 
 #include "bodies.hpp"
 #include "common/emit.hpp"
@@ -88,14 +86,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::nbody
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::nbody::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "nbody: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "nbody: %s\n", error.what());
-    return shakedown::kCouldNotMeasure;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("nbody", argc, argv, shakedown::nbody::run); }

@@ -63,22 +63,17 @@ Object measure(std::int64_t rounds) {
   return found;
 }
 
+int run(int argc, char** argv) {
+  Args args(argc, argv, "nbody_peers: our AVX-512 loop beside what bounds it.");
+  const auto rounds = args.integer("rounds", 200, 1, "times that each is run");
+  args.finish();
+  choose_isa("avx512", isas_built());
+  std::printf("%s\n",
+              to_json(Object().add("fp32", measure<float>(rounds)).add("fp64", measure<double>(rounds))).c_str());
+  return kOk;
+}
+
 }  // namespace
 }  // namespace shakedown::nbody
 
-int main(int argc, char** argv) {
-  using namespace shakedown;
-  try {
-    Args args(argc, argv, "nbody_peers: our AVX-512 loop beside what bounds it.");
-    const auto rounds = args.integer("rounds", 200, 1, "times that each is run");
-    args.finish();
-    choose_isa("avx512", nbody::isas_built());
-    std::printf("%s\n",
-                to_json(Object().add("fp32", nbody::measure<float>(rounds)).add("fp64", nbody::measure<double>(rounds)))
-                    .c_str());
-    return kOk;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "nbody_peers: %s\n", error.what());
-    return error.code;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("nbody_peers", argc, argv, shakedown::nbody::run); }

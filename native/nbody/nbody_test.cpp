@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "bodies.hpp"
-#include "common/check.hpp"
 #include "common/isa.hpp"
 #include "cpu.hpp"
 #include "physics_test.hpp"
+#include "testing/check.hpp"
 
 namespace shakedown::nbody {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bodies.hpp"
-#include "common/check.hpp"
+#include "testing/check.hpp"
 
 namespace shakedown::nbody {
 

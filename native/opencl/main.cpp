@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <barrier>
 #include <cmath>
-#include <cstdio>
 #include <exception>
 #include <set>
 #include <thread>
@@ -166,14 +165,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::opencl
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::opencl::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "opencl: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "opencl: %s\n", error.what());
-    return shakedown::kCouldNotMeasure;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("opencl", argc, argv, shakedown::opencl::run); }

@@ -1,9 +1,10 @@
 // The program against libraries that are right, wrong, incomplete or without devices: exit codes, words, cases.
 
+#include <cstdlib>
 #include <string>
 
-#include "common/check.hpp"
-#include "common/ran.hpp"
+#include "testing/check.hpp"
+#include "testing/run_program.hpp"
 
 namespace {
 
@@ -12,13 +13,17 @@ using shakedown::Ran;
 
 Ran run(const std::string& arguments) { return shakedown::run_command(FOLDER "/opencl " + arguments); }
 
-Ran fake(const std::string& name, const std::string& more = "") {
-  return run("--library " FOLDER "/libfake_opencl_" + name +
-             ".so --bodies 256 --elements 4096 --samples 2 --together 0.05 " + more);
+/// The fake OpenCL, with this fault of native/testing/fake_opencl.cpp; `lack`: without some of its functions.
+Ran fake(const std::string& fault, const std::string& more = "", const std::string& lack = "") {
+  setenv("FAKE_OPENCL", fault.c_str(), 1);
+  Ran ran = run("--library " FAKE_FOLDER "/libfake_opencl" + lack +
+                ".so --bodies 256 --elements 4096 --samples 2 --together 0.05 " + more);
+  unsetenv("FAKE_OPENCL");
+  return ran;
 }
 
 void right(Checks& checks) {
-  const auto ran = fake("right");
+  const auto ran = fake("");
   checks.equal(ran.code, 0, "two devices that compute right: " + ran.text);
   checks.equal(ran.count("\"kernel\":\"triad\""), 4, "a triad on each, in both precisions");
   checks.equal(ran.count("\"kernel\":\"nbody\""), 6, "bodies likewise, and once more at the same time");
@@ -26,10 +31,10 @@ void right(Checks& checks) {
   checks.that(ran.says("\"devices\":2}"), "two devices are counted");
   checks.that(ran.says("\"name\":\"Fake GPU\",\"kind\":\"gpu\""), "names are trimmed, and kinds told");
   checks.that(ran.says("\"flop\":") && ran.says("\"bytes\":"), "with their work");
-  const auto one = fake("right", "--devices gpu --precision s");
+  const auto one = fake("", "--devices gpu --precision s");
   checks.equal(one.code, 0, one.text);
   checks.that(one.says("\"devices\":1}") && !one.says("\"pattern\":\"together\""), "one alone has nobody beside it");
-  checks.equal(fake("right", "--devices 1").count("Fake CPU\",\"index\":1"), 4, "a device by its number");
+  checks.equal(fake("", "--devices 1").count("Fake CPU\",\"index\":1"), 4, "a device by its number");
   const auto single = fake("no_double");
   checks.equal(single.code, 0, "devices without double precision");
   checks.that(single.says("opencl-double") && !single.says("\"precision\":\"double\""),
@@ -63,10 +68,10 @@ void absent(Checks& checks) {
   const auto device = fake("no_device");
   checks.equal(device.code, 3, "no device");
   checks.that(device.says("Fake platform"), "names the platform: " + device.text);
-  const auto half = fake("incomplete");
+  const auto half = fake("", "", "_no_finish");
   checks.equal(half.code, 3, "a library without clFinish");
   checks.that(half.says("has no clFinish"), half.text);
-  const auto kind = fake("right", "--devices accelerator");
+  const auto kind = fake("", "--devices accelerator");
   checks.equal(kind.code, 3, "no accelerator");
   checks.that(kind.says("0 Fake GPU (gpu), 1 Fake CPU (cpu)"), "lists what is here: " + kind.text);
   checks.equal(run("--precision q").code, 2, "an unknown precision");

@@ -1,5 +1,6 @@
 // The job: who is where, pinned to which CPU.
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>

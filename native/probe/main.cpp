@@ -2,7 +2,6 @@
 // the hardware: see README.md for the model.
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <iterator>
 #include <memory>
 
@@ -258,14 +257,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::probe
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::probe::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "probe: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "probe: %s\n", error.what());
-    return shakedown::kCouldNotMeasure;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("probe", argc, argv, shakedown::probe::run); }

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "common/check.hpp"
 #include "common/isa.hpp"
 #include "measure.hpp"
 #include "probe.hpp"
+#include "testing/check.hpp"
 
 namespace {
 

@@ -1,7 +1,5 @@
 // stream: memory and cache bandwidth by McCalpin's kernels, every element verified. The story: parse -> for each number
 // of threads and each size: allocate and touch -> for each kernel: choose the loop, warm up, measure, verify, emit.
-#include <cstdio>
-#include <exception>
 
 #include "common/emit.hpp"
 #include "common/isa.hpp"
@@ -231,14 +229,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::stream
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::stream::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "stream: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "stream: %s\n", error.what());
-    return shakedown::kCouldNotMeasure;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("stream", argc, argv, shakedown::stream::run); }

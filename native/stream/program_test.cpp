@@ -1,6 +1,6 @@
 // What must be true of the program as a whole: its exit codes and its events.
-#include "common/ran.hpp"
 #include "testing.hpp"
+#include "testing/run_program.hpp"
 
 namespace shakedown::stream {
 namespace {

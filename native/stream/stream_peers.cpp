@@ -1,5 +1,6 @@
-// Our copy beside the C library's memcpy: the same arrays, the same pinned team, in turn. For scripts/bench/peers/stream.py;
-// not installed. Prints one JSON object: seconds of each pass of each, and the bytes in STREAM's counting.
+// Our copy beside the C library's memcpy: the same arrays, the same pinned team, in turn. For
+// scripts/bench/peers/stream.py; not installed. Prints one JSON object: seconds of each pass of each, and the bytes in
+// STREAM's counting.
 #include <cstdio>
 #include <cstring>
 
@@ -57,11 +58,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::stream
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::stream::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "stream_peers: %s\n", error.what());
-    return error.code;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("stream_peers", argc, argv, shakedown::stream::run); }

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/check.hpp"
 #include "common/error.hpp"
+#include "testing/check.hpp"
 
 namespace shakedown::stream {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/ran.hpp"
 #include "hpl/world.hpp"
+#include "testing/check.hpp"
+#include "testing/run_program.hpp"
 
 namespace shakedown::hpl::testing {
 

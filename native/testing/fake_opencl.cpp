@@ -1,5 +1,7 @@
-// An OpenCL for the tests, of one platform with two devices, in one of several conditions (-DFAKE_...). It computes the
-// two kernels of bench.cpp on the host, by their names, or does wrong in one way.
+// An OpenCL for the tests, of one platform with two devices. It computes the two kernels of native/opencl/bench.cpp on
+// the host, by their names, or, as FAKE_OPENCL says, is wrong in one way: "wrong_triad" and "wrong_bodies" damage a
+// result, "unwritten" computes nothing, "no_platform", "no_device", "no_double" and "no_build" have none,
+// "lost_together" loses a device while another works.
 #include <atomic>
 #include <cmath>
 #include <cstddef>
@@ -9,7 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "fault.hpp"
+
 namespace {
+
+bool fault(const char* name) { return shakedown::testing::fault_is("FAKE_OPENCL", name); }
 
 struct Buffer {
   std::vector<unsigned char> bytes;
@@ -50,9 +56,7 @@ void triad(const Kernel& kernel, std::size_t n) {
   const Real* b = data<Real>(pointed(kernel, 1));
   const Real* c = data<Real>(pointed(kernel, 2));
   for (std::size_t i = 0; i < n; ++i) a[i] = b[i] + argument<Real>(kernel, 3) * c[i];
-#ifdef FAKE_WRONG_TRIAD
-  a[n / 2] += 1;
-#endif
+  if (fault("wrong_triad")) a[n / 2] += 1;
 }
 
 template <class Real>
@@ -60,11 +64,7 @@ void bodies(const Kernel& kernel, std::size_t n) {
   Real* out = data<Real>(pointed(kernel, 0));
   const Real* body = data<Real>(pointed(kernel, 1));
   const auto all = static_cast<std::size_t>(argument<std::int32_t>(kernel, 2));
-#ifdef FAKE_WRONG_BODIES
-  const std::size_t added = all - all / 64;  // one body of 64 is forgotten
-#else
-  const std::size_t added = all;
-#endif
+  const std::size_t added = fault("wrong_bodies") ? all - all / 64 : all;  // one body of 64 is forgotten
   for (std::size_t i = 0; i < n; ++i) {
     Real sum[3] = {};
     for (std::size_t j = 0; j < added; ++j) {
@@ -96,14 +96,10 @@ std::int32_t answer(const std::string& text, std::size_t room, void* out, std::s
 extern "C" {
 
 std::int32_t clGetPlatformIDs(std::uint32_t, void** out, std::uint32_t* count) {
-#ifdef FAKE_NO_PLATFORM
-  (void)out, (void)count;
-  return -1001;
-#else
+  if (fault("no_platform")) return -1001;
   if (count != nullptr) *count = 1;
   if (out != nullptr) out[0] = &platform_mark;
   return 0;
-#endif
 }
 
 std::int32_t clGetPlatformInfo(void*, std::uint32_t what, std::size_t room, void* out, std::size_t* needed) {
@@ -111,14 +107,10 @@ std::int32_t clGetPlatformInfo(void*, std::uint32_t what, std::size_t room, void
 }
 
 std::int32_t clGetDeviceIDs(void*, std::uint64_t, std::uint32_t, void** out, std::uint32_t* count) {
-#ifdef FAKE_NO_DEVICE
-  (void)out, (void)count;
-  return -1;
-#else
+  if (fault("no_device")) return -1;
   if (count != nullptr) *count = 2;
   if (out != nullptr) out[0] = &device_marks[0], out[1] = &device_marks[1];
   return 0;
-#endif
 }
 
 std::int32_t clGetDeviceInfo(void* device, std::uint32_t what, std::size_t room, void* out, std::size_t* needed) {
@@ -137,11 +129,7 @@ std::int32_t clGetDeviceInfo(void* device, std::uint32_t what, std::size_t room,
     case 0x102B:
       return answer(device == &device_marks[0] ? "  Fake GPU " : "Fake CPU", room, out, needed);
     case 0x1030:
-#ifdef FAKE_NO_DOUBLE
-      return answer("cl_khr_global_int32_base_atomics", room, out, needed);
-#else
-      return answer("cl_khr_fp64", room, out, needed);
-#endif
+      return answer(fault("no_double") ? "cl_khr_global_int32_base_atomics" : "cl_khr_fp64", room, out, needed);
     default:
       return answer("fake 1.0", room, out, needed);
   }
@@ -166,9 +154,7 @@ void* clCreateProgramWithSource(void*, std::uint32_t, const char**, const std::s
 }
 
 std::int32_t clBuildProgram(void* program, std::uint32_t, void* const*, const char* options, void (*)(), void*) {
-#ifdef FAKE_NO_BUILD
-  return -11;
-#endif
+  if (fault("no_build")) return -11;
   static_cast<Program*>(program)->in_double = std::strstr(options, "IN_DOUBLE") != nullptr;
   return 0;
 }
@@ -213,25 +199,18 @@ std::int32_t clEnqueueReadBuffer(void*, void* buffer, std::uint32_t, std::size_t
 std::int32_t clEnqueueNDRangeKernel(void* queue, void* of, std::uint32_t, const std::size_t*, const std::size_t* global,
                                     const std::size_t*, std::uint32_t, void* const*, void**) {
   auto& kernel = *static_cast<Kernel*>(of);
-#ifdef FAKE_LOST_TOGETHER  // a device that fails only while another works, too
   auto* one = static_cast<Queue*>(queue);
-  if (one->device == 0 && queues_alive > 1) one->lost = true;
+  // A device that fails only while another works, too.
+  if (fault("lost_together") && one->device == 0 && queues_alive > 1) one->lost = true;
   if (one->lost) return -36;
-#endif
-  (void)queue;
-#ifndef FAKE_UNWRITTEN
+  if (fault("unwritten")) return 0;
   const bool in_double = kernel.program->in_double;
   if (kernel.name == "triad") in_double ? triad<double>(kernel, *global) : triad<float>(kernel, *global);
   if (kernel.name == "bodies") in_double ? bodies<double>(kernel, *global) : bodies<float>(kernel, *global);
-#else
-  (void)kernel, (void)global;
-#endif
   return 0;
 }
 
-#ifndef FAKE_INCOMPLETE
 std::int32_t clFinish(void*) { return 0; }
-#endif
 std::int32_t clReleaseMemObject(void* buffer) {
   delete static_cast<Buffer*>(buffer);
   return 0;

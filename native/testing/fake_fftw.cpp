@@ -1,5 +1,7 @@
-// A library with FFTW's interface that computes sums as they are defined, and one for each way to be wrong. The macro
-// says which: see CMakeLists.txt.
+// A library with FFTW's interface that computes sums as they are defined or, as FAKE_FFTW says, is wrong in one way:
+// "wrong_point" and "nan" damage a point, "unwritten" leaves one, "swapped" takes the signs the other way, "identity"
+// transforms nothing, "rough" computes in single precision, "crash" ends the program by a signal, "no_plan" has no
+// plan.
 #include <cmath>
 #include <complex>
 #include <csignal>
@@ -8,7 +10,11 @@
 #include <limits>
 #include <vector>
 
+#include "fault.hpp"
+
 namespace {
+
+bool fault(const char* name) { return shakedown::testing::fault_is("FAKE_FFTW", name); }
 
 template <class T>
 struct Plan {
@@ -16,23 +22,15 @@ struct Plan {
   int sign;
 };
 
-/// One dimension after the other, by definition.
-template <class T>
+/// One dimension after the other, by definition, in the arithmetic of Real.
+template <class Real, class T>
 void transform(const Plan<T>& plan, const std::complex<T>* in, std::complex<T>* out) {
-#ifdef FAKE_ROUGH  // the arithmetic of the next smaller format
-  using Real = float;
-#else
-  using Real = long double;
-#endif
   std::size_t points = 1;
   for (const int length : plan.lengths) points *= static_cast<std::size_t>(length);
   const auto scale = static_cast<T>(plan.sign < 0 ? 1 : points);
   std::vector<std::complex<Real>> data(points);
   for (std::size_t i = 0; i < points; ++i) data[i] = {static_cast<Real>(in[i].real()), static_cast<Real>(in[i].imag())};
-  int sign = plan.sign;
-#ifdef FAKE_SWAPPED
-  sign = -sign;
-#endif
+  const int sign = fault("swapped") ? -plan.sign : plan.sign;
   std::size_t inner = 1;
   for (std::size_t d = plan.lengths.size(); d-- > 0;) {
     const auto n = static_cast<std::size_t>(plan.lengths[d]);
@@ -53,30 +51,25 @@ void transform(const Plan<T>& plan, const std::complex<T>* in, std::complex<T>* 
     }
     inner *= n;
   }
+  const bool identity = fault("identity");  // there and back again is right
   for (std::size_t i = 0; i < points; ++i) {
-#ifdef FAKE_IDENTITY  // there and back again is right
-    out[i] = in[i] * scale;
-#else
-    out[i] = {static_cast<T>(data[i].real()), static_cast<T>(data[i].imag())};
-#endif
+    out[i] = identity ? in[i] * scale : std::complex<T>(static_cast<T>(data[i].real()), static_cast<T>(data[i].imag()));
   }
-  (void)scale;
-#if defined(FAKE_WRONG_POINT)
-  out[points / 3] += static_cast<T>(1e-4);
-#elif defined(FAKE_NAN)
-  out[points / 3] = std::numeric_limits<T>::quiet_NaN();
-#elif defined(FAKE_UNWRITTEN)
-  if (sign < 0) out[points - 1] = std::numeric_limits<T>::quiet_NaN();
-#elif defined(FAKE_CRASH)
-  std::raise(SIGSEGV);
-#endif
+  if (fault("wrong_point")) out[points / 3] += static_cast<T>(1e-4);
+  if (fault("nan")) out[points / 3] = std::numeric_limits<T>::quiet_NaN();
+  if (fault("unwritten") && sign < 0) out[points - 1] = std::numeric_limits<T>::quiet_NaN();
+  if (fault("crash")) std::raise(SIGSEGV);
+}
+
+template <class T>
+void execute(void* plan, std::complex<T>* in, std::complex<T>* out) {
+  const auto& asked = *static_cast<const Plan<T>*>(plan);
+  fault("rough") ? transform<float>(asked, in, out) : transform<long double>(asked, in, out);
 }
 
 template <class T>
 void* make(int rank, const int* n, int sign) {
-#ifdef FAKE_NO_PLAN
-  return rank < 0 ? static_cast<void*>(const_cast<int*>(n)) : nullptr;
-#endif
+  if (fault("no_plan")) return nullptr;
   return new Plan<T>{{n, n + rank}, sign};
 }
 
@@ -91,19 +84,13 @@ void* fftw_plan_many_dft(int rank, const int* n, int, std::complex<double>*, con
                          std::complex<double>*, const int*, int, int, int sign, unsigned) {
   return make<double>(rank, n, sign);
 }
-void fftw_execute_dft(void* plan, std::complex<double>* in, std::complex<double>* out) {
-  transform(*static_cast<Plan<double>*>(plan), in, out);
-}
+void fftw_execute_dft(void* plan, std::complex<double>* in, std::complex<double>* out) { execute(plan, in, out); }
 void fftw_destroy_plan(void* plan) { delete static_cast<Plan<double>*>(plan); }
 
-#ifndef FAKE_NO_SINGLE
 void* fftwf_plan_many_dft(int rank, const int* n, int, std::complex<float>*, const int*, int, int, std::complex<float>*,
                           const int*, int, int, int sign, unsigned) {
   return make<float>(rank, n, sign);
 }
-void fftwf_execute_dft(void* plan, std::complex<float>* in, std::complex<float>* out) {
-  transform(*static_cast<Plan<float>*>(plan), in, out);
-}
+void fftwf_execute_dft(void* plan, std::complex<float>* in, std::complex<float>* out) { execute(plan, in, out); }
 void fftwf_destroy_plan(void* plan) { delete static_cast<Plan<float>*>(plan); }
-#endif
 }

@@ -6,7 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "host.hpp"
+#include "fault.hpp"
+#include "gpu/host.hpp"
 
 namespace {
 
@@ -15,10 +16,7 @@ using shakedown::gpu::Format;
 using shakedown::gpu::Handle;
 using shakedown::gpu::Product;
 
-std::string fault() {
-  const char* word = std::getenv("FAKE_CUBLAS");
-  return word == nullptr ? "" : word;
-}
+bool fault(const char* name) { return shakedown::testing::fault_is("FAKE_CUBLAS", name); }
 
 Blas& blas() {
   static auto devices = shakedown::gpu::host_devices(1);
@@ -57,9 +55,9 @@ bool fits(const Product& p) {
 
 int multiply(const Product& product) {
   if (!fits(product)) return 7;
-  if (fault() == "nothing") return 0;
+  if (fault("nothing")) return 0;
   blas().gemm(product, nullptr);
-  if (fault() == "wrong") std::memset(product.c, 0x3f, 8);
+  if (fault("wrong")) std::memset(product.c, 0x3f, 8);
   return 0;
 }
 
@@ -85,7 +83,7 @@ std::atomic<int> fake_handles{0}, fake_moves{0};
 std::atomic<Handle> fake_stream{nullptr};
 
 int cublasCreate_v2(Handle* handle) {
-  if (fault() == "old") return 1;
+  if (fault("old")) return 1;
   blas();
   *handle = new Made;
   ++fake_handles;

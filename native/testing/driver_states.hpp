@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "common/check.hpp"
 #include "common/error.hpp"
-#include "common/ran.hpp"
+#include "testing/check.hpp"
+#include "testing/run_program.hpp"
 
 namespace shakedown::gpu {
 

@@ -1,9 +1,11 @@
-// A libcuda.so for tests: devices whose memory is the host's and whose kernels are a program's host equivalents, so
-// that everything else of the CUDA backend runs as it is. SHAKEDOWN_FAKE_MODULE names the program's module.
+// A libcuda.so for tests: devices whose memory is the host's and whose kernels are the host equivalents of the program
+// that loads it (host_module.hpp), so that everything else of the CUDA backend runs as it is.
 //
 // FAKE_CUDA is words with numbers: devices 2, driver 12040, init 100, count 0, mode 3, retain 46 (which every device
 // answers; retain_of 1 limits it to that one), load 222, room 1048576 (bytes that a device has), peers 0, architecture
 // 75, lost_after 5 (the device `of` 1 answers everything with `code` 999 after so many launches), name MIG.
+#include <dlfcn.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -13,11 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu.hpp"
-
-namespace SHAKEDOWN_FAKE_NAMESPACE {
-extern const shakedown::gpu::Module kModule;
-}
+#include "host_module.hpp"
 
 namespace {
 
@@ -180,7 +178,9 @@ int cuModuleLoadData(Handle* module, const void*) {
 }
 int cuModuleUnload(Handle) { return 0; }
 int cuModuleGetFunction(Handle* function, Handle, const char* name) {
-  for (const HostKernel& kernel : SHAKEDOWN_FAKE_NAMESPACE::kModule.host) {
+  const auto program = reinterpret_cast<decltype(&shakedown_host_module)>(dlsym(RTLD_DEFAULT, "shakedown_host_module"));
+  if (program == nullptr) return 500;
+  for (const HostKernel& kernel : program()->host) {
     if (std::strcmp(kernel.name, name) == 0) return *function = const_cast<HostKernel*>(&kernel), 0;
   }
   return 500;

@@ -1,32 +1,35 @@
-// A libcufft.so for tests: what the backend calls of cuFFT. Each transform is a kernel "transform" of the fake driver,
+// A libcufft.so for tests: what the backend calls of cuFFT. Each transform is a kernel that the fake driver launches,
 // so that a device that is lost there is lost here. FAKE_CUFFT is a word: "refused" has no plan for lengths with a
 // factor of 5, "full" has no memory for a plan, "old" asks for a newer driver, "wrong" damages a point, "nothing"
 // writes none, "backwards" takes the sign the other way, "scaled" divides on the way back, "greedy" works in 1 GiB,
 // "lazy" does only the first transform of a batch.
 #include <complex>
 #include <cstdlib>
-#include <string>
 #include <vector>
 
-#include "gpu.hpp"
-#include "transforms.hpp"
+#include "fault.hpp"
+#include "gpu/gpu.hpp"
+#include "gpu/transforms.hpp"
 
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 extern "C" {
-int cuModuleGetFunction(shakedown::gpu::Handle* function, shakedown::gpu::Handle module, const char* name);
 int cuLaunchKernel(shakedown::gpu::Handle function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                    unsigned, shakedown::gpu::Handle stream, void** arguments, void** extra);
 }
 
 namespace {
 
-using shakedown::gpu::Handle;
-using shakedown::gpu::TransformShape;
+namespace gpu = shakedown::gpu;
+using gpu::Handle;
+using gpu::TransformShape;
 
-bool fault(const char* word) {
-  const char* text = std::getenv("FAKE_CUFFT");
-  return text != nullptr && std::string(text) == word;
+bool fault(const char* name) { return shakedown::testing::fault_is("FAKE_CUFFT", name); }
+
+void transform(const gpu::Grid&, const TransformShape* shape, int direction, const void* in, void* out) {
+  const auto plan = gpu::host_transforms()->plan(*shape);
+  plan->run(in, out, direction < 0 ? gpu::Way::forward : gpu::Way::backward, nullptr);
 }
+const gpu::HostKernel kTransform = gpu::host_kernel<transform>("transform");
 
 struct Plan {
   TransformShape shape;
@@ -58,9 +61,9 @@ int execute(int plan, void* in, void* out, int direction) {
   const TransformShape* address = &shape;
   int sign = fault("backwards") ? -direction : direction;
   void* arguments[] = {static_cast<void*>(&address), &sign, static_cast<void*>(&in), static_cast<void*>(&out)};
-  Handle kernel = nullptr;
-  if (cuModuleGetFunction(&kernel, nullptr, "transform") != 0) return 5;
-  if (cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr) != 0) return 6;
+  // A function of the fake driver is a kernel of the host.
+  if (cuLaunchKernel(const_cast<gpu::HostKernel*>(&kTransform), 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr) != 0)
+    return 6;
   shape.in_double ? damage(shape, direction, static_cast<std::complex<double>*>(out))
                   : damage(shape, direction, static_cast<std::complex<float>*>(out));
   return 0;
