@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "common/check.hpp"
 #include "common/error.hpp"
 #include "loops.hpp"
+#include "testing/check.hpp"
 
 namespace shakedown::radio {
 namespace {
@@ -221,12 +221,10 @@ void test_instruction_sets(Checks& checks) {
       std::iota(numbers.begin(), numbers.end(), 0U);
       std::vector<float> plain;
       for (const Isa* const isa : isas_here()) {
-        std::vector<double> scratch(static_cast<std::size_t>(points) * static_cast<std::size_t>(isa->lanes) + 8);
-        auto at = reinterpret_cast<std::uintptr_t>(scratch.data());
-        auto* const aligned = reinterpret_cast<double*>((at + 63) / 64 * 64);
+        const Aligned scratch(static_cast<std::size_t>(points) * static_cast<std::size_t>(isa->lanes));
         std::vector<float> losses(59 + 53);
-        isa->losses(links, 0, &numbers[1], 59, aligned, losses.data());
-        isa->losses(links, 6, &numbers[7], 53, aligned, losses.data() + 59);
+        isa->losses(links, 0, &numbers[1], 59, scratch.data(), losses.data());
+        isa->losses(links, 6, &numbers[7], 53, scratch.data(), losses.data() + 59);
         if (plain.empty()) plain = losses;
         for (std::size_t i = 0; i < losses.size(); ++i) {
           checks.that(losses[i] == plain[i] && std::isfinite(losses[i]),

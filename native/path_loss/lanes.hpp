@@ -276,7 +276,7 @@ SHAKEDOWN_LANES Lanes<R, W> log(Lanes<R, W> x) {
   const L small = L(2) * s + L(2) * s * s2 * sum;
   const L found = e * L(both ? lanes_detail::kLn2High : lanes_detail::kLn2HighSingle) +
                   (small + e * L(both ? lanes_detail::kLn2Low : lanes_detail::kLn2LowSingle));
-  return select(x >= L(0), found, (x - x) / (x - x));
+  return select(x >= L(0), found, L(__builtin_nan("")));
 }
 
 template <class R, int W>

@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "common/check.hpp"
 #include "order.hpp"
+#include "testing/check.hpp"
 
 namespace shakedown::radio {
 namespace {
@@ -104,6 +104,7 @@ void test_spread(Checks& checks) {
     const L found = spread(values, most, counts, ranks);
     for (int lane = 0; lane < kWidth; ++lane) {
       std::vector<double> column;
+      column.reserve(kRows);
       for (int row = 0; row < static_cast<int>(counts[lane]); ++row) column.push_back(values[row * kWidth + lane]);
       std::sort(column.begin(), column.end());
       const auto rank = static_cast<std::size_t>(ranks[lane]);

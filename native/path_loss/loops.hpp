@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,21 @@ struct Isa {
 std::vector<std::string> isas_built();
 const Isa& isa_of(const std::string& name);
 std::vector<const Isa*> isas_here();
+
+/// Numbers that begin at a multiple of 64 bytes.
+class Aligned {
+ public:
+  explicit Aligned(std::size_t count) : memory_(count + 8) {
+    void* at = memory_.data();
+    std::size_t room = memory_.size() * sizeof(double);
+    begin_ = static_cast<double*>(std::align(64, count * sizeof(double), at, room));
+  }
+  [[nodiscard]] double* data() const { return begin_; }
+
+ private:
+  std::vector<double> memory_;
+  double* begin_;
+};
 
 /// The losses by lanes of one kind.
 template <class L>

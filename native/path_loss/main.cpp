@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstdio>
-#include <exception>
 #include <utility>
 
 #include "common/args.hpp"
@@ -80,16 +78,13 @@ std::size_t row_begin(std::size_t from, std::size_t count) { return from * (2 * 
 
 /// What one thread needs: profiles, and the links of a radio in the order in which they are found.
 struct Scratch {
-  std::vector<double> profiles;
+  Aligned profiles;
   std::vector<std::pair<float, std::uint32_t>> by_direction;
   std::vector<std::uint32_t> to;
   std::vector<float> loss_db;
 
-  Scratch(std::size_t numbers, std::size_t radios) : profiles(numbers + 8), to(radios), loss_db(radios) {
+  Scratch(std::size_t numbers, std::size_t radios) : profiles(numbers), to(radios), loss_db(radios) {
     by_direction.reserve(radios);
-  }
-  [[nodiscard]] double* aligned() {
-    return reinterpret_cast<double*>((reinterpret_cast<std::uintptr_t>(profiles.data()) + 63) / 64 * 64);
   }
 };
 
@@ -136,7 +131,7 @@ class AllPairs {
     std::sort(scratch.by_direction.begin(), scratch.by_direction.end());
     const std::size_t count = scratch.by_direction.size();
     for (std::size_t i = 0; i < count; ++i) scratch.to[i] = scratch.by_direction[i].second;
-    isa_.losses(links_, from, scratch.to.data(), count, scratch.aligned(), scratch.loss_db.data());
+    isa_.losses(links_, from, scratch.to.data(), count, scratch.profiles.data(), scratch.loss_db.data());
     float* const row = &loss_db_[row_begin(from, radios.count())];
     for (std::size_t i = 0; i < count; ++i) row[scratch.to[i] - from - 1] = scratch.loss_db[i];
   }
@@ -251,14 +246,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shakedown::radio
 
-int main(int argc, char** argv) {
-  try {
-    return shakedown::radio::run(argc, argv);
-  } catch (const shakedown::Error& error) {
-    std::fprintf(stderr, "path_loss: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "path_loss: %s\n", error.what());
-    return shakedown::kCouldNotMeasure;
-  }
-}
+int main(int argc, char** argv) { return shakedown::run_main("path_loss", argc, argv, shakedown::radio::run); }

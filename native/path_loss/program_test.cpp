@@ -1,8 +1,8 @@
 // What must be true of the program as a whole: its exit codes and its events.
 #include <string>
 
-#include "common/check.hpp"
-#include "common/ran.hpp"
+#include "testing/check.hpp"
+#include "testing/run_program.hpp"
 
 namespace {
 
