@@ -26,7 +26,7 @@ void a_chain_visits_every_line_once(Checks& checks) {
 }
 
 void the_end_is_known(Checks& checks) {
-  const Chain chain(std::size_t{1000} * 64, 64, Pages::base, {});
+  const Chain chain(64'000, 64, Pages::base, {});
   for (const std::uint64_t loads : {64, 640, 64'000, 128'064}) {
     const Link* const end = follow(chain.first(), loads);
     checks.equal(defect(end, loads, chain.links()), 0.0, "the end of the loads");
