@@ -31,7 +31,7 @@ int main() {
   expect(checks, "--particles 371 --threads 1 --samples 1 --steps 2 --equilibrate 2", 0, "\"ok\":true");
   expect(checks, small + "--dt 0.1", 2, "at most 0.00956 at temperature 1.2");
   expect(checks, small + "--dt 0", 2, "above 0");
-  expect(checks, small + "--dt inf", 2, "no finite number");
+  expect(checks, small + "--dt inf", 2, "is not a finite number");
   expect(checks, small + "--density 3", 2, "from 0.001 to 1.2");
   expect(checks, small + "--cutoff 100", 2, "from 1 to 20");
   expect(checks, "--particles 2000000000 --threads 1", 3, "ask for");
