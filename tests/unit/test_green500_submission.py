@@ -159,7 +159,7 @@ def test_bundle_writes_and_still_says_whether_the_level_is_reached(folder: Path)
         ('name = "rack 2"\nwithin = "hall"', 'name = "rack 2"\nwithin = "rack 1"', "'rack 1' contains 'rack 2'"),
         ("nodes = 64", "nodes = 65", "65 nodes, but 64 names"),
         ('nodes = ["cn[33-64]"]', 'nodes = ["cn[33-65]"]', "nodes that 'cpu' does not have: cn65"),
-        ('nodes = ["cn[33-64]"]', 'nodes = ["cn[64-33]"]', "no list of hosts"),
+        ('nodes = ["cn[33-64]"]', 'nodes = ["cn[64-33]"]', "not a valid host list"),
         ('hpl_zone = "Europe/Berlin"', "", "without its zone"),
         ('hpl_zone = "Europe/Berlin"', 'hpl_zone = "Europe/Berlim"', "unknown time zone"),
         ("2026-05-04T09:30:00Z", "2026-05-04T09:30:00", "no time zone"),

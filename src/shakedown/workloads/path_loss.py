@@ -9,7 +9,7 @@ losses, bit for bit. Terrain and places come from a seed, so that all machines d
 
 A sample is all links once. After the last, 200 links spread over all are found again one by one by the plain form, which
 the tests hold against NTIA's own cases and against version 1.4 of NTIA's code, with its errors and warnings; a
-difference above the rounding of the result, or a loss that is no number, leaves no score. See
+difference above the rounding of the result, or a loss that is not a number, leaves no score. See
 native/path_loss/README.md.
 
 Sources: G. A. Hufford, "The ITS Irregular Terrain Model, version 1.2.2, The Algorithm"; A. G. Longley, P. L. Rice, ESSA
