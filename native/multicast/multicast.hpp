@@ -163,7 +163,7 @@ struct Trial {
 /// Every sender sends, every listener counts. What came of it, on rank 0 of the stage.
 Outcome run_trial(Stage& stage, const Trial& trial);
 
-// ----------------------------------------------------------------------- round trips and joins: latency.cpp, join.cpp
+// ----------------------------------------------------------------------- round trips and joins: latency.cpp
 
 struct Latencies {
   std::vector<double> seconds;               // of all receivers

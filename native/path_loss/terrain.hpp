@@ -23,7 +23,6 @@ struct Terrain {
   [[nodiscard]] std::span<float> heights_m() const {
     return memory.as<float>().first(static_cast<std::size_t>(side) * static_cast<std::size_t>(side));
   }
-  [[nodiscard]] double length_m() const { return (side - 1) * step_m; }
 };
 
 /// Hills of all sizes down to the step, the same for the same seed on every machine: octaves of smooth noise on

@@ -144,7 +144,7 @@ def _shape(
     if not lines:
         raise BadInput("the file contains no lines", where=where, hint="give the file that was exported")
     if options.get("dialect") == "spl" or re.match(r"Time,[^,]+,Watts,", lines[0]):
-        raise BadInput("an spl.txt is read as a meter", where=where, hint=f"shakedown meter record csv:{where}")
+        raise BadInput("an spl.txt is read as a meter", where=where, hint=f"shakedown meter record csv:{where}?begin=start")
     seen = csv.outline(lines, options, where)
     columns = list(zip(*(row for row in seen.rows if len(row) == len(seen.names)), strict=True))
     texts = [
@@ -196,7 +196,7 @@ def _read_csv(path: Path, separator: str, skip: int, columns: int) -> str:
         raise BadInput(
             "columns are separated by spaces",
             where=str(path),
-            hint=f"read it as a meter: shakedown meter record csv:{path}",
+            hint=f"read it as a meter: shakedown meter record csv:{path}?begin=start",
         )
     with path.open("rb") as file:
         packed = "gzip" if file.read(2) == b"\x1f\x8b" else "none"
