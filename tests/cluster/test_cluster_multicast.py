@@ -158,7 +158,7 @@ def test_a_node_that_multicast_does_not_reach_is_named(lab: RehearsalCluster) ->
     assert multicast.state == "wrong" and "nothing passed" in multicast.reason, multicast.reason
     deaf = [one.text for one in multicast.notices if one.code == "multicast-unheard"]
     assert deaf and all("node3 (rank 2)" in text for text in deaf)
-    assert dual.state == "wrong" and "failed checks" in dual.reason
+    assert dual.state == "wrong" and "failed checks" in dual.reason, dual.reason
     assert [one.text.split(":")[0] for one in dual.notices] == ["multicast over ipv4 at node3"]
     assert dual.provenance["facts"]["checks"]["multicast ipv6"]["failed"] == 0
 
