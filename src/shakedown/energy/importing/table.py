@@ -144,7 +144,9 @@ def _shape(
     if not lines:
         raise BadInput("the file contains no lines", where=where, hint="give the file that was exported")
     if options.get("dialect") == "spl" or re.match(r"Time,[^,]+,Watts,", lines[0]):
-        raise BadInput("an spl.txt is read as a meter", where=where, hint=f"shakedown meter record csv:{where}?begin=start")
+        raise BadInput(
+            "an spl.txt is read as a meter", where=where, hint=f"shakedown meter record csv:{where}?begin=start"
+        )
     seen = csv.outline(lines, options, where)
     columns = list(zip(*(row for row in seen.rows if len(row) == len(seen.names)), strict=True))
     texts = [
