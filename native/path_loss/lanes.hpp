@@ -12,7 +12,15 @@
 #include <immintrin.h>
 #endif
 
+// Everything in one function, and networks without a loop: but under a sanitizer, whose checks would make that a matter
+// of minutes for the compiler.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SHAKEDOWN_LANES inline
+#define SHAKEDOWN_UNROLL
+#else
 #define SHAKEDOWN_LANES inline __attribute__((always_inline))
+#define SHAKEDOWN_UNROLL _Pragma("GCC unroll 191")
+#endif
 
 namespace shakedown::radio {
 
@@ -160,6 +168,14 @@ SHAKEDOWN_LANES Lanes<R, W> of_bits(typename Lanes<R, W>::Bits bits) {
   return x;
 }
 
+/// a - b, around the end of the numbers too.
+template <class Bits, class Int>
+SHAKEDOWN_LANES Bits less(Bits a, Bits b) {
+  using Unsigned = std::make_unsigned_t<Int>;
+  typedef Unsigned Around __attribute__((vector_size(sizeof(Bits))));
+  return reinterpret_cast<Bits>(reinterpret_cast<Around>(a) - reinterpret_cast<Around>(b));
+}
+
 constexpr double kLn2High = 0x1.62e42fefa38p-1,
                  kLn2Low = 0x1.ef35793c7673p-45;  // their sum is ln 2; high ends in zeros
 constexpr double kLn2HighSingle = 0x1.62e4p-1, kLn2LowSingle = 0x1.7f7d1cf79abcap-20;
@@ -258,9 +274,9 @@ SHAKEDOWN_LANES Lanes<R, W> log(Lanes<R, W> x) {
   // x = 2^e m with m in [sqrt(1/2), sqrt 2): the bits of sqrt(1/2) are taken off, so that the carry tells.
   const auto bits = lanes_detail::bits_of(x);
   const Int root = both ? static_cast<Int>(0x3fe6a09e667f3bcd) : static_cast<Int>(0x3f3504f3);
-  const auto above = bits - root;
+  const auto above = lanes_detail::less<typename L::Bits, Int>(bits, typename L::Bits{} + root);
   const auto exponent = above >> F::kMantissa;  // of a signed number: the sign is kept
-  const L m = lanes_detail::of_bits<R, W>(bits - (exponent << F::kMantissa));
+  const L m = lanes_detail::of_bits<R, W>(lanes_detail::less<typename L::Bits, Int>(bits, exponent << F::kMantissa));
   const L offset = F::kRound;
   const L e = lanes_detail::of_bits<R, W>(exponent + lanes_detail::bits_of(offset)) - offset;
   const L s = (m - L(1)) / (m + L(1)), s2 = s * s;

@@ -76,7 +76,7 @@ SHAKEDOWN_LANES void exchange(L* rows, int low, int high) {
 /// Rows sorted upwards, lane by lane.
 template <class L>
 SHAKEDOWN_LANES void sort_block(L* rows) {
-#pragma GCC unroll 191
+  SHAKEDOWN_UNROLL
   for (std::size_t i = 0; i < order_detail::kSorting.size(); ++i) {
     exchange(rows, order_detail::kSorting[i].low, order_detail::kSorting[i].high);
   }
@@ -89,7 +89,7 @@ SHAKEDOWN_LANES void merge_block(L* best, const L* more) {
     const L other = more[kBlock - 1 - i];
     best[i] = kLargest ? larger(best[i], other) : smaller(best[i], other);
   }
-#pragma GCC unroll 80
+  SHAKEDOWN_UNROLL
   for (std::size_t i = 0; i < order_detail::kMerging.size(); ++i) {
     exchange(best, order_detail::kMerging[i].low, order_detail::kMerging[i].high);
   }
