@@ -314,6 +314,8 @@ def test_a_loop_time_that_its_own_rate_contradicts_is_refused(melt: str) -> None
             lammps.parse(replaced(melt, old, new), {})
     with pytest.raises(Garbage, match="not of numbers"):
         lammps.parse(replaced(melt, "-4.6223613", "1.2.3"), {})
+    with pytest.raises(Garbage, match="as many numbers"):
+        lammps.parse(replaced(melt, "-4.6223613", ""), {})
     with pytest.raises(Garbage, match="Performance"):
         lammps.parse(replaced(melt, "Performance: ", ""), {})
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: The words that a formula may call; no column can be named so.
 FUNCTIONS = ("first", "sqrt")
 
-_NUMBER = re.compile(r"[+-]?(?P<whole>\d*)(?:\.(?P<decimals>\d+))?(?:[eE](?P<exponent>[+-]?\d{1,3}))?")
+_NUMBER = re.compile(r"[+-]?(?P<whole>\d{0,400})(?:\.(?P<decimals>\d{1,400}))?(?:[eE](?P<exponent>[+-]?\d{1,3}))?")
 _INTEGER = re.compile(r"[+-]?\d+")
 
 

@@ -142,6 +142,8 @@ def _check(text: str, limit: float) -> Residual:
         table = [[float(word) for word in row] for row in rows]
     except ValueError:
         raise Garbage("a line of the thermodynamic output is not of numbers") from None
+    if any(len(row) != len(head) for row in table):
+        raise Garbage("a line of the thermodynamic output has not as many numbers as there are columns")
     if not all(math.isfinite(value) for row in table for value in row):
         return Residual(value=None, limit=0.0, kind="thermodynamic values that are not finite")
     if limit == math.inf:
