@@ -69,6 +69,14 @@ def test_a_syslog_line_has_no_year_and_lies_in_the_past() -> None:
     assert new_year.at_s - december.at_s == 1 and new_year.at_s < january
 
 
+def test_a_time_that_no_clock_can_hold_is_not_known() -> None:
+    far = "9" * 18
+    (held,) = kernellines.kmsg([f"3,1,{far},-;{xid(79)}"], 0.0)
+    assert held.at_s is None
+    (held,) = kernellines.text_log(f"[999999999999.000000] {xid(79)}", boot_s=0.0)
+    assert held.at_s is None
+
+
 def test_what_a_process_wrote_into_the_log_is_no_fault() -> None:
     records = ["3,1,5,-;" + xid(79), f"{8 | 3},2,6,-;" + xid(79), " DEVICE=+pci", "garbage"]
     assert [line.sequence for line in kernellines.kmsg(records, 0.0)] == [1]

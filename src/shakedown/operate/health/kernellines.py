@@ -55,8 +55,7 @@ def kmsg(records: Iterable[str], boot_s: float | None) -> list[Line]:
             continue
         micros = int(found[3])
         text = _ESCAPE.sub(lambda one: chr(int(one[1], 16)), found[4]) if "\\x" in found[4] else found[4]
-        at_s = None if boot_s is None else boot_s + micros * 1e-6
-        lines.append(Line(text, at_s, int(found[2]), micros))
+        lines.append(Line(text, _since_boot(micros, boot_s), int(found[2]), micros))
     return lines
 
 
@@ -76,7 +75,7 @@ def text_log(text: str, boot_s: float | None = None, now_s: float | None = None)
             at_s, micros, message = one.at_s, one.since_boot_us, one.text
         elif found := _DMESG.match(raw):
             micros = int(found[1]) * 1_000_000 + int(found[2])
-            at_s, message = None if boot_s is None else boot_s + micros * 1e-6, found[3]
+            at_s, message = _since_boot(micros, boot_s), found[3]
         elif found := _KMSG.match(raw):
             if one_kmsg := kmsg([raw], boot_s):
                 at_s, sequence, micros, message = one_kmsg[0].at_s, *one_kmsg[0][2:], one_kmsg[0].text
@@ -92,6 +91,11 @@ def text_log(text: str, boot_s: float | None = None, now_s: float | None = None)
     return lines
 
 
+def _since_boot(micros: int, boot_s: float | None) -> float | None:
+    """The Unix time of so many microseconds after the start; None for more than three hundred years of them."""
+    return None if boot_s is None or micros > 10**16 else boot_s + micros * 1e-6
+
+
 def _journal(raw: str) -> Line | None:
     try:
         held = msgspec.json.decode(raw, type=dict[str, Any])
@@ -100,7 +104,7 @@ def _journal(raw: str) -> Line | None:
     message = held.get("MESSAGE", "")
     if isinstance(message, list):  # the journal writes what is no UTF-8 as numbers
         message = bytes(one for one in message if isinstance(one, int) and 0 <= one < 256).decode("utf-8", "replace")
-    at_us = whole_number(str(held.get("__REALTIME_TIMESTAMP")))
+    at_us = whole_number(str(held.get("__REALTIME_TIMESTAMP")), most=10**16)
     micros = whole_number(str(held.get("_SOURCE_MONOTONIC_TIMESTAMP", held.get("__MONOTONIC_TIMESTAMP"))))
     return Line(str(message), None if at_us is None else at_us * 1e-6, -1, -1 if micros is None else micros)
 

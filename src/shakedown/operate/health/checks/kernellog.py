@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ....records import Record
+from ....units import leading_number
 from .. import exposure, faults, kernellines
 from ..kernellines import Cursor, Line
 from ..node_access import NodeAccess
@@ -25,8 +26,8 @@ class KernellogConfig(Record, frozen=True, kw_only=True):
 
 def boot_time_s(senses: NodeAccess, now_s: float) -> float | None:
     """When the machine was started, by its clock of now; None where the kernel does not say."""
-    up = senses.word("/proc/uptime")
-    return now_s - float(up.split()[0]) if up else None
+    up_s = leading_number(senses.word("/proc/uptime") or "", most=now_s)
+    return None if up_s is None or up_s < 0 else now_s - up_s
 
 
 def run(look: CheckContext) -> Outcome:
