@@ -90,7 +90,7 @@ def _channel(
     host = options.get("host") or next((cell for name, cell in cells if name.lower() in HOSTS), "")
     cells = [(name, cell) for name, cell in cells if cell]
     rest = [cell for name, cell in cells if name.lower() not in HOSTS] + ([column] if column else [])
-    bare = re.sub(r"\s*[\[(].*?[\])]\s*", "", "/".join(rest)) or "power"
+    bare = re.sub(r"\s{0,9}[\[(][^\[\]()]*[\])]\s{0,9}", "", "/".join(rest)) or "power"
     modulus, most, window = (_number(options, word) for word in ("modulus", "most_w", "window"))
     return (
         Channel(
