@@ -1,18 +1,7 @@
 // What must be true of the program as a whole: its exit codes and its events.
 #include <string>
 
-#include "testing/check.hpp"
-#include "testing/run_program.hpp"
-
-namespace {
-
-void expect(shakedown::Checks& checks, const std::string& arguments, int code, const std::string& part) {
-  const auto ran = shakedown::run_command(std::string(PROGRAM) + " " + arguments);
-  checks.equal(ran.code, code, arguments + ": exit code");
-  checks.that(ran.says(part), arguments + ": prints '" + part + "': " + ran.text);
-}
-
-}  // namespace
+#include "testing/expect_program.hpp"
 
 int main() {
   shakedown::Checks checks;

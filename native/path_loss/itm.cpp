@@ -134,7 +134,7 @@ Setting by_confidence(Setting setting, double confidence_percent, double reliabi
   return setting;
 }
 
-ItmError check_area(const AreaPath& path, std::uint32_t&) {
+ItmError check_area(const AreaPath& path) {
   if (!(path.distance_km > 0)) return ItmError::path_distance;
   if (!(path.delta_h_m >= 0)) return ItmError::delta_h;
   if (path.tx_siting < 0 || path.tx_siting > 2) return ItmError::tx_siting;
@@ -244,7 +244,7 @@ ItmResult area(const Setting& setting, const AreaPath& path) {
   std::uint32_t warnings = 0;
   ItmError error = check_heights(path.tx_height_m, path.rx_height_m, warnings);
   if (error == ItmError::none) error = check(setting, warnings);
-  if (error == ItmError::none) error = check_area(path, warnings);
+  if (error == ItmError::none) error = check_area(path);
   if (error != ItmError::none) return refused(error, warnings);
   const Prepared prepared = prepare(setting);
   Geometry<One> geometry;

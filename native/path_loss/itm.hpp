@@ -109,14 +109,12 @@ ItmResult point_to_point_confidence(Setting setting, double confidence_percent, 
                                     double tx_height_m, double rx_height_m, std::span<const double> profile_m,
                                     double step_m);
 
-enum class Siting : int { random = 0, careful = 1, very_careful = 2 };
-
 /// What a place is like where no profile is known.
 struct AreaPath {
   double tx_height_m, rx_height_m;
   double distance_km;
   double delta_h_m;
-  int tx_siting = 0, rx_siting = 0;  // Siting
+  int tx_siting = 0, rx_siting = 0;  // 0 random, 1 careful, 2 very careful
 };
 ItmResult area(const Setting& setting, const AreaPath& path);
 ItmResult area_confidence(Setting setting, double confidence_percent, double reliability_percent, const AreaPath& path);

@@ -27,7 +27,8 @@ namespace shakedown::radio {
 /// What a comparison of lanes gives: all bits or none in each.
 template <class Real, int kWidth>
 struct Mask {
-  using Int = std::conditional_t<sizeof(Real) == 8, std::int64_t, std::int32_t>;
+  static_assert(std::is_same_v<Real, double>, "the functions below are those of double precision");
+  using Int = std::conditional_t<sizeof(Real) == 8, std::int64_t, void>;  // a vector of a type that hangs on Real
   typedef Int Bits __attribute__((vector_size(sizeof(Real) * kWidth)));
   Bits bits;
 
@@ -112,40 +113,19 @@ SHAKEDOWN_LANES Lanes<R, W> smaller(Lanes<R, W> x, Lanes<R, W> y) {
 }
 
 template <class R, int W>
-SHAKEDOWN_LANES Lanes<R, W> abs(Lanes<R, W> x) {
-  return select(x < Lanes<R, W>(0), -x, x);
-}
-
-template <class R, int W>
 SHAKEDOWN_LANES Lanes<R, W> sqrt(Lanes<R, W> x) {
   R values[W];
   x.store(values);
   for (int lane = 0; lane < W; ++lane) {
-    if constexpr (sizeof(R) == 8) {
-      values[lane] = __builtin_sqrt(values[lane]);
-    } else {
-      values[lane] = __builtin_sqrtf(values[lane]);
-    }
+    values[lane] = __builtin_sqrt(values[lane]);
   }
   return Lanes<R, W>::load(values);
 }
 
 namespace lanes_detail {
 
-template <class R>
-struct Format;
-template <>
-struct Format<double> {
-  static constexpr int kMantissa = 52, kBias = 1023;
-  static constexpr double kRound = 0x1.8p52;  // added and taken away: the nearest whole number
-  static constexpr double kExponents = 0x1p52;
-};
-template <>
-struct Format<float> {
-  static constexpr int kMantissa = 23, kBias = 127;
-  static constexpr double kRound = 0x1.8p23;
-  static constexpr double kExponents = 0x1p23;
-};
+constexpr int kMantissa = 52;
+constexpr double kRound = 0x1.8p52;  // added and taken away: the nearest whole number
 
 /// c[0] + c[1] x + ... by Horner's rule.
 template <class L, int kCount>
@@ -178,14 +158,13 @@ SHAKEDOWN_LANES Bits less(Bits a, Bits b) {
 
 constexpr double kLn2High = 0x1.62e42fefa38p-1,
                  kLn2Low = 0x1.ef35793c7673p-45;  // their sum is ln 2; high ends in zeros
-constexpr double kLn2HighSingle = 0x1.62e4p-1, kLn2LowSingle = 0x1.7f7d1cf79abcap-20;
 
 }  // namespace lanes_detail
 
-/// Whole numbers as bits, for |x| < 2^51 (2^22).
+/// Whole numbers as bits, for |x| < 2^51.
 template <class R, int W>
 SHAKEDOWN_LANES typename Lanes<R, W>::Bits whole(Lanes<R, W> x) {
-  const Lanes<R, W> magic = lanes_detail::Format<R>::kRound;
+  const Lanes<R, W> magic = lanes_detail::kRound;
   return lanes_detail::bits_of(x + magic) - lanes_detail::bits_of(magic);
 }
 
@@ -194,12 +173,12 @@ template <class R, int W>
 SHAKEDOWN_LANES Lanes<R, W> gather(const R* from, typename Lanes<R, W>::Bits index) {
   Lanes<R, W> read;
 #if defined(__AVX512F__)
-  if constexpr (sizeof(R) == 8 && W == 8) {
+  if constexpr (W == 8) {
     read.v = _mm512_mask_i64gather_pd(_mm512_setzero_pd(), 0xff, reinterpret_cast<__m512i>(index), from, 8);
     return read;
   }
 #elif defined(__AVX2__)
-  if constexpr (sizeof(R) == 8 && W == 4) {
+  if constexpr (W == 4) {
     read.v = _mm256_i64gather_pd(from, reinterpret_cast<__m256i>(index), 8);
     return read;
   }
@@ -213,7 +192,7 @@ template <class R, int W>
 SHAKEDOWN_LANES void gather_pair(const float* from, typename Lanes<R, W>::Bits index, Lanes<R, W>& first,
                                  Lanes<R, W>& second) {
 #if defined(__AVX512F__)
-  if constexpr (sizeof(R) == 8 && W == 8) {
+  if constexpr (W == 8) {
     const __m512i both =
         _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), 0xff, reinterpret_cast<__m512i>(index), from, 4);
     first.v = _mm512_maskz_cvtps_pd(0xff, _mm256_castsi256_ps(_mm512_maskz_cvtepi64_epi32(0xff, both)));
@@ -228,39 +207,31 @@ SHAKEDOWN_LANES void gather_pair(const float* from, typename Lanes<R, W>::Bits i
   }
 }
 
-/// The whole number next to x towards minus infinity, for |x| < 2^51 (2^22 in single precision).
+/// The whole number next to x towards minus infinity, for |x| < 2^51.
 template <class R, int W>
 SHAKEDOWN_LANES Lanes<R, W> floor(Lanes<R, W> x) {
   using L = Lanes<R, W>;
-  const L magic = lanes_detail::Format<R>::kRound;
+  const L magic = lanes_detail::kRound;
   const L nearest = (x + magic) - magic;
   return select(nearest > x, nearest - L(1), nearest);
 }
 
-/// e^x; 0 below the smallest normal number, at most e^709 (e^88).
+/// e^x; 0 below the smallest normal number, at most e^709.
 template <class R, int W>
 SHAKEDOWN_LANES Lanes<R, W> exp(Lanes<R, W> x) {
   using L = Lanes<R, W>;
-  using F = lanes_detail::Format<R>;
-  constexpr bool both = sizeof(R) == 8;
-  const L most = both ? 709 : 88, least = both ? -708 : -87;
+  const L most = 709, least = -708;
   const L inside = smaller(larger(x, least), most);
-  const L magic = F::kRound;
+  const L magic = lanes_detail::kRound;
   const L shifted = inside * L(1.44269504088896340736) + magic;
   const L whole = shifted - magic;
-  L rest = inside - whole * L(both ? lanes_detail::kLn2High : lanes_detail::kLn2HighSingle);
-  rest = rest - whole * L(both ? lanes_detail::kLn2Low : lanes_detail::kLn2LowSingle);
+  L rest = inside - whole * L(lanes_detail::kLn2High);
+  rest = rest - whole * L(lanes_detail::kLn2Low);
   constexpr double series[] = {
       1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
       1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
-  constexpr double short_series[] = {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040};
-  L sum;
-  if constexpr (both) {
-    sum = lanes_detail::polynomial(series, rest);
-  } else {
-    sum = lanes_detail::polynomial(short_series, rest);
-  }
-  const auto scaled = lanes_detail::bits_of(sum) + (lanes_detail::bits_of(shifted) << F::kMantissa);
+  const L sum = lanes_detail::polynomial(series, rest);
+  const auto scaled = lanes_detail::bits_of(sum) + (lanes_detail::bits_of(shifted) << lanes_detail::kMantissa);
   return select(x < least, L(0), lanes_detail::of_bits<R, W>(scaled));
 }
 
@@ -268,30 +239,22 @@ SHAKEDOWN_LANES Lanes<R, W> exp(Lanes<R, W> x) {
 template <class R, int W>
 SHAKEDOWN_LANES Lanes<R, W> log(Lanes<R, W> x) {
   using L = Lanes<R, W>;
-  using F = lanes_detail::Format<R>;
   using Int = typename L::Int;
-  constexpr bool both = sizeof(R) == 8;
   // x = 2^e m with m in [sqrt(1/2), sqrt 2): the bits of sqrt(1/2) are taken off, so that the carry tells.
   const auto bits = lanes_detail::bits_of(x);
-  const Int root = both ? static_cast<Int>(0x3fe6a09e667f3bcd) : static_cast<Int>(0x3f3504f3);
+  const Int root = 0x3fe6a09e667f3bcd;
   const auto above = lanes_detail::less<typename L::Bits, Int>(bits, typename L::Bits{} + root);
-  const auto exponent = above >> F::kMantissa;  // of a signed number: the sign is kept
-  const L m = lanes_detail::of_bits<R, W>(lanes_detail::less<typename L::Bits, Int>(bits, exponent << F::kMantissa));
-  const L offset = F::kRound;
+  const auto exponent = above >> lanes_detail::kMantissa;  // of a signed number: the sign is kept
+  const L m =
+      lanes_detail::of_bits<R, W>(lanes_detail::less<typename L::Bits, Int>(bits, exponent << lanes_detail::kMantissa));
+  const L offset = lanes_detail::kRound;
   const L e = lanes_detail::of_bits<R, W>(exponent + lanes_detail::bits_of(offset)) - offset;
   const L s = (m - L(1)) / (m + L(1)), s2 = s * s;
   constexpr double series[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11,
                                1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
-  constexpr double short_series[] = {1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9};
-  L sum;
-  if constexpr (both) {
-    sum = lanes_detail::polynomial(series, s2);
-  } else {
-    sum = lanes_detail::polynomial(short_series, s2);
-  }
+  const L sum = lanes_detail::polynomial(series, s2);
   const L small = L(2) * s + L(2) * s * s2 * sum;
-  const L found = e * L(both ? lanes_detail::kLn2High : lanes_detail::kLn2HighSingle) +
-                  (small + e * L(both ? lanes_detail::kLn2Low : lanes_detail::kLn2LowSingle));
+  const L found = e * L(lanes_detail::kLn2High) + (small + e * L(lanes_detail::kLn2Low));
   return select(x >= L(0), found, L(__builtin_nan("")));
 }
 

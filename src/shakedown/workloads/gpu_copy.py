@@ -10,7 +10,6 @@ moved in blocks by two streams. Every word that arrives is compared with what wa
 
 from __future__ import annotations
 
-from ..launchers import Command
 from ..records import Host, Machine, Params
 from .common import gpu
 from .common.table import table_of
@@ -26,11 +25,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     TABLE.selection(params, "kernels")
     TABLE.selection(params, "memory")
     return (gpu.present(params, machine, _NAME),)
-
-
-def _command(params: Params, host: Host) -> Command:
-    lists = {name: TABLE.numbers(params, name) for name in ("sizes", "blocks")}
-    return Command(argv=gpu.argv(TABLE, params, **lists))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -52,7 +46,7 @@ def _estimate_s(params: Params, host: Host) -> float:
 
 WORKLOAD = TABLE.workload(
     title="Copies between host and GPUs, and between GPUs",
-    command=_command,
+    command=gpu.command(TABLE, "sizes", "blocks"),
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=lambda params: "copies between host and GPUs",

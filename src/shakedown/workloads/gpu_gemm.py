@@ -14,7 +14,6 @@ that of a Python wheel. See native/gpu_gemm/README.md.
 
 from __future__ import annotations
 
-from ..launchers import Command
 from ..records import Host, Machine, Params
 from .common import gpu, lists
 from .common.table import table_of
@@ -29,10 +28,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     TABLE.selection(params, "formats")
     TABLE.selection(params, "data")
     return (gpu.present(params, machine, _NAME),)
-
-
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=gpu.argv(TABLE, params, sizes=TABLE.numbers(params, "sizes")))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -54,7 +49,7 @@ def _label(params: Params) -> str:
 
 WORKLOAD = TABLE.workload(
     title="Products of matrices on GPUs",
-    command=_command,
+    command=gpu.command(TABLE, "sizes"),
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,

@@ -21,7 +21,6 @@ Lorenz, A. Travesset, Journal of Computational Physics 227, 5342, 2008.
 
 from __future__ import annotations
 
-from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import lj
 from .common import gpu, lists
@@ -41,10 +40,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     lj.check_step(_NAME, params)
     named = {"particles": lists.text(particles), "precision": lists.text(precisions)}
     return ({**gpu.present(params, machine, _NAME), **named},)
-
-
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=gpu.argv(TABLE, params))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -69,7 +64,7 @@ def _label(params: Params) -> str:
 
 WORKLOAD = TABLE.workload(
     title="Molecular dynamics on GPUs (Lennard-Jones fluid)",
-    command=_command,
+    command=gpu.command(TABLE),
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,

@@ -22,7 +22,6 @@ memory, 20 operations); ARL-TR-7085, 3.3 (16) and (17).
 from __future__ import annotations
 
 from ..errors import BadInput
-from ..launchers import Command
 from ..records import Host, Machine, Params
 from . import nbody
 from .common import gpu, lists
@@ -52,10 +51,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     return ({**gpu.present(params, machine, _NAME), **named},)
 
 
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=gpu.argv(TABLE, params))
-
-
 def _estimate_s(params: Params, host: Host) -> float:
     """Start-up, and for each case the bodies, warm-up of half a second, three fields beside the samples, and the checks."""
     total = 2.0
@@ -77,7 +72,7 @@ def _label(params: Params) -> str:
 
 WORKLOAD = TABLE.workload(
     title="N-body on GPUs, all pairs",
-    command=_command,
+    command=gpu.command(TABLE),
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,

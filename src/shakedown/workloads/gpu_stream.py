@@ -10,7 +10,6 @@ go, and parts are fetched and compared by the host. Arrays that together take at
 
 from __future__ import annotations
 
-from ..launchers import Command
 from ..records import Host, Machine, Params
 from ..units import show_bytes
 from .common import gpu, lists
@@ -25,10 +24,6 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     TABLE.numbers(params, "sizes")
     TABLE.selection(params, "kernels")
     return (gpu.present(params, machine, _NAME),)
-
-
-def _command(params: Params, host: Host) -> Command:
-    return Command(argv=gpu.argv(TABLE, params, sizes=TABLE.numbers(params, "sizes")))
 
 
 def _estimate_s(params: Params, host: Host) -> float:
@@ -49,7 +44,7 @@ def _label(params: Params) -> str:
 
 WORKLOAD = TABLE.workload(
     title="STREAM in the memory of GPUs",
-    command=_command,
+    command=gpu.command(TABLE, "sizes"),
     estimate_s=_estimate_s,
     resolve=_resolve,
     label=_label,

@@ -24,8 +24,8 @@ import math
 
 from ..errors import BadInput
 from ..records import Host, Machine, Params
-from ..units import show_bytes
 from .common import lists
+from .common.memory import check_room
 from .common.table import table_of
 from .common.threads import counts
 
@@ -82,13 +82,8 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     precisions = TABLE.selection(params, "precision")
     check_box(_NAME, min(particles), params)
     check_step(_NAME, params)
-    need, room = int(_bytes(max(particles), params)), host.memory.room_bytes
-    if need > room:
-        raise BadInput(
-            f"lj.particles: {max(particles)} particles need {show_bytes(need)}, and {show_bytes(room)} are free "
-            f"on {host.name}",
-            hint="ask for fewer",
-        )
+    need = int(_bytes(max(particles), params))
+    check_room("lj.particles", f"{max(particles)} particles", need, host, "ask for fewer")
     threads = counts(str(params["threads"]), host, where="lj.threads")
     swept = {"particles": particles, "precision": precisions, "threads": threads}
     return ({**params, **{name: lists.text(values) for name, values in swept.items()}},)

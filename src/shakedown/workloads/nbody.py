@@ -22,8 +22,8 @@ import math
 
 from ..errors import BadInput
 from ..records import Host, Machine, Params
-from ..units import show_bytes
 from .common import lists
+from .common.memory import check_room
 from .common.table import table_of
 from .common.threads import counts
 
@@ -55,12 +55,9 @@ def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     for one in bodies:
         check_step("nbody", one, params)
     precisions = TABLE.selection(params, "precision")
-    need, room = max(bodies) * max(_BYTES[word] for word in precisions), host.memory.room_bytes
-    if need > room:
-        raise BadInput(
-            f"nbody.bodies: {max(bodies)} bodies need {show_bytes(need)}, and {show_bytes(room)} are free on {host.name}",
-            hint="ask for fewer; a step takes time with the square of their number",
-        )
+    need = max(bodies) * max(_BYTES[word] for word in precisions)
+    hint = "ask for fewer; a step takes time with the square of their number"
+    check_room("nbody.bodies", f"{max(bodies)} bodies", need, host, hint)
     threads = counts(str(params["threads"]), host, where="nbody.threads")
     swept = {"bodies": bodies, "precision": precisions, "threads": threads}
     return ({**params, **{name: lists.text(values) for name, values in swept.items()}},)

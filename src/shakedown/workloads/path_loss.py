@@ -18,10 +18,9 @@ ERL 79-ITS 67, 1968; ARL-TR-7085, section 2 (all pairs, within the 0.5 s in whic
 
 from __future__ import annotations
 
-from ..errors import BadInput
 from ..records import Host, Machine, Params
-from ..units import show_bytes
 from .common import lists
+from .common.memory import check_room
 from .common.table import table_of
 from .common.threads import counts
 
@@ -35,13 +34,9 @@ def _links(radios: int) -> int:
 def _resolve(params: Params, machine: Machine) -> tuple[Params, ...]:
     host = machine.hosts[0]
     radios, points = TABLE.numbers(params, "radios"), TABLE.numbers(params, "points")
-    need, room = 4 * _links(max(radios)) + 12 * int(params["side"]) ** 2, host.memory.room_bytes
-    if need > room:
-        raise BadInput(
-            f"path_loss.radios: the losses of {max(radios)} radios and the terrain need {show_bytes(need)}, and "
-            f"{show_bytes(room)} are free on {host.name}",
-            hint="ask for fewer radios, or a smaller side",
-        )
+    need = 4 * _links(max(radios)) + 12 * int(params["side"]) ** 2
+    what = f"the losses of {max(radios)} radios and the terrain"
+    check_room("path_loss.radios", what, need, host, "ask for fewer radios, or a smaller side")
     threads = counts(str(params["threads"]), host, where="path_loss.threads")
     swept = {"radios": radios, "points": points, "threads": threads}
     return ({**params, **{name: lists.text(values) for name, values in swept.items()}},)

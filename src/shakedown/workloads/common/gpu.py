@@ -4,12 +4,13 @@ look for libraries in this Python's own folders."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from ... import programs
 from ...errors import BadInput, Unavailable
+from ...launchers import Command
 from ...records import Host, Machine, Notice, Params
 from ...units import whole_number
 from .table import Table
@@ -96,6 +97,13 @@ def argv(table: Table, params: Params, **made: object) -> tuple[str, ...]:
     own: dict[str, Any] = {name: library(params, name) for name in ("cublas", "cufft") if name in params}
     own["seconds"] = params.get("seconds") or None
     return table.argv(params, **{**own, **made})
+
+
+def command(table: Table, *lists: str) -> Callable[[Params, Host], Command]:
+    """What starts a program on GPUs whose parameters of these names are lists of numbers."""
+    return lambda params, host: Command(
+        argv=argv(table, params, **{name: table.numbers(params, name) for name in lists})
+    )
 
 
 def library(params: Params, name: str) -> str:
